@@ -1,0 +1,40 @@
+"""Liquids that let go of walls: bound-constrained elliptic solvers and a liquid simulator."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .api import lcp, solve, solve_problem
+    from .errors import NonstickError
+    from .lcp.problem import BoxProblem
+    from .registry import methods
+    from .solution import Solution
+
+# Public names load on first use, so that `nonstick --help` does not wait for numba.
+_WHERE = {
+    "solve": ".api",
+    "lcp": ".api",
+    "solve_problem": ".api",
+    "methods": ".registry",
+    "NonstickError": ".errors",
+    "BoxProblem": ".lcp.problem",
+    "Solution": ".solution",
+}
+
+__all__ = ["BoxProblem", "NonstickError", "Solution", "lcp", "methods", "solve", "solve_problem"]
+
+
+def __getattr__(name: str):
+    if name in _WHERE:
+        value = getattr(import_module(_WHERE[name], __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'nonstick' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_WHERE))

@@ -1,0 +1,20 @@
+"""Compiled loops on plain arrays: no objects, no allocation inside an iteration, outputs first.
+
+Three decorators are shared by every kernel file:
+
+- `serial`    one thread; for small levels, where starting threads costs more than the work
+- `parallel`  `prange` loops; results do not depend on the number of threads
+- `inline`    a small pointwise function used by the kernels of the same file
+
+Floating-point contraction (fused multiply-add) is allowed, reordering of sums is not.
+"""
+
+from numba import config, njit
+
+# omp starts a parallel region in microseconds, tbb in milliseconds (measured on 2 cores);
+# workqueue aborts when two Python threads enter it.
+config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
+
+serial = njit(cache=True, nogil=True, fastmath={"contract"})
+parallel = njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
+inline = njit(cache=True, nogil=True, inline="always", fastmath={"contract"})

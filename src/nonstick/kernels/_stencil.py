@@ -1,0 +1,83 @@
+"""The seven-point operator `(A x)_c = d_c x_c - sum_f w_f x_n` on the row layout.
+
+Arguments shared by all kernels (see `nonstick.operators.rows`):
+w0 w1 w2 are the weights of the faces towards +x, +y, +z of each unknown (zero where there is no
+neighbouring unknown); the weight towards -x is w0 of the neighbour. `start`, `offset` and `parity`
+are the segment tables. A missing neighbour has offset 0, so it reads the cell itself: harmless for
+plus faces, whose weight is zero, and switched off by the factors h0 h1 h2 for minus faces.
+
+Indices are unsigned, because a signed index makes numba test for wrap-around in the inner loop and
+the loop would not vectorise.
+"""
+
+import numpy as np
+from numba import prange
+
+from . import parallel
+
+u64 = np.uint64
+
+
+@parallel
+def _stencil_apply(out, x, w0, w1, w2, d, start, offset):
+    """out = A x"""
+    for s in prange(start.size - 1):
+        xm, xp, ym, yp, zm, zp = offset[s]
+        one = x.dtype.type(1)
+        zero = x.dtype.type(0)
+        h0 = one if xm != 0 else zero
+        h1 = one if ym != 0 else zero
+        h2 = one if zm != 0 else zero
+        xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
+        for t in range(u64(start[s]), u64(start[s + 1])):
+            out[t] = d[t] * x[t] - (
+                (w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp])
+                + (h0 * w0[t + xm] * x[t + xm] + h1 * w1[t + ym] * x[t + ym] + h2 * w2[t + zm] * x[t + zm])
+            )
+
+
+@parallel
+def _stencil_residual(out, b, x, w0, w1, w2, d, start, offset):
+    """out = b - A x"""
+    for s in prange(start.size - 1):
+        xm, xp, ym, yp, zm, zp = offset[s]
+        one = x.dtype.type(1)
+        zero = x.dtype.type(0)
+        h0 = one if xm != 0 else zero
+        h1 = one if ym != 0 else zero
+        h2 = one if zm != 0 else zero
+        xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
+        for t in range(u64(start[s]), u64(start[s + 1])):
+            out[t] = (b[t] - d[t] * x[t]) + (
+                (w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp])
+                + (h0 * w0[t + xm] * x[t + xm] + h1 * w1[t + ym] * x[t + ym] + h2 * w2[t + zm] * x[t + zm])
+            )
+
+
+@parallel
+def _stencil_relax(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected):
+    """One colour of red-black SOR, in place: x += omega (x_GS - x), then clipped to the box if projected.
+
+    Cells of one colour only read cells of the other, so the result does not depend on the order or on
+    the number of threads. Rows with d = 0 (isolated, without equation) are left alone.
+    """
+    for s in prange(start.size - 1):
+        xm, xp, ym, yp, zm, zp = offset[s]
+        one = x.dtype.type(1)
+        zero = x.dtype.type(0)
+        h0 = one if xm != 0 else zero
+        h1 = one if ym != 0 else zero
+        h2 = one if zm != 0 else zero
+        om = x.dtype.type(omega)
+        xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
+        for t in range(u64(start[s] + ((parity[s] + colour) & 1)), u64(start[s + 1]), u64(2)):
+            if d[t] > zero:
+                r = (
+                    b[t]
+                    + (w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp])
+                    + (h0 * w0[t + xm] * x[t + xm] + h1 * w1[t + ym] * x[t + ym] + h2 * w2[t + zm] * x[t + zm])
+                )
+                new = x[t] + om * (r / d[t] - x[t])
+                if projected:
+                    new = min(max(new, lower[t]), upper[t])
+                x[t] = new

@@ -1,0 +1,43 @@
+"""Vector operations with a fixed order of summation, so that a run is bit-identical for any thread count."""
+
+import numpy as np
+from numba import njit, prange
+
+from . import parallel
+
+BLOCK = 4096
+
+# Sums may be reordered inside a block (SIMD): the block is always summed by the same instructions.
+_reduce = njit(cache=True, nogil=True, parallel=True, fastmath={"contract", "reassoc"})
+
+
+@_reduce
+def _block_dot(partial, x, y):
+    """partial[k] = sum of x*y over block k, in float64."""
+    n = x.size
+    for k in prange(partial.size):
+        s = 0.0
+        for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
+            s += x[t] * y[t]
+        partial[k] = s
+
+
+def dot(x: np.ndarray, y: np.ndarray) -> float:
+    """x . y, deterministic."""
+    partial = np.empty(-(-x.size // BLOCK))
+    _block_dot(partial, x, y)
+    return float(partial.sum())
+
+
+@parallel
+def _axpy(y, alpha, x):
+    """y += alpha x"""
+    for t in prange(y.size):
+        y[t] += alpha * x[t]
+
+
+@parallel
+def _xpby(y, x, beta):
+    """y = x + beta y"""
+    for t in prange(y.size):
+        y[t] = x[t] + beta * y[t]

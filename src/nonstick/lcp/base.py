@@ -1,0 +1,16 @@
+"""What a method for box problems looks like."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from ..solution import Monitor, Start
+from .problem import BoxProblem
+
+
+class Method(ABC):
+    """Parameters of a method (a frozen dataclass); `repr` is its label in tables."""
+
+    @abstractmethod
+    def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        """Improve `start.x` in place until `monitor.check` says stop or the iteration limit is reached."""

@@ -1,0 +1,40 @@
+"""Any sparse symmetric matrix as an operator."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..kernels._csr import _csr_apply, _csr_residual
+from .base import Operator
+
+
+class CSROperator(Operator):
+    """Wraps a `scipy.sparse` matrix; `cells` (n, d), if given, makes geometric methods possible."""
+
+    def __init__(self, A, cells: np.ndarray | None = None):
+        A = sp.csr_array(A, dtype=np.float64)
+        A.sum_duplicates()
+        A.sort_indices()
+        self._A = A
+        self.n = A.shape[0]
+        self.diagonal = A.diagonal()
+        self.cells = cells
+
+    def apply(self, x, out):
+        _csr_apply(out, x, self._A.data, self._A.indices, self._A.indptr)
+        return out
+
+    def residual(self, b, x, out):
+        _csr_residual(out, b, x, self._A.data, self._A.indices, self._A.indptr)
+        return out
+
+    def matrix(self) -> sp.csr_array:
+        return self._A
+
+    def row_sums(self) -> np.ndarray:
+        return self @ np.ones(self.n)
+
+    def components(self):
+        return connected_components(self._A, directed=False)

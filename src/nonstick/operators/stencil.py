@@ -1,0 +1,92 @@
+"""Conductances on faces plus a diagonal: `(A x)_c = d_c x_c - sum_f w_f x_n`, never assembled."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..kernels._stencil import _stencil_apply, _stencil_residual
+from .base import Operator
+from .rows import Rows
+
+
+class StencilOperator(Operator):
+    """`weights[a][t] >= 0` couples unknown t with its neighbour in +axis a; zero where there is none.
+
+    The first of the three axes has extent 1 on a 2D grid, and its weights are zero.
+    """
+
+    def __init__(self, rows: Rows, weights: tuple[np.ndarray, np.ndarray, np.ndarray], diagonal: np.ndarray):
+        self.rows = rows
+        self.weights = weights
+        self.diagonal = diagonal
+        self.n = rows.n
+        self._matrix: sp.csr_array | None = None
+        self._cells: np.ndarray | None = None
+
+    @property
+    def cells(self) -> np.ndarray:  # type: ignore[override]
+        if self._cells is None:
+            self._cells = self.rows.coordinates()
+        return self._cells
+
+    def apply(self, x, out):
+        _stencil_apply(out, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
+        return out
+
+    def residual(self, b, x, out):
+        _stencil_residual(out, b, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
+        return out
+
+    def astype(self, dtype) -> StencilOperator:
+        w0, w1, w2 = (w.astype(dtype) for w in self.weights)
+        return StencilOperator(self.rows, (w0, w1, w2), self.diagonal.astype(dtype))
+
+    def matrix(self) -> sp.csr_array:
+        if self._matrix is None:
+            right = self.rows.neighbours()
+            own = np.arange(self.n)
+            i, j, v = [own], [own], [self.diagonal]
+            for axis, w in enumerate(self.weights):
+                linked = np.flatnonzero((right[:, axis] >= 0) & (w != 0))
+                i += [linked, right[linked, axis]]
+                j += [right[linked, axis], linked]
+                v += [-w[linked], -w[linked]]
+            entries = (np.concatenate(v), (np.concatenate(i), np.concatenate(j)))
+            self._matrix = sp.csr_array(sp.coo_array(entries, shape=self.shape))
+        return self._matrix
+
+    def row_sums(self) -> np.ndarray:
+        return self @ np.ones(self.n, self.dtype)
+
+    def components(self):
+        return connected_components(self.matrix(), directed=False)
+
+    @classmethod
+    def from_matrix(cls, A, cells: np.ndarray) -> StencilOperator | None:
+        """The stencil form of a sparse matrix whose unknown i sits at grid cell `cells[i]`.
+
+        None if the matrix couples cells that do not share a face, has a positive off-diagonal, or if
+        `cells` is not in C order (vectors would have to be permuted).
+        """
+        A = sp.csr_array(A)
+        cells = np.asarray(cells)
+        low = cells.min(axis=0) if len(cells) else np.zeros(cells.shape[1], int)
+        local = cells - low
+        dimension = cells.shape[1]
+        extent = tuple(int(e) for e in (local.max(axis=0) + 1 if len(cells) else np.ones(dimension, int)))
+        shape = (1,) * (3 - dimension) + extent
+        linear = np.ravel_multi_index(tuple(local.T), extent)
+        if np.any(np.diff(linear) <= 0):
+            return None
+        upper = sp.coo_array(sp.triu(A, k=1))
+        step = local[upper.col] - local[upper.row]
+        live = upper.data != 0
+        if np.any(upper.data > 0) or np.any(np.abs(step[live]).sum(axis=1) != 1):
+            return None
+        weights = tuple(np.zeros(len(linear)) for _ in range(3))
+        for axis in range(dimension):
+            hit = live & (step[:, axis] == 1)
+            weights[axis + 3 - dimension][upper.row[hit]] = -upper.data[hit]
+        return cls(Rows.from_cells(linear, shape, dimension), weights, A.diagonal().astype(float))  # type: ignore[arg-type]

@@ -1,0 +1,77 @@
+"""Paper name → composition: the one place where strings become methods.
+
+Entries are built on demand, so that importing nonstick compiles and imports nothing it does not use.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .errors import NonstickError
+from .lcp.base import Method
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered name."""
+
+    description: str
+    build: Callable[[], Method]
+    #: reaches the solution of the LCP (False: linear baseline, or an ablation the paper shows failing)
+    complete: bool = True
+
+
+_METHODS: dict[str, Entry] = {}
+
+
+def register(name: str, description: str, complete: bool = True):
+    """Decorator: `@register("pi-pcg", "policy iteration over ILU-CG")` on a function that builds the method."""
+
+    def add(build: Callable[[], Method]) -> Callable[[], Method]:
+        _METHODS[name] = Entry(description, build, complete)
+        return build
+
+    return add
+
+
+def methods() -> dict[str, str]:
+    """Every method name with a line of description."""
+    return {name: entry.description for name, entry in _METHODS.items()}
+
+
+def entries() -> dict[str, Entry]:
+    return dict(_METHODS)
+
+
+def get(name: str | Method) -> Method:
+    """The method of that name; a method object passes through."""
+    if isinstance(name, Method):
+        return name
+    if name not in _METHODS:
+        raise NonstickError(f"unknown method {name!r}{_nearest(str(name))}; nonstick.methods() lists all")
+    return _METHODS[name].build()
+
+
+def _nearest(name: str) -> str:
+    close = difflib.get_close_matches(name, _METHODS, n=3, cutoff=0.5)
+    return f", did you mean {' or '.join(map(repr, close))}" if close else ""
+
+
+# -- compositions, in the order of the papers ---------------------------------------------------------
+# Each builder imports what it needs when it is called.
+
+# -- Lai 2020: policy iteration, penalty, FAS ---------------------------------------------------------
+
+
+# -- Chentanez–Müller 2011: full multigrid, projected Gauss–Seidel ------------------------------------
+
+
+# -- Andersen 2017: minimum-map Newton ----------------------------------------------------------------
+
+
+# -- Takahashi–Batty: MPRGP, interior point, aggregation AMG ------------------------------------------
+
+
+# -- ours ---------------------------------------------------------------------------------------------
