@@ -78,3 +78,8 @@ class Identity(Inverse):
 class NoPreconditioner(Recipe):
     def setup(self, operator, reuse=None):
         return Identity()
+
+
+def max_abs(r: np.ndarray) -> float:
+    """The max norm, without a temporary; NaN if there is one."""
+    return float(max(r.max(initial=0.0), -r.min(initial=0.0)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels._vector import _axpy, _xpby, dot
 from ..operators.base import Operator
-from .base import IterativeInverse, LinearResult, NoPreconditioner, Recipe
+from .base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class _CG(IterativeInverse):
         A, M, r, z, p, q = self.A, self.M, self._r, self._z, self._p, self._q
         rtol = self.rtol if rtol is None else rtol
         maxiter = self.maxiter if maxiter is None else maxiter
-        goal = max(rtol * _max_abs(b), atol)
+        goal = max(rtol * max_abs(b), atol)
         A.residual(b, x, r)
-        history = [_max_abs(r)]
+        history = [max_abs(r)]
         if history[-1] <= goal:
             return LinearResult(0, history[-1], True, history)
         rho_old = 0.0
@@ -57,11 +57,7 @@ class _CG(IterativeInverse):
             _axpy(x, alpha, p)
             _axpy(r, -alpha, q)
             rho_old = rho
-            history.append(_max_abs(r))
+            history.append(max_abs(r))
             if history[-1] <= goal:
                 return LinearResult(k, history[-1], True, history)
         return LinearResult(maxiter, history[-1], False, history)
-
-
-def _max_abs(r: np.ndarray) -> float:
-    return float(max(r.max(initial=0.0), -r.min(initial=0.0)))

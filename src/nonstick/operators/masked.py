@@ -61,3 +61,16 @@ class Masked(Operator):
 
     def components(self):
         return sp.csgraph.connected_components(self.matrix(), directed=False)
+
+
+def peel(operator: Operator) -> tuple[Operator, np.ndarray | None]:
+    """The operator under any masks, and the common free set (None: all free).
+
+    Off-diagonal entries of `operator` are those of the base between free rows; its diagonal is its own.
+    """
+    free: np.ndarray | None = None
+    while isinstance(operator, Masked):
+        if operator.free is not None:
+            free = operator.free if free is None else free & operator.free
+        operator = operator.A
+    return operator, free
