@@ -52,12 +52,17 @@ def solve_problem(
 ) -> Solution:
     """Solve a problem that is already built; `active` is the policy of a previous solution."""
     recipe = registry.get(method)
+    name = method if isinstance(method, str) else repr(method)
+    if problem.edges is not None and not recipe.handles_edges:
+        raise NonstickError(
+            f"method {name!r} solves problems with bounds on the unknowns; constraints on the edges of a wall "
+            "(walls='edge') need 'pgs', 'psor' or 'fmg'"
+        )
     x = np.zeros(problem.n) if x0 is None else np.array(x0, dtype=float)
     problem.box.project(x, out=x)
     monitor = Monitor(problem, rtol, atol, maxiter, callback)
     if problem.n:
         recipe.solve(problem, Start(x, active), monitor)
-    name = method if isinstance(method, str) else repr(method)
     return Solution.of(problem, x, name, monitor)
 
 

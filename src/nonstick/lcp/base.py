@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from ..solution import Monitor, Start
 from .problem import BoxProblem
@@ -10,6 +11,9 @@ from .problem import BoxProblem
 
 class Method(ABC):
     """Parameters of a method (a frozen dataclass); `repr` is its label in tables."""
+
+    #: solves problems with constraints at the wall itself (`BoxProblem.edges`), which are no box
+    handles_edges: ClassVar[bool] = False
 
     @abstractmethod
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import NonstickError
+from ..kernels._edges import _edge_values, _project_edges
 from ..operators.base import Operator
 
 
@@ -57,11 +58,54 @@ class Box:
         return float(step.min(initial=np.inf))
 
 
+@dataclass(frozen=True)
+class WallEdges:
+    """Constraints at the wall itself (Chentanez–Müller §3.1): `(1 - theta) x_a + theta x_b >= 0`.
+
+    Edge e joins unknowns a[e] (liquid side) and b[e] (solid side); the wall cuts it at the fraction
+    theta[e] of the way. This is a polyhedron, not a box, so only sweeps with a projection handle it.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    theta: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("a", np.int64), ("b", np.int64), ("theta", np.float64)):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=dtype))
+        if not self.a.shape == self.b.shape == self.theta.shape:
+            raise NonstickError("the edges of a wall need arrays a, b and theta of one length")
+
+    @property
+    def count(self) -> int:
+        return self.a.size
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """x interpolated at the wall, one number an edge."""
+        out = np.empty(self.count)
+        _edge_values(out, x, self.a, self.b, self.theta)
+        return out
+
+    def project(self, x: np.ndarray, d: np.ndarray, passes: int = 10_000, rtol: float = 1e-13) -> np.ndarray:
+        """Move x, in place, to the nearest point with every wall value >= 0, in the metric of the diagonal d.
+
+        Hildreth's method: passes over the edges that remember the push of each, until none changes.
+        Returns the force of the pushes on the cells, d·(projected - given).
+        """
+        push, force = np.zeros(self.count), np.zeros_like(x)
+        for _ in range(passes):
+            change = _project_edges(x, force, push, self.a, self.b, self.theta, d)
+            if change <= rtol * push.max(initial=0.0):
+                break
+        return force
+
+
 class BoxProblem:
     """Data of a bound-constrained quadratic problem. Problems know their residual, never how to solve.
 
     `coarser` is a function that rediscretises the same problem on a grid twice as coarse; problems
-    made from geometry have one, bare matrices have not.
+    made from geometry have one, bare matrices have not. `edges` constrain the values at the wall instead
+    of the cells; a problem has either bounds or edges.
     """
 
     def __init__(
@@ -71,12 +115,16 @@ class BoxProblem:
         lower: np.ndarray | float = 0.0,
         upper: np.ndarray | float = np.inf,
         coarser: Callable[[], BoxProblem] | None = None,
+        edges: WallEdges | None = None,
     ):
         self.A = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
         self.box = Box(_spread(lower, A.n), _spread(upper, A.n))
         self.scale = float(np.abs(self.b).max(initial=0.0)) or 1.0
         self._coarser = coarser
+        self.edges = edges
+        if edges is not None and self.box.constrained.any():
+            raise NonstickError("a problem with constraints on the edges of a wall takes no other bounds")
         self._work = np.empty(A.n)
 
     @property
@@ -95,9 +143,22 @@ class BoxProblem:
         # Written as clip(g, d(x - upper), d(x - lower)): the same number, and d = 0 needs no special case.
         out = np.empty(self.n) if out is None else out
         d = self.A.diagonal
+        if self.edges is not None:
+            return self._edge_residual(x, g, out)
         with np.errstate(invalid="ignore"):
             np.minimum(g, np.where(np.isfinite(self.box.lower), d * (x - self.box.lower), np.inf), out=out)
             np.maximum(out, np.where(np.isfinite(self.box.upper), d * (x - self.box.upper), -np.inf), out=out)
+        return out
+
+    def _edge_residual(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """d·(x - P(x - g/d)), P the projection onto the polyhedron of the edges in the metric of d.
+
+        It vanishes exactly at the minimiser: g = C' push with push >= 0 where the wall value is zero, else 0.
+        """
+        assert self.edges is not None
+        d = self.A.diagonal
+        moved = x - np.divide(g, d, out=np.zeros(self.n), where=d > 0)
+        np.subtract(g, self.edges.project(moved, d), out=out)
         return out
 
     def kkt(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
