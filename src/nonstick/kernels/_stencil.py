@@ -13,45 +13,92 @@ the loop would not vectorise.
 import numpy as np
 from numba import prange
 
-from . import parallel
+from . import inline, parallel, serial
 
 u64 = np.uint64
+
+
+@inline
+def _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset):
+    xm, xp, ym, yp, zm, zp = offset[s]
+    one = x.dtype.type(1)
+    zero = x.dtype.type(0)
+    h0 = one if xm != 0 else zero
+    h1 = one if ym != 0 else zero
+    h2 = one if zm != 0 else zero
+    xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
+    for t in range(u64(start[s]), u64(start[s + 1])):
+        out[t] = d[t] * x[t] - (
+            (w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp])
+            + (h0 * w0[t + xm] * x[t + xm] + h1 * w1[t + ym] * x[t + ym] + h2 * w2[t + zm] * x[t + zm])
+        )
 
 
 @parallel
 def _stencil_apply(out, x, w0, w1, w2, d, start, offset):
     """out = A x"""
     for s in prange(start.size - 1):
-        xm, xp, ym, yp, zm, zp = offset[s]
-        one = x.dtype.type(1)
-        zero = x.dtype.type(0)
-        h0 = one if xm != 0 else zero
-        h1 = one if ym != 0 else zero
-        h2 = one if zm != 0 else zero
-        xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
-        for t in range(u64(start[s]), u64(start[s + 1])):
-            out[t] = d[t] * x[t] - (
-                (w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp])
-                + (h0 * w0[t + xm] * x[t + xm] + h1 * w1[t + ym] * x[t + ym] + h2 * w2[t + zm] * x[t + zm])
-            )
+        _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset)
+
+
+@serial
+def _stencil_apply_small(out, x, w0, w1, w2, d, start, offset):
+    """`_stencil_apply` on one thread, for levels whose work is less than starting threads."""
+    for s in range(start.size - 1):
+        _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset)
+
+
+@inline
+def _stencil_residual_segment(s, out, b, x, w0, w1, w2, d, start, offset):
+    xm, xp, ym, yp, zm, zp = offset[s]
+    one = x.dtype.type(1)
+    zero = x.dtype.type(0)
+    h0 = one if xm != 0 else zero
+    h1 = one if ym != 0 else zero
+    h2 = one if zm != 0 else zero
+    xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
+    for t in range(u64(start[s]), u64(start[s + 1])):
+        out[t] = (b[t] - d[t] * x[t]) + (
+            (w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp])
+            + (h0 * w0[t + xm] * x[t + xm] + h1 * w1[t + ym] * x[t + ym] + h2 * w2[t + zm] * x[t + zm])
+        )
 
 
 @parallel
 def _stencil_residual(out, b, x, w0, w1, w2, d, start, offset):
     """out = b - A x"""
     for s in prange(start.size - 1):
-        xm, xp, ym, yp, zm, zp = offset[s]
-        one = x.dtype.type(1)
-        zero = x.dtype.type(0)
-        h0 = one if xm != 0 else zero
-        h1 = one if ym != 0 else zero
-        h2 = one if zm != 0 else zero
-        xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
-        for t in range(u64(start[s]), u64(start[s + 1])):
-            out[t] = (b[t] - d[t] * x[t]) + (
-                (w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp])
+        _stencil_residual_segment(s, out, b, x, w0, w1, w2, d, start, offset)
+
+
+@serial
+def _stencil_residual_small(out, b, x, w0, w1, w2, d, start, offset):
+    """`_stencil_residual` on one thread, for levels whose work is less than starting threads."""
+    for s in range(start.size - 1):
+        _stencil_residual_segment(s, out, b, x, w0, w1, w2, d, start, offset)
+
+
+@inline
+def _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected):
+    xm, xp, ym, yp, zm, zp = offset[s]
+    one = x.dtype.type(1)
+    zero = x.dtype.type(0)
+    h0 = one if xm != 0 else zero
+    h1 = one if ym != 0 else zero
+    h2 = one if zm != 0 else zero
+    om = x.dtype.type(omega)
+    xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
+    for t in range(u64(start[s] + ((parity[s] + colour) & 1)), u64(start[s + 1]), u64(2)):
+        if d[t] > zero:
+            r = (
+                b[t]
+                + (w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp])
                 + (h0 * w0[t + xm] * x[t + xm] + h1 * w1[t + ym] * x[t + ym] + h2 * w2[t + zm] * x[t + zm])
             )
+            new = x[t] + om * (r / d[t] - x[t])
+            if projected:
+                new = min(max(new, lower[t]), upper[t])
+            x[t] = new
 
 
 @parallel
@@ -62,22 +109,11 @@ def _stencil_relax(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, col
     the number of threads. Rows with d = 0 (isolated, without equation) are left alone.
     """
     for s in prange(start.size - 1):
-        xm, xp, ym, yp, zm, zp = offset[s]
-        one = x.dtype.type(1)
-        zero = x.dtype.type(0)
-        h0 = one if xm != 0 else zero
-        h1 = one if ym != 0 else zero
-        h2 = one if zm != 0 else zero
-        om = x.dtype.type(omega)
-        xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
-        for t in range(u64(start[s] + ((parity[s] + colour) & 1)), u64(start[s + 1]), u64(2)):
-            if d[t] > zero:
-                r = (
-                    b[t]
-                    + (w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp])
-                    + (h0 * w0[t + xm] * x[t + xm] + h1 * w1[t + ym] * x[t + ym] + h2 * w2[t + zm] * x[t + zm])
-                )
-                new = x[t] + om * (r / d[t] - x[t])
-                if projected:
-                    new = min(max(new, lower[t]), upper[t])
-                x[t] = new
+        _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected)
+
+
+@serial
+def _stencil_relax_small(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected):
+    """`_stencil_relax` on one thread, for levels whose work is less than starting threads."""
+    for s in range(start.size - 1):
+        _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected)

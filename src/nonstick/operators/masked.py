@@ -24,6 +24,7 @@ class Masked(Operator):
     def update(self, free: np.ndarray | None = None, shift: np.ndarray | None = None) -> Masked:
         """Change the free set and the shift in place."""
         self.free = free
+        self.clamped = None if free is None else ~free
         self.shift = shift
         d = self.A.diagonal if free is None else np.where(free, self.A.diagonal, 1)
         self.diagonal = d if shift is None else d + shift
@@ -39,7 +40,7 @@ class Masked(Operator):
         else:
             np.multiply(x, self.free, out=self._work)
             self.A.apply(self._work, out)
-            np.copyto(out, x, where=~self.free)
+            np.copyto(out, x, where=self.clamped)
         if self.shift is not None:
             np.multiply(self.shift, x, out=self._work)
             out += self._work

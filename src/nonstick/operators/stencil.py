@@ -6,9 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..kernels._stencil import _stencil_apply, _stencil_residual
+from ..kernels._stencil import _stencil_apply, _stencil_apply_small, _stencil_residual, _stencil_residual_small
 from .base import Operator
 from .rows import Rows
+
+#: below this many unknowns starting threads costs more than the work
+SMALL = 16384
 
 
 class StencilOperator(Operator):
@@ -32,11 +35,13 @@ class StencilOperator(Operator):
         return self._cells
 
     def apply(self, x, out):
-        _stencil_apply(out, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
+        kernel = _stencil_apply_small if self.n < SMALL else _stencil_apply
+        kernel(out, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
         return out
 
     def residual(self, b, x, out):
-        _stencil_residual(out, b, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
+        kernel = _stencil_residual_small if self.n < SMALL else _stencil_residual
+        kernel(out, b, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
         return out
 
     def astype(self, dtype) -> StencilOperator:

@@ -1,0 +1,191 @@
+"""A linear multigrid hierarchy as an inverse: `Multigrid(coarsening, smoother, cycle).setup(A)`.
+
+The operator may be `Masked` (free set F, diagonal shift D). Clamped rows are decoupled, so the cycle
+solves the free rows with x = 0 elsewhere and divides the clamped ones by their diagonal. When F or D
+changed, `setup(operator, reuse)` keeps the transfers and asks the coarsening for new coarse operators.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..linear.base import Inverse, Recipe
+from ..operators.base import Operator
+from ..operators.masked import Masked
+from ..operators.transfer import Transfer
+from .cycles import Cycle, V
+from .smoothers import RedBlack, Smoother, SmootherRecipe
+
+
+class Coarsening(ABC):
+    """How a level becomes the next: parameters only."""
+
+    @abstractmethod
+    def coarsen(self, A: Operator, depth: int) -> tuple[Operator, Transfer] | None:
+        """The next coarser operator and the way there; None where A cannot be coarsened further.
+
+        At depth 0, A may be `Masked`; the transfer must then be truncated to its free set.
+        """
+
+    def refresh(self, A: Operator, depth: int, coarse: Operator, transfer: Transfer) -> tuple[Operator, Transfer]:
+        """`coarsen` again after the free set or the shift changed: the same transfer, other entries.
+
+        Optional: without it a hierarchy is rebuilt when its operator changes.
+        """
+        raise TypeError(f"{type(self).__name__} has no refresh")
+
+    @property
+    def refreshable(self) -> bool:
+        return type(self).refresh is not Coarsening.refresh
+
+
+class Level:
+    """One level: its operator, the transfer to the next, its smoother and its vectors."""
+
+    def __init__(self, A: Operator, smoother: Smoother, bottom: Inverse | None = None):
+        self.A = A
+        self.smoother = smoother
+        self.bottom = bottom
+        self.transfer: Transfer = None  # type: ignore[assignment]  # set unless this is the coarsest
+        self.x, self.b, self.r = (np.zeros(A.n, A.dtype) for _ in range(3))
+
+    def presmooth(self, sweeps: int, from_zero: bool) -> None:
+        if from_zero:
+            if sweeps:
+                self.smoother.pre_from_zero(self.x, self.b)
+            else:
+                self.x[:] = 0.0
+        for _ in range(sweeps - from_zero):
+            self.smoother.pre(self.x, self.b)
+
+    def postsmooth(self, sweeps: int) -> None:
+        for _ in range(sweeps):
+            self.smoother.post(self.x, self.b)
+
+    def solve(self, from_zero: bool) -> None:
+        """The coarsest level."""
+        assert self.bottom is not None
+        self.bottom.apply(self.b, self.x)
+
+
+@dataclass(frozen=True)
+class Bottom(Recipe):
+    """The coarsest level: a pseudo-inverse up to `dense` unknowns, symmetric sweeps beyond.
+
+    The pseudo-inverse leaves null vectors (pockets without a free surface, empty rows) at zero.
+    """
+
+    smoother: SmootherRecipe = field(default_factory=RedBlack)
+    dense: int = 600
+    sweeps: int = 30
+    cutoff: float = 1e-12
+
+    def setup(self, operator, reuse=None):
+        if operator.n <= self.dense:
+            return _Dense(operator, self.cutoff)
+        return _Sweeps(self.smoother.setup(operator), self.sweeps)
+
+
+class _Dense(Inverse):
+    def __init__(self, A: Operator, cutoff: float):
+        M = A.matrix().toarray().astype(np.float64)
+        live = np.abs(M).sum(axis=1) > 0
+        self.inverse = np.zeros_like(M)
+        if live.any():
+            part = np.ix_(live, live)
+            # Jacobi scaling first: a penalty row must not hide the others below the cutoff.
+            s = 1 / np.sqrt(np.maximum(np.diag(M)[live], np.finfo(float).tiny))
+            value, vector = np.linalg.eigh(s[:, None] * M[part] * s)
+            keep = value > cutoff * max(value.max(), 1e-300)
+            half = s[:, None] * (vector[:, keep] / np.sqrt(value[keep]))
+            self.inverse[part] = half @ half.T
+        self.inverse = self.inverse.astype(A.dtype)
+
+    def apply(self, r, out):
+        np.dot(self.inverse, r, out=out)
+        return out
+
+
+class _Sweeps(Inverse):
+    def __init__(self, smoother: Smoother, sweeps: int):
+        self.smoother, self.sweeps = smoother, sweeps
+
+    def apply(self, r, out):
+        self.smoother.pre_from_zero(out, r)
+        for _ in range(self.sweeps - 1):
+            self.smoother.pre(out, r)
+        for _ in range(self.sweeps):
+            self.smoother.post(out, r)
+        return out
+
+
+@dataclass(frozen=True)
+class Multigrid(Recipe):
+    """Cycles over a hierarchy; `repeat` cycles per application (the first from a zero guess)."""
+
+    coarsening: Coarsening
+    smoother: SmootherRecipe = field(default_factory=RedBlack)
+    cycle: Cycle = field(default_factory=V)
+    coarsest: Recipe = field(default_factory=Bottom)
+    max_levels: int = 20
+    #: stop coarsening at this many unknowns
+    smallest: int = 50
+    repeat: int = 1
+
+    def setup(self, operator, reuse=None):
+        if isinstance(reuse, MultigridInverse) and reuse.operator is operator and self.coarsening.refreshable:
+            reuse.refresh()
+            return reuse
+        return MultigridInverse(self, operator)
+
+
+class MultigridInverse(Inverse):
+    """The hierarchy of one operator. `levels[0]` is the finest."""
+
+    def __init__(self, recipe: Multigrid, operator: Operator):
+        self.recipe = recipe
+        self.operator = operator
+        operators, transfers = [operator], []
+        while len(operators) < recipe.max_levels and operators[-1].n > recipe.smallest:
+            step = recipe.coarsening.coarsen(operators[-1], len(operators) - 1)
+            if step is None or step[0].n >= operators[-1].n:
+                break
+            operators.append(step[0])
+            transfers.append(step[1])
+        self._assemble(operators, transfers)
+
+    def refresh(self) -> None:
+        """New coarse operators after the free set or the shift of the operator changed."""
+        operators, transfers = [self.operator], []
+        for depth, level in enumerate(self.levels[:-1]):
+            coarse, transfer = self.recipe.coarsening.refresh(
+                operators[-1], depth, self.levels[depth + 1].A, level.transfer
+            )
+            operators.append(coarse)
+            transfers.append(transfer)
+        self._assemble(operators, transfers)
+
+    def _assemble(self, operators: list[Operator], transfers: list[Transfer]) -> None:
+        recipe = self.recipe
+        self.levels = [Level(A, recipe.smoother.setup(A)) for A in operators]
+        for level, transfer in zip(self.levels, transfers):
+            level.transfer = transfer
+        self.levels[-1].bottom = recipe.coarsest.setup(operators[-1])
+        free = self.operator.free if isinstance(self.operator, Masked) else None
+        self._clamped = None if free is None else ~free
+
+    def apply(self, r, out):
+        """One application from a zero guess: symmetric if the cycle is."""
+        top = self.levels[0]
+        top.b[:] = r
+        if self._clamped is not None:
+            top.b[self._clamped] = 0.0
+        for k in range(self.recipe.repeat):
+            self.recipe.cycle.run(self.levels, 0, from_zero=k == 0)
+        out[:] = top.x
+        if self._clamped is not None:
+            np.divide(r, self.operator.diagonal, out=out, where=self._clamped)
+        return out
