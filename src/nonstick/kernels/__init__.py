@@ -13,7 +13,7 @@ from numba import config, njit
 
 # omp starts a parallel region in microseconds, tbb in milliseconds (measured on 2 cores);
 # workqueue aborts when two Python threads enter it.
-config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
+config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]  # type: ignore[attr-defined]
 
 serial = njit(cache=True, nogil=True, fastmath={"contract"})
 parallel = njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})

@@ -41,7 +41,7 @@ class Rows:
         return cls.from_cells(np.flatnonzero(unknown.ravel()), shape, unknown.ndim)
 
     @classmethod
-    def from_cells(cls, cells: np.ndarray, shape: tuple[int, int, int], dimension: int = 3) -> Rows:
+    def from_cells(cls, cells: np.ndarray, shape: tuple[int, ...], dimension: int = 3) -> Rows:
         """From ascending C-order linear indices into a grid of three axes."""
         cells = np.ascontiguousarray(cells, dtype=np.int64)
         number = np.empty(int(np.prod(shape)), np.int32)
@@ -51,7 +51,8 @@ class Rows:
         count = _cut_segments(none1, none2, none1, number, extent, cells)
         start, offset, parity = np.empty(count + 1, np.int64), np.empty((count, 6), np.int64), np.empty(count, np.int64)
         _cut_segments(start, offset, parity, number, extent, cells)
-        return cls(tuple(int(s) for s in shape), cells, start, offset, parity, dimension)
+        nx, ny, nz = (int(s) for s in shape)
+        return cls((nx, ny, nz), cells, start, offset, parity, dimension)
 
     def coordinates(self) -> np.ndarray:
         """(n, dimension) grid coordinates of the unknowns."""

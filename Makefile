@@ -1,0 +1,64 @@
+# Everything here makes its own .venv first; a bare clone with python3 (3.11 or newer) and make is enough.
+PYTHON ?= python3
+JOBS ?= 2
+BIN := .venv/bin
+
+.PHONY: help demo test lint format bench bench-peers docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo         run the demonstration and say where the pictures are"
+	@echo "make test         run the tests ($(JOBS) processes; JOBS=n for another number)"
+	@echo "make lint         ruff and mypy"
+	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
+	@echo "make bench-peers  the same problems with other packages, where they are installed"
+	@echo "make docs         build the pages into site/"
+	@echo "make format       let ruff rewrite the sources"
+	@echo "make clean        remove .venv and everything built"
+
+demo: .venv/.ready-core
+	@$(BIN)/python examples/demo.py
+
+test: .venv/.ready-dev
+	@$(BIN)/python -m pytest -n $(JOBS) --durations=15 --durations-min=2 $(ARGS)
+
+lint: .venv/.ready-dev
+	@$(BIN)/ruff check src tests examples
+	@$(BIN)/ruff format --check src tests examples
+	@$(BIN)/mypy
+
+format: .venv/.ready-dev
+	@$(BIN)/ruff check --fix src tests examples
+	@$(BIN)/ruff format src tests examples
+
+bench: .venv/.ready-core
+	@$(BIN)/nonstick bench sphere3d --sizes 32 64 --methods all --json bench-sphere3d.json
+
+bench-peers: .venv/.ready-bench
+	@$(BIN)/nonstick bench peers --json bench-peers.json
+
+docs: .venv/.ready-docs
+	@$(BIN)/mkdocs build --quiet --strict
+	@echo "the pages are in site/index.html"
+
+clean:
+	rm -rf .venv site build dist .pytest_cache .ruff_cache .mypy_cache
+
+# -- the environment --------------------------------------------------------------------------------
+# One stamp per set of extras, made anew when pyproject.toml changes. `core` is the package alone.
+
+EXTRA-core :=
+EXTRA-dev := [dev]
+EXTRA-bench := [bench]
+EXTRA-docs := [docs]
+
+.venv/.ready-%: pyproject.toml | .venv/bin/python
+	@echo "installing nonstick$(EXTRA-$*) into .venv ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(EXTRA-$*)'
+	@touch $@
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "nonstick needs Python 3.11 or newer; say which one: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "making .venv with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "python3 cannot make a .venv (Debian: apt install python3-venv)"; exit 1; }

@@ -1,0 +1,5 @@
+"""`python -m nonstick` is the command line."""
+
+from .cli import main
+
+main()

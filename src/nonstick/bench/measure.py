@@ -1,0 +1,118 @@
+"""How a row is measured.
+
+Time. The problem is built afresh for every row, so no method profits from what another one left in it.
+Each method first solves a small instance of the case. If numba still compiles or loads a kernel during
+the timed solve (it says so by an event), that solve is thrown away and repeated: compilation is never in
+`seconds`.
+
+Memory. On Linux the kernel keeps the high-water mark of resident memory and lets a process reset it:
+`peak_bytes` is that mark after the solve minus resident memory before it, with freed heap handed back to
+the system first. It counts whatever the method allocates, inside compiled code and libraries too, and
+not the problem. Elsewhere it is None.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numba
+from numba.core import event
+
+from .. import api
+from ..errors import NonstickError
+from ..lcp.problem import BoxProblem
+from ..solution import Monitor, Solution
+from .registry import Plan
+from .row import Row
+
+
+def measure(case: str, n: int, method: str, build: Callable[[], BoxProblem], plan: Plan) -> Row:
+    """Solve a freshly built problem by one method and say how it went."""
+    unknowns = None
+    try:
+        while True:
+            problem = build()
+            unknowns = problem.n
+            peak = _PeakMemory()
+            with _kernels_loaded() as loaded:
+                solution = _solve(problem, method, plan)
+            if not loaded:
+                break
+            del problem, solution
+    except NonstickError as error:
+        return Row(case, n, unknowns, method, reason=str(error))
+    return Row(
+        case, n, unknowns, method,
+        iterations=solution.iterations,
+        outer_iterations=solution.outer_iterations,
+        seconds=solution.seconds,
+        setup_seconds=solution.setup_seconds,
+        kkt=solution.kkt(),
+        converged=solution.converged,
+        peak_bytes=peak.bytes(),
+        threads=numba.get_num_threads(),
+        reason=None if solution.converged else solution.message,
+    )  # fmt: skip
+
+
+def warm_up(method: str, build: Callable[[], BoxProblem], plan: Plan) -> None:
+    """Solve a small problem so that the kernels are compiled; what goes wrong is reported by the real run."""
+    try:
+        _solve(build(), method, plan)
+    except NonstickError:
+        return
+
+
+def _solve(problem: BoxProblem, method: str, plan: Plan) -> Solution:
+    def watch(monitor: Monitor) -> None:
+        if monitor.seconds > plan.time_limit:
+            monitor.stop("maxiter", f"stopped after {plan.time_limit:g} s (KKT {monitor.kkt:.1e})")
+
+    return api.solve_problem(problem, method, rtol=plan.rtol, maxiter=plan.maxiter, callback=watch)
+
+
+@contextmanager
+def _kernels_loaded() -> Iterator[list[object]]:
+    """A list that is non-empty once numba has compiled a kernel or loaded one from its cache."""
+    seen: list[object] = []
+
+    class Listener(event.Listener):
+        def on_start(self, event):
+            seen.append(event)
+
+        def on_end(self, event):
+            pass
+
+    with event.install_listener("numba:compiler_lock", Listener()):
+        yield seen
+
+
+class _PeakMemory:
+    """The rise of resident memory since this object was made."""
+
+    def __init__(self) -> None:
+        gc.collect()
+        self._before: int | None = None
+        try:
+            ctypes.CDLL(None).malloc_trim(0)
+            with open("/proc/self/clear_refs", "w") as file:
+                file.write("5")  # resets VmHWM to VmRSS
+            self._before = _status("VmRSS")
+        except (OSError, AttributeError):
+            return
+
+    def bytes(self) -> int | None:
+        if self._before is None:
+            return None
+        return max(_status("VmHWM") - self._before, 0)
+
+
+def _status(key: str) -> int:
+    with open("/proc/self/status") as file:
+        for line in file:
+            if line.startswith(key + ":"):
+                return int(line.split()[1]) * 1024
+    raise OSError(f"no {key} in /proc/self/status")

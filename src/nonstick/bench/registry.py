@@ -1,0 +1,89 @@
+"""The names `nonstick bench` understands."""
+
+from __future__ import annotations
+
+import difflib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+
+from .. import registry
+from ..errors import NonstickError
+from .row import Row
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked for."""
+
+    sizes: tuple[int, ...]
+    methods: tuple[str, ...]
+    rtol: float = 1e-6
+    maxiter: int | None = None
+    #: a solve longer than this is stopped and counts as not converged
+    time_limit: float = 300.0
+    #: called with a few words before each measurement starts
+    announce: Callable[[str], object] = lambda text: None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A named table."""
+
+    name: str
+    description: str
+    run: Callable[[Plan], Iterator[Row]]
+    #: what is taken when the user names no sizes or methods
+    sizes: tuple[int, ...]
+    methods: tuple[str, ...] = ("all",)
+
+    def plan(self, sizes: tuple[int, ...] = (), methods: tuple[str, ...] = (), **options) -> Plan:
+        """A plan with this benchmark's defaults filled in and every name checked."""
+        sizes = tuple(dict.fromkeys(sizes)) or self.sizes
+        for n in sizes:
+            if n < 2:
+                raise NonstickError(f"size {n} is too small: a grid needs at least 2 cells along each side")
+        return Plan(sizes, method_names(methods or self.methods), **options)
+
+
+_BENCHMARKS: dict[str, Benchmark] = {}
+
+
+def benchmark(name: str, description: str, *, sizes: tuple[int, ...], methods: tuple[str, ...] = ("all",)):
+    """Decorator: makes a function `(plan) -> rows` a benchmark of that name."""
+
+    def add(run: Callable[[Plan], Iterator[Row]]) -> Callable[[Plan], Iterator[Row]]:
+        _BENCHMARKS[name] = Benchmark(name, description, run, sizes, methods)
+        return run
+
+    return add
+
+
+def benchmarks() -> dict[str, Benchmark]:
+    """Every benchmark by name: the static cases, then the tables."""
+    package = import_module(__package__)
+    for module in pkgutil.iter_modules(package.__path__):
+        import_module(f"{__package__}.{module.name}")
+    return dict(_BENCHMARKS)
+
+
+def get(name: str) -> Benchmark:
+    known = benchmarks()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
+        raise NonstickError(f"unknown case {name!r}{hint}; `nonstick cases` lists all")
+    return known[name]
+
+
+def method_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """`all` becomes every method that solves the complementarity problem; unknown names are an error."""
+    out: list[str] = []
+    for name in names:
+        if name == "all":
+            out += [key for key, entry in registry.entries().items() if entry.complete]
+        else:
+            registry.get(name)
+            out.append(name)
+    return tuple(dict.fromkeys(out))

@@ -1,0 +1,43 @@
+"""One measurement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+
+@dataclass
+class Row:
+    """What one method did on one problem; the field names are the keys of the JSON rows.
+
+    A method that cannot treat a case has a `reason` and no figures.
+    """
+
+    case: str
+    #: cells along the longest side of the grid
+    n: int
+    unknowns: int | None
+    method: str
+    #: what the method's paper counts: V-cycles, CG iterations, sweeps
+    iterations: int | None = None
+    outer_iterations: int | None = None
+    #: the whole solve, set-up included, without building the problem and without compiling
+    seconds: float | None = None
+    setup_seconds: float | None = None
+    #: recomputed from the problem after the solve
+    kkt: float | None = None
+    converged: bool = False
+    #: the most resident memory above the level before the solve; None where the system cannot tell
+    peak_bytes: int | None = None
+    threads: int | None = None
+    #: why there are no figures, or why it did not converge
+    reason: str | None = None
+
+    def asdict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def to_json(rows: Iterable[Row]) -> str:
+    """A JSON array, one row per line."""
+    return "[\n" + ",\n".join(json.dumps(row.asdict(), ensure_ascii=False) for row in rows) + "\n]\n"

@@ -1,0 +1,44 @@
+"""`nonstick methods` and `nonstick cases`: what there is to choose from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import typer
+
+_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
+
+
+def add(app: typer.Typer) -> None:
+    app.command("methods")(methods)
+    app.command("cases")(cases)
+
+
+def methods(as_json: bool = _JSON) -> None:
+    """List every method, for --method and --methods."""
+    from ..registry import methods
+
+    _print("method", methods(), as_json)
+
+
+def cases(as_json: bool = _JSON) -> None:
+    """List the built-in problems and benchmarks, for nonstick bench."""
+    from ..bench import benchmarks
+
+    _print("case", {name: entry.description for name, entry in benchmarks().items()}, as_json)
+
+
+def _print(what: str, rows: Mapping[str, str], as_json: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    if as_json:
+        print(json.dumps(dict(rows), indent=1, ensure_ascii=False))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(what, no_wrap=True, style="cyan")
+    table.add_column("what it is")
+    for name, description in rows.items():
+        table.add_row(name, description)
+    Console().print(table)

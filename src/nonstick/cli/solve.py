@@ -1,0 +1,111 @@
+"""`nonstick solve`: a problem from a file, its solution to a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import typer
+
+from .terminal import NOT_CONVERGED, fail, say
+
+
+def add(app: typer.Typer) -> None:
+    app.command("solve")(solve)
+
+
+def solve(
+    file: Path = typer.Argument(
+        ...,
+        metavar="FILE",
+        help="FILE.npz with A_data A_indices A_indptr b, maybe lower upper cells; or Matrix Market FILE.mtx.",
+        show_default=False,
+    ),
+    method: str = typer.Option("auto", "--method", "-m", help="Which method; nonstick methods lists all."),
+    rtol: float = typer.Option(1e-6, help="KKT residual to reach, relative to max|b|."),
+    maxiter: int | None = typer.Option(None, help="Iteration limit (default: the method's own).", show_default=False),
+    rhs: Path | None = typer.Option(
+        None, help="File with b: .npy, .mtx or text (default: b of the npz; ones for a matrix).", show_default=False
+    ),
+    lower: str | None = typer.Option(
+        None, help="Lower bound: a number, -inf, or a file (default: that of the npz, or 0).", show_default=False
+    ),
+    upper: str | None = typer.Option(
+        None, help="Upper bound: a number, inf, or a file (default: that of the npz, or inf).", show_default=False
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="Where x and dual go (default: FILE-solution.npz beside FILE).", show_default=False
+    ),
+    json_file: str | None = typer.Option(
+        None, "--json", help="Write one JSON row of results to this file; - prints it.", show_default=False
+    ),
+) -> None:
+    """Solve min ½ xᵀA x − bᵀx, lower ≤ x ≤ upper, from a file.
+
+    Writes x and the dual A x − b. Exits with 0 if the residual asked for was
+    reached, with 2 if not; the best x found is written in both cases.
+
+    [bold]Example:[/bold]
+
+    nonstick solve problem.npz --method fas-mg --rtol 1e-8 --json row.json
+    """
+    from .. import api, registry
+    from ..io.atomic import write_text
+    from ..io.problem_file import read_problem, write_solution
+
+    registry.get(method)  # a misspelt name should not wait for a large file
+    target = out or file.with_name(f"{file.name.split('.')[0]}-solution.npz")
+    if target.suffix != ".npz":
+        fail(f"the solution is written as .npz, and --out says {target}")
+    if target.resolve() == file.resolve():
+        fail(f"--out would replace the problem itself ({file})")
+    problem = read_problem(file, rhs)
+    if lower is not None:
+        problem.lower = _bound(lower, "--lower")
+    if upper is not None:
+        problem.upper = _bound(upper, "--upper")
+    solution = api.solve(
+        problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells,
+        method=method, rtol=rtol, maxiter=maxiter,
+    )  # fmt: skip
+    write_solution(target, solution)
+    row = {
+        "file": str(file),
+        "unknowns": int(solution.x.size),
+        "method": solution.method,
+        "iterations": solution.iterations,
+        "outer_iterations": solution.outer_iterations,
+        "seconds": solution.seconds,
+        "setup_seconds": solution.setup_seconds,
+        "kkt": solution.kkt(),
+        "converged": solution.converged,
+        "status": solution.status,
+        "message": solution.message,
+        "solution": str(target),
+    }
+    if json_file == "-":
+        print(json.dumps(row))
+    else:
+        if json_file is not None:
+            write_text(json_file, json.dumps(row, indent=1) + "\n")
+        say(
+            f"{solution.method}: {row['unknowns']} unknowns, {solution.iterations} iterations "
+            f"({solution.outer_iterations} outer), KKT {row['kkt']:.2e}, {solution.seconds:.3g} s"
+        )
+        say(f"x and dual are in {target}")
+    if not solution.converged:
+        print(f"nonstick: not converged: {solution.message}", file=sys.stderr)
+        raise SystemExit(NOT_CONVERGED)
+
+
+def _bound(text: str, option: str):
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    from ..io.problem_file import read_vector
+
+    if not Path(text).exists():
+        fail(f"{option} takes a number, inf, -inf or a file with a vector; there is no file {text!r}")
+    return read_vector(text)

@@ -1,0 +1,44 @@
+"""What every command shares: plain messages, one-sentence errors, exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from ..errors import NonstickError
+
+#: exit codes
+BAD_INPUT = 2
+NOT_CONVERGED = 2
+
+
+def say(message: str) -> None:
+    """Print a line for people to stdout."""
+    print(message)
+
+
+def fail(message: str) -> NoReturn:
+    """Leave with one sentence and the exit code of bad input."""
+    print(f"nonstick: {message}", file=sys.stderr)
+    raise SystemExit(BAD_INPUT)
+
+
+def guarded(command: Callable[[], object]) -> None:
+    """Run a command; a mistake of the user ends in one sentence, never in a traceback."""
+    try:
+        command()
+    except NonstickError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        print("nonstick: interrupted", file=sys.stderr)
+        raise SystemExit(1) from None
+    except BrokenPipeError:  # the reader (head, less) has left; nothing more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except OSError as error:
+        where = f" {error.filename}" if error.filename else ""
+        fail(f"cannot use{where}: {error.strerror or error}")
+    except MemoryError:
+        fail("not enough memory for a problem of this size")
