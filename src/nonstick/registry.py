@@ -68,6 +68,20 @@ def _nearest(name: str) -> str:
 # -- Chentanez–Müller 2011: full multigrid, projected Gauss–Seidel ------------------------------------
 
 
+@register("pgs", "projected Gauss–Seidel: simple, robust, slow; also for walls='edge'")
+def _pgs() -> Method:
+    from .lcp.projected_gs import ProjectedSOR
+
+    return ProjectedSOR(omega=1.0)
+
+
+@register("psor", "projected SOR with Young's best relaxation factor for the free set")
+def _psor() -> Method:
+    from .lcp.projected_gs import ProjectedSOR
+
+    return ProjectedSOR(omega=None)
+
+
 # -- Andersen 2017: minimum-map Newton ----------------------------------------------------------------
 
 

@@ -117,3 +117,11 @@ def _stencil_relax_small(x, b, lower, upper, w0, w1, w2, d, start, offset, parit
     """`_stencil_relax` on one thread, for levels whose work is less than starting threads."""
     for s in range(start.size - 1):
         _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected)
+
+
+@serial
+def _stencil_sweeps(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, omega, count):
+    """`count` projected sweeps over both colours, on one thread: for small levels that need many."""
+    for half in range(2 * count):
+        for s in range(start.size - 1):
+            _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, half & 1, omega, True)
