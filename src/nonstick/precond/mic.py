@@ -6,6 +6,7 @@ Any other operator is factored from its CSR entries. `MIC(tuning=0)` is IC(0).
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +57,12 @@ class _Factor(Inverse):
         if self._clamped is not None:
             np.divide(r, self._diagonal, out=out, where=self._clamped)
         return out
+
+    @abstractmethod
+    def _eliminate(self, diagonal: np.ndarray, free: np.ndarray, tuning: float, safety: float) -> None: ...
+
+    @abstractmethod
+    def _substitute(self, r: np.ndarray, out: np.ndarray) -> None: ...
 
 
 class _StencilFactor(_Factor):
