@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
-from . import registry
+from . import registry, validate
 from .errors import NonstickError
 from .lcp.base import Method
 from .lcp.problem import BoxProblem
@@ -26,17 +29,124 @@ def solve(
     rtol: float = 1e-6,
     atol: float = 0.0,
     maxiter: int | None = None,
-    callback=None,
+    callback: Callable[[Monitor], object] | None = None,
     cells=None,
 ) -> Solution:
-    """Solve `min 1/2 x'Ax - b'x` subject to `lower <= x <= upper`, A symmetric positive definite."""
-    problem = BoxProblem(as_operator(A, cells), b, lower, upper)
-    return solve_problem(problem, method, x0=x0, rtol=rtol, atol=atol, maxiter=maxiter, callback=callback)
+    """Solve `min ½ xᵀA x − bᵀx` subject to `lower ≤ x ≤ upper`.
+
+    With the default bounds this is the complementarity problem `0 ≤ x ⟂ A x − b ≥ 0`; with infinite
+    bounds the linear system `A x = b`.
+
+    Parameters
+    ----------
+    A : scipy.sparse matrix, 2-D array or nonstick operator
+        Symmetric and positive definite, n × n.
+    b : array_like
+        n numbers.
+    lower, upper : float or array_like
+        Bounds on x, one for all or one each; `-inf` and `inf` where there is none.
+    method : str
+        A name from `nonstick.methods()`, or a method object.
+    x0 : array_like, optional
+        Where to start; it is clipped to the bounds. Zero if not given.
+    rtol, atol : float
+        Stop when the KKT residual `max|d·(x − clip(x − g/d, lower, upper))|`, with `g = A x − b` and
+        `d = diag(A)`, is at most `max(rtol · max|b|, atol)`.
+    maxiter : int, optional
+        Iteration limit, in the unit the method counts. Each method has its own default.
+    callback : callable, optional
+        Called as `callback(monitor)` after every outer iteration; `monitor.kkt` is the residual reached,
+        and `monitor.stop("maxiter", "enough")` ends the solve.
+    cells : array_like of int, optional
+        n × 2 or n × 3 grid coordinates of the unknowns, in any order. Geometric methods need them, and
+        every method is faster with them where A couples only cells that share a face.
+
+    Returns
+    -------
+    Solution
+        `x`, `dual = A x − b`, `converged`, `status`, `message` (advice if it did not converge),
+        `iterations`, `outer_iterations`, `history`, `seconds`, and `kkt()`, which recomputes the residual.
+
+    Raises
+    ------
+    NonstickError
+        If the input is not such a problem, or the method cannot treat it; the sentence says why.
+
+    Examples
+    --------
+    A string pulled down onto a table: it lies flat in the middle and hangs free near its ends.
+
+    >>> import numpy as np, scipy.sparse as sp, nonstick
+    >>> n = 9
+    >>> A = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    >>> b = np.full(n, -0.1)
+    >>> b[[0, -1]] += 0.5  # the ends are held at height 0.5
+    >>> solution = nonstick.solve(A, b, method="psor", rtol=1e-9)
+    >>> solution.converged, bool(solution.kkt() < 1e-9)
+    (True, True)
+    >>> np.round(solution.x, 3)
+    array([0.25, 0.1 , 0.05, 0.1 , 0.25])
+    """
+    stop = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+    return _solve(A, b, lower, upper, method, x0, cells, stop)
 
 
-def lcp(M, q, **kw) -> Solution:
-    """Solve the linear complementarity problem `0 <= x ⟂ M x + q >= 0`."""
-    return solve(M, -np.asarray(q, dtype=float), **kw)
+def lcp(M, q, **options) -> Solution:
+    """Solve the linear complementarity problem `0 ≤ x ⟂ M x + q ≥ 0`.
+
+    Parameters
+    ----------
+    M : scipy.sparse matrix, 2-D array or nonstick operator
+        Symmetric and positive definite.
+    q : array_like
+        n numbers.
+    **options
+        Everything `nonstick.solve` takes except the bounds.
+
+    Returns
+    -------
+    Solution
+        As from `nonstick.solve`; `dual` is `M x + q`.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> solution = nonstick.lcp([[2.0, -1.0], [-1.0, 2.0]], [-1.0, 3.0], method="psor")
+    >>> solution.x.round(6), solution.dual.round(6)
+    (array([0.5, 0. ]), array([0. , 2.5]))
+    """
+    if options.keys() & {"lower", "upper"}:
+        raise NonstickError("an LCP has the bounds 0 and inf; use nonstick.solve for others")
+    method, x0, cells = options.pop("method", "auto"), options.pop("x0", None), options.pop("cells", None)
+    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0)
+
+
+def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0) -> Solution:
+    """Check everything, bring grids into C order, solve; b enters times `sign`."""
+    validate.stopping(**{key: value for key, value in stop.items() if key != "callback"})
+    registry.get(method)  # an unknown name is said before any work is done
+    if isinstance(A, Operator):
+        if cells is not None:
+            raise NonstickError("cells belongs to a matrix; an operator already knows its grid")
+        problem = BoxProblem(A, sign * validate.vector(b, A.n, names[1]), *validate.bounds(lower, upper, A.n))
+        return solve_problem(problem, method, x0=x0, **stop)
+    A = validate.matrix(A, names[0])
+    n = A.shape[0]
+    b = sign * validate.vector(b, n, names[1])
+    lower, upper = validate.bounds(lower, upper, n)
+    order = None
+    if cells is not None:
+        cells = validate.cells(cells, n)
+        order = validate.c_order(cells)
+    if order is None:
+        return solve_problem(BoxProblem(as_operator(A, cells), b, lower, upper), method, x0=x0, **stop)
+    # Grids are kept in C order inside; the caller gets everything back in the order it came in.
+    x0 = None if x0 is None else validate.vector(x0, n, "x0")[order]
+    inner = BoxProblem(as_operator(A[order][:, order], cells[order]), b[order], lower[order], upper[order])
+    solution = solve_problem(inner, method, x0=x0, **stop)
+    x, dual = np.empty(n), np.empty(n)
+    x[order], dual[order] = solution.x, solution.dual
+    return replace(solution, problem=BoxProblem(CSROperator(A, cells), b, lower, upper), x=x, dual=dual)
 
 
 def solve_problem(
@@ -51,6 +161,7 @@ def solve_problem(
     callback=None,
 ) -> Solution:
     """Solve a problem that is already built; `active` is the policy of a previous solution."""
+    validate.stopping(rtol, atol, maxiter)
     recipe = registry.get(method)
     name = method if isinstance(method, str) else repr(method)
     if problem.edges is not None and not recipe.handles_edges:
@@ -58,7 +169,7 @@ def solve_problem(
             f"method {name!r} solves problems with bounds on the unknowns; constraints on the edges of a wall "
             "(walls='edge') need 'pgs', 'psor' or 'fmg'"
         )
-    x = np.zeros(problem.n) if x0 is None else np.array(x0, dtype=float)
+    x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
     problem.box.project(x, out=x)
     monitor = Monitor(problem, rtol, atol, maxiter, callback)
     if problem.n:
@@ -70,8 +181,6 @@ def as_operator(A, cells=None) -> Operator:
     """Anything matrix-like as an operator; with `cells` a stencil operator where the matrix allows it."""
     if isinstance(A, Operator):
         return A
-    if not sp.issparse(A) and not isinstance(A, np.ndarray):
-        raise NonstickError(f"A must be a scipy.sparse matrix or a nonstick operator, not {type(A).__name__}")
     A = sp.csr_array(A, dtype=float)
     if cells is not None:
         cells = np.asarray(cells)

@@ -38,3 +38,39 @@ def _csr_relax(x, b, lower, upper, d, data, indices, indptr, order, omega, proje
             if projected:
                 new = min(max(new, lower[i]), upper[i])
             x[i] = new
+
+
+@serial
+def _csr_check_pairs(where, values, data, indices, indptr, root, rtol):
+    """Look at every pair a_ij, a_ji of a matrix with sorted rows; `root` holds sqrt(a_ii).
+
+    Returns 0 if all is well; 1 at the first pair that differs by more than rtol root_i root_j; 2 at the
+    first with |a_ij| > root_i root_j (a 2 × 2 minor that is negative). `where` gets i, j, and `values`
+    a_ij with a_ji or with root_i root_j.
+    """
+    for i in range(indptr.size - 1):
+        for q in range(indptr[i], indptr[i + 1]):
+            j = indices[q]
+            lo, hi = indptr[j], indptr[j + 1]
+            while lo < hi:
+                mid = (lo + hi) // 2
+                if indices[mid] < i:
+                    lo = mid + 1
+                else:
+                    hi = mid
+            twin = 0.0
+            if lo < indptr[j + 1] and indices[lo] == i:
+                twin = data[lo]
+            scale = root[i] * root[j]
+            kind = 0
+            if abs(data[q] - twin) > rtol * scale:
+                kind = 1
+                values[1] = twin
+            elif i != j and abs(data[q]) > (1.0 + rtol) * scale:
+                kind = 2
+                values[1] = scale
+            if kind != 0:
+                where[0], where[1] = i, j
+                values[0] = data[q]
+                return kind
+    return 0

@@ -120,7 +120,7 @@ class BoxProblem:
         self.A = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
         self.box = Box(_spread(lower, A.n), _spread(upper, A.n))
-        self.scale = float(np.abs(self.b).max(initial=0.0)) or 1.0
+        self.scale = float(np.abs(self.b).max(initial=0.0)) or self._scale_of_bounds()
         self._coarser = coarser
         self.edges = edges
         if edges is not None and self.box.constrained.any():
@@ -130,6 +130,10 @@ class BoxProblem:
     @property
     def n(self) -> int:
         return self.A.n
+
+    def _scale_of_bounds(self) -> float:
+        """What residuals are measured against where b = 0: how far zero lies outside the box, in the units of b."""
+        return float(np.abs(self.A.diagonal * self.box.project(np.zeros(self.n))).max(initial=0.0)) or 1.0
 
     def gradient(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """g = A x - b"""

@@ -1,0 +1,184 @@
+"""Is this a problem we can solve? Every check says in one sentence what is wrong and where.
+
+Arrays that pass come back as fresh, contiguous float64: later changes by the caller cannot reach a
+running solve, and compiled kernels see one kind of argument only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from .errors import NonstickError
+from .kernels._csr import _csr_check_pairs
+
+#: |a_ij - a_ji| allowed, relative to sqrt(a_ii a_jj), which bounds |a_ij| in a positive definite matrix
+SYMMETRY_RTOL = 1e-8
+
+
+def matrix(A, name: str = "A") -> sp.csr_array:
+    """A real symmetric matrix with a positive diagonal as canonical CSR; A itself is left alone."""
+    if not sp.issparse(A):
+        A = _dense(A, name)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise NonstickError(f"{name} must be square, and its shape is {_by(A.shape)}")
+    _real(A.dtype, name)
+    A = sp.csr_array(A, dtype=np.float64)
+    if not A.has_canonical_format:
+        A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's
+        A.sum_duplicates()
+    if A.nnz < 2**31 - 1 and A.indices.dtype != np.int32:
+        A = sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape)
+    bad = np.flatnonzero(~np.isfinite(A.data))
+    if bad.size:
+        i = int(np.searchsorted(A.indptr, bad[0], side="right")) - 1
+        value = A.data[bad[0]]
+        raise NonstickError(f"{name}[{i}, {A.indices[bad[0]]}] is {value}; {name} must be finite{_more(bad.size)}")
+    d = A.diagonal()
+    bad = np.flatnonzero(~(d > 0))
+    if bad.size:
+        raise NonstickError(
+            f"{name}[{bad[0]}, {bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal"
+            f"{_more(bad.size)}"
+        )
+    _symmetric(A, d, name)
+    return A
+
+
+def _dense(A, name: str) -> np.ndarray:
+    try:
+        out = np.asarray(A)
+    except ValueError:
+        out = np.empty(0, object)
+    if out.dtype == object:
+        raise NonstickError(
+            f"{name} must be a scipy.sparse matrix, a two-dimensional array or a nonstick operator, not "
+            f"{type(A).__name__}"
+        )
+    if out.ndim != 2:
+        raise NonstickError(f"{name} must be a matrix, and its shape is {_by(out.shape)}")
+    return out
+
+
+def _symmetric(A: sp.csr_array, d: np.ndarray, name: str) -> None:
+    where = np.empty(2, np.int64)
+    values = np.empty(2)
+    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(d), SYMMETRY_RTOL)
+    i, j = where
+    if kind == 1:
+        raise NonstickError(
+            f"{name} is not symmetric: {name}[{i}, {j}] is {values[0]:g} and {name}[{j}, {i}] is {values[1]:g}; "
+            f"pass ({name} + {name}.T) / 2 if that is rounding"
+        )
+    if kind == 2:
+        raise NonstickError(
+            f"{name} is not positive definite: {name}[{i}, {j}] = {values[0]:g} is larger than "
+            f"sqrt({name}[{i}, {i}] {name}[{j}, {j}]) = {values[1]:g}"
+        )
+
+
+def vector(b, n: int, name: str = "b") -> np.ndarray:
+    """A finite vector of n numbers."""
+    out = _numbers(b, name)
+    if out.ndim == 2 and out.shape[1] == 1:
+        out = out[:, 0]
+    if out.shape != (n,):
+        raise NonstickError(f"{name} has shape {_by(out.shape)}, and there are {n} unknowns")
+    bad = np.flatnonzero(~np.isfinite(out))
+    if bad.size:
+        raise NonstickError(f"{name}[{bad[0]}] is {out[bad[0]]}; {name} must be finite{_more(bad.size)}")
+    return np.array(out, dtype=np.float64)
+
+
+def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two vectors of bounds; a scalar stands for all, ±inf for none."""
+    low, high = _bound(lower, n, "lower"), _bound(upper, n, "upper")
+    bad = np.flatnonzero(~(low <= high))
+    if bad.size:
+        i = bad[0]
+        raise NonstickError(f"lower is above upper at unknown {i} ({low[i]:g} > {high[i]:g}){_more(bad.size)}")
+    for values, never, name in ((low, np.inf, "lower"), (high, -np.inf, "upper")):
+        bad = np.flatnonzero(values == never)
+        if bad.size:
+            raise NonstickError(f"{name}[{bad[0]}] is {never}: no number can satisfy that bound{_more(bad.size)}")
+    return low, high
+
+
+def _bound(bound, n: int, name: str) -> np.ndarray:
+    out = _numbers(bound, name)
+    if out.ndim == 2 and out.shape[1] == 1:
+        out = out[:, 0]
+    if out.shape not in ((), (1,), (n,)):
+        raise NonstickError(f"{name} has shape {_by(out.shape)}; it must be a number or have one entry for each of {n}")
+    bad = np.flatnonzero(np.isnan(np.atleast_1d(out)))
+    if bad.size:
+        raise NonstickError(f"{name} is NaN at unknown {bad[0]}; use -inf or inf where there is no bound")
+    return np.array(np.broadcast_to(out, (n,)), dtype=np.float64)
+
+
+def cells(coordinates, n: int) -> np.ndarray:
+    """(n, 2) or (n, 3) grid coordinates, no cell twice; a line of cells becomes a grid one cell wide."""
+    out = np.asarray(coordinates)
+    if out.ndim == 1 and out.size == n:
+        out = out[:, None]
+    if out.ndim != 2 or out.shape[0] != n or out.shape[1] not in (1, 2, 3):
+        raise NonstickError(f"cells has shape {_by(out.shape)}; it must be {n} × 2 or {n} × 3 grid coordinates")
+    if out.dtype.kind not in "iu" and not (out.dtype.kind in "fb" and np.array_equal(out, np.rint(out))):
+        raise NonstickError("cells must hold integer grid coordinates")
+    out = out.astype(np.int64)
+    if out.shape[1] == 1:
+        out = np.concatenate([out, np.zeros_like(out)], axis=1)
+    if not n:
+        return out
+    extent = out.max(axis=0) - out.min(axis=0) + 1
+    if np.prod(extent.astype(float)) >= 2**31:
+        raise NonstickError(
+            f"cells span a grid of {_by(extent)} cells, too many to number; coordinates count cells, not metres"
+        )
+    order = np.lexsort(out.T[::-1])
+    twin = np.flatnonzero((np.diff(out[order], axis=0) == 0).all(axis=1))
+    if twin.size:
+        i, j = sorted(order[twin[0] : twin[0] + 2])
+        raise NonstickError(f"cells {i} and {j} are the same grid cell {tuple(out[i].tolist())}{_more(twin.size)}")
+    return out
+
+
+def c_order(coordinates: np.ndarray) -> np.ndarray | None:
+    """The permutation that sorts cells as a C array is laid out; None if they are sorted."""
+    order = np.lexsort(coordinates.T[::-1])
+    return None if np.array_equal(order, np.arange(order.size)) else order
+
+
+def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None) -> None:
+    """The three words every method stops by."""
+    for value, name in ((rtol, "rtol"), (atol, "atol")):
+        if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
+            raise NonstickError(f"{name} must be a number that is not negative, not {value!r}")
+    if rtol == 0 and atol == 0:
+        raise NonstickError("rtol must be positive (or zero with a positive atol): no method reaches a residual of 0")
+    if maxiter is not None and (not isinstance(maxiter, (int, np.integer)) or maxiter < 1):
+        raise NonstickError(f"maxiter must be a positive integer or None, not {maxiter!r}")
+
+
+def _numbers(values, name: str) -> np.ndarray:
+    try:
+        out = np.asarray(values.toarray() if sp.issparse(values) else values)
+    except ValueError:
+        out = np.empty(0, object)
+    _real(out.dtype, name)
+    return out
+
+
+def _real(dtype: np.dtype, name: str) -> None:
+    if dtype.kind == "c":
+        raise NonstickError(f"{name} is complex; nonstick solves real problems")
+    if dtype.kind not in "buif":
+        raise NonstickError(f"{name} must hold numbers, not {dtype}")
+
+
+def _by(shape) -> str:
+    return " × ".join(map(str, shape)) if len(shape) > 1 else f"({', '.join(map(str, shape))})"
+
+
+def _more(count: int) -> str:
+    return f" ({count} such places)" if count > 1 else ""
