@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from .registry import methods
     from .solution import Solution
 
+else:
+    from . import lcp  # the package of methods, which can be called; imports nothing by itself
+
 # Public names load on first use, so that `nonstick --help` does not wait for numba.
 _WHERE = {
     "solve": ".api",
-    "lcp": ".api",
     "solve_problem": ".api",
     "methods": ".registry",
     "NonstickError": ".errors",

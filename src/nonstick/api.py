@@ -85,7 +85,7 @@ def solve(
     >>> solution.converged, bool(solution.kkt() < 1e-9)
     (True, True)
     >>> np.round(solution.x, 3)
-    array([0.25, 0.1 , 0.05, 0.1 , 0.25])
+    array([0.233, 0.067, 0.   , 0.   , 0.   , 0.   , 0.   , 0.067, 0.233])
     """
     stop = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
     return _solve(A, b, lower, upper, method, x0, cells, stop)
