@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
-from .. import registry
+from .. import registry, validate
 from ..errors import NonstickError
 from .row import Row
 
@@ -44,7 +44,9 @@ class Benchmark:
         for n in sizes:
             if n < 2:
                 raise NonstickError(f"size {n} is too small: a grid needs at least 2 cells along each side")
-        return Plan(sizes, method_names(methods or self.methods), **options)
+        plan = Plan(sizes, method_names(methods or self.methods), **options)
+        validate.stopping(plan.rtol, 0.0, plan.maxiter)
+        return plan
 
 
 _BENCHMARKS: dict[str, Benchmark] = {}

@@ -62,6 +62,6 @@ for _name in _COMMANDS:
     import_module(f".{_name}", __name__).add(app)
 
 
-def main() -> None:
-    """Entry point of the `nonstick` command."""
-    guarded(app)
+def main(words: list[str] | None = None) -> None:
+    """Entry point of the `nonstick` command; always ends in SystemExit."""
+    guarded(lambda: app(words))

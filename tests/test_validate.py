@@ -1,0 +1,142 @@
+"""Every mistake a caller can make, and a piece of the sentence that answers it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import nonstick
+from nonstick import validate
+from nonstick.errors import NonstickError
+from nonstick.kernels._csr import _csr_check_pairs
+from nonstick.operators.csr import CSROperator
+
+N = 4
+A = sp.csr_array(sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(N, N)))
+B = np.array([1.0, -1.0, 2.0, 0.5])
+CELLS = np.array([[0, 0], [0, 1], [0, 2], [0, 3]])
+
+
+def changed(i, j, value):
+    M = A.toarray()
+    M[i, j] = value
+    return M
+
+
+def entry(values, i, value):
+    out = np.array(values, dtype=float)
+    out[i] = value
+    return out
+
+
+# (positional arguments, keywords, pieces of the message)
+MISTAKES = {
+    "not square": ((np.ones((3, 4)), B), {}, ("square", "3 × 4")),
+    "a vector as A": ((np.ones(4), B), {}, ("A must be a matrix", "(4)")),
+    "no matrix": ((object(), B), {}, ("scipy.sparse", "object")),
+    "ragged list": (([[1.0], [1.0, 2.0]], B), {}, ("two-dimensional array", "list")),
+    "NaN in A": ((changed(1, 2, np.nan), B), {}, ("A[1, 2] is nan",)),
+    "inf in A": ((changed(3, 3, np.inf), B), {}, ("A[3, 3] is inf",)),
+    "complex A": ((A.astype(complex), B), {}, ("A is complex",)),
+    "words in A": ((np.array([["a"]]), [1.0]), {}, ("A must hold numbers",)),
+    "unsymmetric value": ((changed(1, 2, -0.9), B), {}, ("not symmetric", "A[1, 2] is -0.9", "A[2, 1] is -1")),
+    "unsymmetric pattern": ((changed(0, 3, -0.5), B), {}, ("not symmetric", "A[0, 3] is -0.5", "A[3, 0] is 0")),
+    "zero diagonal": ((changed(2, 2, 0.0), B), {}, ("A[2, 2] is 0", "positive diagonal")),
+    "negative diagonal": ((-A, B), {}, ("A[0, 0] is -2.5", "4 such places")),
+    "indefinite": (([[1.0, 2.0], [2.0, 1.0]], [1.0, 1.0]), {}, ("not positive definite", "A[0, 1] = 2")),
+    "b too long": ((A, np.ones(5)), {}, ("b has shape (5)", "4 unknowns")),
+    "b a matrix": ((A, np.ones((4, 2))), {}, ("b has shape 4 × 2",)),
+    "b a number": ((A, 1.0), {}, ("b has shape ()",)),
+    "NaN in b": ((A, entry(B, 2, np.nan)), {}, ("b[2] is nan",)),
+    "inf in b": ((A, entry(B, 0, -np.inf)), {}, ("b[0] is -inf",)),
+    "complex b": ((A, B + 1j), {}, ("b is complex",)),
+    "words in b": ((A, ["x"] * 4), {}, ("b must hold numbers",)),
+    "lower too short": ((A, B, np.zeros(3)), {}, ("lower has shape (3)", "4")),
+    "NaN bound": ((A, B, entry(np.zeros(4), 1, np.nan)), {}, ("lower is NaN at unknown 1",)),
+    "NaN for all": ((A, B, 0.0, np.nan), {}, ("upper is NaN",)),
+    "lower above upper": ((A, B, 0.0, entry(np.ones(4), 3, -2.0)), {}, ("lower is above upper at unknown 3", "0 > -2")),
+    "lower +inf": ((A, B, np.inf), {}, ("lower[0] is inf",)),
+    "upper -inf": ((A, B, -np.inf, -np.inf), {}, ("upper[0] is -inf",)),
+    "x0 too short": ((A, B), {"x0": [1.0]}, ("x0 has shape (1)",)),
+    "NaN in x0": ((A, B), {"x0": entry(B, 3, np.nan)}, ("x0[3] is nan",)),
+    "rtol zero": ((A, B), {"rtol": 0.0}, ("rtol must be positive",)),
+    "rtol negative": ((A, B), {"rtol": -1e-6}, ("rtol must be a number that is not negative",)),
+    "rtol NaN": ((A, B), {"rtol": np.nan}, ("rtol must be",)),
+    "rtol a word": ((A, B), {"rtol": "small"}, ("rtol must be", "'small'")),
+    "atol negative": ((A, B), {"atol": -1.0}, ("atol must be",)),
+    "maxiter zero": ((A, B), {"maxiter": 0}, ("maxiter must be a positive integer",)),
+    "maxiter a fraction": ((A, B), {"maxiter": 2.5}, ("maxiter must be a positive integer",)),
+    "unknown method": ((A, B), {"method": "psro"}, ("unknown method 'psro'", "did you mean", "'psor'")),
+    "cells too few": ((A, B), {"cells": CELLS[:3]}, ("cells has shape 3 × 2", "4 × 2")),
+    "cells four-dimensional": ((A, B), {"cells": np.zeros((4, 4), int)}, ("cells has shape 4 × 4",)),
+    "cells fractional": ((A, B), {"cells": CELLS + 0.5}, ("integer grid coordinates",)),
+    "cells NaN": ((A, B), {"cells": CELLS * np.nan}, ("integer grid coordinates",)),
+    "cells twice": ((A, B), {"cells": CELLS[[0, 1, 1, 3]]}, ("cells 1 and 2", "(0, 1)")),
+    "cells far apart": ((A, B), {"cells": CELLS * 10**9}, ("too many to number",)),
+    "cells with an operator": ((CSROperator(A), B), {"cells": CELLS}, ("operator already knows",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_gets_one_sentence(mistake):
+    arguments, options, pieces = MISTAKES[mistake]
+    with pytest.raises(NonstickError) as caught:
+        nonstick.solve(*arguments, **{"method": "pgs"} | options)
+    message = str(caught.value)
+    assert all(piece in message for piece in pieces), message
+    assert "\n" not in message
+
+
+def test_lcp_speaks_of_m_and_q():
+    with pytest.raises(NonstickError, match=r"M is not symmetric"):
+        nonstick.lcp(changed(0, 1, 0.0), B, method="pgs")
+    with pytest.raises(NonstickError, match=r"q\[1\] is nan"):
+        nonstick.lcp(A, entry(B, 1, np.nan), method="pgs")
+    with pytest.raises(NonstickError, match=r"nonstick.solve"):
+        nonstick.lcp(A, B, lower=-1.0, method="pgs")
+
+
+def test_nothing_of_the_callers_is_touched_or_kept():
+    # Unsorted, with a duplicate entry: canonical form is made on a copy.
+    data, indices = np.array([-1.0, 1.0, 1.5, 2.5, -1.0]), np.array([1, 0, 0, 1, 0])
+    M = sp.csr_array((data.copy(), indices.copy(), np.array([0, 3, 5])), shape=(2, 2))
+    b = np.array([1.0, 2.0])
+    solution = nonstick.solve(M, b, method="pgs", rtol=1e-10)
+    b[:] = 7.0
+    assert np.array_equal(M.data, data) and np.array_equal(M.indices, indices)
+    assert solution.kkt() < 1e-10
+    np.testing.assert_allclose(solution.x, np.linalg.solve([[2.5, -1.0], [-1.0, 2.5]], [1.0, 2.0]), rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_kernel_against_numpy(seed):
+    rng = np.random.default_rng(seed)
+    M = sp.random_array((30, 30), density=0.1, rng=rng).toarray()
+    M = M + M.T + 5.0 * np.eye(30)
+    if seed:
+        i, j = rng.integers(0, 30, 2)
+        M[i, (j + (i == j)) % 30] += 0.5 if seed % 2 else 40.0
+    C = sp.csr_array(M)
+    where, values = np.empty(2, np.int64), np.empty(2)
+    root = np.sqrt(M.diagonal())
+    kind = _csr_check_pairs(where, values, C.data, C.indices, C.indptr, root, 1e-8)
+    assert (kind == 1) == bool(np.abs(M - M.T).max() > 0)
+    if kind:
+        assert M[*where] == values[0] and M[*where[::-1]] == values[1]
+
+
+def test_symmetry_is_judged_relative_to_the_diagonal():
+    tiny = sp.csr_array(A * 1e-20)
+    validate.matrix(tiny)
+    broken = tiny.toarray()
+    broken[0, 1] *= 1.01
+    with pytest.raises(NonstickError, match="not symmetric"):
+        validate.matrix(broken)
+    rounded = A.toarray()
+    rounded[0, 1] *= 1 + 1e-12
+    validate.matrix(rounded)
+
+
+def test_indices_come_back_as_int32():
+    wide = sp.csr_array(A)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert validate.matrix(wide).indices.dtype == np.int32
