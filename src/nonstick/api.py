@@ -171,7 +171,7 @@ def solve_problem(
         )
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
     problem.box.project(x, out=x)
-    monitor = Monitor(problem, rtol, atol, maxiter, callback)
+    monitor = Monitor(problem, rtol, atol, maxiter, callback, linear=recipe.linear)
     if problem.n:
         recipe.solve(problem, Start(x, active), monitor)
     return Solution.of(problem, x, name, monitor)

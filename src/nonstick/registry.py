@@ -65,6 +65,13 @@ def _nearest(name: str) -> str:
 # -- Lai 2020: policy iteration, penalty, FAS ---------------------------------------------------------
 
 
+@register("no-lcp", "the linear baseline: ILU-CG on A x = b, bounds ignored (walls hold on to liquid)", complete=False)
+def _no_lcp() -> Method:
+    from .lcp.linear import LinearSolve
+
+    return LinearSolve()
+
+
 # -- Chentanez–Müller 2011: full multigrid, projected Gauss–Seidel ------------------------------------
 
 

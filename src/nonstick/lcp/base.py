@@ -14,6 +14,8 @@ class Method(ABC):
 
     #: solves problems with constraints at the wall itself (`BoxProblem.edges`), which are no box
     handles_edges: ClassVar[bool] = False
+    #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
+    linear: ClassVar[bool] = False
 
     @abstractmethod
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:

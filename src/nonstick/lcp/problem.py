@@ -170,6 +170,10 @@ class BoxProblem:
         g = self.gradient(x, self._work) if g is None else g
         return float(np.abs(self.natural_residual(x, g)).max(initial=0.0)) / self.scale
 
+    def linear_residual(self, g: np.ndarray) -> float:
+        """max|A x - b| / max|b|: what a solve that ignores the bounds makes small."""
+        return float(np.abs(g).max(initial=0.0)) / self.scale
+
     def objective(self, x: np.ndarray) -> float:
         return float(0.5 * (x @ (self.A @ x)) - self.b @ x)
 
