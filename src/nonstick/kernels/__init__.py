@@ -9,6 +9,12 @@ Three decorators are shared by every kernel file:
 Floating-point contraction (fused multiply-add) is allowed, reordering of sums is not.
 """
 
+import os
+
+# Idle OpenMP threads spin for a long time by default; on a machine with anything else to do that made
+# solves 25 times slower. Read by the OpenMP library when it loads, so it must be set before numba loads it.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
 from numba import config, njit
 
 # omp starts a parallel region in microseconds, tbb in milliseconds (measured on 2 cores);
