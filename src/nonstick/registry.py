@@ -92,6 +92,24 @@ def _psor() -> Method:
 # -- Andersen 2017: minimum-map Newton ----------------------------------------------------------------
 
 
+@register("newton", "minimum-map Newton over ILU-CG, safeguarded; stops on the KKT residual")
+def _newton() -> Method:
+    from .lcp.newton import MinMapNewton
+
+    return MinMapNewton()
+
+
+@register(
+    "newton+paper",
+    "minimum-map Newton with Andersen's limits, tests and plain CG: stagnates on large grids",
+    complete=False,
+)
+def _newton_paper() -> Method:
+    from .lcp.newton import MinMapNewton
+
+    return MinMapNewton.paper()
+
+
 # -- Takahashi–Batty: MPRGP, interior point, aggregation AMG ------------------------------------------
 
 
