@@ -72,6 +72,69 @@ def _no_lcp() -> Method:
     return LinearSolve()
 
 
+def _lai_pcg():
+    from .linear.cg import CG
+    from .precond.ilu import ILU
+
+    return CG(ILU(), maxiter=20_000)
+
+
+def _lai_multigrid(literal: bool = False):
+    """Richardson over Lai's V(2,2) cycles: normalised and truncated to the free set, or as the paper has them."""
+    from .linear.richardson import Richardson
+    from .multigrid.cycles import V
+    from .multigrid.geometric import Assembled, Geometric
+    from .multigrid.hierarchy import Multigrid
+    from .multigrid.smoothers import Lexicographic, RedBlack
+
+    if literal:
+        coarsening = Geometric(normalise=False, truncate=False)
+        return Richardson(Assembled(Multigrid(coarsening, Lexicographic(), V(2, 2))), maxiter=200)
+    return Richardson(Multigrid(Geometric(), RedBlack(), V(2, 2)), maxiter=200)
+
+
+@register("pi-pcg", "policy iteration over CG with incomplete LU")
+def _pi_pcg():
+    from .lcp.policy import PolicyIteration
+
+    return PolicyIteration(_lai_pcg())
+
+
+@register("pi-mg", "policy iteration over barycentric Galerkin multigrid")
+def _pi_mg():
+    from .lcp.policy import PolicyIteration
+
+    return PolicyIteration(_lai_multigrid())
+
+
+@register("pi-mg+literal", "pi-mg with the paper's transfers: not normalised, not truncated")
+def _pi_mg_literal():
+    from .lcp.policy import PolicyIteration
+
+    return PolicyIteration(_lai_multigrid(literal=True))
+
+
+@register("pe-pcg", "penalty method over CG with incomplete LU")
+def _pe_pcg():
+    from .lcp.penalty import Penalty
+
+    return Penalty(_lai_pcg())
+
+
+@register("pe-mg", "penalty method over barycentric Galerkin multigrid")
+def _pe_mg():
+    from .lcp.penalty import Penalty
+
+    return Penalty(_lai_multigrid())
+
+
+@register("pe-mg+literal", "pe-mg with the paper's transfers: not normalised, not truncated")
+def _pe_mg_literal():
+    from .lcp.penalty import Penalty
+
+    return Penalty(_lai_multigrid(literal=True))
+
+
 # -- Chentanez–Müller 2011: full multigrid, projected Gauss–Seidel ------------------------------------
 
 

@@ -1,0 +1,159 @@
+"""Lai's transfers on cell-centred grids: barycentric, trilinear or piecewise constant, with Galerkin levels.
+
+`A_H = R A P`, `R = Pᵀ/2ᵈ` (Lai 2020 §4.3). A fine cell lies in a corner of its coarse cell and interpolates from
+the coarse cells across that corner: barycentric takes those across one face (2D ½ ¼ ¼, 3D ¼ ¼ ¼ ¼), trilinear
+also the diagonal ones (27/64 9/64 3/64 1/64). Interpolation is one-sided: coarse cells on the other side of a wall
+are dropped, and the rest rescaled to sum to one.
+
+Everything is read off the grid coordinates of the unknowns and the graph of the matrix: a face is open where A
+couples the two cells. Where a row of A has a positive sum it sees the free surface, whose pressure is 0: such
+missing points are dropped without rescaling.
+
+Two departures from the paper, both switches: the linear multigrid there is not normalised (`normalise=False`), and it
+interpolates into clamped rows too; `truncate=True` treats the rows of P outside the free set as zero instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import NonstickError
+from ..kernels._geometric import _coarse_faces, _corner_weights, _open_faces
+from ..linear.base import Recipe
+from ..operators.base import Operator
+from ..operators.csr import CSROperator
+from ..operators.masked import Masked, peel
+from ..operators.transfer import MatrixTransfer, Transfer
+from .hierarchy import Coarsening
+
+#: a row whose sum exceeds this fraction of its absolute sum is coupled to air
+AIR_TOLERANCE = 1e-9
+#: a row shifted by this many times its diagonal is as good as clamped
+STIFF = 1e3
+
+SCHEMES = ("barycentric", "trilinear", "constant")
+
+
+@dataclass(frozen=True)
+class Faces:
+    """What lies across the faces of the cells of one level (see `kernels._geometric`)."""
+
+    cells: np.ndarray
+    neighbour: np.ndarray
+    kind: np.ndarray
+
+    @classmethod
+    def of(cls, A: Operator) -> Faces:
+        """Of the operator under any mask: clamping a cell moves no wall."""
+        if isinstance(A, GridMatrix):
+            return A.faces
+        base, _ = peel(A)
+        if base.cells is None:
+            raise NonstickError(
+                "this method coarsens the grid and needs to know where the unknowns sit: pass cells=(n, d) integer "
+                "grid coordinates, or take a method for bare matrices ('pi-pcg', 'pe-pcg', 'newton', 'psor')"
+            )
+        cells = np.ascontiguousarray(base.cells, dtype=np.int64)
+        neighbour = np.empty((base.n, 2 * cells.shape[1]), np.int32)
+        kind = np.empty(neighbour.shape, np.int8)
+        M = base.matrix()
+        _open_faces(neighbour, kind, cells, M.data, M.indices, M.indptr, AIR_TOLERANCE)
+        return cls(cells, neighbour, kind)
+
+
+class GridMatrix(CSROperator):
+    """A CSR operator that remembers its faces: a coarse level, or an assembled fine one."""
+
+    def __init__(self, A, faces: Faces):
+        super().__init__(A, faces.cells)
+        self.faces = faces
+
+
+@dataclass(frozen=True)
+class Geometric(Coarsening):
+    """Halve the grid along every axis."""
+
+    scheme: str = "barycentric"
+    one_sided: bool = True
+    normalise: bool = True
+    truncate: bool = True
+
+    def coarsen(self, A, depth):
+        faces = Faces.of(A)
+        coarse, parent, keys, strides = halve(faces)
+        P = self.interpolation(faces, parent, keys, strides)
+        transfer = MatrixTransfer(P, 0.5 ** faces.cells.shape[1], parent)
+        return GridMatrix(self.galerkin(A, transfer), coarse), transfer
+
+    def refresh(self, A, depth, coarse, transfer):
+        return GridMatrix(self.galerkin(A, transfer), coarse.faces), transfer
+
+    def interpolation(self, faces: Faces, parent: np.ndarray, keys: np.ndarray, strides: np.ndarray) -> sp.csr_array:
+        """P, one row for each fine cell; `keys` are the coarse cells, ascending."""
+        n, d = faces.cells.shape
+        index = np.empty((n, 1 << d), np.int32)
+        weight = np.empty((n, 1 << d))
+        _corner_weights(
+            index, weight, faces.cells, parent, faces.neighbour, faces.kind, keys, strides,
+            corner_table(self.scheme, d), self.one_sided, self.normalise,
+        )  # fmt: skip
+        used = (index >= 0) & (weight > 0)
+        indptr = np.zeros(n + 1, np.int32)
+        np.cumsum(used.sum(axis=1), out=indptr[1:])
+        return sp.csr_array((weight[used], index[used], indptr), shape=(n, keys.size))
+
+    def galerkin(self, A: Operator, transfer: Transfer) -> sp.csr_array:
+        """R A P; with `truncate` on the free rows only."""
+        if isinstance(A, Masked) and self.truncate:
+            base, free = peel(A)
+            M = base.matrix()
+            shift = A.diagonal - base.diagonal  # only read on free rows
+            keep = shift <= STIFF * base.diagonal
+            transfer.truncate(keep if free is None else keep & free)
+            if A.shift is not None:
+                M = M + sp.diags_array(shift)
+        else:
+            M = A.matrix()
+        P = transfer.matrix()
+        coarse = sp.csr_array(transfer.scale * (P.T @ (M @ P)))
+        coarse.sort_indices()
+        return coarse
+
+
+def halve(faces: Faces) -> tuple[Faces, np.ndarray, np.ndarray, np.ndarray]:
+    """The coarse cells with at least one unknown in them, the parent of each fine cell, and the search keys."""
+    half = faces.cells >> 1
+    # One empty layer around the box keeps the keys of neighbours from wrapping into the next row.
+    extent = np.ptp(half, axis=0) + 3 if len(half) else np.ones(half.shape[1], np.int64)
+    strides = np.append(np.cumprod(extent[:0:-1])[::-1], 1).astype(np.int64)
+    keys, first, parent = np.unique((half - half.min(axis=0) + 1) @ strides, return_index=True, return_inverse=True)
+    parent = parent.ravel().astype(np.int32)
+    neighbour = np.empty((keys.size, faces.neighbour.shape[1]), np.int32)
+    kind = np.empty(neighbour.shape, np.int8)
+    _coarse_faces(neighbour, kind, parent, faces.neighbour, faces.kind)
+    return Faces(np.ascontiguousarray(half[first]), neighbour, kind), parent, keys, strides
+
+
+def corner_table(scheme: str, d: int) -> np.ndarray:
+    """Weight of the coarse cell across each subset of axes, the subset as a bit mask."""
+    axes = np.array([m.bit_count() for m in range(1 << d)])
+    if scheme == "trilinear":
+        return 0.75 ** (d - axes) * 0.25**axes
+    if scheme == "barycentric":
+        return np.choose(np.minimum(axes, 2), [1 - d / 4, 0.25, 0.0])
+    if scheme == "constant":
+        return np.where(axes == 0, 1.0, 0.0)
+    raise NonstickError(f"unknown interpolation {scheme!r}; known are {', '.join(SCHEMES)}")
+
+
+@dataclass(frozen=True)
+class Assembled(Recipe):
+    """Lai's literal linear systems: assemble the masked matrix, clamped rows and all, and hand it to `recipe`."""
+
+    recipe: Recipe
+
+    def setup(self, operator, reuse=None):
+        return self.recipe.setup(GridMatrix(operator.matrix(), Faces.of(operator)))
