@@ -135,6 +135,44 @@ def _pe_mg_literal():
     return Penalty(_lai_multigrid(literal=True))
 
 
+@register("fas-mg", "FAS multigrid on the complementarity problem, with band smoothing at the walls")
+def _fas_mg():
+    from .lcp.fas import FAS
+
+    return FAS()
+
+
+@register("fas-mg+literal", "fas-mg without the band smoothing: the paper's V(2,2)")
+def _fas_literal():
+    from .lcp.fas import FAS
+
+    return FAS(band=0)
+
+
+@register("fas-mg+trilinear", "ablation: the literal fas-mg with trilinear interpolation", complete=False)
+def _fas_trilinear():
+    from .lcp.fas import FAS
+    from .multigrid.geometric import Geometric
+
+    return FAS(Geometric("trilinear"), band=0)
+
+
+@register("fas-mg+pwc", "ablation: the literal fas-mg with piecewise-constant interpolation", complete=False)
+def _fas_pwc():
+    from .lcp.fas import FAS
+    from .multigrid.geometric import Geometric
+
+    return FAS(Geometric("constant"), band=0, maxiter=1000)
+
+
+@register("fas-mg+simple-boundary", "ablation: the literal fas-mg interpolating across walls", complete=False)
+def _fas_simple():
+    from .lcp.fas import FAS
+    from .multigrid.geometric import Geometric
+
+    return FAS(Geometric(one_sided=False, normalise=False), band=0)
+
+
 # -- Chentanez–Müller 2011: full multigrid, projected Gauss–Seidel ------------------------------------
 
 

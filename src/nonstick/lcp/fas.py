@@ -1,0 +1,188 @@
+"""FAS multigrid (Lai 2020, Algorithm 3): V-cycles on the complementarity problem itself.
+
+`N(p) = f` on every level, with `N(p) = max(min(A p - b, D(p - lower)), D(p - upper))` and f = 0 on the finest.
+On coarse levels `A_H = R A P`, `b_H = R b`, `p_H = R p` and `f_H = N_H(R p) + R(f - N(p))`; the correction is
+`p += P(p_H - R p)`. The smoother is projected Gauss–Seidel; row i of N(p) = f clips to `lower + f/D` and `upper + f/D`,
+not to the bounds.
+
+Departures from the paper:
+- D is the diagonal of A on every level, so that both sides of the min have one unit (with D = 1 the cycle stalls);
+- unknowns are shifted so that the bound of a constrained row is 0, which makes restricting bounds exact;
+- a coarse row is bounded where any of its children is (the paper leaves it open);
+- `band` extra sweeps over the rows near constrained ones keep the cycle count flat; 0 is the paper's method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..kernels._csr import _csr_relax
+from ..kernels._fas import _clip_residual, _coarse_equation, _spread_band
+from ..kernels._stencil import _stencil_relax, _stencil_relax_small
+from ..multigrid.geometric import Geometric
+from ..multigrid.hierarchy import Coarsening
+from ..multigrid.smoothers import checkerboard
+from ..operators.base import Operator
+from ..operators.stencil import SMALL, StencilOperator
+from ..operators.transfer import Transfer
+from .base import Method
+from .problem import BoxProblem
+
+
+@dataclass(frozen=True)
+class FAS(Method):
+    """V(`pre`, `post`) cycles."""
+
+    coarsening: Coarsening = field(default_factory=Geometric)
+    pre: int = 2
+    post: int = 2
+    #: extra sweeps over rows within `band_width` couplings of a constrained row, before and after the coarse levels
+    band: int = 2
+    band_width: int = 2
+    coarsest_sweeps: int = 100
+    smallest: int = 50
+    max_levels: int = 20
+    maxiter: int = 200
+    #: stop as stagnated when this many cycles did not halve the residual
+    patience: int = 20
+
+    def solve(self, problem, start, monitor):
+        with monitor.setup():
+            levels = self.hierarchy(problem)
+        top, x = levels[0], start.x
+        x -= top.shift
+        top.x = x
+        for _ in range(monitor.limit(self.maxiter) + 1):
+            if monitor.check(*top.unshifted(problem)):
+                break
+            if self.stalled(monitor.history):
+                monitor.stop("stagnated")
+                break
+            if monitor.iterations == monitor.limit(self.maxiter):
+                break
+            self.cycle(levels, 0)
+            monitor.iterations += 1
+            monitor.outer_iterations += 1
+        x += top.shift
+        problem.box.project(x, out=x)
+
+    def stalled(self, history: list[float]) -> bool:
+        return len(history) > self.patience and min(history[-self.patience :]) > 0.5 * min(history[: -self.patience])
+
+    def cycle(self, levels: list[FASLevel], k: int) -> None:
+        """Algorithm 3: one V-cycle for N(x) = f on level k."""
+        level = levels[k]
+        if k == len(levels) - 1:
+            level.smooth(self.coarsest_sweeps, 0)
+            return
+        coarse, transfer = levels[k + 1], level.transfer
+        level.smooth(self.pre, self.band)
+        transfer.restrict(level.residual(), coarse.r)
+        transfer.restrict(level.x, coarse.x)
+        coarse.begin()
+        self.cycle(levels, k + 1)
+        coarse.x -= coarse.x0
+        transfer.prolong_add(coarse.x, level.x)
+        level.smooth(self.post, self.band, backwards=True)
+
+    def hierarchy(self, problem: BoxProblem) -> list[FASLevel]:
+        """The levels, finest first, each with its own right-hand side and bounds."""
+        box = problem.box
+        shift = np.where(np.isfinite(box.lower), box.lower, np.where(np.isfinite(box.upper), box.upper, 0.0))
+        b = problem.A.residual(problem.b, shift, np.empty(problem.n))
+        levels = [FASLevel(problem.A, b, box.lower - shift, box.upper - shift, self.band_width if self.band else 0)]
+        levels[0].shift = shift
+        while len(levels) < self.max_levels and levels[-1].A.n > self.smallest:
+            step = self.coarsening.coarsen(levels[-1].A, len(levels) - 1)
+            if step is None or step[0].n >= levels[-1].A.n:
+                break
+            levels.append(levels[-1].coarser(*step))
+        return levels
+
+
+class FASLevel:
+    """One level: A, b and bounds, fixed; x, and the box problem (rhs, low, high) that N(x) = f currently is."""
+
+    shift: np.ndarray
+
+    def __init__(self, A: Operator, b: np.ndarray, lower: np.ndarray, upper: np.ndarray, band_width: int):
+        self.A, self.b, self.lower, self.upper, self.band_width = A, b, lower, upper, band_width
+        self.transfer: Transfer = None  # type: ignore[assignment]  # set unless this is the coarsest
+        self.x, self.x0, self.r, self._q = (np.zeros(A.n) for _ in range(4))
+        self.rhs, self.low, self.high = b.copy(), lower.copy(), upper.copy()
+        M = A.matrix()
+        self._csr = M.data, M.indices, M.indptr
+        self._orders = _both_ways(checkerboard(A))
+        self._bands = _both_ways(_band(np.isfinite(lower) | np.isfinite(upper), M, band_width))
+
+    def coarser(self, A: Operator, transfer: Transfer) -> FASLevel:
+        self.transfer = transfer
+        lower = _restrict_bound(transfer, self.lower, -np.inf)
+        upper = _restrict_bound(transfer, self.upper, np.inf)
+        return FASLevel(A, transfer.restrict(self.b, np.empty(A.n)), lower, upper, self.band_width)
+
+    def begin(self) -> None:
+        """f = N(x) + r for the x and r just restricted."""
+        self.x0[:] = self.x
+        self.A.residual(self.b, self.x, self._q)
+        _coarse_equation(
+            self.rhs, self.low, self.high, self._q, self.r, self.x, self.b, self.lower, self.upper, self.A.diagonal
+        )
+
+    def residual(self) -> np.ndarray:
+        """f - N(x)"""
+        self.A.residual(self.rhs, self.x, self.r)
+        _clip_residual(self.r, self.x, self.low, self.high, self.A.diagonal)
+        return self.r
+
+    def smooth(self, sweeps: int, band: int, backwards: bool = False) -> None:
+        """Projected Gauss–Seidel; the `band` sweeps come after the others, or before them when going backwards."""
+        box = self.rhs, self.low, self.high
+        if backwards:
+            self._sweep_band(box, band, True)
+        if isinstance(self.A, StencilOperator):
+            A = self.A
+            relax = _stencil_relax_small if A.n < SMALL else _stencil_relax
+            tables = *A.weights, A.diagonal, A.rows.start, A.rows.offset, A.rows.parity
+            for _ in range(sweeps):
+                for colour in (1, 0) if backwards else (0, 1):
+                    relax(self.x, *box, *tables, colour, 1.0, True)
+        else:
+            for _ in range(sweeps):
+                _csr_relax(self.x, *box, self.A.diagonal, *self._csr, self._orders[backwards], 1.0, True)
+        if not backwards:
+            self._sweep_band(box, band, False)
+
+    def _sweep_band(self, box, band, backwards):
+        for _ in range(band if self._bands[0].size else 0):
+            _csr_relax(self.x, *box, self.A.diagonal, *self._csr, self._bands[backwards], 1.0, True)
+
+    def unshifted(self, problem: BoxProblem) -> tuple[np.ndarray, np.ndarray]:
+        """x and g in the units of the problem."""
+        np.add(self.x, self.shift, out=self.x0)
+        return self.x0, problem.gradient(self.x0, self._q)
+
+
+def _both_ways(order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return order, order[::-1].copy()
+
+
+def _band(constrained: np.ndarray, M, width: int) -> np.ndarray:
+    """Rows within `width` couplings of a constrained one; none if width is 0."""
+    near = constrained.astype(np.int8)
+    if not width or not constrained.any():
+        return np.empty(0, np.int32)
+    for _ in range(width):
+        if not _spread_band(near, M.indices, M.indptr):
+            break
+    return np.flatnonzero(near).astype(np.int32)
+
+
+def _restrict_bound(transfer: Transfer, bound: np.ndarray, infinite: float) -> np.ndarray:
+    """The bound of a coarse row: the mean over its bounded children, infinite where there is none."""
+    live = np.isfinite(bound) & (transfer.parent >= 0)
+    total = np.bincount(transfer.parent[live], bound[live], transfer.n_coarse)
+    count = np.bincount(transfer.parent[live], minlength=transfer.n_coarse)
+    return np.where(count > 0, total / np.maximum(count, 1), infinite)
