@@ -138,8 +138,10 @@ def _pe_mg_literal():
 @register("fas-mg", "FAS multigrid on the complementarity problem, with band smoothing at the walls")
 def _fas_mg():
     from .lcp.fas import FAS
+    from .lcp.policy import PolicyIteration
+    from .linear.cg import CG
 
-    return FAS()
+    return FAS(progress=0.1, fallback=PolicyIteration(CG(_lai_multigrid().M)))
 
 
 @register("fas-mg+literal", "fas-mg without the band smoothing: the paper's V(2,2)")

@@ -66,6 +66,7 @@ class Monitor:
         self.status = ""
         self.message = ""
         self.notes: dict[str, object] = {}
+        self.remarks: list[str] = []
         self.setup_seconds = 0.0
         self._began = time.perf_counter()
 
@@ -103,6 +104,11 @@ class Monitor:
     def stop(self, status: str, message: str = "") -> None:
         self.status = status
         self.message = message
+
+    def remark(self, sentence: str) -> None:
+        """Something the user should know whatever the status: it is added to the message once."""
+        if sentence not in self.remarks:
+            self.remarks.append(sentence)
 
     @property
     def seconds(self) -> float:
@@ -155,6 +161,7 @@ class Solution:
         message = monitor.message or f"{ADVICE[status]} ({name} {residual:.2e}, asked {monitor.tolerance:.1e})"
         if monitor.linear:
             message += f"; the bounds were ignored, KKT of the box problem {problem.kkt(x, dual):.2e}"
+        message = "; ".join([message, *monitor.remarks])
         return cls(
             problem, x, dual, method, converged, status, message, monitor.iterations,
             monitor.outer_iterations, monitor.history, seconds, monitor.setup_seconds, monitor.notes,

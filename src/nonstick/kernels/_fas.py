@@ -39,3 +39,24 @@ def _spread_band(near, indices, indptr):
                     near[indices[q]] = top + 1
                     count += 1
     return count
+
+
+@serial
+def _csr_solve(x, b, low, high, d, data, indices, indptr, order, sweeps, rtol):
+    """Projected Gauss–Seidel until a sweep changes d·x by less than rtol times what the first one did."""
+    first = 0.0
+    for sweep in range(sweeps):
+        change = 0.0
+        for q in range(order.size):
+            i = order[q]
+            if d[i] > 0.0:
+                r = b[i]
+                for e in range(indptr[i], indptr[i + 1]):
+                    r -= data[e] * x[indices[e]]
+                new = min(max(x[i] + r / d[i], low[i]), high[i])
+                change = max(change, d[i] * abs(new - x[i]))
+                x[i] = new
+        if sweep == 0:
+            first = change
+        if change <= rtol * first:
+            break

@@ -18,8 +18,8 @@ WALL = np.int8(2)
 def _open_faces(neighbour, kind, cells, data, indices, indptr, tolerance):
     """Faces of a matrix on grid cells: open where it couples two cells that share one.
 
-    A row whose entries sum to more than rounding sees a value fixed at zero outside (air); its shut
-    faces count as air. All others are walls.
+    A row whose entries sum to a good part of its largest coupling sees a value fixed at zero outside
+    (air); its shut faces count as air. All others are walls.
     """
     d = cells.shape[1]
     for t in range(neighbour.shape[0]):
@@ -30,8 +30,8 @@ def _open_faces(neighbour, kind, cells, data, indices, indptr, tolerance):
         for q in range(indptr[t], indptr[t + 1]):
             j = indices[q]
             total += data[q]
-            size += abs(data[q])
             if data[q] != 0.0 and j != t:
+                size = max(size, abs(data[q]))
                 distance = 0
                 face = 0
                 for a in range(d):

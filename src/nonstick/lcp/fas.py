@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..kernels._csr import _csr_relax
-from ..kernels._fas import _clip_residual, _coarse_equation, _spread_band
+from ..kernels._fas import _clip_residual, _coarse_equation, _csr_solve, _spread_band
 from ..kernels._stencil import _stencil_relax, _stencil_relax_small
 from ..multigrid.geometric import Geometric
 from ..multigrid.hierarchy import Coarsening
@@ -27,8 +27,13 @@ from ..multigrid.smoothers import checkerboard
 from ..operators.base import Operator
 from ..operators.stencil import SMALL, StencilOperator
 from ..operators.transfer import Transfer
+from ..solution import Start
 from .base import Method
 from .problem import BoxProblem
+
+#: projected Gauss–Seidel on the coarsest level: entries touched at most, and the relative change to stop at
+BOTTOM_WORK = 1_000_000
+BOTTOM_RTOL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,14 @@ class FAS(Method):
     #: extra sweeps over rows within `band_width` couplings of a constrained row, before and after the coarse levels
     band: int = 2
     band_width: int = 2
-    coarsest_sweeps: int = 100
     smallest: int = 50
     max_levels: int = 20
     maxiter: int = 200
-    #: stop as stagnated when this many cycles did not halve the residual
+    #: stagnated: `patience` cycles did not bring the residual down to this part of what it was
     patience: int = 20
+    progress: float = 0.5
+    #: what finishes a solve that stagnated, if anything
+    fallback: Method | None = None
 
     def solve(self, problem, start, monitor):
         with monitor.setup():
@@ -54,28 +61,32 @@ class FAS(Method):
         top, x = levels[0], start.x
         x -= top.shift
         top.x = x
-        for _ in range(monitor.limit(self.maxiter) + 1):
-            if monitor.check(*top.unshifted(problem)):
-                break
-            if self.stalled(monitor.history):
-                monitor.stop("stagnated")
-                break
-            if monitor.iterations == monitor.limit(self.maxiter):
+        stalled = False
+        while not monitor.check(*top.unshifted(problem)) and monitor.iterations < monitor.limit(self.maxiter):
+            stalled = self.stalled(monitor.history)
+            if stalled:
                 break
             self.cycle(levels, 0)
             monitor.iterations += 1
             monitor.outer_iterations += 1
         x += top.shift
         problem.box.project(x, out=x)
+        if stalled and self.fallback is None:
+            monitor.stop("stagnated")
+        elif stalled:
+            monitor.notes["fallback"] = repr(self.fallback)
+            monitor.remark(f"after {monitor.iterations} FAS cycles progress was too slow; policy iteration finished")
+            self.fallback.solve(problem, Start(x), monitor)
 
     def stalled(self, history: list[float]) -> bool:
-        return len(history) > self.patience and min(history[-self.patience :]) > 0.5 * min(history[: -self.patience])
+        before, after = history[: -self.patience], history[-self.patience :]
+        return bool(before) and min(after) > self.progress * min(before)
 
     def cycle(self, levels: list[FASLevel], k: int) -> None:
         """Algorithm 3: one V-cycle for N(x) = f on level k."""
         level = levels[k]
         if k == len(levels) - 1:
-            level.smooth(self.coarsest_sweeps, 0)
+            level.solve()
             return
         coarse, transfer = levels[k + 1], level.transfer
         level.smooth(self.pre, self.band)
@@ -154,6 +165,13 @@ class FASLevel:
                 _csr_relax(self.x, *box, self.A.diagonal, *self._csr, self._orders[backwards], 1.0, True)
         if not backwards:
             self._sweep_band(box, band, False)
+
+    def solve(self) -> None:
+        """The coarsest level: sweeps until they change little, at most so many that the time does not show."""
+        sweeps = max(20, BOTTOM_WORK // max(self._csr[0].size, 1))
+        _csr_solve(
+            self.x, self.rhs, self.low, self.high, self.A.diagonal, *self._csr, self._orders[0], sweeps, BOTTOM_RTOL
+        )
 
     def _sweep_band(self, box, band, backwards):
         for _ in range(band if self._bands[0].size else 0):

@@ -32,7 +32,8 @@ def solve_inner(
             return result.converged
         if not result.residual < result.history[0]:  # also where it is not a number
             x[:] = before
-        monitor.notes["rescued"] = "the multigrid iteration did not converge on its own and was accelerated by CG"
+        monitor.notes["rescued"] = "cg"
+        monitor.remark("the multigrid iteration did not converge on its own and was accelerated by CG")
         maxiter -= result.iterations
     result = _CG(A, inverse.M, 0.0, maxiter).solve(b, x, rtol=0.0, atol=atol, maxiter=maxiter)  # type: ignore[attr-defined]
     monitor.iterations += result.iterations

@@ -46,7 +46,10 @@ class Penalty(Method):
             seen.add(violated.tobytes())
             if repeated:
                 if goal < 1e-3 * monitor.tolerance * problem.scale:
-                    monitor.notes["fallback"] = "penalised sets repeated, so a monotone descent finished"
+                    monitor.notes["fallback"] = "descent"
+                    monitor.remark(
+                        "penalised sets repeated (A is not an M-matrix), so a monotone descent finished the solve"
+                    )
                     face_descent(problem, feasible, self.inner, monitor, limit)
                     break
                 goal *= 1e-2

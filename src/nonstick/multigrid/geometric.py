@@ -6,7 +6,7 @@ also the diagonal ones (27/64 9/64 3/64 1/64). Interpolation is one-sided: coars
 are dropped, and the rest rescaled to sum to one.
 
 Everything is read off the grid coordinates of the unknowns and the graph of the matrix: a face is open where A
-couples the two cells. Where a row of A has a positive sum it sees the free surface, whose pressure is 0: such
+couples the two cells. Where a row of A has a sum well above 0 it sees the free surface, whose pressure is 0: such
 missing points are dropped without rescaling.
 
 Two departures from the paper, both switches: the linear multigrid there is not normalised (`normalise=False`), and it
@@ -29,8 +29,8 @@ from ..operators.masked import Masked, peel
 from ..operators.transfer import MatrixTransfer, Transfer
 from .hierarchy import Coarsening
 
-#: a row whose sum exceeds this fraction of its absolute sum is coupled to air
-AIR_TOLERANCE = 1e-9
+#: a row whose sum exceeds this fraction of its largest coupling is coupled to air
+AIR_TOLERANCE = 0.1
 #: a row shifted by this many times its diagonal is as good as clamped
 STIFF = 1e3
 
