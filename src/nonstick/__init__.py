@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .api import lcp, solve, solve_problem
+    from .discretise.pressure import PressureProblem
     from .errors import NonstickError
     from .lcp.problem import BoxProblem
     from .registry import methods
@@ -24,10 +25,11 @@ _WHERE = {
     "methods": ".registry",
     "NonstickError": ".errors",
     "BoxProblem": ".lcp.problem",
+    "PressureProblem": ".discretise.pressure",
     "Solution": ".solution",
 }
 
-__all__ = ["BoxProblem", "NonstickError", "Solution", "lcp", "methods", "solve", "solve_problem"]
+__all__ = ["BoxProblem", "NonstickError", "PressureProblem", "Solution", "lcp", "methods", "solve", "solve_problem"]
 
 
 def __getattr__(name: str):

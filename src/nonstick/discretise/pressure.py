@@ -1,0 +1,383 @@
+"""The pressure equation of a liquid with a free surface among solids, as a box problem.
+
+For every liquid cell c (phi < 0) with an open face, with open fractions w (Batty, Bertails, Bridson 2007):
+
+    sum_f w_f dt/(rho dx²) (p_c - p_f) = -div,    div = sum_f ±[w u + (1 - w) u_solid]/dx
+
+where p_f is the neighbour's pressure, or at a free surface the ghost value that makes p vanish at the
+surface: (p_c - p_f) = p_c/theta with theta = phi_c/(phi_c - phi_n) >= 0.01 (Enright and Fedkiw 2002). Cells
+of the chosen `walls` obey 0 <= p ⟂ (divergence after the update) >= 0: liquid may leave a wall, never be
+pulled to it. Air has pressure 0.
+
+The edge of the grid: no pressure lies beyond it, so its faces enter the right-hand side only. With
+`phi_solid` (or with nothing) the grid is a box with closed walls there, moving with `solid_velocity`; with
+`weights` an open face on the edge lets its given velocity pass, as an inflow or outflow. Liquid that shall
+meet air at the edge needs a layer of air cells there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import NonstickError
+from ..grid.fractions import centre_distance, close_edges, closed_box, open_fractions, open_part
+from ..grid.labels import wall_cells
+from ..grid.levelset import THETA_MIN
+from ..kernels._pressure import _pressure_rows, _pressure_update
+from ..lcp.problem import BoxProblem, WallEdges
+from ..operators.rows import Rows
+from ..operators.stencil import StencilOperator
+from ..solution import Solution
+
+Faces = tuple[np.ndarray, ...]
+
+#: grid cells handled at a time: bounds the memory of float64 copies of a slab
+_SLAB = 4_000_000
+
+#: coarse levels on which air bubbles survive (Chentanez–Müller's C)
+_BUBBLE_LEVELS = 2
+
+
+@dataclass
+class PressureSolution(Solution):
+    """A solution with its fields on the grid."""
+
+    #: pressure over the grid, zero where there is no unknown
+    pressure: np.ndarray = field(default=None, repr=False)  # type: ignore[assignment]
+    #: velocity after the update, one array an axis
+    velocity: Faces = field(default=(), repr=False)
+
+
+class PressureProblem:
+    """One pressure solve: fields in, `BoxProblem` inside, fields out.
+
+    phi_liquid      signed distance at cell centres, negative in liquid; used as given
+    velocity        (u, v) or (u, v, w) on faces
+    dt, dx, rho     time step, cell size, density
+    phi_solid       signed distance of the solid at nodes, negative inside; or
+    weights         open fraction of every face, one array an axis; neither: an empty closed box
+    solid_velocity  velocity of solids on faces, like `velocity`; default at rest
+    walls           which cells may separate: "cut", "solid", "edge", "all", "none" or a boolean array over cells
+    adhesion        how much tension (Pa, number or array over cells) a wall holds before it lets go
+    separation      velocity (number or array over cells) at which walls push liquid off (Andersen eq. 48)
+    """
+
+    def __init__(
+        self,
+        *,
+        phi_liquid: np.ndarray,
+        velocity: Faces,
+        dt: float,
+        dx: float,
+        rho: float = 1000.0,
+        phi_solid: np.ndarray | None = None,
+        weights: Faces | None = None,
+        solid_velocity: Faces | None = None,
+        walls: str | np.ndarray = "cut",
+        adhesion: np.ndarray | float | None = None,
+        separation: np.ndarray | float | None = None,
+    ):
+        for name, value in (("dt", dt), ("dx", dx), ("rho", rho)):
+            if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
+                raise NonstickError(f"{name} must be a positive number, not {value!r}")
+        self.dt, self.dx, self.rho = float(dt), float(dx), float(rho)
+        phi = np.asarray(phi_liquid)
+        if phi.ndim not in (2, 3) or min(phi.shape) < 1:
+            raise NonstickError(f"phi_liquid must be a 2D or 3D array over cells, not of shape {phi.shape}")
+        if np.isnan(phi).any() or np.isneginf(phi).any():
+            raise NonstickError("phi_liquid holds NaN or -inf")
+        self.phi_liquid = phi
+        self.shape: tuple[int, ...] = phi.shape
+        self.velocity = self._faces("velocity", velocity)
+        self.solid_velocity = None if solid_velocity is None else self._faces("solid_velocity", solid_velocity)
+        self.weights = self._open(phi_solid, weights)
+        self.phi_solid = phi_solid
+        self.walls = walls
+        self.adhesion, self.separation = adhesion, separation
+        self._depth = 0
+        self._build()
+
+    # -- the box problem ------------------------------------------------------------------------------
+
+    @property
+    def matrix(self) -> sp.csr_array:
+        """The entries, assembled on first use; solvers work on `problem.A` without."""
+        return self.problem.A.matrix()
+
+    @property
+    def rhs(self) -> np.ndarray:
+        return self.problem.b
+
+    @property
+    def cells(self) -> np.ndarray:
+        """(n, d) grid coordinates of the unknowns, in C order."""
+        return self.problem.A.cells  # type: ignore[return-value]
+
+    @property
+    def constrained(self) -> np.ndarray:
+        """Boolean over the unknowns: bounded cells."""
+        return self.problem.box.constrained
+
+    @property
+    def dimension(self) -> int:
+        return len(self.shape)
+
+    def solve(self, method="auto", **options) -> PressureSolution:
+        """Solve and update the velocity; options as for `nonstick.solve` (`x0` may be a grid of pressures)."""
+        from ..api import solve_problem
+
+        x0 = options.pop("x0", None)
+        if x0 is not None and np.shape(x0) == self.shape:
+            x0 = self.rows.from_grid(np.asarray(x0, dtype=float))
+        solution = solve_problem(self.problem, method, x0=x0, **options)
+        pressure = self.rows.to_grid(solution.x)
+        carried = {f.name: getattr(solution, f.name) for f in fields(Solution)}
+        return PressureSolution(**carried, pressure=pressure, velocity=self.update(pressure))
+
+    def update(self, pressure: np.ndarray) -> Faces:
+        """u - dt/rho grad p, with the ghost-fluid gradient at the surface.
+
+        Closed faces that touch liquid take the solid velocity; faces that touch no liquid are unchanged.
+        The divergence of the result in an unknown's cell is `dual`.
+        """
+        phi = np.ascontiguousarray(self.phi_liquid, dtype=np.float64)
+        p = np.ascontiguousarray(pressure, dtype=np.float64)
+        out = []
+        for axis, u in enumerate(self.velocity):
+            outer = int(np.prod(self.shape[:axis]))
+            inner = int(np.prod(self.shape[axis + 1 :]))
+            n = self.shape[axis]
+            new = np.array(u, dtype=np.float64, order="C")
+            face = (outer, n + 1, inner)
+            w = np.ascontiguousarray(self.weights[axis], dtype=np.float64).reshape(face)
+            s = 0.0 if self.solid_velocity is None else self.solid_velocity[axis]
+            s = np.ascontiguousarray(np.broadcast_to(s, u.shape), dtype=np.float64).reshape(face)
+            cell = (outer, n, inner)
+            factor = self.dt / (self.rho * self.dx)
+            _pressure_update(new.reshape(face), p.reshape(cell), phi.reshape(cell), w, s, factor, THETA_MIN)
+            out.append(new)
+        return tuple(out)
+
+    def divergence(self, velocity: Faces) -> np.ndarray:
+        """Divergence of a velocity in every cell, moving solids included: the discrete one of the equation."""
+        total = np.zeros(self.shape)
+        for axis, u in enumerate(velocity):
+            s = 0.0 if self.solid_velocity is None else self.solid_velocity[axis]
+            w = self.weights[axis]
+            total += np.diff(np.where(w > 0, w * u, 0.0) + (1.0 - w) * s, axis=axis)
+        return total / self.dx
+
+    # -- building -------------------------------------------------------------------------------------
+
+    def _faces(self, name: str, arrays) -> Faces:
+        if len(arrays) != len(self.shape):
+            raise NonstickError(f"{name} needs {len(self.shape)} face arrays for a {len(self.shape)}D grid")
+        out = tuple(np.asarray(a) for a in arrays)
+        for axis, a in enumerate(out):
+            expected = tuple(n + (b == axis) for b, n in enumerate(self.shape))
+            if a.shape != expected:
+                raise NonstickError(f"{name}[{axis}] has shape {a.shape}, the grid's faces {expected}")
+        return out
+
+    def _open(self, phi_solid, weights) -> Faces:
+        if phi_solid is not None and weights is not None:
+            raise NonstickError("give either phi_solid or weights, not both")
+        if weights is not None:
+            out = self._faces("weights", weights)
+            for w in out:
+                if not (w.size == 0 or (w.min() >= 0.0 and w.max() <= 1.0)):
+                    raise NonstickError("weights are open fractions: every one must lie between 0 and 1")
+            return out
+        if phi_solid is None:
+            return closed_box(self.shape)
+        nodes = tuple(n + 1 for n in self.shape)
+        if np.shape(phi_solid) != nodes:
+            raise NonstickError(f"phi_solid has shape {np.shape(phi_solid)}, the grid's nodes {nodes}")
+        return tuple(close_edges(w, axis) for axis, w in enumerate(open_fractions(phi_solid)))
+
+    def _build(self) -> None:
+        self.rows = Rows.from_mask(self._unknowns())
+        A, b = self._assemble()
+        if not np.isfinite(b).all():
+            raise NonstickError("velocity or solid_velocity holds NaN or infinite values at the liquid")
+        centre = self._centre() if isinstance(self.walls, str) and self.walls in ("solid", "edge") else None
+        wall = self.rows.from_grid(wall_cells(self.walls, self.weights, centre, self.shape))  # type: ignore[arg-type]
+        lower = np.full(self.rows.n, -np.inf)
+        lower[wall] = 0.0 if self.adhesion is None else -self._per_cell("adhesion", self.adhesion)[wall]
+        if self.separation is not None:
+            b[wall] += (self._per_cell("separation", self.separation) * self._wall_area() / self.dx)[wall]
+        edges = self._edges(A, centre) if isinstance(self.walls, str) and self.walls == "edge" else None
+        self.problem = BoxProblem(A, b, lower, np.inf, coarser=lambda: self.coarsen().problem, edges=edges)
+
+    def _unknowns(self) -> np.ndarray:
+        """Liquid cells with an open face inside the grid."""
+        opened = np.zeros(self.shape, bool)
+        for axis, w in enumerate(self.weights):
+            inner, lower, upper = _cuts(self.dimension, axis)
+            way = w[inner] > 0
+            opened[lower] |= way
+            opened[upper] |= way
+        return opened & (self.phi_liquid < 0)
+
+    def _assemble(self) -> tuple[StencilOperator, np.ndarray]:
+        rows = self.rows
+        w0, w1, w2, d, b = (np.empty(rows.n) for _ in range(5))
+        shape = np.array(rows.shape, np.int64)
+        plane = rows.shape[1] * rows.shape[2]
+        lift = (np.newaxis,) * (3 - self.dimension)
+        solid = self.solid_velocity or tuple(np.broadcast_to(0.0, u.shape) for u in self.velocity)
+        phi = self.phi_liquid[lift]
+        faces = [self._three(f) for f in (self.weights, self.velocity, solid)]
+        scale = self.dt / (self.rho * self.dx**2)
+        step = max(1, _SLAB // plane)
+        for i in range(0, rows.shape[0], step):
+            stop = min(i + step, rows.shape[0])
+            begin, end = np.searchsorted(rows.cells, (i * plane, stop * plane))
+            if begin == end:
+                continue
+            slab = np.ones((stop - i + 2, *rows.shape[1:]))
+            low, high = max(i - 1, 0), min(stop + 1, rows.shape[0])
+            slab[low - i + 1 : high - i + 1] = phi[low:high]
+            parts = [
+                np.ascontiguousarray(a[i : stop + (axis == 0)], dtype=np.float64)
+                for group in faces
+                for axis, a in enumerate(group)
+            ]
+            cells = rows.cells[begin:end]
+            _pressure_rows(w0, w1, w2, d, b, cells, begin, i, shape, slab, *parts, scale, self.dx, THETA_MIN)
+        return StencilOperator(rows, (w0, w1, w2), d), b
+
+    def _three(self, faces: Faces) -> Faces:
+        """Face arrays of a grid with three axes; a 2D grid has closed faces along the first."""
+        if self.dimension == 3:
+            return faces
+        return np.broadcast_to(0.0, (2, *self.shape)), *(f[np.newaxis] for f in faces)
+
+    def _centre(self) -> np.ndarray:
+        """Solid distance at cell centres; without nodes, a value of the same sign from the face fractions."""
+        return open_part(self.weights) - 0.5 if self.phi_solid is None else centre_distance(self.phi_solid)
+
+    def _per_cell(self, name: str, value) -> np.ndarray:
+        value = np.asarray(value, dtype=float)
+        if value.shape not in ((), self.shape):
+            raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
+        if not (np.isfinite(value).all() and (value >= 0).all()):
+            raise NonstickError(f"{name} must not be negative, infinite or NaN")
+        return self.rows.from_grid(np.broadcast_to(value, self.shape))
+
+    def _wall_area(self) -> np.ndarray:
+        """Area of the wall inside each unknown's cell over dx^(d-1): what the open fractions do not balance."""
+        total = sum(np.diff(w, axis=axis) ** 2 for axis, w in enumerate(self.weights))
+        return np.sqrt(self.rows.from_grid(np.asarray(total)))
+
+    def _edges(self, A: StencilOperator, centre) -> WallEdges:
+        """Pairs of coupled unknowns on either side of the wall; theta is measured from the liquid side."""
+        here = self.rows.from_grid(centre)
+        right = self.rows.neighbours()
+        a, b, theta = [], [], []
+        for axis in range(3):
+            t = np.flatnonzero(A.weights[axis] > 0)
+            n = right[t, axis]
+            across = (here[t] < 0) != (here[n] < 0)
+            t, n = t[across], n[across]
+            wet = here[t] >= 0
+            liquid, solid = np.where(wet, t, n), np.where(wet, n, t)
+            a.append(liquid)
+            b.append(solid)
+            theta.append(here[liquid] / (here[liquid] - here[solid]))
+        return WallEdges(np.concatenate(a), np.concatenate(b), np.concatenate(theta))
+
+    # -- coarser grids --------------------------------------------------------------------------------
+
+    def coarsen(self) -> PressureProblem:
+        """The same liquid on a grid twice as coarse (Chentanez–Müller, algorithm 1 lines 1-7).
+
+        A coarse face averages the 4 (2D: 2) fine faces it consists of, its velocity their fluxes. phi is
+        the mean of the children that have an open face (others are solid and know no phi; with them gone
+        the paper's extrapolation into solids finds nothing left to do); where their signs differ it is, on
+        the two finest coarse levels, the mean of the positive ones, so that air bubbles survive. A cell
+        is constrained where any child is. Odd sizes repeat their last layer.
+        """
+        coarse = object.__new__(PressureProblem)
+        coarse.dt, coarse.rho, coarse.dx = self.dt, self.rho, 2 * self.dx
+        coarse._depth = self._depth + 1
+        coarse.phi_liquid = self._coarse_phi(keep_bubbles=coarse._depth <= _BUBBLE_LEVELS)
+        coarse.shape = coarse.phi_liquid.shape
+        weights, velocity, solid = [], [], []
+        for axis, w in enumerate(self.weights):
+            w, u = np.asarray(w, dtype=np.float64), self.velocity[axis]
+            mean = _face_mean(w, axis)
+            flux = _face_mean(np.where(w > 0, w * u, 0.0), axis)
+            weights.append(mean)
+            velocity.append(np.divide(flux, mean, out=np.zeros_like(flux), where=mean > 0))
+            if self.solid_velocity is not None:
+                flux = _face_mean((1.0 - w) * self.solid_velocity[axis], axis)
+                solid.append(np.divide(flux, 1.0 - mean, out=np.zeros_like(flux), where=mean < 1))
+        coarse.weights, coarse.velocity = tuple(weights), tuple(velocity)
+        coarse.solid_velocity = tuple(solid) if solid else None
+        coarse.phi_solid = coarse.separation = coarse.adhesion = None
+        if isinstance(self.walls, str) and self.walls in ("edge", "none", "all"):
+            coarse.walls = self.walls
+        else:
+            lower = self.rows.to_grid(self.problem.box.lower, fill=-np.inf)
+            bound = np.max(_children(lower), axis=0)
+            coarse.walls = np.isfinite(bound)
+            if self.adhesion is not None:
+                coarse.adhesion = np.where(coarse.walls, -bound, 0.0)
+        coarse._build()
+        return coarse
+
+    def _coarse_phi(self, keep_bubbles: bool) -> np.ndarray:
+        phi = _children(np.asarray(self.phi_liquid, dtype=np.float64))
+        open_child = _children(open_part(self.weights) > 0)
+        open_child |= ~open_child.any(axis=0)
+        phi = np.where(np.isfinite(phi), phi, self.dx * sum(self.shape))
+        count = open_child.sum(axis=0)
+        mean = np.where(open_child, phi, 0.0).sum(axis=0) / count
+        if not keep_bubbles:
+            return mean
+        air = open_child & (phi >= 0)
+        airs = air.sum(axis=0)
+        positive = np.where(air, phi, 0.0).sum(axis=0) / np.maximum(airs, 1)
+        return np.where((airs > 0) & (airs < count), positive, mean)
+
+
+def _cuts(dimension: int, axis: int):
+    """Slices: faces inside the grid, and the cells below and above them."""
+    inner, lower, upper = ([slice(None)] * dimension for _ in range(3))
+    inner[axis], lower[axis], upper[axis] = slice(1, -1), slice(None, -1), slice(1, None)
+    return tuple(inner), tuple(lower), tuple(upper)
+
+
+def _even(a: np.ndarray, axes) -> np.ndarray:
+    """Repeat the last layer along axes of odd length."""
+    pad = [(0, a.shape[x] % 2 if x in axes else 0) for x in range(a.ndim)]
+    return np.pad(a, pad, mode="edge") if any(p[1] for p in pad) else a
+
+
+def _children(a: np.ndarray) -> np.ndarray:
+    """(2^d, *coarse shape): the children of every coarse cell."""
+    a = _even(a, range(a.ndim))
+    parts = [a]
+    for axis in range(a.ndim):
+        parts = [np.take(p, np.arange(s, p.shape[axis], 2), axis) for p in parts for s in (0, 1)]
+    return np.stack(parts)
+
+
+def _face_mean(a: np.ndarray, axis: int) -> np.ndarray:
+    """Mean over the fine faces that make up each coarse face normal to `axis`."""
+    cells = a.shape[axis] - 1
+    if cells % 2:  # the coarse grid reaches one fine cell further: the border value stands in
+        pad = [(0, int(x == axis)) for x in range(a.ndim)]
+        a = np.pad(a, pad, mode="edge")
+    a = np.take(a, np.arange(0, a.shape[axis], 2), axis)
+    across = [x for x in range(a.ndim) if x != axis]
+    a = _even(a, across)
+    for x in across:
+        even, odd = [slice(None)] * a.ndim, [slice(None)] * a.ndim
+        even[x], odd[x] = slice(0, None, 2), slice(1, None, 2)
+        a = 0.5 * (a[tuple(even)] + a[tuple(odd)])
+    return a

@@ -1,0 +1,69 @@
+"""Open fractions of grid faces: the part of each face that liquid can pass.
+
+2D: the part of the segment between two nodes with phi_solid >= 0. 3D: the area outside the solid by marching
+squares on the four nodes; where two solid nodes face each other across the square, the mean of the four
+decides whether they are connected. A wall lying exactly in a face closes it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..kernels._fractions import _open_2d, _open_3d
+
+
+def open_fractions(phi_solid: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Open fraction of every face, one array an axis, from the solid distance at the nodes."""
+    phi = np.asarray(phi_solid)
+    if phi.ndim not in (2, 3) or min(phi.shape) < 2:
+        raise NonstickError(f"phi_solid must be a 2D or 3D array of nodes, not of shape {phi.shape}")
+    dtype = np.float32 if phi.dtype == np.float32 else np.float64
+    phi = np.ascontiguousarray(phi, dtype=dtype)
+    largest = max(float(phi.max()), -float(phi.min()))
+    if not np.isfinite(largest):
+        raise NonstickError("phi_solid holds NaN or infinite values")
+    # Distances computed by different roundings of one plane differ in the last digits.
+    eps = dtype(largest * 16 * np.finfo(dtype).eps)
+    out = tuple(np.empty(tuple(n - (b != a) for b, n in enumerate(phi.shape)), dtype) for a in range(phi.ndim))
+    (_open_2d if phi.ndim == 2 else _open_3d)(*out, phi, eps)
+    return out
+
+
+def closed_box(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """Fractions of an empty box: every face open but those on the edge of the grid."""
+    out = []
+    for axis in range(len(shape)):
+        w = np.ones(tuple(n + (a == axis) for a, n in enumerate(shape)))
+        out.append(close_edges(w, axis))
+    return tuple(out)
+
+
+def close_edges(w: np.ndarray, axis: int) -> np.ndarray:
+    """Close, in place, the faces on the edge of the grid."""
+    first, last = [slice(None)] * w.ndim, [slice(None)] * w.ndim
+    first[axis], last[axis] = slice(0, 1), slice(-1, None)
+    w[tuple(first)] = 0.0
+    w[tuple(last)] = 0.0
+    return w
+
+
+def centre_distance(phi_solid: np.ndarray) -> np.ndarray:
+    """Solid distance at cell centres: the mean of the cell's nodes."""
+    out = np.asarray(phi_solid)
+    for axis in range(out.ndim):
+        out = 0.5 * (_drop(out, axis, -1) + _drop(out, axis, 0))
+    return out
+
+
+def _drop(a: np.ndarray, axis: int, which: int) -> np.ndarray:
+    """A view without the first (0) or the last (-1) entry along an axis."""
+    cut = [slice(None)] * a.ndim
+    cut[axis] = slice(1, None) if which == 0 else slice(None, -1)
+    return a[tuple(cut)]
+
+
+def open_part(weights: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Mean open fraction of the faces of each cell: below one half the cell counts as solid."""
+    total = sum(_drop(w, a, 0) + _drop(w, a, -1) for a, w in enumerate(weights))
+    return np.asarray(total) / (2 * len(weights))

@@ -1,0 +1,57 @@
+"""Which cells let go: the constraint sets of separating walls, by name.
+
+- `cut`    cells that lie in both liquid and solid: some face is not fully open (Lai, figure 3.1, grey)
+- `solid`  unknowns whose centre lies in the solid (Chentanez–Müller, eq. 17)
+- `edge`   no cell; the pressure is held at the wall itself, on edges between cells (Chentanez–Müller §3.1)
+- `all`    every cell
+- `none`   no cell: sticky walls
+"""
+
+from __future__ import annotations
+
+import difflib
+
+import numpy as np
+
+from ..errors import NonstickError
+
+WALLS = ("cut", "solid", "edge", "all", "none")
+
+
+def cut_cells(weights: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Cells with a face that is not fully open, walls that coincide with faces and the grid's edge included."""
+    dimension = len(weights)
+    out = None
+    for axis, w in enumerate(weights):
+        narrow = w < 1.0
+        lower, upper = [slice(None)] * dimension, [slice(None)] * dimension
+        lower[axis], upper[axis] = slice(None, -1), slice(1, None)
+        here = narrow[tuple(lower)] | narrow[tuple(upper)]
+        out = here if out is None else out | here
+    assert out is not None
+    return out
+
+
+def wall_cells(walls, weights: tuple[np.ndarray, ...], centre: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Boolean array over the grid: the cells constrained by `walls`, a name or a mask.
+
+    `centre` is the signed solid distance (or any value of that sign) at cell centres.
+    """
+    if isinstance(walls, str):
+        if walls == "cut":
+            return cut_cells(weights)
+        if walls == "solid":
+            return centre < 0
+        if walls == "all":
+            return np.ones(shape, bool)
+        if walls in ("none", "edge"):
+            return np.zeros(shape, bool)
+        close = difflib.get_close_matches(walls, WALLS, n=1)
+        hint = f", did you mean {close[0]!r}" if close else ""
+        raise NonstickError(f"unknown walls {walls!r}{hint}; choose one of {', '.join(WALLS)} or pass a boolean array")
+    mask = np.asarray(walls)
+    if mask.dtype != bool or mask.shape != tuple(shape):
+        raise NonstickError(
+            f"walls must be a name or a boolean array of shape {tuple(shape)}, not {mask.dtype} {mask.shape}"
+        )
+    return mask

@@ -1,0 +1,73 @@
+"""The staggered (MAC) grid: cubic cells of size dx, pressures at centres, velocities at faces, solids at nodes.
+
+Arrays are `[i, j(, k)]` = x, y(, z). Face array `a` is one longer along axis a: `u[i, j, k]` sits between
+cells i-1 and i. Nodal arrays are one longer along every axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import NonstickError
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`shape` cells of size `dx`; `origin` is the lower corner of the first cell (zero by default)."""
+
+    shape: tuple[int, ...]
+    dx: float
+    origin: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
+        if len(self.shape) not in (2, 3) or min(self.shape) < 1:
+            raise NonstickError(f"a grid has two or three axes with at least one cell each, not shape {self.shape}")
+        if not (np.isfinite(self.dx) and self.dx > 0):
+            raise NonstickError(f"the cell size dx must be positive, not {self.dx}")
+        object.__setattr__(self, "origin", tuple(map(float, self.origin)) or (0.0,) * len(self.shape))
+        if len(self.origin) != len(self.shape):
+            raise NonstickError(f"the origin needs {len(self.shape)} coordinates, not {len(self.origin)}")
+
+    @classmethod
+    def unit(cls, n: int, dimension: int = 3) -> Grid:
+        """n cells along each axis of the unit box."""
+        return cls((n,) * dimension, 1.0 / n)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.shape)
+
+    @property
+    def node_shape(self) -> tuple[int, ...]:
+        return tuple(n + 1 for n in self.shape)
+
+    def face_shape(self, axis: int) -> tuple[int, ...]:
+        return tuple(n + (a == axis) for a, n in enumerate(self.shape))
+
+    @property
+    def size(self) -> tuple[float, ...]:
+        """Extent of the box along each axis."""
+        return tuple(n * self.dx for n in self.shape)
+
+    def cells(self) -> tuple[np.ndarray, ...]:
+        """Coordinates of cell centres, as arrays that broadcast to `shape`."""
+        return self._mesh(self.shape, [0.5] * self.dimension)
+
+    def nodes(self) -> tuple[np.ndarray, ...]:
+        """Coordinates of nodes, as arrays that broadcast to `node_shape`."""
+        return self._mesh(self.node_shape, [0.0] * self.dimension)
+
+    def faces(self, axis: int) -> tuple[np.ndarray, ...]:
+        """Coordinates of the centres of the faces normal to `axis`."""
+        return self._mesh(self.face_shape(axis), [0.0 if a == axis else 0.5 for a in range(self.dimension)])
+
+    def coarser(self) -> Grid:
+        """The grid of cells twice as wide that covers this one."""
+        return Grid(tuple(-(-n // 2) for n in self.shape), 2 * self.dx, self.origin)
+
+    def _mesh(self, shape, offset) -> tuple[np.ndarray, ...]:
+        axes = (o + self.dx * (np.arange(n) + s) for o, n, s in zip(self.origin, shape, offset))
+        return np.meshgrid(*axes, indexing="ij", sparse=True)
