@@ -16,9 +16,9 @@ LAYERS = (
     ("errors", "kernels"),
     ("grid",),
     ("operators",),
-    ("lcp.problem",),  # a problem is data: discretise makes them, methods solve them
+    ("lcp.problem", "solution"),  # problems and solutions are data: discretise makes them, methods solve them
     ("discretise",),
-    ("solution", "linear", "precond", "multigrid", "lcp"),
+    ("linear", "precond", "multigrid", "lcp"),
     ("registry",),
     ("validate", "api", "cases"),
     ("scenes", "io", "render"),

@@ -15,8 +15,10 @@ import numpy as np
 from .discretise.pressure import PressureProblem
 from .errors import NonstickError
 from .grid.mac import Grid
-from .grid.shapes import Ball, Box, HalfSpace, Shape
+from .grid.shapes import Ball, Box, Capsule, HalfSpace, Shape, Shell, rotated_box, union
 from .lcp.problem import BoxProblem
+from .operators.rows import Rows
+from .operators.stencil import StencilOperator
 
 GRAVITY = 9.81
 DENSITY = 1000.0
@@ -122,3 +124,127 @@ def _square2d(n, walls="cut"):
 @_case("sphere3d", "sphere of radius 0.46, left half filled (Lai, scenario 1)")
 def _sphere3d(n, walls="cut"):
     return _liquid_case(n, 3, ~Ball((0.5, 0.5, 0.5), 0.46), _left(3), walls)
+
+
+@_case("maze2d", "square tank with staggered baffles, left half filled (after Andersen, and Lai figure 5.6)")
+def _maze2d(n, walls="cut"):
+    tank = ~Box((0.04, 0.04), (0.96, 0.96))
+    baffles = [Box((0.04, y - 0.02), (0.78, y + 0.02)) for y in (0.27, 0.73)]
+    baffles += [Box((0.22, y - 0.02), (0.96, y + 0.02)) for y in (0.5,)]
+    posts = [
+        Box((x - 0.02, y), (x + 0.02, y + 0.12)) for x, y in ((0.36, 0.04), (0.36, 0.38), (0.36, 0.52), (0.36, 0.84))
+    ]
+    return _liquid_case(n, 2, union(tank, *baffles, *posts), _left(2), walls)
+
+
+@_case("sphere-cuboid3d", "sphere with a cuboid inside, left half filled (Lai, scenario 2)")
+def _sphere_cuboid3d(n, walls="cut"):
+    solid = ~Ball((0.5, 0.5, 0.5), 0.46) | Box((0.22, 0.42, 0.3), (0.78, 0.56, 0.7))
+    return _liquid_case(n, 3, solid, _left(3), walls)
+
+
+@_case("double-sphere3d", "two joined spheres, a hollow sphere in each, the lower with holes (Lai, scenario 3)")
+def _double_sphere3d(n, walls="cut"):
+    upper, lower = (0.5, 0.68, 0.5), (0.5, 0.32, 0.5)
+    tank = ~(Ball(upper, 0.28) | Ball(lower, 0.28))
+    closed = Shell(Ball(upper, 0.13), 0.06)
+    holes = union(
+        Capsule((0.2, 0.32, 0.5), (0.8, 0.32, 0.5), 0.05),
+        Capsule((0.5, 0.02, 0.5), (0.5, 0.52, 0.5), 0.05),
+        Capsule((0.5, 0.32, 0.2), (0.5, 0.32, 0.8), 0.05),
+    )
+    pierced = Shell(Ball(lower, 0.13), 0.06) - holes
+    return _liquid_case(n, 3, union(tank, closed, pierced), _left(3), walls)
+
+
+@_case("box-dam3d", "upright box, a column of liquid from floor to ceiling (Chentanez–Müller, figure 4)")
+def _box_dam3d(n, walls="cut"):
+    tank = ~Box((0.04,) * 3, (0.96,) * 3)
+    return _liquid_case(n, 3, tank, HalfSpace((0.4, 0.5, 0.5), (1.0, 0.0, 0.0)), walls)
+
+
+@_case("rotated-box3d", "box turned by 45 degrees, left half filled (Chentanez–Müller, figure 3)")
+def _rotated_box3d(n, walls="cut"):
+    tank = ~rotated_box((0.5,) * 3, (0.31, 0.31, 0.45), np.pi / 4)
+    return _liquid_case(n, 3, tank, _left(3), walls)
+
+
+# -- obstacle problems: an elastic sheet over an obstacle --------------------------------------------------
+
+
+def _sheet(
+    n: int, dimension: int, low: float, high: float, boundary, lower, load=None, edge: float = 1.0
+) -> BoxProblem:
+    """`-Laplace u >= load, u >= lower` on n^d nodes; boundary nodes hold `boundary` and are no unknowns.
+
+    The matrix is the difference stencil times h²; `edge` is the weight of the couplings to the boundary.
+    """
+    h = (high - low) / (n - 1)
+    axis = low + h * np.arange(n)
+    mesh = np.meshgrid(*(axis,) * dimension, indexing="ij", sparse=True)
+    inside = (slice(1, -1),) * dimension
+    rows = Rows.from_mask(np.ones((n - 2,) * dimension, bool))
+    value = np.broadcast_to(boundary(*mesh), (n,) * dimension)
+    held = value.copy()
+    held[inside] = 0.0
+    count = np.zeros((n - 2,) * dimension)
+    b = np.zeros((n - 2,) * dimension)
+    on_edge = np.ones((n,) * dimension)
+    on_edge[inside] = 0.0
+    weights = [np.zeros(rows.n) for _ in range(3)]
+    for a in range(dimension):
+        for shift in (slice(None, -2), slice(2, None)):
+            there = tuple(shift if x == a else slice(1, -1) for x in range(dimension))
+            b += edge * held[there]
+            count += np.where(on_edge[there] > 0, edge, 1.0)
+        w = np.ones((n - 2,) * dimension)
+        np.moveaxis(w, a, 0)[-1] = 0.0
+        weights[3 - dimension + a] = w.ravel()
+    if load is not None:
+        b += h * h * np.broadcast_to(load(*mesh), (n,) * dimension)[inside]
+    A = StencilOperator(rows, (weights[0], weights[1], weights[2]), count.ravel())
+    return BoxProblem(A, b.ravel(), np.broadcast_to(lower(*mesh), (n,) * dimension)[inside].ravel(), np.inf)
+
+
+def _dome(r):
+    """The upper unit half-sphere, continued by its tangent beyond r = 0.9."""
+    r0 = 0.9
+    z0 = np.sqrt(1.0 - r0 * r0)
+    return np.where(r <= r0, np.sqrt(1.0 - np.minimum(r, r0) ** 2), z0 - r0 / z0 * (r - r0))
+
+
+def _over_dome(n: int, dimension: int, contact: float, outside) -> Case:
+    radius = lambda *x: np.sqrt(sum(c * c for c in x))  # noqa: E731
+
+    def exact(*x):
+        r = radius(*x)
+        return np.where(r <= contact, _dome(r), outside(np.maximum(r, contact)))
+
+    problem = _sheet(n, dimension, -2.0, 2.0, exact, lambda *x: _dome(radius(*x)))
+    axis = np.linspace(-2.0, 2.0, n)[1:-1]
+    solution = exact(*np.meshgrid(*(axis,) * dimension, indexing="ij", sparse=True))
+    return Case("", n, "", problem, exact=solution.ravel())
+
+
+@_case("obstacle2d", "sheet over a dome with known solution (PETSc SNES ex9; n nodes per side)")
+def _obstacle2d(n):
+    slope, height = 0.680259411891719, 0.471519893402112
+    return _over_dome(n, 2, 0.697965148223374, lambda r: height - slope * np.log(r))
+
+
+@_case("obstacle3d", "the same dome in three dimensions, u = c(1/r - 1/2) off it (n nodes per side)")
+def _obstacle3d(n):
+    # u and its slope are continuous at the contact radius a: a³ - 4a² + 2 = 0
+    a = float(min(r.real for r in np.roots([1.0, -4.0, 0.0, 2.0]) if r.real > 0))
+    c = a**3 / np.sqrt(1.0 - a * a)
+    return _over_dome(n, 3, a, lambda r: c * (1.0 / r - 0.5))
+
+
+@_case("obstcla2d", "OBSTCLA of CUTEst: lower bound sin(3.2x)·sin(3.3y), unit load (n nodes per side)")
+def _obstcla2d(n):
+    # CUTEst sums over interior nodes only, so couplings to the boundary carry half weight.
+    zero = lambda x, y: 0.0 * x * y  # noqa: E731
+    problem = _sheet(
+        n, 2, 0.0, 1.0, zero, lambda x, y: np.sin(3.2 * x) * np.sin(3.3 * y), lambda x, y: 1.0 + 0 * x * y, edge=0.5
+    )
+    return Case("", n, "", problem)
