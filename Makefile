@@ -2,6 +2,7 @@
 PYTHON ?= python3
 JOBS ?= 2
 BIN := .venv/bin
+SOURCES := src tests $(wildcard examples validation)
 
 .PHONY: help demo test lint format bench bench-peers docs clean
 .DEFAULT_GOAL := help
@@ -23,13 +24,13 @@ test: .venv/.ready-dev
 	@$(BIN)/python -m pytest -n $(JOBS) --durations=15 --durations-min=2 $(ARGS)
 
 lint: .venv/.ready-dev
-	@$(BIN)/ruff check src tests examples
-	@$(BIN)/ruff format --check src tests examples
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/mypy
 
 format: .venv/.ready-dev
-	@$(BIN)/ruff check --fix src tests examples
-	@$(BIN)/ruff format src tests examples
+	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/ruff format $(SOURCES)
 
 bench: .venv/.ready-core
 	@$(BIN)/nonstick bench sphere3d --sizes 32 64 --methods all --json bench-sphere3d.json
