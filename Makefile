@@ -55,7 +55,7 @@ EXTRA-docs := [docs]
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python
 	@echo "installing nonstick$(EXTRA-$*) into .venv ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.$(EXTRA-$*)'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.$(EXTRA-$*)'
 	@touch $@
 
 .venv/bin/python:
