@@ -130,7 +130,8 @@ MISTAKES = {
     "bound unreadable": (parts(), ("--lower", "nothing.npy"), ("--lower takes a number", "nothing.npy")),
     "rhs unreadable": (parts(), ("--rhs", "nothing.npy"), ("nothing.npy", "No such file")),
     "out of another kind": (parts(), ("--out", "x.mat"), ("written as .npz",)),
-    "out in no directory": (parts(), ("--out", "no/where/x.npz"), ("no/where", "No such file")),
+    "out in no directory": (parts(), ("--out", "no/where/x.npz"), ("no directory no/where",)),
+    "json in no directory": (parts(), ("--json", "no/where/x.json"), ("no directory no/where",)),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -33,7 +34,8 @@ def _print(title: str, rows: Sequence[Row], show: Callable[[Row], str], console:
     cells = {(row.n, row.method): show(row) for row in rows}
     methods = list(dict.fromkeys(row.method for row in rows))
     for group in _groups(methods, cells, console.width):
-        table = Table(title=f"{rows[0].case}: {title}", title_justify="left", title_style="bold", pad_edge=False)
+        heading = f"{rows[0].case}: {title}"
+        table = Table(title=heading, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("size", justify="right", no_wrap=True)
         table.add_column("unknowns", justify="right", no_wrap=True)
         for method in group:
@@ -45,11 +47,11 @@ def _print(title: str, rows: Sequence[Row], show: Callable[[Row], str], console:
 
 def _groups(methods: list[str], cells: dict[tuple[int, str], str], width: int) -> list[list[str]]:
     """The columns in groups that fit the screen, because a cut-off number is worse than a second table."""
-    room = width - 24
+    room = width - 22
     groups: list[list[str]] = [[]]
     used = 0
     for method in methods:
-        need = 3 + max([len(method), *(len(text) for (_, name), text in cells.items() if name == method)])
+        need = 2 + max([len(method), *(len(text) for (_, name), text in cells.items() if name == method)])
         if groups[-1] and used + need > room:
             groups.append([])
             used = 0

@@ -40,4 +40,5 @@ class Row:
 
 def to_json(rows: Iterable[Row]) -> str:
     """A JSON array, one row per line."""
-    return "[\n" + ",\n".join(json.dumps(row.asdict(), ensure_ascii=False) for row in rows) + "\n]\n"
+    lines = ",\n".join(json.dumps(row.asdict(), ensure_ascii=False) for row in rows)
+    return f"[\n{lines}\n]\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from .. import cases
 from ..lcp.problem import BoxProblem
 from .measure import measure, warm_up
 from .registry import Plan, benchmark
@@ -26,10 +27,5 @@ def _register(name: str, description: str, sizes: tuple[int, ...]) -> None:
         return sweep(name, lambda n: cases.build(name, n).problem, plan)
 
 
-try:
-    from .. import cases
-except ImportError:
-    pass
-else:
-    for _name in cases.names():
-        _register(_name, str(_name), (32, 64) if _name.endswith("3d") else (64, 256))
+for _name, _description in cases.describe().items():
+    _register(_name, _description, (32, 64) if _name in cases.names(dimension=3) else (64, 256))

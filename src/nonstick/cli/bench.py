@@ -89,6 +89,8 @@ def bench(
             tuple(sizes), tuple(methods), rtol=rtol, maxiter=maxiter, time_limit=time_limit,
             announce=lambda text: progress.update(task, description=f"{case}: {text}"),
         )  # fmt: skip
+        if json_file not in (None, "-"):
+            write_text(json_file, to_json(rows))  # type: ignore[arg-type]  # a bad path is said before the work
         progress.update(task, total=len(plan.sizes) * len(plan.methods))
         for row in entry.run(plan):
             rows.append(row)

@@ -60,6 +60,9 @@ def solve(
         fail(f"the solution is written as .npz, and --out says {target}")
     if target.resolve() == file.resolve():
         fail(f"--out would replace the problem itself ({file})")
+    for path in (target, Path(json_file or "-")):
+        if not path.parent.is_dir():
+            fail(f"cannot write {path}: there is no directory {path.parent}")
     problem = read_problem(file, rhs)
     if lower is not None:
         problem.lower = _bound(lower, "--lower")

@@ -19,6 +19,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         yield partial
         os.replace(partial, path)
+    except OSError as error:
+        error.filename = str(path)  # the name the caller knows
+        raise
     finally:
         partial.unlink(missing_ok=True)
 
