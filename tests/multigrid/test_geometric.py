@@ -205,3 +205,21 @@ def test_cycle_counts_stay_flat(scheme, ceiling, n, d):
     x = np.zeros(A.n)
     result = Richardson(Multigrid(Geometric(scheme), RedBlack(), V(2, 2))).setup(A).solve(b, x, rtol=1e-6)
     assert result.converged and result.iterations <= ceiling
+
+
+@pytest.mark.parametrize("scheme", ["barycentric", "trilinear"])
+def test_galerkin_values_against_the_product_of_matrices(scheme):
+    rng = np.random.default_rng(8)
+    A = laplacian(rng.random((6, 7, 8)) < 0.8)
+    masked = Masked(A, rng.random(A.n) < 0.7, np.where(rng.random(A.n) < 0.2, 1e9, rng.random(A.n)))
+    coarsening = Geometric(scheme)
+    coarse, transfer = coarsening.coarsen(masked, 0)
+    for _ in range(2):
+        keep = masked.free & (masked.shift < 1e8)
+        P = transfer.matrix()
+        assert not P[~keep].nnz
+        expected = P.T @ (A.matrix() + np.diag(masked.shift)) @ P / 8
+        np.testing.assert_allclose(coarse.matrix().toarray(), expected, atol=1e-13)
+        np.testing.assert_allclose(coarse.diagonal, np.diag(expected), atol=1e-13)
+        masked.update(rng.random(A.n) < 0.5, np.zeros(A.n))
+        coarse, transfer = coarsening.refresh(masked, 0, coarse, transfer)

@@ -21,18 +21,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import NonstickError
+from ..kernels._galerkin import _galerkin_pattern, _galerkin_values
 from ..kernels._geometric import _coarse_faces, _corner_weights, _open_faces
 from ..linear.base import Recipe
 from ..operators.base import Operator
 from ..operators.csr import CSROperator
-from ..operators.masked import Masked, peel
-from ..operators.transfer import MatrixTransfer, Transfer
+from ..operators.masked import peel
+from ..operators.transfer import MatrixTransfer
 from .hierarchy import Coarsening
 
 #: a row whose sum exceeds this fraction of its largest coupling is coupled to air
 AIR_TOLERANCE = 0.1
 #: a row shifted by this many times its diagonal is as good as clamped
 STIFF = 1e3
+
+_ALL, _NONE = np.empty(0, np.bool_), np.empty(0)
 
 SCHEMES = ("barycentric", "trilinear", "constant")
 
@@ -86,10 +89,27 @@ class Geometric(Coarsening):
         coarse, parent, keys, strides = halve(faces)
         P = self.interpolation(faces, parent, keys, strides)
         transfer = MatrixTransfer(P, 0.5 ** faces.cells.shape[1], parent)
-        return GridMatrix(self.galerkin(A, transfer), coarse), transfer
+        pattern = galerkin_pattern(peel(A)[0].matrix(), P)
+        return self.refresh(A, depth, GridMatrix(pattern, coarse), transfer)
 
     def refresh(self, A, depth, coarse, transfer):
-        return GridMatrix(self.galerkin(A, transfer), coarse.faces), transfer
+        """R A P into the arrays of `coarse`; with `truncate` on the free rows only."""
+        keep, shift = _ALL, _NONE
+        base, free = peel(A)
+        if self.truncate and base is not A:
+            M, shift = base.matrix(), A.diagonal - base.diagonal  # the shift is read on free rows only
+            keep = shift <= STIFF * base.diagonal
+            keep = keep if free is None else keep & free
+            transfer.truncate(keep)
+        else:
+            M = A.matrix()
+        C, (P, Pt) = coarse.matrix(), transfer.whole()
+        _galerkin_values(
+            C.data, C.indices, C.indptr, Pt.data, Pt.indices, Pt.indptr, M.data, M.indices, M.indptr,
+            P.data, P.indices, P.indptr, keep, shift, transfer.scale,
+        )  # fmt: skip
+        coarse.diagonal[:] = C.diagonal()
+        return coarse, transfer
 
     def interpolation(self, faces: Faces, parent: np.ndarray, keys: np.ndarray, strides: np.ndarray) -> sp.csr_array:
         """P, one row for each fine cell; `keys` are the coarse cells, ascending."""
@@ -105,22 +125,17 @@ class Geometric(Coarsening):
         np.cumsum(used.sum(axis=1), out=indptr[1:])
         return sp.csr_array((weight[used], index[used], indptr), shape=(n, keys.size))
 
-    def galerkin(self, A: Operator, transfer: Transfer) -> sp.csr_array:
-        """R A P; with `truncate` on the free rows only."""
-        if isinstance(A, Masked) and self.truncate:
-            base, free = peel(A)
-            M = base.matrix()
-            shift = A.diagonal - base.diagonal  # only read on free rows
-            keep = shift <= STIFF * base.diagonal
-            transfer.truncate(keep if free is None else keep & free)
-            if A.shift is not None:
-                M = M + sp.diags_array(shift)
-        else:
-            M = A.matrix()
-        P = transfer.matrix()
-        coarse = sp.csr_array(transfer.scale * (P.T @ (M @ P)))
-        coarse.sort_indices()
-        return coarse
+
+def galerkin_pattern(A: sp.csr_array, P: sp.csr_array) -> sp.csr_array:
+    """A matrix of zeros with the pattern of Pᵀ A P."""
+    Pt = sp.csr_array(P.T)
+    n = P.shape[1]
+    indptr = np.empty(n + 1, np.int32)
+    parts = Pt.indices, Pt.indptr, A.indices, A.indptr, P.indices, P.indptr
+    _galerkin_pattern(indptr, np.empty(0, np.int32), *parts)
+    indices = np.empty(indptr[-1], np.int32)
+    _galerkin_pattern(indptr, indices, *parts)
+    return sp.csr_array((np.zeros(indices.size), indices, indptr), shape=(n, n))
 
 
 def halve(faces: Faces) -> tuple[Faces, np.ndarray, np.ndarray, np.ndarray]:

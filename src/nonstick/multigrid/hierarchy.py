@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..kernels._dense import _factor, _substitute
 from ..linear.base import Inverse, Recipe
 from ..operators.base import Operator
 from ..operators.masked import Masked
@@ -73,25 +74,38 @@ class Level:
 
 @dataclass(frozen=True)
 class Bottom(Recipe):
-    """The coarsest level: a pseudo-inverse up to `dense` unknowns, symmetric sweeps beyond.
+    """The coarsest level: a Cholesky factor up to `dense` unknowns, symmetric sweeps beyond.
 
-    The pseudo-inverse leaves null vectors (pockets without a free surface, empty rows) at zero.
+    A singular matrix gets its pseudo-inverse, which leaves null vectors (pockets without a free
+    surface, empty rows) at zero.
     """
 
     smoother: SmootherRecipe = field(default_factory=RedBlack)
     dense: int = 600
     sweeps: int = 30
-    cutoff: float = 1e-12
+    cutoff: float = 1e-11
 
     def setup(self, operator, reuse=None):
-        if operator.n <= self.dense:
-            return _Dense(operator, self.cutoff)
-        return _Sweeps(self.smoother.setup(operator), self.sweeps)
+        if operator.n > self.dense:
+            return _Sweeps(self.smoother.setup(operator), self.sweeps)
+        M = operator.matrix().toarray().astype(np.float64)
+        L = M.copy()
+        if _factor(L, self.cutoff):
+            return _PseudoInverse(M, self.cutoff)
+        return _Cholesky(L)
 
 
-class _Dense(Inverse):
-    def __init__(self, A: Operator, cutoff: float):
-        M = A.matrix().toarray().astype(np.float64)
+class _Cholesky(Inverse):
+    def __init__(self, L: np.ndarray):
+        self.L = L
+
+    def apply(self, r, out):
+        _substitute(out, self.L, r)
+        return out
+
+
+class _PseudoInverse(Inverse):
+    def __init__(self, M: np.ndarray, cutoff: float):
         live = np.abs(M).sum(axis=1) > 0
         self.inverse = np.zeros_like(M)
         if live.any():
@@ -102,10 +116,9 @@ class _Dense(Inverse):
             keep = value > cutoff * max(value.max(), 1e-300)
             half = s[:, None] * (vector[:, keep] / np.sqrt(value[keep]))
             self.inverse[part] = half @ half.T
-        self.inverse = self.inverse.astype(A.dtype)
 
     def apply(self, r, out):
-        np.dot(self.inverse, r, out=out)
+        out[:] = self.inverse @ r
         return out
 
 

@@ -86,6 +86,10 @@ class MatrixTransfer(Transfer):
         _interpolate(x, coarse, self._P.data, self._P.indices, self._P.indptr, self._free, True)
         return x
 
+    def whole(self) -> tuple[sp.csr_array, sp.csr_array]:
+        """P and Pᵀ, whatever is truncated."""
+        return self._P, self._Pt
+
     def matrix(self):
         if self._free.size == 0:
             return self._P
