@@ -1,0 +1,145 @@
+"""Room that solids leave in cells."""
+
+import numpy as np
+from numba import prange
+
+from . import parallel
+from ._particles import _sample
+
+
+@parallel
+def _open_space(space, solid, parts):
+    """Share of each cell outside solids, from the nodal distance in cells.
+
+    A cell whose nodes all lie on one side is full or empty; another is cut into parts^d pieces, each
+    filled by clip(½ + distance · parts, 0, 1) at its middle.
+    """
+    nx, ny, nz = space.shape
+    px = 1 if nx == 1 else parts
+    for i in prange(nx):
+        for j in range(ny):
+            for k in range(nz):
+                low = high = solid[i, j, k]
+                for di in range(2):
+                    for dj in range(2):
+                        for dk in range(2):
+                            s = solid[i + di, j + dj, k + dk]
+                            low = min(low, s)
+                            high = max(high, s)
+                if low >= 0.0:
+                    space[i, j, k] = 1.0
+                elif high <= 0.0:
+                    space[i, j, k] = 0.0
+                else:
+                    total = 0.0
+                    for a in range(px):
+                        for b in range(parts):
+                            for c in range(parts):
+                                s = _sample(solid, i + (a + 0.5) / px, j + (b + 0.5) / parts, k + (c + 0.5) / parts)
+                                total += min(max(0.5 + s * parts, 0.0), 1.0)
+                    space[i, j, k] = total / (px * parts * parts)
+
+
+@parallel
+def _known_faces(known, open_share, mass, phi, axis, with_liquid):
+    """1 on faces whose velocity is meaningful: particles reach it, or it borders a liquid cell.
+
+    With `with_liquid` closed faces (open share 0) are unknown whatever reaches them.
+    """
+    nx, ny, nz = known.shape
+    cx, cy, cz = phi.shape
+    for i in prange(nx):
+        for j in range(ny):
+            for k in range(nz):
+                good = mass[i, j, k] > 1e-9
+                if with_liquid:
+                    if open_share[i, j, k] <= 0.0:
+                        good = False
+                    elif not good:
+                        a = phi[max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)]
+                        b = phi[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)]
+                        good = a < 0.0 or b < 0.0
+                known[i, j, k] = 1 if good else 0
+
+
+@parallel
+def _largest(partial, u):
+    """partial[i] = max|u| in plane i."""
+    for i in prange(u.shape[0]):
+        best = 0.0
+        for j in range(u.shape[1]):
+            for k in range(u.shape[2]):
+                best = max(best, abs(u[i, j, k]))
+        partial[i] = best
+
+
+@parallel
+def _crowding(source, density, room, phi, strength):
+    """How far each liquid cell should expand: strength · (density - 1), from particles per open room.
+
+    At and near the surface cells are rightly less than full, so only crowding counts there; a cell whose
+    neighbours are all deep in the liquid may also be drawn together. Cells with little room are left to
+    their neighbours.
+    """
+    nx, ny, nz = source.shape
+    for i in prange(nx):
+        for j in range(ny):
+            for k in range(nz):
+                value = 0.0
+                if phi[i, j, k] < 0.0 and room[i, j, k] > 0.3:
+                    value = density[i, j, k] / room[i, j, k] - 1.0
+                    if value < 0.0:
+                        deep = phi[i, j, k] < -0.75
+                        deep = deep and (i == 0 or phi[i - 1, j, k] < -0.75)
+                        deep = deep and (i == nx - 1 or phi[i + 1, j, k] < -0.75)
+                        deep = deep and (j == 0 or phi[i, j - 1, k] < -0.75)
+                        deep = deep and (j == ny - 1 or phi[i, j + 1, k] < -0.75)
+                        deep = deep and (k == 0 or phi[i, j, k - 1] < -0.75)
+                        deep = deep and (k == nz - 1 or phi[i, j, k + 1] < -0.75)
+                        if not deep:
+                            value = 0.0
+                source[i, j, k] = strength * min(max(value, -0.5), 0.5)
+
+
+@parallel
+def _displace(out, q, liquid, open_share, axis, limit):
+    """Displacement at the faces of one axis that relieves the potential q: q_low - q_high, limited.
+
+    q is 0 in air; closed faces do not move.
+    """
+    nx, ny, nz = out.shape
+    cx, cy, cz = q.shape
+    for i in prange(nx):
+        for j in range(ny):
+            for k in range(nz):
+                out[i, j, k] = 0.0
+                if open_share[i, j, k] <= 0.0:
+                    continue
+                a, b, c = i - (axis == 0), j - (axis == 1), k - (axis == 2)
+                if a < 0 or b < 0 or c < 0 or i >= cx or j >= cy or k >= cz:
+                    continue
+                if liquid[a, b, c] < 0.0 or liquid[i, j, k] < 0.0:
+                    out[i, j, k] = min(max(q[a, b, c] - q[i, j, k], -limit), limit)
+
+
+@parallel
+def _collide_velocity(u, open_share, wall):
+    """Closed faces take the wall's velocity."""
+    flat, o, s = u.reshape(-1), open_share.reshape(-1), wall.reshape(-1)
+    for t in prange(flat.size):
+        if o[t] <= 0.0:
+            flat[t] = s[t]
+
+
+def smooth_room(space: np.ndarray) -> np.ndarray:
+    """What `_scatter_density` gives for evenly filled open space: ⅛-¾-⅛ along every axis."""
+    out = space
+    for axis in range(3):
+        if space.shape[axis] == 1:
+            continue
+        pad = [(1, 1) if a == axis else (0, 0) for a in range(3)]
+        p = np.pad(out, pad, mode="edge")
+        n = out.shape[axis]
+        first, middle, last = (p.take(range(s, s + n), axis) for s in (0, 1, 2))
+        out = 0.125 * (first + last) + 0.75 * middle
+    return np.ascontiguousarray(out)

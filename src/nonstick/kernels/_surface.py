@@ -1,0 +1,345 @@
+"""The liquid surface from particles, its volume, and velocities beyond it.
+
+`φ(c) = T(|c - x̄|)`, x̄ the weighted mean of the particles within 1.5 cells of the centre c (weights
+(1 - s²)³, s = distance/1.5 cells). Zhu & Bridson 2005 take T(δ) = δ - r; here T is the function that makes
+φ the exact distance for a flat surface above evenly filled space (`flat_distance`), so that volume needs no
+radius to be tuned. Close to a wall only half of that neighbourhood can hold
+particles, which would bend the surface: particles are therefore mirrored at the walls, exactly at the
+sides of the grid and across the local tangent plane at other solids. Centres inside a solid are evaluated
+at their mirror image. This extends φ into solids (a wall cell is liquid if the liquid next to it is) and
+lets go of the wall as soon as the gap exceeds about half a cell. All lengths are in cells.
+"""
+
+import numpy as np
+from numba import prange
+
+from . import inline, parallel, serial
+from ._particles import _sample
+
+REACH = 1.5
+INSIDE = -1.0
+OUTSIDE = 1.5
+
+
+def flat_distance(dimension: int, size: int = 257) -> np.ndarray:
+    """T as a table over δ/REACH in [0, 1]: distance to a flat surface whose mean of particles lies δ away.
+
+    A slice of the kernel at height z weighs (1 - z²)^m, m = 4 in 3D and 3.5 in 2D. If the liquid fills
+    z > τ, the mean height of the weight there is δ(τ) = (1 - τ²)^(m+1) / (2 (m+1)) / ∫_τ¹ (1 - z²)^m dz.
+    """
+    m = 4.0 if dimension == 3 else 3.5
+    tau = np.linspace(-1.0, 1.0, 20001)
+    f = (1.0 - tau**2) ** m
+    tail = np.concatenate([np.cumsum((0.5 * (f[1:] + f[:-1]))[::-1])[::-1] * (tau[1] - tau[0]), [0.0]])
+    inner = slice(1, -200)  # the quotient is 0/0 at τ = 1, where δ = τ
+    delta = (1.0 - tau[inner] ** 2) ** (m + 1.0) / (2.0 * (m + 1.0)) / tail[inner]
+    delta, tau = np.concatenate([[0.0], delta, [1.0]]), np.concatenate([[-1.0], tau[inner], [1.0]])
+    return REACH * np.interp(np.linspace(0.0, 1.0, size), delta, tau)
+
+
+@parallel
+def _surface_band(kind, start, solid, full, closed):
+    """kind[c] = 0: no particle near; 1: evaluate; 2: surrounded by well-filled cells, deep inside.
+
+    `full` is the number of particles from which a cell counts as well filled.
+    """
+    nx, ny, nz = kind.shape
+    for i in prange(nx):
+        for j in range(ny):
+            for k in range(nz):
+                some = False
+                deep = True
+                for di in range(-1, 2):
+                    for dj in range(-1, 2):
+                        for dk in range(-1, 2):
+                            a, b, c = i + di, j + dj, k + dk
+                            if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz:
+                                if not closed:
+                                    deep = False
+                                continue
+                            q = (a * ny + b) * nz + c
+                            count = start[q + 1] - start[q]
+                            if count > 0:
+                                some = True
+                            if count < full:
+                                deep = False
+                kind[i, j, k] = 2 if deep else (1 if some else 0)
+                if not some and _sample(solid, i + 0.5, j + 0.5, k + 0.5) < 0.0:
+                    kind[i, j, k] = 1
+
+
+@inline
+def _normal(solid, a, b, c):
+    """Central difference of the nodal wall distance at (a, b, c), normalised; zero where flat."""
+    g0 = _sample(solid, a + 0.5, b, c) - _sample(solid, a - 0.5, b, c)
+    g1 = _sample(solid, a, b + 0.5, c) - _sample(solid, a, b - 0.5, c)
+    g2 = _sample(solid, a, b, c + 0.5) - _sample(solid, a, b, c - 0.5)
+    size = np.sqrt(g0 * g0 + g1 * g1 + g2 * g2)
+    if size > 1e-9:
+        return g0 / size, g1 / size, g2 / size
+    return 0.0, 0.0, 0.0
+
+
+@parallel
+def _surface_particles(phi, kind, x, start, solid, table, per_cell, closed):
+    """φ at cell centres, in cells; OUTSIDE away from particles, INSIDE deep in the liquid.
+
+    A cell filled by three quarters is liquid even if its mean lies far from the centre, so that particles
+    crowded into a corner always meet a pressure.
+    """
+    nx, ny, nz = phi.shape
+    for i in prange(nx):
+        for j in range(ny):
+            for k in range(nz):
+                if kind[i, j, k] == 0:
+                    phi[i, j, k] = OUTSIDE
+                    continue
+                if kind[i, j, k] == 2:
+                    phi[i, j, k] = INSIDE
+                    continue
+                a, b, c = i + 0.5, j + 0.5, k + 0.5
+                s = _sample(solid, a, b, c)
+                mirror = abs(s) < REACH
+                n0, n1, n2 = 0.0, 0.0, 0.0
+                if mirror:
+                    n0, n1, n2 = _normal(solid, a, b, c)
+                if s < 0.0:
+                    if s < -1.25:
+                        phi[i, j, k] = OUTSIDE
+                        continue
+                    a -= 2.0 * s * n0
+                    b -= 2.0 * s * n1
+                    c -= 2.0 * s * n2
+                    s = -s
+                ic = min(max(int(np.floor(a)), 0), nx - 1)
+                jc = min(max(int(np.floor(b)), 0), ny - 1)
+                kc = min(max(int(np.floor(c)), 0), nz - 1)
+                total, m0, m1, m2 = 0.0, 0.0, 0.0, 0.0
+                for di in range(-1, 2):
+                    ii = ic + di
+                    flip0 = 0.0
+                    if ii < 0 or ii >= nx:
+                        if not closed or nx == 1:
+                            continue
+                        flip0 = 0.0 if ii < 0 else 2.0 * nx
+                        ii = 0 if ii < 0 else nx - 1
+                    for dj in range(-1, 2):
+                        jj = jc + dj
+                        flip1 = 0.0
+                        if jj < 0 or jj >= ny:
+                            if not closed:
+                                continue
+                            flip1 = 0.0 if jj < 0 else 2.0 * ny
+                            jj = 0 if jj < 0 else ny - 1
+                        for dk in range(-1, 2):
+                            kk = kc + dk
+                            flip2 = 0.0
+                            if kk < 0 or kk >= nz:
+                                if not closed:
+                                    continue
+                                flip2 = 0.0 if kk < 0 else 2.0 * nz
+                                kk = 0 if kk < 0 else nz - 1
+                            q = (ii * ny + jj) * nz + kk
+                            for p in range(start[q], start[q + 1]):
+                                d0 = (x[0, p] if ii == ic + di else flip0 - x[0, p]) - a
+                                d1 = (x[1, p] if jj == jc + dj else flip1 - x[1, p]) - b
+                                d2 = (x[2, p] if kk == kc + dk else flip2 - x[2, p]) - c
+                                t = 1.0 - (d0 * d0 + d1 * d1 + d2 * d2) / (REACH * REACH)
+                                if t > 0.0:
+                                    t = t * t * t
+                                    total += t
+                                    m0 += t * d0
+                                    m1 += t * d1
+                                    m2 += t * d2
+                                if mirror:
+                                    # the image of the particle in the tangent plane at distance s
+                                    e = 2.0 * (s + d0 * n0 + d1 * n1 + d2 * n2)
+                                    d0 -= e * n0
+                                    d1 -= e * n1
+                                    d2 -= e * n2
+                                    t = 1.0 - (d0 * d0 + d1 * d1 + d2 * d2) / (REACH * REACH)
+                                    if t > 0.0:
+                                        t = t * t * t
+                                        total += t
+                                        m0 += t * d0
+                                        m1 += t * d1
+                                        m2 += t * d2
+                value = OUTSIDE
+                if total > 0.0:
+                    at = np.sqrt(m0 * m0 + m1 * m1 + m2 * m2) / total / REACH * (table.size - 1)
+                    q = min(int(at), table.size - 2)
+                    value = table[q] + (at - q) * (table[q + 1] - table[q])
+                q = (i * ny + j) * nz + k
+                filled = (start[q + 1] - start[q]) / per_cell
+                if filled > 0.75:
+                    value = min(value, 0.5 - filled)
+                phi[i, j, k] = min(max(value, INSIDE), OUTSIDE)
+
+
+@parallel
+def _volume_planes(partial, phi, space, offset):
+    """partial[i] = liquid volume in plane i, in cells: open share of each cell times clip(½ - φ, 0, 1)."""
+    nx, ny, nz = phi.shape
+    for i in prange(nx):
+        s = 0.0
+        for j in range(ny):
+            for k in range(nz):
+                s += space[i, j, k] * min(max(0.5 - (phi[i, j, k] + offset), 0.0), 1.0)
+        partial[i] = s
+
+
+@serial
+def _extrapolate(u, known, queue, layers):
+    """Fill unknown values layer by layer with the mean of their known neighbours.
+
+    `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. `queue`
+    receives the linear indices of the filled entries in the order they were filled; returns their number.
+    A layer reads only values settled before it, so the result does not depend on the order.
+    """
+    nx, ny, nz = u.shape
+    end = 0
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                if known[i, j, k] == 0:
+                    continue
+                if known[i, j, k] == 2:
+                    continue
+                if i > 0 and known[i - 1, j, k] == 0:
+                    known[i - 1, j, k] = 2
+                    queue[end] = ((i - 1) * ny + j) * nz + k
+                    end += 1
+                if i + 1 < nx and known[i + 1, j, k] == 0:
+                    known[i + 1, j, k] = 2
+                    queue[end] = ((i + 1) * ny + j) * nz + k
+                    end += 1
+                if j > 0 and known[i, j - 1, k] == 0:
+                    known[i, j - 1, k] = 2
+                    queue[end] = (i * ny + j - 1) * nz + k
+                    end += 1
+                if j + 1 < ny and known[i, j + 1, k] == 0:
+                    known[i, j + 1, k] = 2
+                    queue[end] = (i * ny + j + 1) * nz + k
+                    end += 1
+                if k > 0 and known[i, j, k - 1] == 0:
+                    known[i, j, k - 1] = 2
+                    queue[end] = (i * ny + j) * nz + k - 1
+                    end += 1
+                if k + 1 < nz and known[i, j, k + 1] == 0:
+                    known[i, j, k + 1] = 2
+                    queue[end] = (i * ny + j) * nz + k + 1
+                    end += 1
+    begin = 0
+    for layer in range(layers):
+        here = end
+        for q in range(begin, here):
+            t = queue[q]
+            k = t % nz
+            j = (t // nz) % ny
+            i = t // (nz * ny)
+            total, count = 0.0, 0
+            if i > 0 and known[i - 1, j, k] == 1:
+                total += u[i - 1, j, k]
+                count += 1
+            if i + 1 < nx and known[i + 1, j, k] == 1:
+                total += u[i + 1, j, k]
+                count += 1
+            if j > 0 and known[i, j - 1, k] == 1:
+                total += u[i, j - 1, k]
+                count += 1
+            if j + 1 < ny and known[i, j + 1, k] == 1:
+                total += u[i, j + 1, k]
+                count += 1
+            if k > 0 and known[i, j, k - 1] == 1:
+                total += u[i, j, k - 1]
+                count += 1
+            if k + 1 < nz and known[i, j, k + 1] == 1:
+                total += u[i, j, k + 1]
+                count += 1
+            u[i, j, k] = total / count
+        for q in range(begin, here):
+            t = queue[q]
+            known[t // (nz * ny), (t // nz) % ny, t % nz] = 1
+        if layer + 1 == layers:
+            break
+        for q in range(begin, here):
+            t = queue[q]
+            k = t % nz
+            j = (t // nz) % ny
+            i = t // (nz * ny)
+            if i > 0 and known[i - 1, j, k] == 0:
+                known[i - 1, j, k] = 2
+                queue[end] = t - ny * nz
+                end += 1
+            if i + 1 < nx and known[i + 1, j, k] == 0:
+                known[i + 1, j, k] = 2
+                queue[end] = t + ny * nz
+                end += 1
+            if j > 0 and known[i, j - 1, k] == 0:
+                known[i, j - 1, k] = 2
+                queue[end] = t - nz
+                end += 1
+            if j + 1 < ny and known[i, j + 1, k] == 0:
+                known[i, j + 1, k] = 2
+                queue[end] = t + nz
+                end += 1
+            if k > 0 and known[i, j, k - 1] == 0:
+                known[i, j, k - 1] = 2
+                queue[end] = t - 1
+                end += 1
+            if k + 1 < nz and known[i, j, k + 1] == 0:
+                known[i, j, k + 1] = 2
+                queue[end] = t + 1
+                end += 1
+        begin = here
+    return end
+
+
+@serial
+def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, sw, sticky, first):
+    """Velocity the walls allow on the extrapolated faces of one axis that lie inside a solid.
+
+    The component of the relative velocity along the wall normal is removed: always at sticky walls, only
+    if it points into the wall at separating ones; otherwise liquid about to leave would be held back.
+    `sticky` is 1 in cells next to a sticky wall. values[q] belongs to the face queue[q].
+    """
+    nx, ny, nz = open_share.shape
+    cx, cy, cz = sticky.shape
+    for q in range(count):
+        t = queue[q]
+        k = t % nz
+        j = (t // nz) % ny
+        i = t // (nz * ny)
+        a = i + (0.0 if axis == 0 else 0.5)
+        b = j + (0.0 if axis == 1 else 0.5)
+        c = k + (0.0 if axis == 2 else 0.5)
+        own = u[i, j, k] if axis == 0 else (v[i, j, k] if axis == 1 else w[i, j, k])
+        values[q] = own
+        if open_share[i, j, k] > 0.0:
+            continue
+        hold = sticky[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)] == 1
+        at = i if axis == 0 else (j if axis == 1 else k)
+        last = (nx if axis == 0 else (ny if axis == 1 else nz)) - 1
+        if at == 0 or at == last:  # a side of the grid
+            if hold:
+                values[q] = 0.0
+            else:
+                values[q] = max(own, 0.0) if at == 0 else min(own, 0.0)
+            continue
+        n0, n1, n2 = _normal(solid, a, b, c)
+        r0 = 0.0
+        if first == 0:
+            r0 = _sample(u, a, b - 0.5, c - 0.5) - _sample(su, a, b - 0.5, c - 0.5)
+        r1 = _sample(v, a - 0.5, b, c - 0.5) - _sample(sv, a - 0.5, b, c - 0.5)
+        r2 = _sample(w, a - 0.5, b - 0.5, c) - _sample(sw, a - 0.5, b - 0.5, c)
+        into = r0 * n0 + r1 * n1 + r2 * n2
+        if into < 0.0 or hold:
+            values[q] = own - into * (n0 if axis == 0 else (n1 if axis == 1 else n2))
+
+
+@serial
+def _put(u, queue, count, values):
+    """u[queue[q]] = values[q]"""
+    flat = u.reshape(-1)
+    for q in range(count):
+        flat[queue[q]] = values[q]

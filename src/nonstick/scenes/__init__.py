@@ -1,0 +1,1 @@
+"""Scenes: the schema of scene files, the built-in ones, and the `Scene` class."""

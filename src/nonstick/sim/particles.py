@@ -1,0 +1,133 @@
+"""Particles: positions in cells, velocities in m/s, the APIC matrix; seeding, sorting, adding, removing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..grid.shapes import Shape
+from ..kernels._particles import _cell_of, _kinetic, _sort_by_cell, _take
+from .solids import Solids
+
+#: closest a particle may come to a wall, in cells
+MARGIN = 0.02
+
+
+class Particles:
+    """Columns over particles. Positions are float64, velocities and the APIC matrix float32."""
+
+    def __init__(self, three: tuple[int, int, int], affine: bool):
+        self.three = three
+        self.affine = affine
+        self.x = np.empty((3, 0))
+        self.vel = np.empty((3, 0), np.float32)
+        self.aff = np.empty((9, 0), np.float32)
+        self.start = np.zeros(int(np.prod(three)) + 1, np.int64)
+
+    @property
+    def n(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def first(self) -> int:
+        """1 on a 2D grid: the component to begin with."""
+        return 1 if self.three[0] == 1 else 0
+
+    @property
+    def plane(self) -> int:
+        """Cells per plane of the scattering blocks."""
+        return self.three[2] if self.first else self.three[1] * self.three[2]
+
+    def add(self, x: np.ndarray, vel: np.ndarray) -> None:
+        self.x = np.concatenate([self.x, x], axis=1)
+        self.vel = np.concatenate([self.vel, vel.astype(np.float32)], axis=1)
+        aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
+        self.aff = np.concatenate([self.aff[: aff.shape[0]], aff], axis=1)
+
+    def keep(self, mask: np.ndarray) -> None:
+        self.x = np.ascontiguousarray(self.x[:, mask])
+        self.vel = np.ascontiguousarray(self.vel[:, mask])
+        self.aff = np.ascontiguousarray(self.aff[:, mask])
+
+    def sort(self) -> None:
+        """Bring the particles into the order of their cells; stable, so the order is unique."""
+        n = self.n
+        cell = np.empty(n, np.int32)
+        _cell_of(cell, self.x, *self.three)
+        order = np.empty(n, np.int32)
+        _sort_by_cell(order, self.start, cell)
+        del cell
+        # Column by column, so that sorting needs room for one column and not for all.
+        room64, room32 = np.empty(n), np.empty(n, np.float32)
+        for a in range(self.first, 3):
+            _take(room64, self.x[a], order)
+            self.x[a] = room64
+            _take(room32, self.vel[a], order)
+            self.vel[a] = room32
+        for a in range(3 * self.first, self.aff.shape[0]):
+            _take(room32, self.aff[a], order)
+            self.aff[a] = room32
+
+    def kinetic(self) -> float:
+        """Sum of |v|²/2, in a fixed order."""
+        partial = np.zeros(-(-self.n // 4096))
+        _kinetic(partial, self.vel, 4096)
+        return 0.5 * float(partial.sum())
+
+
+def seed(
+    shape: Shape, solids: Solids, per_axis: int, jitter: float, rng: np.random.Generator, cells: np.ndarray | None = None
+) -> np.ndarray:
+    """Positions (3, n) in cells that fill a shape outside solids, stratified in each cell.
+
+    A plane of cells is treated at a time, so that memory follows the liquid. `cells` restricts seeding to
+    the cells where it is true.
+    """
+    grid, d = solids.grid, solids.d
+    first = 3 - d
+    fine = [np.arange(n * per_axis) for n in grid.shape]
+    out = []
+    for slab in range(grid.shape[0]):
+        if cells is not None and not cells[slab].any():
+            continue
+        inside = _near(shape, grid, slab)
+        if cells is not None:
+            inside &= cells[slab]
+        if not inside.any():
+            continue
+        for sub in range(per_axis):
+            index = np.meshgrid([slab * per_axis + sub], *fine[1:], indexing="ij")
+            at = np.stack([i.ravel() for i in index])
+            wide = inside
+            for axis in range(d - 1):
+                wide = wide.repeat(per_axis, axis)
+            at = at[:, wide.ravel()]
+            x = (at + 0.5 + jitter * (rng.random(at.shape) - 0.5)) / per_axis
+            points = [grid.dx * c for c in x]
+            keep = shape(*points) < 0
+            x = x[:, keep]
+            keep = _wall_distance(solids, x) > MARGIN
+            out.append(x[:, keep])
+    x = np.concatenate(out, axis=1) if out else np.empty((d, 0))
+    return np.concatenate([np.full((first, x.shape[1]), 0.5), x])
+
+
+def _near(shape: Shape, grid, slab: int) -> np.ndarray:
+    """Cells of one plane that the shape may reach: distances may be underestimates, never over by a cell."""
+    cells = grid.cells()
+    here = np.broadcast_to(shape(cells[0][slab : slab + 1], *cells[1:]), (1, *grid.shape[1:]))[0]
+    return here < grid.dx
+
+
+def _wall_distance(solids: Solids, x: np.ndarray) -> np.ndarray:
+    """Trilinear distance to the solids in cells at positions (d, n)."""
+    phi = solids.phi / solids.grid.dx
+    base = [np.clip(np.floor(c).astype(int), 0, n - 2) for c, n in zip(x, phi.shape)]
+    part = [c - b for c, b in zip(x, base)]
+    total = np.zeros(x.shape[1])
+    for corner in range(2 ** len(x)):
+        bits = [(corner >> a) & 1 for a in range(len(x))]
+        weight = np.ones(x.shape[1])
+        for f, bit in zip(part, bits):
+            weight = weight * (f if bit else 1.0 - f)
+        total += weight * phi[tuple(b + bit for b, bit in zip(base, bits))]
+    return total

@@ -1,0 +1,80 @@
+"""The pressure stage: the problem of this step, a warm start carried over by grid cell, and no silent failure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import registry
+from ..discretise.pressure import PressureProblem, PressureSolution
+from ..scenes.schema import Solver
+from .solids import Solids
+
+#: tried in this order when the scene's own method misses its tolerance
+STRONGER = ("auto", "pi-mg", "pi-pcg", "psor")
+
+
+@dataclass
+class Outcome:
+    """What the stage leaves behind for the step and for its row of statistics."""
+
+    problem: PressureProblem
+    solution: PressureSolution
+    kkt: float
+    #: method that solved it, and those that had failed before
+    method: str
+    failed: list[str]
+
+
+class Projection:
+    """Solves the pressure of step after step. Holds the pressure and the contact set of the last one."""
+
+    def __init__(self, solids: Solids, solver: Solver, density: float):
+        self.solids, self.solver, self.density = solids, solver, density
+        shape = solids.grid.shape
+        self.pressure = np.zeros(shape)
+        self.active = np.zeros(shape, np.int8)
+
+    def solve(self, phi: np.ndarray, velocity, dt: float) -> Outcome:
+        """φ in metres and face velocities in the user's dimension; velocities are left alone."""
+        solids, solver = self.solids, self.solver
+        extra = {}
+        if solids.moving:
+            extra["solid_velocity"] = tuple(
+                v.reshape(v.shape[3 - solids.d :]) for v in solids.velocity[3 - solids.d :]
+            )
+        problem = PressureProblem(
+            phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
+            walls=self._walls(), adhesion=_given(solids.adhesion), separation=_given(solids.separation), **extra,
+        )  # fmt: skip
+        start = {}
+        if solver.warm_start:
+            start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
+        failed: list[str] = []
+        best, best_kkt, best_name = None, np.inf, solver.method
+        for name in dict.fromkeys((solver.method, *STRONGER)):
+            if name != solver.method and (name not in registry.methods() or solids.mode == "edge"):
+                continue
+            limit = solver.maxiter if name == solver.method else None
+            solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
+            kkt = float(solution.kkt())
+            if best is None or kkt < best_kkt:
+                best, best_kkt, best_name = solution, kkt, name
+            if solution.converged:
+                break
+            failed.append(f"{name}: {solution.message}")
+        assert best is not None
+        self.pressure = best.pressure
+        self.active = problem.rows.to_grid(best.active)
+        return Outcome(problem, best, best_kkt, best_name, failed)
+
+    def _walls(self):
+        # "solid" by the true distance at the centres; PressureProblem would have to guess it from open faces.
+        if isinstance(self.solids.mode, str) and self.solids.mode == "solid":
+            return self.solids.centre < 0
+        return self.solids.mode
+
+
+def _given(value):
+    return None if np.ndim(value) == 0 and value == 0.0 else value

@@ -1,0 +1,227 @@
+"""The walls of a scene on its grid: distance at nodes, open faces, room in cells, velocity, what lets go.
+
+The sides of the domain coincide with the sides of the grid and are kept out of the nodal distance: faces
+there are closed, particles are clamped, and the surface is mirrored exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..grid.fractions import centre_distance, close_edges, open_fractions
+from ..grid.labels import wall_cells
+from ..grid.mac import Grid
+from ..grid.shapes import Box, Shape
+from ..kernels._solids import _open_space, smooth_room
+from ..scenes.geometry import build
+from ..scenes.scene import Scene
+from ..scenes.schema import Keyed, Motion
+
+#: nodal distance where there is no solid, in cells
+FAR = 1e3
+
+
+@dataclass
+class Wall:
+    """One solid: its distance at time 0 and how it behaves."""
+
+    shape: Shape
+    container: bool
+    pressure: str
+    separation: float | Keyed
+    adhesion: float
+    motion: Motion | None
+
+
+class Solids:
+    """All walls of a scene, updated to a time by `update`."""
+
+    def __init__(self, scene: Scene):
+        self.scene = scene
+        self.grid = Grid(scene.shape, scene.dx)
+        self.d = scene.dimension
+        model = scene.model
+        self.walls = [
+            Wall(build(s.shape, scene.folder), s.container, s.pressure or model.walls.pressure, s.separation,
+                 s.adhesion, s.motion)
+            for s in model.solid
+        ]  # fmt: skip
+        if any(n * scene.dx > s * (1 + 1e-9) for n, s in zip(scene.shape, model.domain.size)):
+            inside = Box((-1e3 * scene.dx,) * self.d, tuple(model.domain.size))
+            self.walls.append(
+                Wall(inside, True, model.walls.pressure, model.walls.separation, model.walls.adhesion, None)
+            )
+        self.moving = any(w.motion is not None for w in self.walls)
+        self.time = -1.0
+        self.three = (1,) * (3 - self.d) + self.grid.shape
+        faces = [self._lift_shape(self.grid.face_shape(a)) for a in range(self.d)]
+        still = [np.zeros((2, 1, 1))] * (3 - self.d) + [np.zeros(s) for s in faces]
+        #: velocity of the walls at the faces, three arrays
+        self.velocity: list[np.ndarray] = still
+        self.update(0.0)
+
+    def _lift_shape(self, shape):
+        return (1,) * (3 - self.d) + tuple(shape)
+
+    def update(self, time: float) -> None:
+        """Move the walls to where they are at `time`; nothing happens if none moves."""
+        if self.time >= 0.0 and not self.moving and not self._varies():
+            self.time = time
+            return
+        grid, d = self.grid, self.d
+        moved = self.time < 0.0 or self.moving
+        self.time = time
+        if moved:
+            nodes = grid.nodes()
+            phi = np.full(grid.node_shape, FAR * grid.dx)
+            distances = []
+            for wall in self.walls:
+                here = self._placed(wall).sample(nodes)
+                here = -here if wall.container else here
+                np.minimum(phi, here, out=phi)
+                distances.append(here)
+            #: distance at the nodes in metres, in the user's dimension
+            self.phi = phi
+            lifted = np.repeat(phi[None], 2, axis=0) if d == 2 else phi
+            #: the same in cells and always 3D, for the particle kernels
+            self.nodes = np.ascontiguousarray(lifted / grid.dx)
+            if self.walls:
+                weights = list(open_fractions(phi))
+            else:
+                weights = [np.ones(grid.face_shape(a)) for a in range(d)]
+            self.weights = tuple(close_edges(w, a) for a, w in enumerate(weights))
+            #: open share of the faces, always three arrays
+            self.open = [np.zeros((2, 1, 1))] * (3 - d) + [w.reshape(self._lift_shape(w.shape)) for w in self.weights]
+            self.space = np.empty(self.three)
+            _open_space(self.space, self.nodes, 4)
+            self.room = smooth_room(self.space)
+            self.centre = centre_distance(phi)
+            self._label(distances)
+        self._behave()
+
+    def _varies(self) -> bool:
+        return any(isinstance(w.separation, Keyed) for w in self.walls)
+
+    def _label(self, distances) -> None:
+        """Which wall is nearest to each cell: its index, or -1 for the sides of the domain."""
+        grid = self.grid
+        side = None
+        for x, length in zip(grid.cells(), grid.size):
+            here = np.minimum(x, length - x)
+            side = here if side is None else np.minimum(side, here)
+        nearest = np.broadcast_to(side, grid.shape).copy()
+        self.owner = np.full(grid.shape, -1, np.int16)
+        for index, nodal in enumerate(distances):
+            here = centre_distance(nodal)
+            closer = here < nearest
+            nearest[closer] = here[closer]
+            self.owner[closer] = index
+        if self.moving:
+            self._move_faces(distances)
+
+    def _move_faces(self, distances) -> None:
+        """Velocity of the nearest wall at every face; resting walls and the sides have none."""
+        grid, d = self.grid, self.d
+        for axis in range(d):
+            out = np.zeros(grid.face_shape(axis))
+            points = grid.faces(axis)
+            best = np.full(out.shape, np.inf)
+            for wall, nodal in zip(self.walls, distances):
+                here = nodal
+                for other in range(d):
+                    if other != axis:
+                        low = [slice(None)] * d
+                        high = [slice(None)] * d
+                        low[other], high[other] = slice(None, -1), slice(1, None)
+                        here = 0.5 * (here[tuple(low)] + here[tuple(high)])
+                closer = here < best
+                best = np.where(closer, here, best)
+                speed = 0.0 if wall.motion is None else np.broadcast_to(self.speed(wall, axis, points), out.shape)
+                out = np.where(closer, speed, out)
+            self.velocity[3 - d + axis] = np.ascontiguousarray(out.reshape(self._lift_shape(out.shape)))
+
+    def _behave(self) -> None:
+        """Which cells let go, and with what adhesion and separation velocity."""
+        side = self.scene.model.walls
+        modes = [w.pressure for w in self.walls] + [side.pressure]
+        shape = self.grid.shape
+        if len(set(modes)) == 1:
+            self.mode: str | np.ndarray = modes[0]
+            self.sticky = np.full(self.three, modes[0] == "none", np.int8)
+        else:
+            # "edge" holds for a whole scene; mixed with others it means the cells the wall cuts
+            mask = np.zeros(shape, bool)
+            sticky = np.zeros(shape, np.int8)
+            for index, mode in enumerate(modes):
+                mine = self.owner == (index if index < len(self.walls) else -1)
+                mask |= mine & wall_cells("cut" if mode == "edge" else mode, self.weights, self.centre, shape)
+                sticky[mine] = mode == "none"
+            self.mode, self.sticky = mask, sticky.reshape(self.three)
+        self.adhesion = self._per_cell([w.adhesion for w in self.walls] + [side.adhesion])
+        self.separation = self._per_cell([_now(w.separation, self.time) for w in self.walls] + [side.separation])
+
+    def _per_cell(self, values: list[float]) -> np.ndarray | float:
+        if not any(values):
+            return 0.0
+        return np.array(values)[self.owner]  # owner -1 picks the last entry, the sides of the domain
+
+    # -- motion ---------------------------------------------------------------------------------------
+
+    def _clock(self, motion: Motion) -> float:
+        stop = np.inf if motion.stop is None else motion.stop
+        return min(max(self.time - motion.start, 0.0), max(stop - motion.start, 0.0))
+
+    def _about(self, motion: Motion) -> np.ndarray:
+        return np.array(motion.about if motion.about is not None else [0.5 * s for s in self.scene.model.domain.size])
+
+    def _offset(self, motion: Motion) -> np.ndarray:
+        t = self._clock(motion)
+        out = np.zeros(self.d)
+        if motion.velocity is not None:
+            out += t * np.array(motion.velocity)
+        if motion.amplitude is not None:
+            out += np.sin(2 * np.pi * motion.frequency * t) * np.array(motion.amplitude)
+        return out
+
+    def _placed(self, wall: Wall) -> Shape:
+        motion = wall.motion
+        if motion is None:
+            return wall.shape
+        shape = wall.shape
+        if motion.spin:
+            angle = float(np.radians(motion.spin) * self._clock(motion))
+            shape = shape.rotate(angle, tuple(motion.axis), tuple(self._about(motion)))
+        return shape.move(tuple(self._offset(motion)))
+
+    def speed(self, wall: Wall, axis: int, points) -> np.ndarray | float:
+        """One component of the wall's velocity at points."""
+        motion = wall.motion
+        assert motion is not None
+        if self.time < motion.start or (motion.stop is not None and self.time > motion.stop):
+            return 0.0
+        t = self._clock(motion)
+        out: np.ndarray | float = 0.0
+        if motion.velocity is not None:
+            out = out + motion.velocity[axis]
+        if motion.amplitude is not None:
+            rate = 2 * np.pi * motion.frequency
+            out = out + rate * np.cos(rate * t) * motion.amplitude[axis]
+        if motion.spin:
+            rate = np.radians(motion.spin)
+            centre = self._about(motion) + self._offset(motion)
+            r = [p - c for p, c in zip(points, centre)]
+            if self.d == 2:
+                out = out + (-rate * r[1] if axis == 0 else rate * r[0])
+            else:
+                n = np.asarray(motion.axis, float) / np.linalg.norm(motion.axis) * rate
+                b, c = (axis + 1) % 3, (axis + 2) % 3
+                out = out + n[b] * r[c] - n[c] * r[b]
+        return out
+
+
+def _now(value: float | Keyed, time: float) -> float:
+    if isinstance(value, Keyed):
+        return float(np.interp(time, value.times, value.values))
+    return value

@@ -1,0 +1,271 @@
+"""One substep: particles → grid, surface, forces, pressure, extrapolation, grid → particles, advection.
+
+    sort, φ from particles            surface     nonstick.kernels._surface
+    momentum to faces                 transfer    APIC: Jiang et al. 2015; FLIP/PIC: Zhu & Bridson 2005
+    u += dt g                         forces
+    0 ≤ p ⟂ div u ≥ 0 at walls        pressure    nonstick.discretise.pressure
+    u beyond the liquid               extrapolation; into walls only what they forbid is removed
+    particles take u and move         advection   RK3, out of solids, evened out
+
+All arrays have three axes (2D: the first has one cell) and lengths are in cells, velocities in m/s.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..kernels._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
+from ..kernels._solids import _known_faces
+from ..kernels._surface import _constrain, _extrapolate, _put, _surface_band, _surface_particles, flat_distance
+from ..scenes.geometry import build
+from ..scenes.scene import Scene
+from .even import displacement
+from .particles import MARGIN, Particles, seed
+from .pressure import Outcome, Projection
+from .solids import Solids
+from .volume import Ledger, shift_for, volume
+
+STAGES = ("surface", "transfer", "pressure", "extrapolation", "advection")
+
+
+@dataclass
+class Report:
+    """Numbers of one substep."""
+
+    dt: float
+    outcome: Outcome
+    #: cells the fastest face value crosses in dt
+    cfl: float
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+class Liquid:
+    """The moving state of a simulation, and how it takes a step."""
+
+    def __init__(self, scene: Scene):
+        self.scene = scene
+        model = scene.model
+        self.solids = Solids(scene)
+        self.dx = scene.dx
+        self.d = scene.dimension
+        self.first = 3 - self.d
+        self.three = self.solids.three
+        self.per_cell = model.particles.per_axis**self.d
+        self.affine = model.particles.transfer == "apic"
+        self.particles = Particles(self.three, self.affine)
+        self.projection = Projection(self.solids, model.solver, model.physics.density)
+        self.ledger = Ledger()
+        self.table = flat_distance(self.d)
+        #: liquid distance at cell centres in cells, of the beginning of the last step
+        self.phi = np.full(self.three, 1.5)
+        self.liquids = [(build(s.shape, scene.folder), s.velocity) for s in model.liquid]
+        self.inflows = [(build(s.shape, scene.folder), s) for s in model.inflow]
+        self.outflows = [build(s.shape, scene.folder) for s in model.outflow]
+        self.forces = [(None if f.shape is None else build(f.shape, scene.folder), f) for f in model.force]
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.steps = 0
+        self.time = 0.0
+
+    def fill(self) -> None:
+        """The first particles, and the first page of the ledger."""
+        setting = self.scene.model.particles
+        rng = np.random.default_rng(setting.seed)
+        taken: list = []
+        for shape, velocity in self.liquids:
+            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
+            for other in taken:  # where liquids overlap the first one counts
+                x = x[:, other(*(self.dx * c for c in x[self.first :])) >= 0]
+            taken.append(shape)
+            self.particles.add(x, self._spread(velocity, x.shape[1]))
+        self.particles.sort()
+        self.ledger.initial = self.particles.n / self.per_cell
+        self.find_surface()
+        if not self.scene.model.volume.correct:
+            self.ledger.initial = self.ledger.measured
+
+    def _spread(self, velocity, n: int) -> np.ndarray:
+        out = np.zeros((3, n))
+        if velocity is not None:
+            out[self.first :] = np.array(velocity)[:, None]
+        return out
+
+    # -- one step -------------------------------------------------------------------------------------
+
+    def step(self, dt: float) -> Report:
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.solids.update(self.time + dt)
+        with self._stage("surface"):
+            self._flow_in(dt)
+            self.particles.sort()
+            self.find_surface()
+        with self._stage("transfer"):
+            velocity, mass = self._to_grid()
+            before = [u.copy() for u in velocity] if self._flip > 0.0 else velocity
+            self._push(velocity, dt)
+        with self._stage("pressure"):
+            outcome = self.projection.solve(
+                self.dx * self.phi.reshape(self.solids.grid.shape), self._own(velocity), dt
+            )
+            velocity = self._lift(outcome.solution.velocity)
+        with self._stage("extrapolation"):
+            cfl = self._extend(velocity, mass, dt)
+        with self._stage("advection"):
+            self._move(velocity, before, outcome, dt)
+            self._flow_out()
+        self.time += dt
+        self.steps += 1
+        return Report(dt, outcome, cfl, dict(self.seconds))
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.perf_counter() - began
+
+    def find_surface(self) -> None:
+        """φ from the particles, shifted to the volume of the ledger; particles must be sorted."""
+        p, solids = self.particles, self.solids
+        kind = np.empty(self.three, np.int8)
+        _surface_band(kind, p.start, solids.nodes, 0.5 * self.per_cell, True)
+        _surface_particles(self.phi, kind, p.x, p.start, solids.nodes, self.table, float(self.per_cell), True)
+        ledger = self.ledger
+        if self.scene.model.volume.correct:
+            ledger.offset = shift_for(self.phi, solids.space, ledger.expected, ledger.offset)
+            self.phi += ledger.offset
+        ledger.measured = volume(self.phi, solids.space)
+
+    @property
+    def _flip(self) -> float:
+        setting = self.scene.model.particles
+        return setting.flip if setting.transfer == "flip" else 0.0
+
+    def _to_grid(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        p = self.particles
+        velocity = [np.zeros(o.shape) for o in self.solids.open]
+        mass = [np.zeros(o.shape) for o in self.solids.open]
+        aff = p.aff if self.affine else np.zeros((9, p.n), np.float32)
+        _scatter_velocity(*velocity, *mass, p.x, p.vel, aff, p.start, p.plane, self.first)
+        for axis in range(self.first, 3):
+            u, m = velocity[axis], mass[axis]
+            _normalise(u, m)
+            known = np.empty(u.shape, np.int8)
+            _known_faces(known, self.solids.open[axis], m, self.phi, axis, False)
+            _extrapolate(u, known, np.empty(u.size, np.int32), 2)
+        return velocity, mass
+
+    def _push(self, velocity: list[np.ndarray], dt: float) -> None:
+        for axis, g in enumerate(self.scene.gravity):
+            if g:
+                velocity[self.first + axis] += dt * g
+        for shape, force in self.forces:
+            if self.time < force.start or (force.stop is not None and self.time >= force.stop):
+                continue
+            wave = np.cos(2 * np.pi * force.frequency * self.time) if force.frequency else 1.0
+            for axis, a in enumerate(force.acceleration):
+                u = velocity[self.first + axis]
+                if a == 0.0:
+                    continue
+                if shape is None:
+                    u += dt * a * wave
+                else:
+                    inside = shape.sample(self.solids.grid.faces(axis)) < 0
+                    u += dt * a * wave * inside.reshape(u.shape)
+
+    def _extend(self, velocity: list[np.ndarray], mass: list[np.ndarray], dt: float) -> float:
+        """Velocities beyond the liquid and into walls, in place; returns the CFL number of the result."""
+        solids = self.solids
+        layers = int(np.ceil(self.scene.model.time.cfl)) + 2
+        filled = []
+        fastest = 0.0
+        for axis in range(self.first, 3):
+            u = velocity[axis]
+            known = np.empty(u.shape, np.int8)
+            _known_faces(known, solids.open[axis], mass[axis], self.phi, axis, True)
+            queue = np.empty(u.size, np.int32)
+            u[known == 0] = 0.0
+            fastest = max(fastest, float(u.max(initial=0.0)), -float(u.min(initial=0.0)))
+            filled.append((queue, _extrapolate(u, known, queue, layers)))
+        results = []
+        for axis, (queue, count) in zip(range(self.first, 3), filled):
+            values = np.empty(count)
+            _constrain(
+                values, queue, count, axis, *velocity, solids.open[axis], solids.nodes, *solids.velocity,
+                solids.sticky, self.first,
+            )  # fmt: skip
+            results.append(values)
+        for axis, (queue, count), values in zip(range(self.first, 3), filled, results):
+            _put(velocity[axis], queue, count, values)
+        return fastest * dt / self.dx
+
+    def _move(self, velocity, before, outcome: Outcome, dt: float) -> None:
+        p, solids = self.particles, self.solids
+        shift = self.scene.model.particles.even_out
+        spread = displacement(p, self.phi, solids, outcome.problem, self.per_cell) if shift else velocity
+        aff = p.aff if self.affine else np.zeros((9, 1), np.float32)
+        _gather_velocity(p.vel, aff, p.x, *velocity, *before, self.first, self._flip, self.affine)
+        _advect(
+            p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN, shift
+        )
+
+    # -- in and out -----------------------------------------------------------------------------------
+
+    def _flow_in(self, dt: float) -> None:
+        setting = self.scene.model.particles
+        p = self.particles
+        for index, (shape, inflow) in enumerate(self.inflows):
+            if self.time < inflow.start or (inflow.stop is not None and self.time >= inflow.stop):
+                continue
+            if p.n:
+                inside = shape(*(self.dx * c for c in p.x[self.first :])) < 0
+                p.vel[self.first :, inside] = np.array(inflow.velocity, np.float32)[:, None]
+            p.sort()
+            counts = np.diff(p.start).reshape(self.solids.grid.shape)
+            # a cell less than half full is filled up by fresh particles where there is none nearby
+            rng = np.random.default_rng([setting.seed, index, self.steps])
+            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, counts == 0)
+            p.add(x, self._spread(inflow.velocity, x.shape[1]))
+            self.ledger.inflow += x.shape[1] / self.per_cell
+
+    def _flow_out(self) -> None:
+        p = self.particles
+        for shape in self.outflows:
+            gone = shape(*(self.dx * c for c in p.x[self.first :])) < 0
+            if gone.any():
+                p.keep(~gone)
+                self.ledger.outflow += int(gone.sum()) / self.per_cell
+
+    # -- shapes of arrays -----------------------------------------------------------------------------
+
+    def _own(self, faces: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Face arrays in the user's dimension."""
+        return tuple(f.reshape(f.shape[self.first :]) for f in faces[self.first :])
+
+    def _lift(self, faces) -> list[np.ndarray]:
+        return [np.zeros((2, 1, 1))] * self.first + [f.reshape((1,) * self.first + f.shape) for f in faces]
+
+    # -- numbers --------------------------------------------------------------------------------------
+
+    def max_speed(self) -> float:
+        """Largest velocity component of a particle or a wall."""
+        v = self.particles.vel
+        fastest = max(float(v.max(initial=0.0)), -float(v.min(initial=0.0)))
+        for wall in self.solids.velocity[self.first :] if self.solids.moving else ():
+            fastest = max(fastest, float(np.abs(wall).max()))
+        return fastest
+
+    def energy(self) -> tuple[float, float]:
+        """Kinetic and potential energy in joule (per metre of depth in 2D), the latter from the domain's corner."""
+        rho = self.scene.model.physics.density
+        each = rho * self.dx**self.d / self.per_cell
+        height = 0.0
+        for axis, g in enumerate(self.scene.gravity):
+            if g and self.particles.n:
+                height -= g * self.dx * float(self.particles.x[self.first + axis].sum())
+        return each * self.particles.kinetic(), each * height
