@@ -13,7 +13,7 @@ blocks of one colour never meet, and every sum is formed in the same order whate
 import numpy as np
 from numba import prange
 
-from . import inline, parallel, serial
+from . import parallel, serial
 
 BLOCK = 4
 
@@ -53,23 +53,23 @@ def _take(out, column, order):
         out[t] = column[order[t]]
 
 
-@inline
+@serial
 def _low(c, n):
     """Lower node of coordinate c among n nodes, clamped."""
     return min(max(int(np.floor(c)), 0), n - 1)
 
 
-@inline
+@serial
 def _high(c, n):
     return min(max(int(np.floor(c)) + 1, 0), n - 1)
 
 
-@inline
+@serial
 def _part(c):
     return c - np.floor(c)
 
 
-@inline
+@serial
 def _sample(f, a, b, c):
     """Trilinear value of a nodal array at node coordinates (a, b, c), clamped at the border."""
     nx, ny, nz = f.shape
@@ -85,7 +85,7 @@ def _sample(f, a, b, c):
     )
 
 
-@inline
+@serial
 def _velocity(u, v, w, first, a, b, c):
     """The MAC velocity at position (a, b, c)."""
     u0 = 0.0
@@ -94,7 +94,7 @@ def _velocity(u, v, w, first, a, b, c):
     return u0, _sample(v, a - 0.5, b, c - 0.5), _sample(w, a - 0.5, b - 0.5, c)
 
 
-@inline
+@serial
 def _splat(mom, mass, a, b, c, value, ga, gb, gc):
     """Add a particle at node coordinates (a, b, c) with value + gradient · offset to one face array."""
     nx, ny, nz = mom.shape
@@ -167,7 +167,7 @@ def _normalise(u, mass):
         flat[t] = flat[t] / m[t] if m[t] > 1e-9 else 0.0
 
 
-@inline
+@serial
 def _gather(f, a, b, c):
     """Trilinear value and gradient (per cell) of one face array at node coordinates."""
     nx, ny, nz = f.shape

@@ -48,7 +48,8 @@ def _known_faces(known, open_share, mass, phi, axis, with_liquid):
     """
     nx, ny, nz = known.shape
     cx, cy, cz = phi.shape
-    for i in prange(nx):
+    for plane in prange(nx):
+        i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
                 good = mass[i, j, k] > 1e-9
@@ -82,7 +83,8 @@ def _crowding(source, density, room, phi, strength):
     their neighbours.
     """
     nx, ny, nz = source.shape
-    for i in prange(nx):
+    for plane in prange(nx):
+        i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
                 value = 0.0
@@ -109,7 +111,8 @@ def _displace(out, q, liquid, open_share, axis, limit):
     """
     nx, ny, nz = out.shape
     cx, cy, cz = q.shape
-    for i in prange(nx):
+    for plane in prange(nx):
+        i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
                 out[i, j, k] = 0.0

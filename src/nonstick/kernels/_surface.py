@@ -13,7 +13,7 @@ lets go of the wall as soon as the gap exceeds about half a cell. All lengths ar
 import numpy as np
 from numba import prange
 
-from . import inline, parallel, serial
+from . import parallel, serial
 from ._particles import _sample
 
 REACH = 1.5
@@ -44,7 +44,8 @@ def _surface_band(kind, start, solid, full, closed):
     `full` is the number of particles from which a cell counts as well filled.
     """
     nx, ny, nz = kind.shape
-    for i in prange(nx):
+    for plane in prange(nx):
+        i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
                 some = False
@@ -68,7 +69,7 @@ def _surface_band(kind, start, solid, full, closed):
                     kind[i, j, k] = 1
 
 
-@inline
+@serial
 def _normal(solid, a, b, c):
     """Central difference of the nodal wall distance at (a, b, c), normalised; zero where flat."""
     g0 = _sample(solid, a + 0.5, b, c) - _sample(solid, a - 0.5, b, c)
@@ -88,7 +89,8 @@ def _surface_particles(phi, kind, x, start, solid, table, per_cell, closed):
     crowded into a corner always meet a pressure.
     """
     nx, ny, nz = phi.shape
-    for i in prange(nx):
+    for plane in prange(nx):
+        i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
                 if kind[i, j, k] == 0:
