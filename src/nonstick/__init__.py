@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .errors import NonstickError
     from .lcp.problem import BoxProblem
     from .registry import methods
+    from .scenes.scene import Scene
+    from .sim.simulation import Simulation
     from .solution import Solution
 
 else:
@@ -27,9 +29,22 @@ _WHERE = {
     "BoxProblem": ".lcp.problem",
     "PressureProblem": ".discretise.pressure",
     "Solution": ".solution",
+    "Scene": ".scenes.scene",
+    "Simulation": ".sim.simulation",
 }
 
-__all__ = ["BoxProblem", "NonstickError", "PressureProblem", "Solution", "lcp", "methods", "solve", "solve_problem"]
+__all__ = [
+    "BoxProblem",
+    "NonstickError",
+    "PressureProblem",
+    "Scene",
+    "Simulation",
+    "Solution",
+    "lcp",
+    "methods",
+    "solve",
+    "solve_problem",
+]
 
 
 def __getattr__(name: str):

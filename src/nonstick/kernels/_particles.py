@@ -180,9 +180,9 @@ def _gather(f, a, b, c):
     f11 = (1.0 - fz) * f[i1, j1, k0] + fz * f[i1, j1, k1]
     low = (1.0 - fy) * f00 + fy * f01
     high = (1.0 - fy) * f10 + fy * f11
-    gz = (1.0 - fx) * (
-        (1.0 - fy) * (f[i0, j0, k1] - f[i0, j0, k0]) + fy * (f[i0, j1, k1] - f[i0, j1, k0])
-    ) + fx * ((1.0 - fy) * (f[i1, j0, k1] - f[i1, j0, k0]) + fy * (f[i1, j1, k1] - f[i1, j1, k0]))
+    gz = (1.0 - fx) * ((1.0 - fy) * (f[i0, j0, k1] - f[i0, j0, k0]) + fy * (f[i0, j1, k1] - f[i0, j1, k0])) + fx * (
+        (1.0 - fy) * (f[i1, j0, k1] - f[i1, j0, k0]) + fy * (f[i1, j1, k1] - f[i1, j1, k0])
+    )
     gy = (1.0 - fx) * (f01 - f00) + fx * (f11 - f10)
     return (1.0 - fx) * low + fx * high, high - low, gy, gz
 
@@ -221,8 +221,8 @@ def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin,
 
     `rate` is dt/dx. pu pv pw, used if shift, are displacements in cells that even out the particle density:
     they move positions and leave velocities alone. `solid` is the nodal distance to the walls in cells,
-    su sv sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than `margin` is moved out
-    along the normal and loses the velocity into the wall; leaving is free.
+    su sv sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than `margin`
+    is moved out along the normal and loses the velocity into the wall; leaving is free.
     """
     nx, ny, nz = solid.shape
     for p in prange(x.shape[1]):
@@ -298,10 +298,9 @@ def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin,
                     vel[0, p] -= into * g0
                     vel[1, p] -= into * g1
                     vel[2, p] -= into * g2
-            if first == 0:
-                if a < margin or a > nx - 1 - margin:
-                    a = min(max(a, margin), nx - 1 - margin)
-                    vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
+            if first == 0 and (a < margin or a > nx - 1 - margin):
+                a = min(max(a, margin), nx - 1 - margin)
+                vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
             if b < margin or b > ny - 1 - margin:
                 b = min(max(b, margin), ny - 1 - margin)
                 vel[1, p] = max(vel[1, p], 0.0) if b <= margin else min(vel[1, p], 0.0)

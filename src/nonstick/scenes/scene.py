@@ -127,10 +127,7 @@ def put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") ->
     *path, last = key.split(".")
     table: Any = data
     for part in path:
-        if isinstance(table, list):
-            table = _element(table, part, key, where)
-        else:
-            table = table.setdefault(part, {})
+        table = _element(table, part, key, where) if isinstance(table, list) else table.setdefault(part, {})
         if not isinstance(table, (dict, list)):
             raise NonstickError(f"{where}: cannot set {key!r}, {part!r} is a value and not a table")
     if isinstance(table, list):
@@ -192,11 +189,9 @@ def _sentence(error: ValidationError) -> str:
     for part in first["loc"]:
         if isinstance(part, int):
             parts.append(str(part))
-        elif parts and part in _TAGS and parts[-1] in ("shape", "of") or parts and part in _TAGS and parts[-1].isdigit():
             continue
-        elif part in ("Keyed", "float", "constrained-float") or part.startswith("function-"):
-            continue
-        else:
+        tag = bool(parts) and part in _TAGS and (parts[-1] in ("shape", "of") or parts[-1].isdigit())
+        if not tag and part not in ("Keyed", "float", "constrained-float") and not part.startswith("function-"):
             parts.append(part)
     key = ".".join(parts) or "the file"
     kind, given = first["type"], first.get("input")

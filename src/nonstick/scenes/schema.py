@@ -135,7 +135,9 @@ for _combination in (Union, Intersection, Difference, Shell):
 class Domain(_Table):
     """The box the grid covers; its sides are solid walls."""
 
-    size: Annotated[tuple[Positive, ...], Field(min_length=2, max_length=3)] = Field(description="Extent in metres; two numbers for 2D, three for 3D.")  # fmt: skip
+    size: Annotated[tuple[Positive, ...], Field(min_length=2, max_length=3)] = Field(
+        description="Extent in metres; two numbers for 2D, three for 3D."
+    )
     resolution: int = Field(64, ge=4, le=4096, description="Cells along the longest side.")
 
 

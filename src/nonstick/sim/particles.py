@@ -75,7 +75,12 @@ class Particles:
 
 
 def seed(
-    shape: Shape, solids: Solids, per_axis: int, jitter: float, rng: np.random.Generator, cells: np.ndarray | None = None
+    shape: Shape,
+    solids: Solids,
+    per_axis: int,
+    jitter: float,
+    rng: np.random.Generator,
+    cells: np.ndarray | None = None,
 ) -> np.ndarray:
     """Positions (3, n) in cells that fill a shape outside solids, stratified in each cell.
 

@@ -41,9 +41,7 @@ class Projection:
         solids, solver = self.solids, self.solver
         extra = {}
         if solids.moving:
-            extra["solid_velocity"] = tuple(
-                v.reshape(v.shape[3 - solids.d :]) for v in solids.velocity[3 - solids.d :]
-            )
+            extra["solid_velocity"] = tuple(v.reshape(v.shape[3 - solids.d :]) for v in solids.velocity[3 - solids.d :])
         problem = PressureProblem(
             phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
             walls=self._walls(), adhesion=_given(solids.adhesion), separation=_given(solids.separation), **extra,

@@ -87,10 +87,7 @@ class Solids:
             lifted = np.repeat(phi[None], 2, axis=0) if d == 2 else phi
             #: the same in cells and always 3D, for the particle kernels
             self.nodes = np.ascontiguousarray(lifted / grid.dx)
-            if self.walls:
-                weights = list(open_fractions(phi))
-            else:
-                weights = [np.ones(grid.face_shape(a)) for a in range(d)]
+            weights = list(open_fractions(phi)) if self.walls else [np.ones(grid.face_shape(a)) for a in range(d)]
             self.weights = tuple(close_edges(w, a) for a, w in enumerate(weights))
             #: open share of the faces, always three arrays
             self.open = [np.zeros((2, 1, 1))] * (3 - d) + [w.reshape(self._lift_shape(w.shape)) for w in self.weights]

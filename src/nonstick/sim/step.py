@@ -108,9 +108,7 @@ class Liquid:
             before = [u.copy() for u in velocity] if self._flip > 0.0 else velocity
             self._push(velocity, dt)
         with self._stage("pressure"):
-            outcome = self.projection.solve(
-                self.dx * self.phi.reshape(self.solids.grid.shape), self._own(velocity), dt
-            )
+            outcome = self.projection.solve(self.dx * self.phi.reshape(self.solids.grid.shape), self._own(velocity), dt)
             velocity = self._lift(outcome.solution.velocity)
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, mass, dt)
@@ -210,9 +208,7 @@ class Liquid:
         spread = displacement(p, self.phi, solids, outcome.problem, self.per_cell) if shift else velocity
         aff = p.aff if self.affine else np.zeros((9, 1), np.float32)
         _gather_velocity(p.vel, aff, p.x, *velocity, *before, self.first, self._flip, self.affine)
-        _advect(
-            p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN, shift
-        )
+        _advect(p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN, shift)
 
     # -- in and out -----------------------------------------------------------------------------------
 
@@ -269,3 +265,49 @@ class Liquid:
             if g and self.particles.n:
                 height -= g * self.dx * float(self.particles.x[self.first + axis].sum())
         return each * self.particles.kinetic(), each * height
+
+    @property
+    def count(self) -> int:
+        """Number of particles."""
+        return self.particles.n
+
+    # -- frames and checkpoints -----------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Bring surface and order of particles up to date at the end of a frame."""
+        self.solids.update(self.time)
+        self.particles.sort()
+        self.find_surface()
+
+    def frame_arrays(self, output) -> dict[str, np.ndarray]:
+        out = self._common_arrays(output)
+        if output.particles:
+            out["position"] = (self.particles.x[self.first :].T * self.dx).astype(np.float32)
+            out["velocity"] = np.ascontiguousarray(self.particles.vel[self.first :].T)
+        return out
+
+    def _common_arrays(self, output) -> dict[str, np.ndarray]:
+        out: dict[str, np.ndarray] = {"time": np.array(self.time), "dx": np.array(self.dx)}
+        if output.surface:
+            out["phi"] = (self.phi.reshape(self.solids.grid.shape) * self.dx).astype(np.float32)
+        if output.pressure and self.d == 2:
+            out["pressure"] = self.projection.pressure.astype(np.float32)
+        if self.solids.moving:
+            out["phi_solid"] = self.solids.phi.astype(np.float32)
+        return out
+
+    def state(self) -> dict[str, np.ndarray]:
+        p, ledger = self.particles, self.ledger
+        return {
+            "x": p.x, "vel": p.vel, "aff": p.aff, "pressure": self.projection.pressure,
+            "active": self.projection.active, "steps": np.array(self.steps), "time": np.array(self.time),
+            "ledger": np.array([ledger.initial, ledger.inflow, ledger.outflow, ledger.measured, ledger.offset]),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        self.particles.x, self.particles.vel, self.particles.aff = state["x"], state["vel"], state["aff"]
+        self.projection.pressure, self.projection.active = state["pressure"], state["active"]
+        self.steps, self.time = int(state["steps"]), float(state["time"])
+        self.ledger = Ledger(*map(float, state["ledger"]))
+        self.solids.update(self.time)
+        self.particles.sort()

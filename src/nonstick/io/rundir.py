@@ -1,0 +1,162 @@
+"""The run directory: scene.toml, meta.json, log.jsonl, stats.csv, frames/, checkpoints/, preview.
+
+Every file appears whole or not at all. A frame counts as done when its checkpoint exists; whatever a
+killed run left beyond the last checkpoint is dropped when the run is taken up again.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import NonstickError
+from .atomic import replacing, write_text
+
+
+class RunDirectory:
+    """Reading and writing one run."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self.frames_path = self.path / "frames"
+        self.checkpoints_path = self.path / "checkpoints"
+
+    # -- life -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, path: str | Path, scene_toml: str, meta: Mapping[str, Any]) -> RunDirectory:
+        run = cls(path)
+        if run.path.exists() and not run.path.is_dir():
+            raise NonstickError(f"{run.path} is a file; --out takes a directory")
+        if run.path.is_dir() and any(run.path.iterdir()):
+            raise NonstickError(
+                f"{run.path} is not empty; go on with `nonstick resume {run.path}` or choose another --out"
+            )
+        run.frames_path.mkdir(parents=True)
+        run.checkpoints_path.mkdir()
+        write_text(run.path / "scene.toml", scene_toml)
+        run.write_meta(meta)
+        return run
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunDirectory:
+        run = cls(path)
+        if not (run.path / "meta.json").is_file() or not (run.path / "scene.toml").is_file():
+            raise NonstickError(f"{path} is no run directory: it has no scene.toml and meta.json")
+        return run
+
+    # -- meta, log, statistics ------------------------------------------------------------------------
+
+    def meta(self) -> dict[str, Any]:
+        try:
+            return json.loads((self.path / "meta.json").read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise NonstickError(f"{self.path / 'meta.json'} is damaged: {error}") from None
+
+    def write_meta(self, meta: Mapping[str, Any]) -> None:
+        write_text(self.path / "meta.json", json.dumps(dict(meta), indent=1, ensure_ascii=False) + "\n")
+
+    def log(self, kind: str, message: str, **more: Any) -> None:
+        line = {"when": time.strftime("%Y-%m-%dT%H:%M:%S"), "kind": kind, "message": message, **more}
+        with open(self.path / "log.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        file = self.path / "log.jsonl"
+        if not file.exists():
+            return []
+        out = []
+        for line in file.read_text(encoding="utf-8").splitlines():
+            try:
+                out.append(json.loads(line))
+            except json.JSONDecodeError:  # the last line of a killed run
+                continue
+        return out
+
+    def append_rows(self, rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> None:
+        file = self.path / "stats.csv"
+        fresh = not file.exists()
+        with open(file, "a", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, columns)
+            if fresh:
+                writer.writeheader()
+            writer.writerows(rows)
+
+    def rows(self) -> list[dict[str, str]]:
+        file = self.path / "stats.csv"
+        if not file.exists():
+            return []
+        with open(file, newline="", encoding="utf-8") as stream:
+            return [row for row in csv.DictReader(stream) if None not in row.values()]
+
+    def cut_rows(self, frame: int) -> None:
+        """Drop the rows of frames after `frame`."""
+        rows = self.rows()
+        keep = [row for row in rows if row["frame"].isdigit() and int(row["frame"]) <= frame]
+        if not rows:
+            return
+        with replacing(self.path / "stats.csv") as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(keep)
+
+    # -- frames and checkpoints -----------------------------------------------------------------------
+
+    def write_frame(self, frame: int, arrays: Mapping[str, np.ndarray]) -> None:
+        _save(self.frames_path / f"{frame:06d}.npz", arrays)
+
+    def read_frame(self, frame: int) -> dict[str, np.ndarray]:
+        return _load(self.frames_path / f"{frame:06d}.npz")
+
+    def frames(self) -> list[int]:
+        return _numbers(self.frames_path)
+
+    def write_checkpoint(self, frame: int, arrays: Mapping[str, np.ndarray], every: int) -> None:
+        """Write one, then drop those no longer wanted: all but the last two and every n-th."""
+        _save(self.checkpoints_path / f"{frame:06d}.npz", arrays)
+        for old in self.checkpoints():
+            if old < frame - 1 and old % every:
+                (self.checkpoints_path / f"{old:06d}.npz").unlink(missing_ok=True)
+
+    def read_checkpoint(self, frame: int) -> dict[str, np.ndarray]:
+        return _load(self.checkpoints_path / f"{frame:06d}.npz")
+
+    def checkpoints(self) -> list[int]:
+        return _numbers(self.checkpoints_path)
+
+    def drop_after(self, frame: int) -> None:
+        """Forget everything after a frame: its frames, checkpoints, rows and leftovers of a killed run."""
+        for folder in (self.frames_path, self.checkpoints_path):
+            for file in folder.glob("*.npz"):
+                if file.stem.isdigit() and int(file.stem) > frame:
+                    file.unlink()
+            for file in folder.glob(".*.partial*"):
+                file.unlink()
+        self.cut_rows(frame)
+
+
+def _numbers(folder: Path) -> list[int]:
+    return sorted(int(f.stem) for f in folder.glob("*.npz") if f.stem.isdigit())
+
+
+def _save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    # np.savez stamps every member with the same date, so equal arrays give equal bytes.
+    with replacing(path) as partial:
+        np.savez(partial, **arrays)  # type: ignore[arg-type]
+
+
+def _load(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise NonstickError(f"there is no {path}")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (ValueError, OSError, zipfile.BadZipFile, KeyError) as error:
+        raise NonstickError(f"{path} is damaged: {error}") from None

@@ -1,0 +1,149 @@
+"""`Simulation`: a scene in motion, frame by frame, with a row of statistics for every substep.
+
+Substeps are as long as the CFL number allows, counted with the speed at their beginning and a step of
+gravity; a frame is divided evenly. If that would take more than `time.max_substeps`, the cap is kept and
+the row says so.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..scenes.scene import Scene
+from .step import STAGES, Liquid, Report
+
+COLUMNS = (
+    "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
+    "kkt", "volume", "volume_error", "particles", "converged", "method", "cfl", "capped", "max_speed", "kinetic",
+    "potential", "contacts", "surface_seconds", "transfer_seconds", "extrapolation_seconds", "advection_seconds",
+    "session",
+)  # fmt: skip
+
+
+class Simulation:
+    """Steps a scene.
+
+    >>> simulation = Simulation(Scene.load("circle", {"domain.resolution": 16}))
+    >>> rows = simulation.next_frame()
+    >>> simulation.frame, rows[0]["step"]
+    (1, 1)
+    """
+
+    def __init__(self, scene: Scene | str):
+        self.scene = Scene.load(scene) if isinstance(scene, str) else scene
+        self.liquid = _state(self.scene)
+        self.frame = 0
+        #: how often this simulation was taken up again; marks rows whose first step paid for compilation
+        self.session = 0
+        #: called with (kind, message) when something should not pass unseen
+        self.tell: Callable[[str, str], None] = lambda kind, message: None
+        self.liquid.fill()
+        self._check_liquid()
+
+    def _check_liquid(self) -> None:
+        if self.liquid.ledger.expected <= 0 and not self.scene.model.inflow:
+            raise NonstickError(
+                f"{self.scene.where}: liquid holds no cell of the domain outside solids; "
+                "check liquid.*.shape, or add an inflow"
+            )
+
+    @property
+    def time(self) -> float:
+        return self.liquid.time
+
+    # -- stepping -------------------------------------------------------------------------------------
+
+    def next_frame(self) -> list[dict[str, Any]]:
+        """Advance to the next frame; one row of statistics per substep."""
+        setting = self.scene.model.time
+        end = (self.frame + 1) / setting.fps
+        rows = []
+        while True:
+            left = end - self.liquid.time
+            if left <= 1e-9 * end:
+                break
+            wanted = max(math.ceil(left / self._stable_dt() * (1 - 1e-9)), setting.min_substeps - len(rows), 1)
+            allowed = max(setting.max_substeps - len(rows), 1)
+            capped = wanted > allowed
+            if capped:
+                self.tell(
+                    "cap",
+                    f"frame {self.frame + 1} needs {len(rows) + wanted} substeps for CFL {setting.cfl:g}, "
+                    f"time.max_substeps allows {setting.max_substeps}",
+                )
+            rows.append(self.step(left / min(wanted, allowed), capped))
+        self.frame += 1
+        self.liquid.time = end  # no drift of the clock by rounding
+        self.liquid.settle()
+        for row in rows:
+            row["frame"] = self.frame
+        return rows
+
+    def step(self, dt: float, capped: bool = False) -> dict[str, Any]:
+        """One substep of the given length."""
+        began = time.perf_counter()
+        report = self.liquid.step(dt)
+        outcome = report.outcome
+        if outcome.failed:
+            kind = "retry" if outcome.solution.converged else "unconverged"
+            self.tell(kind, f"step {self.liquid.steps}: {'; '.join(outcome.failed)}; kept {outcome.method}")
+        return self._row(report, capped, time.perf_counter() - began)
+
+    def _stable_dt(self) -> float:
+        """Solves v dt + g dt² = CFL dx for the fastest particle."""
+        v = self.liquid.max_speed()
+        g = max(map(abs, self.scene.gravity), default=0.0) + sum(
+            max(map(abs, f.acceleration)) for f in self.scene.model.force
+        )
+        reach = self.scene.model.time.cfl * self.scene.dx
+        down = v + math.sqrt(v * v + 4 * g * reach)
+        return 2 * reach / down if down > 0 else math.inf
+
+    def _row(self, report: Report, capped: bool, seconds: float) -> dict[str, Any]:
+        liquid, outcome = self.liquid, report.outcome
+        solution = outcome.solution
+        kinetic, potential = liquid.energy()
+        cell = self.scene.dx**self.scene.dimension
+        row: dict[str, Any] = dict.fromkeys(COLUMNS)
+        row.update(
+            step=liquid.steps, frame=self.frame + 1, time=liquid.time, dt=report.dt, unknowns=outcome.problem.rows.n,
+            iterations=solution.iterations, outer_iterations=solution.outer_iterations, step_seconds=seconds,
+            kkt=outcome.kkt, volume=liquid.ledger.measured * cell, volume_error=liquid.ledger.error,
+            particles=liquid.count, converged=int(solution.converged), method=outcome.method, cfl=report.cfl,
+            capped=int(capped), max_speed=liquid.max_speed(), kinetic=kinetic, potential=potential,
+            contacts=int(np.count_nonzero(liquid.projection.active)), session=self.session,
+        )  # fmt: skip
+        for stage in STAGES:
+            row[f"{stage}_seconds"] = report.seconds[stage]
+        return row
+
+    # -- frames and checkpoints -----------------------------------------------------------------------
+
+    def frame_arrays(self) -> dict[str, np.ndarray]:
+        """What a frame file holds: SI units, the domain's lower corner at zero, float32."""
+        return self.liquid.frame_arrays(self.scene.model.output)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything needed to go on bit for bit, as plain arrays."""
+        out = self.liquid.state()
+        out["frame"] = np.array(self.frame)
+        return out
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        self.frame = int(state["frame"])
+        self.session += 1
+        self.liquid.restore(state)
+
+
+def _state(scene: Scene) -> Liquid:
+    if scene.model.surface.track == "grid":
+        from .levelset import GridLiquid
+
+        return GridLiquid(scene)
+    return Liquid(scene)
