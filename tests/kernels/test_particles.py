@@ -74,7 +74,7 @@ def test_apic_keeps_affine_fields(three):
     rng = np.random.default_rng(1)
     first = int(three[0] == 1)
     n = 40 * int(np.prod(three))
-    x, start = cloud(three, n, rng)
+    x, _ = cloud(three, n, rng)
     slope, shift = rng.normal(size=(3, 3)), rng.normal(size=3)
     if first:
         slope[:, 0] = 0.0

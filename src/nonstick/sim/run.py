@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..errors import NonstickError
 from ..io.rundir import RunDirectory
 from ..scenes.scene import Scene
@@ -150,6 +149,8 @@ def peak_bytes() -> int:
 
 
 def _meta(scene: Scene) -> dict[str, Any]:
+    from .. import __version__
+
     return {
         "format": 1,
         "nonstick": __version__,
