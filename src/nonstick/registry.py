@@ -217,3 +217,10 @@ def _newton_paper() -> Method:
 
 
 # -- ours ---------------------------------------------------------------------------------------------
+
+
+@register("auto", "ours: inexact active set over a float32 multigrid CG, safeguarded; the default")
+def _auto() -> Method:
+    from .lcp.auto import Auto
+
+    return Auto()

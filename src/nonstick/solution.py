@@ -95,6 +95,16 @@ class Monitor:
             self.stop("converged")
         return bool(self.status)
 
+    def watch(self, kkt: float) -> bool:
+        """Record a residual known by recurrence; True when it calls for a `check` of the true one."""
+        if kkt <= self.tolerance or not np.isfinite(kkt):
+            return True
+        self.kkt = kkt
+        self.history.append(kkt)
+        if self.callback is not None:
+            self.callback(self)
+        return False
+
     def measure(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """The residual that `rtol` is compared with: KKT, or |A x - b| for a linear baseline."""
         if self.linear:

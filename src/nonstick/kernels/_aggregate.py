@@ -1,0 +1,306 @@
+"""Topology-aware 2x2x2 aggregation: connected parts of a block become one coarse unknown each.
+
+Two cells of a block that a wall separates never share a coarse unknown (Takahashi–Batty §5): coarse
+grids then cannot leak through walls thinner than their cells. Coarse unknowns are numbered red first.
+"""
+
+import numpy as np
+from numba import prange
+
+from . import inline, parallel, serial
+
+
+@inline
+def _find(root, t):
+    while root[t] != t:
+        root[t] = root[root[t]]
+        t = root[t]
+    return t
+
+
+@inline
+def _unite(root, a, b):
+    a = _find(root, a)
+    b = _find(root, b)
+    if a < b:
+        root[b] = a
+    elif b < a:
+        root[a] = b
+
+
+@parallel
+def _merge_blocks_stencil(root, w0, w1, w2, cells, shape, start, offset, groups):
+    """root[t] = smallest unknown connected with t inside its 2x2x2 block."""
+    for g in prange(groups.size - 1):
+        for t in range(start[groups[g]], start[groups[g + 1]]):
+            root[t] = t
+        for s in range(groups[g], groups[g + 1]):
+            xm, xp, ym, yp, zm, zp = offset[s]
+            cell = cells[start[s]]
+            k = cell % shape[2]
+            j = (cell // shape[2]) % shape[1]
+            i = cell // (shape[2] * shape[1])
+            x_inside = (i & 1) == 1 and xm != 0
+            y_inside = (j & 1) == 1 and ym != 0
+            for t in range(start[s], start[s + 1]):
+                if x_inside and w0[t + xm] > 0.0:
+                    _unite(root, t, t + xm)
+                if y_inside and w1[t + ym] > 0.0:
+                    _unite(root, t, t + ym)
+                if (k & 1) == 1 and zm != 0 and w2[t + zm] > 0.0:
+                    _unite(root, t, t + zm)
+                k += 1
+        for t in range(start[groups[g]], start[groups[g + 1]]):
+            root[t] = _find(root, t)
+
+
+@serial
+def _merge_blocks_csr(root, cells, shape, data, indices, indptr):
+    """The same for an off-diagonal CSR graph whose unknown i lies in grid cell cells[i]."""
+    n = cells.size
+    for i in range(n):
+        root[i] = i
+    for i in range(n):
+        block = _block_of(cells[i], shape)
+        for q in range(indptr[i], indptr[i + 1]):
+            j = indices[q]
+            if j < i and data[q] > 0.0 and _block_of(cells[j], shape) == block:
+                _unite(root, i, j)
+    for i in range(n):
+        root[i] = _find(root, i)
+
+
+@inline
+def _block_of(cell, shape):
+    k = cell % shape[2]
+    j = (cell // shape[2]) % shape[1]
+    i = cell // (shape[2] * shape[1])
+    return ((i >> 1) * ((shape[1] + 1) >> 1) + (j >> 1)) * ((shape[2] + 1) >> 1) + (k >> 1)
+
+
+@serial
+def _number_aggregates(parent, coarse_cells, root, cells, shape):
+    """Number the roots red first; returns (coarse unknowns, red ones). coarse_cells has room for n."""
+    n = cells.size
+    cy = (shape[1] + 1) >> 1
+    cz = (shape[2] + 1) >> 1
+    red = 0
+    count = 0
+    for t in range(n):
+        if root[t] == t:
+            block = _block_of(cells[t], shape)
+            if ((block % cz) + (block // cz) % cy + block // (cz * cy)) & 1 == 0:
+                red += 1
+            count += 1
+    r = 0
+    b = red
+    for t in range(n):
+        if root[t] == t:
+            block = _block_of(cells[t], shape)
+            if ((block % cz) + (block // cz) % cy + block // (cz * cy)) & 1 == 0:
+                parent[t] = r
+                coarse_cells[r] = block
+                r += 1
+            else:
+                parent[t] = b
+                coarse_cells[b] = block
+                b += 1
+    # A root is the smallest number of its aggregate, so it is numbered before its members are reached
+    # in C order; on red-first levels it need not be, hence the second pass.
+    for t in range(n):
+        if root[t] != t:
+            parent[t] = parent[root[t]]
+    return count, red
+
+
+@serial
+def _coarse_graph_stencil(slot, over_i, over_j, parent, cells, shape, start, offset, w0, w1, w2):
+    """Distinct coarse neighbours of every aggregate: six slots, one per direction, and an overflow list.
+
+    A cell has one outward face per axis (towards the outside of its block). Returns the overflow used;
+    more than `over_i.size` means: call again with a longer list.
+    """
+    slot[:] = -1
+    used = 0
+    for s in range(start.size - 1):
+        xm, xp, ym, yp, zm, zp = offset[s]
+        cell = cells[start[s]]
+        k = cell % shape[2]
+        j = (cell // shape[2]) % shape[1]
+        i = cell // (shape[2] * shape[1])
+        for t in range(start[s], start[s + 1]):
+            c = parent[t]
+            for axis in range(3):
+                if axis == 0:
+                    f = i & 1
+                    o = xp if f else xm
+                    linked = o != 0 and (w0[t] if f else w0[t + o]) > 0.0
+                elif axis == 1:
+                    f = j & 1
+                    o = yp if f else ym
+                    linked = o != 0 and (w1[t] if f else w1[t + o]) > 0.0
+                else:
+                    f = k & 1
+                    o = zp if f else zm
+                    linked = o != 0 and (w2[t] if f else w2[t + o]) > 0.0
+                if linked:
+                    other = parent[t + o]
+                    f += 2 * axis
+                    if slot[c, f] < 0:
+                        slot[c, f] = other
+                    elif slot[c, f] != other:
+                        if used < over_i.size:
+                            over_i[used] = c
+                            over_j[used] = other
+                        used += 1
+            k += 1
+    return used
+
+
+@serial
+def _coarse_graph_csr(slot, over_i, over_j, parent, data, indices, indptr):
+    """The same for a CSR level; slots are filled in the order neighbours are met."""
+    slot[:] = -1
+    used = 0
+    for i in range(parent.size):
+        c = parent[i]
+        for q in range(indptr[i], indptr[i + 1]):
+            other = parent[indices[q]]
+            if other != c and data[q] > 0.0:
+                for f in range(6):
+                    if slot[c, f] == other:
+                        break
+                    if slot[c, f] < 0:
+                        slot[c, f] = other
+                        break
+                else:
+                    if used < over_i.size:
+                        over_i[used] = c
+                        over_j[used] = other
+                    used += 1
+    return used
+
+
+@serial
+def _graph_to_csr(indptr, indices, slot, over_i, over_j, used, cursor):
+    """Rows from slots and overflow, without repeats; with `indices` empty only counts. Returns the size."""
+    n = slot.shape[0]
+    count = indices.size == 0
+    if count:
+        for c in range(n):
+            m = 0
+            for f in range(6):
+                if slot[c, f] >= 0:
+                    m += 1
+            indptr[c + 1] = m
+        for e in range(used):
+            indptr[over_i[e] + 1] += 1
+        indptr[0] = 0
+        for c in range(n):
+            indptr[c + 1] += indptr[c]
+        return indptr[n]
+    # A row has room for its overflow with repeats; compact afterwards.
+    for c in range(n):
+        m = indptr[c]
+        for f in range(6):
+            if slot[c, f] >= 0:
+                indices[m] = slot[c, f]
+                m += 1
+        cursor[c] = m
+    for e in range(used):
+        c = over_i[e]
+        known = False
+        for q in range(indptr[c], cursor[c]):
+            known = known or indices[q] == over_j[e]
+        if not known:
+            indices[cursor[c]] = over_j[e]
+            cursor[c] += 1
+    m = 0
+    for c in range(n):
+        a = indptr[c]
+        indptr[c] = m
+        for q in range(a, cursor[c]):
+            indices[m] = indices[q]
+            m += 1
+    indptr[n] = m
+    return m
+
+
+@parallel
+def _galerkin_stencil(
+    data, excess, active, parent, cells, shape, start, offset, w0, w1, w2, d, indices, indptr, scale, groups
+):
+    """Off-diagonals and row excess of Pᵀ F A F P, scaled; `data` and `excess` come in as zero.
+
+    A row's excess is its diagonal minus its off-diagonal weights: Dirichlet neighbours, and cells outside
+    the free set, end up there. Diagonals are excess + weights, so no cancellation spoils coarse rows.
+    """
+    for g in prange(groups.size - 1):
+        for s in range(groups[g], groups[g + 1]):
+            cell = cells[start[s]]
+            k = cell % shape[2]
+            j = (cell // shape[2]) % shape[1]
+            i = cell // (shape[2] * shape[1])
+            for t in range(start[s], start[s + 1]):
+                if active[t] == 0:
+                    c = parent[t]
+                    e = d[t]
+                    for f in range(6):
+                        o = offset[s, f]
+                        if o != 0:
+                            if f == 0:
+                                v = w0[t + o]
+                                outward = (i & 1) == 0
+                            elif f == 1:
+                                v = w0[t]
+                                outward = (i & 1) == 1
+                            elif f == 2:
+                                v = w1[t + o]
+                                outward = (j & 1) == 0
+                            elif f == 3:
+                                v = w1[t]
+                                outward = (j & 1) == 1
+                            elif f == 4:
+                                v = w2[t + o]
+                                outward = (k & 1) == 0
+                            else:
+                                v = w2[t]
+                                outward = (k & 1) == 1
+                            if v != 0.0 and active[t + o] == 0:
+                                e -= v
+                                if outward:
+                                    other = parent[t + o]
+                                    q = indptr[c]
+                                    while indices[q] != other:
+                                        q += 1
+                                    data[q] += scale * v
+                    # Rounding of a closed cell's diagonal is not an excess.
+                    if abs(e) > 1e-12 * d[t]:
+                        excess[c] += scale * e
+                k += 1
+
+
+@serial
+def _galerkin_csr(cdata, cexcess, excess, dinv, data, indices, indptr, parent, cindices, cindptr, scale):
+    """The same from a CSR level; rows without an inverse diagonal have no free cell below them."""
+    for i in range(parent.size):
+        if dinv[i] > 0.0:
+            c = parent[i]
+            cexcess[c] += scale * excess[i]
+            for q in range(indptr[i], indptr[i + 1]):
+                other = parent[indices[q]]
+                if other != c and data[q] > 0.0:
+                    p = cindptr[c]
+                    while cindices[p] != other:
+                        p += 1
+                    cdata[p] += scale * data[q]
+
+
+@serial
+def _inverse_diagonals(dinv, excess, data, indptr):
+    """1/(excess + weights); 0 where the row is empty (no free cell, or a closed pocket's last unknown)."""
+    for i in range(dinv.size):
+        d = excess[i]
+        for q in range(indptr[i], indptr[i + 1]):
+            d += data[q]
+        dinv[i] = np.float32(1.0) / d if d > 0.0 else np.float32(0.0)
