@@ -12,12 +12,12 @@ from .row import Row
 
 
 def print_tables(rows: Sequence[Row], console: Console) -> None:
-    """Iterations, outer iterations and seconds; below them what a dash or a '>' means."""
-    if not rows:
-        return
-    _print("iterations", rows, lambda row: _count(row, row.iterations), console)
-    _print("outer iterations", rows, lambda row: _count(row, row.outer_iterations), console)
-    _print("seconds", rows, lambda row: "-" if row.seconds is None else f"{row.seconds:.3g}", console)
+    """Iterations, outer iterations and seconds of each case; below them what a dash or a '>' means."""
+    for case in dict.fromkeys(row.case for row in rows):
+        of_case = [row for row in rows if row.case == case]
+        _print("iterations", of_case, lambda row: _count(row, row.iterations), console)
+        _print("outer iterations", of_case, lambda row: _count(row, row.outer_iterations), console)
+        _print("seconds", of_case, lambda row: "-" if row.seconds is None else f"{row.seconds:.3g}", console)
     for line in _reasons(rows):
         console.print(line, markup=False, highlight=False)
 

@@ -23,15 +23,19 @@ from numba.core import event
 
 from .. import api
 from ..errors import NonstickError
+from ..lcp.base import Method
 from ..lcp.problem import BoxProblem
 from ..solution import Monitor, Solution
 from .registry import Plan
 from .row import Row
 
 
-def measure(case: str, n: int, method: str, build: Callable[[], BoxProblem], plan: Plan) -> Row:
-    """Solve a freshly built problem by one method and say how it went."""
+def measure(
+    case: str, n: int, method: str | Method, build: Callable[[], BoxProblem], plan: Plan, label: str = ""
+) -> Row:
+    """Solve a freshly built problem by one method and say how it went; `label` replaces its name in the row."""
     unknowns = None
+    label = label or str(method)
     try:
         while True:
             problem = build()
@@ -43,9 +47,9 @@ def measure(case: str, n: int, method: str, build: Callable[[], BoxProblem], pla
                 break
             del problem, solution
     except NonstickError as error:
-        return Row(case, n, unknowns, method, reason=str(error))
+        return Row(case, n, unknowns, label, reason=str(error))
     return Row(
-        case, n, unknowns, method,
+        case, n, unknowns, label,
         iterations=solution.iterations,
         outer_iterations=solution.outer_iterations,
         seconds=solution.seconds,
@@ -58,7 +62,7 @@ def measure(case: str, n: int, method: str, build: Callable[[], BoxProblem], pla
     )  # fmt: skip
 
 
-def warm_up(method: str, build: Callable[[], BoxProblem], plan: Plan) -> None:
+def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -> None:
     """Solve a small problem so that the kernels are compiled; what goes wrong is reported by the real run."""
     try:
         _solve(build(), method, plan)
@@ -66,7 +70,7 @@ def warm_up(method: str, build: Callable[[], BoxProblem], plan: Plan) -> None:
         return
 
 
-def _solve(problem: BoxProblem, method: str, plan: Plan) -> Solution:
+def _solve(problem: BoxProblem, method: str | Method, plan: Plan) -> Solution:
     def watch(monitor: Monitor) -> None:
         if monitor.seconds > plan.time_limit:
             monitor.stop("maxiter", f"stopped after {plan.time_limit:g} s (KKT {monitor.kkt:.1e})")

@@ -375,6 +375,8 @@ class MinMapNewton(Method):
         )
         if not monitor.status and outcome.status not in ("converged", "maxiter"):
             monitor.stop("diverged" if outcome.status == "diverged" else "stagnated")
+            if outcome.status in ("absolute", "relative", "stagnation"):
+                monitor.remark(f"the method's own {outcome.status} test ended it")
 
 
 _PASSED = (

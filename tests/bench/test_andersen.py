@@ -1,0 +1,25 @@
+"""Andersen's tables at a toy size."""
+
+import pytest
+
+from nonstick.bench import get
+from nonstick.bench.andersen import PRECONDITIONERS, SOLVERS, XI
+from nonstick.errors import NonstickError
+
+
+@pytest.mark.parametrize("name", ["andersen-linear", "andersen-newton", "andersen-xi"])
+def test_every_cell_of_the_table_converges(name):
+    entry = get(name)
+    rows = list(entry.run(entry.plan((12,))))
+    assert all(row.converged for row in rows), [row for row in rows if not row.converged]
+    assert len({(row.case, row.method) for row in rows}) == len(rows)
+    if name == "andersen-linear":
+        assert len(rows) == len(SOLVERS) * len(PRECONDITIONERS)
+    if name == "andersen-xi":
+        assert [row.method for row in rows] == [f"xi={xi:g}" for xi in XI]
+
+
+def test_other_methods_are_refused():
+    entry = get("andersen-xi")
+    with pytest.raises(NonstickError, match="own methods"):
+        list(entry.run(entry.plan((12,), ("newton",))))
