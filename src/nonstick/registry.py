@@ -88,7 +88,7 @@ def _lai_multigrid(literal: bool = False):
     from .multigrid.smoothers import Lexicographic, RedBlack
 
     if literal:
-        coarsening = Geometric(normalise=False, truncate=False)
+        coarsening = Geometric(normalise=False, truncate=False, split=False)
         return Richardson(Assembled(Multigrid(coarsening, Lexicographic(), V(2, 2))), maxiter=200)
     return Richardson(Multigrid(Geometric(), RedBlack(), V(2, 2)), maxiter=200)
 
@@ -146,33 +146,35 @@ def _fas_mg():
 
 @register("fas-mg+literal", "fas-mg without the band smoothing: the paper's V(2,2)")
 def _fas_literal():
-    from .lcp.fas import FAS
-
-    return FAS(band=0)
+    return _fas_variant()
 
 
 @register("fas-mg+trilinear", "ablation: the literal fas-mg with trilinear interpolation", complete=False)
 def _fas_trilinear():
-    from .lcp.fas import FAS
-    from .multigrid.geometric import Geometric
-
-    return FAS(Geometric("trilinear"), band=0)
+    return _fas_variant(scheme="trilinear")
 
 
 @register("fas-mg+pwc", "ablation: the literal fas-mg with piecewise-constant interpolation", complete=False)
 def _fas_pwc():
-    from .lcp.fas import FAS
-    from .multigrid.geometric import Geometric
-
-    return FAS(Geometric("constant"), band=0, maxiter=1000)
+    return _fas_variant(scheme="constant")
 
 
 @register("fas-mg+simple-boundary", "ablation: the literal fas-mg interpolating across walls", complete=False)
 def _fas_simple():
+    return _fas_variant(one_sided=False, normalise=False)
+
+
+@register("fas-mg+direct", "ablation: the literal fas-mg with coarse levels discretised anew", complete=False)
+def _fas_direct():
+    return _fas_variant(direct=True)
+
+
+def _fas_variant(direct: bool = False, **transfers):
+    """Lai's V(2,2) cycle without our band smoothing, with one thing changed."""
     from .lcp.fas import FAS
     from .multigrid.geometric import Geometric
 
-    return FAS(Geometric(one_sided=False, normalise=False), band=0)
+    return FAS(Geometric(split=False, **transfers), band=0, direct=direct, maxiter=1000)
 
 
 # -- Chentanez–Müller 2011: full multigrid, projected Gauss–Seidel ------------------------------------

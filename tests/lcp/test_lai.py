@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import nonstick
+from nonstick import cases
 from nonstick.api import solve_problem
 from nonstick.errors import NonstickError
 from nonstick.lcp.problem import BoxProblem
@@ -179,3 +180,40 @@ def test_an_iteration_limit_is_not_a_success():
         s = nonstick.solve(A, b, method=method, rtol=1e-9, maxiter=2)
         assert not s.converged and s.status == "maxiter" and s.iterations <= 2
         assert np.all(s.x >= 0)
+
+
+@pytest.mark.parametrize("case,n", [("circle2d", 33), ("circle2d", 64), ("sphere3d", 21), ("sphere-cuboid3d", 24)])
+def test_all_methods_agree_on_liquids(case, n):
+    problem = cases.build(case, n).problem
+    reference = solve_problem(problem, "pi-pcg", rtol=1e-11)
+    scale = np.abs(reference.x).max()
+    assert (reference.active != 0).any()
+    for method in BARE + GRID:
+        s = solve_problem(problem, method, rtol=1e-8)
+        assert s.converged, (method, s.message)
+        assert np.abs(s.x - reference.x).max() < 1e-5 * scale, method
+        if method == "fas-mg":
+            assert "fallback" not in s.notes and s.iterations <= 15
+
+
+def test_cycle_counts_of_fas_stay_flat():
+    counts = [solve_problem(cases.build("sphere3d", n).problem, "fas-mg").iterations for n in (16, 24, 32)]
+    assert max(counts) <= 10 and max(counts) <= 1.5 * min(counts)
+
+
+def test_ablations_run_and_piecewise_constants_are_worse():
+    problem = cases.build("circle2d", 48).problem
+    counts = {}
+    for name in ("literal", "trilinear", "pwc", "simple-boundary", "direct"):
+        s = solve_problem(problem, f"fas-mg+{name}", rtol=1e-6)
+        assert s.converged, (name, s.message)
+        counts[name] = s.iterations
+    assert counts["pwc"] > 2 * counts["literal"]
+    A, rng = random_grid((8, 8), 0)
+    with pytest.raises(NonstickError, match="coarse"):
+        nonstick.solve(A, rng.standard_normal(A.n), method="fas-mg+direct")
+
+
+def test_a_diverging_variant_says_so():
+    s = solve_problem(cases.build("sphere3d", 32).problem, "fas-mg+direct")
+    assert not s.converged and s.status in ("diverged", "stagnated")

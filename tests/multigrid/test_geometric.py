@@ -172,6 +172,35 @@ def test_faces_are_carried_to_coarser_levels():
     np.testing.assert_array_equal(coarse.faces.neighbour, again.neighbour)
 
 
+def test_a_coarse_cell_cut_by_a_wall_holds_both_sides():
+    wall = [((2, j), 0) for j in range(8)]  # between columns 2 and 3: through the coarse column 1
+    A = laplacian(np.ones((8, 8), bool), shut=wall)
+    left = A.cells[:, 0] < 3
+    for split in (True, False):
+        coarse, transfer = Geometric(split=split).coarsen(A, 0)
+        assert coarse.n == (20 if split else 16)
+        P = transfer.matrix().toarray()
+        assert (P[left].any(axis=0) & P[~left].any(axis=0)).any() != split
+        assert coarse.components()[0] == (2 if split else 1)
+        np.testing.assert_allclose(P.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("scheme", ["barycentric", "trilinear", "constant"])
+def test_transfers_to_a_level_discretised_on_its_own(scheme):
+    rng = np.random.default_rng(2)
+    A = laplacian(rng.random((9, 10)) < 0.9)
+    coarsening = Geometric(scheme, split=False)
+    galerkin, own = coarsening.coarsen(A, 0)
+    # The same coarse cells in another order, and without one of them.
+    order = rng.permutation(galerkin.n)[1:]
+    coarse = CSROperator(np.eye(order.size), galerkin.cells[order])
+    transfer = coarsening.between(A, coarse)
+    np.testing.assert_array_equal(transfer.matrix().toarray(), own.matrix().toarray()[:, order])
+    back = np.full(galerkin.n, -1)
+    back[order] = np.arange(order.size)
+    np.testing.assert_array_equal(transfer.parent, back[own.parent])
+
+
 def test_a_bare_matrix_is_refused_with_advice():
     A = laplacian(np.ones((8, 8), bool), air=np.ones((8, 8), bool))
     with pytest.raises(NonstickError, match=r"cells.*pi-pcg"):

@@ -60,6 +60,28 @@ def _find(keys, key):
 
 
 @serial
+def _sides(root, home, neighbour):
+    """root[t] = the first cell that open faces join to t inside the coarse cell with key home[t]."""
+    for t in range(root.size):
+        root[t] = t
+    for t in range(root.size):
+        for f in range(neighbour.shape[1]):
+            j = neighbour[t, f]
+            if j >= 0 and home[j] == home[t]:
+                a, b = t, j
+                while root[a] != a:
+                    a = root[a]
+                while root[b] != b:
+                    b = root[b]
+                root[max(a, b)] = min(a, b)
+    for t in range(root.size):
+        a = t
+        while root[a] != a:
+            a = root[a]
+        root[t] = a
+
+
+@serial
 def _coarse_faces(neighbour, kind, parent, fine_neighbour, fine_kind):
     """A coarse face is open where any fine face in it is; else air where any child sees air, else wall."""
     neighbour[:] = -1
@@ -78,13 +100,14 @@ def _coarse_faces(neighbour, kind, parent, fine_neighbour, fine_kind):
 
 
 @serial
-def _corner_weights(index, weight, cells, parent, neighbour, kind, keys, strides, table, one_sided, normalise):
+def _corner_weights(index, weight, cells, parent, home, neighbour, kind, keys, strides, table, one_sided, normalise):
     """Interpolation of each fine cell from the coarse cells across its corner.
 
     table[m] is the weight of the coarse cell across the axes in the bit mask m (0: the own one). One-sided:
     a coarse cell counts if open faces lead from the fine cell to a fine cell inside it; weights lost to
     walls are spread over the others if `normalise`, weights lost to air are not (the value there is 0).
-    Otherwise every coarse cell that exists counts. index is -1 where a coarse cell does not count.
+    Otherwise every coarse cell that exists counts: its key is that of the own one, home[t], plus strides.
+    index is -1 where a coarse cell does not count.
     """
     n, d = cells.shape
     masks = 1 << d
@@ -102,7 +125,7 @@ def _corner_weights(index, weight, cells, parent, neighbour, kind, keys, strides
             index[t, m] = -1
             weight[t, m] = 0.0
             if not one_sided:
-                key = keys[parent[t]]
+                key = home[t]
                 for a in range(d):
                     if m >> a & 1:
                         key += strides[a] if cells[t, a] & 1 else -strides[a]

@@ -22,7 +22,6 @@ from ..kernels._csr import _csr_relax
 from ..kernels._fas import _clip_residual, _coarse_equation, _csr_solve, _spread_band
 from ..kernels._stencil import _stencil_relax, _stencil_relax_small
 from ..multigrid.geometric import Geometric
-from ..multigrid.hierarchy import Coarsening
 from ..multigrid.smoothers import checkerboard
 from ..operators.base import Operator
 from ..operators.stencil import SMALL, StencilOperator
@@ -40,7 +39,7 @@ BOTTOM_RTOL = 1e-6
 class FAS(Method):
     """V(`pre`, `post`) cycles."""
 
-    coarsening: Coarsening = field(default_factory=Geometric)
+    coarsening: Geometric = field(default_factory=Geometric)
     pre: int = 2
     post: int = 2
     #: extra sweeps over rows within `band_width` couplings of a constrained row, before and after the coarse levels
@@ -52,6 +51,8 @@ class FAS(Method):
     #: stagnated: `patience` cycles did not bring the residual down to this part of what it was
     patience: int = 20
     progress: float = 0.5
+    #: discretise coarse levels anew (`problem.coarsen()`) instead of taking R A P; needs a geometric coarsening
+    direct: bool = False
     #: what finishes a solve that stagnated, if anything
     fallback: Method | None = None
 
@@ -72,7 +73,7 @@ class FAS(Method):
         x += top.shift
         problem.box.project(x, out=x)
         if stalled and self.fallback is None:
-            monitor.stop("stagnated")
+            monitor.stop("diverged" if monitor.kkt > monitor.history[0] else "stagnated")
         elif stalled:
             monitor.notes["fallback"] = repr(self.fallback)
             monitor.remark(f"after {monitor.iterations} FAS cycles progress was too slow; policy iteration finished")
@@ -106,10 +107,16 @@ class FAS(Method):
         levels = [FASLevel(problem.A, b, box.lower - shift, box.upper - shift, self.band_width if self.band else 0)]
         levels[0].shift = shift
         while len(levels) < self.max_levels and levels[-1].A.n > self.smallest:
-            step = self.coarsening.coarsen(levels[-1].A, len(levels) - 1)
-            if step is None or step[0].n >= levels[-1].A.n:
+            A = levels[-1].A
+            if self.direct:
+                problem = problem.coarsen()
+                coarse = problem.A
+                transfer = self.coarsening.between(A, coarse) if coarse.n else None
+            else:
+                coarse, transfer = self.coarsening.coarsen(A, len(levels) - 1)
+            if transfer is None or not 0 < coarse.n < A.n:
                 break
-            levels.append(levels[-1].coarser(*step))
+            levels.append(levels[-1].coarser(coarse, transfer))
         return levels
 
 

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from ..errors import NonstickError
 from ..kernels._galerkin import _galerkin_pattern, _galerkin_values
-from ..kernels._geometric import _coarse_faces, _corner_weights, _open_faces
+from ..kernels._geometric import _coarse_faces, _corner_weights, _open_faces, _sides
 from ..linear.base import Recipe
 from ..operators.base import Operator
 from ..operators.csr import CSROperator
@@ -83,14 +83,32 @@ class Geometric(Coarsening):
     one_sided: bool = True
     normalise: bool = True
     truncate: bool = True
+    #: a coarse cell cut by a wall holds one unknown for each side
+    split: bool = True
 
     def coarsen(self, A, depth):
         faces = Faces.of(A)
-        coarse, parent, keys, strides = halve(faces)
-        P = self.interpolation(faces, parent, keys, strides)
-        transfer = MatrixTransfer(P, 0.5 ** faces.cells.shape[1], parent)
+        half = Halved.of(faces, self.one_sided and self.split)
+        P = self.interpolation(faces, half)
+        transfer = MatrixTransfer(P, 0.5 ** faces.cells.shape[1], half.parent)
         pattern = galerkin_pattern(peel(A)[0].matrix(), P)
-        return self.refresh(A, depth, GridMatrix(pattern, coarse), transfer)
+        return self.refresh(A, depth, GridMatrix(pattern, half.faces), transfer)
+
+    def between(self, fine: Operator, coarse: Operator) -> MatrixTransfer:
+        """The transfer to a coarse level discretised on its own; fine cells outside its liquid have no parent there."""
+        faces, cells = Faces.of(fine), np.asarray(coarse.cells)
+        half = Halved.of(faces, split=False)
+        low = (faces.cells >> 1).min(axis=0) - 1
+        inside = ((cells >= low) & (cells <= half.faces.cells.max(axis=0) + 1)).all(axis=1)
+        number = np.full(int(half.strides[0]) * (int(np.ptp(half.faces.cells[:, 0])) + 3), -1, np.int32)
+        number[(cells[inside] - low) @ half.strides] = np.flatnonzero(inside)
+        # Interpolate from all coarse cells that contain liquid cells, then keep those the coarse level knows.
+        known = number[half.keys]
+        P = self.interpolation(faces, half).tocoo()
+        live = known[P.col] >= 0
+        entries = (P.data[live], (P.row[live], known[P.col[live]]))
+        P = sp.csr_array(sp.coo_array(entries, shape=(fine.n, coarse.n)))
+        return MatrixTransfer(P, 0.5 ** faces.cells.shape[1], known[half.parent])
 
     def refresh(self, A, depth, coarse, transfer):
         """R A P into the arrays of `coarse`; with `truncate` on the free rows only."""
@@ -111,19 +129,19 @@ class Geometric(Coarsening):
         coarse.diagonal[:] = C.diagonal()
         return coarse, transfer
 
-    def interpolation(self, faces: Faces, parent: np.ndarray, keys: np.ndarray, strides: np.ndarray) -> sp.csr_array:
-        """P, one row for each fine cell; `keys` are the coarse cells, ascending."""
+    def interpolation(self, faces: Faces, half: Halved) -> sp.csr_array:
+        """P, one row for each fine cell."""
         n, d = faces.cells.shape
         index = np.empty((n, 1 << d), np.int32)
         weight = np.empty((n, 1 << d))
         _corner_weights(
-            index, weight, faces.cells, parent, faces.neighbour, faces.kind, keys, strides,
+            index, weight, faces.cells, half.parent, half.home, faces.neighbour, faces.kind, half.keys, half.strides,
             corner_table(self.scheme, d), self.one_sided, self.normalise,
         )  # fmt: skip
         used = (index >= 0) & (weight > 0)
         indptr = np.zeros(n + 1, np.int32)
         np.cumsum(used.sum(axis=1), out=indptr[1:])
-        return sp.csr_array((weight[used], index[used], indptr), shape=(n, keys.size))
+        return sp.csr_array((weight[used], index[used], indptr), shape=(n, half.keys.size))
 
 
 def galerkin_pattern(A: sp.csr_array, P: sp.csr_array) -> sp.csr_array:
@@ -138,18 +156,37 @@ def galerkin_pattern(A: sp.csr_array, P: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((np.zeros(indices.size), indices, indptr), shape=(n, n))
 
 
-def halve(faces: Faces) -> tuple[Faces, np.ndarray, np.ndarray, np.ndarray]:
-    """The coarse cells with at least one unknown in them, the parent of each fine cell, and the search keys."""
-    half = faces.cells >> 1
-    # One empty layer around the box keeps the keys of neighbours from wrapping into the next row.
-    extent = np.ptp(half, axis=0) + 3 if len(half) else np.ones(half.shape[1], np.int64)
-    strides = np.append(np.cumprod(extent[:0:-1])[::-1], 1).astype(np.int64)
-    keys, first, parent = np.unique((half - half.min(axis=0) + 1) @ strides, return_index=True, return_inverse=True)
-    parent = parent.ravel().astype(np.int32)
-    neighbour = np.empty((keys.size, faces.neighbour.shape[1]), np.int32)
-    kind = np.empty(neighbour.shape, np.int8)
-    _coarse_faces(neighbour, kind, parent, faces.neighbour, faces.kind)
-    return Faces(np.ascontiguousarray(half[first]), neighbour, kind), parent, keys, strides
+@dataclass(frozen=True)
+class Halved:
+    """A coarse level: its faces, the coarse unknown of each fine one, and keys to find coarse cells by."""
+
+    faces: Faces
+    parent: np.ndarray
+    #: key of the coarse cell around each fine cell, and of each coarse unknown
+    home: np.ndarray
+    keys: np.ndarray
+    strides: np.ndarray
+
+    @classmethod
+    def of(cls, faces: Faces, split: bool) -> Halved:
+        """The coarse cells with at least one unknown in them; split: one unknown for each side of a wall."""
+        half = faces.cells >> 1
+        # One empty layer around the box keeps the keys of neighbours from wrapping into the next row.
+        extent = np.ptp(half, axis=0) + 3
+        strides = np.append(np.cumprod(extent[:0:-1])[::-1], 1).astype(np.int64)
+        home = (half - half.min(axis=0) + 1) @ strides
+        member = home
+        if split:
+            root = np.empty(len(home), np.int64)
+            _sides(root, home, faces.neighbour)
+            member = home * len(home) + root
+        _, first, parent = np.unique(member, return_index=True, return_inverse=True)
+        parent = parent.ravel().astype(np.int32)
+        neighbour = np.empty((first.size, faces.neighbour.shape[1]), np.int32)
+        kind = np.empty(neighbour.shape, np.int8)
+        _coarse_faces(neighbour, kind, parent, faces.neighbour, faces.kind)
+        coarse = Faces(np.ascontiguousarray(half[first]), neighbour, kind)
+        return cls(coarse, parent, home, home[first], strides)
 
 
 def corner_table(scheme: str, d: int) -> np.ndarray:
