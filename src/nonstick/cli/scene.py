@@ -1,0 +1,294 @@
+"""`nonstick scenes | new | check | run | resume | info | render`: the simulator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+
+from .terminal import fail, say
+
+_SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
+_SCENE = typer.Argument(..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False)
+
+
+def add(app: typer.Typer) -> None:
+    for command in (scenes, new, check, run, resume, info, render):
+        app.command(command.__name__)(command)
+
+
+def _load(source: str, settings: list[str], more: dict | None = None):
+    from ..scenes.scene import Scene, parse_override
+
+    overrides = dict(parse_override(text) for text in settings)
+    return Scene.load(source, {**overrides, **(more or {})})
+
+
+def scenes(
+    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+    schema: bool = typer.Option(False, "--schema", help="Print the JSON Schema of scene files."),
+) -> None:
+    """List the built-in scenes.
+
+    [bold]Example:[/bold]
+
+    nonstick scenes --schema > scene.schema.json
+    """
+    if schema:
+        from ..scenes.schema import json_schema
+
+        print(json.dumps(json_schema(), indent=1, ensure_ascii=False))
+        return
+    from ..scenes.scene import builtin
+    from .listing import _print
+
+    _print("scene", builtin(), as_json)
+
+
+def new(
+    file: Path = typer.Argument(..., metavar="FILE.toml", help="The scene file to write.", show_default=False),
+    scene: str = typer.Option("circle", "--from", "-f", help="Which built-in scene to start from."),
+) -> None:
+    """Write a scene file to start from: a copy of a built-in scene.
+
+    [bold]Example:[/bold]
+
+    nonstick new splash.toml --from sphere
+    """
+    from ..io.atomic import write_text
+    from ..scenes.scene import builtin_text
+
+    if file.suffix != ".toml":
+        fail(f"a scene file ends in .toml, {str(file)!r} does not")
+    if file.exists():
+        fail(f"{file} exists already")
+    write_text(file, builtin_text(scene))
+    say(f"{file} is a copy of the scene {scene!r}; run it with: nonstick run {file}")
+
+
+def check(scene: str = _SCENE, settings: list[str] = _SET) -> None:
+    """Look at a scene before running it: size, memory, disk, and what may go wrong.
+
+    [bold]Example:[/bold]
+
+    nonstick check sphere --set domain.resolution=128
+    """
+    from ..sim.check import check as look
+
+    found = look(_load(scene, settings))
+    for line in found.facts:
+        say(line)
+    for line in found.warnings:
+        say(f"warning: {line}")
+    if not found.warnings:
+        say("nothing to complain about")
+
+
+def run(
+    scene: str = _SCENE,
+    frames: int | None = typer.Option(None, "--frames", "-n", min=1, help="Number of frames.", show_default=False),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="Run directory (default: runs/NAME).", show_default=False
+    ),
+    settings: list[str] = _SET,
+    movie: bool | None = typer.Option(
+        None, "--movie/--no-movie", help="Make preview.mp4 and preview.png at the end.", show_default=False
+    ),
+) -> None:
+    """Simulate a scene, write its frames, and make a movie.
+
+    Interrupt it at any time; nonstick resume goes on from the last frame.
+
+    [bold]Example:[/bold]
+
+    nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
+    """
+    from ..sim.run import run as go
+
+    loaded = _load(scene, settings, {} if frames is None else {"time.frames": frames})
+    target = out or _free(Path("runs") / loaded.name)
+    with _Live(loaded.model.time.frames) as live:
+        go(loaded, target, live.update)
+    _report(target)
+    if loaded.model.output.movie if movie is None else movie:
+        _preview(target)
+
+
+def resume(
+    directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
+    from_frame: int | None = typer.Option(
+        None, "--from-frame", min=0, help="Go back to this frame first.", show_default=False
+    ),
+    frames: int | None = typer.Option(None, "--frames", "-n", min=1, help="New number of frames.", show_default=False),
+    scene: Path | None = typer.Option(
+        None, "--scene", help="The scene file again, if harmless keys of it changed.", show_default=False
+    ),
+    movie: bool | None = typer.Option(
+        None, "--movie/--no-movie", help="Make the preview at the end.", show_default=False
+    ),
+) -> None:
+    """Go on with a run that was interrupted; the frames are those of an unbroken run, bit for bit.
+
+    [bold]Example:[/bold]
+
+    nonstick resume runs/sphere --from-frame 40
+    """
+    from ..io.rundir import RunDirectory
+    from ..scenes.scene import Scene
+    from ..sim.run import resume as go
+
+    own = Scene.load(RunDirectory.open(directory).path / "scene.toml")
+    with _Live(frames or own.model.time.frames) as live:
+        go(directory, from_frame, frames, None if scene is None else Scene.load(scene), live.update)
+    _report(directory)
+    if own.model.output.movie if movie is None else movie:
+        _preview(directory)
+
+
+def info(
+    directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """What a run did: steps, solver, volume, and the time of each stage.
+
+    [bold]Example:[/bold]
+
+    nonstick info runs/sphere
+    """
+    from ..io.rundir import RunDirectory
+    from ..sim.run import summary
+
+    opened = RunDirectory.open(directory)
+    meta = opened.meta()
+    numbers = {**summary(opened), **({"peak_bytes": meta["summary"]["peak_bytes"]} if "summary" in meta else {})}
+    if as_json:
+        print(json.dumps({**{k: v for k, v in meta.items() if k != "scene"}, "summary": numbers}, indent=1))
+        return
+    done = max(opened.frames(), default=0)
+    say(f"{meta['name']}: {'×'.join(map(str, meta['shape']))} cells, {done} frames, {meta['status']}")
+    _say_summary(numbers)
+    for line in opened.log_lines():
+        if line["kind"] in ("unconverged", "retry", "cap", "failed"):
+            say(f"{line['kind']}: {line['message']}")
+
+
+def render(
+    directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
+    compare: Path | None = typer.Option(
+        None, "--compare", "-c", help="Another run, to show beside.", show_default=False
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="The movie (default: preview.mp4 in DIR).", show_default=False
+    ),
+    settings: list[str] = typer.Option(
+        [], "--set", "-s", metavar="KEY=VALUE", help="Camera keys, e.g. -s colour=speed."
+    ),
+) -> None:
+    """Make the movie and the picture of a run, or of two side by side.
+
+    [bold]Example:[/bold]
+
+    nonstick render runs/sphere --compare runs/sphere-sticky
+    """
+    from ..io.rundir import RunDirectory
+    from ..scenes.scene import Scene, parse_override
+
+    scene = Scene.load(RunDirectory.open(directory).path / "scene.toml")
+    changes = dict(parse_override(text) for text in settings)
+    scene = scene.replace({f"camera.{key.removeprefix('camera.')}": value for key, value in changes.items()})
+    if out is not None and out.suffix != ".mp4":
+        fail(f"the movie is written as .mp4, and --out says {out}")
+    _preview(directory, compare, scene.model.camera, out)
+
+
+# -- what the commands share --------------------------------------------------------------------------
+
+
+def _free(path: Path) -> Path:
+    """The path, or with -2, -3 ... if it is taken."""
+    candidate, k = path, 2
+    while candidate.exists() and any(candidate.iterdir()):
+        candidate = path.with_name(f"{path.name}-{k}")
+        k += 1
+    return candidate
+
+
+class _Live:
+    """The progress bar of a run; a line per frame where there is no terminal."""
+
+    def __init__(self, frames: int):
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.console = Console(stderr=True)
+        self.frames = frames
+        self.live = self.console.is_terminal
+        columns = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"),
+                   TextColumn("left"), TimeRemainingColumn())  # fmt: skip
+        self.progress = Progress(*columns, console=self.console, disable=not self.live)
+        self.task = self.progress.add_task("starting (compiles on first use)", total=frames)
+
+    def __enter__(self):
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_):
+        self.progress.stop()
+
+    def update(self, simulation, rows) -> None:
+        last = rows[-1]
+        worst = max(float(r["kkt"]) for r in rows)
+        text = (
+            f"{len(rows)} substeps  dt {last['dt']:.2g} s  {last['unknowns']} cells  "
+            f"{sum(r['iterations'] for r in rows)} it  KKT {worst:.0e}  volume {100 * last['volume_error']:+.2f} %"
+        )
+        if self.live:
+            self.progress.update(self.task, completed=simulation.frame, description=text)
+        elif simulation.frame % max(1, self.frames // 20) == 0 or simulation.frame == self.frames:
+            print(f"frame {simulation.frame}/{self.frames}  {text}", file=self.console.file, flush=True)
+
+
+def _report(directory: Path) -> None:
+    from ..io.rundir import RunDirectory
+
+    opened = RunDirectory.open(directory)
+    numbers = opened.meta().get("summary", {})
+    _say_summary(numbers)
+    if numbers.get("unconverged"):
+        say(f"warning: {numbers['unconverged']} pressure solves missed their tolerance; see {directory / 'log.jsonl'}")
+    if numbers.get("capped"):
+        say(f"warning: time.max_substeps was reached {numbers['capped']} times, so the CFL number was exceeded")
+    say(f"the run is in {directory}")
+
+
+def _say_summary(numbers: dict) -> None:
+    if not numbers.get("steps"):
+        say("no step yet")
+        return
+    say(
+        f"{numbers['steps']} substeps ({numbers['steps_per_frame']:.2f} a frame), "
+        f"{numbers['mean_iterations']:.1f} iterations ({numbers['mean_outer_iterations']:.2f} outer) a solve, "
+        f"largest KKT {numbers['largest_kkt']:.1e}, {numbers['unconverged']} not converged"
+    )
+    say(f"largest volume error {100 * numbers['largest_volume_error']:.3f} %")
+    parts = ", ".join(f"{k} {v:.3g}" for k, v in numbers["stage_seconds"].items())
+    say(f"{numbers['mean_step_seconds']:.3g} s a substep: {parts}")
+    if numbers.get("peak_bytes"):
+        say(f"peak memory {numbers['peak_bytes'] / 2**20:.0f} MB")
+
+
+def _preview(directory: Path, compare: Path | None = None, camera=None, out: Path | None = None) -> None:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from ..sim.preview import render as paint
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("painting")
+        movie, picture = paint(
+            directory, compare, camera, out, lambda done, of: progress.update(task, completed=done, total=of)
+        )
+    say(f"movie    {movie}")
+    say(f"picture  {picture}")

@@ -1,0 +1,194 @@
+"""Ray marching a liquid level set in front of solids. Lengths are in cells, colours linear RGB."""
+
+import numpy as np
+from numba import prange
+
+from . import parallel, serial
+from ._particles import _sample
+
+
+@serial
+def _liquid(phi, a, b, c):
+    return _sample(phi, a - 0.5, b - 0.5, c - 0.5)
+
+
+@serial
+def _gradient(f, a, b, c, shift, e):
+    """Normalised central difference; `shift` is 0.5 for cell arrays and 0 for nodal ones."""
+    a, b, c = a - shift, b - shift, c - shift
+    g0 = _sample(f, a + e, b, c) - _sample(f, a - e, b, c)
+    g1 = _sample(f, a, b + e, c) - _sample(f, a, b - e, c)
+    g2 = _sample(f, a, b, c + e) - _sample(f, a, b, c - e)
+    s = np.sqrt(g0 * g0 + g1 * g1 + g2 * g2) + 1e-12
+    return g0 / s, g1 / s, g2 / s
+
+
+@serial
+def _sky(d1):
+    """Brightness of the surroundings in direction with upward component d1."""
+    t = 0.5 + 0.5 * d1
+    return 0.72 + 0.28 * t
+
+
+@serial
+def _stone(solid, a, b, c, sun0, sun1, sun2, d0, d1, d2, every, box0, box1, box2):
+    """Shade of a wall at a point: diffuse, with faint lines every `every` cells to show depth."""
+    n0, n1, n2 = _gradient(solid, a, b, c, 0.0, 0.5)
+    edge = 0.02
+    if a < edge:
+        n0, n1, n2 = 1.0, 0.0, 0.0
+    elif a > box0 - edge:
+        n0, n1, n2 = -1.0, 0.0, 0.0
+    elif b < edge:
+        n0, n1, n2 = 0.0, 1.0, 0.0
+    elif b > box1 - edge:
+        n0, n1, n2 = 0.0, -1.0, 0.0
+    elif c < edge:
+        n0, n1, n2 = 0.0, 0.0, 1.0
+    elif c > box2 - edge:
+        n0, n1, n2 = 0.0, 0.0, -1.0
+    if n0 * d0 + n1 * d1 + n2 * d2 > 0.0:
+        n0, n1, n2 = -n0, -n1, -n2
+    light = 0.62 + 0.38 * max(0.0, n0 * sun0 + n1 * sun1 + n2 * sun2)
+    # lines where a coordinate along the wall is a multiple of `every`
+    line = 1.0
+    for axis in range(3):
+        x = a if axis == 0 else (b if axis == 1 else c)
+        n = n0 if axis == 0 else (n1 if axis == 1 else n2)
+        if abs(n) < 0.8:
+            t = x / every
+            off = abs(t - np.floor(t + 0.5)) * every
+            line = min(line, 0.90 + 0.10 * min(1.0, off / 0.35))
+    return light * line
+
+
+@serial
+def _through(phi, solid, a, b, c, d0, d1, d2, limit, in_liquid):
+    """March from a point; returns (what, a, b, c, liquid path length).
+
+    what: 0 left the box, 1 solid, 2 liquid entered (only if not in_liquid).
+    """
+    nx, ny, nz = phi.shape
+    wet = 0.0
+    t = 0.0
+    inside = in_liquid
+    while t < limit:
+        if a < 0.0 or b < 0.0 or c < 0.0 or a > nx or b > ny or c > nz:
+            return 0, a, b, c, wet
+        s = _sample(solid, a, b, c)
+        if s < 0.0:
+            return 1, a, b, c, wet
+        p = _liquid(phi, a, b, c)
+        if in_liquid:
+            inside = p < 0.0
+        elif p < 0.0:
+            # back up to the surface by bisection over the last step
+            low, high = -1.0, 0.0
+            for _ in range(5):
+                mid = 0.5 * (low + high)
+                if _liquid(phi, a + mid * d0, b + mid * d1, c + mid * d2) < 0.0:
+                    high = mid
+                else:
+                    low = mid
+            return 2, a + high * d0, b + high * d1, c + high * d2, wet
+        h = min(max(0.7 * min(abs(p), s), 0.12), 1.0)
+        if in_liquid:
+            h = min(max(s, 0.12), 0.6)
+            if inside:
+                wet += h
+        a += h * d0
+        b += h * d1
+        c += h * d2
+        t += h
+    return 0, a, b, c, wet
+
+
+@parallel
+def _march(image, phi, solid, eye, forward, right, up, sun, water, stone, sky, size, absorb, every):
+    """Fill image (h, w, 3). An orthographic camera: rays start on the plane through `eye`, `size` cells wide."""
+    height, width = image.shape[0], image.shape[1]
+    nx, ny, nz = phi.shape
+    limit = 2.0 * (nx + ny + nz)
+    d0, d1, d2 = forward[0], forward[1], forward[2]
+    for row in prange(height):
+        for col in range(width):
+            x = (col + 0.5 - 0.5 * width) / width * size
+            y = (0.5 * height - row - 0.5) / width * size
+            a = eye[0] + x * right[0] + y * up[0]
+            b = eye[1] + x * right[1] + y * up[1]
+            c = eye[2] + x * right[2] + y * up[2]
+            back = _sky(0.6 - row / height)
+            r0, r1, r2 = sky[0] * back, sky[1] * back, sky[2] * back
+            # enter the box
+            near, far = -1e30, 1e30
+            for axis in range(3):
+                o = a if axis == 0 else (b if axis == 1 else c)
+                d = d0 if axis == 0 else (d1 if axis == 1 else d2)
+                n = nx if axis == 0 else (ny if axis == 1 else nz)
+                if abs(d) < 1e-12:
+                    if o < 0.0 or o > n:
+                        near = 1e30
+                else:
+                    t0, t1 = -o / d, (n - o) / d
+                    near = max(near, min(t0, t1))
+                    far = min(far, max(t0, t1))
+            if near < far:
+                a += (near + 1e-6) * d0
+                b += (near + 1e-6) * d1
+                c += (near + 1e-6) * d2
+                # the wall in front is cut away: walk on until the room behind it begins
+                gone = 0.0
+                length = far - near
+                while gone < length:
+                    s = _sample(solid, a, b, c)
+                    if s > 0.0:
+                        break
+                    h = max(0.15, min(-s, 2.0))
+                    a += h * d0
+                    b += h * d1
+                    c += h * d2
+                    gone += h
+                if gone < length:
+                    what, a, b, c, _wet = _through(phi, solid, a, b, c, d0, d1, d2, limit, False)
+                    if what != 2:
+                        shade = _stone(solid, a, b, c, sun[0], sun[1], sun[2], d0, d1, d2, every, nx, ny, nz)
+                        r0, r1, r2 = stone[0] * shade, stone[1] * shade, stone[2] * shade
+                    else:
+                        n0, n1, n2 = _gradient(phi, a, b, c, 0.5, 0.75)
+                        touch = _sample(solid, a, b, c) < 0.75
+                        if touch:  # seen through the wall that was cut away: the wall's shape is the surface
+                            n0, n1, n2 = _gradient(solid, a, b, c, 0.0, 0.5)
+                            n0, n1, n2 = -n0, -n1, -n2
+                        cosine = min(1.0, abs(n0 * d0 + n1 * d1 + n2 * d2))
+                        # refraction into water, index 1.33
+                        eta = 0.75
+                        k = 1.0 - eta * eta * (1.0 - cosine * cosine)
+                        m = eta * cosine - np.sqrt(max(k, 0.0))
+                        t0, t1, t2 = eta * d0 + m * n0, eta * d1 + m * n1, eta * d2 + m * n2
+                        s = np.sqrt(t0 * t0 + t1 * t1 + t2 * t2)
+                        t0, t1, t2 = t0 / s, t1 / s, t2 / s
+                        h = 0.2
+                        if touch:
+                            t0, t1, t2 = d0, d1, d2
+                            h = 1.0
+                        _w, e0, e1, e2, wet = _through(
+                            phi, solid, a + h * t0, b + h * t1, c + h * t2, t0, t1, t2, limit, True
+                        )
+                        shade = _stone(solid, e0, e1, e2, sun[0], sun[1], sun[2], t0, t1, t2, every, nx, ny, nz)
+                        clear = np.exp(-wet / absorb)
+                        light = 0.72 + 0.28 * max(0.0, n0 * sun[0] + n1 * sun[1] + n2 * sun[2])
+                        u0 = clear * stone[0] * shade * (0.55 + 0.45 * water[0]) + (1.0 - clear) * water[0] * light
+                        u1 = clear * stone[1] * shade * (0.70 + 0.30 * water[1]) + (1.0 - clear) * water[1] * light
+                        u2 = clear * stone[2] * shade * (0.85 + 0.15 * water[2]) + (1.0 - clear) * water[2] * light
+                        fresnel = 0.03 + 0.97 * (1.0 - cosine) ** 5
+                        f0 = d0 + 2.0 * cosine * n0
+                        f1 = d1 + 2.0 * cosine * n1
+                        f2 = d2 + 2.0 * cosine * n2
+                        glow = _sky(f1)
+                        shine = max(0.0, f0 * sun[0] + f1 * sun[1] + f2 * sun[2]) ** 60 * 0.7
+                        r0 = (1.0 - fresnel) * u0 + fresnel * sky[0] * glow + shine
+                        r1 = (1.0 - fresnel) * u1 + fresnel * sky[1] * glow + shine
+                        r2 = (1.0 - fresnel) * u2 + fresnel * sky[2] * glow + shine
+            image[row, col, 0] = r0
+            image[row, col, 1] = r1
+            image[row, col, 2] = r2

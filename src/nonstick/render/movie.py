@@ -1,0 +1,90 @@
+"""Movies (H.264 in mp4, by the ffmpeg that comes with imageio-ffmpeg), pictures, labels, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ..io.atomic import replacing
+from .palette import INK
+
+
+def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float) -> None:
+    """Write RGB images of one size; nothing appears at `path` until the movie is complete."""
+    import imageio_ffmpeg
+
+    images = iter(images)
+    first = _even(next(images))
+    height, width, _ = first.shape
+    with replacing(path) as partial:
+        writer = imageio_ffmpeg.write_frames(
+            str(partial), (width, height), fps=fps, codec="libx264", quality=8, macro_block_size=2,
+            pix_fmt_out="yuv420p", output_params=["-movflags", "+faststart"],
+        )  # fmt: skip
+        writer.send(None)
+        try:
+            for image in _chain(first, images):
+                writer.send(np.ascontiguousarray(image))
+        finally:
+            writer.close()
+
+
+def _chain(first: np.ndarray, rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    yield first
+    for image in rest:
+        yield _even(image)
+
+
+def _even(image: np.ndarray) -> np.ndarray:
+    """Codecs want even sizes."""
+    h, w, _ = image.shape
+    return image[: h // 2 * 2, : w // 2 * 2]
+
+
+def write_picture(path: str | Path, image: np.ndarray) -> None:
+    from PIL import Image
+
+    with replacing(path) as partial:
+        Image.fromarray(image).save(partial, format="PNG")
+
+
+def label(image: np.ndarray, text: str, corner: str = "top") -> np.ndarray:
+    """Text in a corner of an image, on a light ground."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    picture = Image.fromarray(image)
+    draw = ImageDraw.Draw(picture, "RGBA")
+    size = max(11, image.shape[0] // 32)
+    font = ImageFont.load_default(size)
+    box = draw.textbbox((0, 0), text, font=font)
+    pad = size // 2
+    y = pad if corner == "top" else image.shape[0] - (box[3] + 2 * pad)
+    draw.rectangle((pad, y, pad + box[2] + pad, y + box[3] + pad), fill=(255, 255, 255, 190))
+    draw.text((pad + pad // 2, y + pad // 3), text, fill=INK, font=font)
+    return np.array(picture)
+
+
+def beside(images: list[np.ndarray], gap: int = 8) -> np.ndarray:
+    """Images side by side on white; lower ones are padded."""
+    height = max(i.shape[0] for i in images)
+    parts = []
+    for k, image in enumerate(images):
+        if k:
+            parts.append(np.full((height, gap, 3), 255, np.uint8))
+        pad = height - image.shape[0]
+        parts.append(np.pad(image, ((pad // 2, pad - pad // 2), (0, 0), (0, 0)), constant_values=255))
+    return np.concatenate(parts, axis=1)
+
+
+def above(rows: list[np.ndarray], gap: int = 8) -> np.ndarray:
+    """Images on top of each other on white."""
+    width = max(i.shape[1] for i in rows)
+    parts = []
+    for k, image in enumerate(rows):
+        if k:
+            parts.append(np.full((gap, width, 3), 255, np.uint8))
+        pad = width - image.shape[1]
+        parts.append(np.pad(image, ((0, 0), (0, pad), (0, 0)), constant_values=255))
+    return np.concatenate(parts)

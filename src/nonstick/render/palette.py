@@ -1,0 +1,32 @@
+"""Colours shared by all pictures (linear 0..1 RGB)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+AIR = np.array([0.965, 0.97, 0.975])
+SOLID = np.array([0.56, 0.575, 0.60])
+SOLID_EDGE = np.array([0.36, 0.375, 0.40])
+WATER = np.array([0.16, 0.47, 0.78])
+WATER_EDGE = np.array([0.05, 0.25, 0.52])
+INK = (45, 48, 54)
+
+# dark blue → teal → yellow-white; readable in grey, and for most colour-blind eyes
+_STOPS = np.array(
+    [
+        [0.07, 0.16, 0.42],
+        [0.10, 0.36, 0.62],
+        [0.13, 0.58, 0.68],
+        [0.45, 0.77, 0.62],
+        [0.90, 0.90, 0.55],
+        [1.0, 0.98, 0.88],
+    ]
+)
+
+
+def ramp(values: np.ndarray) -> np.ndarray:
+    """Colours for values in [0, 1]."""
+    at = np.clip(values, 0.0, 1.0) * (len(_STOPS) - 1)
+    low = np.minimum(at.astype(int), len(_STOPS) - 2)
+    part = (at - low)[..., None]
+    return _STOPS[low] * (1 - part) + _STOPS[low + 1] * part

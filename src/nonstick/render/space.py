@@ -1,0 +1,46 @@
+"""Pictures of 3D frames: the liquid's surface, ray-marched, in front of the solids' far walls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels._march import _march
+from ..kernels._solids import smooth_room
+
+_WATER = np.array([0.06, 0.33, 0.62])
+_STONE = np.array([0.80, 0.81, 0.83])
+_SKY = np.array([0.97, 0.98, 1.0])
+
+
+def draw(
+    phi: np.ndarray,
+    phi_solid: np.ndarray,
+    dx: float,
+    width: int,
+    height: int,
+    azimuth: float,
+    elevation: float,
+    zoom: float,
+) -> np.ndarray:
+    """An RGB image (uint8). The camera looks along -z, turned by `azimuth` and `elevation` degrees."""
+    # One pass of a ⅛-¾-⅛ filter takes the grain of single particles out of the surface.
+    liquid = smooth_room(np.ascontiguousarray(phi, dtype=np.float64) / dx)
+    solid = np.ascontiguousarray(phi_solid, dtype=np.float64) / dx
+    shape = np.array(liquid.shape, float)
+    turn, tilt = np.radians(azimuth), np.radians(elevation)
+    forward = np.array([-np.sin(turn) * np.cos(tilt), -np.sin(tilt), -np.cos(turn) * np.cos(tilt)])
+    right = np.array([np.cos(turn), 0.0, -np.sin(turn)])
+    up = np.cross(right, forward)
+    diagonal = float(np.linalg.norm(shape))
+    # wide enough for the box as seen from here
+    across = np.abs(right) @ shape
+    along = np.abs(up) @ shape
+    size = 1.04 * max(across, along * width / height) / zoom
+    eye = 0.5 * shape - diagonal * forward
+    sun = np.array([0.45, 0.8, 0.4]) @ np.array([right, [0.0, 1.0, 0.0], -forward])
+    sun /= np.linalg.norm(sun)
+    image = np.empty((height, width, 3))
+    every = float(max(1, round(shape.max() / 10)))
+    _march(image, liquid, solid, eye, forward, right, up, sun, _WATER, _STONE, _SKY, size, 0.10 * shape.max(), every)
+    # a little gamma, so that shaded walls do not look dirty
+    return (255 * np.clip(image, 0, 1) ** 0.9 + 0.5).astype(np.uint8)

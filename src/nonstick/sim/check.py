@@ -1,0 +1,97 @@
+"""A look at a scene before it is run: sizes, estimates, and what may go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.ndimage import label
+
+from .. import registry
+from ..scenes.geometry import build
+from ..scenes.scene import Scene
+from .particles import seed
+from .solids import Solids
+
+# Measured with the sphere at 32³ to 128³: what a run takes besides the interpreter and compiled code.
+BYTES_PER_CELL = 330
+BYTES_PER_PARTICLE = 130
+BYTES_BASE = 260 * 2**20
+
+
+@dataclass
+class Findings:
+    """What `nonstick check` prints."""
+
+    facts: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def check(scene: Scene) -> Findings:
+    """Everything is computed on the scene's own grid, at the time 0."""
+    found = Findings()
+    registry.get(scene.model.solver.method)
+    solids = Solids(scene)
+    cells = int(np.prod(scene.shape))
+    setting = scene.model.particles
+    rng = np.random.default_rng(setting.seed)
+    count = 0
+    for index, liquid in enumerate(scene.model.liquid):
+        shape = build(liquid.shape, scene.folder)
+        inside = shape.sample(solids.grid.cells()) < 0
+        x = seed(shape, solids, setting.per_axis, setting.jitter, rng)
+        count += x.shape[1]
+        _check_liquid(found, index, shape, solids, inside, x.shape[1] / setting.per_axis**scene.dimension)
+    _check_walls(found, scene, solids)
+    memory = BYTES_BASE + BYTES_PER_CELL * cells + BYTES_PER_PARTICLE * count
+    frame = (4 * cells if scene.model.output.surface else 0) + (
+        8 * scene.dimension * count if scene.model.output.particles else 0
+    )
+    checkpoint = count * (36 + 36 * (setting.transfer == "apic")) + 9 * cells
+    frames = scene.model.time.frames
+    kept = min(frames, 3 + frames // scene.model.output.checkpoint_every)
+    found.facts += [
+        f"{scene.name}: {'×'.join(map(str, scene.shape))} cells of {scene.dx:.4g} m, {count} particles",
+        f"{frames} frames at {scene.model.time.fps:g} a second: {frames / scene.model.time.fps:.3g} s",
+        f"memory about {memory / 2**20:.0f} MB, disk about {(frame * (frames + 1) + checkpoint * kept) / 2**20:.0f} MB",
+    ]
+    return found
+
+
+def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np.ndarray, volume: float) -> None:
+    key = f"liquid.{index}.shape"
+    if volume == 0.0:
+        found.warnings.append(f"{key} holds no liquid: it lies outside the domain or inside solids")
+        return
+    # the part of the shape beyond the domain: look at a ring of cells around it
+    grid = solids.grid
+    outside = 0
+    for axis in range(grid.dimension):
+        for side in (0, 1):
+            points = list(grid.cells())
+            points[axis] = np.array(-0.5 * grid.dx if side == 0 else grid.size[axis] + 0.5 * grid.dx)
+            outside += int((np.asarray(shape(*points)) < 0).sum())
+    if outside and not solids.walls:
+        found.warnings.append(f"{key} reaches beyond the domain; what lies outside is left away")
+    blocked = float(inside.sum() - (inside * solids.space.reshape(inside.shape)).sum())
+    if inside.any() and blocked > 0.5 * inside.sum():
+        found.warnings.append(f"{key} lies for the most part inside solids; only {volume:.0f} cells are left")
+
+
+def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
+    for index, (spec, wall) in enumerate(zip(scene.model.solid, solids.walls)):
+        phi = wall.shape.sample(solids.grid.nodes())
+        phi = -phi if spec.container else phi
+        key = f"solid.{index}.shape"
+        if not (phi < 0).any():
+            found.warnings.append(f"{key} touches no node of the grid: it lies outside, or is thinner than a cell")
+        elif float(-phi.min()) < 0.75 * scene.dx:
+            found.warnings.append(
+                f"{key} is thinner than {1.5:g} cells ({scene.dx:.3g} m each): liquid may pass; raise domain.resolution"
+            )
+        if phi.max() <= 0:
+            found.warnings.append(f"{key} fills the whole domain")
+    free = solids.space.reshape(scene.shape) > 0.05
+    _, parts = label(free)
+    if parts > 1 and parts < 50:
+        found.facts.append(f"the room outside solids falls into {parts} parts that do not touch")

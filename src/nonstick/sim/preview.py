@@ -1,0 +1,114 @@
+"""Previews of runs: preview.mp4, preview.png (six frames), and two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..io.rundir import RunDirectory
+from ..render.movie import above, beside, label, write_movie, write_picture
+from ..scenes.scene import Scene
+from ..scenes.schema import Camera
+from .solids import Solids
+
+STILLS = 6
+
+
+class Painter:
+    """Paints the frames of one run."""
+
+    def __init__(self, path: str | Path, camera: Camera | None = None):
+        self.run = RunDirectory.open(path)
+        self.scene = Scene.load(self.run.path / "scene.toml")
+        self.scene.folder = Path(self.run.meta().get("folder", "."))
+        self.camera = camera or self.scene.model.camera
+        self.frames = self.run.frames()
+        if not self.frames:
+            raise NonstickError(f"{path} holds no frames yet")
+        self._solids = Solids(self.scene).phi
+        self.scale = self._scale()
+
+    @property
+    def title(self) -> str:
+        words = {"none": "sticky walls", "cut": "separating walls", "solid": "separating walls (solid cells)",
+                 "edge": "separating walls (edges)", "all": "splashy"}  # fmt: skip
+        return words[self.scene.model.walls.pressure]
+
+    def _scale(self) -> float | None:
+        """One colour scale for the whole movie, from a few frames."""
+        if self.camera.colour == "liquid" or self.scene.dimension == 3:
+            return None
+        top = 0.0
+        for frame in self.frames[:: max(1, len(self.frames) // 8)]:
+            data = self.run.read_frame(frame)
+            if self.camera.colour == "speed" and len(data.get("velocity", ())):
+                top = max(top, float(np.quantile(np.linalg.norm(data["velocity"], axis=1), 0.98)))
+            elif self.camera.colour == "pressure" and "pressure" in data:
+                top = max(top, float(np.quantile(data["pressure"], 0.995)))
+        return top or None
+
+    def paint(self, frame: int) -> np.ndarray:
+        data = self.run.read_frame(frame)
+        solid = data.get("phi_solid", self._solids)
+        camera = self.camera
+        if self.scene.dimension == 2:
+            from ..render.flat import draw
+
+            return draw(data, solid, self.scene.dx, camera.width, camera.height, camera.colour, self.scale)
+        if "phi" not in data:
+            raise NonstickError("the frames hold no surface (output.surface = false), so there is nothing to render")
+        from ..render.space import draw as draw_space
+
+        # The sides of the domain are no part of the solids; the marcher treats leaving the box as a wall.
+        return draw_space(
+            data["phi"],
+            solid,
+            self.scene.dx,
+            camera.width,
+            camera.height,
+            camera.azimuth,
+            camera.elevation,
+            camera.zoom,
+        )
+
+
+def render(
+    path: str | Path,
+    compare: str | Path | None = None,
+    camera: Camera | None = None,
+    out: str | Path | None = None,
+    tick: Callable[[int, int], None] | None = None,
+) -> tuple[Path, Path]:
+    """Make the movie and the picture of a run, or of two runs side by side; returns their paths."""
+    painters = [Painter(path, camera)] + ([Painter(compare, camera)] if compare is not None else [])
+    frames = sorted(set.intersection(*(set(p.frames) for p in painters)))
+    if not frames:
+        raise NonstickError(f"{path} and {compare} have no frame in common")
+    scene = painters[0].scene
+    movie = Path(out) if out else painters[0].run.path / ("compare.mp4" if compare else "preview.mp4")
+    picture = movie.with_suffix(".png")
+    chosen = sorted({frames[round(k * (len(frames) - 1) / (STILLS - 1))] for k in range(STILLS)})
+    stills: dict[int, np.ndarray] = {}
+
+    def images() -> Iterator[np.ndarray]:
+        for done, frame in enumerate(frames):
+            parts = [p.paint(frame) for p in painters]
+            time = f"{frame / scene.model.time.fps:.2f} s"
+            parts = [label(i, p.title if compare else p.scene.name) for i, p in zip(parts, painters)]
+            image = label(beside(parts), time, "bottom")
+            if frame in chosen:
+                stills[frame] = image
+            if tick is not None:
+                tick(done + 1, len(frames))
+            yield image
+
+    fps = painters[0].camera.fps or min(30.0, scene.model.time.fps)
+    write_movie(movie, images(), fps)
+    shown = [stills[f] for f in chosen]
+    half = (len(shown) + 1) // 2
+    rows = [beside(shown[:half]), beside(shown[half:])] if len(shown) > 3 and compare is None else [above(shown)]
+    write_picture(picture, above(rows))
+    return movie, picture
