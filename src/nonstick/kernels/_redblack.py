@@ -4,10 +4,10 @@ Red unknowns (i + j + k even) and black ones are numbered apart, each in C order
 and one black cell, so all face weights are kept with the red cell: `w[f, q]`, f = -x +x -y +y -z +z.
 Within a segment of the row layout the neighbours of consecutive red cells are consecutive black cells:
 `roff[s, f]` is the constant distance from a red number to the black number of its neighbour, `boff`
-the same from black to red. A missing x or y neighbour has distance 0 and weight 0 (red) or factor 0
-(black). Segments are not cut at the ends of a run along z, so there the distance leads to some other
-cell: weights along z are kept for black as well (`w[6]`, `w[7]`) and are zero there. Arrays are longer
-than the larger colour, so no distance leaves them.
+the same from black to red. A missing x or y neighbour has distance 0 and weight 0 (red) or distance
+MISSING and factor 0 (black). Segments are not cut at the ends of a run along z, so there the distance
+leads to some other cell: weights along z are kept for black as well (`w[6]`, `w[7]`) and are zero there.
+Arrays are longer than the larger colour, so no distance leaves them.
 
 A cell outside the free set has `dinv = 0`: it keeps the correction 0, and its residual is not restricted.
 `groups` cuts the segments into pieces of equal work that end between coarse cells, one per thread.
@@ -19,6 +19,8 @@ from numba import prange
 from . import parallel, serial
 
 u64 = np.uint64
+#: no black-to-red neighbour; 0 will not do, for a black cell and its red neighbour may have the same number
+MISSING = -(2**62)
 
 
 @serial
@@ -47,7 +49,7 @@ def _split_offsets(roff, boff, start, offset, parity, pos):
     for s in prange(start.size - 1):
         for f in range(6):
             roff[s, f] = 0
-            boff[s, f] = 0
+            boff[s, f] = MISSING if f < 4 else 0
             if offset[s, f] != 0:
                 # Along z the first cell of a segment may lack its left and the last its right neighbour:
                 # take the left distance from the last two cells and the others from the first two.
@@ -124,10 +126,10 @@ def _relax_black(bx, bb, bdinv, rx, w, bstart, boff, groups):
             xm, xp, ym, yp, zm, zp = boff[s]
             one = np.float32(1)
             zero = np.float32(0)
-            h0 = one if xm != 0 else zero
-            h1 = one if xp != 0 else zero
-            h2 = one if ym != 0 else zero
-            h3 = one if yp != 0 else zero
+            h0, xm = (one, xm) if xm != MISSING else (zero, 0)
+            h1, xp = (one, xp) if xp != MISSING else (zero, 0)
+            h2, ym = (one, ym) if ym != MISSING else (zero, 0)
+            h3, yp = (one, yp) if yp != MISSING else (zero, 0)
             xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
             for t in range(u64(bstart[s]), u64(bstart[s + 1])):
                 # The face towards -x of a black cell is the +x face of its red neighbour; y alike.
