@@ -37,8 +37,4 @@ class CSROperator(Operator):
         return self @ np.ones(self.n)
 
     def components(self):
-        A = self._A
-        if not A.data.all():  # SciPy counts stored zeros as links
-            A = A.copy()
-            A.eliminate_zeros()
-        return connected_components(A, directed=False)
+        return connected_components(self._A, directed=False)

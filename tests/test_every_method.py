@@ -1,0 +1,92 @@
+"""Every registered method on the same small problems: it reaches the solution, or says in a sentence why it cannot."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import nonstick
+from nonstick import registry
+from nonstick.errors import NonstickError
+
+RTOL = 1e-7
+# Methods for viscosity solve another kind of system and have tests of their own.
+METHODS = [name for name in registry.entries() if not name.startswith("visc-")]
+
+
+def liquid(shape, seed):
+    """A random ragged domain: conductances on faces, a free surface here and there, cells in random order."""
+    rng = np.random.default_rng(seed)
+    cells = np.argwhere(rng.random(shape) < 0.85)
+    cells = cells[rng.permutation(len(cells))]
+    number = {tuple(cell): i for i, cell in enumerate(cells)}
+    n = len(cells)
+    A = sp.lil_array((n, n))
+    for i, cell in enumerate(cells):
+        A[i, i] += rng.choice([0.0, 1.0], p=[0.8, 0.2]) + 1e-3
+        for axis in range(len(shape)):
+            j = number.get(tuple(cell + np.eye(len(shape), dtype=int)[axis]))
+            if j is not None:
+                w = rng.uniform(0.3, 1.0)
+                A[i, i] += w
+                A[j, j] += w
+                A[i, j] = A[j, i] = -w
+    return sp.csr_array(A), cells, rng
+
+
+def bounds(kind, n, rng):
+    low, high = np.zeros(n), np.full(n, np.inf)
+    if kind == "subset":
+        low[rng.random(n) < 0.6] = -np.inf
+    elif kind == "two-sided":
+        low = np.where(rng.random(n) < 0.3, -np.inf, rng.uniform(-0.5, 0.0, n))
+        high = np.where(rng.random(n) < 0.3, np.inf, rng.uniform(0.1, 0.6, n))
+    elif kind == "none":
+        low[:] = -np.inf
+    return low, high
+
+
+def residual(A, b, low, high, x):
+    g, d = A @ x - b, A.diagonal()
+    return np.abs(d * (x - np.clip(x - g / d, low, high))).max() / np.abs(b).max()
+
+
+PROBLEMS = {
+    "2D": ((9, 7), "lower"),
+    "2D subset": ((13, 6), "subset"),
+    "3D": ((5, 7, 4), "lower"),
+    "3D two-sided": ((6, 5, 5), "two-sided"),
+    "3D linear": ((5, 5, 5), "none"),
+    "thin": ((1, 17), "lower"),
+}
+
+
+@pytest.mark.parametrize("what", PROBLEMS)
+@pytest.mark.parametrize("method", METHODS)
+def test_with_cells(method, what):
+    shape, kind = PROBLEMS[what]
+    A, cells, rng = liquid(shape, seed=len(what))
+    low, high = bounds(kind, len(cells), rng)
+    b = rng.normal(size=len(cells))
+    judge(method, A, b, low, high, cells)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bare_matrix(method):
+    A, cells, rng = liquid((6, 6), seed=1)
+    low, high = bounds("two-sided", len(cells), rng)
+    judge(method, A, rng.normal(size=len(cells)), low, high, None)
+
+
+def judge(method, A, b, low, high, cells):
+    try:
+        solution = nonstick.solve(A, b, low, high, method=method, rtol=RTOL, cells=cells)
+    except NonstickError as error:
+        assert len(str(error)) > 30 and "\n" not in str(error)
+        assert cells is None or "PressureProblem" in str(error) or "bound" in str(error), error
+        return
+    np.testing.assert_allclose(solution.kkt(), residual(A, b, low, high, solution.x), rtol=1e-3, atol=1e-12)
+    if registry.get(method).linear:  # a baseline that ignores bounds is judged, and says so, as a linear solver
+        low, high = -np.inf, np.inf
+    assert solution.converged == (residual(A, b, low, high, solution.x) <= RTOL)
+    if registry.entries()[method].complete:
+        assert solution.converged, solution
