@@ -8,9 +8,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .errors import NonstickError
 from .lcp.base import Method
+
+if TYPE_CHECKING:
+    from .linear.base import Recipe
 
 
 @dataclass(frozen=True)
@@ -216,6 +220,114 @@ def _newton_paper() -> Method:
 
 
 # -- Takahashi–Batty: MPRGP, interior point, aggregation AMG ------------------------------------------
+
+
+def tagiaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
+    """Topology-aware aggregation; `visits` 2 is the paper's W-cycle, 1 its V-cycle."""
+    from .multigrid.aggregation import TopologyAware
+
+    return _aggregation(TopologyAware, visits, alpha)
+
+
+def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
+    """Topology-oblivious aggregation, 2^d cells to one."""
+    from .multigrid.aggregation import GIA
+
+    return _aggregation(GIA, visits, alpha)
+
+
+def _aggregation(coarsening, visits: int, alpha: float | None) -> Recipe:
+    from .multigrid.hierarchy import Multigrid
+    from .multigrid.packed import Packed
+    from .multigrid.rbssor import RBSSOR, Resmoothed
+    from .operators.stencil import SMALL
+
+    c = coarsening(alpha or (0.55 if visits == 1 else 0.65))
+    return Multigrid(c, RBSSOR(1.2), Resmoothed(visits=visits), coarsest=Packed(c, 1.2, visits), smallest=SMALL)
+
+
+def saamg() -> Recipe:
+    """Smoothed aggregation, V-cycle, SPAI-0 sweeps."""
+    from .multigrid.cycles import V
+    from .multigrid.hierarchy import Multigrid
+    from .multigrid.smoothed import Smoothed, SPAI0Sweeps
+
+    return Multigrid(Smoothed(), SPAI0Sweeps(), V(1, 1), smallest=300)
+
+
+def _mic() -> Recipe:
+    from .precond.mic import MIC
+
+    return MIC()
+
+
+_PRECONDITIONERS = {
+    "mic": (_mic, "modified incomplete Cholesky"),
+    "saamg": (saamg, "smoothed-aggregation multigrid"),
+    "giaamg": (giaamg, "topology-oblivious aggregation multigrid"),
+    "tagiaamg": (tagiaamg, "topology-aware aggregation multigrid"),
+}
+
+
+def _linear_baseline(preconditioner: str) -> Callable[[], Method]:
+    def build() -> Method:
+        from .lcp.linear import LinearSolve
+        from .linear.cg import CG
+
+        return LinearSolve(CG(_PRECONDITIONERS[preconditioner][0]()))
+
+    return build
+
+
+def _mprgp(preconditioner: str) -> Callable[[], Method]:
+    def build() -> Method:
+        from .lcp.mprgp import MPRGP
+
+        return MPRGP(_PRECONDITIONERS[preconditioner][0]())
+
+    return build
+
+
+def _interior_point(preconditioner: str = "tagiaamg", **options) -> Callable[[], Method]:
+    def build() -> Method:
+        from .lcp.interior_point import InteriorPoint
+        from .linear.cg import CG
+
+        # Incomplete Cholesky needs far more inner iterations than multigrid (§7.2.2: up to 100).
+        options.setdefault("inner_maxiter", 100 if preconditioner == "mic" else 3)
+        return InteriorPoint(CG(_PRECONDITIONERS[preconditioner][0]()), **options)
+
+    return build
+
+
+for _key, (_, _words) in _PRECONDITIONERS.items():
+    _text = f"linear baseline: CG with {_words}, bounds ignored"
+    register(f"{_key}-cg", _text, complete=False)(_linear_baseline(_key))
+for _key in ("mic", "saamg", "tagiaamg"):
+    _words = _PRECONDITIONERS[_key][1]
+    register(f"{_key}-mprgp", f"MPRGP with fast expansion, {_words} in the face")(_mprgp(_key))
+register("ipm-pd", "primal-dual interior point, clamped full steps, topology-aware multigrid CG")(_interior_point())
+for _key in ("tagiaamg", "mic", "saamg"):
+    _words = _PRECONDITIONERS[_key][1]
+    register(f"ipm-pd+{_key}-cg", f"primal-dual interior point over CG with {_words}")(_interior_point(_key))
+register("plb", "primal log-barrier method (ill-conditioned: for comparison)", complete=False)(
+    _interior_point(system="log-barrier")
+)
+register("ipm-p", "interior point on the primal system (ill-conditioned: for comparison)", complete=False)(
+    _interior_point(system="primal")
+)
+register("ipm-pd+hs", "ipm-pd with halved steps (slow: for comparison)")(_interior_point(step=0.5))
+register("ipm-pd+cab+ss", "ipm-pd with adaptive barrier and step selection (for comparison)", complete=False)(
+    _interior_point(adaptive=True)
+)
+
+
+@register("mehrotra", "Mehrotra's predictor-corrector interior point, topology-aware multigrid CG")
+def _mehrotra() -> Method:
+    from .lcp.mehrotra import Mehrotra
+    from .linear.cg import CG
+
+    return Mehrotra(CG(tagiaamg()))
 
 
 # -- ours ---------------------------------------------------------------------------------------------

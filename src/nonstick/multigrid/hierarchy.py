@@ -38,8 +38,8 @@ class Coarsening(ABC):
         """
         raise TypeError(f"{type(self).__name__} has no refresh")
 
-    @property
-    def refreshable(self) -> bool:
+    def can_refresh(self, operator: Operator, levels: list[Level]) -> bool:
+        """May `levels` be refreshed for the operator as it is now, or must they be built anew?"""
         return type(self).refresh is not Coarsening.refresh
 
 
@@ -149,7 +149,8 @@ class Multigrid(Recipe):
     repeat: int = 1
 
     def setup(self, operator, reuse=None):
-        if isinstance(reuse, MultigridInverse) and reuse.operator is operator and self.coarsening.refreshable:
+        known = isinstance(reuse, MultigridInverse) and reuse.operator is operator
+        if known and self.coarsening.can_refresh(operator, reuse.levels):
             reuse.refresh()
             return reuse
         return MultigridInverse(self, operator)
@@ -179,14 +180,14 @@ class MultigridInverse(Inverse):
             )
             operators.append(coarse)
             transfers.append(transfer)
-        self._assemble(operators, transfers)
+        self._assemble(operators, transfers, self.levels[-1].bottom)
 
-    def _assemble(self, operators: list[Operator], transfers: list[Transfer]) -> None:
+    def _assemble(self, operators: list[Operator], transfers: list[Transfer], bottom: Inverse | None = None) -> None:
         recipe = self.recipe
         self.levels = [Level(A, recipe.smoother.setup(A)) for A in operators]
         for level, transfer in zip(self.levels, transfers):
             level.transfer = transfer
-        self.levels[-1].bottom = recipe.coarsest.setup(operators[-1])
+        self.levels[-1].bottom = recipe.coarsest.setup(operators[-1], bottom)
         free = self.operator.free if isinstance(self.operator, Masked) else None
         self._clamped = None if free is None else ~free
 
