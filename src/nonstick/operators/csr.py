@@ -17,6 +17,8 @@ class CSROperator(Operator):
         A = sp.csr_array(A, dtype=np.float64)
         A.sum_duplicates()
         A.sort_indices()
+        if A.indices.dtype != np.int32 and A.nnz < 2**31:  # SciPy gives either: one width, one compilation
+            A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
         self._A = A
         self.n = A.shape[0]
         self.diagonal = A.diagonal()
