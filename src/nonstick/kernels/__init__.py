@@ -10,6 +10,8 @@ Floating-point contraction (fused multiply-add) is allowed, reordering of sums i
 """
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 # Idle OpenMP threads spin for a long time by default; on a machine with anything else to do that made
 # solves 25 times slower. Read by the OpenMP library when it loads, so it must be set before numba loads it.
@@ -21,6 +23,9 @@ from numba import config, njit
 # workqueue aborts when two Python threads enter it.
 config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]  # type: ignore[attr-defined]
 
-serial = njit(cache=True, nogil=True, fastmath={"contract"})
-parallel = njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
-inline = njit(cache=True, nogil=True, inline="always", fastmath={"contract"})
+# Kernels take whole tuples of arrays by `*`, whose lengths a type checker cannot know: calls go unchecked.
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+serial: _Decorator = njit(cache=True, nogil=True, fastmath={"contract"})
+parallel: _Decorator = njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
+inline: _Decorator = njit(cache=True, nogil=True, inline="always", fastmath={"contract"})
