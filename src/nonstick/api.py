@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from . import registry, validate
 from .errors import NonstickError
 from .lcp.base import Method
+from .lcp.pockets import Settled, settle
 from .lcp.problem import BoxProblem
 from .operators.base import Operator
 from .operators.csr import CSROperator
@@ -170,11 +171,44 @@ def solve_problem(
             "(walls='edge') need 'pgs', 'psor' or 'fmg'"
         )
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
-    problem.box.project(x, out=x)
     monitor = Monitor(problem, rtol, atol, maxiter, callback, linear=recipe.linear)
-    if problem.n:
+    settled = settle(problem, recipe.linear)
+    if settled is not None:
+        _solve_settled(settled, recipe, x, active, monitor)
+    elif problem.n:
+        problem.box.project(x, out=x)
         recipe.solve(problem, Start(x, active), monitor)
     return Solution.of(problem, x, name, monitor)
+
+
+def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, monitor: Monitor) -> None:
+    """Solve a problem with pockets through its definite stand-in; x is judged on the problem itself."""
+    asked, judged = monitor.tolerance, settled.corrected()
+    for _ in range(6):
+        monitor.problem = problem = settled.problem
+        problem.box.project(x, out=x)
+        if active is not None:  # rows whose bounds were lifted have nothing to be clamped at
+            active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
+        monitor.status = monitor.message = ""
+        recipe.solve(problem, Start(x, active), monitor)
+        settled.restore(x)
+        monitor.problem = judged
+        residual = monitor.measure(x)
+        if residual <= asked or monitor.status != "converged":
+            break
+        # The ground took up what is left of the residuals of its whole pocket, or it sits in the wrong place.
+        if settled.moved(x):
+            active = None
+        else:
+            monitor.tolerance *= 0.3 * asked / residual
+    monitor.tolerance = asked
+    if settled.infeasible and residual <= asked:
+        monitor.stop("infeasible", settled.sentence)
+    elif settled.infeasible:
+        monitor.remark(settled.sentence)
+    monitor.problem = settled.original
+    kinds = [pocket.kind for pocket in settled.pockets]
+    monitor.notes["pockets"] = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
 
 def as_operator(A, cells=None) -> Operator:

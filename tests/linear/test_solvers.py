@@ -1,5 +1,7 @@
 """Every linear solver × preconditioner × form of operator reaches the one reference solution."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -175,3 +177,21 @@ def test_conjugate_gradients_takes_n_steps(make_stencil):
     A = make_stencil((3, 4), fill=1.0)
     for solver in (CG, CR, GMRES):
         assert solver(rtol=1e-9).setup(A).solve(rhs(A.n), np.zeros(A.n)).iterations <= A.n
+
+
+@pytest.mark.parametrize("solver", [CG, CR, BiCGStab, GMRES, Richardson], ids=lambda s: s.__name__)
+@pytest.mark.parametrize("form", ["stencil", "masked"])
+@pytest.mark.parametrize("M", [Jacobi(damping=0.5), ILU(), MIC()], ids=repr)
+def test_iterations_allocate_nothing(make_stencil, solver, form, M):
+    """After `setup` no iteration asks for memory of the order of a vector."""
+    A = make_stencil((220, 220))  # NumPy's own buffers of fixed size are smaller than half a vector of this
+    if form == "masked":
+        A = Masked(A, np.random.default_rng(0).random(A.n) < 0.8)
+    inverse = solver(M, rtol=0.0, maxiter=12).setup(A)
+    b, x = rhs(A.n), np.zeros(A.n)
+    inverse.solve(b, x)
+    tracemalloc.start()
+    inverse.solve(b, x)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.5 * x.nbytes

@@ -121,7 +121,7 @@ def minimum_map_newton(
     subsolve: SubSolver | None = None,
     check: Callable[[Array, Array, Outcome], bool] | None = None,
     rtol: float = 1e-6,
-    maxiter: int = 200,
+    maxiter: int = 1000,
     xi: float = 0.01,
     alpha: float = 1e-3,
     beta: float = 0.5,
@@ -310,7 +310,7 @@ class MinMapNewton(Method):
     alpha: float = 1e-3
     beta: float = 0.5
     line_search: int = 12
-    maxiter: int = 200
+    maxiter: int = 1000
     inner_maxiter: int = 2000
     inner_rtol: float = 0.0
     inner_atol: float = inf

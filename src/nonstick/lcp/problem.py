@@ -177,6 +177,10 @@ class BoxProblem:
     def objective(self, x: np.ndarray) -> float:
         return float(0.5 * (x @ (self.A @ x)) - self.b @ x)
 
+    @property
+    def can_coarsen(self) -> bool:
+        return self._coarser is not None
+
     def coarsen(self) -> BoxProblem:
         """The same problem, discretised on a grid twice as coarse."""
         if self._coarser is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..kernels._vector import _axpy
 from ..operators.base import Operator
 from .base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
 
@@ -35,7 +36,7 @@ class _GMRES(IterativeInverse):
         self.restart = min(restart, max(A.n, 1))
         self._V = np.empty((self.restart + 1, A.n))
         self._Z = np.empty((self.restart, A.n))
-        self._r, self._w = np.empty(A.n), np.empty(A.n)
+        self._r, self._w, self._spare = (np.empty(A.n) for _ in range(3))
         self._R = np.zeros((self.restart + 1, self.restart))
 
     def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
@@ -56,7 +57,7 @@ class _GMRES(IterativeInverse):
 
     def _cycle(self, x: np.ndarray, goal: float, limit: int, history: list[float]) -> int:
         """One Arnoldi process from the residual in `_r`; corrects x, appends to history, returns the steps."""
-        A, M, V, Z, r, w, R = self.A, self.M, self._V, self._Z, self._r, self._w, self._R
+        A, M, V, Z, r, w, spare, R = self.A, self.M, self._V, self._Z, self._r, self._w, self._spare, self._R
         gamma = np.zeros(limit + 1)
         cosine, sine = np.zeros(limit), np.zeros(limit)
         gamma[0] = np.linalg.norm(r)
@@ -66,10 +67,12 @@ class _GMRES(IterativeInverse):
             M.apply(V[j], Z[j])
             A.apply(Z[j], w)
             norm = np.linalg.norm(w)
+            R[: j + 1, j] = 0.0
             for _ in range(2):  # orthogonalise twice: once is not enough in floating point
                 h = V[: j + 1] @ w
-                w -= h @ V[: j + 1]
-                R[: j + 1, j] = h if _ == 0 else R[: j + 1, j] + h
+                np.dot(h, V[: j + 1], out=spare)
+                w -= spare
+                R[: j + 1, j] += h
             below = np.linalg.norm(w)
             for i in range(j):
                 R[i, j], R[i + 1, j] = _rotate(cosine[i], sine[i], R[i, j], R[i + 1, j])
@@ -86,14 +89,14 @@ class _GMRES(IterativeInverse):
             else:
                 np.divide(w, below, out=V[j + 1])
             r *= sine[j] ** 2
-            r += cosine[j] * gamma[j + 1] * V[j + 1]
+            _axpy(r, cosine[j] * gamma[j + 1], V[j + 1])
             history.append(max_abs(r))
             j += 1
             if history[-1] <= goal or happy:
                 break
         if j:
-            y = np.linalg.solve(np.triu(R[:j, :j]), gamma[:j])
-            x += y @ Z[:j]
+            np.dot(np.linalg.solve(np.triu(R[:j, :j]), gamma[:j]), Z[:j], out=spare)
+            x += spare
         return j
 
 

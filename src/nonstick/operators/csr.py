@@ -39,4 +39,8 @@ class CSROperator(Operator):
         return self @ np.ones(self.n)
 
     def components(self):
-        return connected_components(self._A, directed=False)
+        A = self._A
+        if not A.data.all():  # SciPy counts stored zeros as links
+            A = A.copy()
+            A.eliminate_zeros()
+        return connected_components(A, directed=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from ..kernels._components import _stencil_components
 from ..kernels._stencil import _stencil_apply, _stencil_apply_small, _stencil_residual, _stencil_residual_small
 from .base import Operator
 from .rows import Rows
@@ -66,7 +66,9 @@ class StencilOperator(Operator):
         return self @ np.ones(self.n, self.dtype)
 
     def components(self):
-        return connected_components(self.matrix(), directed=False)
+        label = np.empty(self.n, np.int64)
+        count = _stencil_components(label, *self.weights, self.rows.start, self.rows.offset)
+        return count, label
 
     @classmethod
     def from_matrix(cls, A, cells: np.ndarray) -> StencilOperator | None:
