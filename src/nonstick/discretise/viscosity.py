@@ -1,0 +1,285 @@
+"""Implicit viscosity in variational form (Batty–Bridson 2008; Aanjaneya et al. 2019, eq. 9–11).
+
+    (V_u + dt/ρ (Σ_cells 2μ V_c d dᵀ + Σ_edges μ V_e g gᵀ)) u = V_u u*
+
+d is the difference of a velocity component across a cell, g the shear at an edge (a node in 2D), both over dx,
+V the liquid fraction of the dx-cube around a sample. Free surfaces are free of traction because samples
+without liquid do not count. Solid faces keep their velocity and move to the right-hand side; faces beyond
+the box are solid and at rest (the paper's ghost layer, §6).
+
+Unknowns: faces that are not solid and have mass or are touched by a stress sample with liquid and viscosity. A
+massless face without enough stress to pin it makes the matrix semidefinite. The system stays consistent, values
+on faces with mass are unique, and every solver starts at the advected velocity, which is what a face keeps
+where nothing determines it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..kernels._volumes import control_volumes
+from ..lcp.problem import BoxProblem
+from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator, face_shift
+from ..solution import Solution
+
+
+class ViscositySolution(Solution):
+    """A solution whose unknowns are face velocities."""
+
+    @property
+    def velocity(self) -> tuple[np.ndarray, ...]:
+        """The velocity after the step: unknown faces replaced, all others as given."""
+        assert isinstance(self.problem, ViscousBox)
+        return self.problem.source.with_unknowns(self.x)
+
+
+class ViscousBox(BoxProblem):
+    """The linear system as a box problem without bounds: its KKT residual is max|A x - b| / max|b|."""
+
+    def __init__(self, source: ViscosityProblem, A: ViscosityOperator, b: np.ndarray):
+        super().__init__(A, b, -np.inf, np.inf)
+        self.source = source
+
+    def natural_residual(self, x, g, out=None):
+        return g if out is None else np.copyto(out, g) or out
+
+
+class ViscosityProblem:
+    """One implicit viscosity step on a staggered grid, 2D or 3D.
+
+    velocity : (u, v[, w]) after advection; on solid faces it is the velocity of the solid.
+    viscosity : dynamic viscosity μ, a number or an array over cells; an edge takes the mean of its cells.
+    phi_liquid : level set at cell centres, negative in liquid; or `volumes` = (faces, cells, edges), the liquid
+        fractions themselves: faces (u, v[, w]), cells, edges (nodes,) in 2D and (ex, ey, ez) in 3D, where ex are
+        the edges along x, which carry τ_yz.
+    phi_solid : level set at nodes, negative in solids: a face is solid if its middle is, and so are the faces on
+        the boundary of the box; or `fluid`, masks shaped like the velocity, False on solid faces.
+    """
+
+    def __init__(
+        self,
+        *,
+        velocity: Sequence[np.ndarray],
+        viscosity,
+        dt: float,
+        dx: float,
+        rho: float = 1000.0,
+        phi_liquid=None,
+        volumes=None,
+        phi_solid=None,
+        fluid=None,
+    ):
+        self.given = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
+        self.grid = grid = _grid_of(self.given)
+        self.dt, self.dx, self.rho = (_positive(n, x) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
+        if (phi_liquid is None) == (volumes is None):
+            raise NonstickError("give either phi_liquid or volumes=(faces, cells, edges)")
+        if phi_solid is not None and fluid is not None:
+            raise NonstickError("give either phi_solid or fluid masks, not both")
+        m, k = (np.zeros(3 * grid.P), np.zeros(4 * grid.P))
+        mass, stress = m.reshape(3, *grid.padded), k.reshape(4, *grid.padded)
+        if volumes is None:
+            _volumes_from_level_set(grid, mass, stress, phi_liquid)
+        else:
+            _volumes_as_given(grid, mass, stress, volumes)
+        scale = _times_viscosity(grid, stress, viscosity, self.dt / (self.rho * self.dx**2))
+        self.fluid = _fluid_faces(grid, phi_solid, fluid)
+        active = _unknowns(grid, mass, stress, self.fluid)
+        self.system = FaceSystem(grid, m, k, active, scale)
+        self.operator = ViscosityOperator(self.system)
+        self.box = ViscousBox(self, self.operator, self._right_hand_side())
+
+    @property
+    def matrix(self):
+        """The assembled matrix (scipy CSR), rows and columns in the order of `faces`."""
+        return self.operator.matrix()
+
+    @property
+    def rhs(self) -> np.ndarray:
+        return self.box.b
+
+    @property
+    def faces(self) -> np.ndarray:
+        """(n, 1 + d): component and grid coordinates of every unknown; u, then v, then w, each in C order."""
+        return self.operator.faces
+
+    @property
+    def n(self) -> int:
+        return self.operator.n
+
+    def advected(self) -> np.ndarray:
+        """The given velocity on the unknowns: the initial guess of every solver (§7)."""
+        return self._gather(self.given)
+
+    def solve(self, method="visc-auto", *, x0=None, rtol=1e-6, atol=0.0, maxiter=None, callback=None):
+        """Solve; `x0` is a vector over the unknowns (default: the advected velocity). `.velocity` has the result."""
+        from ..api import solve_problem
+
+        start = self.advected() if x0 is None else x0
+        s = solve_problem(self.box, method, x0=start, rtol=rtol, atol=atol, maxiter=maxiter, callback=callback)
+        return ViscositySolution(**vars(s))
+
+    def with_unknowns(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Face arrays: x on the unknowns, the given velocity elsewhere."""
+        grid, system = self.grid, self.system
+        padded = self._pad(self.given)
+        system.scatter(x, padded)
+        box = padded.reshape(3, *grid.padded)
+        return tuple(np.ascontiguousarray(grid.user(box[a][grid.face_window(a)])) for a in grid.axes)
+
+    def _pad(self, faces: Sequence[np.ndarray], where: Sequence[np.ndarray] | None = None) -> np.ndarray:
+        grid = self.grid
+        out = np.zeros((3, *grid.padded))
+        for n, a in enumerate(grid.axes):
+            grid.user(out[a][grid.face_window(a)])[...] = faces[n] if where is None else faces[n] * where[n]
+        return out.ravel()
+
+    def _gather(self, faces: Sequence[np.ndarray]) -> np.ndarray:
+        return self.system.gather(self._pad(faces))
+
+    def _right_hand_side(self) -> np.ndarray:
+        system = self.system
+        b = system.gather(system.m) * self.advected()
+        solid = [~f for f in self.fluid]
+        if any(v[s].any() for v, s in zip(self.given, solid)):
+            moved = self._pad(self.given, solid)
+            b -= system.gather(system.apply(moved, system.zeros()))
+        return b
+
+
+def _grid_of(velocity: tuple[np.ndarray, ...]) -> FaceGrid:
+    d = len(velocity)
+    if d not in (2, 3) or any(v.ndim != d for v in velocity):
+        raise NonstickError("velocity must be two 2D arrays (u, v) or three 3D arrays (u, v, w)")
+    cells = tuple(n - (axis == 0) for axis, n in enumerate(velocity[0].shape))
+    for a, v in enumerate(velocity):
+        expected = tuple(n + (axis == a) for axis, n in enumerate(cells))
+        if v.shape != expected or min(cells) < 1:
+            raise NonstickError(f"velocity[{a}] has shape {v.shape}; a grid of {cells} cells needs {expected}")
+        if not np.isfinite(v).all():
+            raise NonstickError(f"velocity[{a}] has values that are not finite")
+    return FaceGrid.of(cells)
+
+
+def _positive(name: str, value: float) -> float:
+    value = float(value)
+    if not (np.isfinite(value) and value > 0):
+        raise NonstickError(f"{name} must be a positive number, not {value}")
+    return value
+
+
+def _array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
+    value = np.asarray(value)
+    if value.shape != shape:
+        raise NonstickError(f"{name} has shape {value.shape}, expected {shape}")
+    if value.dtype != bool and not np.isfinite(value).all():
+        raise NonstickError(f"{name} has values that are not finite")
+    return value
+
+
+def _volumes_from_level_set(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, phi) -> None:
+    cells = grid.cells[3 - grid.dimension :]
+    phi = _array("phi_liquid", phi, cells).astype(np.float64).reshape(grid.cells)
+    samples = [face_shift(a) for a in grid.axes] + [(0, 0, 0)] + [grid.edge_shift(e) for e in grid.edges]
+    if grid.dimension == 2:  # one layer of cells: nothing sits between layers
+        samples = [(0, s1, s2) for _, s1, s2 in samples]
+    outs = [mass[a] for a in grid.axes] + [stress[0]] + [stress[1 + e] for e in grid.edges]
+    control_volumes(phi, samples, outs)
+
+
+def _volumes_as_given(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, volumes) -> None:
+    try:
+        faces, cells, edges = volumes
+        faces, edges = list(faces), list(edges)
+    except (TypeError, ValueError):
+        raise NonstickError("volumes must be (faces, cells, edges): a tuple, an array and a tuple") from None
+    if len(faces) != grid.dimension or len(edges) != len(grid.edges):
+        raise NonstickError(f"volumes need {grid.dimension} face arrays and {len(grid.edges)} edge arrays")
+    parts = [("volumes: cells", cells, stress[0][grid.window()])]
+    for n, a in enumerate(grid.axes):
+        parts.append((f"volumes: faces[{n}]", faces[n], mass[a][grid.face_window(a)]))
+    for n, e in enumerate(grid.edges):
+        parts.append((f"volumes: edges[{n}]", edges[n], stress[1 + e][grid.edge_window(e)]))
+    for name, value, window in parts:
+        window = grid.user(window)
+        value = _array(name, value, window.shape)
+        if value.min(initial=0.0) < 0.0:
+            raise NonstickError(f"{name} has negative fractions")
+        window[...] = value
+
+
+def _times_viscosity(grid: FaceGrid, stress: np.ndarray, viscosity, factor: float) -> float | None:
+    """V → 2μ V factor at cells, μ V factor at edges. Returns μ factor if the viscosity is constant, else None."""
+    mu = np.asarray(viscosity, dtype=np.float64)
+    if not np.isfinite(mu).all() or mu.min(initial=0.0) < 0.0:
+        raise NonstickError("viscosity must be finite and not negative")
+    if mu.ndim and mu.size and mu.min() == mu.max():
+        _array("viscosity", mu, grid.cells[3 - grid.dimension :])
+        mu = np.asarray(mu.flat[0])
+    if mu.ndim == 0:
+        scale = float(mu) * factor
+        stress[0] *= 2 * scale
+        stress[1:] *= scale
+        return scale
+    mu = _array("viscosity", mu, grid.cells[3 - grid.dimension :]).reshape(grid.cells)
+    stress[0][grid.window()] *= 2 * factor * mu
+    around = np.pad(mu, 1, mode="edge")  # beyond the box an edge has fewer cells: their mean
+    for e in grid.edges:
+        mean = around
+        for axis in range(3):
+            mean = np.take(mean, range(1, mean.shape[axis] - 1), axis) if axis == e else _pairs(mean, axis)
+        stress[1 + e][grid.edge_window(e)] *= factor * mean
+    return None
+
+
+def _pairs(values: np.ndarray, axis: int) -> np.ndarray:
+    n = values.shape[axis]
+    return 0.5 * (np.take(values, range(n - 1), axis) + np.take(values, range(1, n), axis))
+
+
+def _fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:
+    cells = grid.cells[3 - grid.dimension :]
+    shapes = [tuple(n + (axis == a) for axis, n in enumerate(cells)) for a in range(grid.dimension)]
+    if fluid is not None:
+        fluid = list(fluid)
+        if len(fluid) != grid.dimension:
+            raise NonstickError(f"fluid needs {grid.dimension} masks, one for each velocity component")
+        return tuple(_array(f"fluid[{a}]", f, s).astype(bool) for a, (f, s) in enumerate(zip(fluid, shapes)))
+    if phi_solid is None:
+        masks = [np.ones(s, bool) for s in shapes]
+    else:
+        middle = _array("phi_solid", phi_solid, tuple(n + 1 for n in cells)).astype(np.float64)
+        masks = []
+        for a in range(grid.dimension):
+            value = middle
+            for axis in range(grid.dimension):
+                value = value if axis == a else _pairs(value, axis)
+            masks.append(value >= 0.0)
+    for a, mask in enumerate(masks):  # the box is closed
+        for end in (0, -1):
+            mask[(slice(None),) * a + (end,)] = False
+    return tuple(masks)
+
+
+def _unknowns(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, fluid: Sequence[np.ndarray]) -> np.ndarray:
+    """(3, *padded) booleans."""
+    out = np.zeros((3, *grid.padded), np.bool_)
+    for n, a in enumerate(grid.axes):
+        window = grid.face_window(a)
+        touched = mass[a][window] > 0
+        touched |= stress[0][window] > 0
+        touched |= stress[0][_shifted(window, a, -1)] > 0
+        for e in grid.edges:
+            if e != a:
+                across = 3 - a - e
+                touched |= stress[1 + e][window] > 0
+                touched |= stress[1 + e][_shifted(window, across, 1)] > 0
+        grid.user(out[a][window])[...] = grid.user(touched) & fluid[n]
+    return out
+
+
+def _shifted(window: tuple[slice, ...], axis: int, by: int) -> tuple[slice, ...]:
+    return tuple(slice(w.start + by, w.stop + by) if i == axis else w for i, w in enumerate(window))

@@ -1,0 +1,248 @@
+"""The viscosity operator of Batty–Bridson on the unknown faces of a staggered grid, never assembled.
+
+`A = M + Gᵀ K G`: M the liquid fraction of the faces, K one coefficient for each stress sample (cells and
+edges), G the differences that make the strain. `FaceGrid` says where things lie in the padded arrays the
+kernels work on; `FaceSystem` holds the coefficients and the unknowns of one grid (finest or coarser, float64
+or float32); `ViscosityOperator` is its face to the rest of the package: compact float64 vectors over the
+unknowns, component by component, each in C order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..kernels._faces import (
+    _cut_runs,
+    _faces_apply,
+    _faces_diagonal,
+    _faces_residual,
+    _gather,
+    _mark_plain,
+    _scatter,
+)
+from .base import Operator
+
+#: plain stretches shorter than this are not worth a loop of their own
+SHORTEST_PLAIN = 12
+
+
+@dataclass(frozen=True)
+class FaceGrid:
+    """A box of cells with three axes; a 2D grid has one cell along axis 0, and no faces across it."""
+
+    cells: tuple[int, int, int]
+    dimension: int
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...]) -> FaceGrid:
+        """The grid of a user's array of cells, 2D or 3D."""
+        n0, n1, n2 = (1,) * (3 - len(shape)) + tuple(int(n) for n in shape)
+        return cls((n0, n1, n2), len(shape))
+
+    @property
+    def padded(self) -> tuple[int, int, int]:
+        """Cell, face and edge (i, j, k) live at (i + 1, j + 1, k + 1) of arrays of this shape."""
+        n0, n1, n2 = self.cells
+        return n0 + 4, n1 + 4, n2 + 4
+
+    @property
+    def P(self) -> int:
+        return int(np.prod(self.padded))
+
+    @property
+    def strides(self) -> np.ndarray:
+        return np.array([self.padded[1] * self.padded[2], self.padded[2], 1], np.int64)
+
+    @property
+    def axes(self) -> range:
+        """The axes the user sees; also his components, in order."""
+        return range(3 - self.dimension, 3)
+
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """Directions of the edges that carry stress: one in 2D (the nodes), three in 3D."""
+        return (0,) if self.dimension == 2 else (0, 1, 2)
+
+    def window(self, shift: tuple[int, ...] = (0, 0, 0)) -> tuple[slice, ...]:
+        """The part of a padded array where samples with this shift live: 1 along an axis for `between cells`."""
+        return tuple(slice(1, 1 + n + s) for n, s in zip(self.cells, shift))
+
+    def face_window(self, a: int) -> tuple[slice, ...]:
+        return self.window(face_shift(a))
+
+    def edge_window(self, e: int) -> tuple[slice, ...]:
+        return self.window(self.edge_shift(e))
+
+    def edge_shift(self, e: int) -> tuple[int, int, int]:
+        s = [1, 1, 1]
+        s[e] = 0
+        return s[0], s[1], s[2]
+
+    def user(self, window: np.ndarray) -> np.ndarray:
+        """A window of a padded array in the shape the user sees."""
+        return window[0] if self.dimension == 2 else window
+
+    def coarser(self) -> FaceGrid:
+        """Half as many cells along the axes the user sees, rounded up."""
+        n = [-(-m // 2) if a in self.axes else m for a, m in enumerate(self.cells)]
+        return FaceGrid((n[0], n[1], n[2]), self.dimension)
+
+
+def face_shift(a: int) -> tuple[int, int, int]:
+    """Faces of component a sit between cells along axis a."""
+    s = [0, 0, 0]
+    s[a] = 1
+    return s[0], s[1], s[2]
+
+
+class FaceSystem:
+    """Coefficients and unknowns of one grid.
+
+    `m` (3P) face masses, `k` (4P) stress coefficients of cells and of edges along each axis, both flat;
+    `active` (3, *padded) marks the unknowns; `scale` is the coefficient of a full edge where the viscosity is
+    constant, None where it varies (then no run is plain).
+    """
+
+    def __init__(self, grid: FaceGrid, m: np.ndarray, k: np.ndarray, active: np.ndarray, scale: float | None):
+        self.grid, self.m, self.k, self.scale = grid, m, k, scale
+        self.P, self.strides = grid.P, grid.strides
+        self.work_dtype = m.dtype
+        self.plain = np.zeros((3, 4), m.dtype)
+        self.runs, self.n = self._cut(active)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.m.dtype
+
+    def _cut(self, active: np.ndarray) -> tuple[np.ndarray, int]:
+        shape = np.array(self.grid.padded, np.int64)
+        constant = np.zeros(active.shape, np.bool_)
+        if self.scale is not None:
+            for a in self.grid.axes:
+                b, c = (a + 1) % 3, (a + 2) % 3
+                full = [self.scale if x in self.grid.axes else 0.0 for x in (b, c)]
+                self.plain[a] = (1.0, 2 * self.scale, *full)
+            _mark_plain(constant, self.m, self.k, self.plain, active, shape)
+        count = _cut_runs(np.empty((0, 5), np.int64), active, constant, shape, SHORTEST_PLAIN)
+        runs = np.zeros((count, 5), np.int64)
+        _cut_runs(runs, active, constant, shape, SHORTEST_PLAIN)
+        order = np.lexsort((runs[:, 1], runs[:, 0]))
+        length = (runs[:, 2] - runs[:, 1])[order]
+        runs[order, 4] = np.cumsum(length) - length
+        return runs, int(length.sum())
+
+    def zeros(self, dtype=None) -> np.ndarray:
+        return np.zeros(3 * self.P, self.dtype if dtype is None else dtype)
+
+    def apply(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        _faces_apply(out, x, self.m, self.k, self.runs, self.plain, self.strides, self.P)
+        return out
+
+    def residual(self, b: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        _faces_residual(out, b, x, self.m, self.k, self.runs, self.plain, self.strides, self.P)
+        return out
+
+    def diagonal(self) -> np.ndarray:
+        """diag(A) in the padded layout, 0 off the unknowns."""
+        out = self.zeros()
+        _faces_diagonal(out, self.m, self.k, self.runs, self.strides, self.P)
+        return out
+
+    def gather(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The compact vector of a padded one."""
+        out = np.empty(self.n, x.dtype) if out is None else out
+        _gather(out, x, self.runs, self.P)
+        return out
+
+    def scatter(self, compact: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The padded vector of a compact one; entries off the unknowns are left alone."""
+        out = self.zeros(compact.dtype) if out is None else out
+        _scatter(out, compact, self.runs, self.P)
+        return out
+
+    def positions(self) -> np.ndarray:
+        """Index into a padded vector of every unknown, in compact order."""
+        out = np.empty(self.n, np.int64)
+        for a, first, last, _, at in self.runs:
+            out[at : at + last - first] = np.arange(a * self.P + first, a * self.P + last)
+        return out
+
+    def active(self) -> np.ndarray:
+        """(3, *padded) booleans: the unknowns."""
+        return self.scatter(np.ones(self.n, np.bool_)).reshape(3, *self.grid.padded)
+
+    def matrix(self) -> sp.csr_array:
+        """M + Gᵀ K G, assembled."""
+        where = self.positions()
+        number = np.full(3 * self.P, -1, np.int64)
+        number[where] = np.arange(self.n)
+        rows, columns, signs, weights = [], [], [], []
+        count = 0
+        for offsets, k in self._samples():
+            live = np.flatnonzero(k)
+            for shift, sign in offsets:
+                column = number[live + shift]
+                hit = np.flatnonzero(column >= 0)
+                rows.append(count + hit)
+                columns.append(column[hit])
+                signs.append(np.full(hit.size, sign))
+            weights.append(k[live].astype(np.float64))
+            count += live.size
+        entries = (np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns)))
+        G = sp.csr_array(sp.coo_array(entries, shape=(count, self.n)))
+        A = G.T @ sp.diags_array(np.concatenate(weights)) @ G + sp.diags_array(self.m[where].astype(np.float64))
+        A = sp.csr_array(A)
+        A.sort_indices()
+        return A
+
+    def _samples(self):
+        """Every kind of stress sample: the faces in its difference (offset into a padded vector, sign), and K."""
+        s, P = self.strides, self.P
+        for a in self.grid.axes:
+            yield ((a * P + s[a], 1.0), (a * P, -1.0)), self.k[:P]
+        for e in self.grid.edges:
+            a, b = (e + 1) % 3, (e + 2) % 3
+            yield (
+                ((a * P, 1.0), (a * P - s[b], -1.0), (b * P, 1.0), (b * P - s[a], -1.0)),
+                self.k[(1 + e) * P : (2 + e) * P],
+            )
+
+
+class ViscosityOperator(Operator):
+    """`system` on compact vectors: unknown faces of u, then v, then w, each in C order."""
+
+    def __init__(self, system: FaceSystem):
+        self.system = system
+        self.n = system.n
+        self.diagonal = system.gather(system.diagonal())
+        self._matrix: sp.csr_array | None = None
+        self._faces: np.ndarray | None = None
+
+    @property
+    def faces(self) -> np.ndarray:
+        """(n, 1 + d): component and grid coordinates of every unknown."""
+        if self._faces is None:
+            grid = self.system.grid
+            a, *ijk = np.unravel_index(self.system.positions(), (3, *grid.padded))
+            first = 3 - grid.dimension
+            self._faces = np.stack([a - first, *(x - 1 for x in ijk[first:])], axis=1)
+        return self._faces
+
+    def apply(self, x, out):
+        padded = self.system.scatter(np.ascontiguousarray(x, dtype=np.float64))
+        return self.system.gather(self.system.apply(padded, self.system.zeros()), out)
+
+    def matrix(self) -> sp.csr_array:
+        if self._matrix is None:
+            self._matrix = self.system.matrix()
+        return self._matrix
+
+    def row_sums(self) -> np.ndarray:
+        return self @ np.ones(self.n)
+
+    def components(self):
+        return connected_components(self.matrix(), directed=False)
