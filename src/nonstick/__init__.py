@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .api import lcp, solve, solve_problem
     from .discretise.pressure import PressureProblem
+    from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
     from .lcp.problem import BoxProblem
     from .registry import methods
@@ -28,6 +29,7 @@ _WHERE = {
     "NonstickError": ".errors",
     "BoxProblem": ".lcp.problem",
     "PressureProblem": ".discretise.pressure",
+    "ViscosityProblem": ".discretise.viscosity",
     "Solution": ".solution",
     "Scene": ".scenes.scene",
     "Simulation": ".sim.simulation",
@@ -40,6 +42,7 @@ __all__ = [
     "Scene",
     "Simulation",
     "Solution",
+    "ViscosityProblem",
     "lcp",
     "methods",
     "solve",

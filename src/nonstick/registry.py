@@ -330,6 +330,40 @@ def _mehrotra() -> Method:
     return Mehrotra(CG(tagiaamg()))
 
 
+# -- Aanjaneya 2019: viscosity; these solve a ViscosityProblem and nothing else -------------------------
+
+
+@register("visc-cg", "viscosity: conjugate gradients with the diagonal", complete=False)
+def _visc_cg():
+    from .linear.face_cg import FaceCG
+    from .linear.viscous import Diagonal
+
+    return FaceCG(Diagonal())
+
+
+@register("visc-mic-cg", "viscosity: modified incomplete Cholesky CG on the assembled matrix", complete=False)
+def _visc_mic_cg():
+    from .linear.viscous import AssembledCG
+
+    return AssembledCG()
+
+
+@register("visc-direct", "viscosity: sparse factorisation of the assembled matrix", complete=False)
+def _visc_direct():
+    from .linear.viscous import Direct
+
+    return Direct()
+
+
+@register("visc-auto", "viscosity, ours and the default: single-precision Chebyshev multigrid CG", complete=False)
+def _visc_auto():
+    from .linear.face_cg import FaceCG
+    from .linear.viscous import Cycle
+    from .multigrid.face_chebyshev import ChebyshevMultigrid
+
+    return FaceCG(Cycle(ChebyshevMultigrid()))
+
+
 # -- ours ---------------------------------------------------------------------------------------------
 
 

@@ -130,6 +130,14 @@ class ViscosityProblem:
         box = padded.reshape(3, *grid.padded)
         return tuple(np.ascontiguousarray(grid.user(box[a][grid.face_window(a)])) for a in grid.axes)
 
+    def padded_fluid(self) -> np.ndarray:
+        """(3, *padded) booleans: faces that are not solid."""
+        grid = self.grid
+        out = np.zeros((3, *grid.padded), np.bool_)
+        for n, a in enumerate(grid.axes):
+            grid.user(out[a][grid.face_window(a)])[...] = self.fluid[n]
+        return out
+
     def _pad(self, faces: Sequence[np.ndarray], where: Sequence[np.ndarray] | None = None) -> np.ndarray:
         grid = self.grid
         out = np.zeros((3, *grid.padded))

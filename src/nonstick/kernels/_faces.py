@@ -266,3 +266,40 @@ def _faces_scaled(x, b, m, k, runs, plain, strides, P, cr):
             for t in range(u64(runs[r, 1]), u64(runs[r, 2])):
                 d = m[A + t] + k[t - sa] + k[t] + k[KB + t] + k[KB + t + sb] + k[KC + t] + k[KC + t + sc]
                 x[A + t] = f * b[A + t] / d
+
+
+@parallel
+def _faces_dot(partial, x, y, runs, P):
+    """partial[r] = x . y over run r, in float64."""
+    for r in prange(runs.shape[0]):
+        base = runs[r, 0] * P
+        s = 0.0
+        for t in range(u64(base + runs[r, 1]), u64(base + runs[r, 2])):
+            s += x[t] * y[t]
+        partial[r] = s
+
+
+@parallel
+def _cg_direction(p, z, beta, runs, P):
+    """p = z + beta p"""
+    for r in prange(runs.shape[0]):
+        base = runs[r, 0] * P
+        for t in range(u64(base + runs[r, 1]), u64(base + runs[r, 2])):
+            p[t] = z[t] + beta * p[t]
+
+
+@parallel
+def _cg_update(x, r, low, peak, p, q, alpha, scale, runs, P):
+    """x += alpha p, r -= alpha q, low = scale r (in the precision of the preconditioner), peak[run] = max|r|."""
+    for n in prange(runs.shape[0]):
+        base = runs[n, 0] * P
+        top = 0.0
+        for t in range(u64(base + runs[n, 1]), u64(base + runs[n, 2])):
+            x[t] += alpha * p[t]
+            new = r[t] - alpha * q[t]
+            r[t] = new
+            low[t] = scale * new
+            top = max(top, abs(new))
+            if new != new:  # a NaN must not hide in the maximum
+                top = np.inf
+        peak[n] = top

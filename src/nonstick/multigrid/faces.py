@@ -24,18 +24,20 @@ AIR, FLUID, SOLID = 0, 1, 2
 class FaceTransfer:
     """Restriction and prolongation between the unknowns of two levels; `prolong` adds."""
 
-    def __init__(self, fine: FaceSystem, coarse: FaceSystem):
+    def __init__(self, fine: FaceSystem, coarse: FaceSystem, dtype=np.float64):
         self.fine, self.coarse = fine, coarse
         grid = fine.grid
         self._shapes = np.array(coarse.grid.padded, np.int64), np.array(grid.padded, np.int64)
         self._halved = np.array([axis in grid.axes for axis in range(3)], np.int64)
         self._taps = np.zeros((3, 48), np.int64)
-        self._weights = np.zeros((3, 48), fine.work_dtype)
+        self._weights = np.zeros((3, 48), dtype)
         self._count = np.zeros(3, np.int64)
         for a in grid.axes:
             offsets, weights = np.zeros(1, np.int64), np.ones(1)
             for axis in grid.axes:
-                reach, w = ((-1, 0, 1), (0.25, 0.5, 0.25)) if axis == a else ((-1, 0, 1, 2), (0.125, 0.375, 0.375, 0.125))
+                reach, w = (
+                    ((-1, 0, 1), (0.25, 0.5, 0.25)) if axis == a else ((-1, 0, 1, 2), (0.125, 0.375, 0.375, 0.125))
+                )
                 offsets = (offsets[:, None] + np.array(reach) * fine.strides[axis]).ravel()
                 weights = (weights[:, None] * np.array(w)).ravel()
             self._count[a] = offsets.size

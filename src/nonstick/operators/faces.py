@@ -110,7 +110,6 @@ class FaceSystem:
     def __init__(self, grid: FaceGrid, m: np.ndarray, k: np.ndarray, active: np.ndarray, scale: float | None):
         self.grid, self.m, self.k, self.scale = grid, m, k, scale
         self.P, self.strides = grid.P, grid.strides
-        self.work_dtype = m.dtype
         self.plain = np.zeros((3, 4), m.dtype)
         self.runs, self.n = self._cut(active)
 
