@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .api import lcp, solve, solve_problem
+    from .discretise.diffusion import DiffusionProblem
     from .discretise.pressure import PressureProblem
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
@@ -28,6 +29,7 @@ _WHERE = {
     "methods": ".registry",
     "NonstickError": ".errors",
     "BoxProblem": ".lcp.problem",
+    "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",
     "ViscosityProblem": ".discretise.viscosity",
     "Solution": ".solution",
@@ -37,6 +39,7 @@ _WHERE = {
 
 __all__ = [
     "BoxProblem",
+    "DiffusionProblem",
     "NonstickError",
     "PressureProblem",
     "Scene",

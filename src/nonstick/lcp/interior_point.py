@@ -96,14 +96,11 @@ class InteriorPoint(Method):
         monitor.notes["newton_step_norm"] = norm
 
     def _done(self, monitor, x, g, norm: float) -> bool:
-        if not monitor.check(x, g) or monitor.status == "diverged":
-            stop = bool(monitor.status)
-        else:
-            stop = self.step_norm is None
-        if self.step_norm is not None and not stop:
+        """The KKT rule, or the paper's rule in its place; a time limit or a divergence ends both."""
+        monitor.check(x, g)
+        if self.step_norm is not None and monitor.status in ("", "converged"):
             monitor.status = "converged" if norm <= self.step_norm else ""
-            stop = bool(monitor.status)
-        return stop
+        return bool(monitor.status)
 
     def _barrier_parameter(self, barrier: Barrier) -> float:
         if not self.adaptive:

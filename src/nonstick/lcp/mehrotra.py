@@ -47,10 +47,8 @@ class Mehrotra(Method):
             # The iterate is interior; what is reported is its projection, which is also what is graded.
             problem.box.project(x, out=feasible)
             self._snap(barrier, feasible)
-            if monitor.check(feasible) and (self.step_norm is None or monitor.status == "diverged"):
-                start.x[:] = feasible
-                break
-            if self.step_norm is not None:
+            monitor.check(feasible)
+            if self.step_norm is not None and monitor.status in ("", "converged"):
                 monitor.status = "converged" if norm <= self.step_norm else ""
             if monitor.kkt < 0.9 * best:
                 last_gain = k
@@ -59,7 +57,7 @@ class Mehrotra(Method):
                 start.x[:] = feasible
             if monitor.status or k == limit:
                 break
-            if k - last_gain > self.patience:
+            if k - last_gain > self.patience and self.step_norm is None:
                 monitor.stop("stagnated")
                 break
 

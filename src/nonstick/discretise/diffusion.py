@@ -1,0 +1,165 @@
+"""Implicit diffusion with bounds as a box problem (Takahashi–Batty §6, eq. 40).
+
+    (I + alpha L) q = q_old,   lower <= q <= upper,
+
+on the cells of a body: L is the graph Laplacian over faces between two cells of the body, so nothing flows through
+its surface (Neumann); cells of `fixed` bands hold their temperature (Dirichlet) and are no unknowns. alpha is
+diffusivity · dt / dx². With alpha = inf the problem is the equilibrium, `L q = 0` between the bands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import NonstickError
+from ..lcp.problem import BoxProblem
+from ..operators.rows import Rows
+from ..operators.stencil import StencilOperator
+from ..solution import Solution
+
+
+@dataclass
+class DiffusionSolution(Solution):
+    """A solution with its field on the grid."""
+
+    #: temperature over the grid: solved in the body, as given in fixed cells and outside
+    temperature: np.ndarray = field(default=None, repr=False)  # type: ignore[assignment]
+
+
+class DiffusionProblem:
+    """One implicit step of heat diffusion: fields in, `BoxProblem` inside, fields out.
+
+    temperature     2D or 3D array over cells: the present state, and the values of fixed cells
+    alpha           diffusivity · dt / dx², or inf for the equilibrium
+    inside          boolean array, the body; or
+    phi             signed distance at cell centres, negative inside; neither: the whole grid
+    fixed           boolean array: cells that hold their temperature; bounds do not touch them
+    lower, upper    bounds, numbers or arrays over cells, ±inf for none
+    """
+
+    def __init__(
+        self,
+        *,
+        temperature: np.ndarray,
+        alpha: float,
+        inside: np.ndarray | None = None,
+        phi: np.ndarray | None = None,
+        fixed: np.ndarray | None = None,
+        lower: np.ndarray | float = -np.inf,
+        upper: np.ndarray | float = np.inf,
+    ):
+        self.temperature = np.asarray(temperature, dtype=np.float64)
+        self.shape: tuple[int, ...] = self.temperature.shape
+        if self.temperature.ndim not in (2, 3):
+            raise NonstickError(f"temperature must be a 2D or 3D array over cells, not of shape {self.shape}")
+        if not (np.ndim(alpha) == 0 and alpha > 0):
+            raise NonstickError(f"alpha must be a positive number, not {alpha!r}")
+        self.alpha = float(alpha)
+        if inside is not None and phi is not None:
+            raise NonstickError("give either inside or phi, not both")
+        if phi is not None:
+            inside = self._over_cells("phi", phi, float) < 0
+        everywhere = np.ones(self.shape, bool)
+        self.inside = everywhere if inside is None else self._over_cells("inside", inside, bool)
+        self.fixed = ~everywhere if fixed is None else self._over_cells("fixed", fixed, bool) & self.inside
+        if not np.isfinite(self.temperature[self.inside]).all():
+            raise NonstickError("temperature holds NaN or infinite values inside the body")
+        self.rows = Rows.from_mask(self.inside & ~self.fixed)
+        A, b = self._assemble()
+        bounds = [self._bound(name, value) for name, value in (("lower", lower), ("upper", upper))]
+        if np.any(bounds[0] > bounds[1]):
+            raise NonstickError("lower must not exceed upper")
+        self.problem = BoxProblem(A, b, *bounds)
+
+    # -- the box problem ------------------------------------------------------------------------------
+
+    @property
+    def matrix(self) -> sp.csr_array:
+        """The entries, assembled on first use; solvers work on `problem.A` without."""
+        return self.problem.A.matrix()
+
+    @property
+    def rhs(self) -> np.ndarray:
+        return self.problem.b
+
+    @property
+    def cells(self) -> np.ndarray:
+        """(n, d) grid coordinates of the unknowns, in C order."""
+        return self.problem.A.cells  # type: ignore[return-value]
+
+    @property
+    def constrained(self) -> np.ndarray:
+        """Boolean over the unknowns: bounded cells."""
+        return self.problem.box.constrained
+
+    def solve(self, method="auto", **options) -> DiffusionSolution:
+        """Take the step; options as for `nonstick.solve`. The present temperature is the first guess."""
+        from ..api import solve_problem
+
+        x0 = options.pop("x0", None)
+        x0 = self.temperature if x0 is None else np.asarray(x0, dtype=float)
+        if x0.shape == self.shape:
+            x0 = self.rows.from_grid(x0)
+        solution = solve_problem(self.problem, method, x0=x0, **options)
+        temperature = self.temperature.copy()
+        temperature.ravel()[self.rows.cells] = solution.x
+        carried = {f.name: getattr(solution, f.name) for f in fields(Solution)}
+        return DiffusionSolution(**carried, temperature=temperature)
+
+    # -- building -------------------------------------------------------------------------------------
+
+    def _assemble(self) -> tuple[StencilOperator, np.ndarray]:
+        steady = np.isinf(self.alpha)
+        alpha, own = (1.0, 0.0) if steady else (self.alpha, 1.0)
+        diagonal = np.full(self.shape, own)
+        b = own * self.temperature
+        held = np.where(self.fixed, self.temperature, 0.0)
+        weights = [np.zeros(self.rows.n) for _ in range(3)]
+        dimension = len(self.shape)
+        for axis in range(dimension):
+            low, high = _sides(dimension, axis)
+            linked = self.inside[low] & self.inside[high]
+            diagonal[low] += alpha * linked
+            diagonal[high] += alpha * linked
+            b[low] += alpha * linked * held[high]
+            b[high] += alpha * linked * held[low]
+            between = np.zeros(self.shape)
+            between[low] = alpha * (linked & ~self.fixed[low] & ~self.fixed[high])
+            weights[3 - dimension + axis] = self.rows.from_grid(between)
+        A = StencilOperator(self.rows, (weights[0], weights[1], weights[2]), self.rows.from_grid(diagonal))
+        if steady:
+            self._check_parts(A)
+        return A, self.rows.from_grid(b)
+
+    def _check_parts(self, A: StencilOperator) -> None:
+        """An equilibrium needs a fixed cell in every part of the body."""
+        count, label = A.components()
+        touches = np.bincount(label, weights=A.row_sums(), minlength=count)
+        if np.any(touches < 0.5):
+            raise NonstickError(
+                "a part of the body has no fixed cell, so its equilibrium is not unique: take steps with a finite alpha"
+            )
+
+    def _over_cells(self, name: str, value, dtype) -> np.ndarray:
+        value = np.asarray(value, dtype=dtype)
+        if value.shape != self.shape:
+            raise NonstickError(f"{name} has shape {value.shape}, temperature {self.shape}")
+        return value
+
+    def _bound(self, name: str, value) -> np.ndarray:
+        value = np.asarray(value, dtype=float)
+        if value.shape not in ((), self.shape):
+            raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
+        if np.isnan(value).any():
+            raise NonstickError(f"{name} holds NaN")
+        return self.rows.from_grid(np.broadcast_to(value, self.shape))
+
+
+def _sides(dimension: int, axis: int):
+    """Slices of the cells below and above the faces inside the grid."""
+    low, high = [slice(None)] * dimension, [slice(None)] * dimension
+    low[axis], high[axis] = slice(None, -1), slice(1, None)
+    return tuple(low), tuple(high)
