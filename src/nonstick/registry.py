@@ -184,6 +184,27 @@ def _fas_variant(direct: bool = False, **transfers):
 # -- Chentanez–Müller 2011: full multigrid, projected Gauss–Seidel ------------------------------------
 
 
+@register("fmg", "full multigrid cycles with projected smoothing until converged; needs a PressureProblem")
+def _fmg() -> Method:
+    from .lcp.chentanez_muller import ChentanezMuller
+
+    return ChentanezMuller()
+
+
+@register("fmg+cm", "the fixed work of Chentanez–Müller's table 1: 3 full and 4 V-cycles, S = 3", complete=False)
+def _fmg_cm() -> Method:
+    from .lcp.chentanez_muller import ChentanezMuller
+
+    return ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3)
+
+
+@register("fmg+literal", "full cycles exactly as printed by Chentanez–Müller: they stagnate", complete=False)
+def _fmg_literal() -> Method:
+    from .lcp.chentanez_muller import ChentanezMuller
+
+    return ChentanezMuller(constrained_levels=3, literal=True)
+
+
 @register("pgs", "projected Gauss–Seidel: simple, robust, slow; also for walls='edge'")
 def _pgs() -> Method:
     from .lcp.projected_gs import ProjectedSOR

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import nnls
 
-from nonstick import methods, solve, solve_problem
-from nonstick.lcp.problem import BoxProblem, WallEdges
+from nonstick import methods, solve
 from nonstick.lcp.projected_gs import ProjectedSOR, ProjectedSweeps, best_omega
 from nonstick.operators.csr import CSROperator
 
@@ -123,27 +121,6 @@ def test_over_relaxation_saves_most_sweeps():
 def test_the_iteration_limit_is_kept_and_said():
     s = solve(path(200), np.ones(200), method="pgs", rtol=1e-12, maxiter=37)
     assert s.iterations == 37 and not s.converged and s.status == "maxiter"
-
-
-@pytest.mark.parametrize("method", ["pgs", "psor"])
-@pytest.mark.parametrize("seed", range(4))
-def test_edges_reach_the_minimiser(make_stencil, method, seed):
-    """Random edges between neighbours, some sharing cells, some with θ = 0 or 1."""
-    rng = np.random.default_rng(seed)
-    A = make_stencil((7, 6) if seed % 2 else (4, 3, 5), seed)
-    M = A.matrix().tocoo()
-    keep = (M.row < M.col) & (rng.random(M.nnz) < (0.3, 0.7)[seed // 2])
-    theta = np.where(rng.random(keep.sum()) < 0.1, np.round(rng.random(keep.sum())), rng.random(keep.sum()))
-    edges, b = WallEdges(M.row[keep], M.col[keep], theta), rng.standard_normal(A.n)
-    s = solve_problem(BoxProblem(A, b, -np.inf, np.inf, edges=edges), method, rtol=1e-9)
-    assert s.converged
-    assert edges.values(s.x).min() > -1e-8 * np.abs(s.x).max()
-    C = np.zeros((edges.count, A.n))
-    C[np.arange(edges.count), edges.a] = 1 - theta
-    C[np.arange(edges.count), edges.b] = theta
-    L = np.linalg.cholesky(A.matrix().toarray())
-    push, _ = nnls(np.linalg.solve(L, C.T), -np.linalg.solve(L, b))
-    np.testing.assert_allclose(s.x, np.linalg.solve(A.matrix().toarray(), b + C.T @ push), atol=1e-7)
 
 
 def test_registered():

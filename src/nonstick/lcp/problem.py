@@ -58,7 +58,10 @@ class Box:
         return float(step.min(initial=np.inf))
 
 
-@dataclass(frozen=True)
+#: an edge whose leaf weighs less than this counts as having no leaf: the wall goes through the cell's centre
+_LEAST_RATIO = 1e-10
+
+
 class WallEdges:
     """Constraints at the wall itself (Chentanez–Müller §3.1): `(1 - theta) x_a + theta x_b >= 0`.
 
@@ -66,19 +69,34 @@ class WallEdges:
     theta[e] of the way. This is a polyhedron, not a box, so only sweeps with a projection handle it.
     """
 
-    a: np.ndarray
-    b: np.ndarray
-    theta: np.ndarray
-
-    def __post_init__(self) -> None:
-        for name, dtype in (("a", np.int64), ("b", np.int64), ("theta", np.float64)):
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=dtype))
+    def __init__(self, a: np.ndarray, b: np.ndarray, theta: np.ndarray):
+        self.a, self.b = (np.ascontiguousarray(v, dtype=np.int64) for v in (a, b))
+        self.theta = np.ascontiguousarray(theta, dtype=np.float64)
         if not self.a.shape == self.b.shape == self.theta.shape:
             raise NonstickError("the edges of a wall need arrays a, b and theta of one length")
+        if not ((self.theta >= 0.0) & (self.theta <= 1.0)).all() or (self.a == self.b).any():
+            raise NonstickError("an edge of a wall joins two unknowns and is cut at a fraction between 0 and 1")
+        near_b = self.theta > 0.5
+        hub, leaf = np.where(near_b, self.b, self.a), np.where(near_b, self.a, self.b)
+        small = np.minimum(self.theta, 1.0 - self.theta)
+        order = np.argsort(hub, kind="stable")
+        hubs, first = np.unique(hub[order], return_index=True)
+        #: the edges sorted by hub, as `kernels._edges` wants them
+        self.grouped = (
+            hubs,
+            np.append(first, hub.size).astype(np.int64),
+            leaf[order],
+            np.maximum(small / (1.0 - small), _LEAST_RATIO)[order],
+        )
+        self._last = self.no_push()
 
     @property
     def count(self) -> int:
         return self.a.size
+
+    def no_push(self) -> tuple[np.ndarray, np.ndarray]:
+        """Zero pushes on hubs and leaves: where a projection starts."""
+        return np.zeros(self.grouped[0].size), np.zeros(self.count)
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """x interpolated at the wall, one number an edge."""
@@ -86,18 +104,24 @@ class WallEdges:
         _edge_values(out, x, self.a, self.b, self.theta)
         return out
 
-    def project(self, x: np.ndarray, d: np.ndarray, passes: int = 10_000, rtol: float = 1e-13) -> np.ndarray:
-        """Move x, in place, to the nearest point with every wall value >= 0, in the metric of the diagonal d.
+    def project(self, x: np.ndarray, passes: int = 20_000, rtol: float = 1e-15) -> np.ndarray:
+        """Move x, in place, to the nearest point with every wall value >= 0.
 
-        Hildreth's method: passes over the edges that remember the push of each, until none changes.
-        Returns the force of the pushes on the cells, d·(projected - given).
+        Hildreth's method: passes over the hubs that remember all pushes, until nothing moves any more. It
+        reaches the same point from any pushes, so it starts from those of the projection before.
         """
-        push, force = np.zeros(self.count), np.zeros_like(x)
+        hub, _, leaf, _ = self.grouped
+        hub_push, leaf_push = self._last
+        moved, one = np.zeros_like(x), np.ones_like(x)
+        small = rtol * np.abs(x).max(initial=0.0)
+        x[hub] += hub_push
+        np.add.at(x, leaf, leaf_push)
         for _ in range(passes):
-            change = _project_edges(x, force, push, self.a, self.b, self.theta, d)
-            if change <= rtol * push.max(initial=0.0):
+            if _project_edges(x, moved, hub_push, leaf_push, *self.grouped, one) <= small:
                 break
-        return force
+        if not np.isfinite(x).all():
+            self._last = self.no_push()
+        return x
 
 
 class BoxProblem:
@@ -155,14 +179,18 @@ class BoxProblem:
         return out
 
     def _edge_residual(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """d·(x - P(x - g/d)), P the projection onto the polyhedron of the edges in the metric of d.
+        """d·(x - P(x - g/d)) with P the projection onto the polyhedron of the edges instead of the box.
 
-        It vanishes exactly at the minimiser: g = C' push with push >= 0 where the wall value is zero, else 0.
+        It vanishes where every wall value is >= 0 and g = D C' push, push >= 0, zero where the wall value is
+        not. The metric is the paper's, plain least squares: with the energy's own (g = C' push) a nearly closed
+        solid cell would take the whole push, and the liquid next to it would go on sticking.
         """
         assert self.edges is not None
         d = self.A.diagonal
         moved = x - np.divide(g, d, out=np.zeros(self.n), where=d > 0)
-        np.subtract(g, self.edges.project(moved, d), out=out)
+        np.subtract(x, self.edges.project(moved), out=out)
+        out *= d
+        np.copyto(out, g, where=d <= 0)
         return out
 
     def kkt(self, x: np.ndarray, g: np.ndarray | None = None) -> float:

@@ -9,7 +9,7 @@ O(1/h²) sweeps at ω = 1 and O(1/h) at the best ω.
 Constraints on the edges of a wall (§3.1) are enforced by a projection after each sweep. Taken alone,
 "sweep, then project" has a fixed point that depends on the order of the sweep. Here each edge remembers
 its push, and a push is part of the right-hand side of the next sweep and is let go when no longer needed:
-the first projection is the paper's, and the fixed point is the minimiser of the energy.
+the first projection is the paper's, and the fixed point solves `A x = b + D C' push`, `0 <= push ⟂ C x >= 0`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ from ..operators.base import Operator
 from ..operators.stencil import SMALL, StencilOperator
 from .base import Method
 from .problem import WallEdges
+
+#: eigenvalues of the scaled matrix (all lie in [0, 2]) below this are null vectors of pockets
+_NULL = 1e-8
+#: passes over the edges after each sweep: hubs share leaves, so one pass is not yet a projection; passes are cheap
+PASSES = 10
 
 
 class ProjectedSweeps:
@@ -64,15 +69,15 @@ class EdgeSweeps:
     def __init__(self, A: Operator, b: np.ndarray, edges: WallEdges):
         self.A, self.edges = A, edges
         self.b = b.copy()
-        self.push = np.zeros(edges.count)
+        self.push = edges.no_push()
         self._sweeps = ProjectedSweeps(A)
         self._low, self._high = np.full(A.n, -np.inf), np.full(A.n, np.inf)
 
     def run(self, x, omega=1.0, count=1):
-        e = self.edges
         for _ in range(count):
             self._sweeps.run(x, self.b, self._low, self._high, omega, 1)
-            _project_edges(x, self.b, self.push, e.a, e.b, e.theta, self.A.diagonal)
+            for _ in range(PASSES):
+                _project_edges(x, self.b, *self.push, *self.edges.grouped, self.A.diagonal)
 
 
 @dataclass(frozen=True)
@@ -124,31 +129,32 @@ def best_omega(A: Operator, free: np.ndarray, r: np.ndarray, steps: int = 2000, 
     """
     scale = np.where(free & (A.diagonal > 0), 1.0, 0.0) / np.sqrt(np.where(A.diagonal > 0, A.diagonal, 1.0))
     v, w, old = scale * r, np.empty(A.n), np.zeros(A.n)
+    length = sqrt(dot(v, v))
     alpha: list[float] = []
-    beta = [sqrt(dot(v, v))]
+    beta: list[float] = []
     smallest, look = 1.0, 8
-    while beta[-1] > 1e-12 * beta[0] and len(alpha) < min(steps, A.n):
-        v /= beta[-1]
+    while length > (_NULL if alpha else 0.0) and len(alpha) < min(steps, A.n):
+        v /= length
         A.apply(scale * v, w)
         w *= scale
         alpha.append(dot(w, v))
         w -= alpha[-1] * v
-        if len(alpha) > 1:
+        if beta:
             w -= beta[-1] * old
         v, w, old = w, old, v
-        beta.append(sqrt(dot(v, v)))
+        length = sqrt(dot(v, v))
         if len(alpha) >= look:
-            last, smallest = smallest, _smallest(alpha, beta[1:-1])
+            last, smallest = smallest, _smallest(alpha, beta)
             if smallest > (1.0 - rtol) * last:
                 break
             look += max(4, look // 4)
+        beta.append(length)
     else:
-        smallest = _smallest(alpha, beta[1 : len(alpha)])
-    smallest = min(max(smallest, 1e-12), 1.0)
+        smallest = _smallest(alpha, beta[: len(alpha) - 1])
     return 2.0 / (1.0 + sqrt(smallest * (2.0 - smallest)))
 
 
 def _smallest(alpha: list[float], beta: list[float]) -> float:
-    if not alpha:
-        return 1.0
-    return float(eigh_tridiagonal(alpha, beta, eigvals_only=True, select="i", select_range=(0, 0))[0])
+    """The smallest eigenvalue that is not the rounding of a zero."""
+    values = eigh_tridiagonal(alpha, beta, eigvals_only=True) if alpha else np.ones(1)
+    return float(min(values[values > _NULL].min(initial=1.0), 1.0))
