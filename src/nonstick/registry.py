@@ -396,3 +396,10 @@ def _auto() -> Method:
     from .lcp.auto import Auto
 
     return Auto()
+
+
+@register("mg-cg", "ours: the linear solve A x = b by the multigrid CG of auto, bounds ignored", complete=False)
+def _mg_cg() -> Method:
+    from .lcp.auto import FastLinear
+
+    return FastLinear()

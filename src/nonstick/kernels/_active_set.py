@@ -1,5 +1,6 @@
 """Fused vector passes of the active-set loop. r = b - A x throughout; maxima are taken blockwise."""
 
+import numpy as np
 from numba import prange
 
 from . import parallel
@@ -39,8 +40,8 @@ def _judge(active, x, r, d, lower, upper, rows, slack, peak, flips):
     """New policy on the bounded rows, and their natural residual.
 
     peak[k], flips[k]: largest residual and number of policy changes in block k of `rows`. A row changes
-    sides only if its residual exceeds `slack`: rows already within tolerance are left in peace, so rounding
-    at ties cannot restart the iteration.
+    sides only if it is further than `slack` from the tie d·(x - bound) = g, so rounding at ties cannot
+    restart the iteration.
     """
     n = rows.size
     for k in prange(peak.size):
@@ -49,16 +50,18 @@ def _judge(active, x, r, d, lower, upper, rows, slack, peak, flips):
         for e in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
             t = rows[e]
             g = -r[t]
-            down = d[t] * (x[t] - lower[t])
-            up = d[t] * (x[t] - upper[t])
-            residual = max(min(g, down), up)
-            top = max(top, abs(residual))
+            below = g - d[t] * (x[t] - lower[t])  # > 0: the step -g/d leads below the box
+            above = g - d[t] * (x[t] - upper[t])  # < 0: it leads above
+            top = max(top, abs(max(min(g, g - below), g - above)))
             side = 0
-            if down < g:
+            gap = min(-below, above)
+            if below > 0.0:
                 side = -1
-            elif up > g:
+                gap = below
+            elif above < 0.0:
                 side = 1
-            if side != active[t] and abs(residual) > slack:
+                gap = -above
+            if side != active[t] and gap > slack:
                 active[t] = side
                 count += 1
         peak[k] = top
@@ -84,3 +87,28 @@ def _zero_clamped(z, active, rows):
     for e in prange(rows.size):
         if active[rows[e]] != 0:
             z[rows[e]] = 0.0
+
+
+@parallel
+def _block_kkt(peak, x, g, d, lower, upper):
+    """peak[k] = max over block k of |clip(g, d (x - upper), d (x - lower))|; NaN stays NaN."""
+    n = x.size
+    for k in prange(peak.size):
+        top = 0.0
+        for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
+            v = g[t]
+            if lower[t] > -np.inf:
+                v = min(v, d[t] * (x[t] - lower[t]))
+            if upper[t] < np.inf:
+                v = max(v, d[t] * (x[t] - upper[t]))
+            top = max(top, abs(v)) if not (np.isnan(v) or np.isnan(x[t])) else np.nan
+            if np.isnan(top):
+                break
+        peak[k] = top
+
+
+def kkt_peak(x: np.ndarray, g: np.ndarray, d: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+    """The largest entry of the natural residual of a box problem."""
+    peak = np.zeros(-(-x.size // BLOCK))
+    _block_kkt(peak, x, g, d, lower, upper)
+    return float(peak.max(initial=0.0))

@@ -8,6 +8,7 @@ import numpy as np
 from numba import prange
 
 from . import inline, parallel, serial
+from ._blocks import _face, _segment_of
 
 
 @inline
@@ -227,9 +228,7 @@ def _graph_to_csr(indptr, indices, slot, over_i, over_j, used, cursor):
 
 
 @parallel
-def _galerkin_stencil(
-    data, excess, active, parent, cells, shape, start, offset, w0, w1, w2, d, indices, indptr, scale, groups
-):
+def _galerkin_stencil(data, excess, active, parent, start, offset, w0, w1, w2, e, indices, indptr, scale, groups):
     """Off-diagonals and row excess of Pᵀ F A F P, scaled; `data` and `excess` come in as zero.
 
     A row's excess is its diagonal minus its off-diagonal weights: Dirichlet neighbours, and cells outside
@@ -237,47 +236,23 @@ def _galerkin_stencil(
     """
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
-            cell = cells[start[s]]
-            k = cell % shape[2]
-            j = (cell // shape[2]) % shape[1]
-            i = cell // (shape[2] * shape[1])
             for t in range(start[s], start[s + 1]):
                 if active[t] == 0:
                     c = parent[t]
-                    e = d[t]
+                    own = e[t]
                     for f in range(6):
                         o = offset[s, f]
                         if o != 0:
-                            if f == 0:
-                                v = w0[t + o]
-                                outward = (i & 1) == 0
-                            elif f == 1:
-                                v = w0[t]
-                                outward = (i & 1) == 1
-                            elif f == 2:
-                                v = w1[t + o]
-                                outward = (j & 1) == 0
-                            elif f == 3:
-                                v = w1[t]
-                                outward = (j & 1) == 1
-                            elif f == 4:
-                                v = w2[t + o]
-                                outward = (k & 1) == 0
+                            v = _face(f, t, o, w0, w1, w2)
+                            if v == 0.0:
+                                continue
+                            if active[t + o] != 0:
+                                own += v
                             else:
-                                v = w2[t]
-                                outward = (k & 1) == 1
-                            if v != 0.0 and active[t + o] == 0:
-                                e -= v
-                                if outward:
-                                    other = parent[t + o]
-                                    q = indptr[c]
-                                    while indices[q] != other:
-                                        q += 1
-                                    data[q] += scale * v
-                    # Rounding of a closed cell's diagonal is not an excess.
-                    if abs(e) > 1e-12 * d[t]:
-                        excess[c] += scale * e
-                k += 1
+                                other = parent[t + o]
+                                if other != c:
+                                    _add_entry(data, indices, indptr, c, other, scale * v)
+                    excess[c] += scale * own
 
 
 @serial
@@ -304,3 +279,54 @@ def _inverse_diagonals(dinv, excess, data, indptr):
         for q in range(indptr[i], indptr[i + 1]):
             d += data[q]
         dinv[i] = np.float32(1.0) / d if d > 0.0 else np.float32(0.0)
+
+
+@serial
+def _toggle_csr(data, excess, active, toggled, w0, w1, w2, e, parent, start, offset, indices, indptr, scale):
+    """Move the cells `toggled` into or out of the free set and correct the first coarse matrix accordingly."""
+    for m in range(toggled.size):
+        t = toggled[m]
+        c = parent[t]
+        s = _segment_of(start, t)
+        sign = -scale if active[t] == 0 else scale  # a cell that leaves takes its row along
+        own = e[t]
+        for f in range(6):
+            o = offset[s, f]
+            if o != 0:
+                v = _face(f, t, o, w0, w1, w2)
+                u = t + o
+                if v == 0.0:
+                    continue
+                if active[u] != 0:
+                    own += v
+                else:
+                    other = parent[u]
+                    excess[other] -= sign * v
+                    if other != c:
+                        _add_entry(data, indices, indptr, c, other, sign * v)
+                        _add_entry(data, indices, indptr, other, c, sign * v)
+        excess[c] += sign * own
+        active[t] = 1 - active[t]
+
+
+@inline
+def _add_entry(data, indices, indptr, i, j, v):
+    q = indptr[i]
+    while indices[q] != j:
+        q += 1
+    data[q] += v
+
+
+@serial
+def _count_roots(root):
+    count = 0
+    for t in range(root.size):
+        count += root[t] == t
+    return count
+
+
+@serial
+def _cast_clean(out, values):
+    """float64 to float32; what adding and subtracting cells leaves behind is rounding, not a value."""
+    for q in range(out.size):
+        out[q] = values[q] if abs(values[q]) > 1e-12 else 0.0

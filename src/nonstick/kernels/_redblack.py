@@ -17,6 +17,7 @@ import numpy as np
 from numba import prange
 
 from . import parallel, serial
+from ._blocks import _segment_of
 
 u64 = np.uint64
 #: no black-to-red neighbour; 0 will not do, for a black cell and its red neighbour may have the same number
@@ -100,21 +101,71 @@ def _split_inverse_diagonal(rdinv, bdinv, d, active, scale, start, parity, rstar
 
 
 @parallel
-def _presmooth_red(rx, rb, bb, b, scale, rdinv, start, parity, rstart, bstart, groups):
-    """Split the right-hand side by colour (scaled, float32) and relax red from zero: x_r = b_r / d_r."""
+def _split_index(index, start, parity, rstart, bstart, black0, groups):
+    """index[t] = place of unknown t in an array that holds red first and black from `black0` on."""
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
-            one = np.float32(1)
             q = rstart[s]
             for t in range(start[s] + parity[s], start[s + 1], 2):
-                v = np.float32(scale * b[t])
-                rb[q] = v
-                rx[q] = v * rdinv[q] * one
+                index[t] = q
                 q += 1
-            q = bstart[s]
+            q = black0 + bstart[s]
             for t in range(start[s] + 1 - parity[s], start[s + 1], 2):
-                bb[q] = np.float32(scale * b[t])
+                index[t] = q
                 q += 1
+
+
+@parallel
+def _split_parent(rparent, parent, index, start, parity, rstart, groups):
+    """The coarse place each red unknown restricts to: index[parent]."""
+    for g in prange(groups.size - 1):
+        for s in range(groups[g], groups[g + 1]):
+            q = rstart[s]
+            for t in range(start[s] + parity[s], start[s + 1], 2):
+                rparent[q] = index[parent[t]]
+                q += 1
+
+
+@parallel
+def _split_inverse_coarse(rdinv, bdinv, e, w0, w1, w2, start, offset, parity, rstart, bstart, groups):
+    """1/(excess + weights) on rows that have a diagonal, 0 elsewhere."""
+    for g in prange(groups.size - 1):
+        for s in range(groups[g], groups[g + 1]):
+            xm, xp, ym, yp, zm, zp = offset[s]
+            colour = parity[s]
+            red = rstart[s]
+            black = bstart[s]
+            for t in range(start[s], start[s + 1]):
+                d = e[t] + (w0[t] + w1[t] + w2[t])
+                if xm != 0:
+                    d += w0[t + xm]
+                if ym != 0:
+                    d += w1[t + ym]
+                if zm != 0:
+                    d += w2[t + zm]
+                # what toggling cells in and out of the free set leaves behind is rounding
+                v = np.float32(1.0 / d) if d > 1e-12 else np.float32(0)
+                if colour == 0:
+                    rdinv[red] = v
+                    red += 1
+                else:
+                    bdinv[black] = v
+                    black += 1
+                colour ^= 1
+
+
+@serial
+def _toggle_inverse(rdinv, bdinv, d, active, toggled, scale, start, parity, rstart, bstart):
+    """Inverse diagonals of cells that entered or left the free set."""
+    for m in range(toggled.size):
+        t = toggled[m]
+        s = _segment_of(start, t)
+        k = t - start[s]
+        v = 1.0 / (scale * d[t]) if active[t] == 0 and d[t] > 0.0 else 0.0
+        if (k + parity[s]) & 1:
+            bdinv[bstart[s] + ((k - (1 - parity[s])) >> 1)] = v
+        else:
+            rdinv[rstart[s] + ((k - parity[s]) >> 1)] = v
 
 
 @parallel
@@ -178,6 +229,24 @@ def _restrict_red(coarse, rdinv, bx, w, parent, rstart, roff, groups):
 
 
 @parallel
+def _restrict_red_again(coarse, rx, rb, rdinv, bx, w, parent, rstart, roff, groups):
+    """The same when relaxation did not start from zero: r_r = b_r + sum w x_b - d_r x_r."""
+    wxm, wxp, wym, wyp, wzm, wzp = w[0], w[1], w[2], w[3], w[4], w[5]
+    for g in prange(groups.size - 1):
+        for s in range(groups[g], groups[g + 1]):
+            xm, xp, ym, yp, zm, zp = roff[s]
+            xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
+            for t in range(u64(rstart[s]), u64(rstart[s + 1])):
+                if rdinv[t] > np.float32(0):
+                    r = (
+                        (wxm[t] * bx[t + xm] + wxp[t] * bx[t + xp])
+                        + (wym[t] * bx[t + ym] + wyp[t] * bx[t + yp])
+                        + (wzm[t] * bx[t + zm] + wzp[t] * bx[t + zp])
+                    )
+                    coarse[parent[t]] += rb[t] + r - rx[t] / rdinv[t]
+
+
+@parallel
 def _prolong_red(rx, rdinv, coarse, parent, rstart, groups):
     """x_r += the coarse correction; black is relaxed next and needs none."""
     for g in prange(groups.size - 1):
@@ -187,15 +256,40 @@ def _prolong_red(rx, rdinv, coarse, parent, rstart, groups):
 
 
 @parallel
-def _join_colours(out, rx, bx, scale, start, parity, rstart, bstart, groups):
-    """out = scale * x, in C order and float64."""
+def _start_red(rx, rb, rdinv, rstart, groups):
+    """Relax red from zero: x_r = b_r / d_r."""
+    for g in prange(groups.size - 1):
+        for t in range(rstart[groups[g]], rstart[groups[g + 1]]):
+            rx[t] = rb[t] * rdinv[t]
+
+
+@parallel
+def _enter(rx, rb, bb, b, scale, rdinv, start, parity, rstart, bstart, groups):
+    """Split the right-hand side by colour (scaled, float32) and relax red from zero."""
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
             q = rstart[s]
             for t in range(start[s] + parity[s], start[s + 1], 2):
-                out[t] = scale * rx[q]
+                v = np.float32(scale * b[t])
+                rb[q] = v
+                rx[q] = v * rdinv[q]
                 q += 1
             q = bstart[s]
             for t in range(start[s] + 1 - parity[s], start[s + 1], 2):
-                out[t] = scale * bx[q]
+                bb[q] = np.float32(scale * b[t])
+                q += 1
+
+
+@parallel
+def _leave(out, beta, rx, bx, scale, start, parity, rstart, bstart, groups):
+    """out = scale x + beta out, in C order and float64; out is only read where beta is not 0."""
+    for g in prange(groups.size - 1):
+        for s in range(groups[g], groups[g + 1]):
+            q = rstart[s]
+            for t in range(start[s] + parity[s], start[s + 1], 2):
+                out[t] = scale * rx[q] + beta * out[t] if beta != 0.0 else scale * rx[q]
+                q += 1
+            q = bstart[s]
+            for t in range(start[s] + 1 - parity[s], start[s + 1], 2):
+                out[t] = scale * bx[q] + beta * out[t] if beta != 0.0 else scale * bx[q]
                 q += 1

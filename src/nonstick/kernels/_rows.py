@@ -11,8 +11,6 @@ import numpy as np
 
 from . import serial
 
-ABSENT = np.int32(-1)
-
 
 @serial
 def _number_cells(number, cells):
@@ -23,61 +21,59 @@ def _number_cells(number, cells):
 
 
 @serial
-def _neighbours(number, shape, cell, out):
-    """Unknown numbers of the neighbours of a linear cell: -x +x -y +y -z +z, -1 where absent."""
-    ny, nz = shape[1], shape[2]
-    k = cell % nz
-    j = (cell // nz) % ny
-    i = cell // (nz * ny)
-    out[0] = number[cell - ny * nz] if i > 0 else -1
-    out[1] = number[cell + ny * nz] if i + 1 < shape[0] else -1
-    out[2] = number[cell - nz] if j > 0 else -1
-    out[3] = number[cell + nz] if j + 1 < ny else -1
-    out[4] = number[cell - 1] if k > 0 else -1
-    out[5] = number[cell + 1] if k + 1 < nz else -1
-
-
-@serial
 def _cut_segments(start, offset, parity, number, shape, cells):
     """Fill the segment tables; returns the number of segments.
 
     With `start.size == 0` only counts. offset[s, f] is (neighbour - own) number, 0 where absent:
     an absent neighbour is then read as the cell itself, with weight zero.
+
+    Along z the neighbours inside a run are t - 1 and t + 1; the weights at both ends of a run are zero, so
+    ends need no cut. Only the first and the last unknown stand alone, because their reads would leave the array.
     """
-    count = 0
+    n = cells.size
+    nz = shape[2]
+    plane = shape[1] * nz
     write = start.size > 0
-    now = np.empty(6, np.int64)
-    own = np.empty(6, np.int64)
-    for f in range(6):
-        own[f] = 0
-    ny, nz = shape[1], shape[2]
-    for t in range(cells.size):
+    count = 0
+    t = 0
+    while t < n:
         cell = cells[t]
-        _neighbours(number, shape, cell, now)
-        k = cell % nz
-        for f in range(6):
-            now[f] = now[f] - t if now[f] >= 0 else 0
-        new = t == 0 or cells[t - 1] != cell - 1 or k == 0
-        if not new:
-            for f in range(4):
-                if now[f] != own[f]:
-                    new = True
-        # Inside a run the left and right neighbours are t - 1 and t + 1; the weights at both ends of a
-        # run are zero, so ends need no cut. Only the first and the last unknown stand alone, because
-        # their reads would leave the array.
-        if t == 1 or t == cells.size - 1:
-            new = True
-        if new:
-            if write:
-                start[count] = t
-                parity[count] = (cell // (nz * ny) + (cell // nz) % ny + k) & 1
-                for f in range(4):
-                    offset[count, f] = now[f]
-                offset[count, 4] = 0 if t == 0 else -1
-                offset[count, 5] = 0 if t == cells.size - 1 else 1
-            for f in range(6):
-                own[f] = now[f]
-            count += 1
+        row = cell // nz
+        i = row // shape[1]
+        j = row - i * shape[1]
+        k = cell - row * nz
+        # the run: consecutive cells of one row
+        end = t + 1
+        while end < n and cells[end] == cell + (end - t) and k + (end - t) < nz:
+            end += 1
+        has_xm = i > 0
+        has_xp = i + 1 < shape[0]
+        has_ym = j > 0
+        has_yp = j + 1 < shape[1]
+        xm = xp = ym = yp = np.int64(0)
+        for u in range(t, end):
+            c = cell + (u - t)
+            a = np.int64(number[c - plane]) if has_xm else np.int64(-1)
+            b = np.int64(number[c + plane]) if has_xp else np.int64(-1)
+            e = np.int64(number[c - nz]) if has_ym else np.int64(-1)
+            f = np.int64(number[c + nz]) if has_yp else np.int64(-1)
+            a = a - u if a >= 0 else np.int64(0)
+            b = b - u if b >= 0 else np.int64(0)
+            e = e - u if e >= 0 else np.int64(0)
+            f = f - u if f >= 0 else np.int64(0)
+            if u == t or a != xm or b != xp or e != ym or f != yp or u == 1 or u == n - 1:
+                xm, xp, ym, yp = a, b, e, f
+                if write:
+                    start[count] = u
+                    parity[count] = (i + j + k + u - t) & 1
+                    offset[count, 0] = xm
+                    offset[count, 1] = xp
+                    offset[count, 2] = ym
+                    offset[count, 3] = yp
+                    offset[count, 4] = 0 if u == 0 else -1
+                    offset[count, 5] = 0 if u == n - 1 else 1
+                count += 1
+        t = end
     if write:
-        start[count] = cells.size
+        start[count] = n
     return count

@@ -29,6 +29,24 @@ def dot(x: np.ndarray, y: np.ndarray) -> float:
     return float(partial.sum())
 
 
+@_reduce
+def _block_dot32(partial, x, y):
+    """The same for float32 vectors, still summed in float64."""
+    n = x.size
+    for k in prange(partial.size):
+        s = 0.0
+        for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
+            s += np.float64(x[t]) * np.float64(y[t])
+        partial[k] = s
+
+
+def block_dot32(x: np.ndarray, y: np.ndarray) -> float:
+    """x . y of float32 vectors, deterministic."""
+    partial = np.empty(-(-x.size // BLOCK))
+    _block_dot32(partial, x, y)
+    return float(partial.sum())
+
+
 @parallel
 def _axpy(y, alpha, x):
     """y += alpha x"""

@@ -17,19 +17,23 @@ descent takes over (`face_descent`), which converges for every symmetric positiv
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..kernels import _active_set as kernels
 from ..kernels._vector import _xpby, dot
 from ..linear.base import Inverse, Recipe
+from ..multigrid.fast import FastCycle, FastMultigrid
 from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
 from ..solution import Monitor, Start
+from .band import Band, Everywhere
 from .base import Method
+from .nested import Coarser
 from .problem import BoxProblem
-from .projected_gs import ProjectedSweeps
 
 
 @dataclass(frozen=True)
@@ -38,19 +42,51 @@ class Auto(Method):
 
     sweeps: int = 2
     slack: float = 0.1
+    #: problems up to this size start from zero, larger ones from the solution of a coarser problem
+    smallest: int = 2000
+    #: tolerance of those coarser solves
+    coarse_rtol: float = 1e-2
     #: set changes after which the set is held until the face problem is solved
     patience: int = 40
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        if start.active is None and self.predicts(problem, start.x):
+            with monitor.setup():
+                coarser = Coarser(problem)
+            begin = Start(np.zeros(coarser.problem.n))
+            coarser.problem.box.project(begin.x, out=begin.x)
+            watch = Monitor(coarser.problem, self.coarse_rtol)
+            self.solve(coarser.problem, begin, watch)
+            coarser.interpolate(begin.x, start.x)
+            problem.box.project(start.x, out=start.x)
         loop = ActiveSetCG(problem, preconditioner(problem), self, monitor)
         loop.run(start.x, start.active)
+
+    def predicts(self, problem: BoxProblem, x: np.ndarray) -> bool:
+        """Large problems with bounds and without a guess of the user's own go through a coarser one."""
+        box = problem.box
+        return (
+            isinstance(problem.A, StencilOperator)
+            and problem.n > self.smallest
+            and bool(box.constrained.any())
+            and not np.any(x - box.project(np.zeros(problem.n)))
+        )
+
+
+@dataclass(frozen=True)
+class FastLinear(Method):
+    """The same loop without bounds: our multigrid CG for A x = b, the price `auto` is measured against."""
+
+    linear: ClassVar[bool] = True
+
+    def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        unbounded = BoxProblem(problem.A, problem.b, -np.inf, np.inf)
+        ActiveSetCG(unbounded, preconditioner(problem), Auto(), monitor).run(start.x, None)
 
 
 def preconditioner(problem: BoxProblem) -> Recipe:
     """The cheapest symmetric cycle the operator allows."""
     if isinstance(problem.A, StencilOperator):
-        from ..multigrid.fast import FastMultigrid
-
         return FastMultigrid()
     from ..precond.ilu import ILU
 
@@ -69,28 +105,28 @@ class ActiveSetCG:
         self.rows = np.flatnonzero(constrained).astype(np.int64)
         self.bounded = constrained.view(np.uint8)
         self.active = np.zeros(A.n, np.int8)
-        self.r, self.z, self.p, self.q = (np.zeros(A.n) for _ in range(4))
+        self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
+        self.z = np.zeros(0 if isinstance(A, StencilOperator) else A.n)
         self._peak = np.zeros(-(-A.n // kernels.BLOCK))
         self._bounded_peak = np.zeros(-(-self.rows.size // kernels.BLOCK))
         self._flips = np.zeros(self._bounded_peak.size, np.int64)
         self.masked = Masked(A, np.ones(A.n, bool))
-        self.smoother = ProjectedSweeps(A)
+        self.band = Band(A, constrained) if isinstance(A, StencilOperator) else Everywhere(A)
         self.M: Inverse | None = None
-        self.changes = 0
 
     def run(self, x: np.ndarray, active: np.ndarray | None) -> None:
-        monitor, slack = self.monitor, self.options.slack * self.monitor.tolerance * self.problem.scale
+        monitor = self.monitor
         if active is not None:
             self.active[:] = active
             self._clip(x)
-        self._relax(x)
         self.A.residual(self.b, x, self.r)
-        self._judge(x, slack)
+        self._settle(x)
+        kernels._peak_unbounded(self.r, self.bounded, self._peak)
         if monitor.watch(self._kkt()) and self._verified(x):
             return
         self._refresh()
-        seen: set[int] = set()
-        hold, rho_old, fresh = False, 0.0, True
+        guard = Guard(self.options.patience)
+        rho_old, fresh = 0.0, True
         limit = monitor.limit(1000)
         while monitor.iterations < limit:
             rho = self._direction(rho_old, fresh)
@@ -101,54 +137,61 @@ class ActiveSetCG:
                     return
                 fresh = True
                 continue
-            alpha = rho / curvature
-            kernels._advance(x, self.r, self.p, self.q, alpha, self.bounded, self._peak)
+            kernels._advance(x, self.r, self.p, self.q, rho / curvature, self.bounded, self._peak)
             rho_old, fresh = rho, False
             monitor.iterations += 1
-            if hold and self._face_residual() > self._face_goal():
+            if guard.hold and self._face_residual() > self._face_goal():
                 continue
-            flips = self._judge(x, slack, peaked=True)
+            flips = self._judge(x)
             if monitor.watch(self._kkt()):
                 if self._verified(x) or monitor.status:
                     return
                 fresh = True
             if flips:
-                self.changes += 1
                 monitor.outer_iterations += 1
-                self._clip(x)
-                self._relax(x)
-                self.A.residual(self.b, x, self.r)
-                self._judge(x, slack)
-                if monitor.watch(self._kkt()) and self._verified(x):
-                    return
+                self._settle(x)
                 self._refresh()
                 fresh = True
-                key = hash(self.active.tobytes())
-                if hold and key in seen:
+                if guard.gives_up(self.active):
                     self._fall_back(x)
                     return
-                if key in seen or self.changes > self.options.patience:
-                    if not hold:
-                        seen.clear()
-                    hold = True
-                seen.add(key)
+
+    def _settle(self, x: np.ndarray) -> None:
+        """The set has changed: clip, relax near the walls, and let the policy follow from there."""
+        self._clip(x)
+        self.band.relax(x, self.b, self.lower, self.upper, self.options.sweeps)
+        self.band.residual(self.b, x, self.r)
+        if self._judge(x):
+            self._clip(x)
+            self.band.residual(self.b, x, self.r)
 
     def _direction(self, rho_old: float, fresh: bool) -> float:
-        assert self.M is not None
-        self.M.apply(self.r, self.z)
-        kernels._zero_clamped(self.z, self.active, self.rows)
-        rho = dot(self.r, self.z)
-        if fresh:
-            self.p[:] = self.z
+        """p = M r + β p and q = A p; returns rᵀ M r."""
+        M = self.M
+        if isinstance(M, FastCycle):
+            # The cycle's own float32 copies of r and z spare a pass over memory each.
+            M.run(self.r, self._top())
+            rho = M.inner()
+            M.leave(self.p, 0.0 if fresh else rho / rho_old)
         else:
-            _xpby(self.p, self.z, rho / rho_old)
+            assert M is not None
+            M.apply(self.r, self.z)
+            kernels._zero_clamped(self.z, self.active, self.rows)
+            rho = dot(self.r, self.z)
+            if fresh:
+                self.p[:] = self.z
+            else:
+                _xpby(self.p, self.z, rho / rho_old)
         self.A.apply(self.p, self.q)
         return rho
 
-    def _judge(self, x, slack: float, peaked: bool = False) -> int:
+    def _top(self) -> float:
+        """A size for r, to bring it into the range of float32."""
+        return max(self._peak.max(initial=0.0), self._bounded_peak.max(initial=0.0)) or 1.0
+
+    def _judge(self, x: np.ndarray) -> int:
         """Update the policy; the number of rows that changed sides."""
-        if not peaked:
-            kernels._peak_unbounded(self.r, self.bounded, self._peak)
+        slack = self.options.slack * self.monitor.tolerance * self.problem.scale
         kernels._judge(
             self.active, x, self.r, self.d, self.lower, self.upper, self.rows, slack, self._bounded_peak, self._flips
         )
@@ -173,16 +216,41 @@ class ActiveSetCG:
     def _clip(self, x) -> None:
         kernels._clip(x, self.lower, self.upper, self.active, self.rows)
 
-    def _relax(self, x) -> None:
-        self.smoother.run(x, self.b, self.lower, self.upper, count=self.options.sweeps)
-
     def _refresh(self) -> None:
         with self.monitor.setup():
-            self.masked.update(self.active == 0)
-            self.M = self.recipe.setup(self.masked, self.M)
+            if isinstance(self.M, FastCycle):
+                self.M.refresh(self.active == 0)
+            else:
+                self.masked.update(self.active == 0)
+                self.M = self.recipe.setup(self.masked, self.M)
 
     def _fall_back(self, x) -> None:
         from ..linear.cg import CG
         from .face_descent import face_descent
 
         face_descent(self.problem, x, CG(self.recipe), self.monitor, self.monitor.limit(1000))
+
+
+class Guard:
+    """Watches the active sets of an iteration that has no convergence proof.
+
+    When a set comes back for the third time, or changes do not die out, the set is held until the face problem is
+    solved. Then it is policy iteration, which never sees a set twice on M-matrices; if one comes back, give up.
+    """
+
+    def __init__(self, patience: int):
+        self.patience = patience
+        self.hold = False
+        self.changes = 0
+        self._seen: Counter[int] = Counter()
+
+    def gives_up(self, active: np.ndarray) -> bool:
+        self.changes += 1
+        key = hash(active.tobytes())
+        self._seen[key] += 1
+        if self.hold:
+            return self._seen[key] > 1
+        if self._seen[key] > 2 or self.changes > self.patience:
+            self.hold = True
+            self._seen.clear()
+        return False

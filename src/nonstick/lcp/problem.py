@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import NonstickError
+from ..kernels._active_set import kkt_peak
 from ..kernels._edges import _edge_values, _project_edges
 from ..operators.base import Operator
 
@@ -196,7 +197,9 @@ class BoxProblem:
     def kkt(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """max|natural residual| / max|b|: the number `rtol` is compared with, for every method."""
         g = self.gradient(x, self._work) if g is None else g
-        return float(np.abs(self.natural_residual(x, g)).max(initial=0.0)) / self.scale
+        if self.edges is not None:
+            return float(np.abs(self.natural_residual(x, g)).max(initial=0.0)) / self.scale
+        return kkt_peak(x, g, self.A.diagonal, self.box.lower, self.box.upper) / self.scale
 
     def linear_residual(self, g: np.ndarray) -> float:
         """max|A x - b| / max|b|: what a solve that ignores the bounds makes small."""

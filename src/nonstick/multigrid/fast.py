@@ -1,12 +1,15 @@
-"""The fast cycle: a structured fine level over topology-aware coarse levels, in float32.
+"""The fast cycle: structured levels over topology-aware ones, in float32.
 
 One application is a symmetric multigrid cycle for `F A F + (I - F)` on a stencil operator:
 
-- fine level: red-black Gauss–Seidel, one sweep down and the reversed one up, unknowns split by colour;
-- coarse levels: connected parts of 2x2x2 blocks, Galerkin matrices scaled by α (piecewise constant
-  interpolation makes them too stiff; Takahashi–Batty §5), two cycles per visit;
+- red-black Gauss–Seidel, one sweep down and the reversed one up; large levels are split by colour;
+- coarse matrices are piecewise-constant Galerkin products scaled by α (they are too stiff otherwise; Takahashi–
+  Batty §5), two cycles per visit to a coarse level, one to the finest;
 - truncation to a free set F is a mask: cells outside it have no inverse diagonal, and coarse matrices
-  are refreshed, not rebuilt.
+  are corrected for the cells that entered or left F, not rebuilt.
+
+Large levels are 2x2x2 blocks of the level above. Where blocks would glue liquid together across a wall, and
+on small levels, aggregates are the connected parts of blocks (`sparse_levels`).
 
 Float32 inside a float64 CG halves the memory traffic, which is what the cycle costs.
 """
@@ -19,14 +22,13 @@ import numba
 import numpy as np
 
 from ..kernels import _aggregate as agg
-from ..kernels import _coarse_cycle as cc
-from ..kernels import _redblack as rb
+from ..kernels import _blocks as blocks
+from ..kernels._vector import block_dot32
 from ..linear.base import Inverse, Recipe
 from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
-
-#: levels below this size run in one serial compiled call
-SMALL = 20_000
+from .grid_level import GridLevel, coarse_rows
+from .sparse_levels import SMALL, SparseLevels
 
 
 @dataclass(frozen=True)
@@ -40,33 +42,11 @@ class FastMultigrid(Recipe):
         free = None
         if isinstance(operator, Masked):
             operator, free = operator.A, operator.free
-        if isinstance(reuse, FastCycle) and reuse.A is operator:
-            reuse.refresh(free)
-            return reuse
-        cycle = FastCycle(operator, self.alpha, self.cycles)
+        cycle = reuse if isinstance(reuse, FastCycle) and reuse.A is operator else None
+        if cycle is None:
+            cycle = FastCycle(operator, self.alpha, self.cycles)
         cycle.refresh(free)
         return cycle
-
-
-@dataclass
-class CoarseLevel:
-    """An unstructured level: off-diagonal weights in CSR, red unknowns first."""
-
-    cells: np.ndarray
-    shape: np.ndarray
-    red: int
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    excess: np.ndarray
-    dinv: np.ndarray
-    x: np.ndarray
-    b: np.ndarray
-    parent: np.ndarray | None = None
-
-    @property
-    def n(self) -> int:
-        return self.cells.size
 
 
 class FastCycle(Inverse):
@@ -74,230 +54,133 @@ class FastCycle(Inverse):
 
     def __init__(self, A: StencilOperator, alpha: float, cycles: int):
         self.A, self.alpha, self.cycles = A, alpha, cycles
-        rows = A.rows
-        self.groups = balanced_groups(rows, numba.get_num_threads())
         top = float(A.diagonal.max(initial=0.0))
         self.scale = 1.0 / top if top > 0 else 1.0
-        self._split()
-        self._aggregate()
-        self.active = np.empty(rows.n, np.int8)
-
-    def _split(self) -> None:
-        rows = self.A.rows
-        segments = rows.start.size - 1
-        pos = np.empty(rows.n, np.int32)
-        self.rstart, self.bstart = np.empty(segments + 1, np.int64), np.empty(segments + 1, np.int64)
-        rb._split_numbers(pos, self.rstart, self.bstart, rows.start, rows.parity)
-        self.roff, self.boff = np.empty((segments, 6), np.int64), np.empty((segments, 6), np.int64)
-        rb._split_offsets(self.roff, self.boff, rows.start, rows.offset, rows.parity, pos)
-        self.red = int(self.rstart[-1])
-        self.black = int(self.bstart[-1])
-        m = max(self.red, self.black) + 2  # room for the neighbours that ends of runs lack
-        self.w = np.zeros((8, m), np.float32)
-        rb._split_weights(
-            self.w,
-            *self.A.weights,
-            self.scale,
-            rows.start,
-            rows.offset,
-            rows.parity,
-            self.rstart,
-            self.bstart,
-            self.groups,
-        )
-        self.rx, self.rb, self.rdinv, self.bx, self.bb, self.bdinv = (np.zeros(m, np.float32) for _ in range(6))
-
-    def _aggregate(self) -> None:
-        rows, A = self.A.rows, self.A
-        shape = np.array(rows.shape, np.int64)
-        root = np.empty(rows.n, np.int32)
-        agg._merge_blocks_stencil(root, *A.weights, rows.cells, shape, rows.start, rows.offset, self.groups)
-        self.parent, cells, red = number(root, rows.cells, shape)
-        slot = np.empty((cells.size, 6), np.int32)
-
-        def graph(over_i, over_j):
-            return agg._coarse_graph_stencil(
-                slot, over_i, over_j, self.parent, rows.cells, shape, rows.start, rows.offset, *A.weights
-            )
-
-        self.levels = [new_level(cells, (shape + 1) // 2, red, slot, graph)]
-        self.rparent = np.zeros(self.rx.size, np.int32)
-        split_red(self.rparent, self.parent, rows, self.rstart)
-        # coarse levels are aggregated by their unmasked matrices, so that they serve any free set
-        self.active = np.zeros(rows.n, np.int8)
-        self._galerkin_fine()
+        threads = numba.get_num_threads()
+        level = GridLevel(A.rows, threads)
+        level.set_weights(A.weights, self.scale)
+        self.grids = [level]
+        excess = np.empty(A.n)
+        blocks._excess(excess, A.diagonal, *A.weights, A.rows.start, A.rows.offset, level.groups)
+        #: weights and excess of each structured level; the finest is the operator's, not yet scaled
+        self.matrices = [(*A.weights, excess)]
+        self.parents: list[np.ndarray] = []
         while True:
-            fine = self.levels[-1]
-            root = np.empty(fine.n, np.int32)
-            agg._merge_blocks_csr(root, fine.cells, fine.shape, fine.data, fine.indices, fine.indptr)
-            parent, cells, red = number(root, fine.cells, fine.shape)
-            if int(fine.shape.max()) == 1 or fine.indices.size == 0:
+            rows, groups, (w0, w1, w2, e) = level.rows, level.groups, self.matrices[-1]
+            coarse, parent = coarse_rows(rows, groups)
+            if coarse.n <= SMALL or _torn(rows, groups, parent, coarse.n, w0, w1, w2, e):
                 break
-            fine.parent = parent
-            slot = np.empty((cells.size, 6), np.int32)
+            self.parents.append(parent)
+            level = GridLevel(coarse, threads)
+            self.grids[-1].set_parent(parent, level.places())
+            self.grids.append(level)
+            self.matrices.append(tuple(np.zeros(coarse.n) for _ in range(4)))
+            self._galerkin(len(self.grids) - 2, np.zeros(rows.n, np.int8) if len(self.grids) == 2 else None)
+        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, alpha, cycles)
+        self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
+        self._no_mask = np.zeros(max(level.rows.n, 1), np.int8)
+        self.active = np.full(A.n, -1, np.int8)
 
-            def coarse_graph(over_i, over_j, slot=slot, fine=fine):
-                return agg._coarse_graph_csr(slot, over_i, over_j, fine.parent, fine.data, fine.indices, fine.indptr)
-
-            coarse = new_level(cells, (fine.shape + 1) // 2, red, slot, coarse_graph)
-            self.levels.append(coarse)
-            self._galerkin_coarse(fine, coarse)
-        self._pack()
-
-    def _galerkin_fine(self) -> None:
-        rows, A, coarse = self.A.rows, self.A, self.levels[0]
-        coarse.data[:] = 0
-        coarse.excess[:] = 0
-        shape = np.array(rows.shape, np.int64)
-        agg._galerkin_stencil(
-            coarse.data, coarse.excess, self.active, self.parent, rows.cells, shape, rows.start, rows.offset,
-            *A.weights, A.diagonal, coarse.indices, coarse.indptr, self.scale * self.alpha, self.groups,
-        )  # fmt: skip
-        agg._inverse_diagonals(coarse.dinv, coarse.excess, coarse.data, coarse.indptr)
-
-    def _galerkin_coarse(self, fine: CoarseLevel, coarse: CoarseLevel) -> None:
-        coarse.data[:] = 0
-        coarse.excess[:] = 0
-        agg._galerkin_csr(
-            coarse.data, coarse.excess, fine.excess, fine.dinv, fine.data, fine.indices, fine.indptr,
-            fine.parent, coarse.indices, coarse.indptr, np.float32(self.alpha),
-        )  # fmt: skip
-        agg._inverse_diagonals(coarse.dinv, coarse.excess, coarse.data, coarse.indptr)
-
-    def _pack(self) -> None:
-        """Small levels move into packed arrays; their CoarseLevel fields become views."""
-        first = next((k for k, level in enumerate(self.levels) if level.n <= SMALL), len(self.levels) - 1)
-        small = self.levels[first:]
-        self.first_small = first
-        self.rows_ = np.array([level.n for level in small])
-        self.reds_ = np.array([level.red for level in small])
-        self.row0 = np.concatenate([[0], np.cumsum(self.rows_)])
-        sizes = np.array([level.indices.size for level in small])
-        self.nnz0 = np.concatenate([[0], np.cumsum(sizes)])
-        self.packed = {}
-        for name in ("x", "b", "dinv", "data", "indices", "indptr", "parent"):
-            parts = [getattr(level, name) for level in small]
-            if parts[-1] is None:
-                parts[-1] = np.zeros(small[-1].n, np.int32)
-            whole = np.concatenate(parts)
-            self.packed[name] = whole
-            at = 0
-            for level, part in zip(small, parts):
-                setattr(level, name, whole[at : at + part.size])
-                at += part.size
-        self.program = np.array(schedule(len(small), self.cycles), np.int64).reshape(-1, 2)
+    # -- the free set -------------------------------------------------------------------------------------
 
     def refresh(self, free: np.ndarray | None) -> None:
         """Truncate to a free set (None: everything is free)."""
-        if free is None:
-            self.active[:] = 0
+        wanted = np.zeros(self.A.n, np.int8) if free is None else np.logical_not(free).view(np.int8)
+        toggled = np.flatnonzero(self.active != wanted)
+        if not toggled.size:
+            return
+        if toggled.size > self.A.n // 16:
+            self.active[:] = wanted
+            self.grids[0].set_diagonal(self.A.diagonal, self.active, self.scale)
+            if self.parents:
+                self._galerkin(0, self.active)
+            else:
+                self.tail.set_values(self.active, self.scale)
+        elif self.parents:
+            rows = self.A.rows
+            blocks._toggle_blocks(
+                *self.matrices[1], self.active, toggled, *self.matrices[0], self.parents[0], rows.start, rows.offset,
+                self.scale * self.alpha,
+            )  # fmt: skip
+            self.grids[0].toggle_diagonal(self.A.diagonal, self.active, toggled, self.scale)
+            self.grids[1].set_coarse(self.matrices[1][:3], self.matrices[1][3])
         else:
-            np.logical_not(free, out=self.active.view(np.bool_))
-        rows = self.A.rows
-        rb._split_inverse_diagonal(
-            self.rdinv, self.bdinv, self.A.diagonal, self.active, self.scale, rows.start, rows.parity,
-            self.rstart, self.bstart, self.groups,
+            self.tail.toggle(self.active, toggled, self.scale)
+            self.grids[0].toggle_diagonal(self.A.diagonal, self.active, toggled, self.scale)
+        for l in range(1, len(self.grids) - 1):
+            self._galerkin(l, None)
+        if self.parents:
+            self.tail.set_values(self._no_mask)
+
+    def _galerkin(self, l: int, active: np.ndarray | None) -> None:
+        """The matrix of grid level l + 1 from that of level l."""
+        level, (w0, w1, w2, e), coarse = self.grids[l], self.matrices[l], self.matrices[l + 1]
+        rows = level.rows
+        for values in coarse:
+            values[:] = 0.0
+        shape = np.array(rows.shape, np.int64)
+        mask = np.zeros(rows.n, np.int8) if active is None else active
+        blocks._galerkin_blocks(
+            *coarse, w0, w1, w2, e, mask, self.parents[l], rows.cells, shape, rows.start, rows.offset,
+            self.alpha * (self.scale if l == 0 else 1.0), level.groups,
         )  # fmt: skip
-        self._galerkin_fine()
-        for fine, coarse in zip(self.levels, self.levels[1:]):
-            self._galerkin_coarse(fine, coarse)
+        self.grids[l + 1].set_coarse(coarse[:3], coarse[3])
+
+    # -- one cycle ----------------------------------------------------------------------------------------
+
+    def run(self, r: np.ndarray, top: float) -> None:
+        """One cycle for a right-hand side of size `top`; the result stays in the level's own arrays."""
+        self._top = top
+        finest = self.grids[0]
+        finest.enter(r, 1.0 / top)
+        finest.relax_black()
+        self._correct(0, True)
+        finest.relax_black()
+        finest.relax_red()
+
+    def inner(self) -> float:
+        """rᵀz of the last cycle, from the float32 copies."""
+        finest = self.grids[0]
+        return block_dot32(finest.b, finest.x) * self._top * self._top * self.scale
+
+    def leave(self, out: np.ndarray, beta: float = 0.0) -> None:
+        """out = z + beta out"""
+        self.grids[0].leave(out, beta, self._top * self.scale)
 
     def apply(self, r, out):
-        rows = self.A.rows
         top = float(max(r.max(initial=0.0), -r.min(initial=0.0)))
         if not 0.0 < top < np.inf:
             out[:] = 0.0
             return out
-        order = (rows.start, rows.parity, self.rstart, self.bstart, self.groups)
-        rb._presmooth_red(self.rx, self.rb, self.bb, r, 1.0 / top, self.rdinv, *order)
-        rb._relax_black(self.bx, self.bb, self.bdinv, self.rx, self.w, self.bstart, self.boff, self.groups)
-        coarse = self.levels[0]
-        coarse.b[:] = 0
-        rb._restrict_red(coarse.b, self.rdinv, self.bx, self.w, self.rparent, self.rstart, self.roff, self.groups)
-        self._visit(0)
-        rb._prolong_red(self.rx, self.rdinv, coarse.x, self.rparent, self.rstart, self.groups)
-        rb._relax_black(self.bx, self.bb, self.bdinv, self.rx, self.w, self.bstart, self.boff, self.groups)
-        rb._relax_red(self.rx, self.rb, self.rdinv, self.bx, self.w, self.rstart, self.roff, self.groups)
-        rb._join_colours(out, self.rx, self.bx, top * self.scale, *order)
+        self.run(r, top)
+        self.leave(out)
         return out
 
-    def _visit(self, l: int) -> None:
-        if l >= self.first_small:
-            p = self.packed
-            cc._run_program(
-                self.program, p["x"], p["b"], p["dinv"], p["data"], p["indices"], p["indptr"], p["parent"],
-                self.rows_, self.reds_, self.row0, self.nnz0,
-            )  # fmt: skip
-            return
-        level, coarse = self.levels[l], self.levels[l + 1]
-        matrix = (level.dinv, level.data, level.indices, level.indptr)
-        for k in range(self.cycles):
-            if k == 0:
-                cc._csr_start_red(level.x, level.b, level.dinv, level.red)
-            cc._csr_relax_rows(level.x, level.b, *matrix, level.red, level.n)
-            cc._csr_red_residual(self.scratch(level.red), level.x, level.b, *matrix, level.red)
-            cc._sum_children(coarse.b, self.scratch(level.red), level.parent, level.red)
-            self._visit(l + 1)
-            cc._csr_prolong(level.x, level.dinv, coarse.x, level.parent, level.red)
-            cc._csr_relax_rows(level.x, level.b, *matrix, level.red, level.n)
-            cc._csr_relax_rows(level.x, level.b, *matrix, 0, level.red)
-
-    def scratch(self, n: int) -> np.ndarray:
-        if not hasattr(self, "_scratch"):
-            self._scratch = np.empty(self.levels[0].n, np.float32)
-        return self._scratch[:n]
+    def _correct(self, l: int, from_zero: bool) -> None:
+        """Restrict the residual of level l, solve below, add the correction."""
+        fine = self.grids[l]
+        below = self.grids[l + 1] if l + 1 < len(self.grids) else self.tail
+        fine.restrict(below.b, from_zero)
+        if isinstance(below, SparseLevels):
+            below.visit()
+        else:
+            below.start_red()
+            for k in range(self.cycles):
+                below.relax_black()
+                self._correct(l + 1, k == 0)
+                below.relax_black()
+                below.relax_red()
+        fine.prolong(below.x)
 
 
-def schedule(levels: int, cycles: int, at: int = 0) -> list[tuple[int, int]]:
-    """The cycle over `levels` packed levels as (operation, level) pairs."""
-    if at == levels - 1:
-        return [(cc.SOLVE, at)]
-    below = schedule(levels, cycles, at + 1)
-    steps = []
-    for k in range(cycles):
-        if k == 0:
-            steps.append((cc.RED_FROM_ZERO, at))
-        steps += [(cc.BLACK, at), (cc.RESTRICT, at), *below, (cc.PROLONG, at), (cc.BLACK, at), (cc.RED, at)]
-    return steps
-
-
-def number(root, cells, shape):
-    parent = np.empty(root.size, np.int32)
-    room = np.empty(root.size, np.int64)
-    count, red = agg._number_aggregates(parent, room, root, cells, shape)
-    return parent, room[:count].copy(), red
-
-
-def new_level(cells, shape, red, slot, graph) -> CoarseLevel:
-    n = cells.size
-    room = 1024
-    while True:
-        over_i, over_j = np.empty(room, np.int32), np.empty(room, np.int32)
-        used = graph(over_i, over_j)
-        if used <= room:
-            break
-        room = used
-    indptr = np.empty(n + 1, np.int32)
-    none = np.empty(0, np.int32)
-    size = agg._graph_to_csr(indptr, none, slot, over_i, over_j, used, none)
-    indices = np.empty(max(size, 1), np.int32)
-    size = agg._graph_to_csr(indptr, indices, slot, over_i, over_j, used, np.empty(n, np.int32)) if size else 0
-    f32 = [np.zeros(k, np.float32) for k in (size, n, n, n, n)]
-    return CoarseLevel(cells, shape, red, indptr, indices[:size].copy(), *f32)
-
-
-def split_red(out, values, rows, rstart):
-    red = (rows.coordinates_sum() & 1) == 0
-    out[: rstart[-1]] = values[red]
-
-
-def balanced_groups(rows, pieces: int) -> np.ndarray:
-    """Segment numbers that cut the rows into pieces of about equal size, between blocks of coarse cells."""
-    if rows.n == 0:
-        return np.zeros(1, np.int64)
-    plane = rows.shape[1] * rows.shape[2] if rows.shape[0] > 1 else rows.shape[2]
-    block = rows.cells[rows.start[:-1]] // (2 * plane)
-    edge = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [block.size]])
-    want = np.linspace(0, rows.n, pieces + 1)
-    at = np.searchsorted(rows.start[edge], want)
-    return np.unique(edge[np.clip(at, 0, edge.size - 1)]).astype(np.int64)
+def _torn(rows, groups, parent, count, w0, w1, w2, e) -> bool:
+    """Would blocks glue liquid together across walls, in more than one block of a thousand?"""
+    shape = np.array(rows.shape, np.int64)
+    root = np.empty(rows.n, np.int32)
+    agg._merge_blocks_stencil(root, w0, w1, w2, rows.cells, shape, rows.start, rows.offset, groups)
+    if agg._count_roots(root) == count:
+        return False
+    limit = max(8, count // 1000)
+    first = np.empty(count, np.int32)
+    table = (rows.start, rows.offset, w0, w1, w2)
+    return blocks._count_torn_blocks(first, rows.cells, shape, parent, root, e, *table, limit) >= limit

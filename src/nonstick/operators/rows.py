@@ -46,13 +46,18 @@ class Rows:
         cells = np.ascontiguousarray(cells, dtype=np.int64)
         number = np.empty(int(np.prod(shape)), np.int32)
         _number_cells(number, cells)
+        return cls.from_numbering(cells, shape, dimension, number)
+
+    @classmethod
+    def from_numbering(cls, cells: np.ndarray, shape: tuple, dimension: int, number: np.ndarray) -> Rows:
+        """From cells and the map that numbers them: number[cell], -1 for cells that are no unknowns."""
         extent = np.array(shape, np.int64)
         none1, none2 = np.empty(0, np.int64), np.empty((0, 6), np.int64)
         count = _cut_segments(none1, none2, none1, number, extent, cells)
         start, offset, parity = np.empty(count + 1, np.int64), np.empty((count, 6), np.int64), np.empty(count, np.int64)
         _cut_segments(start, offset, parity, number, extent, cells)
-        nx, ny, nz = (int(s) for s in shape)
-        return cls((nx, ny, nz), cells, start, offset, parity, dimension)
+        x, y, z = (int(s) for s in shape)
+        return cls((x, y, z), cells, start, offset, parity, dimension)
 
     def coordinates(self) -> np.ndarray:
         """(n, dimension) grid coordinates of the unknowns."""
