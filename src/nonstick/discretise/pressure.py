@@ -35,7 +35,7 @@ from ..solution import Solution
 Faces = tuple[np.ndarray, ...]
 
 #: grid cells handled at a time: bounds the memory of float64 copies of a slab
-_SLAB = 4_000_000
+_SLAB = 1_000_000
 
 #: coarse levels on which air bubbles survive (Chentanez–Müller's C)
 _BUBBLE_LEVELS = 2
@@ -228,9 +228,10 @@ class PressureProblem:
         shape = np.array(rows.shape, np.int64)
         plane = rows.shape[1] * rows.shape[2]
         lift = (np.newaxis,) * (3 - self.dimension)
-        solid = self.solid_velocity or tuple(np.broadcast_to(0.0, u.shape) for u in self.velocity)
         phi = self.phi_liquid[lift]
-        faces = [self._three(f) for f in (self.weights, self.velocity, solid)]
+        moving = [] if self.solid_velocity is None else [self.solid_velocity]
+        faces = [self._three(f) for f in (self.weights, self.velocity, *moving)]
+        at_rest = [] if moving else [np.zeros((1, 1, 1))] * 3
         scale = self.dt / (self.rho * self.dx**2)
         step = max(1, _SLAB // plane)
         for i in range(0, rows.shape[0], step):
@@ -247,7 +248,7 @@ class PressureProblem:
                 for axis, a in enumerate(group)
             ]
             cells = rows.cells[begin:end]
-            _pressure_rows(w0, w1, w2, d, b, cells, begin, i, shape, slab, *parts, scale, self.dx, THETA_MIN)
+            _pressure_rows(w0, w1, w2, d, b, cells, begin, i, shape, slab, *parts, *at_rest, scale, self.dx, THETA_MIN)
         return StencilOperator(rows, (w0, w1, w2), d), b
 
     def _three(self, faces: Faces) -> Faces:

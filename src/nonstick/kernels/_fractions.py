@@ -73,29 +73,30 @@ def _open_2d(wu, wv, phi, eps):
 
 @parallel
 def _open_3d(wu, wv, ww, phi, eps):
+    """The three faces at the lower corner of every cell share eight nodes; most cells see no wall in them."""
     nx, ny, nz = phi.shape[0] - 1, phi.shape[1] - 1, phi.shape[2] - 1
     for i in prange(nx + 1):
+        i1 = min(i + 1, nx)
         for j in range(ny + 1):
+            j1 = min(j + 1, ny)
+            a, b, c, d = phi[i, j, 0], phi[i, j1, 0], phi[i1, j1, 0], phi[i1, j, 0]
             for k in range(nz + 1):
-                p = _snap(phi[i, j, k], eps)
+                k1 = min(k + 1, nz)
+                e, f, g, h = phi[i, j, k1], phi[i, j1, k1], phi[i1, j1, k1], phi[i1, j, k1]
+                x = y = z = 1.0
+                if not min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h))) > eps:
+                    if max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))) <= eps:
+                        x = y = z = 0.0
+                    else:
+                        p, q, r, s = _snap(a, eps), _snap(b, eps), _snap(c, eps), _snap(d, eps)
+                        t, u, v = _snap(e, eps), _snap(f, eps), _snap(h, eps)
+                        x = _open_square(p, q, u, t)
+                        y = _open_square(p, s, v, t)
+                        z = _open_square(p, s, r, q)
                 if j < ny and k < nz:
-                    wu[i, j, k] = _open_square(
-                        p,
-                        _snap(phi[i, j + 1, k], eps),
-                        _snap(phi[i, j + 1, k + 1], eps),
-                        _snap(phi[i, j, k + 1], eps),
-                    )
+                    wu[i, j, k] = x
                 if i < nx and k < nz:
-                    wv[i, j, k] = _open_square(
-                        p,
-                        _snap(phi[i + 1, j, k], eps),
-                        _snap(phi[i + 1, j, k + 1], eps),
-                        _snap(phi[i, j, k + 1], eps),
-                    )
+                    wv[i, j, k] = y
                 if i < nx and j < ny:
-                    ww[i, j, k] = _open_square(
-                        p,
-                        _snap(phi[i + 1, j, k], eps),
-                        _snap(phi[i + 1, j + 1, k], eps),
-                        _snap(phi[i, j + 1, k], eps),
-                    )
+                    ww[i, j, k] = z
+                a, b, c, d = e, f, g, h

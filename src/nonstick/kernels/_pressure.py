@@ -34,8 +34,12 @@ def _flux(w, u, s):
 def _pressure_rows(
     w0, w1, w2, d, b, cells, begin, first, shape, phi, fu, fv, fw, u, v, w, su, sv, sw, scale, dx, least
 ):
-    """Fill the rows begin <= t < begin + cells.size (their cells are listed from the slab's plane `first` on)."""
+    """Fill the rows begin <= t < begin + cells.size (their cells are listed from the slab's plane `first` on).
+
+    Solids at rest need no face arrays: su, sv, sw are then single zeros.
+    """
     nx, ny, nz = shape
+    moving = 1 if su.size > 1 else 0
     for q in prange(cells.size):
         t = begin + q
         cell = cells[q]
@@ -70,10 +74,13 @@ def _pressure_rows(
             weight, more = _face(here, phi[i + 1, j, k - 1], fw[i, j, k], scale, least)
             total += more
         d[t] = total
-        out = (
-            (_flux(fu[i + 1, j, k], u[i + 1, j, k], su[i + 1, j, k]) - _flux(fu[i, j, k], u[i, j, k], su[i, j, k]))
-            + (_flux(fv[i, j + 1, k], v[i, j + 1, k], sv[i, j + 1, k]) - _flux(fv[i, j, k], v[i, j, k], sv[i, j, k]))
-            + (_flux(fw[i, j, k + 1], w[i, j, k + 1], sw[i, j, k + 1]) - _flux(fw[i, j, k], w[i, j, k], sw[i, j, k]))
+        m, n, o = moving * i, moving * j, moving * k
+        out = _flux(fu[i + 1, j, k], u[i + 1, j, k], su[m + moving, n, o]) - _flux(fu[i, j, k], u[i, j, k], su[m, n, o])
+        out += _flux(fv[i, j + 1, k], v[i, j + 1, k], sv[m, n + moving, o]) - _flux(
+            fv[i, j, k], v[i, j, k], sv[m, n, o]
+        )
+        out += _flux(fw[i, j, k + 1], w[i, j, k + 1], sw[m, n, o + moving]) - _flux(
+            fw[i, j, k], w[i, j, k], sw[m, n, o]
         )
         b[t] = -out / dx
 
