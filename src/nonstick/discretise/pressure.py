@@ -46,7 +46,7 @@ class PressureSolution(Solution):
     """A solution with its fields on the grid."""
 
     #: pressure over the grid, zero where there is no unknown
-    pressure: np.ndarray = field(default=None, repr=False)  # type: ignore[assignment]
+    pressure: np.ndarray = field(default_factory=lambda: np.zeros(()), repr=False)
     #: velocity after the update, one array an axis
     velocity: Faces = field(default=(), repr=False)
 
