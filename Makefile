@@ -18,7 +18,9 @@ help:
 	@echo "make clean        remove .venv and everything built"
 
 demo: .venv/.ready-core
-	@$(BIN)/python examples/demo.py
+	@rm -rf demo/circle
+	@echo "simulating a splash in a circle; compiling on first use takes a minute ..."
+	@$(BIN)/nonstick run circle --out demo/circle
 
 test: .venv/.ready-dev
 	@$(BIN)/python -m pytest -n $(JOBS) --durations=15 --durations-min=2 $(ARGS)

@@ -18,10 +18,11 @@ _COMMANDS = ("scene", "solve", "bench", "listing")
 # Typer keeps line ends, so the text is broken to fit 80 columns.
 _HELP = """Liquids that let go of walls.
 
-Solves bound-constrained elliptic problems, min ½ xᵀA x − bᵀx subject to
-lower ≤ x ≤ upper, by every method of five papers, and compares them.
+Simulates liquids that separate from solid walls, and solves bound-constrained
+elliptic problems, min ½ xᵀA x − bᵀx subject to lower ≤ x ≤ upper, by every
+method of five papers.
 
-[cyan]nonstick methods[/cyan]                        what there is to choose from
+[cyan]nonstick run circle[/cyan]                     a first splash, with a movie
 [cyan]nonstick solve problem.npz[/cyan]              solve a problem of yours
 [cyan]nonstick bench circle2d --sizes 64 128[/cyan]  compare methods on a built-in case
 """
