@@ -7,9 +7,15 @@ from nonstick import BoxProblem, NonstickError, cases, registry, solve, solve_pr
 from nonstick.discretise.pressure import PressureProblem
 from nonstick.kernels._bounds import _clip, _feasible_step, _free_rows
 from nonstick.kernels._edges import _edge_bounds
-from nonstick.lcp.chentanez_muller import ChentanezMuller, direct_transfer
+from nonstick.lcp.chentanez_muller import ChentanezMuller, Level
 
 TINY = [("circle2d", 20), ("square2d", 21), ("maze2d", 33), ("sphere3d", 12), ("rotated-box3d", 13)]
+
+
+def direct_transfer(fine, coarse, one_sided=True):
+    level = Level(fine)
+    level.connect(coarse, one_sided)
+    return level.transfer
 
 
 def hierarchy(method, problem):

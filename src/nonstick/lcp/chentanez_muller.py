@@ -27,13 +27,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..kernels._bounds import _clip, _feasible_step, _free_rows
 from ..kernels._edges import _edge_bounds
 from ..kernels._vector import _axpy, dot
 from ..linear.base import Inverse
-from ..multigrid.geometric import Faces, Geometric, halve
+from ..multigrid.geometric import Geometric
 from ..multigrid.hierarchy import Bottom
 from ..multigrid.smoothers import RedBlack
 from ..operators.base import Operator
@@ -172,7 +171,8 @@ class Level:
         self.free = np.ones(A.n, bool)
 
     def connect(self, coarse: Operator, one_sided: bool) -> None:
-        self.transfer = direct_transfer(self.A, coarse, one_sided)
+        """Trilinear interpolation, one-sided as in Lai's transfers or plain; R = Pᵀ/2ᵈ."""
+        self.transfer = Geometric("trilinear", one_sided=one_sided, normalise=one_sided).between(self.A, coarse)
         self.transfer.truncate(self.free)
 
     def smooth(self, count: int) -> None:
@@ -229,22 +229,3 @@ class EdgeLevel(Level):
     def measure(self):
         _edge_bounds(self.lower, self.x, self.edges.a, self.edges.b, self.edges.theta)
         super().measure()
-
-
-def direct_transfer(fine: Operator, coarse: Operator, one_sided: bool = True) -> MatrixTransfer:
-    """Trilinear interpolation between two discretisations of one problem, `R = Pᵀ/2ᵈ`.
-
-    Which cells are unknowns differs between them by more than halving: coarse cells that came out as air
-    or solid are dropped. One-sided as in Lai's transfers, or plain trilinear.
-    """
-    faces = Faces.of(fine)
-    halved, parent, keys, strides = halve(faces)
-    P = Geometric("trilinear", one_sided=one_sided, normalise=one_sided).interpolation(faces, parent, keys, strides)
-    cells = np.asarray(coarse.cells)
-    shape = np.maximum(halved.cells.max(axis=0), cells.max(axis=0)) + 1
-    number = np.full(int(np.prod(shape)), -1)
-    number[np.ravel_multi_index(tuple(cells.T), shape)] = np.arange(coarse.n)
-    number = number[np.ravel_multi_index(tuple(halved.cells.T), shape)]
-    kept = np.flatnonzero(number >= 0)
-    select = sp.csr_array((np.ones(kept.size), (kept, number[kept])), shape=(number.size, coarse.n))
-    return MatrixTransfer(P @ select, 0.5 ** cells.shape[1], number[parent])
