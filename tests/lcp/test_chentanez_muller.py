@@ -244,3 +244,20 @@ def test_edge_walls_are_close_to_solid_cells():
     cell = solve_problem(cases.build("circle2d", 48, walls="solid").problem, "fmg", rtol=1e-8).x
     sticky = solve_problem(cases.build("circle2d", 48, walls="none").problem, "fmg", rtol=1e-8).x
     assert np.linalg.norm(edge - cell) < 0.25 * np.linalg.norm(edge - sticky)
+
+
+def test_where_coarse_grids_fail_sweeps_finish():
+    """A winding passage one cell wide between walls without thickness: coarse cells know nothing of it."""
+    n = 24
+    wx, wy = np.ones((n + 1, n)), np.ones((n, n + 1))
+    wx[[0, -1]] = wy[:, [0, -1]] = 0.0
+    for i in range(1, n):  # every column is a corridor, open to the next at alternating ends
+        wx[i] = 0.0
+        wx[i, 0 if i % 2 else -1] = 1.0
+    phi = np.full((n, n), -1.0)
+    phi[-1, -1] = 1.0
+    velocity = (np.zeros((n + 1, n)), np.random.default_rng(0).standard_normal((n, n + 1)))
+    problem = PressureProblem(phi_liquid=phi, velocity=velocity, dt=0.1, dx=0.1, weights=(wx, wy), walls="all").problem
+    s = solve_problem(problem, "fmg", rtol=1e-8)
+    assert s.converged
+    assert "projected SOR finished" in s.message

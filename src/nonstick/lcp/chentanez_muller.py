@@ -18,7 +18,8 @@ cells, which press against the bound and are no error, are restricted into free 
 - all levels are constrained, not the S = 3 finest (on large 2D grids three are not enough);
 - interpolation is one-sided: it does not reach through walls;
 - a coarse correction is cut to the box and damped where it would raise the energy 1/2 p'Ap - b'p. As sweeps
-  never raise it, the cycle converges whatever the coarse grids look like, e.g. where a thin wall vanishes.
+  never raise it, the cycle converges whatever the coarse grids look like, e.g. where a thin wall vanishes;
+  where it does so too slowly (mazes of passages narrower than a coarse cell) projected SOR takes over.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from ..operators.base import Operator
 from ..operators.transfer import MatrixTransfer
 from .base import Method
 from .problem import BoxProblem
-from .projected_gs import EdgeSweeps, ProjectedSweeps
+from .projected_gs import EdgeSweeps, ProjectedSOR, ProjectedSweeps
 
 #: the coarsest level has at most this many unknowns, unless the grid cannot be halved that often
 SMALLEST = 50
-#: cycles without progress after which the literal method is given up
+#: cycles over which progress is judged
 PATIENCE = 10
 
 
@@ -72,17 +73,26 @@ class ChentanezMuller(Method):
         limit = monitor.limit(self.maxiter)
         full = limit if self.full_cycles is None else self.full_cycles
         total = limit if self.v_cycles is None else min(limit, full + self.v_cycles)
+        watched = self.full_cycles is None and (self.literal or problem.edges is None)
         while not monitor.check(top.x, problem.gradient(top.x, g)) and monitor.iterations < total:
+            if watched and _slow(monitor.history, 0.9 if self.literal else 0.3):
+                self.give_up(problem, start, monitor)
+                break
             if monitor.iterations < full:
                 self.full_cycle(levels)
             else:
                 self.v_cycle(levels, 0)
             monitor.iterations += 1
             monitor.outer_iterations += 1
-            if self.literal and _stuck(monitor.history):
-                monitor.stop("stagnated")
-                break
         monitor.notes["levels"] = [level.A.n for level in levels]
+
+    def give_up(self, problem, start, monitor) -> None:
+        """Cycles have become too slow: the literal method says so, the other leaves the rest to projected SOR."""
+        if self.literal:
+            monitor.stop("stagnated")
+        else:
+            monitor.remark(f"after {monitor.iterations} cycles progress was too slow; projected SOR finished")
+            ProjectedSOR(omega=None).solve(problem, start, monitor)
 
     def full_cycle(self, levels: list[Level]) -> None:
         """Algorithm 3: restrict the residual to the bottom, and cycle once on every level on the way up."""
@@ -151,9 +161,10 @@ class ChentanezMuller(Method):
         return levels
 
 
-def _stuck(history: list[float]) -> bool:
-    """No progress in the last cycles."""
-    return len(history) > 2 * PATIENCE and min(history[-PATIENCE:]) > 0.9 * min(history[:-PATIENCE])
+def _slow(history: list[float], progress: float) -> bool:
+    """The last cycles reduced the residual by less than the factor `progress`, all of them together."""
+    before, after = history[:-PATIENCE], history[-PATIENCE:]
+    return len(before) >= PATIENCE and min(after) > progress * min(before)
 
 
 class Level:
