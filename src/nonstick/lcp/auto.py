@@ -50,24 +50,26 @@ class Auto(Method):
     patience: int = 40
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
-        if start.active is None and self.predicts(problem, start.x):
-            with monitor.setup():
-                coarser = Coarser(problem)
-            begin = Start(np.zeros(coarser.problem.n))
-            coarser.problem.box.project(begin.x, out=begin.x)
-            watch = Monitor(coarser.problem, self.coarse_rtol)
-            self.solve(coarser.problem, begin, watch)
-            coarser.interpolate(begin.x, start.x)
-            problem.box.project(start.x, out=start.x)
-        loop = ActiveSetCG(problem, preconditioner(problem), self, monitor)
-        loop.run(start.x, start.active)
+        recipe = preconditioner(problem)
+        with monitor.setup():
+            M = recipe.setup(problem.A)
+        if isinstance(M, FastCycle) and start.active is None and self.predicts(problem, start.x):
+            self.predict(problem, M, start.x)
+        ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active)
+
+    def predict(self, problem: BoxProblem, M: FastCycle, x: np.ndarray) -> None:
+        """x from the solution of a coarser problem."""
+        coarser = Coarser(problem, M)
+        start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)))
+        self.solve(coarser.problem, start, Monitor(coarser.problem, self.coarse_rtol))
+        coarser.interpolate(start.x, x)
+        problem.box.project(x, out=x)
 
     def predicts(self, problem: BoxProblem, x: np.ndarray) -> bool:
         """Large problems with bounds and without a guess of the user's own go through a coarser one."""
         box = problem.box
         return (
-            isinstance(problem.A, StencilOperator)
-            and problem.n > self.smallest
+            problem.n > self.smallest
             and bool(box.constrained.any())
             and not np.any(x - box.project(np.zeros(problem.n)))
         )
@@ -81,7 +83,10 @@ class FastLinear(Method):
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         unbounded = BoxProblem(problem.A, problem.b, -np.inf, np.inf)
-        ActiveSetCG(unbounded, preconditioner(problem), Auto(), monitor).run(start.x, None)
+        recipe = preconditioner(problem)
+        with monitor.setup():
+            M = recipe.setup(problem.A)
+        ActiveSetCG(unbounded, recipe, M, Auto(), monitor).run(start.x, None)
 
 
 def preconditioner(problem: BoxProblem) -> Recipe:
@@ -96,8 +101,8 @@ def preconditioner(problem: BoxProblem) -> Recipe:
 class ActiveSetCG:
     """The loop above, with its vectors."""
 
-    def __init__(self, problem: BoxProblem, M: Recipe, options: Auto, monitor: Monitor):
-        self.problem, self.recipe, self.options, self.monitor = problem, M, options, monitor
+    def __init__(self, problem: BoxProblem, recipe: Recipe, M: Inverse, options: Auto, monitor: Monitor):
+        self.problem, self.recipe, self.M, self.options, self.monitor = problem, recipe, M, options, monitor
         A, box = problem.A, problem.box
         self.A, self.b, self.d = A, problem.b, A.diagonal
         self.lower, self.upper = box.lower, box.upper
@@ -112,7 +117,6 @@ class ActiveSetCG:
         self._flips = np.zeros(self._bounded_peak.size, np.int64)
         self.masked = Masked(A, np.ones(A.n, bool))
         self.band = Band(A, constrained) if isinstance(A, StencilOperator) else Everywhere(A)
-        self.M: Inverse | None = None
 
     def run(self, x: np.ndarray, active: np.ndarray | None) -> None:
         monitor = self.monitor
@@ -174,7 +178,6 @@ class ActiveSetCG:
             rho = M.inner()
             M.leave(self.p, 0.0 if fresh else rho / rho_old)
         else:
-            assert M is not None
             M.apply(self.r, self.z)
             kernels._zero_clamped(self.z, self.active, self.rows)
             rho = dot(self.r, self.z)

@@ -13,39 +13,40 @@ import numpy as np
 
 from ..kernels import _blocks as blocks
 from ..kernels import _nested as kernels
+from ..multigrid.fast import FastCycle
 from ..multigrid.grid_level import balanced_groups, coarse_rows
 from ..operators.stencil import StencilOperator
 from .problem import BoxProblem
 
 
 class Coarser:
-    """A problem on 2x2x2 blocks, and the way back."""
+    """A problem on 2x2x2 blocks, and the way back. `cycle` has often made the coarse matrix already."""
 
-    def __init__(self, problem: BoxProblem):
+    def __init__(self, problem: BoxProblem, cycle: FastCycle):
         A = problem.A
         assert isinstance(A, StencilOperator)
-        self.A, rows = A, A.rows
-        threads = numba.get_num_threads()
-        groups = balanced_groups(rows, threads)
-        coarse, self.parent = coarse_rows(rows, groups)
-        e = np.empty(A.n)
-        blocks._excess(e, A.diagonal, *A.weights, rows.start, rows.offset, groups)
-        self.shape = np.array(rows.shape, np.int64)
-        w0, w1, w2, ce = (np.zeros(coarse.n) for _ in range(4))
-        everywhere = np.zeros(A.n, np.int8)
-        blocks._galerkin_blocks(
-            w0, w1, w2, ce, *A.weights, e, everywhere, self.parent, rows.cells, self.shape, rows.start, rows.offset,
-            1.0, groups,
-        )  # fmt: skip
-        for w in (w0, w1, w2):
+        self.A = A
+        self.shape = np.array(A.rows.shape, np.int64)
+        if cycle.parents:
+            rows, self.parent = cycle.grids[1].rows, cycle.parents[0]
+            c0, c1, c2, e = (values / (cycle.alpha * cycle.scale) for values in cycle.matrices[1])
+        else:
+            rows, self.parent = coarse_rows(A.rows, cycle.grids[0].groups)
+            c0, c1, c2, e = (np.zeros(rows.n) for _ in range(4))
+            blocks._galerkin_blocks(
+                c0, c1, c2, e, *cycle.matrices[0], np.zeros(A.n, np.int8), self.parent, A.rows.cells, self.shape,
+                A.rows.start, A.rows.offset, 1.0, cycle.grids[0].groups,
+            )  # fmt: skip
+        for w in (c0, c1, c2):
             w *= 0.5
-        d = np.empty(coarse.n)
-        kernels._coarse_diagonal(d, ce, w0, w1, w2, coarse.start, coarse.offset, balanced_groups(coarse, threads))
-        b, lower, upper = (np.zeros(coarse.n) for _ in range(3))
-        counts = np.zeros((2, coarse.n), np.int64)
+        d = np.empty(rows.n)
+        groups = balanced_groups(rows, numba.get_num_threads())
+        kernels._coarse_diagonal(d, e, c0, c1, c2, rows.start, rows.offset, groups)
+        b, lower, upper = (np.zeros(rows.n) for _ in range(3))
+        counts = np.zeros((2, rows.n), np.int64)
         box = problem.box
         kernels._gather_rhs_and_bounds(b, lower, upper, problem.b, box.lower, box.upper, self.parent, *counts)
-        self.problem = BoxProblem(StencilOperator(coarse, (w0, w1, w2), d), b, lower, upper)
+        self.problem = BoxProblem(StencilOperator(rows, (c0, c1, c2), d), b, lower, upper)
 
     def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:
         rows = self.A.rows

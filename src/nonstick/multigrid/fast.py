@@ -75,11 +75,12 @@ class FastCycle(Inverse):
             self.grids[-1].set_parent(parent, level.places())
             self.grids.append(level)
             self.matrices.append(tuple(np.zeros(coarse.n) for _ in range(4)))
-            self._galerkin(len(self.grids) - 2, np.zeros(rows.n, np.int8) if len(self.grids) == 2 else None)
-        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, alpha, cycles)
+            self._galerkin(len(self.grids) - 2, None)
+        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, 1.0 if self.parents else self.scale, alpha, cycles)
         self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
         self._no_mask = np.zeros(max(level.rows.n, 1), np.int8)
-        self.active = np.full(A.n, -1, np.int8)
+        self.active = np.zeros(A.n, np.int8)
+        self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
 
     # -- the free set -------------------------------------------------------------------------------------
 
@@ -95,7 +96,7 @@ class FastCycle(Inverse):
             if self.parents:
                 self._galerkin(0, self.active)
             else:
-                self.tail.set_values(self.active, self.scale)
+                self.tail.set_values(self.active)
         elif self.parents:
             rows = self.A.rows
             blocks._toggle_blocks(
@@ -105,7 +106,7 @@ class FastCycle(Inverse):
             self.grids[0].toggle_diagonal(self.A.diagonal, self.active, toggled, self.scale)
             self.grids[1].set_coarse(self.matrices[1][:3], self.matrices[1][3])
         else:
-            self.tail.toggle(self.active, toggled, self.scale)
+            self.tail.toggle(self.active, toggled)
             self.grids[0].toggle_diagonal(self.A.diagonal, self.active, toggled, self.scale)
         for l in range(1, len(self.grids) - 1):
             self._galerkin(l, None)

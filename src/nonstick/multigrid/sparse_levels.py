@@ -42,9 +42,11 @@ class SparseLevel:
 class SparseLevels:
     """Built once from the graph of a structured level; values follow that level's free set."""
 
-    def __init__(self, rows: Rows, groups: np.ndarray, weights, excess: np.ndarray, alpha: float, cycles: int):
+    def __init__(
+        self, rows: Rows, groups: np.ndarray, weights, excess: np.ndarray, scale: float, alpha: float, cycles: int
+    ):
         self.rows, self.groups, self.weights, self.fine_excess = rows, groups, weights, excess
-        self.alpha, self.cycles = alpha, cycles
+        self.scale, self.alpha, self.cycles = scale, alpha, cycles
         shape = np.array(rows.shape, np.int64)
         root = np.empty(rows.n, np.int32)
         table = (rows.start, rows.offset)
@@ -61,25 +63,25 @@ class SparseLevels:
         self._coarsen()
         self._pack()
 
-    def set_values(self, active: np.ndarray, scale: float = 1.0, refresh: bool = True) -> None:
+    def set_values(self, active: np.ndarray, refresh: bool = True) -> None:
         """The Galerkin matrices of the fine matrix times `scale`, truncated to the free set."""
         first = self.levels[0]
         self.data64[:] = 0.0
         self.excess64[:] = 0.0
         agg._galerkin_stencil(
             self.data64, self.excess64, active, self.parent, self.rows.start, self.rows.offset, *self.weights,
-            self.fine_excess, first.indices, first.indptr, scale * self.alpha, self.groups,
+            self.fine_excess, first.indices, first.indptr, self.scale * self.alpha, self.groups,
         )  # fmt: skip
         self._cast()
         if refresh:
             self._refresh_below()
 
-    def toggle(self, active: np.ndarray, toggled: np.ndarray, scale: float) -> None:
+    def toggle(self, active: np.ndarray, toggled: np.ndarray) -> None:
         """Move cells into or out of the free set."""
         first = self.levels[0]
         agg._toggle_csr(
             self.data64, self.excess64, active, toggled, *self.weights, self.fine_excess, self.parent,
-            self.rows.start, self.rows.offset, first.indices, first.indptr, scale * self.alpha,
+            self.rows.start, self.rows.offset, first.indices, first.indptr, self.scale * self.alpha,
         )  # fmt: skip
         self._cast()
         self._refresh_below()
