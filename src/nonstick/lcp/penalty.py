@@ -47,9 +47,7 @@ class Penalty(Method):
             if repeated:
                 if goal < 1e-3 * monitor.tolerance * problem.scale:
                     monitor.notes["fallback"] = "descent"
-                    monitor.remark(
-                        "penalised sets repeated (A is not an M-matrix), so a monotone descent finished the solve"
-                    )
+                    monitor.remark("penalised sets repeated, so a monotone descent finished the solve")
                     face_descent(problem, feasible, self.inner, monitor, limit)
                     break
                 goal *= 1e-2
@@ -62,7 +60,10 @@ class Penalty(Method):
             solve_inner(inverse, masked, rhs, y, goal, limit - monitor.iterations, monitor)
             np.add(y, bound, out=x)
             monitor.outer_iterations += 1
-            violated = violations(x, box)
+            # y tells a penalised row's side of its bound where x = bound + y has no digits left for it.
+            violated = np.where(violated * y > 0, violated, np.where(violated == 0, violations(x, box), 0)).astype(
+                np.int8
+            )
             box.project(x, out=feasible)
             monitor.check(feasible)
         box.project(feasible if monitor.outer_iterations else x, out=x)

@@ -49,7 +49,7 @@ class PolicyIteration(Method):
             if repeated and self.inner_maxiter is None:
                 if goal < 1e-3 * monitor.tolerance * problem.scale:  # not for want of accuracy
                     monitor.notes["fallback"] = "descent"
-                    monitor.remark("policies repeated (A is not an M-matrix), so a monotone descent finished the solve")
+                    monitor.remark("policies repeated, so a monotone descent finished the solve")
                     face_descent(problem, x, self.inner, monitor, limit)
                     break
                 goal *= 1e-2
