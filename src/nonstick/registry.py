@@ -145,7 +145,7 @@ def _fas_mg():
     from .lcp.policy import PolicyIteration
     from .linear.cg import CG
 
-    return FAS(progress=0.1, fallback=PolicyIteration(CG(_lai_multigrid().M)))
+    return FAS(patience=10, progress=0.1, fallback=PolicyIteration(CG(_lai_multigrid().M)))
 
 
 @register("fas-mg+literal", "fas-mg without the band smoothing: the paper's V(2,2)")
