@@ -148,7 +148,7 @@ def _fas_mg():
     return FAS(patience=10, progress=0.1, fallback=PolicyIteration(CG(_lai_multigrid().M)))
 
 
-@register("fas-mg+literal", "fas-mg without the band smoothing: the paper's V(2,2)")
+@register("fas-mg+literal", "fas-mg without our additions (band smoothing, held rows): the paper's V(2,2)")
 def _fas_literal():
     return _fas_variant()
 
@@ -174,11 +174,11 @@ def _fas_direct():
 
 
 def _fas_variant(direct: bool = False, **transfers):
-    """Lai's V(2,2) cycle without our band smoothing, with one thing changed."""
+    """Lai's V(2,2) cycle without our additions, with one thing changed."""
     from .lcp.fas import FAS
     from .multigrid.geometric import Geometric
 
-    return FAS(Geometric(split=False, **transfers), band=0, direct=direct, maxiter=1000)
+    return FAS(Geometric(split=False, **transfers), band=0, hold=None, direct=direct, maxiter=1000)
 
 
 # -- Chentanez–Müller 2011: full multigrid, projected Gauss–Seidel ------------------------------------

@@ -28,6 +28,19 @@ def _coarse_equation(rhs, low, high, q, restricted, x, b, lower, upper, d):
 
 
 @serial
+def _hold(low, high, x, count, total, fine_x, fine_low, fine_high, parent, share):
+    """Fix coarse rows of whose children at least a `share` sits on a bound: low = high = x."""
+    count[:] = 0
+    for t in range(parent.size):
+        if parent[t] >= 0 and (fine_x[t] <= fine_low[t] or fine_x[t] >= fine_high[t]):
+            count[parent[t]] += 1
+    for c in range(x.size):
+        if count[c] > 0 and count[c] >= share * total[c]:
+            low[c] = x[c]
+            high[c] = x[c]
+
+
+@serial
 def _spread_band(near, indices, indptr):
     """Mark the neighbours of every row marked with the highest number so far; returns how many are new."""
     top = near.max()

@@ -9,7 +9,10 @@ Departures from the paper:
 - D is the diagonal of A on every level, so that both sides of the min have one unit (with D = 1 the cycle stalls);
 - unknowns are shifted so that the bound of a constrained row is 0, which makes restricting bounds exact;
 - a coarse row is bounded where any of its children is (the paper leaves it open);
-- `band` extra sweeps over the rows near constrained ones keep the cycle count flat; 0 is the paper's method.
+- `band` extra sweeps over the rows near constrained ones keep the cycle count flat; 0 is the paper's method;
+- a coarse row is held where at least a `hold` part of its children sits on a bound. Left alone, it follows its linear
+  branch, and liquid that touches no other surface than the one it is about to leave (a chamber under a ceiling) is
+  corrected as if nothing held it: the cycle stalls. None is the paper's method.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..kernels._csr import _csr_relax
-from ..kernels._fas import _clip_residual, _coarse_equation, _csr_solve, _spread_band
+from ..kernels._fas import _clip_residual, _coarse_equation, _csr_solve, _hold, _spread_band
 from ..kernels._stencil import _stencil_relax, _stencil_relax_small
 from ..multigrid.geometric import Geometric
 from ..multigrid.smoothers import checkerboard
@@ -45,6 +48,7 @@ class FAS(Method):
     #: extra sweeps over rows within `band_width` couplings of a constrained row, before and after the coarse levels
     band: int = 2
     band_width: int = 2
+    hold: float | None = 0.5
     smallest: int = 50
     max_levels: int = 20
     maxiter: int = 200
@@ -94,6 +98,8 @@ class FAS(Method):
         transfer.restrict(level.residual(), coarse.r)
         transfer.restrict(level.x, coarse.x)
         coarse.begin()
+        if self.hold is not None:
+            coarse.hold(level, self.hold)
         self.cycle(levels, k + 1)
         coarse.x -= coarse.x0
         transfer.prolong_add(coarse.x, level.x)
@@ -124,12 +130,15 @@ class FASLevel:
     """One level: A, b and bounds, fixed; x, and the box problem (rhs, low, high) that N(x) = f currently is."""
 
     shift: np.ndarray
+    #: number of children of each row of the next level
+    children: np.ndarray
 
     def __init__(self, A: Operator, b: np.ndarray, lower: np.ndarray, upper: np.ndarray, band_width: int):
         self.A, self.b, self.lower, self.upper, self.band_width = A, b, lower, upper, band_width
         self.transfer: Transfer = None  # type: ignore[assignment]  # set unless this is the coarsest
         self.x, self.x0, self.r, self._q = (np.zeros(A.n) for _ in range(4))
         self.rhs, self.low, self.high = b.copy(), lower.copy(), upper.copy()
+        self._count = np.empty(A.n, np.int32)
         M = A.matrix()
         self._csr = M.data, M.indices, M.indptr
         self._orders = _both_ways(checkerboard(A))
@@ -137,6 +146,7 @@ class FASLevel:
 
     def coarser(self, A: Operator, transfer: Transfer) -> FASLevel:
         self.transfer = transfer
+        self.children = np.bincount(transfer.parent[transfer.parent >= 0], minlength=A.n).astype(np.int32)
         lower = _restrict_bound(transfer, self.lower, -np.inf)
         upper = _restrict_bound(transfer, self.upper, np.inf)
         return FASLevel(A, transfer.restrict(self.b, np.empty(A.n)), lower, upper, self.band_width)
@@ -148,6 +158,13 @@ class FASLevel:
         _coarse_equation(
             self.rhs, self.low, self.high, self._q, self.r, self.x, self.b, self.lower, self.upper, self.A.diagonal
         )
+
+    def hold(self, fine: FASLevel, share: float) -> None:
+        """Fix the rows whose children on the finer level are clamped."""
+        parent = fine.transfer.parent
+        _hold(
+            self.low, self.high, self.x, self._count, fine.children, fine.x, fine.low, fine.high, parent, share
+        )  # fmt: skip
 
     def residual(self) -> np.ndarray:
         """f - N(x)"""
