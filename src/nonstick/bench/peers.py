@@ -1,0 +1,177 @@
+"""`nonstick bench peers`: the same problem, tolerance and threads for every other package that is installed.
+
+A peer starts from the assembled matrix (assembling it is not in its time) and is judged like our methods, by
+the KKT residual recomputed from the problem. Its iterations are what that package counts.
+
+- `pyamg-cg`: smoothed aggregation CG of PyAMG on the linear system, bounds ignored; compare with `mg-cg`
+- `pyamg-policy`: policy iteration whose inner solver is that one, on the free submatrix
+- `scipy-lbfgsb`: L-BFGS-B of SciPy, in variables scaled to a unit diagonal
+- `osqp`: operator splitting, at small sizes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import ClassVar
+
+import numpy as np
+
+from .. import cases
+from ..errors import NonstickError
+from ..lcp.base import Method
+from ..lcp.problem import BoxProblem
+from .measure import measure, warm_up
+from .registry import Plan, benchmark
+from .row import Row
+from .static import sweep
+
+
+@dataclass(frozen=True)
+class PyamgCG(Method):
+    """Smoothed aggregation CG on A x = b."""
+
+    linear: ClassVar[bool] = True
+
+    def solve(self, problem, start, monitor):
+        import pyamg
+
+        with monitor.setup():
+            hierarchy = pyamg.smoothed_aggregation_solver(problem.A.matrix())
+        goal = monitor.tolerance
+        while not monitor.check(start.x) and goal > 1e-14:
+            # PyAMG stops on the 2-norm; where that leaves the largest entry too large, ask for more.
+            monitor.iterations += _pyamg_cg(hierarchy, problem.b, start.x, goal)
+            monitor.outer_iterations += 1
+            goal /= 10.0
+
+
+@dataclass(frozen=True)
+class PyamgPolicy(Method):
+    """Policy iteration, ties free, over smoothed aggregation CG on the free rows."""
+
+    maxiter: int = 100
+
+    def solve(self, problem, start, monitor):
+        import pyamg
+
+        x, A, box = start.x, problem.A.matrix(), problem.box
+        g = problem.gradient(x)
+        while not monitor.check(x, g) and monitor.outer_iterations < monitor.limit(self.maxiter):
+            active = box.split(x, g, problem.A.diagonal)
+            free = np.flatnonzero(active == 0)
+            x[active != 0] = box.at(active)[active != 0]
+            if free.size:
+                b = problem.b[free] - A[free] @ np.where(active == 0, 0.0, x)
+                with monitor.setup():
+                    hierarchy = pyamg.smoothed_aggregation_solver(A[free][:, free])
+                y = x[free]
+                monitor.iterations += _pyamg_cg(hierarchy, b, y, 0.1 * monitor.tolerance)
+                x[free] = y
+            monitor.outer_iterations += 1
+            problem.gradient(x, g)
+        box.project(x, out=x)
+
+
+def _pyamg_cg(hierarchy, b: np.ndarray, x: np.ndarray, tol: float) -> int:
+    residuals: list[float] = []
+    x[:] = hierarchy.solve(b, x0=x, tol=tol, maxiter=500, accel="cg", residuals=residuals)
+    return len(residuals) - 1
+
+
+@dataclass(frozen=True)
+class LBFGSB(Method):
+    """L-BFGS-B, scaled so that every diagonal entry is 1 (its stopping test compares x with g)."""
+
+    memory: int = 10
+
+    def solve(self, problem, start, monitor):
+        from scipy.optimize import Bounds, minimize
+
+        A, b, box = problem.A, problem.b, problem.box
+        root = np.sqrt(A.diagonal)
+        g = np.empty(problem.n)
+
+        def energy(y):
+            x = y / root
+            A.apply(x, g)
+            return float(0.5 * (x @ g) - b @ x), (g - b) / root
+
+        def watch(intermediate_result):
+            monitor.iterations += 1
+            if monitor.iterations % 100 == 0 and monitor.check(np.clip(intermediate_result.x / root, *limits)):
+                raise StopIteration
+
+        limits = (box.lower, box.upper)
+        options = {
+            "maxcor": self.memory, "maxiter": monitor.limit(100_000), "maxfun": 10**9, "ftol": 0.0,
+            "gtol": 0.9 * monitor.tolerance * problem.scale / root.max(),
+        }  # fmt: skip
+        found = minimize(
+            energy, start.x * root, jac=True, method="L-BFGS-B", callback=watch, options=options,
+            bounds=Bounds(box.lower * root, box.upper * root),
+        )  # fmt: skip
+        np.clip(found.x / root, *limits, out=start.x)
+        monitor.outer_iterations = monitor.iterations
+
+
+@dataclass(frozen=True)
+class OSQP(Method):
+    """Operator splitting with polishing, on the scaled problem; needs a factorisation, so only at small sizes."""
+
+    largest: int = 20_000
+
+    def solve(self, problem, start, monitor):
+        import osqp
+        import scipy.sparse as sp
+
+        if problem.n > self.largest:
+            raise NonstickError(f"left out above {self.largest} unknowns: its factorisation fills in")
+        root = np.sqrt(problem.A.diagonal)
+        size = float(np.abs(problem.b / root).max()) or 1.0
+        solver = osqp.OSQP()
+        with monitor.setup():
+            # Unit diagonal and b of size 1: one accuracy serves for x and for the gradient.
+            scaling = sp.diags_array(1.0 / root)
+            P = sp.csc_matrix(sp.triu(scaling @ problem.A.matrix() @ scaling))
+            P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int32)
+            solver.setup(
+                P=P, q=-problem.b / root / size, A=sp.csc_matrix(sp.eye_array(problem.n)),
+                l=problem.box.lower * root / size, u=problem.box.upper * root / size, verbose=False, eps_rel=0.0,
+                eps_abs=0.1 * monitor.tolerance * problem.scale / (size * root.max()),
+                max_iter=monitor.limit(100_000), polishing=True,
+            )  # fmt: skip
+        result = solver.solve(raise_error=False)
+        monitor.iterations = monitor.outer_iterations = int(result.info.iter)
+        np.clip(result.x * size / root, problem.box.lower, problem.box.upper, out=start.x)
+
+
+#: name → package it needs, method
+PEERS: dict[str, tuple[str, Method]] = {
+    "pyamg-cg": ("pyamg", PyamgCG()),
+    "pyamg-policy": ("pyamg", PyamgPolicy()),
+    "scipy-lbfgsb": ("scipy", LBFGSB()),
+    "osqp": ("osqp", OSQP()),
+}
+
+
+def _assembled(n: int) -> BoxProblem:
+    problem = cases.build("sphere3d", n).problem
+    problem.A.matrix()
+    return problem
+
+
+@benchmark("peers", "sphere3d with other packages, where they are installed", sizes=(32, 64), methods=("auto", "mg-cg"))
+def run(plan: Plan) -> Iterator[Row]:
+    yield from sweep("peers", lambda n: cases.build("sphere3d", n).problem, plan)
+    for name, (package, method) in PEERS.items():
+        if find_spec(package) is None:
+            for n in plan.sizes:
+                yield Row("peers", n, None, name, reason=f"{package} is not installed")
+            continue
+        plan.announce(name)
+        warm_up(method, lambda: _assembled(8), plan)
+        for n in plan.sizes:
+            plan.announce(f"{name} at {n}")
+            yield measure("peers", n, method, lambda n=n: _assembled(n), plan, label=name)  # type: ignore[misc]
