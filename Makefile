@@ -18,8 +18,10 @@ help:
 	@echo "make clean        remove .venv and everything built"
 
 demo: .venv/.ready-core
+	@echo "one pressure solve with sticky and one with separating walls; the first use compiles, about a minute ..."
+	@$(BIN)/python examples/sticky_vs_separating.py
+	@echo "a splash in a circle ..."
 	@rm -rf demo/circle
-	@echo "simulating a splash in a circle; compiling on first use takes a minute ..."
 	@$(BIN)/nonstick run circle --out demo/circle
 
 test: .venv/.ready-dev
