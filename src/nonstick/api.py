@@ -182,7 +182,7 @@ def solve_problem(
 
 
 def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, monitor: Monitor) -> None:
-    """Solve a problem with pockets through its definite stand-in; x is judged on the problem itself."""
+    """Solve a problem with pockets through its stand-in; x is judged on the problem itself."""
     asked, judged = monitor.tolerance, settled.corrected()
     for _ in range(6):
         monitor.problem = problem = settled.problem
@@ -194,10 +194,15 @@ def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, moni
         settled.restore(x)
         monitor.problem = judged
         residual = monitor.measure(x)
-        if residual <= asked or monitor.status != "converged":
+        if residual <= asked or monitor.status not in ("converged", "stagnated", "diverged"):
             break
-        # The ground took up what is left of the residuals of its whole pocket, or it sits in the wrong place.
-        if settled.moved(x):
+        # The method cannot do with a singular matrix; or a ground sits in the wrong place; or it took up what is
+        # left of the residuals of its whole pocket.
+        if settled.ground():
+            x[~np.isfinite(x)] = 0.0
+        elif monitor.status != "converged":
+            break
+        elif settled.moved(x):
             active = None
         else:
             monitor.tolerance *= 0.3 * asked / residual

@@ -1,16 +1,21 @@
 """Pockets without a free surface, against brute force: every active set of a small problem is tried."""
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from nonstick import BoxProblem, PressureProblem, solve_problem
+from nonstick.grid.mac import Grid
+from nonstick.grid.shapes import Ball
+from nonstick.lcp.base import Method
 from nonstick.lcp.pockets import find, settle
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
+from nonstick.registry import entries
 
 METHODS = ["pi-pcg", "psor"]
 
@@ -128,7 +133,7 @@ def test_upper_bounds_mirror_lower_ones():
     np.testing.assert_allclose(high.x, -low.x, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", [*METHODS, "newton", "fas-mg", "pi-mg", "pe-mg"])
+@pytest.mark.parametrize("method", [name for name, entry in entries().items() if entry.complete])
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_pockets_beside_open_liquid(method, dimension):
     """Three closed rooms (compatible, expanding, compressed) and one with a free surface, in one problem."""
@@ -186,3 +191,42 @@ def test_components_of_a_stencil_match_scipy():
 
 def test_open_liquid_has_no_pockets():
     assert find(CSROperator(sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(9, 9)))) == []
+
+
+def test_a_method_that_needs_a_definite_matrix_gets_one():
+    @dataclass(frozen=True)
+    class Dense(Method):
+        """Gives up on singular matrices."""
+
+        linear = True
+
+        def solve(self, problem, start, monitor):
+            A = problem.A.matrix().toarray()
+            if np.linalg.matrix_rank(A, tol=1e-9) < problem.n:
+                monitor.stop("diverged")
+                start.x[:] = np.nan
+                return
+            start.x[:] = np.linalg.solve(A, problem.b)
+            monitor.check(start.x)
+
+    A = neumann((4, 3))
+    b = np.random.default_rng(9).normal(size=A.n)
+    solution = solve_problem(BoxProblem(A, b - b.mean(), -np.inf), Dense(), rtol=1e-9)
+    assert solution.converged and abs(solution.x.mean()) < 1e-12
+
+
+@pytest.mark.parametrize("grow", [0.0, 0.2])
+def test_multigrid_stays_fast_in_a_full_sphere(grow):
+    grid = Grid.unit(16)
+    velocity = tuple(np.full(grid.face_shape(a), -0.16 if a == 1 else 0.0) for a in range(3))
+    solid = tuple(np.broadcast_to(grow * (grid.faces(a)[a] - 0.5), grid.face_shape(a)) for a in range(3))
+    problem = PressureProblem(
+        phi_liquid=-np.ones(grid.shape),
+        velocity=velocity,
+        dt=1 / 60,
+        dx=grid.dx,
+        phi_solid=(~Ball((0.5, 0.5, 0.5), 0.46)).sample(grid.nodes()),
+        solid_velocity=solid,
+    )
+    solution = problem.solve("fas-mg", rtol=1e-7)
+    assert solution.converged and solution.iterations <= 12

@@ -12,10 +12,13 @@ On a pocket the constant is a null vector of A, so the sum s of b decides (A sym
   status says so.
 - bounds on both sides always admit a solution; it is the compatible one if that fits between them.
 
-Methods get a definite problem in every case: one cell j is *grounded*, `A_jj += g, b_j += g t`. In a compatible
-pocket this picks the solution with x_j = t, any other being a shift away; in the others j is the cell known to
-be clamped at t, so that grounding changes nothing. Where that is not certain (no M-matrix, bounds on both
-sides, a Neumann solution of limited accuracy) the result is checked and the ground moved.
+Compatible pockets reach the method as they are, singular but consistent: conjugate gradients and multigrid
+cycles leave the constant alone, and holding one cell instead would make it their slowest mode (multigrid on a
+full sphere at 32³: 8 cycles as it is, over 200 with a cell held). In the others one cell j is *grounded*,
+`A_jj += g, b_j += g t`: the cell known to be clamped at t, so that grounding changes nothing and A becomes
+definite. Where that is not certain (no M-matrix, bounds on both sides, a Neumann solution of limited accuracy)
+the result is checked and the ground moved. A method that fails on a compatible pocket gets it grounded too,
+which picks the solution with x_j = 0.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ class Pocket:
 
 @dataclass
 class Settled:
-    """A definite problem in place of one with pockets, and the way back."""
+    """A problem methods can solve in place of one with pockets, and the way back."""
 
     original: BoxProblem
     problem: BoxProblem
@@ -93,6 +96,15 @@ class Settled:
             self.problem = _grounded(self.original, self.pockets)
         return change
 
+    def ground(self) -> bool:
+        """Hold a cell of every compatible pocket, for a method that needs a definite matrix; False if all are."""
+        bare = [p for p in self.pockets if p.shifted and p.ground < 0]
+        for pocket in bare:
+            pocket.ground = int(pocket.rows[0])
+        if bare:
+            self.problem = _grounded(self.original, self.pockets)
+        return bool(bare)
+
     def corrected(self) -> BoxProblem:
         """The problem asked for, with b made compatible where it was not: what the solution solves."""
         b = self.original.b.copy()
@@ -118,7 +130,7 @@ class Settled:
 
 
 def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
-    """Find the pockets of a problem and make it definite; None if there are none.
+    """Find the pockets of a problem and make it solvable; None if there are none.
 
     With `linear` bounds do not count, as for a method that ignores them.
     """
@@ -161,16 +173,15 @@ def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool) -> Pocket:
         kind = "expanding"
     else:
         kind = "infeasible"
-    if problem.edges is not None:
-        # Sweeps need no definite matrix, and bounds at the wall cannot be lifted row by row.
+    if problem.edges is not None:  # only sweeps solve these, and they need no definite matrix
         return Pocket(rows, total, kind, shifted=kind != "expanding")
     if kind != "expanding" and not (any_low and any_high):
-        return Pocket(rows, total, kind, shifted=True, ground=int(rows[0]))
+        return Pocket(rows, total, kind, shifted=True)
     y = _neumann(problem.A, rows, b - total / rows.size)
     if kind == "compatible":
         gap = np.min(upper - y, initial=np.inf) - np.max(lower - y, initial=-np.inf)
         if gap >= 0:
-            return Pocket(rows, total, kind, shifted=True, ground=int(rows[0]))
+            return Pocket(rows, total, kind, shifted=True)
     if total <= 0 and any_low:
         j = int(np.argmin(np.where(low, y - lower, np.inf)))
         return Pocket(rows, total, kind, False, int(rows[j]), float(lower[j]))
@@ -226,7 +237,7 @@ def _add_diagonal(A: Operator, shift: np.ndarray) -> Operator:
 
 
 def _grounded(problem: BoxProblem, pockets: list[Pocket]) -> BoxProblem:
-    """The problem with compatible pockets free of bounds and one cell of every pocket held."""
+    """The problem with compatible pockets free of bounds, and the ground of every pocket that has one held."""
     b, lower, upper = problem.b.copy(), problem.box.lower.copy(), problem.box.upper.copy()
     shift, target = np.zeros(problem.n), np.zeros(problem.n)
     loose = np.zeros(problem.n, bool)
