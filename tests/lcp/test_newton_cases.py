@@ -19,3 +19,28 @@ def test_reaches_a_tight_tolerance(name):
     scale = abs(exact.x).max()
     np.testing.assert_allclose(solution.x, exact.x, atol=1e-5 * scale)
     assert solution.outer_iterations <= 20
+
+
+def test_multigrid_as_sub_solver():
+    """Multilevel Newton: the same steps, and a count that does not double with the resolution."""
+    from nonstick.linear.cg import CG
+    from nonstick.multigrid.cycles import V
+    from nonstick.multigrid.geometric import Geometric
+    from nonstick.multigrid.hierarchy import Multigrid
+    from nonstick.multigrid.smoothers import RedBlack
+
+    method = MinMapNewton(CG(Multigrid(Geometric(), RedBlack(), V(1, 1))))
+    counts = []
+    for n in (32, 64):
+        solution = nonstick.solve_problem(cases.build("circle2d", n).problem, method, rtol=1e-8)
+        assert solution.converged
+        counts.append(solution.iterations)
+    assert counts[1] < 1.6 * counts[0] < 50
+
+
+def test_the_callback_ends_a_run_and_is_not_called_convergence():
+    problem = cases.build("circle2d", 33).problem
+    solution = nonstick.solve_problem(
+        problem, "newton", rtol=1e-8, callback=lambda monitor: monitor.stop("maxiter", "enough")
+    )
+    assert not solution.converged and solution.notes["termination"] == "maxiter" and "enough" in solution.message

@@ -371,7 +371,8 @@ class MinMapNewton(Method):
             inner_iterations=outcome.inner_iterations,
             line_search_steps=outcome.line_search_steps,
             energy_steps=outcome.energy_steps,
-            termination=outcome.status,
+            # the monitor ends a run for other reasons too: a limit, or the user's callback
+            termination=(monitor.status or "maxiter") if outcome.status == "converged" else outcome.status,
         )
         if not monitor.status and outcome.status not in ("converged", "maxiter"):
             monitor.stop("diverged" if outcome.status == "diverged" else "stagnated")
