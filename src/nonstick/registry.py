@@ -148,7 +148,9 @@ def _fas_mg():
     return FAS(patience=10, progress=0.1, fallback=PolicyIteration(CG(_lai_multigrid().M)))
 
 
-@register("fas-mg+literal", "fas-mg without our additions (band smoothing, held rows): the paper's V(2,2)")
+@register(
+    "fas-mg+literal", "fas-mg without our additions (band smoothing, held rows): the paper's V(2,2)", complete=False
+)
 def _fas_literal():
     return _fas_variant()
 

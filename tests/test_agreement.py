@@ -1,0 +1,31 @@
+"""All methods find the same pressure: the small sister of validation/agreement.py."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+spec = importlib.util.spec_from_file_location("agreement", Path(__file__).parents[1] / "validation" / "agreement.py")
+assert spec is not None and spec.loader is not None
+agreement = importlib.util.module_from_spec(spec)
+sys.modules["agreement"] = agreement
+spec.loader.exec_module(agreement)
+
+# Small, and some of them odd; every liquid case of either dimension.
+SIZES = {
+    2: {"circle2d": 24, "square2d": 21, "maze2d": 32},
+    3: {"sphere3d": 12, "sphere-cuboid3d": 13, "double-sphere3d": 14, "box-dam3d": 11, "rotated-box3d": 12},
+}
+
+
+def test_no_case_is_left_out():
+    for dimension, sizes in SIZES.items():
+        assert set(sizes) == set(agreement.static_cases(dimension))
+
+
+@pytest.mark.parametrize("dimension", SIZES)
+@pytest.mark.parametrize("method", agreement.methods())
+def test_agreement(method, dimension):
+    rows = [agreement.compare(name, n, method) for name, n in SIZES[dimension].items()]
+    assert all(row.passed for row in rows), "\n".join(agreement.line(row) for row in rows)
