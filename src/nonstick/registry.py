@@ -359,6 +359,42 @@ def _mehrotra() -> Method:
 # -- Aanjaneya 2019: viscosity; these solve a ViscosityProblem and nothing else -------------------------
 
 
+@register("visc-box-mg", "viscosity: CG over multigrid with the box smoother (Aanjaneya)", complete=False)
+def _visc_box_mg():
+    from .linear.face_cg import FaceCG
+    from .linear.viscous import Cycle
+    from .multigrid.face_box import BoxMultigrid
+
+    return FaceCG(Cycle(BoxMultigrid()))
+
+
+@register("visc-box-mg+full", "ablation: visc-box-mg with the rectangular box of 17 or 75 faces", complete=False)
+def _visc_box_mg_full():
+    from .linear.face_cg import FaceCG
+    from .linear.viscous import Cycle
+    from .multigrid.face_box import BoxMultigrid
+
+    return FaceCG(Cycle(BoxMultigrid(full=True)))
+
+
+@register("visc-jacobi-mg", "viscosity: CG over multigrid with damped Jacobi, the naïve baseline", complete=False)
+def _visc_jacobi_mg():
+    from .linear.face_cg import FaceCG
+    from .linear.viscous import Cycle
+    from .multigrid.face_jacobi import JacobiMultigrid
+
+    return FaceCG(Cycle(JacobiMultigrid()))
+
+
+@register("visc-jacobi-mg+cg", "viscosity: visc-jacobi-mg with conjugate gradients at the bottom", complete=False)
+def _visc_jacobi_mg_cg():
+    from .linear.face_cg import FaceCG
+    from .linear.viscous import Cycle
+    from .multigrid.face_jacobi import JacobiMultigrid
+
+    return FaceCG(Cycle(JacobiMultigrid(exact_bottom=True)))
+
+
 @register("visc-cg", "viscosity: conjugate gradients with the diagonal", complete=False)
 def _visc_cg():
     from .linear.face_cg import FaceCG

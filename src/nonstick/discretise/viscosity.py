@@ -85,6 +85,7 @@ class ViscosityProblem:
             _volumes_from_level_set(grid, mass, stress, phi_liquid)
         else:
             _volumes_as_given(grid, mass, stress, volumes)
+        self.viscosity = np.asarray(viscosity, dtype=np.float64)
         scale = _times_viscosity(grid, stress, viscosity, self.dt / (self.rho * self.dx**2))
         self.fluid = _fluid_faces(grid, phi_solid, fluid)
         active = _unknowns(grid, mass, stress, self.fluid)
@@ -129,6 +130,12 @@ class ViscosityProblem:
         system.scatter(x, padded)
         box = padded.reshape(3, *grid.padded)
         return tuple(np.ascontiguousarray(grid.user(box[a][grid.face_window(a)])) for a in grid.axes)
+
+    def cell_stress(self) -> np.ndarray | float:
+        """μ dt/(ρ dx²) of every cell, or the one number if the viscosity is constant."""
+        if self.system.scale is not None:
+            return self.system.scale
+        return self.viscosity.reshape(self.grid.cells) * (self.dt / (self.rho * self.dx**2))
 
     def padded_fluid(self) -> np.ndarray:
         """(3, *padded) booleans: faces that are not solid."""

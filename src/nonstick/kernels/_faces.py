@@ -149,6 +149,15 @@ def _scatter(x, compact, runs, P):
             x[base + t] = compact[at + t]
 
 
+@parallel
+def _copy_runs(out, x, runs, P):
+    """out = x on the runs."""
+    for r in prange(runs.shape[0]):
+        base = runs[r, 0] * P
+        for t in range(base + runs[r, 1], base + runs[r, 2]):
+            out[t] = x[t]
+
+
 @serial
 def _cut_runs(runs, active, plainness, shape, shortest):
     """Fill the run table, pencil by pencil; returns the number of runs. With no rows in `runs`, only counts.

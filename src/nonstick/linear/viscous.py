@@ -14,8 +14,7 @@ import scipy.sparse.linalg as sla
 
 from ..kernels._faces import _faces_scaled
 from ..lcp.base import Method
-from ..multigrid.face_chebyshev import ChebyshevMultigrid
-from ..multigrid.face_cycle import FaceCycle
+from ..multigrid.face_cycle import FaceCycle, FaceMultigrid
 from ..operators.csr import CSROperator
 from ..precond.mic import MIC
 from .base import Recipe
@@ -27,10 +26,10 @@ from .face_cg import FacePreconditioner, FaceRecipe, record, viscous
 class Cycle(FaceRecipe):
     """One V-cycle of `multigrid`."""
 
-    multigrid: ChebyshevMultigrid
+    multigrid: FaceMultigrid
 
     def setup(self, problem):
-        return _Cycle(self.multigrid.setup(problem.A.system, problem.source.padded_fluid()))
+        return _Cycle(self.multigrid.setup(problem))
 
 
 class _Cycle(FacePreconditioner):

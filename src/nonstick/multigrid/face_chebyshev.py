@@ -17,7 +17,7 @@ import scipy.sparse.linalg as sla
 
 from ..kernels._faces import _faces_polynomial, _faces_polynomial_small, _faces_scaled
 from ..operators.faces import FaceSystem
-from .face_cycle import Bottom, FaceCycle, FaceLevel, Smoother
+from .face_cycle import Bottom, FaceCycle, FaceLevel, FaceMultigrid, Smoother
 from .faces import FaceTransfer, coarsen_volumes
 
 #: levels with fewer unknowns than this run on one thread
@@ -83,7 +83,7 @@ class SmoothedBottom(Bottom):
 
 
 @dataclass(frozen=True)
-class ChebyshevMultigrid:
+class ChebyshevMultigrid(FaceMultigrid):
     """The V-cycle of `visc-auto`: averaged volumes, Chebyshev smoothing, single precision."""
 
     degree: int = 2
@@ -94,8 +94,10 @@ class ChebyshevMultigrid:
     negligible: float = 0.02
     dtype: type = np.float32
 
-    def setup(self, system: FaceSystem, fluid: np.ndarray) -> FaceCycle:
-        systems, transfers = [system], []
+    def setup(self, problem):
+        fluid = problem.source.padded_fluid()
+        systems: list[FaceSystem] = [problem.A.system]
+        transfers: list[FaceTransfer] = []
         while systems[-1].n > self.bottom and self._strongest(systems[-1]) > self.negligible:
             fine = systems[-1]
             coarse, fluid = coarsen_volumes(fine, fluid, self.dtype)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..discretise.viscosity import ViscousBox
 from ..operators.faces import FaceSystem
 from .faces import FaceTransfer
 
@@ -69,3 +70,10 @@ class FaceCycle:
         self._visit(depth + 1)
         transfer.prolong(below.x, level.x)
         smoother.after(level)
+
+
+class FaceMultigrid(ABC):
+    """Parameters of a cycle."""
+
+    @abstractmethod
+    def setup(self, problem: ViscousBox) -> FaceCycle: ...

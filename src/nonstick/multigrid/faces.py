@@ -19,6 +19,9 @@ from ..kernels._face_transfer import _faces_prolong, _faces_restrict
 from ..operators.faces import FaceGrid, FaceSystem, face_shift
 
 AIR, FLUID, SOLID = 0, 1, 2
+#: reach and weights along a face's own axis (eq. 12) and across it (eq. 13)
+_STENCIL_A = (-1, 0, 1), (0.25, 0.5, 0.25)
+_STENCIL_B = (-1, 0, 1, 2), (0.125, 0.375, 0.375, 0.125)
 
 
 class FaceTransfer:
@@ -35,11 +38,9 @@ class FaceTransfer:
         for a in grid.axes:
             offsets, weights = np.zeros(1, np.int64), np.ones(1)
             for axis in grid.axes:
-                reach, w = (
-                    ((-1, 0, 1), (0.25, 0.5, 0.25)) if axis == a else ((-1, 0, 1, 2), (0.125, 0.375, 0.375, 0.125))
-                )
+                reach, share = _STENCIL_A if axis == a else _STENCIL_B
                 offsets = (offsets[:, None] + np.array(reach) * fine.strides[axis]).ravel()
-                weights = (weights[:, None] * np.array(w)).ravel()
+                weights = (weights[:, None] * np.array(share)).ravel()
             self._count[a] = offsets.size
             self._taps[a, : offsets.size], self._weights[a, : offsets.size] = offsets, weights
 
@@ -88,3 +89,85 @@ def _frames(grid: FaceGrid, coarse: FaceGrid, shift: tuple[int, int, int]) -> tu
     extents = [np.array([n + s for n, s in zip(g.cells, shift)], np.int64) for g in (coarse, grid)]
     kinds = np.array([0 if flat and axis == 0 else 1 + s for axis, s in enumerate(shift)], np.int64)
     return *extents, kinds
+
+
+# -- Aanjaneya: voxels ----------------------------------------------------------------------------------
+
+
+def fine_labels(system: FaceSystem, fluid: np.ndarray) -> np.ndarray:
+    """Labels of the cells of the finest grid: SOLID if all its faces are, FLUID if it holds liquid, else AIR."""
+    grid = system.grid
+    wet = system.k[: system.P].reshape(grid.padded)[grid.window()] > 0
+    solid = np.ones(grid.cells, np.bool_)
+    for a in grid.axes:
+        w = grid.window()
+        beyond = tuple(slice(s.start + 1, s.stop + 1) if axis == a else s for axis, s in enumerate(w))
+        solid &= ~fluid[a][w] & ~fluid[a][beyond]
+    return np.where(solid, SOLID, np.where(wet, FLUID, AIR)).astype(np.int8)
+
+
+def coarsen_voxels(grid: FaceGrid, labels: np.ndarray, mu: np.ndarray | float):
+    """The coarse system with volumes 0 or 1, its labels and its stress coefficients (of a full edge, per cell or one).
+
+    Cells beyond the box are SOLID, also those that pad an odd extent.
+    """
+    coarse = grid.coarser()
+    pad = [(0, 2 * c - n if axis in grid.axes else 0) for axis, (n, c) in enumerate(zip(grid.cells, coarse.cells))]
+    children = _children(np.pad(labels, pad, constant_values=SOLID), grid)
+    wet = (children == FLUID).any(axis=0)
+    new = np.where((children == SOLID).any(axis=0), SOLID, np.where(wet, FLUID, AIR)).astype(np.int8)
+    if isinstance(mu, np.ndarray):
+        weight = (children == FLUID).astype(float)
+        values = _children(np.pad(mu, pad), grid)
+        mu = (weight * values).sum(axis=0) / np.maximum(weight.sum(axis=0), 1.0) / 4
+    else:
+        mu = mu / 4
+    return _voxel_system(coarse, new, mu), new, mu
+
+
+def _children(values: np.ndarray, grid: FaceGrid) -> np.ndarray:
+    """(2ᵈ, coarse cells): the fine cells of every coarse one."""
+    parts = [values]
+    for axis in grid.axes:
+        parts = [v[(slice(None),) * axis + (slice(first, None, 2),)] for v in parts for first in (0, 1)]
+    return np.stack(parts)
+
+
+def _voxel_system(grid: FaceGrid, labels: np.ndarray, mu: np.ndarray | float) -> FaceSystem:
+    m, k = np.zeros(3 * grid.P), np.zeros(4 * grid.P)
+    stress = k.reshape(4, *grid.padded)
+    label = np.full(grid.padded, SOLID, np.int8)
+    label[grid.window()] = labels
+    if grid.dimension == 2:  # nothing sits across the thin axis
+        label[0] = label[2] = AIR
+    fluid = label == FLUID
+    strength = np.zeros(grid.padded)
+    strength[grid.window()] = mu
+    stress[0][fluid] = 2 * strength[fluid]
+    for e in grid.edges:
+        a, b = (axis for axis in range(3) if axis != e)
+        around = [(0, 0), (1, 0), (0, 1), (1, 1)]
+        count = sum(_back(fluid, (a, p), (b, q)).astype(float) for p, q in around)
+        total = sum(_back(fluid * strength, (a, p), (b, q)) for p, q in around)
+        stress[1 + e] = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+    active = np.zeros((3, *grid.padded), np.bool_)
+    for a in grid.axes:
+        window = grid.face_window(a)
+        free = (label != SOLID) & (_back(label, (a, 1)) != SOLID)
+        touched = fluid | _back(fluid, (a, 1))
+        for e in grid.edges:
+            if e != a:
+                across = 3 - a - e
+                touched |= (stress[1 + e] > 0) | (np.roll(stress[1 + e], -1, across) > 0)
+        active[a][window] = (free & touched)[window]
+    m.reshape(3, *grid.padded)[active] = 1.0
+    scale = None if isinstance(mu, np.ndarray) else float(mu)
+    return FaceSystem(grid, m, k, active, scale)
+
+
+def _back(values: np.ndarray, *shifts: tuple[int, int]) -> np.ndarray:
+    """values one cell back along each axis with shift 1."""
+    for axis, by in shifts:
+        if by:
+            values = np.roll(values, 1, axis)
+    return values

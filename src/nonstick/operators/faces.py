@@ -111,28 +111,35 @@ class FaceSystem:
         self.grid, self.m, self.k, self.scale = grid, m, k, scale
         self.P, self.strides = grid.P, grid.strides
         self.plain = np.zeros((3, 4), m.dtype)
-        self.runs, self.n = self._cut(active)
+        if scale is not None:
+            for a in grid.axes:
+                others = [scale if (a + step) % 3 in grid.axes else 0.0 for step in (1, 2)]
+                self.plain[a] = (1.0, 2 * scale, *others)
+        self.runs = self.runs_of(active)
+        self.n = int((self.runs[:, 2] - self.runs[:, 1]).sum())
 
     @property
     def dtype(self) -> np.dtype:
         return self.m.dtype
 
-    def _cut(self, active: np.ndarray) -> tuple[np.ndarray, int]:
-        shape = np.array(self.grid.padded, np.int64)
+    def plain_rows(self, active: np.ndarray) -> np.ndarray:
+        """Unknowns whose row has the constant coefficients."""
         constant = np.zeros(active.shape, np.bool_)
         if self.scale is not None:
-            for a in self.grid.axes:
-                b, c = (a + 1) % 3, (a + 2) % 3
-                full = [self.scale if x in self.grid.axes else 0.0 for x in (b, c)]
-                self.plain[a] = (1.0, 2 * self.scale, *full)
-            _mark_plain(constant, self.m, self.k, self.plain, active, shape)
+            _mark_plain(constant, self.m, self.k, self.plain, active, np.array(self.grid.padded, np.int64))
+        return constant
+
+    def runs_of(self, active: np.ndarray) -> np.ndarray:
+        """The run table of some of the faces."""
+        shape = np.array(self.grid.padded, np.int64)
+        constant = self.plain_rows(active)
         count = _cut_runs(np.empty((0, 5), np.int64), active, constant, shape, SHORTEST_PLAIN)
         runs = np.zeros((count, 5), np.int64)
         _cut_runs(runs, active, constant, shape, SHORTEST_PLAIN)
         order = np.lexsort((runs[:, 1], runs[:, 0]))
         length = (runs[:, 2] - runs[:, 1])[order]
         runs[order, 4] = np.cumsum(length) - length
-        return runs, int(length.sum())
+        return runs
 
     def zeros(self, dtype=None) -> np.ndarray:
         return np.zeros(3 * self.P, self.dtype if dtype is None else dtype)
