@@ -69,8 +69,8 @@ def _apply_run(out, x, m, k, run, plain, strides, P):
     a = run[0]
     A, B, C, KB, KC, sa, sb, sc = _bases(a, strides, P)
     if run[3]:
-        ka, kb, kc = plain[a, 1], plain[a, 2], plain[a, 3]
-        d = plain[a, 0] + ka + ka + kb + kb + kc + kc
+        ka, kb, kc = x.dtype.type(plain[a, 1]), x.dtype.type(plain[a, 2]), x.dtype.type(plain[a, 3])
+        d = x.dtype.type(plain[a, 0]) + ka + ka + kb + kb + kc + kc
         for t in range(u64(run[1]), u64(run[2])):
             out[A + t] = d * x[A + t] - _plain_neighbours(x, t, A, B, C, ka, kb, kc, sa, sb, sc)
     else:
@@ -83,8 +83,8 @@ def _residual_run(out, b, x, m, k, run, plain, strides, P):
     a = run[0]
     A, B, C, KB, KC, sa, sb, sc = _bases(a, strides, P)
     if run[3]:
-        ka, kb, kc = plain[a, 1], plain[a, 2], plain[a, 3]
-        d = plain[a, 0] + ka + ka + kb + kb + kc + kc
+        ka, kb, kc = x.dtype.type(plain[a, 1]), x.dtype.type(plain[a, 2]), x.dtype.type(plain[a, 3])
+        d = x.dtype.type(plain[a, 0]) + ka + ka + kb + kb + kc + kc
         for t in range(u64(run[1]), u64(run[2])):
             out[A + t] = (b[A + t] - d * x[A + t]) + _plain_neighbours(x, t, A, B, C, ka, kb, kc, sa, sb, sc)
     else:

@@ -14,6 +14,9 @@ from numba import prange
 
 from . import parallel, serial
 
+#: a smaller fraction is rounding (a surface through grid points), not liquid
+TRACE = 1e-10
+
 
 @serial
 def _tetrahedron(a, b, c, d):
@@ -110,7 +113,12 @@ def _control_volumes(out, phi, state, cells, s0, s1, s2):
                                 total += _octant(phi, ci, cj, ck, di, dj, dk)
                             else:
                                 total += kind
-                out[i, j, k] = 0.125 * total
+                total *= 0.125
+                if total < TRACE:
+                    total = 0.0
+                elif total > 1.0 - TRACE:
+                    total = 1.0
+                out[i, j, k] = total
 
 
 def control_volumes(phi: np.ndarray, samples: list[tuple[int, int, int]], outs: list[np.ndarray]) -> None:

@@ -100,7 +100,7 @@ class ChebyshevMultigrid(FaceMultigrid):
         transfers: list[FaceTransfer] = []
         while systems[-1].n > self.bottom and self._strongest(systems[-1]) > self.negligible:
             fine = systems[-1]
-            coarse, fluid = coarsen_volumes(fine, fluid, self.dtype)
+            coarse, fluid = coarsen_volumes(fine, fluid)
             if coarse.n == 0 or coarse.n >= fine.n:
                 break
             transfers.append(FaceTransfer(fine, coarse, self.dtype))

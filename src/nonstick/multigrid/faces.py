@@ -61,10 +61,10 @@ class FaceTransfer:
 # -- ours: averaged volumes ---------------------------------------------------------------------------
 
 
-def coarsen_volumes(fine: FaceSystem, fluid: np.ndarray, dtype=np.float32) -> tuple[FaceSystem, np.ndarray]:
+def coarsen_volumes(fine: FaceSystem, fluid: np.ndarray) -> tuple[FaceSystem, np.ndarray]:
     """The system of a grid twice as coarse and its faces that are not solid, given those of the fine grid."""
     grid, coarse = fine.grid, fine.grid.coarser()
-    m, k = np.zeros(3 * coarse.P, dtype), np.zeros(4 * coarse.P, dtype)
+    m, k = np.zeros(3 * coarse.P), np.zeros(4 * coarse.P)
     mass, stress = m.reshape(3, *coarse.padded), k.reshape(4, *coarse.padded)
     fine_m, fine_k = fine.m.reshape(3, *grid.padded), fine.k.reshape(4, *grid.padded)
     samples = [(mass[a], fine_m[a], face_shift(a), 1.0) for a in grid.axes]

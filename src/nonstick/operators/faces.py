@@ -2,9 +2,9 @@
 
 `A = M + Gᵀ K G`: M the liquid fraction of the faces, K one coefficient for each stress sample (cells and
 edges), G the differences that make the strain. `FaceGrid` says where things lie in the padded arrays the
-kernels work on; `FaceSystem` holds the coefficients and the unknowns of one grid (finest or coarser, float64
-or float32); `ViscosityOperator` is its face to the rest of the package: compact float64 vectors over the
-unknowns, component by component, each in C order.
+kernels work on; `FaceSystem` holds the coefficients and the unknowns of one grid, finest or coarser (vectors may
+be float32, coefficients never are: fewer signatures to compile); `ViscosityOperator` is its face to the rest of
+the package: compact float64 vectors over the unknowns, component by component, each in C order.
 """
 
 from __future__ import annotations
@@ -110,17 +110,13 @@ class FaceSystem:
     def __init__(self, grid: FaceGrid, m: np.ndarray, k: np.ndarray, active: np.ndarray, scale: float | None):
         self.grid, self.m, self.k, self.scale = grid, m, k, scale
         self.P, self.strides = grid.P, grid.strides
-        self.plain = np.zeros((3, 4), m.dtype)
+        self.plain = np.zeros((3, 4))
         if scale is not None:
             for a in grid.axes:
                 others = [scale if (a + step) % 3 in grid.axes else 0.0 for step in (1, 2)]
                 self.plain[a] = (1.0, 2 * scale, *others)
         self.runs = self.runs_of(active)
         self.n = int((self.runs[:, 2] - self.runs[:, 1]).sum())
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.m.dtype
 
     def plain_rows(self, active: np.ndarray) -> np.ndarray:
         """Unknowns whose row has the constant coefficients."""
@@ -141,8 +137,8 @@ class FaceSystem:
         runs[order, 4] = np.cumsum(length) - length
         return runs
 
-    def zeros(self, dtype=None) -> np.ndarray:
-        return np.zeros(3 * self.P, self.dtype if dtype is None else dtype)
+    def zeros(self, dtype=np.float64) -> np.ndarray:
+        return np.zeros(3 * self.P, dtype)
 
     def apply(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         _faces_apply(out, x, self.m, self.k, self.runs, self.plain, self.strides, self.P)
