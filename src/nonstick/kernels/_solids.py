@@ -75,12 +75,12 @@ def _largest(partial, u):
 
 
 @parallel
-def _crowding(source, density, room, phi, strength):
+def _crowding(source, density, room, phi, strength, slack):
     """How far each liquid cell should expand: strength · (density - 1), from particles per open room.
 
-    At and near the surface cells are rightly less than full, so only crowding counts there; a cell whose
-    neighbours are all deep in the liquid may also be drawn together. Cells with little room are left to
-    their neighbours.
+    At and near the surface cells are rightly less than full, so only crowding beyond `slack` counts there (without
+    slack, one side of the noise would be taken and the liquid swell); cells whose neighbours are all deep in
+    the liquid may also be drawn together. Cells with little room are left to their neighbours.
     """
     nx, ny, nz = source.shape
     for plane in prange(nx):
@@ -90,16 +90,15 @@ def _crowding(source, density, room, phi, strength):
                 value = 0.0
                 if phi[i, j, k] < 0.0 and room[i, j, k] > 0.3:
                     value = density[i, j, k] / room[i, j, k] - 1.0
-                    if value < 0.0:
-                        deep = phi[i, j, k] < -0.75
-                        deep = deep and (i == 0 or phi[i - 1, j, k] < -0.75)
-                        deep = deep and (i == nx - 1 or phi[i + 1, j, k] < -0.75)
-                        deep = deep and (j == 0 or phi[i, j - 1, k] < -0.75)
-                        deep = deep and (j == ny - 1 or phi[i, j + 1, k] < -0.75)
-                        deep = deep and (k == 0 or phi[i, j, k - 1] < -0.75)
-                        deep = deep and (k == nz - 1 or phi[i, j, k + 1] < -0.75)
-                        if not deep:
-                            value = 0.0
+                    deep = phi[i, j, k] < -0.75
+                    deep = deep and (i == 0 or phi[i - 1, j, k] < -0.75)
+                    deep = deep and (i == nx - 1 or phi[i + 1, j, k] < -0.75)
+                    deep = deep and (j == 0 or phi[i, j - 1, k] < -0.75)
+                    deep = deep and (j == ny - 1 or phi[i, j + 1, k] < -0.75)
+                    deep = deep and (k == 0 or phi[i, j, k - 1] < -0.75)
+                    deep = deep and (k == nz - 1 or phi[i, j, k + 1] < -0.75)
+                    if not deep:
+                        value = max(value - slack, 0.0)
                 source[i, j, k] = strength * min(max(value, -0.5), 0.5)
 
 
@@ -134,11 +133,58 @@ def _collide_velocity(u, open_share, wall):
             flat[t] = s[t]
 
 
-def smooth_room(space: np.ndarray) -> np.ndarray:
-    """What `_scatter_density` gives for evenly filled open space: ⅛-¾-⅛ along every axis."""
-    out = space
+@parallel
+def _room(room, space, solid, parts):
+    """What `_scatter_density` gives for evenly filled open space: ∫ hat over the open part, per cell centre.
+
+    Where a cell around is cut, by parts^d points per cell; the hat of a cell at the side of the grid is
+    one up to the side, because scattering clamps there.
+    """
+    nx, ny, nz = room.shape
+    px = 1 if nx == 1 else parts
+    for plane in prange(nx):
+        i = np.int64(plane)
+        for j in range(ny):
+            for k in range(nz):
+                low, high = 1.0, 0.0
+                for a in range(max(i - 1, 0), min(i + 2, nx)):
+                    for b in range(max(j - 1, 0), min(j + 2, ny)):
+                        for c in range(max(k - 1, 0), min(k + 2, nz)):
+                            low = min(low, space[a, b, c])
+                            high = max(high, space[a, b, c])
+                if low == high:
+                    room[i, j, k] = low
+                    continue
+                total = 0.0
+                for a in range(px * max(i - 1, 0), px * min(i + 2, nx)):
+                    x = (a + 0.5) / px
+                    wx = 1.0
+                    if nx > 1 and not (i == 0 and x < 0.5) and not (i == nx - 1 and x > nx - 0.5):
+                        wx = 1.0 - abs(x - i - 0.5)
+                    if wx <= 0.0:
+                        continue
+                    for b in range(parts * max(j - 1, 0), parts * min(j + 2, ny)):
+                        y = (b + 0.5) / parts
+                        wy = wx
+                        if not (j == 0 and y < 0.5) and not (j == ny - 1 and y > ny - 0.5):
+                            wy = wx * (1.0 - abs(y - j - 0.5))
+                        if wy <= 0.0:
+                            continue
+                        for c in range(parts * max(k - 1, 0), parts * min(k + 2, nz)):
+                            z = (c + 0.5) / parts
+                            wz = wy
+                            if not (k == 0 and z < 0.5) and not (k == nz - 1 and z > nz - 0.5):
+                                wz = wy * (1.0 - abs(z - k - 0.5))
+                            if wz > 0.0:
+                                total += wz * min(max(0.5 + _sample(solid, x, y, z) * parts, 0.0), 1.0)
+                room[i, j, k] = total / (px * parts * parts)
+
+
+def smooth(field: np.ndarray) -> np.ndarray:
+    """A field over cells smoothed by ⅛-¾-⅛ along every axis."""
+    out = field
     for axis in range(3):
-        if space.shape[axis] == 1:
+        if field.shape[axis] == 1:
             continue
         pad = [(1, 1) if a == axis else (0, 0) for a in range(3)]
         p = np.pad(out, pad, mode="edge")

@@ -5,8 +5,10 @@
 φ the exact distance for a flat surface above evenly filled space (`flat_distance`), so that volume needs no
 radius to be tuned. Close to a wall only half of that neighbourhood can hold
 particles, which would bend the surface: particles are therefore mirrored at the walls, exactly at the
-sides of the grid and across the local tangent plane at other solids. Centres inside a solid are evaluated
-at their mirror image. This extends φ into solids (a wall cell is liquid if the liquid next to it is) and
+sides of the grid and across the local tangent plane at other solids. The mirror image is taken along the
+horizontal where the wall is steep, so that a level surface stays level up to a tilted wall; along the
+normal it would meet the wall at a right angle, and still water would not be still. Centres inside a solid
+are evaluated at their mirror image. This extends φ into solids (a wall cell is liquid if the liquid next to it is) and
 lets go of the wall as soon as the gap exceeds about half a cell. All lengths are in cells.
 """
 
@@ -82,11 +84,12 @@ def _normal(solid, a, b, c):
 
 
 @parallel
-def _surface_particles(phi, kind, x, start, solid, table, per_cell, closed):
+def _surface_particles(phi, kind, x, start, solid, space, table, per_cell, closed, up):
     """φ at cell centres, in cells; OUTSIDE away from particles, INSIDE deep in the liquid.
 
-    A cell filled by three quarters is liquid even if its mean lies far from the centre, so that particles
-    crowded into a corner always meet a pressure.
+    `space` is the open share of cells. The particles of a crowded cell weigh together as much as those of a
+    full one, so that crowding does not drag the mean. A cell filled by three quarters is liquid even if its
+    mean lies far from the centre, so that particles crowded into a corner always meet a pressure.
     """
     nx, ny, nz = phi.shape
     for plane in prange(nx):
@@ -103,20 +106,28 @@ def _surface_particles(phi, kind, x, start, solid, table, per_cell, closed):
                 s = _sample(solid, a, b, c)
                 mirror = abs(s) < REACH
                 n0, n1, n2 = 0.0, 0.0, 0.0
+                m0, m1, m2 = 0.0, 0.0, 0.0  # direction of the mirror image, with n · m = 1
                 if mirror:
                     n0, n1, n2 = _normal(solid, a, b, c)
+                    m0, m1, m2 = n0, n1, n2
+                    rise = n0 * up[0] + n1 * up[1] + n2 * up[2]
+                    level = 1.0 - rise * rise
+                    if level > 0.25:
+                        m0 = (n0 - rise * up[0]) / level
+                        m1 = (n1 - rise * up[1]) / level
+                        m2 = (n2 - rise * up[2]) / level
                 if s < 0.0:
                     if s < -1.25:
                         phi[i, j, k] = OUTSIDE
                         continue
-                    a -= 2.0 * s * n0
-                    b -= 2.0 * s * n1
-                    c -= 2.0 * s * n2
+                    a -= 2.0 * s * m0
+                    b -= 2.0 * s * m1
+                    c -= 2.0 * s * m2
                     s = -s
                 ic = min(max(int(np.floor(a)), 0), nx - 1)
                 jc = min(max(int(np.floor(b)), 0), ny - 1)
                 kc = min(max(int(np.floor(c)), 0), nz - 1)
-                total, m0, m1, m2 = 0.0, 0.0, 0.0, 0.0
+                total, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
                 for di in range(-1, 2):
                     ii = ic + di
                     flip0 = 0.0
@@ -142,40 +153,99 @@ def _surface_particles(phi, kind, x, start, solid, table, per_cell, closed):
                                 flip2 = 0.0 if kk < 0 else 2.0 * nz
                                 kk = 0 if kk < 0 else nz - 1
                             q = (ii * ny + jj) * nz + kk
+                            count = start[q + 1] - start[q]
+                            share = per_cell * max(space[ii, jj, kk], 0.1)
+                            each = share / count if count > share else 1.0
                             for p in range(start[q], start[q + 1]):
                                 d0 = (x[0, p] if ii == ic + di else flip0 - x[0, p]) - a
                                 d1 = (x[1, p] if jj == jc + dj else flip1 - x[1, p]) - b
                                 d2 = (x[2, p] if kk == kc + dk else flip2 - x[2, p]) - c
                                 t = 1.0 - (d0 * d0 + d1 * d1 + d2 * d2) / (REACH * REACH)
                                 if t > 0.0:
-                                    t = t * t * t
+                                    t = each * t * t * t
                                     total += t
-                                    m0 += t * d0
-                                    m1 += t * d1
-                                    m2 += t * d2
+                                    c0 += t * d0
+                                    c1 += t * d1
+                                    c2 += t * d2
                                 if mirror:
                                     # the image of the particle in the tangent plane at distance s
                                     e = 2.0 * (s + d0 * n0 + d1 * n1 + d2 * n2)
-                                    d0 -= e * n0
-                                    d1 -= e * n1
-                                    d2 -= e * n2
+                                    d0 -= e * m0
+                                    d1 -= e * m1
+                                    d2 -= e * m2
                                     t = 1.0 - (d0 * d0 + d1 * d1 + d2 * d2) / (REACH * REACH)
                                     if t > 0.0:
-                                        t = t * t * t
+                                        t = each * t * t * t
                                         total += t
-                                        m0 += t * d0
-                                        m1 += t * d1
-                                        m2 += t * d2
+                                        c0 += t * d0
+                                        c1 += t * d1
+                                        c2 += t * d2
                 value = OUTSIDE
                 if total > 0.0:
-                    at = np.sqrt(m0 * m0 + m1 * m1 + m2 * m2) / total / REACH * (table.size - 1)
+                    at = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2) / total / REACH * (table.size - 1)
                     q = min(int(at), table.size - 2)
                     value = table[q] + (at - q) * (table[q + 1] - table[q])
                 q = (i * ny + j) * nz + k
-                filled = (start[q + 1] - start[q]) / per_cell
+                filled = (start[q + 1] - start[q]) / (per_cell * max(space[i, j, k], 0.25))
                 if filled > 0.75:
                     value = min(value, 0.5 - filled)
                 phi[i, j, k] = min(max(value, INSIDE), OUTSIDE)
+
+
+@parallel
+def _fill_holes(phi, source, solid, wu, wv, ww):
+    """Air where there can be none becomes liquid: φ = -½. `source` is a copy of φ.
+
+    Two cases. A single cell with liquid behind all its open faces: a gap between particles, which would act
+    as a drain of zero pressure. And a cell with its centre in a solid and deep liquid (φ < -0.6) behind an
+    open face: in corners of the solid there is no tangent plane to mirror at. (A wall that liquid has left
+    by half a cell has no such neighbour.)
+    """
+    nx, ny, nz = phi.shape
+    for plane in prange(nx):
+        i = np.int64(plane)
+        for j in range(ny):
+            for k in range(nz):
+                if source[i, j, k] < 0.0 or source[i, j, k] >= OUTSIDE - 0.3 and not _near_liquid(source, i, j, k):
+                    continue
+                faces, wet, deep = 0, 0, 0
+                for face in range(6):
+                    a, b, c = i, j, k
+                    if face == 0:
+                        a, w = i - 1, wu[i, j, k] if nx > 1 else 0.0
+                    elif face == 1:
+                        a, w = i + 1, wu[i + 1, j, k] if nx > 1 else 0.0
+                    elif face == 2:
+                        b, w = j - 1, wv[i, j, k]
+                    elif face == 3:
+                        b, w = j + 1, wv[i, j + 1, k]
+                    elif face == 4:
+                        c, w = k - 1, ww[i, j, k]
+                    else:
+                        c, w = k + 1, ww[i, j, k + 1]
+                    if w > 0.0:  # closed faces include those on the sides of the grid, so the neighbour exists
+                        faces += 1
+                        if source[a, b, c] < 0.0:
+                            wet += 1
+                        if source[a, b, c] < -0.6:
+                            deep += 1
+                if faces > 0 and wet == faces:
+                    phi[i, j, k] = -0.5
+                elif deep > 0 and _sample(solid, i + 0.5, j + 0.5, k + 0.5) < 0.0:
+                    phi[i, j, k] = -0.5
+
+
+@serial
+def _near_liquid(phi, i, j, k):
+    nx, ny, nz = phi.shape
+    return (
+        (i > 0 and phi[i - 1, j, k] < 0.0)
+        or (i + 1 < nx and phi[i + 1, j, k] < 0.0)
+        or (j > 0 and phi[i, j - 1, k] < 0.0)
+        or (j + 1 < ny and phi[i, j + 1, k] < 0.0)
+        or (k > 0 and phi[i, j, k - 1] < 0.0)
+        or (k + 1 < nz and phi[i, j, k + 1] < 0.0)
+    )
 
 
 @parallel

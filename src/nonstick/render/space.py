@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels._march import _march
-from ..kernels._solids import smooth_room
+from ..kernels._solids import smooth
 
 _WATER = np.array([0.06, 0.33, 0.62])
 _STONE = np.array([0.80, 0.81, 0.83])
@@ -24,7 +24,7 @@ def draw(
 ) -> np.ndarray:
     """An RGB image (uint8). The camera looks along -z, turned by `azimuth` and `elevation` degrees."""
     # One pass of a ⅛-¾-⅛ filter takes the grain of single particles out of the surface.
-    liquid = smooth_room(np.ascontiguousarray(phi, dtype=np.float64) / dx)
+    liquid = smooth(np.ascontiguousarray(phi, dtype=np.float64) / dx)
     solid = np.ascontiguousarray(phi_solid, dtype=np.float64) / dx
     shape = np.array(liquid.shape, float)
     turn, tilt = np.radians(azimuth), np.radians(elevation)

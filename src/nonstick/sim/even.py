@@ -18,6 +18,7 @@ from .solids import Solids
 
 SWEEPS = 12
 STRENGTH = 0.3
+SLACK = 0.15
 #: most a particle is moved in a step, in cells
 LIMIT = 0.1
 
@@ -30,7 +31,7 @@ def displacement(
     _scatter_density(density, particles.x, particles.start, particles.plane)
     source = np.empty(solids.three)
     density /= per_cell
-    _crowding(source, density, solids.room, phi, STRENGTH)
+    _crowding(source, density, solids.room, phi, STRENGTH, SLACK)
     A, rows, box = problem.problem.A, problem.rows, problem.problem.box
     b = rows.from_grid(source) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)

@@ -14,7 +14,7 @@ from ..grid.fractions import centre_distance, close_edges, open_fractions
 from ..grid.labels import wall_cells
 from ..grid.mac import Grid
 from ..grid.shapes import Box, Shape
-from ..kernels._solids import _open_space, smooth_room
+from ..kernels._solids import _open_space, _room
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
 from ..scenes.schema import Keyed, Motion
@@ -93,7 +93,8 @@ class Solids:
             self.open = [np.zeros((2, 1, 1))] * (3 - d) + [w.reshape(self._lift_shape(w.shape)) for w in self.weights]
             self.space = np.empty(self.three)
             _open_space(self.space, self.nodes, 4)
-            self.room = smooth_room(self.space)
+            self.room = np.empty(self.three)
+            _room(self.room, self.space, self.nodes, 2)
             self.centre = centre_distance(phi)
             self._label(distances)
         self._behave()

@@ -21,7 +21,15 @@ import numpy as np
 
 from ..kernels._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
 from ..kernels._solids import _known_faces
-from ..kernels._surface import _constrain, _extrapolate, _put, _surface_band, _surface_particles, flat_distance
+from ..kernels._surface import (
+    _constrain,
+    _extrapolate,
+    _fill_holes,
+    _put,
+    _surface_band,
+    _surface_particles,
+    flat_distance,
+)
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
 from .even import displacement
@@ -67,6 +75,11 @@ class Liquid:
         self.inflows = [(build(s.shape, scene.folder), s) for s in model.inflow]
         self.outflows = [build(s.shape, scene.folder) for s in model.outflow]
         self.forces = [(None if f.shape is None else build(f.shape, scene.folder), f) for f in model.force]
+        #: unit vector against gravity; zero without gravity
+        self.up = np.zeros(3)
+        pull = float(np.linalg.norm(scene.gravity))
+        if pull > 0.0:
+            self.up[self.first :] = -np.array(scene.gravity) / pull
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.steps = 0
         self.time = 0.0
@@ -132,7 +145,10 @@ class Liquid:
         p, solids = self.particles, self.solids
         kind = np.empty(self.three, np.int8)
         _surface_band(kind, p.start, solids.nodes, 0.5 * self.per_cell, True)
-        _surface_particles(self.phi, kind, p.x, p.start, solids.nodes, self.table, float(self.per_cell), True)
+        _surface_particles(
+            self.phi, kind, p.x, p.start, solids.nodes, solids.space, self.table, float(self.per_cell), True, self.up
+        )
+        _fill_holes(self.phi, self.phi.copy(), solids.nodes, *solids.open)
         ledger = self.ledger
         if self.scene.model.volume.correct:
             ledger.offset = shift_for(self.phi, solids.space, ledger.expected, ledger.offset)
