@@ -206,7 +206,7 @@ def _fill_holes(phi, source, solid, wu, wv, ww):
         i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
-                if source[i, j, k] < 0.0 or source[i, j, k] >= OUTSIDE - 0.3 and not _near_liquid(source, i, j, k):
+                if source[i, j, k] < 0.0 or (source[i, j, k] >= OUTSIDE - 0.3 and not _near_liquid(source, i, j, k)):
                     continue
                 faces, wet, deep = 0, 0, 0
                 for face in range(6):
@@ -229,9 +229,7 @@ def _fill_holes(phi, source, solid, wu, wv, ww):
                             wet += 1
                         if source[a, b, c] < -0.6:
                             deep += 1
-                if faces > 0 and wet == faces:
-                    phi[i, j, k] = -0.5
-                elif deep > 0 and _sample(solid, i + 0.5, j + 0.5, k + 0.5) < 0.0:
+                if (faces > 0 and wet == faces) or (deep > 0 and _sample(solid, i + 0.5, j + 0.5, k + 0.5) < 0.0):
                     phi[i, j, k] = -0.5
 
 

@@ -183,7 +183,8 @@ def builtin_text(name: str) -> str:
 
 def _sentence(error: ValidationError) -> str:
     """The first mistake, as one sentence that names the key."""
-    first = error.errors()[0]
+    # A misspelt key is reported as unknown and the right one as missing: the former helps more.
+    first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
     # A discriminated union puts its tag into the path; it is no key of the file.
     parts: list[str] = []
     for part in first["loc"]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import registry
 from ..errors import NonstickError
 from ..scenes.scene import Scene
 from .step import STAGES, Liquid, Report
@@ -37,6 +38,7 @@ class Simulation:
 
     def __init__(self, scene: Scene | str):
         self.scene = Scene.load(scene) if isinstance(scene, str) else scene
+        registry.get(self.scene.model.solver.method)  # a misspelt name should not wait for the first step
         self.liquid = _state(self.scene)
         self.frame = 0
         #: how often this simulation was taken up again; marks rows whose first step paid for compilation
