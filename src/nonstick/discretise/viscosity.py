@@ -21,9 +21,9 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..kernels._volumes import control_volumes
-from ..lcp.problem import BoxProblem
+from ..lcp.problem import Box, BoxProblem
 from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator, face_shift
-from ..solution import Solution
+from ..solution import Monitor, Solution, Start
 
 
 class ViscositySolution(Solution):
@@ -41,10 +41,20 @@ class ViscousBox(BoxProblem):
 
     def __init__(self, source: ViscosityProblem, A: ViscosityOperator, b: np.ndarray):
         super().__init__(A, b, -np.inf, np.inf)
+        # Bounds that take no memory: there can be hundreds of millions of unknowns.
+        self.box = Box(np.broadcast_to(-np.inf, (A.n,)), np.broadcast_to(np.inf, (A.n,)))
+        self._work = np.empty(0)
         self.source = source
 
     def natural_residual(self, x, g, out=None):
-        return g if out is None else np.copyto(out, g) or out
+        if out is None:
+            return g
+        out[:] = g
+        return out
+
+    def kkt(self, x, g=None):
+        g = self.gradient(x) if g is None else g
+        return float(max(g.max(initial=0.0), -g.min(initial=0.0))) / self.scale
 
 
 class ViscosityProblem:
@@ -117,11 +127,15 @@ class ViscosityProblem:
 
     def solve(self, method="visc-auto", *, x0=None, rtol=1e-6, atol=0.0, maxiter=None, callback=None):
         """Solve; `x0` is a vector over the unknowns (default: the advected velocity). `.velocity` has the result."""
-        from ..api import solve_problem
+        from .. import registry, validate
 
-        start = self.advected() if x0 is None else x0
-        s = solve_problem(self.box, method, x0=start, rtol=rtol, atol=atol, maxiter=maxiter, callback=callback)
-        return ViscositySolution(**vars(s))
+        validate.stopping(rtol, atol, maxiter)
+        recipe = registry.get(method)
+        x = self.advected() if x0 is None else validate.vector(x0, self.n, "x0")
+        monitor = Monitor(self.box, rtol, atol, maxiter, callback)
+        if self.n:
+            recipe.solve(self.box, Start(x), monitor)
+        return ViscositySolution.of(self.box, x, method if isinstance(method, str) else repr(method), monitor)
 
     def with_unknowns(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """Face arrays: x on the unknowns, the given velocity elsewhere."""
