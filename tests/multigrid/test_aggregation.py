@@ -81,7 +81,7 @@ def test_cells_connected_only_outside_their_block_stay_apart():
     mask = np.ones((3, 6), bool)
     mask[1, :5] = False
     A = laplacian(np.pad(mask, ((1, 0), (0, 0))))
-    levels = Packed()._levels(A)
+    levels = Packed().hierarchy(A)
     assert [level[0].n for level in levels][-1] == 1
     top = {tuple(c): p for c, p in zip(A.cells, levels[0][2])}
     assert top[1, 0] != top[3, 0]
@@ -208,7 +208,7 @@ def test_one_unknown_per_connected_part():
     mask = np.zeros((20, 9, 7), bool)
     mask[:9], mask[11:18], mask[19, 4, 3] = True, True, True
     A = laplacian(mask)
-    levels = Packed()._levels(A)
+    levels = Packed().hierarchy(A)
     ends = []
     for operator, _, parent in levels:
         ends += list(operator.diagonal if parent is None else operator.diagonal[parent < 0])

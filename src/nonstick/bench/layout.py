@@ -18,6 +18,8 @@ def print_tables(rows: Sequence[Row], console: Console) -> None:
         _print("iterations", of_case, lambda row: _count(row, row.iterations), console)
         _print("outer iterations", of_case, lambda row: _count(row, row.outer_iterations), console)
         _print("seconds", of_case, lambda row: "-" if row.seconds is None else f"{row.seconds:.3g}", console)
+        if any(row.nonzeros is not None for row in of_case):
+            _print("non-zeros", of_case, lambda row: "-" if row.nonzeros is None else f"{row.nonzeros:,}", console)
     for line in _reasons(rows):
         console.print(line, markup=False, highlight=False)
 

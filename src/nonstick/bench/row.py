@@ -31,6 +31,8 @@ class Row:
     #: the most resident memory above the level before the solve; None where the system cannot tell
     peak_bytes: int | None = None
     threads: int | None = None
+    #: entries stored by a preconditioner and the matrix, where a table counts them
+    nonzeros: int | None = None
     #: why there are no figures, or why it did not converge
     reason: str | None = None
 

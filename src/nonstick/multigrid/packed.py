@@ -36,12 +36,12 @@ class Packed(Recipe):
     def setup(self, operator, reuse=None):
         if isinstance(reuse, _Packed) and reuse.fits(operator):
             return reuse.refresh(operator)
-        levels = self._levels(operator)
+        levels = self.hierarchy(operator)
         if levels is None:
             return self._pairwise().setup(operator, reuse)
         return _Packed(self, operator, levels)
 
-    def _levels(self, operator: Operator):
+    def hierarchy(self, operator: Operator):
         """Operators, parents and colours of all levels, or None if some level is not two-coloured."""
         base, free = peel(operator)
         A: Operator = CSROperator(base.matrix(), base.cells)

@@ -1,0 +1,208 @@
+"""Takahashi–Batty's tables on single solves, beside the numbers they published.
+
+Theirs are averages over simulations on 8 or 32 cores; here every table is one static problem of the same kind, so
+counts and ratios compare, seconds do not. Published rows carry the case name with "(published)".
+
+- tb-table1  a closed maze, pure Neumann: preconditioners of CG, to 1e-8, with the non-zeros of their hierarchies
+- tb-table2  a source in a cube, solution bounded above: six barrier methods, to a Newton step norm of 1e-7
+- tb-table3  liquid in a maze under gravity, all pressures non-negative: MPRGP against interior point
+- tb-cycles  V- against W-cycles and the scaling alpha, in a maze and in a tank
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .. import cases, registry
+from ..discretise.pressure import PressureProblem
+from ..lcp.base import Method
+from ..lcp.linear import LinearSolve
+from ..lcp.problem import BoxProblem
+from ..linear.cg import CG
+from ..multigrid.hierarchy import Multigrid
+from ..multigrid.packed import Packed
+from ..operators.masked import peel
+from ..operators.rows import Rows
+from ..operators.stencil import StencilOperator
+from .mazes import maze, open_faces
+from .measure import measure, warm_up
+from .registry import Plan, benchmark
+from .row import Row
+
+BARRIERS = ("plb", "ipm-p", "ipm-pd", "ipm-pd+hs", "ipm-pd+cab+ss", "mehrotra")
+STEP_NORM = 1e-7
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Corridors, walls and doors in cells."""
+
+    corridor: int
+    wall: int
+    door: int | None = None
+
+
+MAZES = {"corridors 12/3": _Kind(12, 3), "rooms 8/3, doors 2": _Kind(8, 3, 2), "narrow 3/1": _Kind(3, 1)}
+
+
+# -- the problems --------------------------------------------------------------------------------------------
+
+
+def neumann_maze(n: int, kind: _Kind = MAZES["corridors 12/3"]) -> BoxProblem:
+    """Liquid fills a closed maze; a force field stirs it. No bounds, no free surface: A is singular."""
+    cells = maze(n, kind.corridor, kind.wall, door=kind.door)
+    weights = open_faces(cells)
+    velocity = []
+    for axis, w in enumerate(weights):
+        i = np.indices(w.shape, sparse=True)
+        x, y, z = ((k + 0.5 * (a != axis)) / n for a, k in enumerate(i))
+        swirl = (np.sin(5 * y) + 0.3, -1.0 + np.cos(4 * z) * np.sin(3 * x), np.sin(6 * x) * np.cos(5 * y))
+        velocity.append(np.broadcast_to(swirl[axis], w.shape))
+    problem = PressureProblem(
+        phi_liquid=np.where(cells, -1.0, 1.0), velocity=tuple(velocity), dt=1.0, dx=1.0 / n, rho=1.0,
+        weights=weights, walls="none",
+    )  # fmt: skip
+    return problem.problem
+
+
+def liquid_maze(n: int, kind: _Kind = MAZES["corridors 12/3"]) -> BoxProblem:
+    """The left half of a maze full of liquid that starts to fall; every pressure is bounded below by zero."""
+    cells = maze(n, kind.corridor, kind.wall, door=kind.door)
+    weights = open_faces(cells)
+    size = cells.shape[0]
+    distance = (np.arange(size) + 0.5 - size / 2) / n
+    phi = np.broadcast_to(distance[:, None, None], cells.shape)
+    velocity = tuple(
+        np.full(w.shape, -cases.GRAVITY * cases.DT if axis == 1 else 0.0) for axis, w in enumerate(weights)
+    )
+    problem = PressureProblem(
+        phi_liquid=phi, velocity=velocity, dt=cases.DT, dx=1.0 / n, rho=cases.DENSITY, weights=weights, walls="all"
+    )
+    return problem.problem
+
+
+def bounded_source(n: int, fraction: float = 0.2) -> BoxProblem:
+    """Poisson in a cube, zero outside, a source in the middle (n/8)³ cells; x at most `fraction` of the free maximum."""
+    rows = Rows.from_mask(np.ones((n, n, n), bool))
+    right = rows.neighbours()
+    weights = tuple(np.where(right[:, axis] >= 0, 1.0, 0.0) for axis in range(3))
+    A = StencilOperator(rows, weights, np.full(rows.n, 6.0))  # type: ignore[arg-type]
+    half = max(n // 16, 1)
+    middle = np.all((A.cells >= n // 2 - half) & (A.cells < n // 2 + half), axis=1)
+    b = middle.astype(float)
+    x = np.zeros(A.n)
+    CG(registry.tagiaamg()).setup(A).solve(b, x, rtol=1e-8)
+    return BoxProblem(A, b, -np.inf, fraction * float(x.max()))
+
+
+# -- the tables ----------------------------------------------------------------------------------------------
+
+
+@benchmark(
+    "tb-table1", "Takahashi–Batty table 1: preconditioners in a closed maze", sizes=(96,),
+    methods=("mic-cg", "saamg-cg", "giaamg-cg", "tagiaamg-cg"),
+)  # fmt: skip
+def table1(plan: Plan) -> Iterator[Row]:
+    plan = replace(plan, rtol=min(plan.rtol, 1e-8))
+    published = {"mic-cg": (505, 22.78), "saamg-cg": (19, 1.81), "giaamg-cg": (26, 2.75), "tagiaamg-cg": (6, 1.32)}
+    nonzeros = {"saamg-cg": 37_400_000, "giaamg-cg": 21_400_000, "tagiaamg-cg": 21_900_000, "mic-cg": 25_600_000}
+    for method, (iterations, seconds) in published.items():
+        yield _published("tb-table1", 160, 2_400_000, method, iterations, None, seconds, nonzeros[method])
+    for name, kind in MAZES.items():
+        for method in plan.methods:
+            warm_up(method, lambda kind=kind: neumann_maze(30, kind), plan)  # type: ignore[misc]
+            for n in plan.sizes:
+                plan.announce(f"{name}, {method} at {n}")
+                row = measure(f"tb-table1 {name}", n, method, lambda n=n, kind=kind: neumann_maze(n, kind), plan)  # type: ignore[misc]
+                row.nonzeros = count_nonzeros(registry.get(method), neumann_maze(n, kind))
+                yield row
+
+
+@benchmark(
+    "tb-table2", "Takahashi–Batty table 2: barrier methods, a source in a cube", sizes=(64, 128), methods=BARRIERS
+)
+def table2(plan: Plan) -> Iterator[Row]:
+    published = {
+        "plb": ((16, 1.24), (24, 13.72), (23, 102.97)), "ipm-p": ((17, 1.27), (25, 13.71), (25, 114.54)),
+        "ipm-pd": ((9, 0.74), (9, 5.52), (9, 45.63)), "ipm-pd+hs": ((53, 4.00), (56, 33.36), (58, 281.59)),
+        "ipm-pd+cab+ss": ((31, 2.02), (36, 21.06), (41, 203.02)), "mehrotra": ((15, 1.49), (15, 14.73), (16, 121.88)),
+    }  # fmt: skip
+    for method, results in published.items():
+        for n, (steps, seconds) in zip((64, 128, 256), results):
+            yield _published("tb-table2", n, n**3, method, None, steps, seconds)
+    for method in plan.methods:
+        stopped = _by_step_norm(method)
+        warm_up(stopped, lambda: bounded_source(16), plan)
+        for n in plan.sizes:
+            plan.announce(f"{method} at {n}")
+            yield measure("tb-table2", n, stopped, lambda n=n: bounded_source(n), plan, method)  # type: ignore[misc]
+
+
+@benchmark(
+    "tb-table3", "Takahashi–Batty table 3, one step: MPRGP against interior point in a maze", sizes=(96,),
+    methods=(
+        "mic-cg", "saamg-cg", "tagiaamg-cg", "mic-mprgp", "saamg-mprgp", "tagiaamg-mprgp", "ipm-pd+mic-cg",
+        "ipm-pd+saamg-cg", "ipm-pd+tagiaamg-cg", "auto",
+    ),
+)  # fmt: skip
+def table3(plan: Plan) -> Iterator[Row]:
+    published = {
+        "mic-cg": (434, None, 13.44), "saamg-cg": (12, None, 1.06), "tagiaamg-cg": (6, None, 0.73),
+        "mic-mprgp": (1264, None, 55.25), "saamg-mprgp": (233, None, 13.58), "ipm-pd+mic-cg": (2340, 23, 62.67),
+        "ipm-pd+saamg-cg": (50, 25, 12.38), "ipm-pd+tagiaamg-cg": (44, 22, 7.78),
+    }  # fmt: skip
+    for method, (iterations, steps, seconds) in published.items():
+        yield _published("tb-table3", 144, 1_400_000, method, iterations, steps, seconds)
+    for method in plan.methods:
+        warm_up(method, lambda: liquid_maze(30), plan)
+        for n in plan.sizes:
+            plan.announce(f"{method} at {n}")
+            yield measure("tb-table3 corridors 12/3", n, method, lambda n=n: liquid_maze(n), plan)  # type: ignore[misc]
+
+
+@benchmark("tb-cycles", "V- and W-cycles and alpha, in a maze and a tank", sizes=(64, 96), methods=())
+def cycles(plan: Plan) -> Iterator[Row]:
+    plan = replace(plan, rtol=min(plan.rtol, 1e-8))
+    problems = {"maze": neumann_maze, "sphere3d": lambda n: cases.build("sphere3d", n).problem}
+    for title, build in problems.items():
+        for family in (registry.tagiaamg, registry.giaamg):
+            for visits, alpha in ((2, 0.65), (2, 0.55), (2, 0.5), (1, 0.55), (1, 0.5)):
+                method = LinearSolve(CG(family(visits, alpha)))
+                label = f"{family.__name__} {'VW'[visits - 1]} {alpha}"
+                warm_up(method, lambda build=build: build(30), plan)  # type: ignore[misc]
+                for n in plan.sizes:
+                    plan.announce(f"{title}, {label} at {n}")
+                    yield measure(f"tb-cycles {title}", n, method, lambda n=n, build=build: build(n), plan, label)  # type: ignore[misc]
+
+
+def _by_step_norm(name: str) -> Method:
+    method = registry.get(name)
+    if name not in BARRIERS:
+        return method
+    return replace(method, step_norm=STEP_NORM, inner_maxiter=3)  # type: ignore[type-var]
+
+
+def _published(table, n, unknowns, method, iterations, steps, seconds, nonzeros=None) -> Row:
+    case = f"{table} (published)"
+    return Row(case, n, unknowns, method, iterations, steps, seconds, converged=True, nonzeros=nonzeros)
+
+
+def count_nonzeros(method: Method, problem: BoxProblem) -> int | None:
+    """Entries of A, P and R on all levels, or of A and an incomplete factor: the paper's measure of memory."""
+    if not isinstance(method, LinearSolve) or not isinstance(method.inner, CG):
+        return None
+    M, A = method.inner.M, problem.A
+    if not isinstance(M, Multigrid):
+        return A.matrix().nnz + (A.matrix().nnz + A.n) // 2
+    inverse = M.setup(A)
+    total = 0
+    for level in inverse.levels[:-1]:
+        total += peel(level.A)[0].matrix().nnz + 2 * level.transfer.matrix().nnz
+    last = peel(inverse.levels[-1].A)[0]
+    packed = M.coarsest.hierarchy(last) if isinstance(M.coarsest, Packed) else None
+    for operator, _, parent in packed or [(last, None, None)]:
+        total += operator.matrix().nnz + (0 if parent is None else 2 * int(np.count_nonzero(parent >= 0)))
+    return total
