@@ -85,7 +85,7 @@ def liquid_maze(n: int, kind: _Kind = MAZES["corridors 12/3"]) -> BoxProblem:
 
 
 def bounded_source(n: int, fraction: float = 0.2) -> BoxProblem:
-    """Poisson in a cube, zero outside, a source in the middle (n/8)³ cells; x at most `fraction` of the free maximum."""
+    """Poisson in a cube, zero outside, source in the middle (n/8)³ cells; x at most `fraction` of its free maximum."""
     rows = Rows.from_mask(np.ones((n, n, n), bool))
     right = rows.neighbours()
     weights = tuple(np.where(right[:, axis] >= 0, 1.0, 0.0) for axis in range(3))

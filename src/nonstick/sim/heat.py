@@ -1,0 +1,116 @@
+"""Heat in a body with temperature bounds, to equilibrium (Takahashi–Batty §7.6 and figure 2).
+
+A dragon starts at 50. Two bands across its middle hold 0 and 100, its skin lets nothing through, and the
+temperature must stay between 20 and 80. Each frame is one implicit step; a second run without bounds shows
+what they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..discretise.diffusion import DiffusionProblem
+from ..grid.mac import Grid
+from ..grid.shapes import Ball, Capsule, HalfSpace, Shape, intersection, union
+
+#: the box around the dragon
+EXTENT = (2.0, 1.0, 0.8)
+
+
+@dataclass(frozen=True)
+class Heat:
+    """The set-up; `resolution` counts cells along the longest side. Bounds of ±inf switch them off."""
+
+    resolution: int = 96
+    start: float = 50.0
+    cold: float = 0.0
+    hot: float = 100.0
+    lower: float = 20.0
+    upper: float = 80.0
+    #: cold and hot bands, as intervals of x
+    bands: tuple[tuple[float, float], tuple[float, float]] = ((0.66, 0.74), (1.22, 1.30))
+    diffusivity: float = 1.0
+    #: time step of a frame, in units of (box length)²/diffusivity
+    dt: float = 0.002
+    method: str = "ipm-pd"
+    rtol: float = 1e-9
+    #: largest change of a frame, in degrees, that counts as equilibrium
+    still: float = 1e-3
+
+    @property
+    def grid(self) -> Grid:
+        dx = EXTENT[0] / self.resolution
+        return Grid(tuple(round(e / dx) for e in EXTENT), dx)
+
+    def body(self) -> np.ndarray:
+        """Boolean over cells: the dragon."""
+        return dragon().sample(self.grid.cells()) < 0
+
+    def begin(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Temperature, body and fixed cells at the start."""
+        grid, inside = self.grid, self.body()
+        x = np.broadcast_to(grid.cells()[0], grid.shape)
+        cold, hot = ((x > low) & (x < high) & inside for low, high in self.bands)
+        temperature = np.full(grid.shape, self.start)
+        temperature[cold], temperature[hot] = self.cold, self.hot
+        return temperature, inside, cold | hot
+
+    def step(self, temperature: np.ndarray, inside: np.ndarray, fixed: np.ndarray, alpha: float) -> np.ndarray:
+        problem = DiffusionProblem(
+            temperature=temperature, alpha=alpha, inside=inside, fixed=fixed, lower=self.lower, upper=self.upper
+        )
+        return problem.solve(self.method, rtol=self.rtol).temperature
+
+    def frames(self, count: int) -> Iterator[np.ndarray]:
+        """The temperature at the start and after each of at most `count` frames; ends early at equilibrium."""
+        temperature, inside, fixed = self.begin()
+        alpha = self.diffusivity * self.dt * EXTENT[0] ** 2 / self.grid.dx**2
+        yield temperature
+        for _ in range(count):
+            new = self.step(temperature, inside, fixed, alpha)
+            change = float(np.abs(new - temperature)[inside].max(initial=0.0))
+            temperature = new
+            yield temperature
+            if change < self.still:
+                return
+
+    def equilibrium(self) -> np.ndarray:
+        """The state all frames tend to, in one solve."""
+        temperature, inside, fixed = self.begin()
+        return self.step(temperature, inside, fixed, np.inf)
+
+
+def dragon() -> Shape:
+    """A four-legged, winged, horned creature of capsules in the box of `EXTENT`, looking to +x."""
+    z = 0.4
+    spine = [
+        ((0.10, 0.30), 0.025), ((0.25, 0.22), 0.045), ((0.42, 0.26), 0.07), ((0.60, 0.38), 0.11),
+        ((0.85, 0.46), 0.15), ((1.10, 0.47), 0.16), ((1.32, 0.52), 0.12), ((1.46, 0.66), 0.09),
+        ((1.56, 0.78), 0.08), ((1.68, 0.80), 0.085), ((1.84, 0.74), 0.05),
+    ]  # fmt: skip
+    parts: list[Shape] = []
+    for ((x0, y0), r0), ((x1, y1), r1) in pairwise(spine):
+        # a cone as a row of balls that overlap by most of their radius
+        count = int(np.ceil(np.hypot(x1 - x0, y1 - y0) / (0.25 * min(r0, r1)))) + 1
+        parts += [
+            Ball((x0 + t * (x1 - x0), y0 + t * (y1 - y0), z), r0 + t * (r1 - r0)) for t in np.linspace(0.0, 1.0, count)
+        ]
+    for side in (-1.0, 1.0):
+        for x in (0.80, 1.24):
+            hip, knee, foot = (x, 0.40, z + 0.10 * side), (x + 0.06, 0.22, z + 0.19 * side), (x, 0.07, z + 0.19 * side)
+            parts += [Capsule(hip, knee, 0.07), Capsule(knee, foot, 0.05)]
+            parts.append(Capsule(foot, (x + 0.10, 0.055, z + 0.20 * side), 0.045))
+        horn = Capsule((1.60, 0.85, z + 0.05 * side), (1.46, 0.97, z + 0.09 * side), 0.026)
+        parts.append(horn)
+        root, elbow, tip = (1.08, 0.58, z + 0.08 * side), (0.92, 0.90, z + 0.26 * side), (0.50, 0.84, z + 0.33 * side)
+        parts += [Capsule(root, elbow, 0.035), Capsule(elbow, tip, 0.028)]
+        for share in np.linspace(0.15, 0.95, 9):  # the wing's skin: ribs from the arm down to the flank
+            top = tuple(e + share * (t - e) for e, t in zip(elbow, tip))
+            low = (1.06 - 0.34 * share, 0.60 - 0.02 * share, z + (0.10 + 0.08 * share) * side)
+            parts.append(Capsule(low, top, 0.03))
+    floor = HalfSpace((0.0, 0.02, 0.0), (0.0, -1.0, 0.0))
+    return intersection(union(*parts), floor)
