@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from scipy.ndimage import label
 
 from ..discretise.diffusion import DiffusionProblem
 from ..grid.mac import Grid
@@ -32,7 +33,7 @@ class Heat:
     lower: float = 20.0
     upper: float = 80.0
     #: cold and hot bands, as intervals of x
-    bands: tuple[tuple[float, float], tuple[float, float]] = ((0.66, 0.74), (1.22, 1.30))
+    bands: tuple[tuple[float, float], tuple[float, float]] = ((0.62, 0.74), (1.22, 1.34))
     diffusivity: float = 1.0
     #: time step of a frame, in units of (box length)²/diffusivity
     dt: float = 0.002
@@ -47,8 +48,9 @@ class Heat:
         return Grid(tuple(round(e / dx) for e in EXTENT), dx)
 
     def body(self) -> np.ndarray:
-        """Boolean over cells: the dragon."""
-        return dragon().sample(self.grid.cells()) < 0
+        """Boolean over cells: the dragon, in one piece (thin parts may come off on coarse grids)."""
+        parts, _ = label(dragon().sample(self.grid.cells()) < 0)
+        return parts == np.argmax(np.bincount(parts.ravel())[1:]) + 1
 
     def begin(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Temperature, body and fixed cells at the start."""
