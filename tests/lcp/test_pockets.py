@@ -187,6 +187,10 @@ def test_components_of_a_stencil_match_scipy():
         expected = sp.csgraph.connected_components(A.matrix(), directed=False)
         assert count == expected[0]
         np.testing.assert_array_equal(label, expected[1])
+        leak = np.where(rng.random(rows.n) < 0.1, 1.0, 0.0)  # some parts are open
+        A = StencilOperator(rows, weights, A.diagonal - A.row_sums() + leak)
+        found, same = find(A), find(CSROperator(A.matrix()))
+        assert [list(rows) for rows in found] == [list(rows) for rows in same]
 
 
 def test_open_liquid_has_no_pockets():
@@ -230,3 +234,11 @@ def test_multigrid_stays_fast_in_a_full_sphere(grow):
     )
     solution = problem.solve("fas-mg", rtol=1e-7)
     assert solution.converged and solution.iterations <= 12
+
+
+def test_pockets_on_a_stencil_assemble_nothing(monkeypatch):
+    A = neumann((4, 4, 3))
+    b = np.random.default_rng(10).normal(-0.2, 1, A.n)
+    monkeypatch.setattr(StencilOperator, "matrix", lambda self: pytest.fail("assembled"))
+    assert solve_problem(BoxProblem(A, b - max(0.0, b.sum()) / A.n - 0.1, 0.0), "psor", rtol=1e-8).converged
+    assert solve_problem(BoxProblem(A, b - b.mean(), 0.0), "psor", rtol=1e-8).converged

@@ -1,43 +1,87 @@
-"""Connected parts of a stencil operator, by union-find over its open faces."""
+"""Connected parts of a stencil operator, by union-find over chains: runs of unknowns coupled along the last axis."""
 
 from . import serial
 
 
 @serial
-def _find(parent, t):
-    while parent[t] != t:
-        parent[t] = parent[parent[t]]
-        t = parent[t]
-    return t
+def _find(parent, c):
+    while parent[c] != c:
+        parent[c] = parent[parent[c]]
+        c = parent[c]
+    return c
 
 
 @serial
-def _stencil_components(label, w0, w1, w2, start, offset):
-    """label[t] = number of the part unknown t belongs to, numbered in the order of first cells; returns how many.
+def _join(parent, a, b):
+    """The smaller root becomes the parent, so that parents precede their children."""
+    a, b = _find(parent, a), _find(parent, b)
+    if a < b:
+        parent[b] = a
+    elif b < a:
+        parent[a] = b
 
-    `label` serves as the forest while it grows; roots are the smallest members, so one last pass numbers them.
+
+@serial
+def _stencil_components(label, parent, w0, w1, w2, start, offset):
+    """label[t] = number of the part unknown t belongs to, numbered in the order of first unknowns; returns how many.
+
+    `parent` is work space of the size of `label`. Neighbouring cells of two chains ask for the same union again
+    and again; it is made once.
     """
     n = label.size
+    chains = 0
     for t in range(n):
-        label[t] = t
+        if t == 0 or w2[t - 1] == 0.0:
+            parent[chains] = chains
+            chains += 1
+        label[t] = chains - 1
     for s in range(start.size - 1):
+        up, right = offset[s, 1], offset[s, 3]
+        ax = bx = ay = by = -1
         for t in range(start[s], start[s + 1]):
-            for axis in range(3):
-                w = w0[t] if axis == 0 else (w1[t] if axis == 1 else w2[t])
-                if w != 0.0:
-                    a, b = _find(label, t), _find(label, t + offset[s, 2 * axis + 1])
-                    if a < b:
-                        label[b] = a
-                    elif b < a:
-                        label[a] = b
+            a = label[t]
+            if w0[t] != 0.0:
+                b = label[t + up]
+                if a != ax or b != bx:
+                    _join(parent, a, b)
+                    ax, bx = a, b
+            if w1[t] != 0.0:
+                b = label[t + right]
+                if a != ay or b != by:
+                    _join(parent, a, b)
+                    ay, by = a, b
     count = 0
-    for t in range(n):
-        if label[t] == t:
-            label[t] = -count - 1
+    for c in range(chains):
+        if parent[c] == c:
+            parent[c] = count
             count += 1
         else:
-            # Parents precede their children, so the parent's entry already holds its number.
-            label[t] = label[label[t]]
+            parent[c] = parent[parent[c]]  # already a number: parents precede their children
     for t in range(n):
-        label[t] = -label[t] - 1
+        label[t] = parent[label[t]]
     return count
+
+
+@serial
+def _closed_parts(closed, label, w0, w1, w2, d, start, offset, tolerance):
+    """closed[c] = True where every row of part c sums to zero; stops as soon as every part is known to be open."""
+    left = closed.size
+    for c in range(closed.size):
+        closed[c] = True
+    for s in range(start.size - 1):
+        xm, ym, zm = offset[s, 0], offset[s, 2], offset[s, 4]
+        for t in range(start[s], start[s + 1]):
+            if closed[label[t]]:
+                total = d[t] - (w0[t] + w1[t] + w2[t])
+                if xm != 0:
+                    total -= w0[t + xm]
+                if ym != 0:
+                    total -= w1[t + ym]
+                if zm != 0:
+                    total -= w2[t + zm]
+                if abs(total) > tolerance * d[t]:
+                    closed[label[t]] = False
+                    left -= 1
+                    if left == 0:
+                        return 0
+    return left

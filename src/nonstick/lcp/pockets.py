@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels._components import _closed_parts
 from ..linear.cg import CG
 from ..operators.base import Operator
 from ..operators.csr import CSROperator
@@ -143,12 +144,12 @@ def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
 
 def find(A: Operator) -> list[np.ndarray]:
     """Row numbers of every connected part of A whose rows all sum to zero."""
-    flat = np.abs(A.row_sums()) <= ROW_SUM * A.diagonal
-    if not flat.any():
-        return []
     count, label = A.components()
     closed = np.ones(count, bool)
-    closed[label[~flat]] = False
+    if isinstance(A, StencilOperator):
+        _closed_parts(closed, label, *A.weights, A.diagonal, A.rows.start, A.rows.offset, ROW_SUM)
+    else:
+        closed[label[np.abs(A.row_sums()) > ROW_SUM * A.diagonal]] = False
     if not closed.any():
         return []
     members = np.flatnonzero(closed[label])

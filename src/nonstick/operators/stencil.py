@@ -66,8 +66,8 @@ class StencilOperator(Operator):
         return self @ np.ones(self.n, self.dtype)
 
     def components(self):
-        label = np.empty(self.n, np.int64)
-        count = _stencil_components(label, *self.weights, self.rows.start, self.rows.offset)
+        label, work = np.empty(self.n, np.int32), np.empty(self.n, np.int32)
+        count = _stencil_components(label, work, *self.weights, self.rows.start, self.rows.offset)
         return count, label
 
     @classmethod
