@@ -125,3 +125,41 @@ def _stencil_sweeps(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, om
     for half in range(2 * count):
         for s in range(start.size - 1):
             _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, half & 1, omega, True)
+
+
+@serial
+def _put(indices, data, at, column, value):
+    """Write one entry if there is room and it is not zero; returns the next position."""
+    if value == 0.0:
+        return at
+    if indices.size > 0:
+        indices[at] = column
+        data[at] = value
+    return at + 1
+
+
+@serial
+def _stencil_matrix(indptr, indices, data, w0, w1, w2, d, start, offset):
+    """The entries in CSR form, columns ascending; with empty `indices` only the row pointers."""
+    at = 0
+    indptr[0] = 0
+    for s in range(start.size - 1):
+        xm, xp, ym, yp, zm, zp = offset[s]
+        for t in range(start[s], start[s + 1]):
+            if xm != 0:
+                at = _put(indices, data, at, t + xm, -w0[t + xm])
+            if ym != 0:
+                at = _put(indices, data, at, t + ym, -w1[t + ym])
+            if zm != 0:
+                at = _put(indices, data, at, t + zm, -w2[t + zm])
+            if indices.size > 0:  # the diagonal is stored even where it is zero
+                indices[at] = t
+                data[at] = d[t]
+            at += 1
+            if zp != 0:
+                at = _put(indices, data, at, t + zp, -w2[t])
+            if yp != 0:
+                at = _put(indices, data, at, t + yp, -w1[t])
+            if xp != 0:
+                at = _put(indices, data, at, t + xp, -w0[t])
+            indptr[t + 1] = at

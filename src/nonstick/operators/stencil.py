@@ -6,7 +6,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels._components import _stencil_components
-from ..kernels._stencil import _stencil_apply, _stencil_apply_small, _stencil_residual, _stencil_residual_small
+from ..kernels._stencil import (
+    _stencil_apply,
+    _stencil_apply_small,
+    _stencil_matrix,
+    _stencil_residual,
+    _stencil_residual_small,
+)
 from .base import Operator
 from .rows import Rows
 
@@ -50,16 +56,12 @@ class StencilOperator(Operator):
 
     def matrix(self) -> sp.csr_array:
         if self._matrix is None:
-            right = self.rows.neighbours()
-            own = np.arange(self.n)
-            i, j, v = [own], [own], [self.diagonal]
-            for axis, w in enumerate(self.weights):
-                linked = np.flatnonzero((right[:, axis] >= 0) & (w != 0))
-                i += [linked, right[linked, axis]]
-                j += [right[linked, axis], linked]
-                v += [-w[linked], -w[linked]]
-            entries = (np.concatenate(v), (np.concatenate(i), np.concatenate(j)))
-            self._matrix = sp.csr_array(sp.coo_array(entries, shape=self.shape))
+            tables = *self.weights, self.diagonal, self.rows.start, self.rows.offset
+            indptr, none = np.empty(self.n + 1, np.int32), np.empty(0, np.int32)
+            _stencil_matrix(indptr, none, np.empty(0, self.dtype), *tables)
+            indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], self.dtype)
+            _stencil_matrix(indptr, indices, data, *tables)
+            self._matrix = sp.csr_array((data, indices, indptr), shape=self.shape)
         return self._matrix
 
     def row_sums(self) -> np.ndarray:
