@@ -207,6 +207,8 @@ def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, moni
         else:
             monitor.tolerance *= 0.3 * asked / residual
     monitor.tolerance = asked
+    if settled.infeasible:
+        monitor.notes["corrected_kkt"] = residual
     if settled.infeasible and residual <= asked:
         monitor.stop("infeasible", settled.sentence)
     elif settled.infeasible:

@@ -163,6 +163,20 @@ def test_nothing_liquid_is_an_empty_problem():
     velocity = tuple(np.zeros(tuple(n + (b == a) for b, n in enumerate(shape))) for a in range(3))
     problem = PressureProblem(phi_liquid=np.ones(shape), velocity=velocity, dt=0.1, dx=0.1)
     assert problem.problem.n == 0 and problem.matrix.shape == (0, 0) and problem.cells.shape == (0, 3)
+    solution = problem.solve("auto")
+    assert solution.converged and solution.pressure.shape == shape and not solution.pressure.any()
+
+
+def test_a_single_liquid_cell():
+    phi = np.ones((3, 3))
+    phi[1, 1] = -0.5
+    velocity = (np.zeros((4, 3)), np.zeros((3, 4)))
+    velocity[0][1, 1] = 0.3  # inflow
+    problem = PressureProblem(phi_liquid=phi, velocity=velocity, dt=0.1, dx=0.1, walls=np.ones((3, 3), int))
+    solution = problem.solve("auto", rtol=1e-10)
+    k = 0.1 / (1000 * 0.1**2) / (1 / 3)
+    assert solution.pressure[1, 1] == pytest.approx(3.0 / (4 * k))
+    assert np.abs(problem.divergence(solution.velocity)[1, 1]) < 1e-9
 
 
 @pytest.mark.parametrize(

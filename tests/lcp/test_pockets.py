@@ -170,6 +170,7 @@ def test_pockets_beside_open_liquid(method, dimension):
         "expanding": 1,
         "infeasible": 1,
     }
+    assert solution.notes["corrected_kkt"] <= 1e-9
     corrected = settle(problem.problem).corrected()
     assert corrected.kkt(solution.x) <= 1e-9
     for room in (0, 2):

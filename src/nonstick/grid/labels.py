@@ -50,8 +50,8 @@ def wall_cells(walls, weights: tuple[np.ndarray, ...], centre: np.ndarray, shape
         hint = f", did you mean {close[0]!r}" if close else ""
         raise NonstickError(f"unknown walls {walls!r}{hint}; choose one of {', '.join(WALLS)} or pass a boolean array")
     mask = np.asarray(walls)
-    if mask.dtype != bool or mask.shape != tuple(shape):
+    if mask.shape != tuple(shape) or not (mask.dtype == bool or np.isin(mask, (0, 1)).all()):
         raise NonstickError(
-            f"walls must be a name or a boolean array of shape {tuple(shape)}, not {mask.dtype} {mask.shape}"
+            f"walls must be a name or a boolean array of shape {tuple(shape)}, not {mask.dtype} of shape {mask.shape}"
         )
-    return mask
+    return mask.astype(bool)

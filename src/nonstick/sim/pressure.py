@@ -56,10 +56,11 @@ class Projection:
                 continue
             limit = solver.maxiter if name == solver.method else None
             solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
-            kkt = float(solution.kkt())
+            # A compressed pocket has no solution: the problem without its mean counts, and no other method helps.
+            kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))  # type: ignore[arg-type]
             if best is None or kkt < best_kkt:
                 best, best_kkt, best_name = solution, kkt, name
-            if solution.converged:
+            if solution.converged or solution.status == "infeasible":
                 break
             failed.append(f"{name}: {solution.message}")
         assert best is not None
