@@ -13,6 +13,7 @@ Two ways to coarsen:
 from __future__ import annotations
 
 import numpy as np
+from numba import config
 
 from ..kernels._face_coarsen import _coarsen_faces, _coarsen_samples
 from ..kernels._face_transfer import _faces_prolong, _faces_restrict
@@ -32,29 +33,33 @@ class FaceTransfer:
         grid = fine.grid
         self._shapes = np.array(coarse.grid.padded, np.int64), np.array(grid.padded, np.int64)
         self._halved = np.array([axis in grid.axes for axis in range(3)], np.int64)
-        self._taps = np.zeros((3, 48), np.int64)
-        self._weights = np.zeros((3, 48), dtype)
+        self._rows = np.zeros((3, 16), np.int64)
+        self._shares = np.zeros((3, 16), dtype)
         self._count = np.zeros(3, np.int64)
+        self._scratch = np.zeros((config.NUMBA_NUM_THREADS, grid.padded[2] + 8), dtype)
         for a in grid.axes:
             offsets, weights = np.zeros(1, np.int64), np.ones(1)
             for axis in grid.axes:
-                reach, share = _STENCIL_A if axis == a else _STENCIL_B
-                offsets = (offsets[:, None] + np.array(reach) * fine.strides[axis]).ravel()
-                weights = (weights[:, None] * np.array(share)).ravel()
+                if axis < 2:  # the kernel does the last axis itself
+                    reach, share = _STENCIL_A if axis == a else _STENCIL_B
+                    offsets = (offsets[:, None] + np.array(reach) * fine.strides[axis]).ravel()
+                    weights = (weights[:, None] * np.array(share)).ravel()
             self._count[a] = offsets.size
-            self._taps[a, : offsets.size], self._weights[a, : offsets.size] = offsets, weights
+            self._rows[a, : offsets.size], self._shares[a, : offsets.size] = offsets, weights
 
     def restrict(self, fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:
         """coarse = R fine"""
         _faces_restrict(
-            coarse, fine, self.coarse.runs, *self._shapes, self._halved,
-            self._taps, self._weights, self._count, self.coarse.P, self.fine.P,
+            coarse, fine, self._scratch, self.coarse.runs, *self._shapes, self._halved,
+            self._rows, self._shares, self._count, self.coarse.P, self.fine.P,
         )  # fmt: skip
         return coarse
 
     def prolong(self, coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
         """fine += P coarse, P = 2ᵈ Rᵀ"""
-        _faces_prolong(fine, coarse, self.fine.runs, *self._shapes, self._halved, self.coarse.P, self.fine.P)
+        _faces_prolong(
+            fine, coarse, self._scratch, self.fine.runs, *self._shapes, self._halved, self.coarse.P, self.fine.P
+        )
         return fine
 
 
