@@ -58,7 +58,7 @@ def neumann_maze(n: int, kind: _Kind = MAZES["corridors 12/3"]) -> BoxProblem:
     velocity = []
     for axis, w in enumerate(weights):
         i = np.indices(w.shape, sparse=True)
-        x, y, z = ((k + 0.5 * (a != axis)) / n for a, k in enumerate(i))
+        x, y, z = (np.add(i[a], 0.5 * (a != axis)) / n for a in range(3))
         swirl = (np.sin(5 * y) + 0.3, -1.0 + np.cos(4 * z) * np.sin(3 * x), np.sin(6 * x) * np.cos(5 * y))
         velocity.append(np.broadcast_to(swirl[axis], w.shape))
     problem = PressureProblem(

@@ -26,7 +26,7 @@ class DiffusionSolution(Solution):
     """A solution with its field on the grid."""
 
     #: temperature over the grid: solved in the body, as given in fixed cells and outside
-    temperature: np.ndarray = field(default=None, repr=False)  # type: ignore[assignment]
+    temperature: np.ndarray = field(default_factory=lambda: np.zeros(()), repr=False)
 
 
 class DiffusionProblem:
@@ -72,7 +72,7 @@ class DiffusionProblem:
         bounds = [self._bound(name, value) for name, value in (("lower", lower), ("upper", upper))]
         if np.any(bounds[0] > bounds[1]):
             raise NonstickError("lower must not exceed upper")
-        self.problem = BoxProblem(A, b, *bounds)
+        self.problem = BoxProblem(A, b, bounds[0], bounds[1])
 
     # -- the box problem ------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..kernels._vector import dot
-from ..linear.base import NoPreconditioner, Recipe
+from ..linear.base import Inverse, NoPreconditioner, Recipe
 from ..operators.base import Operator
 from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
@@ -68,7 +68,7 @@ class _Face:
         self.inverse_diagonal = np.divide(1.0, d, out=np.zeros(n), where=d > 0.0)
         self.fixed_step = 1.9 / _scaled_norm(problem.A, self.inverse_diagonal)
         self.operator: Masked | None = None
-        self.M = None
+        self.M: Inverse | None = None
         self.setups = 0
         self.bounded, self.trouble = True, ""
         self.restart()
@@ -90,12 +90,13 @@ class _Face:
             self.operator = Masked(self.problem.A, self.free)
             fresh = True
         else:
-            fresh = not np.array_equal(self.operator.free, self.free)
+            fresh = self.operator.free is None or not np.array_equal(self.operator.free, self.free)
         if fresh:
             with self.monitor.setup():
                 self.operator.update(self.free)
                 self.M = self.recipe.M.setup(self.operator, self.M)
             self.setups += 1
+        assert self.M is not None
         self.M.apply(self.phi, self.z)
         self.z *= self.free
 

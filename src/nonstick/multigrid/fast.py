@@ -74,7 +74,7 @@ class FastCycle(Inverse):
             level = GridLevel(coarse, threads)
             self.grids[-1].set_parent(parent, level.places())
             self.grids.append(level)
-            self.matrices.append(tuple(np.zeros(coarse.n) for _ in range(4)))
+            self.matrices.append(tuple(np.zeros(coarse.n) for _ in range(4)))  # type: ignore[arg-type]
             self._galerkin(len(self.grids) - 2, None)
         self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, 1.0 if self.parents else self.scale, alpha, cycles)
         self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))

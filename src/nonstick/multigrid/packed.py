@@ -112,7 +112,7 @@ class _Packed(Inverse):
         base, free = peel(operator)
         if base is not self.base or (free is None) != (self.free is None):
             return False
-        return free is None or np.array_equal(free, self.free)
+        return free is None or self.free is None or np.array_equal(free, self.free)
 
     def refresh(self, operator: Operator) -> _Packed:
         # On clamped rows the masked diagonal (1 + shift) replaces that of A.

@@ -209,4 +209,5 @@ def _new_level(cells, shape, red, graph) -> SparseLevel:
     if size:
         size = agg._graph_to_csr(indptr, indices, *graph, np.empty(n, np.int32))
     values = [np.zeros(k, np.float32) for k in (size, n, n, n, n)]
-    return SparseLevel(cells, shape, red, indptr, indices[:size].copy(), *values, np.zeros(n, np.int32))
+    parent = np.zeros(n, np.int32)
+    return SparseLevel(cells, shape, red, indptr, indices[:size].copy(), *values, parent)  # type: ignore[call-arg]

@@ -13,6 +13,7 @@ from ..discretise.pressure import PressureProblem
 from ..kernels._particles import _scatter_density
 from ..kernels._solids import _crowding, _displace
 from ..kernels._stencil import _stencil_relax
+from ..operators.stencil import StencilOperator
 from .particles import Particles
 from .solids import Solids
 
@@ -33,6 +34,7 @@ def displacement(
     density /= per_cell
     _crowding(source, density, solids.room, phi, STRENGTH, SLACK)
     A, rows, box = problem.problem.A, problem.rows, problem.problem.box
+    assert isinstance(A, StencilOperator)
     b = rows.from_grid(source) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)
     if rows.n:

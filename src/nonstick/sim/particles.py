@@ -15,7 +15,7 @@ MARGIN = 0.02
 class Particles:
     """Columns over particles. Positions are float64, velocities and the APIC matrix float32."""
 
-    def __init__(self, three: tuple[int, int, int], affine: bool):
+    def __init__(self, three: tuple[int, ...], affine: bool):
         self.three = three
         self.affine = affine
         self.x = np.empty((3, 0))

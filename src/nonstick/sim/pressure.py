@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Projection:
     def solve(self, phi: np.ndarray, velocity, dt: float) -> Outcome:
         """φ in metres and face velocities in the user's dimension; velocities are left alone."""
         solids, solver = self.solids, self.solver
-        extra = {}
+        extra: dict[str, Any] = {}
         if solids.moving:
             extra["solid_velocity"] = tuple(v.reshape(v.shape[3 - solids.d :]) for v in solids.velocity[3 - solids.d :])
         problem = PressureProblem(

@@ -65,7 +65,7 @@ class Simulation:
         """Advance to the next frame; one row of statistics per substep."""
         setting = self.scene.model.time
         end = (self.frame + 1) / setting.fps
-        rows = []
+        rows: list[dict[str, Any]] = []
         while True:
             left = end - self.liquid.time
             if left <= 1e-9 * end:

@@ -7,6 +7,7 @@ there are closed, particles are clamped, and the surface is mirrored exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -105,7 +106,7 @@ class Solids:
     def _label(self, distances) -> None:
         """Which wall is nearest to each cell: its index, or -1 for the sides of the domain."""
         grid = self.grid
-        side = None
+        side: Any = None
         for x, length in zip(grid.cells(), grid.size):
             here = np.minimum(x, length - x)
             side = here if side is None else np.minimum(side, here)
