@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nonstick.kernels import _aggregate as agg
 from nonstick.kernels import _blocks as blocks
 from nonstick.multigrid import fast, sparse_levels
 from nonstick.multigrid.fast import FastCycle, FastMultigrid
@@ -145,15 +144,16 @@ def test_coarsest_levels_are_one_unknown_per_part(rng):
     assert FastCycle(A, 0.65, 2).tail.levels[-1].n == A.components()[0]
 
 
-def test_aggregates_are_connected_parts_of_blocks(make_stencil):
+def test_aggregates_are_strongly_connected_parts_of_blocks(make_stencil):
     A = make_stencil((6, 7, 5), 1)
     groups = GridLevel(A.rows, 1).groups
-    root = np.empty(A.n, np.int32)
-    shape = np.array(A.rows.shape)
-    agg._merge_blocks_stencil(root, *A.weights, A.rows.cells, shape, A.rows.start, A.rows.offset, groups)
+    root, peak = sparse_levels.strong_parts(A.rows, groups, A.weights)
+    off = A.matrix().toarray() - np.diag(A.diagonal)
+    assert np.array_equal(peak, -off.min(axis=1, initial=0.0))
     graph = sp.coo_array(A.matrix())
     ijk = np.stack(np.unravel_index(A.rows.cells, A.rows.shape), axis=1) // 2
-    same = (ijk[graph.row] == ijk[graph.col]).all(axis=1) & (graph.data != 0)
+    same = (ijk[graph.row] == ijk[graph.col]).all(axis=1) & (graph.row != graph.col)
+    same &= -graph.data >= 0.05 * np.minimum(peak[graph.row], peak[graph.col])
     inside = sp.csr_array((np.ones(same.sum()), (graph.row[same], graph.col[same])), shape=A.shape)
     _, label = sp.csgraph.connected_components(inside, directed=False)
     assert len(set(zip(root, label))) == len(set(root)) == len(set(label))

@@ -1,14 +1,15 @@
 """Topology-aware 2x2x2 aggregation: connected parts of a block become one coarse unknown each.
 
 Two cells of a block that a wall separates never share a coarse unknown (Takahashi–Batty §5): coarse
-grids then cannot leak through walls thinner than their cells. Coarse unknowns are numbered red first.
+grids then cannot leak through walls thinner than their cells. Nor do cells joined by weak faces only:
+across a strong anisotropy errors are not smooth. Coarse unknowns are numbered red first.
 """
 
 import numpy as np
 from numba import prange
 
 from . import inline, parallel, serial
-from ._blocks import _face, _segment_of
+from ._blocks import _face, _segment_of, _strong
 
 
 @inline
@@ -30,8 +31,25 @@ def _unite(root, a, b):
 
 
 @parallel
-def _merge_blocks_stencil(root, w0, w1, w2, cells, shape, start, offset, groups):
-    """root[t] = smallest unknown connected with t inside its 2x2x2 block."""
+def _row_peaks(peak, w0, w1, w2, start, offset, groups):
+    """peak[t] = largest weight of a face of unknown t."""
+    for g in prange(groups.size - 1):
+        for s in range(groups[g], groups[g + 1]):
+            xm, xp, ym, yp, zm, zp = offset[s]
+            for t in range(start[s], start[s + 1]):
+                v = max(w0[t], w1[t], w2[t])
+                if xm != 0:
+                    v = max(v, w0[t + xm])
+                if ym != 0:
+                    v = max(v, w1[t + ym])
+                if zm != 0:
+                    v = max(v, w2[t + zm])
+                peak[t] = v
+
+
+@parallel
+def _merge_blocks_stencil(root, peak, w0, w1, w2, cells, shape, start, offset, groups):
+    """root[t] = smallest unknown strongly connected with t inside its 2x2x2 block."""
     for g in prange(groups.size - 1):
         for t in range(start[groups[g]], start[groups[g + 1]]):
             root[t] = t
@@ -44,11 +62,11 @@ def _merge_blocks_stencil(root, w0, w1, w2, cells, shape, start, offset, groups)
             x_inside = (i & 1) == 1 and xm != 0
             y_inside = (j & 1) == 1 and ym != 0
             for t in range(start[s], start[s + 1]):
-                if x_inside and w0[t + xm] > 0.0:
+                if x_inside and _strong(w0[t + xm], peak[t], peak[t + xm]):
                     _unite(root, t, t + xm)
-                if y_inside and w1[t + ym] > 0.0:
+                if y_inside and _strong(w1[t + ym], peak[t], peak[t + ym]):
                     _unite(root, t, t + ym)
-                if (k & 1) == 1 and zm != 0 and w2[t + zm] > 0.0:
+                if (k & 1) == 1 and zm != 0 and _strong(w2[t + zm], peak[t], peak[t + zm]):
                     _unite(root, t, t + zm)
                 k += 1
         for t in range(start[groups[g]], start[groups[g + 1]]):
@@ -56,16 +74,19 @@ def _merge_blocks_stencil(root, w0, w1, w2, cells, shape, start, offset, groups)
 
 
 @serial
-def _merge_blocks_csr(root, cells, shape, data, indices, indptr):
+def _merge_blocks_csr(root, peak, cells, shape, data, indices, indptr):
     """The same for an off-diagonal CSR graph whose unknown i lies in grid cell cells[i]."""
     n = cells.size
     for i in range(n):
         root[i] = i
+        peak[i] = 0
+        for q in range(indptr[i], indptr[i + 1]):
+            peak[i] = max(peak[i], data[q])
     for i in range(n):
         block = _block_of(cells[i], shape)
         for q in range(indptr[i], indptr[i + 1]):
             j = indices[q]
-            if j < i and data[q] > 0.0 and _block_of(cells[j], shape) == block:
+            if j < i and _strong(data[q], peak[i], peak[j]) and _block_of(cells[j], shape) == block:
                 _unite(root, i, j)
     for i in range(n):
         root[i] = _find(root, i)
@@ -115,47 +136,39 @@ def _number_aggregates(parent, coarse_cells, root, cells, shape):
 
 
 @serial
-def _coarse_graph_stencil(slot, over_i, over_j, parent, cells, shape, start, offset, w0, w1, w2):
+def _coarse_graph_stencil(slot, over_i, over_j, parent, start, offset, w0, w1, w2):
     """Distinct coarse neighbours of every aggregate: six slots, one per direction, and an overflow list.
 
-    A cell has one outward face per axis (towards the outside of its block). Returns the overflow used;
-    more than `over_i.size` means: call again with a longer list.
+    Returns the overflow used; more than `over_i.size` means: call again with a longer list.
     """
     slot[:] = -1
     used = 0
     for s in range(start.size - 1):
-        xm, xp, ym, yp, zm, zp = offset[s]
-        cell = cells[start[s]]
-        k = cell % shape[2]
-        j = (cell // shape[2]) % shape[1]
-        i = cell // (shape[2] * shape[1])
         for t in range(start[s], start[s + 1]):
             c = parent[t]
-            for axis in range(3):
-                if axis == 0:
-                    f = i & 1
-                    o = xp if f else xm
-                    linked = o != 0 and (w0[t] if f else w0[t + o]) > 0.0
-                elif axis == 1:
-                    f = j & 1
-                    o = yp if f else ym
-                    linked = o != 0 and (w1[t] if f else w1[t + o]) > 0.0
-                else:
-                    f = k & 1
-                    o = zp if f else zm
-                    linked = o != 0 and (w2[t] if f else w2[t + o]) > 0.0
-                if linked:
-                    other = parent[t + o]
-                    f += 2 * axis
-                    if slot[c, f] < 0:
-                        slot[c, f] = other
-                    elif slot[c, f] != other:
-                        if used < over_i.size:
-                            over_i[used] = c
-                            over_j[used] = other
-                        used += 1
-            k += 1
+            for f in range(6):
+                o = offset[s, f]
+                if o == 0 or parent[t + o] == c or _face(f, t, o, w0, w1, w2) == 0.0:
+                    continue
+                other = parent[t + o]
+                if slot[c, f] < 0:
+                    slot[c, f] = other
+                elif slot[c, f] != other:
+                    if used < over_i.size:
+                        over_i[used] = c
+                        over_j[used] = other
+                    used += 1
     return used
+
+
+@serial
+def _count_inner_couplings(cells, indices, indptr):
+    """Entries between unknowns of one block: weak faces inside a block, which two colours cannot part."""
+    count = 0
+    for i in range(cells.size):
+        for q in range(indptr[i], indptr[i + 1]):
+            count += cells[indices[q]] == cells[i]
+    return count
 
 
 @serial
@@ -204,7 +217,10 @@ def _graph_to_csr(indptr, indices, slot, over_i, over_j, used, cursor):
     for c in range(n):
         m = indptr[c]
         for f in range(6):
-            if slot[c, f] >= 0:
+            known = slot[c, f] < 0
+            for q in range(indptr[c], m):
+                known = known or indices[q] == slot[c, f]
+            if not known:
                 indices[m] = slot[c, f]
                 m += 1
         cursor[c] = m

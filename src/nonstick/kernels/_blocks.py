@@ -171,8 +171,14 @@ def _toggle_blocks(c0, c1, c2, ce, active, toggled, w0, w1, w2, e, parent, start
         active[t] = 1 - active[t]
 
 
+@inline
+def _strong(w, peak, other):
+    """Is a face strong for the cell that has less to hold on to? A cut cell follows its only neighbour."""
+    return w > 0.0 and w >= 0.05 * min(peak, other)
+
+
 @serial
-def _count_torn_blocks(first, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
+def _count_torn_blocks(first, peak, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
     """Blocks whose cells fall into parts that meet nowhere within one cell around the block.
 
     `root` comes from `_aggregate._merge_blocks_stencil`; `first` is work space, one entry per block. Parts that
@@ -214,7 +220,7 @@ def _count_torn_blocks(first, cells, shape, parent, root, e, start, offset, w0, 
             depth -= 1
             q = stack[depth]
             u = window[q]
-            if u == first[parent[t]] or e[u] > 0.0:
+            if u == first[parent[t]] or e[u] > 0.05 * peak[u]:
                 joined = True
                 break
             s = _segment_of(start, u)
@@ -225,7 +231,9 @@ def _count_torn_blocks(first, cells, shape, parent, root, e, start, offset, w0, 
                     continue
                 p = q + shift if f & 1 else q - shift
                 o = offset[s, f]
-                if o != 0 and window[p] == u + o and seen[p] == 0 and _face(f, u, o, w0, w1, w2) > 0.0:
+                if o == 0 or window[p] != u + o or seen[p] != 0:
+                    continue
+                if _strong(_face(f, u, o, w0, w1, w2), peak[u], peak[u + o]):
                     seen[p] = 1
                     stack[depth] = p
                     depth += 1

@@ -11,6 +11,7 @@ from numba import prange
 from . import inline, parallel, serial
 
 RED_FROM_ZERO, RED, BLACK, RESTRICT, PROLONG, SOLVE = 0, 1, 2, 3, 4, 5
+ZERO, FORWARD, BACKWARD, RESTRICT_ALL, PROLONG_ALL = 6, 7, 8, 9, 10
 
 
 @parallel
@@ -57,8 +58,8 @@ def _csr_prolong(x, dinv, coarse, parent, red):
 
 
 @inline
-def _relax(x, b, dinv, data, indices, indptr, row0, ptr0, nnz0, first, last):
-    for i in range(first, last):
+def _relax(x, b, dinv, data, indices, indptr, row0, ptr0, nnz0, first, last, step):
+    for i in range(first, last, step):
         s = b[row0 + i]
         for q in range(nnz0 + indptr[ptr0 + i], nnz0 + indptr[ptr0 + i + 1]):
             s += data[q] * x[row0 + indices[q]]
@@ -80,10 +81,18 @@ def _run_program(program, x, b, dinv, data, indices, indptr, parent, rows, reds,
             for i in range(r0, r0 + red):
                 x[i] = b[i] * dinv[i]
         elif op == RED:
-            _relax(x, b, dinv, data, indices, indptr, r0, p0, q0, 0, red)
+            _relax(x, b, dinv, data, indices, indptr, r0, p0, q0, 0, red, 1)
         elif op == BLACK:
-            _relax(x, b, dinv, data, indices, indptr, r0, p0, q0, red, n)
-        elif op == RESTRICT:
+            _relax(x, b, dinv, data, indices, indptr, r0, p0, q0, red, n, 1)
+        elif op == FORWARD:
+            _relax(x, b, dinv, data, indices, indptr, r0, p0, q0, 0, n, 1)
+        elif op == BACKWARD:
+            _relax(x, b, dinv, data, indices, indptr, r0, p0, q0, n - 1, -1, -1)
+        elif op == ZERO:
+            for i in range(r0, r0 + n):
+                x[i] = 0
+        elif op in (RESTRICT, RESTRICT_ALL):
+            red = red if op == RESTRICT else n
             c0 = row0[l + 1]
             for i in range(c0, c0 + rows[l + 1]):
                 b[i] = 0
@@ -93,7 +102,8 @@ def _run_program(program, x, b, dinv, data, indices, indptr, parent, rows, reds,
                     for q in range(q0 + indptr[p0 + i], q0 + indptr[p0 + i + 1]):
                         s += data[q] * x[r0 + indices[q]]
                     b[c0 + parent[r0 + i]] += s - x[r0 + i] / dinv[r0 + i]
-        elif op == PROLONG:
+        elif op in (PROLONG, PROLONG_ALL):
+            red = red if op == PROLONG else n
             c0 = row0[l + 1]
             for i in range(red):
                 if dinv[r0 + i] > np.float32(0):

@@ -26,12 +26,18 @@ import numpy as np
 from ..kernels import _active_set as kernels
 from ..kernels._vector import _xpby, dot
 from ..linear.base import Inverse, Recipe
+from ..linear.cg import CG
+from ..multigrid.cycles import V
 from ..multigrid.fast import FastCycle, FastMultigrid
+from ..multigrid.hierarchy import Multigrid
+from ..multigrid.smoothed import Smoothed, SPAI0Sweeps
 from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
+from ..precond.jacobi import Jacobi
 from ..solution import Monitor, Start
 from .band import Band, Everywhere
 from .base import Method
+from .face_descent import face_descent
 from .nested import Coarser
 from .problem import BoxProblem
 
@@ -46,6 +52,10 @@ class Auto(Method):
     smallest: int = 2000
     #: tolerance of those coarser solves
     coarse_rtol: float = 1e-2
+    #: cycles for which a set that came with the problem is believed, whatever x says
+    trust: int = 2
+    #: cycles after which the fast cycle has proved too weak (or float32 too short) for the coefficients
+    strain: int = 60
     #: set changes after which the set is held until the face problem is solved
     patience: int = 40
 
@@ -91,11 +101,12 @@ class FastLinear(Method):
 
 def preconditioner(problem: BoxProblem) -> Recipe:
     """The cheapest symmetric cycle the operator allows."""
-    if isinstance(problem.A, StencilOperator):
-        return FastMultigrid()
-    from ..precond.ilu import ILU
+    return FastMultigrid() if isinstance(problem.A, StencilOperator) else algebraic()
 
-    return ILU()
+
+def algebraic() -> Recipe:
+    """Smoothed aggregation in float64: slower per cycle, and hard to impress by rough coefficients."""
+    return Multigrid(Smoothed(), SPAI0Sweeps(), V(1, 1), smallest=300)
 
 
 class ActiveSetCG:
@@ -124,7 +135,10 @@ class ActiveSetCG:
             self.active[:] = active
             self._clip(x)
         self.A.residual(self.b, x, self.r)
-        self._settle(x)
+        if active is None:
+            self._settle(x)
+        else:
+            self._measure(x)
         kernels._peak_unbounded(self.r, self.bounded, self._peak)
         if monitor.watch(self._kkt()) and self._verified(x):
             return
@@ -136,15 +150,20 @@ class ActiveSetCG:
             rho = self._direction(rho_old, fresh)
             curvature = dot(self.p, self.q)
             if not curvature > 0.0:
-                if fresh:
-                    monitor.stop("stagnated")
+                if fresh:  # the preconditioner is not positive here, as it may be off M-matrices
+                    self._fall_back(x)
                     return
                 fresh = True
                 continue
             kernels._advance(x, self.r, self.p, self.q, rho / curvature, self.bounded, self._peak)
             rho_old, fresh = rho, False
             monitor.iterations += 1
+            if monitor.iterations == self.options.strain and isinstance(self.M, FastCycle):
+                self._strengthen(x)
+                fresh = True
             if guard.hold and self._face_residual() > self._face_goal():
+                continue
+            if active is not None and monitor.iterations <= self.options.trust:
                 continue
             flips = self._judge(x)
             if monitor.watch(self._kkt()):
@@ -200,6 +219,12 @@ class ActiveSetCG:
         )
         return int(self._flips.sum())
 
+    def _measure(self, x: np.ndarray) -> None:
+        """The residual of the bounded rows; the policy stays."""
+        policy = self.active.copy()
+        self._judge(x)
+        self.active[:] = policy
+
     def _kkt(self) -> float:
         return max(self._peak.max(initial=0.0), self._bounded_peak.max(initial=0.0)) / self.problem.scale
 
@@ -227,11 +252,18 @@ class ActiveSetCG:
                 self.masked.update(self.active == 0)
                 self.M = self.recipe.setup(self.masked, self.M)
 
-    def _fall_back(self, x) -> None:
-        from ..linear.cg import CG
-        from .face_descent import face_descent
+    def _strengthen(self, x) -> None:
+        """Go on with an algebraic hierarchy."""
+        self.recipe = algebraic()
+        self.z = np.zeros(self.A.n)
+        self.A.residual(self.b, x, self.r)
+        with self.monitor.setup():
+            self.M = self.recipe.setup(self.masked.update(self.active == 0))
 
-        face_descent(self.problem, x, CG(self.recipe), self.monitor, self.monitor.limit(1000))
+    def _fall_back(self, x) -> None:
+        """Monotone descent: slow, and certain."""
+        recipe = self.recipe if isinstance(self.M, FastCycle) else Jacobi()
+        face_descent(self.problem, x, CG(recipe), self.monitor, self.monitor.limit(10_000))
 
 
 class Guard:

@@ -28,7 +28,7 @@ from ..linear.base import Inverse, Recipe
 from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
 from .grid_level import GridLevel, coarse_rows
-from .sparse_levels import SMALL, SparseLevels
+from .sparse_levels import SMALL, SparseLevels, strong_parts
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class FastCycle(Inverse):
         excess = np.empty(A.n)
         blocks._excess(excess, A.diagonal, *A.weights, A.rows.start, A.rows.offset, level.groups)
         #: weights and excess of each structured level; the finest is the operator's, not yet scaled
-        self.matrices = [(*A.weights, excess)]
+        self.matrices: list[tuple[np.ndarray, ...]] = [(*A.weights, excess)]
         self.parents: list[np.ndarray] = []
         while True:
             rows, groups, (w0, w1, w2, e) = level.rows, level.groups, self.matrices[-1]
@@ -177,11 +177,10 @@ class FastCycle(Inverse):
 def _torn(rows, groups, parent, count, w0, w1, w2, e) -> bool:
     """Would blocks glue liquid together across walls, in more than one block of a thousand?"""
     shape = np.array(rows.shape, np.int64)
-    root = np.empty(rows.n, np.int32)
-    agg._merge_blocks_stencil(root, w0, w1, w2, rows.cells, shape, rows.start, rows.offset, groups)
+    root, peak = strong_parts(rows, groups, (w0, w1, w2))
     if agg._count_roots(root) == count:
         return False
     limit = max(8, count // 1000)
     first = np.empty(count, np.int32)
     table = (rows.start, rows.offset, w0, w1, w2)
-    return blocks._count_torn_blocks(first, rows.cells, shape, parent, root, e, *table, limit) >= limit
+    return blocks._count_torn_blocks(first, peak, rows.cells, shape, parent, root, e, *table, limit) >= limit

@@ -48,12 +48,11 @@ class SparseLevels:
         self.rows, self.groups, self.weights, self.fine_excess = rows, groups, weights, excess
         self.scale, self.alpha, self.cycles = scale, alpha, cycles
         shape = np.array(rows.shape, np.int64)
-        root = np.empty(rows.n, np.int32)
+        root, _ = strong_parts(rows, groups, weights)
         table = (rows.start, rows.offset)
-        agg._merge_blocks_stencil(root, *weights, rows.cells, shape, *table, groups)
         self.parent, cells, red = _number(root, rows.cells, shape)
         slot = np.empty((cells.size, 6), np.int32)
-        edges = (self.parent, rows.cells, shape, *table, *weights)
+        edges = (self.parent, *table, *weights)
         graph = _collect(slot, lambda i, j: agg._coarse_graph_stencil(slot, i, j, *edges))
         self.levels = [_new_level(cells, (shape + 1) // 2, red, graph)]
         # The first matrix is kept in float64: cells are added to and subtracted from it.
@@ -109,8 +108,8 @@ class SparseLevels:
         """Until nothing is connected any more: one unknown per connected part of the liquid."""
         while self.levels[-1].indices.size:
             fine = self.levels[-1]
-            root = np.empty(fine.n, np.int32)
-            agg._merge_blocks_csr(root, fine.cells, fine.shape, fine.data, fine.indices, fine.indptr)
+            root, peak = np.empty(fine.n, np.int32), np.empty(fine.n, np.float32)
+            agg._merge_blocks_csr(root, peak, fine.cells, fine.shape, fine.data, fine.indices, fine.indptr)
             fine.parent, cells, red = _number(root, fine.cells, fine.shape)
             slot = np.empty((cells.size, 6), np.int32)
             edges = (fine.parent, fine.data, fine.indices, fine.indptr)
@@ -120,7 +119,10 @@ class SparseLevels:
 
     def _pack(self) -> None:
         """Small levels move into common arrays; their fields become views of them."""
-        self.first_small = next((k for k, v in enumerate(self.levels) if v.n <= SMALL), len(self.levels) - 1)
+        inner = sum(agg._count_inner_couplings(v.cells, v.indices, v.indptr) for v in self.levels)
+        schedule = _schedule_lexicographic if inner else _schedule
+        last = len(self.levels) - 1
+        self.first_small = 0 if inner else next((k for k, v in enumerate(self.levels) if v.n <= SMALL), last)
         small = self.levels[self.first_small :]
         sizes = np.array([level.n for level in small])
         self._sizes = (
@@ -139,7 +141,7 @@ class SparseLevels:
                 setattr(level, name, whole[at : at + size])
                 at += size
         self._packed = packed
-        self._program = np.array(_schedule(len(small), self.cycles), np.int64).reshape(-1, 2)
+        self._program = np.array(schedule(len(small), self.cycles), np.int64).reshape(-1, 2)
         self._residual = np.empty(max((v.red for v in self.levels[: self.first_small]), default=0), np.float32)
 
     @property
@@ -171,6 +173,15 @@ class SparseLevels:
             cc._csr_relax_rows(fine.x, fine.b, *matrix, 0, fine.red)
 
 
+def strong_parts(rows: Rows, groups: np.ndarray, weights) -> tuple[np.ndarray, np.ndarray]:
+    """The first unknown of the strongly connected part of its block, and the largest weight, of each unknown."""
+    root, peak = np.empty(rows.n, np.int32), np.empty(rows.n)
+    agg._row_peaks(peak, *weights, rows.start, rows.offset, groups)
+    shape = np.array(rows.shape, np.int64)
+    agg._merge_blocks_stencil(root, peak, *weights, rows.cells, shape, rows.start, rows.offset, groups)
+    return root, peak
+
+
 def _schedule(levels: int, cycles: int, at: int = 0) -> list[tuple[int, int]]:
     """The cycle over `levels` packed levels as (operation, level) pairs."""
     if at == levels - 1:
@@ -179,6 +190,17 @@ def _schedule(levels: int, cycles: int, at: int = 0) -> list[tuple[int, int]]:
     steps = [(cc.RED_FROM_ZERO, at)]
     for _ in range(cycles):
         steps += [(cc.BLACK, at), (cc.RESTRICT, at), *below, (cc.PROLONG, at), (cc.BLACK, at), (cc.RED, at)]
+    return steps
+
+
+def _schedule_lexicographic(levels: int, cycles: int, at: int = 0) -> list[tuple[int, int]]:
+    """The same where unknowns of one colour are coupled: forward sweeps down, backward sweeps up."""
+    if at == levels - 1:
+        return [(cc.SOLVE, at)]
+    below = _schedule_lexicographic(levels, cycles, at + 1)
+    steps = [(cc.ZERO, at)]
+    for _ in range(cycles):
+        steps += [(cc.FORWARD, at), (cc.RESTRICT_ALL, at), *below, (cc.PROLONG_ALL, at), (cc.BACKWARD, at)]
     return steps
 
 
@@ -208,6 +230,6 @@ def _new_level(cells, shape, red, graph) -> SparseLevel:
     indices = np.empty(size, np.int32)
     if size:
         size = agg._graph_to_csr(indptr, indices, *graph, np.empty(n, np.int32))
-    values = [np.zeros(k, np.float32) for k in (size, n, n, n, n)]
+    data, excess, dinv, x, b = (np.zeros(k, np.float32) for k in (size, n, n, n, n))
     parent = np.zeros(n, np.int32)
-    return SparseLevel(cells, shape, red, indptr, indices[:size].copy(), *values, parent)  # type: ignore[call-arg]
+    return SparseLevel(cells, shape, red, indptr, indices[:size].copy(), data, excess, dinv, x, b, parent)
