@@ -6,22 +6,27 @@ from pathlib import Path
 
 import pytest
 
+from nonstick import cases
+
 spec = importlib.util.spec_from_file_location("agreement", Path(__file__).parents[1] / "validation" / "agreement.py")
 assert spec is not None and spec.loader is not None
 agreement = importlib.util.module_from_spec(spec)
 sys.modules["agreement"] = agreement
 spec.loader.exec_module(agreement)
 
-# Small, and some of them odd; every liquid case of either dimension.
+# Small, and some of them odd; every case of either dimension.
 SIZES = {
-    2: {"circle2d": 24, "square2d": 21, "maze2d": 32},
-    3: {"sphere3d": 12, "sphere-cuboid3d": 13, "double-sphere3d": 14, "box-dam3d": 11, "rotated-box3d": 12},
-}
+    2: {"circle2d": 24, "square2d": 21, "maze2d": 32, "obstacle2d": 20, "obstcla2d": 17},
+    3: {
+        "sphere3d": 12, "sphere-cuboid3d": 13, "double-sphere3d": 14, "box-dam3d": 11, "rotated-box3d": 12,
+        "obstacle3d": 10,
+    },
+}  # fmt: skip
 
 
 def test_no_case_is_left_out():
     for dimension, sizes in SIZES.items():
-        assert set(sizes) == set(agreement.static_cases(dimension))
+        assert set(sizes) == set(cases.names(dimension))
 
 
 @pytest.mark.parametrize("dimension", SIZES)

@@ -93,3 +93,17 @@ def test_bad_names_and_sizes_are_named():
         cases.build("shpere3d", 8)
     with pytest.raises(NonstickError, match="size"):
         cases.build("sphere3d", 1)
+
+
+@pytest.mark.parametrize("n", [9, 10, 12, 15])
+def test_coarse_sheets_are_consistent(n):
+    """A linear function solves the discrete problem on every level, whatever the distance of the boundary."""
+    plane = lambda x, y: 1.0 + 2.0 * x - 3.0 * y  # noqa: E731
+    sheet = cases._Sheet.of(n, 2, -1.0, 2.0, plane, lambda x, y: 0.0 * x * y - 100.0)
+    while sheet.axis.size > 3:
+        problem = sheet.problem()
+        inner = sheet.axis[1:-1]
+        exact = plane(inner[:, None], inner[None, :]).ravel()
+        np.testing.assert_allclose(problem.A @ exact, problem.b, atol=1e-12)
+        assert min(sheet.gap) > 0
+        sheet = sheet.coarser()

@@ -51,11 +51,6 @@ def methods() -> list[str]:
     return [name for name, entry in registry.entries().items() if entry.complete]
 
 
-def static_cases(dimension: int) -> list[str]:
-    """Liquid cases; obstacle problems are judged by their exact solutions elsewhere."""
-    return [name for name in cases.names(dimension) if not name.startswith("obst")]
-
-
 @lru_cache(maxsize=8)
 def reference(name: str, n: int, rtol: float) -> np.ndarray:
     solution = solve_problem(cases.build(name, n).problem, "psor", rtol=rtol)
@@ -89,7 +84,7 @@ def line(row: Result) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", nargs="+", default=static_cases(2) + static_cases(3))
+    parser.add_argument("--cases", nargs="+", default=cases.names())
     parser.add_argument("--methods", nargs="+", default=methods())
     parser.add_argument("--sizes-2d", nargs="+", type=int, default=SIZES_2D)
     parser.add_argument("--sizes-3d", nargs="+", type=int, default=SIZES_3D)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -172,38 +172,65 @@ def _rotated_box3d(n, walls="cut"):
 # -- obstacle problems: an elastic sheet over an obstacle --------------------------------------------------
 
 
-def _sheet(
-    n: int, dimension: int, low: float, high: float, boundary, lower, load=None, edge: float = 1.0
-) -> BoxProblem:
-    """`-Laplace u >= load, u >= lower` on n^d nodes; boundary nodes hold `boundary` and are no unknowns.
+@dataclass(frozen=True)
+class _Sheet:
+    """`-Laplace u >= load, u >= lower` on a square or cube; boundary points hold `boundary` and are no unknowns.
 
-    The matrix is the difference stencil times h²; `edge` is the weight of the couplings to the boundary.
+    The matrix is the difference stencil times the square of the finest mesh width, on every level.
     """
-    h = (high - low) / (n - 1)
-    axis = low + h * np.arange(n)
-    mesh = np.meshgrid(*(axis,) * dimension, indexing="ij", sparse=True)
-    inside = (slice(1, -1),) * dimension
-    rows = Rows.from_mask(np.ones((n - 2,) * dimension, bool))
-    value = np.broadcast_to(boundary(*mesh), (n,) * dimension)
-    held = value.copy()
-    held[inside] = 0.0
-    count = np.zeros((n - 2,) * dimension)
-    b = np.zeros((n - 2,) * dimension)
-    on_edge = np.ones((n,) * dimension)
-    on_edge[inside] = 0.0
-    weights = [np.zeros(rows.n) for _ in range(3)]
-    for a in range(dimension):
-        for shift in (slice(None, -2), slice(2, None)):
-            there = tuple(shift if x == a else slice(1, -1) for x in range(dimension))
-            b += edge * held[there]
-            count += np.where(on_edge[there] > 0, edge, 1.0)
-        w = np.ones((n - 2,) * dimension)
-        np.moveaxis(w, a, 0)[-1] = 0.0
-        weights[3 - dimension + a] = w.ravel()
-    if load is not None:
-        b += h * h * np.broadcast_to(load(*mesh), (n,) * dimension)[inside]
-    A = StencilOperator(rows, (weights[0], weights[1], weights[2]), count.ravel())
-    return BoxProblem(A, b.ravel(), np.broadcast_to(lower(*mesh), (n,) * dimension)[inside].ravel(), np.inf)
+
+    dimension: int
+    #: points along a side, the first and the last on the boundary
+    axis: np.ndarray
+    boundary: Callable
+    lower: Callable
+    load: Callable | None = None
+    #: distance of the boundary from the outermost unknowns, in mesh widths
+    gap: tuple[float, float] = (1.0, 1.0)
+    #: mesh width, and that of the finest level
+    width: float = 1.0
+    finest: float = 1.0
+
+    @classmethod
+    def of(cls, n: int, dimension: int, low: float, high: float, boundary, lower, load=None, edge=1.0) -> _Sheet:
+        """n points a side; `edge` is the weight of the couplings to the boundary."""
+        h = (high - low) / (n - 1)
+        return cls(dimension, low + h * np.arange(n), boundary, lower, load, (1 / edge, 1 / edge), h, h)
+
+    def problem(self) -> BoxProblem:
+        d, n = self.dimension, self.axis.size
+        mesh = np.meshgrid(*(self.axis,) * d, indexing="ij", sparse=True)
+        inside = (slice(1, -1),) * d
+        held = np.broadcast_to(self.boundary(*mesh), (n,) * d)
+        w = (self.finest / self.width) ** 2
+        weights = [np.zeros((n - 2) ** d) for _ in range(3)]
+        count, b = np.full((n - 2,) * d, 2.0 * d * w), np.zeros((n - 2,) * d)
+        for a in range(d):
+            inner = np.full((n - 2,) * d, w)
+            np.moveaxis(inner, a, 0)[-1] = 0.0
+            weights[3 - d + a] = inner.ravel()
+            ring = np.moveaxis(held, a, 0)[(slice(None), *inside[1:])]
+            for side, gap in ((0, self.gap[0]), (-1, self.gap[1])):
+                np.moveaxis(count, a, 0)[side] += w / gap - w
+                np.moveaxis(b, a, 0)[side] += w / gap * ring[side]
+        if self.load is not None:
+            b += self.finest**2 * np.broadcast_to(self.load(*mesh), (n,) * d)[inside]
+        rows = Rows.from_mask(np.ones((n - 2,) * d, bool))
+        A = StencilOperator(rows, (weights[0], weights[1], weights[2]), count.ravel())
+        lower = np.broadcast_to(self.lower(*mesh), (n,) * d)[inside].ravel()
+        return BoxProblem(A, b.ravel(), lower, np.inf, coarser=lambda: self.coarser().problem())
+
+    def coarser(self) -> _Sheet:
+        """One unknown in the middle of every 2^d; where the last would lie on the boundary, it is left out."""
+        inner, (left, right) = self.axis[1:-1], self.gap
+        pairs, odd = divmod(inner.size, 2)
+        if odd and right >= 1.0:
+            pairs, right = pairs + 1, right - 0.5
+        else:
+            right += 1.5 if odd else 0.5
+        middle = inner[0] + self.width * (2 * np.arange(pairs) + 0.5)
+        axis = np.concatenate([self.axis[:1], middle, self.axis[-1:]])
+        return replace(self, axis=axis, gap=((left + 0.5) / 2, right / 2), width=2 * self.width)
 
 
 def _dome(r):
@@ -220,7 +247,7 @@ def _over_dome(n: int, dimension: int, contact: float, outside) -> Case:
         r = radius(*x)
         return np.where(r <= contact, _dome(r), outside(np.maximum(r, contact)))
 
-    problem = _sheet(n, dimension, -2.0, 2.0, exact, lambda *x: _dome(radius(*x)))
+    problem = _Sheet.of(n, dimension, -2.0, 2.0, exact, lambda *x: _dome(radius(*x))).problem()
     axis = np.linspace(-2.0, 2.0, n)[1:-1]
     solution = exact(*np.meshgrid(*(axis,) * dimension, indexing="ij", sparse=True))
     return Case("", n, "", problem, exact=solution.ravel())
@@ -244,7 +271,5 @@ def _obstacle3d(n):
 def _obstcla2d(n):
     # CUTEst sums over interior nodes only, so couplings to the boundary carry half weight.
     zero = lambda x, y: 0.0 * x * y  # noqa: E731
-    problem = _sheet(
-        n, 2, 0.0, 1.0, zero, lambda x, y: np.sin(3.2 * x) * np.sin(3.3 * y), lambda x, y: 1.0 + 0 * x * y, edge=0.5
-    )
-    return Case("", n, "", problem)
+    obstacle, load = lambda x, y: np.sin(3.2 * x) * np.sin(3.3 * y), lambda x, y: 1.0 + 0 * x * y
+    return Case("", n, "", _Sheet.of(n, 2, 0.0, 1.0, zero, obstacle, load, edge=0.5).problem())

@@ -188,6 +188,14 @@ def test_bounds_on_both_sides():
     np.testing.assert_allclose(s.x, reference, atol=1e-6 * np.abs(reference).max())
 
 
+@pytest.mark.parametrize("name,n", [("obstacle2d", 33), ("obstacle2d", 40), ("obstacle3d", 13), ("obstcla2d", 32)])
+def test_obstacle_problems(name, n):
+    problem = cases.build(name, n).problem
+    s = solve_problem(problem, "fmg", rtol=1e-9)
+    assert s.converged and s.iterations <= 12
+    np.testing.assert_allclose(s.x, solve_problem(problem, "psor", rtol=1e-10).x, atol=1e-7)
+
+
 # -- presets and refusals -------------------------------------------------------------------------------
 
 
