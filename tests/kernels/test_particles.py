@@ -120,7 +120,7 @@ def test_advection_is_third_order_and_stays_out_of_solids(three):
         x = np.array([[0.5], [8.0], [11.0]])
         vel = np.zeros((3, 1), np.float32)
         for _ in range(steps):
-            _advect(x, vel, *u, *u, free, *still, first, 1.0 / steps, 0.02, False)
+            _advect(x, vel, *u, *u, free, *still, first, 1.0 / steps, 0.02, False, False)
         exact = np.array([8 - 3 * np.sin(1.0), 8 + 3 * np.cos(1.0)])
         errors.append(np.abs(x[1:, 0] - exact).max())
     assert errors[1] < errors[0] / 6
@@ -131,6 +131,6 @@ def test_advection_is_third_order_and_stays_out_of_solids(three):
     push = [np.zeros(s) for s in faces(three)]
     push[1][:] = 3.0
     for _ in range(4):
-        _advect(x, vel, *push, *push, ball, *still, first, 1.0, 0.02, False)
+        _advect(x, vel, *push, *push, ball, *still, first, 1.0, 0.02, False, False)
     r = np.hypot(x[1] - 8, x[2] - 8)
     assert r.min() > 3.9 and x[1].max() <= 16 and x[1].min() >= 0

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from nonstick.grid.fractions import centre_distance
 from nonstick.kernels._particles import _cell_of, _sort_by_cell
 from nonstick.kernels._solids import _known_faces, _open_space, _room, smooth
 from nonstick.kernels._surface import (
@@ -28,9 +29,10 @@ def surface(x, three, solid=None, per_axis=2):
     x = np.ascontiguousarray(x[:, order])
     solid = np.full([n + 1 for n in three], 1e3) if solid is None else solid
     kind, phi, space = np.empty(three, np.int8), np.empty(three), np.empty(three)
+    middle = centre_distance(solid)
     _open_space(space, solid, 4)
-    _surface_band(kind, start, solid, 0.5 * per_axis**d, True)
-    _surface_particles(phi, kind, x, start, solid, space, flat_distance(d), float(per_axis**d), True, UP)
+    _surface_band(kind, start, middle, space, float(per_axis**d), True)
+    _surface_particles(phi, kind, x, start, solid, middle, space, flat_distance(d), float(per_axis**d), True, UP)
     return phi, space
 
 
@@ -125,7 +127,7 @@ def test_single_gaps_are_filled_and_bubbles_are_not():
     opens = [np.zeros((2, 9, 9)), np.ones((1, 10, 9)), np.ones((1, 9, 10))]
     opens[1][:, [0, -1]] = 0.0
     opens[2][:, :, [0, -1]] = 0.0
-    _fill_holes(phi, phi.copy(), np.full((2, 10, 10), 1e3), *opens)
+    _fill_holes(phi, phi.copy(), np.full((1, 9, 9), 1e3), *opens)
     assert phi[0, 2, 2] < 0
     assert (phi[0, 5:7, 5:7] > 0).all() and (phi[0, :, 8] > 0).all()
 

@@ -86,12 +86,34 @@ def _sample(f, a, b, c):
 
 
 @serial
+def _mix(f, i0, i1, fx, j0, j1, fy, k0, k1, fz):
+    """Trilinear mean of eight entries."""
+    return (1.0 - fx) * (
+        (1.0 - fy) * ((1.0 - fz) * f[i0, j0, k0] + fz * f[i0, j0, k1])
+        + fy * ((1.0 - fz) * f[i0, j1, k0] + fz * f[i0, j1, k1])
+    ) + fx * (
+        (1.0 - fy) * ((1.0 - fz) * f[i1, j0, k0] + fz * f[i1, j0, k1])
+        + fy * ((1.0 - fz) * f[i1, j1, k0] + fz * f[i1, j1, k1])
+    )
+
+
+@serial
 def _velocity(u, v, w, first, a, b, c):
-    """The MAC velocity at position (a, b, c)."""
+    """The MAC velocity at position (a, b, c); the three components share their indices."""
+    nx, nz = v.shape[0], v.shape[2]
+    ny = w.shape[1]
+    a, b, c = min(max(a, 0.0), nx), min(max(b, 0.0), ny), min(max(c, 0.0), nz)
+    i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
+    fx, fy, fz = a - i, b - j, c - k
+    i1, gx = (i, fx + 0.5) if fx < 0.5 else (i + 1, fx - 0.5)
+    j1, gy = (j, fy + 0.5) if fy < 0.5 else (j + 1, fy - 0.5)
+    k1, gz = (k, fz + 0.5) if fz < 0.5 else (k + 1, fz - 0.5)
+    i0, j0, k0 = max(i1 - 1, 0), max(j1 - 1, 0), max(k1 - 1, 0)
+    i1, j1, k1 = min(i1, nx - 1), min(j1, ny - 1), min(k1, nz - 1)
     u0 = 0.0
     if first == 0:
-        u0 = _sample(u, a, b - 0.5, c - 0.5)
-    return u0, _sample(v, a - 0.5, b, c - 0.5), _sample(w, a - 0.5, b - 0.5, c)
+        u0 = _mix(u, i, i + 1, fx, j0, j1, gy, k0, k1, gz)
+    return u0, _mix(v, i0, i1, gx, j, j + 1, fy, k0, k1, gz), _mix(w, i0, i1, gx, j0, j1, gy, k, k + 1, fz)
 
 
 @serial
@@ -216,18 +238,22 @@ def _gather_velocity(vel, aff, x, u, v, w, u0, v0, w0, first, flip, affine):
 
 
 @parallel
-def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift):
+def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift, carried):
     """Third-order Runge–Kutta (Ralston) through the grid velocity, then out of solids.
 
     `rate` is dt/dx. pu pv pw, used if shift, are displacements in cells that even out the particle density:
-    they move positions and leave velocities alone. `solid` is the nodal distance to the walls in cells,
-    su sv sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than `margin`
-    is moved out along the normal and loses the velocity into the wall; leaving is free.
+    they move positions and leave velocities alone. With `carried` the particles hold the grid velocity of
+    their place already (APIC, PIC), and the first stage is free. `solid` is the nodal distance to the walls in
+    cells, su sv sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than
+    `margin` is moved out along the normal and loses the velocity into the wall; leaving is free.
     """
     nx, ny, nz = solid.shape
     for p in prange(x.shape[1]):
         a, b, c = x[0, p], x[1, p], x[2, p]
-        k10, k11, k12 = _velocity(u, v, w, first, a, b, c)
+        if carried:
+            k10, k11, k12 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
+        else:
+            k10, k11, k12 = _velocity(u, v, w, first, a, b, c)
         h = 0.5 * rate
         k20, k21, k22 = _velocity(u, v, w, first, a + h * k10, b + h * k11, c + h * k12)
         h = 0.75 * rate

@@ -40,16 +40,21 @@ def flat_distance(dimension: int, size: int = 257) -> np.ndarray:
 
 
 @parallel
-def _surface_band(kind, start, solid, full, closed):
+def _surface_band(kind, start, centre, space, per_cell, closed):
     """kind[c] = 0: no particle near; 1: evaluate; 2: surrounded by well-filled cells, deep inside.
 
-    `full` is the number of particles from which a cell counts as well filled.
+    A cell is well filled if it holds half the particles its open share has room for. Cells that are solid
+    but for a sliver are not asked, so liquid that lies against a wall is deep. `centre` is the wall distance
+    at cell centres in cells.
     """
     nx, ny, nz = kind.shape
     for plane in prange(nx):
         i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
+                if centre[i, j, k] < -1.25:
+                    kind[i, j, k] = 0
+                    continue
                 some = False
                 deep = True
                 for di in range(-1, 2):
@@ -64,11 +69,16 @@ def _surface_band(kind, start, solid, full, closed):
                             count = start[q + 1] - start[q]
                             if count > 0:
                                 some = True
-                            if count < full:
+                            if space[a, b, c] > 0.25 and count < 0.5 * per_cell * space[a, b, c]:
                                 deep = False
-                kind[i, j, k] = 2 if deep else (1 if some else 0)
-                if not some and _sample(solid, i + 0.5, j + 0.5, k + 0.5) < 0.0:
-                    kind[i, j, k] = 1
+                        if some and not deep:
+                            break
+                    if some and not deep:
+                        break
+                # a centre in a wall may see particles in its mirror image only
+                kind[i, j, k] = 1 if centre[i, j, k] < 0.0 else 0
+                if some:
+                    kind[i, j, k] = 2 if deep else 1
 
 
 @serial
@@ -84,7 +94,7 @@ def _normal(solid, a, b, c):
 
 
 @parallel
-def _surface_particles(phi, kind, x, start, solid, space, table, per_cell, closed, up):
+def _surface_particles(phi, kind, x, start, solid, centre, space, table, per_cell, closed, up):
     """φ at cell centres, in cells; OUTSIDE away from particles, INSIDE deep in the liquid.
 
     `space` is the open share of cells. The particles of a crowded cell weigh together as much as those of a
@@ -103,7 +113,7 @@ def _surface_particles(phi, kind, x, start, solid, space, table, per_cell, close
                     phi[i, j, k] = INSIDE
                     continue
                 a, b, c = i + 0.5, j + 0.5, k + 0.5
-                s = _sample(solid, a, b, c)
+                s = centre[i, j, k]
                 mirror = abs(s) < REACH
                 n0, n1, n2 = 0.0, 0.0, 0.0
                 m0, m1, m2 = 0.0, 0.0, 0.0  # direction of the mirror image, with n · m = 1
@@ -117,9 +127,6 @@ def _surface_particles(phi, kind, x, start, solid, space, table, per_cell, close
                         m1 = (n1 - rise * up[1]) / level
                         m2 = (n2 - rise * up[2]) / level
                 if s < 0.0:
-                    if s < -1.25:
-                        phi[i, j, k] = OUTSIDE
-                        continue
                     a -= 2.0 * s * m0
                     b -= 2.0 * s * m1
                     c -= 2.0 * s * m2
@@ -193,7 +200,7 @@ def _surface_particles(phi, kind, x, start, solid, space, table, per_cell, close
 
 
 @parallel
-def _fill_holes(phi, source, solid, wu, wv, ww):
+def _fill_holes(phi, source, centre, wu, wv, ww):
     """Air where there can be none becomes liquid: φ = -½. `source` is a copy of φ.
 
     Two cases. A single cell with liquid behind all its open faces: a gap between particles, which would act
@@ -229,7 +236,7 @@ def _fill_holes(phi, source, solid, wu, wv, ww):
                             wet += 1
                         if source[a, b, c] < -0.6:
                             deep += 1
-                if (faces > 0 and wet == faces) or (deep > 0 and _sample(solid, i + 0.5, j + 0.5, k + 0.5) < 0.0):
+                if (faces > 0 and wet == faces) or (deep > 0 and centre[i, j, k] < 0.0):
                     phi[i, j, k] = -0.5
 
 
@@ -365,7 +372,7 @@ def _extrapolate(u, known, queue, layers):
     return end
 
 
-@serial
+@parallel
 def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, sw, sticky, first):
     """Velocity the walls allow on the extrapolated faces of one axis that lie inside a solid.
 
@@ -375,8 +382,8 @@ def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, s
     """
     nx, ny, nz = open_share.shape
     cx, cy, cz = sticky.shape
-    for q in range(count):
-        t = queue[q]
+    for q in prange(count):
+        t = np.int64(queue[q])
         k = t % nz
         j = (t // nz) % ny
         i = t // (nz * ny)

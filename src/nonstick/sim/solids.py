@@ -96,7 +96,9 @@ class Solids:
             _open_space(self.space, self.nodes, 4)
             self.room = np.empty(self.three)
             _room(self.room, self.space, self.nodes, 2)
+            #: distance at cell centres, in metres and the user's dimension, and in cells on three axes
             self.centre = centre_distance(phi)
+            self.middle = np.ascontiguousarray(self.centre.reshape(self.three) / grid.dx)
             self._label(distances)
         self._behave()
 

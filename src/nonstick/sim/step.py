@@ -144,11 +144,12 @@ class Liquid:
         """φ from the particles, shifted to the volume of the ledger; particles must be sorted."""
         p, solids = self.particles, self.solids
         kind = np.empty(self.three, np.int8)
-        _surface_band(kind, p.start, solids.nodes, 0.5 * self.per_cell, True)
+        _surface_band(kind, p.start, solids.middle, solids.space, float(self.per_cell), True)
         _surface_particles(
-            self.phi, kind, p.x, p.start, solids.nodes, solids.space, self.table, float(self.per_cell), True, self.up
-        )
-        _fill_holes(self.phi, self.phi.copy(), solids.nodes, *solids.open)
+            self.phi, kind, p.x, p.start, solids.nodes, solids.middle, solids.space, self.table, float(self.per_cell),
+            True, self.up,
+        )  # fmt: skip
+        _fill_holes(self.phi, self.phi.copy(), solids.middle, *solids.open)
         ledger = self.ledger
         if self.scene.model.volume.correct:
             ledger.offset = shift_for(self.phi, solids.space, ledger.expected, ledger.offset)
@@ -224,7 +225,10 @@ class Liquid:
         spread = displacement(p, self.phi, solids, outcome.problem, self.per_cell) if shift else velocity
         aff = p.aff if self.affine else np.zeros((9, 1), np.float32)
         _gather_velocity(p.vel, aff, p.x, *velocity, *before, self.first, self._flip, self.affine)
-        _advect(p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN, shift)
+        _advect(
+            p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN, shift,
+            self._flip == 0.0,
+        )  # fmt: skip
 
     # -- in and out -----------------------------------------------------------------------------------
 
