@@ -1,0 +1,197 @@
+"""The liquid as a level set moved on the grid, without particles (papers 001 and 003).
+
+Each step: extend φ into solids, with the peel-off rule of Chentanez–Müller §3.2 (a solid cell next to liquid
+of zero pressure takes its positive distance to the wall, or the liquid would never let go); forces;
+pressure; extrapolation; φ and the velocity are carried along (semi-Lagrangian); φ is made a distance again.
+Semi-Lagrangian steps lose volume in thin places: the ledger's correction shifts φ as for particles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..grid.levelset import extend_into_solids
+from ..kernels._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
+from ..scenes.scene import Scene
+from .step import STAGES, Liquid, Report
+from .volume import Ledger, shift_for, volume
+
+#: φ is kept a distance within this many cells of the surface
+BAND = 8.0
+
+
+class GridLiquid(Liquid):
+    """Same outside as `Liquid`; `level` (outside solids) and the face velocities are the state."""
+
+    def __init__(self, scene: Scene):
+        super().__init__(scene)
+        self.level = np.full(self.three, BAND)
+        self.velocity = [np.zeros(o.shape) for o in self.solids.open]
+        self.mass = [np.zeros(o.shape) for o in self.solids.open]
+
+    def fill(self) -> None:
+        cells = self.solids.grid.cells()
+        for shape, speed in self.liquids:
+            here = shape.sample(cells).reshape(self.three) / self.dx
+            inside = here < self.level
+            self.level = np.where(inside, here, self.level)
+            if speed is not None:
+                for axis, value in enumerate(speed):
+                    faces = shape.sample(self.solids.grid.faces(axis)).reshape(self.velocity[self.first + axis].shape)
+                    self.velocity[self.first + axis][faces < 1.5 * self.dx] = value
+        self.level = np.clip(self.level, -BAND, BAND)
+        self.level = self._distance(self.level)
+        self.ledger.initial = volume(self.level, self.solids.space)
+        self.find_surface()
+
+    # -- one step -------------------------------------------------------------------------------------
+
+    def step(self, dt: float) -> Report:
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.solids.update(self.time + dt)
+        with self._stage("surface"):
+            self._flow_in(dt)
+            self._flow_out()
+            self.find_surface()
+        velocity = [u.copy() for u in self.velocity]
+        with self._stage("transfer"):
+            self._push(velocity, dt)
+        with self._stage("pressure"):
+            outcome = self.projection.solve(self.dx * self.phi.reshape(self.solids.grid.shape), self._own(velocity), dt)
+            velocity = self._lift(outcome.solution.velocity)
+        with self._stage("extrapolation"):
+            cfl = self._extend(velocity, self.mass, dt)
+        with self._stage("advection"):
+            self._carry(velocity, dt)
+        self.time += dt
+        self.steps += 1
+        return Report(dt, outcome, cfl, dict(self.seconds))
+
+    def find_surface(self) -> None:
+        """φ for the pressure solve: the level set, shifted to its volume, extended into solids."""
+        ledger, space = self.ledger, self.solids.space
+        if self.scene.model.volume.correct:
+            ledger.offset = shift_for(self.level, space, ledger.expected, 0.0)
+            self.level += ledger.offset
+        ledger.measured = volume(self.level, space)
+        shape = self.solids.grid.shape
+        level = self.level.reshape(shape)
+        inside = self.solids.centre < 0
+        # liquid of zero pressure next to the wall: it has let go
+        released = (self.projection.pressure <= 0.0) & (level < 0.0) & ~inside if self.steps else None
+        sticky = self.solids.sticky.reshape(shape) == 1
+        if released is not None:
+            released &= ~sticky
+        phi = extend_into_solids(
+            np.where(inside, 1.0, level), inside, released=released,
+            solid_distance=np.abs(self.solids.centre) / self.dx,
+        )  # fmt: skip
+        self.phi = np.ascontiguousarray(phi.reshape(self.three))
+
+    def _carry(self, velocity: list[np.ndarray], dt: float) -> None:
+        rate = dt / self.dx
+        moved = np.empty_like(self.level)
+        # inside solids φ follows its liquid neighbours, so that the surface meets walls without a kink
+        source = np.where(self.solids.middle < 0.0, np.minimum(self.phi, BAND), self.level)
+        _advect_level(moved, np.ascontiguousarray(source), *velocity, self.first, rate, BAND - 0.5)
+        self.level = self._distance(moved)
+        carried = [np.empty_like(u) for u in velocity]
+        for axis in range(self.first, 3):
+            _advect_faces(carried[axis], velocity[axis], *velocity, axis, self.first, rate)
+        self.velocity = carried
+
+    def _distance(self, phi: np.ndarray) -> np.ndarray:
+        out, fixed = np.empty_like(phi), np.empty(phi.shape, np.int8)
+        _start_distance(out, fixed, phi, BAND)
+        _sweep_distance(out, fixed, 1)
+        return out
+
+    # -- in and out -----------------------------------------------------------------------------------
+
+    def _flow_in(self, dt: float) -> None:
+        for shape, inflow in self.inflows:
+            if self.time < inflow.start or (inflow.stop is not None and self.time >= inflow.stop):
+                continue
+            here = shape.sample(self.solids.grid.cells()).reshape(self.three) / self.dx
+            before = volume(self.level, self.solids.space)
+            self.level = np.minimum(self.level, here)
+            self.ledger.inflow += volume(self.level, self.solids.space) - before
+            for axis, value in enumerate(inflow.velocity):
+                u = self.velocity[self.first + axis]
+                faces = shape.sample(self.solids.grid.faces(axis)).reshape(u.shape)
+                u[faces < 0.5 * self.dx] = value
+
+    def _flow_out(self) -> None:
+        for shape in self.outflows:
+            here = shape.sample(self.solids.grid.cells()).reshape(self.three) / self.dx
+            before = volume(self.level, self.solids.space)
+            self.level = np.maximum(self.level, -here)
+            self.ledger.outflow += before - volume(self.level, self.solids.space)
+
+    # -- numbers --------------------------------------------------------------------------------------
+
+    def max_speed(self) -> float:
+        fastest = 0.0
+        for u in [*self.velocity[self.first :], *(self.solids.velocity[self.first :] if self.solids.moving else ())]:
+            fastest = max(fastest, float(u.max(initial=0.0)), -float(u.min(initial=0.0)))
+        return fastest
+
+    def energy(self) -> tuple[float, float]:
+        """Kinetic and potential energy of the cells, by their liquid share."""
+        rho = self.scene.model.physics.density
+        share = self.solids.space * np.clip(0.5 - self.level, 0.0, 1.0)
+        each = rho * self.dx**self.d
+        kinetic = potential = 0.0
+        for axis in range(self.d):
+            u = self.velocity[self.first + axis]
+            a = self.first + axis
+            low = np.take(u, range(u.shape[a] - 1), a)
+            high = np.take(u, range(1, u.shape[a]), a)
+            kinetic += 0.5 * float((share * (0.5 * (low + high)) ** 2).sum())
+            g = self.scene.gravity[axis]
+            if g:
+                x = self.solids.grid.cells()[axis].reshape((1,) * self.first + self.solids.grid.cells()[axis].shape)
+                potential -= g * float((share * x).sum())
+        return each * kinetic, each * potential
+
+    @property
+    def count(self) -> int:
+        return 0
+
+    # -- frames and checkpoints -----------------------------------------------------------------------
+
+    def settle(self) -> None:
+        self.solids.update(self.time)
+        self.find_surface()
+
+    def frame_arrays(self, output) -> dict[str, np.ndarray]:
+        out = self._common_arrays(output)
+        if output.particles:  # cell centres in the liquid stand in for particles
+            wet = (self.level < 0.0) & (self.solids.middle > 0.0)
+            index = np.argwhere(wet)[:, self.first :]
+            out["position"] = ((index + 0.5) * self.dx).astype(np.float32)
+            parts = []
+            for a in range(self.first, 3):
+                u = self.velocity[a]
+                middle = 0.5 * (np.take(u, range(u.shape[a] - 1), a) + np.take(u, range(1, u.shape[a]), a))
+                parts.append(middle[wet])
+            out["velocity"] = np.stack(parts, axis=1).astype(np.float32)
+        return out
+
+    def state(self) -> dict[str, np.ndarray]:
+        ledger = self.ledger
+        faces = {f"velocity{a}": self.velocity[a] for a in range(self.first, 3)}
+        return {
+            "level": self.level, **faces, "pressure": self.projection.pressure, "active": self.projection.active,
+            "steps": np.array(self.steps), "time": np.array(self.time),
+            "ledger": np.array([ledger.initial, ledger.inflow, ledger.outflow, ledger.measured, ledger.offset]),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        self.level = state["level"]
+        for a in range(self.first, 3):
+            self.velocity[a] = state[f"velocity{a}"]
+        self.projection.pressure, self.projection.active = state["pressure"], state["active"]
+        self.steps, self.time = int(state["steps"]), float(state["time"])
+        self.ledger = Ledger(*map(float, state["ledger"]))
+        self.solids.update(self.time)
