@@ -23,6 +23,8 @@ from ..operators.masked import Masked
 from .problem import BoxProblem
 
 _ROUNDING = 1e-15
+#: a row is held by its barrier when W exceeds the diagonal of A by this factor
+_HELD = 1e3
 
 
 @dataclass
@@ -91,9 +93,20 @@ class Barrier:
             out[side.rows] += side.sign * (t / side.s + W * side.excess(x))
         return out
 
-    def accuracy(self, r: np.ndarray, operator: Masked, rtol: float) -> float:
-        """Residual to which `(A + W) Δx = r` need be solved: rows held by a large W count as little as they move."""
-        return rtol * float(np.abs(r * (operator.diagonal - operator.shift) / operator.diagonal).max(initial=0.0))
+    def newton(self, inverse, operator: Masked, r: np.ndarray, dx: np.ndarray, rtol: float, maxiter: int) -> int:
+        """Improve Δx for `(A + W) Δx = r` and return the iterations.
+
+        Rows held by a large W hardly move, so in the tolerance they count as little as they move. But their Δz is
+        W times that movement: they are solved exactly at the end, by their diagonal, or Δz would be noise.
+        """
+        d = operator.diagonal
+        goal = rtol * float(np.abs(r * (d - operator.shift) / d).max(initial=0.0))
+        iterations = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=maxiter).iterations
+        held = operator.shift > _HELD * (d - operator.shift)
+        if held.any():
+            rest = operator.residual(r, dx, np.empty_like(r))
+            dx[held] += rest[held] / d[held]
+        return iterations
 
     def recover(self, x, dx, weights, complementarity) -> None:
         """Δs and Δz from Δx (eq. 37)."""

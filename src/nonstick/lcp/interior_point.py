@@ -84,8 +84,7 @@ class InteriorPoint(Method):
                 inverse = self.inner.setup(operator, inverse)
             barrier.right_side(x, -g, weights, targets, r)
             dx[:] = 0.0
-            goal = barrier.accuracy(r, operator, self.inner_rtol)
-            monitor.iterations += inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=inner_maxiter).iterations
+            monitor.iterations += barrier.newton(inverse, operator, r, dx, self.inner_rtol, inner_maxiter)
             barrier.recover(x, dx, weights, targets)
             norm = self._advance(problem, barrier, x, dx)
             problem.gradient(x, g)

@@ -75,9 +75,7 @@ class Mehrotra(Method):
                     centre = self._centring(barrier, mean)
                     targets = [centre - side.ds * side.dz for side in barrier.sides]
                 barrier.right_side(x, minus_gradient, weights, targets, r)
-                goal = barrier.accuracy(r, operator, self.inner_rtol)
-                result = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=self.inner_maxiter)
-                monitor.iterations += result.iterations
+                monitor.iterations += barrier.newton(inverse, operator, r, dx, self.inner_rtol, self.inner_maxiter)
                 barrier.recover(x, dx, weights, targets)
 
             primal, dual = (min(1.0, self.inside * step) for step in barrier.longest_steps())
