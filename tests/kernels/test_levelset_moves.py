@@ -20,8 +20,8 @@ def test_reinitialisation_gives_the_distance(three):
     out, fixed = np.empty(three), np.empty(three, np.int8)
     _start_distance(out, fixed, bent, 8.0)
     _sweep_distance(out, fixed, 1)
-    near = np.abs(exact) < 3
-    assert np.abs(out - exact)[near].max() < 0.3
+    near = np.abs(exact) < 2
+    assert np.abs(out - exact)[near].max() < 0.35
     assert ((out < 0) == (exact < 0)).all()
 
 
