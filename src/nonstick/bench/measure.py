@@ -70,6 +70,7 @@ def _row(case: str, n: int, method: str, solution: Solution, peak_bytes: int | N
         converged=solution.converged,
         peak_bytes=peak_bytes,
         threads=numba.get_num_threads(),
+        levels=levels if isinstance(levels := solution.notes.get("levels"), int) else None,
         reason=None if solution.converged else solution.message,
     )  # fmt: skip
 

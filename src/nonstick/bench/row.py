@@ -33,6 +33,8 @@ class Row:
     threads: int | None = None
     #: entries stored by a preconditioner and the matrix, where a table counts them
     nonzeros: int | None = None
+    #: levels of a multigrid hierarchy, where a table counts them
+    levels: int | None = None
     #: why there are no figures, or why it did not converge
     reason: str | None = None
 

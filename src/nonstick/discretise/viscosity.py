@@ -39,6 +39,8 @@ class ViscositySolution(Solution):
 class ViscousBox(BoxProblem):
     """The linear system as a box problem without bounds: its KKT residual is max|A x - b| / max|b|."""
 
+    may_float = False
+
     def __init__(self, source: ViscosityProblem, A: ViscosityOperator, b: np.ndarray):
         super().__init__(A, b, -np.inf, np.inf)
         # Bounds that take no memory: there can be hundreds of millions of unknowns.

@@ -135,7 +135,7 @@ def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
 
     With `linear` bounds do not count, as for a method that ignores them.
     """
-    found = find(problem.A)
+    found = find(problem.A) if problem.may_float else None
     if not found:
         return None
     pockets = [_classify(problem, rows, linear) for rows in found]

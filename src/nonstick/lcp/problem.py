@@ -133,6 +133,9 @@ class BoxProblem:
     of the cells; a problem has either bounds or edges.
     """
 
+    #: False where parts without a free surface need no care (viscosity: always consistent)
+    may_float = True
+
     def __init__(
         self,
         A: Operator,

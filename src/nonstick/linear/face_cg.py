@@ -87,6 +87,7 @@ class FaceCG(Method):
                 _cg_update(x, r, M.b, partial, p, q, rho / curvature, scale, *where)
                 rho_old, peak = rho, float(partial.max())
                 monitor.iterations += 1
+                monitor.outer_iterations += 1
                 record(monitor, peak * scale)
         system.gather(x, start.x)
 

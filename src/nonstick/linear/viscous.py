@@ -77,6 +77,7 @@ class AssembledCG(Method):
             left = monitor.limit(self.maxiter) - monitor.iterations
             result = inverse.solve(problem.b, start.x, rtol=0.0, atol=goal, maxiter=left)
             monitor.iterations += result.iterations
+            monitor.outer_iterations += result.iterations
             monitor.history += [h / problem.scale for h in result.history[1:]]
             kkt = problem.kkt(start.x)
             record(monitor, kkt, again=True)
