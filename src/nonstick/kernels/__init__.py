@@ -19,6 +19,10 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from numba import config, njit
 
+from . import _cache
+
+_cache.install()
+
 # omp starts a parallel region in microseconds, tbb in milliseconds (measured on 2 cores);
 # workqueue aborts when two Python threads enter it.
 config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]  # type: ignore[attr-defined]

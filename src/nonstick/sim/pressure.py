@@ -48,7 +48,7 @@ class Projection:
             walls=self._walls(), adhesion=_given(solids.adhesion), separation=_given(solids.separation), **extra,
         )  # fmt: skip
         start = {}
-        if solver.warm_start:
+        if solver.warm_start and self.pressure.any():
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
         failed: list[str] = []
         best, best_kkt, best_name = None, np.inf, solver.method

@@ -1,0 +1,98 @@
+"""Where compiled kernels are kept: in the user's cache folder, under the hash of their source.
+
+Numba's own rule ties compiled code to the file's time stamp and looks at that file alone: a reinstallation
+compiles everything again, and an edit to a function inlined from another file goes unnoticed. Here the key
+is the text of the file and of every kernel file it imports, so the cache survives reinstalling, serves all
+installations of one version, and never holds stale code. `NUMBA_CACHE_DIR` overrides it.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+
+from numba import config
+from numba.core.caching import CacheImpl, _CacheLocator  # type: ignore[attr-defined]
+
+HERE = Path(__file__).parent
+#: versions of one file's kernels that are kept
+KEPT = 4
+
+
+@cache
+def source_stamp(path: Path) -> str:
+    """Hash of a kernel file and of the kernel files it imports."""
+    files, todo = {Path(__file__), HERE / "__init__.py"}, [path]
+    while todo:
+        file = todo.pop()
+        if file not in files and file.is_file():
+            files.add(file)
+            todo += [HERE / f"{name}.py" for name in re.findall(r"^from \.(\w+) import", file.read_text(), re.M)]
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def cache_folder() -> Path:
+    """The user's cache folder of this system."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "nonstick" / "kernels"
+
+
+class SourceHashLocator(_CacheLocator):
+    """Finds the cache of functions defined in this folder; other packages are not touched."""
+
+    def __init__(self, py_func, path: Path):
+        self._line = py_func.__code__.co_firstlineno
+        self._stamp = source_stamp(path)
+        self._folder = cache_folder() / f"{path.stem}-{self._stamp}"
+
+    def get_cache_path(self):
+        return str(self._folder)
+
+    def get_source_stamp(self):
+        return self._stamp
+
+    def get_disambiguator(self):
+        return str(self._line)
+
+    def ensure_cache_path(self):
+        new = not self._folder.exists()
+        super().ensure_cache_path()
+        if new:
+            _prune(self._folder)
+
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        path = Path(py_file)
+        if path.parent != HERE or config.CACHE_DIR:  # type: ignore[attr-defined]
+            return None
+        self = cls(py_func, path)
+        try:
+            self.ensure_cache_path()
+        except OSError:  # a home that cannot be written to: numba finds another place
+            return None
+        return self
+
+
+def _prune(folder: Path) -> None:
+    """Keep the newest few versions of one file's kernels."""
+    stem = folder.name.rsplit("-", 1)[0]
+    versions = [p for p in folder.parent.glob(f"{stem}-*") if p.name.rsplit("-", 1)[0] == stem]
+    for old in sorted(versions, key=lambda p: p.stat().st_mtime, reverse=True)[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def install() -> None:
+    """Let numba ask this locator first."""
+    if SourceHashLocator not in CacheImpl._locator_classes:
+        CacheImpl._locator_classes.insert(0, SourceHashLocator)
