@@ -16,7 +16,7 @@ def test_unknowns_of_the_test_problem():
 
 
 def test_table_has_published_and_measured_rows():
-    found = rows("visc-table1", (128,), ("visc-box-mg", "visc-jacobi-mg+cg"))
+    found = rows("visc-table1", (96,), ("visc-box-mg", "visc-jacobi-mg+cg"))
     published = [r for r in found if r.case.endswith("(published)")]
     assert {r.method for r in published} >= {"visc-box-mg", "visc-cg", "visc-direct"}
     measured = {r.method: r for r in found if r.case.endswith("= 0.001")}
@@ -24,7 +24,7 @@ def test_table_has_published_and_measured_rows():
     box, jacobi = measured["visc-box-mg"], measured["visc-jacobi-mg+cg"]
     assert box.iterations <= 6
     assert jacobi.iterations >= 2 * box.iterations
-    assert box.levels == 2 and box.n == 128
+    assert box.levels == 2 and box.n == 96
 
 
 def test_profile_counts_iterations_to_each_digit():

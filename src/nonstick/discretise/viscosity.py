@@ -93,12 +93,17 @@ class ViscosityProblem:
             raise NonstickError("give either phi_solid or fluid masks, not both")
         m, k = (np.zeros(3 * grid.P), np.zeros(4 * grid.P))
         mass, stress = m.reshape(3, *grid.padded), k.reshape(4, *grid.padded)
+        self.viscosity = _checked_viscosity(grid, viscosity)
+        per_mu = self.dt / (self.rho * self.dx**2)
+        scale = float(self.viscosity) * per_mu if self.viscosity.ndim == 0 else None
+        # V becomes 2μ V dt/(ρ dx²) at cells, μ V dt/(ρ dx²) at edges
+        factors = (2 * scale, scale) if scale is not None else (2 * per_mu, per_mu)
         if volumes is None:
-            _volumes_from_level_set(grid, mass, stress, phi_liquid)
+            _volumes_from_level_set(grid, mass, stress, phi_liquid, factors)
         else:
-            _volumes_as_given(grid, mass, stress, volumes)
-        self.viscosity = np.asarray(viscosity, dtype=np.float64)
-        scale = _times_viscosity(grid, stress, viscosity, self.dt / (self.rho * self.dx**2))
+            _volumes_as_given(grid, mass, stress, volumes, factors)
+        if scale is None:
+            _times_viscosity(grid, stress, self.viscosity)
         self.fluid = _fluid_faces(grid, phi_solid, fluid)
         active = _unknowns(grid, mass, stress, self.fluid)
         self.system = FaceSystem(grid, m, k, active, scale)
@@ -211,17 +216,30 @@ def _array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
     return value
 
 
-def _volumes_from_level_set(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, phi) -> None:
+def _checked_viscosity(grid: FaceGrid, viscosity) -> np.ndarray:
+    """An array over cells, or without axes where it is constant."""
+    mu = np.asarray(viscosity, dtype=np.float64)
+    if not np.isfinite(mu).all() or mu.min(initial=0.0) < 0.0:
+        raise NonstickError("viscosity must be finite and not negative")
+    if mu.ndim:
+        _array("viscosity", mu, grid.cells[3 - grid.dimension :])
+        if mu.min() == mu.max():
+            mu = np.asarray(mu.flat[0])
+    return mu
+
+
+def _volumes_from_level_set(grid: FaceGrid, mass, stress, phi, factors: tuple[float, float]) -> None:
     cells = grid.cells[3 - grid.dimension :]
     phi = _array("phi_liquid", phi, cells).astype(np.float64).reshape(grid.cells)
     samples = [face_shift(a) for a in grid.axes] + [(0, 0, 0)] + [grid.edge_shift(e) for e in grid.edges]
     if grid.dimension == 2:  # one layer of cells: nothing sits between layers
         samples = [(0, s1, s2) for _, s1, s2 in samples]
+    times = [1.0 for _ in grid.axes] + [factors[0]] + [factors[1] for _ in grid.edges]
     outs = [mass[a] for a in grid.axes] + [stress[0]] + [stress[1 + e] for e in grid.edges]
-    control_volumes(phi, samples, outs)
+    control_volumes(phi, samples, times, outs)
 
 
-def _volumes_as_given(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, volumes) -> None:
+def _volumes_as_given(grid: FaceGrid, mass, stress, volumes, factors: tuple[float, float]) -> None:
     try:
         faces, cells, edges = volumes
         faces, edges = list(faces), list(edges)
@@ -229,41 +247,29 @@ def _volumes_as_given(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, volu
         raise NonstickError("volumes must be (faces, cells, edges): a tuple, an array and a tuple") from None
     if len(faces) != grid.dimension or len(edges) != len(grid.edges):
         raise NonstickError(f"volumes need {grid.dimension} face arrays and {len(grid.edges)} edge arrays")
-    parts = [("volumes: cells", cells, stress[0][grid.window()])]
+    parts = [("volumes: cells", cells, stress[0][grid.window()], factors[0])]
     for n, a in enumerate(grid.axes):
-        parts.append((f"volumes: faces[{n}]", faces[n], mass[a][grid.face_window(a)]))
+        parts.append((f"volumes: faces[{n}]", faces[n], mass[a][grid.face_window(a)], 1.0))
     for n, e in enumerate(grid.edges):
-        parts.append((f"volumes: edges[{n}]", edges[n], stress[1 + e][grid.edge_window(e)]))
-    for name, value, window in parts:
+        parts.append((f"volumes: edges[{n}]", edges[n], stress[1 + e][grid.edge_window(e)], factors[1]))
+    for name, value, window, factor in parts:
         window = grid.user(window)
         value = _array(name, value, window.shape)
         if value.min(initial=0.0) < 0.0:
             raise NonstickError(f"{name} has negative fractions")
-        window[...] = value
+        np.multiply(value, factor, out=window)
 
 
-def _times_viscosity(grid: FaceGrid, stress: np.ndarray, viscosity, factor: float) -> float | None:
-    """V → 2μ V factor at cells, μ V factor at edges. Returns μ factor if the viscosity is constant, else None."""
-    mu = np.asarray(viscosity, dtype=np.float64)
-    if not np.isfinite(mu).all() or mu.min(initial=0.0) < 0.0:
-        raise NonstickError("viscosity must be finite and not negative")
-    if mu.ndim and mu.size and mu.min() == mu.max():
-        _array("viscosity", mu, grid.cells[3 - grid.dimension :])
-        mu = np.asarray(mu.flat[0])
-    if mu.ndim == 0:
-        scale = float(mu) * factor
-        stress[0] *= 2 * scale
-        stress[1:] *= scale
-        return scale
-    mu = _array("viscosity", mu, grid.cells[3 - grid.dimension :]).reshape(grid.cells)
-    stress[0][grid.window()] *= 2 * factor * mu
+def _times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray) -> None:
+    """Stress coefficients for μ = 1 become those of this viscosity, the mean of its cells at an edge."""
+    mu = mu.reshape(grid.cells)
+    stress[0][grid.window()] *= mu
     around = np.pad(mu, 1, mode="edge")  # beyond the box an edge has fewer cells: their mean
     for e in grid.edges:
         mean = around
         for axis in range(3):
             mean = np.take(mean, range(1, mean.shape[axis] - 1), axis) if axis == e else _pairs(mean, axis)
-        stress[1 + e][grid.edge_window(e)] *= factor * mean
-    return None
+        stress[1 + e][grid.edge_window(e)] *= mean
 
 
 def _pairs(values: np.ndarray, axis: int) -> np.ndarray:

@@ -88,8 +88,8 @@ def _cell_states(state, phi):
 
 
 @parallel
-def _control_volumes(out, phi, state, cells, s0, s1, s2):
-    """out[t] = liquid fraction of the cube around a sample, on padded index (i, j, k) -> cell (i - 1, ...).
+def _control_volumes(out, phi, state, cells, s0, s1, s2, factor):
+    """out = factor times the liquid fraction of the cube around a sample; padded index (i, j, k) is cell (i - 1, ...).
 
     s = 1 along an axis if the sample sits between cells i - 1 and i there (a face's own axis, an edge's two
     other axes), 0 if it sits at the cell's middle. `cells` is the extent of the grid in cells.
@@ -118,11 +118,14 @@ def _control_volumes(out, phi, state, cells, s0, s1, s2):
                     total = 0.0
                 elif total > 1.0 - TRACE:
                     total = 1.0
-                out[i, j, k] = total
+                if total > 0.0:  # memory of air that is never written is never used
+                    out[i, j, k] = factor * total
 
 
-def control_volumes(phi: np.ndarray, samples: list[tuple[int, int, int]], outs: list[np.ndarray]) -> None:
-    """Fill `outs[n]` (padded by one) with the liquid fractions of the samples shifted by `samples[n]`.
+def control_volumes(
+    phi: np.ndarray, samples: list[tuple[int, int, int]], factors: list[float], outs: list[np.ndarray]
+) -> None:
+    """Fill `outs[n]` (zeros, padded by one) with `factors[n]` times the liquid fractions of samples `samples[n]`.
 
     Beyond the box the level set goes on linearly.
     """
@@ -132,8 +135,8 @@ def control_volumes(phi: np.ndarray, samples: list[tuple[int, int, int]], outs: 
     state = np.full(phi.shape, 2, np.int8)
     _cell_states(state, phi)
     cells = np.array([n - 4 for n in phi.shape], np.int64)
-    for shift, out in zip(samples, outs):
-        _control_volumes(out, phi, state, cells, *shift)
+    for shift, factor, out in zip(samples, factors, outs):
+        _control_volumes(out, phi, state, cells, *shift, factor)
 
 
 def _extend(phi: np.ndarray, axis: int) -> np.ndarray:

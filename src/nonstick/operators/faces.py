@@ -220,9 +220,19 @@ class ViscosityOperator(Operator):
     def __init__(self, system: FaceSystem):
         self.system = system
         self.n = system.n
-        self.diagonal = system.gather(system.diagonal())
+        self._diagonal: np.ndarray | None = None
         self._matrix: sp.csr_array | None = None
         self._faces: np.ndarray | None = None
+
+    @property
+    def diagonal(self) -> np.ndarray:  # type: ignore[override]
+        if self._diagonal is None:
+            self._diagonal = self.system.gather(self.system.diagonal())
+        return self._diagonal
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.float64)
 
     @property
     def faces(self) -> np.ndarray:
