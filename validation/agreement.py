@@ -5,7 +5,7 @@
 
 A method passes where it reaches the optimality residual it was asked for (1e-8) and its pressure differs from
 the reference by at most 1e-5 of the largest pressure. The reference is the same problem solved by projected
-SOR to 1e-12, a method that shares no coarse grid, preconditioner or active set with the others.
+SOR to 1e-10, a method that shares no coarse grid, preconditioner or active set with the others.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def reference(name: str, n: int, rtol: float) -> np.ndarray:
 
 def compare(name: str, n: int, method: str, rtol: float = RTOL) -> Result:
     """One method on one case, built afresh, against the reference."""
-    expected = reference(name, n, 1e-4 * rtol)
+    expected = reference(name, n, 1e-2 * rtol)
     problem = cases.build(name, n).problem
     try:
         s = solve_problem(problem, method, rtol=rtol)
