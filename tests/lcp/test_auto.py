@@ -1,5 +1,7 @@
 """`auto` against exact answers: bounds of every kind, matrices that are no M-matrices, hard coefficients."""
 
+import tracemalloc
+
 import numba
 import numpy as np
 import pytest
@@ -197,3 +199,31 @@ def test_coarser_problems_by_hand(shape):
     coarser.interpolate((2 * cells + 0.5) @ slope, x)
     interior = ((ijk > 0) & (ijk < np.array(shape) - 1)).all(axis=1)
     assert np.allclose(x[interior], (ijk @ slope)[interior])
+
+
+@pytest.mark.parametrize("method", ["auto", "mg-cg"])
+def test_the_stencil_path_assembles_nothing(method, monkeypatch):
+    monkeypatch.setattr(StencilOperator, "matrix", None)
+    assert nonstick.solve_problem(cases.build("sphere3d", 24).problem, method).converged
+
+
+def test_iterations_allocate_no_vectors():
+    """Between two looks at the residual, memory in use never rises by as much as one float64 vector."""
+    problem = cases.build("sphere3d", 32).problem
+    nonstick.solve_problem(problem, "mg-cg")  # compiled
+    rises = []
+
+    def watch(monitor):
+        now, peak = tracemalloc.get_traced_memory()
+        rises.append(peak - watch.before)
+        watch.before = now
+        tracemalloc.reset_peak()
+
+    tracemalloc.start()
+    watch.before = tracemalloc.get_traced_memory()[0]
+    try:
+        nonstick.solve_problem(problem, "mg-cg", callback=watch)
+    finally:
+        tracemalloc.stop()
+    # the first look ends the set-up, the last one is the final check
+    assert len(rises) > 5 and max(rises[2:-1]) < problem.n
