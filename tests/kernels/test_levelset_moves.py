@@ -18,7 +18,7 @@ def test_reinitialisation_gives_the_distance(three):
     exact = ball(three, centre, 5.3)
     bent = exact * (1.2 + 0.2 * np.sin(exact))
     out, fixed = np.empty(three), np.empty(three, np.int8)
-    _start_distance(out, fixed, bent, 8.0)
+    _start_distance(out, fixed, bent, 8.0, np.zeros(three, np.int8))
     _sweep_distance(out, fixed, 1)
     near = np.abs(exact) < 2
     assert np.abs(out - exact)[near].max() < 0.35
@@ -32,7 +32,7 @@ def test_uniform_flow_carries_the_shape(three):
     u = [np.full(s, v) for s, v in zip(faces, (0.0, 1.0, 0.5))]
     start = ball(three, [n / 2 for n in three], 4.0)
     out = np.empty(three)
-    _advect_level(out, start, *u, first, 1.5, 8.0)
+    _advect_level(out, start, *u, first, 1.5, 8.0, np.zeros(three, np.int8))
     moved = ball(three, [three[0] / 2, three[1] / 2 + 1.5, three[2] / 2 + 0.75], 4.0)
     near = np.abs(moved) < 2
     assert np.abs(out - moved)[near].max() < 0.15

@@ -24,7 +24,7 @@ def print_tables(rows: Sequence[Row], console: Console) -> None:
         console.print(line, markup=False, highlight=False)
 
 
-def _count(row: Row, value: int | None) -> str:
+def _count(row: Row, value: float | None) -> str:
     if value is None:
         return "-"
     return str(value) if row.converged else f">{value}"

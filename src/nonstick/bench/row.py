@@ -19,9 +19,9 @@ class Row:
     n: int
     unknowns: int | None
     method: str
-    #: what the method's paper counts: V-cycles, CG iterations, sweeps
-    iterations: int | None = None
-    outer_iterations: int | None = None
+    #: what the method's paper counts: V-cycles, CG iterations, sweeps; a mean over several solves is no integer
+    iterations: float | None = None
+    outer_iterations: float | None = None
     #: the whole solve, set-up included, without building the problem and without compiling
     seconds: float | None = None
     setup_seconds: float | None = None

@@ -69,8 +69,12 @@ def _weight(d, x):
 
 
 @parallel
-def _advect_level(out, phi, u, v, w, first, rate, near):
-    """φ carried along with the liquid; cells with |φ| > near keep their value."""
+def _advect_level(out, phi, u, v, w, first, rate, near, released):
+    """φ carried along with the liquid; cells with |φ| > near keep their value.
+
+    Beyond a side of the grid φ goes on as it is, or, if the cell there has let go (`released`), rises to ½ over
+    the next cell: the side is then a free surface.
+    """
     nx, ny, nz = phi.shape
     for plane in prange(nx):
         i = np.int64(plane)
@@ -80,7 +84,18 @@ def _advect_level(out, phi, u, v, w, first, rate, near):
                     out[i, j, k] = phi[i, j, k]
                     continue
                 a, b, c = _trace(u, v, w, first, rate, i + 0.5, j + 0.5, k + 0.5)
-                out[i, j, k] = _cubic(phi, a - 0.5, b - 0.5, c - 0.5)
+                value = _cubic(phi, a - 0.5, b - 0.5, c - 0.5)
+                over = max(max(0.5 - b, b - ny + 0.5), max(0.5 - c, c - nz + 0.5))
+                if first == 0:
+                    over = max(over, max(0.5 - a, a - nx + 0.5))
+                if over > 0.0:
+                    p = min(max(int(a), 0), nx - 1)
+                    q = min(max(int(b), 0), ny - 1)
+                    r = min(max(int(c), 0), nz - 1)
+                    if released[p, q, r] == 1:
+                        over = min(over, 1.0)
+                        value = (1.0 - over) * max(value, -0.5) + 0.5 * over
+                out[i, j, k] = value
 
 
 @parallel
@@ -99,8 +114,12 @@ def _advect_faces(out, f, u, v, w, axis, first, rate):
 
 
 @serial
-def _start_distance(out, fixed, phi, far):
-    """Distances of the cells next to the surface, from where it crosses the grid lines; ±far elsewhere."""
+def _start_distance(out, fixed, phi, far, released):
+    """Distances of the cells next to the surface, from where it crosses the grid lines; ±far elsewhere.
+
+    At a side of the grid that liquid has let go of (`released`) the surface may lie between the last cell and
+    the side, where no crossing shows it: φ goes on with slope one there.
+    """
     nx, ny, nz = phi.shape
     for i in range(nx):
         for j in range(ny):
@@ -114,6 +133,8 @@ def _start_distance(out, fixed, phi, far):
                         b = j + (side if axis == 1 else 0)
                         c = k + (side if axis == 2 else 0)
                         if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz:
+                            if released[i, j, k] == 1 and p < 0.0 and p > -0.5 and (axis > 0 or nx > 1):
+                                best = min(best, -p)
                             continue
                         q = phi[a, b, c]
                         if (p < 0.0) != (q < 0.0):

@@ -40,7 +40,7 @@ class GridLiquid(Liquid):
                     faces = shape.sample(self.solids.grid.faces(axis)).reshape(self.velocity[self.first + axis].shape)
                     self.velocity[self.first + axis][faces < 1.5 * self.dx] = value
         self.level = np.clip(self.level, -BAND, BAND)
-        self.level = self._distance(self.level)
+        self.level = self._distance(self.level, np.zeros(self.three, np.int8))
         self.ledger.initial = volume(self.level, self.solids.space)
         self.find_surface()
 
@@ -91,18 +91,22 @@ class GridLiquid(Liquid):
     def _carry(self, velocity: list[np.ndarray], dt: float) -> None:
         rate = dt / self.dx
         moved = np.empty_like(self.level)
+        # liquid of zero pressure along a separating side of the grid has let go of it
+        free = (self.projection.pressure.reshape(self.three) <= 0.0) & (self.level < 0.0) & (self.solids.sticky == 0)
+        released = free.astype(np.int8)
         # inside solids φ follows its liquid neighbours, so that the surface meets walls without a kink
-        source = np.where(self.solids.middle < 0.0, np.minimum(self.phi, BAND), self.level)
-        _advect_level(moved, np.ascontiguousarray(source), *velocity, self.first, rate, BAND - 0.5)
-        self.level = self._distance(moved)
+        beyond = np.where(self.phi > 0.0, np.maximum(self.phi, self.level), self.phi)
+        source = np.where(self.solids.middle < 0.0, np.minimum(beyond, BAND), self.level)
+        _advect_level(moved, np.ascontiguousarray(source), *velocity, self.first, rate, BAND - 0.5, released)
+        self.level = self._distance(moved, released)
         carried = [np.empty_like(u) for u in velocity]
         for axis in range(self.first, 3):
             _advect_faces(carried[axis], velocity[axis], *velocity, axis, self.first, rate)
         self.velocity = carried
 
-    def _distance(self, phi: np.ndarray) -> np.ndarray:
+    def _distance(self, phi: np.ndarray, released: np.ndarray) -> np.ndarray:
         out, fixed = np.empty_like(phi), np.empty(phi.shape, np.int8)
-        _start_distance(out, fixed, phi, BAND)
+        _start_distance(out, fixed, phi, BAND, released)
         _sweep_distance(out, fixed, 1)
         return out
 

@@ -45,6 +45,8 @@ class Simulation:
         self.session = 0
         #: called with (kind, message) when something should not pass unseen
         self.tell: Callable[[str, str], None] = lambda kind, message: None
+        #: called with the report of every substep
+        self.watch: Callable[[Report], None] = lambda report: None
         self.liquid.fill()
         self._check_liquid()
 
@@ -91,6 +93,7 @@ class Simulation:
         """One substep of the given length."""
         began = time.perf_counter()
         report = self.liquid.step(dt)
+        self.watch(report)
         outcome = report.outcome
         if outcome.failed:
             kind = "retry" if outcome.solution.converged else "unconverged"
