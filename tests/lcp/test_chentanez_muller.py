@@ -227,6 +227,8 @@ def test_a_bare_matrix_is_refused():
     problem = cases.build("circle2d", 40).problem
     with pytest.raises(NonstickError, match="PressureProblem"):
         solve(problem.A.matrix(), problem.b, method="fmg", cells=problem.A.cells)
+    with pytest.raises(NonstickError, match="PressureProblem"):  # however small
+        solve(np.eye(3), np.ones(3), method="fmg")
 
 
 # -- constraints at the wall itself ---------------------------------------------------------------------

@@ -123,6 +123,11 @@ def test_the_iteration_limit_is_kept_and_said():
     assert s.iterations == 37 and not s.converged and s.status == "maxiter"
 
 
+def test_the_rounding_floor_is_said():
+    s = solve(path(30), np.ones(30), method="pgs", rtol=1e-17)
+    assert s.status == "stagnated" and s.kkt() < 1e-12
+
+
 def test_registered():
     assert {"pgs", "psor"} <= set(methods())
     assert ProjectedSOR(1.0) != ProjectedSOR(None)

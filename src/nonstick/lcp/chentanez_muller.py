@@ -147,6 +147,8 @@ class ChentanezMuller(Method):
 
     def discretise(self, problem: BoxProblem) -> list[Level]:
         """The hierarchy, finest level first."""
+        if not problem.can_coarsen:
+            problem.coarsen()  # says in a sentence that this method is not for bare matrices
         kind = LiteralLevel if self.literal else Level
         levels = [kind(problem.A) if problem.edges is None else EdgeLevel(problem)]
         if problem.edges is None:

@@ -33,6 +33,8 @@ from .problem import WallEdges
 
 #: eigenvalues of the scaled matrix (all lie in [0, 2]) below this are null vectors of pockets
 _NULL = 1e-8
+#: checks without progress after which sweeping ends; they are a tenth of all sweeps apart, so 40 mean 45 times as many
+PATIENCE = 40
 #: passes over the edges after each sweep: hubs share leaves, so one pass is not yet a projection; passes are cheap
 PASSES = 10
 
@@ -114,11 +116,19 @@ class ProjectedSOR(Method):
                 if old is None or np.any(active != old):
                     omega = best_omega(problem.A, active == 0, g)
                 renew = 3 * monitor.iterations
+            if len(monitor.history) > PATIENCE and _flat(monitor.history):
+                monitor.stop("stagnated")
+                break
             stride = min(max(10, monitor.iterations // 10), limit - monitor.iterations)
             run(omega, stride)
             monitor.iterations += stride
             monitor.outer_iterations += stride
         monitor.notes["omega"] = omega
+
+
+def _flat(history: list[float]) -> bool:
+    """Rounding has taken over: the last checks brought nothing."""
+    return min(history[-PATIENCE:]) > 0.99 * min(history[:-PATIENCE])
 
 
 def best_omega(A: Operator, free: np.ndarray, r: np.ndarray, steps: int = 2000, rtol: float = 0.05) -> float:
