@@ -29,7 +29,7 @@ def test_the_dragon_is_one_body_with_two_bands(world):
 
 def test_bounds_hold_on_the_way_and_equilibrium_is_reached(world):
     _, _, free = world
-    frames = list(replace(SMALL, dt=0.02).frames(60))
+    frames = list(replace(SMALL, dt=0.08).frames(60))
     assert len(frames) < 61, "it ends by itself"
     for q in frames:
         assert q[free].min() >= 20.0 - 1e-10 and q[free].max() <= 80.0 + 1e-10

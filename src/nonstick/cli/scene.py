@@ -18,11 +18,11 @@ def add(app: typer.Typer) -> None:
         app.command(command.__name__)(command)
 
 
-def _load(source: str, settings: list[str], more: dict | None = None):
+def _load(source: str, settings: list[str], more: dict | None = None, kind=None):
     from ..scenes.scene import Scene, parse_override
 
     overrides = dict(parse_override(text) for text in settings)
-    return Scene.load(source, {**overrides, **(more or {})})
+    return (kind or Scene).load(source, {**overrides, **(more or {})})
 
 
 def scenes(
@@ -43,7 +43,7 @@ def scenes(
     from ..scenes.scene import builtin
     from .listing import _print
 
-    _print("scene", builtin(), as_json)
+    _print("scene", {**builtin(), **builtin("heat")}, as_json)
 
 
 def new(
@@ -104,9 +104,14 @@ def run(
 
     nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
     """
+    from ..scenes.heat import HeatScene, is_heat
     from ..sim.run import run as go
 
-    loaded = _load(scene, settings, {} if frames is None else {"time.frames": frames})
+    changes = {} if frames is None else {"time.frames": frames}
+    if is_heat(scene):
+        _run_heat(_load(scene, settings, changes, HeatScene), out, movie)
+        return
+    loaded = _load(scene, settings, changes)
     target = out or _free(Path("runs") / loaded.name)
     with _Live(loaded.model.time.frames) as live:
         go(loaded, target, live.update)
@@ -212,6 +217,20 @@ def _free(path: Path) -> Path:
         candidate = path.with_name(f"{path.name}-{k}")
         k += 1
     return candidate
+
+
+def _run_heat(scene, out: Path | None, movie: bool | None) -> None:
+    """A scene of kind heat: temperatures instead of liquid."""
+    from ..sim.heat_run import run as go
+
+    target = out or _free(Path("runs") / scene.model.name)
+    wanted = scene.model.output.movie if movie is None else movie
+    last = go(scene, target, wanted, lambda frame, text: say(f"frame {frame}/{scene.model.time.frames}  {text}"))
+    say(last)
+    say(f"the run is in {target}")
+    if wanted:
+        say(f"movie    {target / 'preview.mp4'}")
+        say(f"picture  {target / 'preview.png'}")
 
 
 class _Live:

@@ -157,12 +157,14 @@ def parse_override(text: str) -> tuple[str, Any]:
 # -- built-in scenes ----------------------------------------------------------------------------------
 
 
-def builtin() -> dict[str, str]:
-    """Names of the built-in scenes with a line of description."""
+def builtin(kind: str = "liquid") -> dict[str, str]:
+    """Names of the built-in scenes of a kind ("liquid", "heat") with a line of description."""
     out = {}
     for file in sorted(resources.files(__package__).iterdir(), key=lambda f: f.name):
         if file.name.endswith(".toml"):
-            out[file.name[:-5]] = tomllib.loads(file.read_text(encoding="utf-8")).get("description", "")
+            data = tomllib.loads(file.read_text(encoding="utf-8"))
+            if data.get("kind", "liquid") == kind:
+                out[file.name[:-5]] = data.get("description", "")
     return out
 
 

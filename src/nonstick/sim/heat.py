@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.ndimage import label
 
-from ..discretise.diffusion import DiffusionProblem
+from ..discretise.diffusion import DiffusionProblem, DiffusionSolution
+from ..errors import NonstickError
 from ..grid.mac import Grid
 from ..grid.shapes import Ball, Capsule, HalfSpace, Shape, intersection, union
 
@@ -27,16 +28,17 @@ class Heat:
     """The set-up; `resolution` counts cells along the longest side. Bounds of ±inf switch them off."""
 
     resolution: int = 96
+    size: tuple[float, float, float] = EXTENT
+    #: the body; None is the dragon
+    body: Shape | None = None
     start: float = 50.0
-    cold: float = 0.0
-    hot: float = 100.0
+    #: intervals of x that hold a temperature
+    bands: tuple[tuple[float, float, float], ...] = ((0.62, 0.74, 0.0), (1.22, 1.34, 100.0))
     lower: float = 20.0
     upper: float = 80.0
-    #: cold and hot bands, as intervals of x
-    bands: tuple[tuple[float, float], tuple[float, float]] = ((0.62, 0.74), (1.22, 1.34))
     diffusivity: float = 1.0
-    #: time step of a frame, in units of (box length)²/diffusivity
-    dt: float = 0.002
+    #: time between two frames
+    dt: float = 0.008
     method: str = "ipm-pd"
     rtol: float = 1e-9
     #: largest change of a frame, in degrees, that counts as equilibrium
@@ -44,46 +46,55 @@ class Heat:
 
     @property
     def grid(self) -> Grid:
-        dx = EXTENT[0] / self.resolution
-        return Grid(tuple(round(e / dx) for e in EXTENT), dx)
+        dx = max(self.size) / self.resolution
+        return Grid(tuple(max(1, round(e / dx)) for e in self.size), dx)
 
-    def body(self) -> np.ndarray:
-        """Boolean over cells: the dragon, in one piece (thin parts may come off on coarse grids)."""
-        parts, _ = label(dragon().sample(self.grid.cells()) < 0)
+    def inside(self) -> np.ndarray:
+        """Boolean over cells: the body, in one piece (thin parts may come off on coarse grids)."""
+        shape = dragon() if self.body is None else self.body
+        parts, count = label(shape.sample(self.grid.cells()) < 0)
+        if not count:
+            raise NonstickError("the body covers no cell of the grid: move it into the domain, or refine")
         return parts == np.argmax(np.bincount(parts.ravel())[1:]) + 1
 
     def begin(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Temperature, body and fixed cells at the start."""
-        grid, inside = self.grid, self.body()
+        grid, inside = self.grid, self.inside()
         x = np.broadcast_to(grid.cells()[0], grid.shape)
-        cold, hot = ((x > low) & (x < high) & inside for low, high in self.bands)
-        temperature = np.full(grid.shape, self.start)
-        temperature[cold], temperature[hot] = self.cold, self.hot
-        return temperature, inside, cold | hot
+        temperature, fixed = np.full(grid.shape, self.start), np.zeros(grid.shape, bool)
+        for low, high, value in self.bands:
+            band = (x > low) & (x < high) & inside
+            temperature[band] = value
+            fixed |= band
+        return temperature, inside, fixed
 
-    def step(self, temperature: np.ndarray, inside: np.ndarray, fixed: np.ndarray, alpha: float) -> np.ndarray:
-        problem = DiffusionProblem(
+    def problem(self, temperature, inside, fixed, steady: bool = False) -> DiffusionProblem:
+        """The next frame, or the equilibrium."""
+        alpha = np.inf if steady else self.diffusivity * self.dt / self.grid.dx**2
+        return DiffusionProblem(
             temperature=temperature, alpha=alpha, inside=inside, fixed=fixed, lower=self.lower, upper=self.upper
         )
-        return problem.solve(self.method, rtol=self.rtol).temperature
 
-    def frames(self, count: int) -> Iterator[np.ndarray]:
-        """The temperature at the start and after each of at most `count` frames; ends early at equilibrium."""
+    def solutions(self, count: int) -> Iterator[DiffusionSolution]:
+        """One solution a frame, at most `count`; ends early at equilibrium."""
         temperature, inside, fixed = self.begin()
-        alpha = self.diffusivity * self.dt * EXTENT[0] ** 2 / self.grid.dx**2
-        yield temperature
         for _ in range(count):
-            new = self.step(temperature, inside, fixed, alpha)
-            change = float(np.abs(new - temperature)[inside].max(initial=0.0))
-            temperature = new
-            yield temperature
+            solution = self.problem(temperature, inside, fixed).solve(self.method, rtol=self.rtol)
+            change = float(np.abs(solution.temperature - temperature)[inside].max(initial=0.0))
+            temperature = solution.temperature
+            yield solution
             if change < self.still:
                 return
 
+    def frames(self, count: int) -> Iterator[np.ndarray]:
+        """The temperature at the start and after each of at most `count` frames."""
+        yield self.begin()[0]
+        for solution in self.solutions(count):
+            yield solution.temperature
+
     def equilibrium(self) -> np.ndarray:
         """The state all frames tend to, in one solve."""
-        temperature, inside, fixed = self.begin()
-        return self.step(temperature, inside, fixed, np.inf)
+        return self.problem(*self.begin(), steady=True).solve(self.method, rtol=self.rtol).temperature
 
 
 def dragon() -> Shape:
