@@ -1,6 +1,7 @@
 # Everything here makes its own .venv first; a bare clone with python3 (3.11 or newer) and make is enough.
 PYTHON ?= python3
 JOBS ?= 2
+DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400 --set camera.height=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation)
 
@@ -18,11 +19,13 @@ help:
 	@echo "make clean        remove .venv and everything built"
 
 demo: .venv/.ready-core
-	@echo "one pressure solve with sticky and one with separating walls; the first use compiles, about a minute ..."
-	@$(BIN)/python examples/sticky_vs_separating.py
-	@echo "a splash in a circle ..."
-	@rm -rf demo/circle
-	@$(BIN)/nonstick run circle --out demo/circle
+	@rm -rf demo/separating demo/sticky
+	@echo "the sphere splash with separating walls (the first run compiles, about a minute) ..."
+	@$(BIN)/nonstick run sphere $(DEMO) --out demo/separating
+	@echo "the same with sticky walls ..."
+	@$(BIN)/nonstick run sphere $(DEMO) --set walls.pressure=none --out demo/sticky
+	@echo "painting both side by side ..."
+	@$(BIN)/nonstick render demo/sticky --compare demo/separating --out demo/sphere.mp4
 
 test: .venv/.ready-dev
 	@$(BIN)/python -m pytest -n $(JOBS) --durations=15 --durations-min=2 $(ARGS)

@@ -1,0 +1,34 @@
+"""What `nonstick check` says before a run."""
+
+from nonstick import Scene
+from nonstick.sim.check import check
+
+BASE = {"domain": {"size": [1.0, 1.0], "resolution": 16}}
+POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.4]}}
+
+
+def warnings(**more):
+    return " ".join(check(Scene({**BASE, "liquid": [POOL], **more})).warnings)
+
+
+def test_a_sound_scene_has_no_warnings_and_estimates():
+    found = check(Scene({**BASE, "liquid": [POOL]}))
+    assert not found.warnings
+    text = " ".join(found.facts)
+    assert "memory about" in text and "disk about" in text and "16×16" in text
+
+
+def test_thin_walls_and_walls_outside():
+    thin = {"shape": {"type": "box", "low": [0.3, 0.3], "high": [0.7, 0.36]}}
+    assert "solid.0.shape is thinner" in warnings(solid=[thin])
+    away = {"shape": {"type": "ball", "centre": [5.0, 5.0], "radius": 0.1}}
+    assert "solid.0.shape touches no node" in warnings(solid=[away])
+
+
+def test_liquid_outside_or_in_solids():
+    out = {"shape": {"type": "box", "low": [2.0, 2.0], "high": [3.0, 3.0]}}
+    assert "liquid.1.shape holds no liquid" in warnings(liquid=[POOL, out])
+    beyond = {"shape": {"type": "box", "low": [-0.5, 0.0], "high": [0.5, 0.5]}}
+    assert "liquid.0.shape reaches beyond" in warnings(liquid=[beyond])
+    block = {"shape": {"type": "box", "low": [-0.1, -0.1], "high": [1.1, 0.35]}}
+    assert "inside solids" in warnings(solid=[block])
