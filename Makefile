@@ -3,7 +3,7 @@ PYTHON ?= python3
 JOBS ?= 2
 DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400 --set camera.height=400
 BIN := .venv/bin
-SOURCES := src tests $(wildcard examples validation)
+SOURCES := src tests $(wildcard examples validation benchmarks)
 
 .PHONY: help demo test lint format bench bench-peers docs clean
 .DEFAULT_GOAL := help
@@ -13,7 +13,7 @@ help:
 	@echo "make test         run the tests ($(JOBS) processes; JOBS=n for another number)"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
-	@echo "make bench-peers  the same problems with other packages, where they are installed"
+	@echo "make bench-peers  the same problems with other packages; installs them (PETSc: Debian, as root)"
 	@echo "make docs         build the pages into site/"
 	@echo "make format       let ruff rewrite the sources"
 	@echo "make clean        remove .venv and everything built"
@@ -43,7 +43,8 @@ bench: .venv/.ready-core
 	@$(BIN)/nonstick bench sphere3d --sizes 32 64 --methods all --json bench-sphere3d.json
 
 bench-peers: .venv/.ready-bench
-	@$(BIN)/nonstick bench peers --json bench-peers.json
+	@sh benchmarks/install-petsc.sh
+	@$(BIN)/python benchmarks/peers.py --out bench-peers
 
 docs: .venv/.ready-docs
 	@$(BIN)/mkdocs build --quiet --strict

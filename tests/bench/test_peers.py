@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from nonstick import api, cases
-from nonstick.bench.peers import PEERS, run
+from nonstick.bench import petsc
+from nonstick.bench.peers import PEERS, names, rows_of, run
 from nonstick.bench.registry import get
+from nonstick.lcp.problem import BoxProblem
 
 PROBLEMS = [("circle2d", 24), ("sphere3d", 10)]
 
@@ -24,6 +26,30 @@ def test_a_peer_reaches_the_solution(name, case, n):
 
 def test_a_peer_that_is_not_installed_is_a_dash(monkeypatch):
     monkeypatch.setattr("nonstick.bench.peers.find_spec", lambda package: None)
+    monkeypatch.setattr("nonstick.bench.petsc.version", lambda: None)
     rows = list(run(get("peers").plan((8,), ("psor",))))
-    assert [row.method for row in rows] == ["psor", *PEERS]
+    assert [row.method for row in rows] == ["psor", *names()]
     assert all("not installed" in row.reason for row in rows[1:])
+
+
+@pytest.mark.skipif(petsc.version() is None, reason="PETSc is not installed")
+@pytest.mark.parametrize("name", [name for name in petsc.names() if name.endswith("@1")])
+def test_petsc_reaches_the_solution(name):
+    problem = cases.build("sphere3d", 10).problem
+    row = petsc.measure("peers", 10, name, problem, 1e-6, 60.0)
+    assert row.converged and row.iterations > 0 and row.seconds > 0, row.reason
+
+
+@pytest.mark.skipif(petsc.version() is None, reason="PETSc is not installed")
+def test_petsc_on_two_ranks_with_two_bounds():
+    problem = cases.build("circle2d", 24).problem
+    top = np.where(problem.box.constrained, 0.5 * api.solve_problem(problem, "psor").x.max(), np.inf)
+    both = BoxProblem(problem.A, problem.b, problem.box.lower, top)
+    row = petsc.measure("peers", 24, "petsc-rsls@2", both, 1e-6, 60.0)
+    assert row.converged and row.threads == 2, row.reason
+
+
+def test_a_peer_that_would_take_too_long_is_left_out():
+    rows = list(rows_of("scipy-lbfgsb", get("peers").plan((8, 10_000), time_limit=5.0)))
+    assert rows[0].converged and rows[1].seconds is None
+    assert "left out" in rows[1].reason
