@@ -49,6 +49,16 @@ def volume(path: Path, curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> None
     _finish(figure, axes, path)
 
 
+def profile(path: Path, curves: dict[str, list[float]], frames: list[int]) -> None:
+    """Seconds of a solve over the frames of a run (Takahashi–Batty, figures 5, 7, 9)."""
+    figure, axes = _figure()
+    for name, seconds in curves.items():
+        axes.semilogy(frames[: len(seconds)], seconds, marker=".", label=name)
+    axes.set_xlabel("frame")
+    axes.set_ylabel("seconds")
+    _finish(figure, axes, path)
+
+
 def _figure():
     import matplotlib
 

@@ -10,6 +10,7 @@ last come with the sweep (12, 19); the two black sweeps of resmoothing are one (
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,9 +65,9 @@ class ColourPasses(Smoother):
         self.diagonal, self.omega = diagonal, omega
         self._none = np.empty(0, diagonal.dtype)
 
+    @abstractmethod
     def _pass(self, x, r, b, colour: int, keep: float, gain: float) -> None:
         """One colour; r is `_none` where no residual is wanted."""
-        raise NotImplementedError
 
     def pre(self, x, b):
         for colour in (_RED, _BLACK):
