@@ -126,7 +126,8 @@ class ActiveSetCG:
         self._peak = np.zeros(-(-A.n // kernels.BLOCK))
         self._bounded_peak = np.zeros(-(-self.rows.size // kernels.BLOCK))
         self._flips = np.zeros(self._bounded_peak.size, np.int64)
-        self.masked = Masked(A, np.ones(A.n, bool))
+        # The fast cycle takes the free set as it is; other preconditioners are set up for a masked operator.
+        self.masked = None if isinstance(M, FastCycle) else Masked(A)
         self.band = Band(A, constrained) if isinstance(A, StencilOperator) else Everywhere(A)
 
     def run(self, x: np.ndarray, active: np.ndarray | None) -> None:
@@ -249,16 +250,17 @@ class ActiveSetCG:
             if isinstance(self.M, FastCycle):
                 self.M.refresh(self.active == 0)
             else:
-                self.masked.update(self.active == 0)
-                self.M = self.recipe.setup(self.masked, self.M)
+                assert self.masked is not None
+                self.M = self.recipe.setup(self.masked.update(self.active == 0), self.M)
 
     def _strengthen(self, x) -> None:
         """Go on with an algebraic hierarchy."""
         self.recipe = algebraic()
         self.z = np.zeros(self.A.n)
         self.A.residual(self.b, x, self.r)
+        self.masked = Masked(self.A, self.active == 0)
         with self.monitor.setup():
-            self.M = self.recipe.setup(self.masked.update(self.active == 0))
+            self.M = self.recipe.setup(self.masked)
 
     def _fall_back(self, x) -> None:
         """Monotone descent: slow, and certain."""
