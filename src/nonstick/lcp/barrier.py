@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..kernels._vector import dot
 from ..operators.masked import Masked
 from .problem import BoxProblem
 
@@ -116,7 +117,7 @@ class Barrier:
 
     def gap_measure(self) -> float:
         """s'z / m, the mean complementarity."""
-        return sum(float(side.s @ side.z) for side in self.sides) / max(self.count, 1)
+        return sum(dot(side.s, side.z) for side in self.sides) / max(self.count, 1)
 
     def longest_steps(self) -> tuple[float, float]:
         """The largest steps, at most 1, that keep s and z non-negative."""
@@ -129,9 +130,9 @@ class Barrier:
 
         Rows without bounds have no slack and no multiplier and do not count in those two norms.
         """
-        ds = np.sqrt(sum(float(side.ds @ side.ds) for side in self.sides)) / self.unit_x
-        dz = np.sqrt(sum(float(side.dz @ side.dz) for side in self.sides)) / self.unit_z
-        return float(max(np.linalg.norm(dx) / self.unit_x, ds, dz))
+        ds = np.sqrt(sum(dot(side.ds, side.ds) for side in self.sides)) / self.unit_x
+        dz = np.sqrt(sum(dot(side.dz, side.dz) for side in self.sides)) / self.unit_z
+        return float(max(np.sqrt(dot(dx, dx)) / self.unit_x, ds, dz))
 
 
 def _longest(value: np.ndarray, change: np.ndarray) -> float:

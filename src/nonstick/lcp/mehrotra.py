@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..kernels._vector import dot
 from ..linear.base import Recipe
 from ..linear.cg import CG
 from ..operators.masked import Masked
@@ -97,6 +98,6 @@ class Mehrotra(Method):
     @staticmethod
     def _centring(barrier: Barrier, mean: float) -> float:
         primal, dual = barrier.longest_steps()
-        after = sum(float((side.s + primal * side.ds) @ (side.z + dual * side.dz)) for side in barrier.sides)
+        after = sum(dot(side.s + primal * side.ds, side.z + dual * side.dz) for side in barrier.sides)
         after /= max(barrier.count, 1)
         return mean * min(1.0, max(after / mean, 0.0)) ** 3 if mean > 0.0 else 0.0

@@ -108,7 +108,7 @@ class _Face:
     def advance(self) -> str:
         """One step; returns its kind, or "" when no step is possible."""
         reduced = self.reduced_free_gradient()
-        if float(self.beta @ (self.inverse_diagonal * self.beta)) > self.recipe.proportion**2 * reduced:
+        if dot(self.beta, self.inverse_diagonal * self.beta) > self.recipe.proportion**2 * reduced:
             return self.proportion()
         A, x, g, p, Ap = self.problem.A, self.x, self.g, self.p, self.Ap
         A.apply(p, Ap)
@@ -139,7 +139,7 @@ class _Face:
             room_low = (self.x - self.problem.box.lower) / self.fixed_step
             room_high = (self.x - self.problem.box.upper) / self.fixed_step
         cut = np.minimum(np.maximum(self.inverse_diagonal * self.phi, room_high), room_low)
-        return float(cut @ self.phi)
+        return dot(cut, self.phi)
 
     def conjugate(self, curvature: float) -> None:
         before = self.free
@@ -160,7 +160,7 @@ class _Face:
             problem.box.project(trial, out=trial)
             problem.gradient(trial, trial_g)
             # f(trial) - f(x) = (trial - x)'(g + g_trial)/2
-            if 0.5 * float((trial - x) @ (g + trial_g)) <= half_value:
+            if 0.5 * dot(trial - x, g + trial_g) <= half_value:
                 x[:], g[:] = trial, trial_g
                 self.restart()
                 return
