@@ -186,6 +186,17 @@ class ViscosityProblem:
         return b
 
 
+def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:
+    """(faces, cells, edges): liquid fractions from a level set at cell centres, as `volumes` is given."""
+    phi = np.asarray(phi)
+    grid = FaceGrid.of(phi.shape)
+    mass, stress = np.zeros((3, *grid.padded)), np.zeros((4, *grid.padded))
+    _volumes_from_level_set(grid, mass, stress, phi, (1.0, 1.0))
+    faces = tuple(grid.user(mass[a][grid.face_window(a)]) for a in grid.axes)
+    edges = tuple(grid.user(stress[1 + e][grid.edge_window(e)]) for e in grid.edges)
+    return faces, grid.user(stress[0][grid.window()]), edges
+
+
 def _grid_of(velocity: tuple[np.ndarray, ...]) -> FaceGrid:
     d = len(velocity)
     if d not in (2, 3) or any(v.ndim != d for v in velocity):

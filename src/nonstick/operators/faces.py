@@ -47,7 +47,7 @@ class FaceGrid:
     def padded(self) -> tuple[int, int, int]:
         """Cell, face and edge (i, j, k) live at (i + 1, j + 1, k + 1) of arrays of this shape."""
         n0, n1, n2 = self.cells
-        return n0 + 4, n1 + 4, n2 + 4
+        return 3 if self.dimension == 2 else n0 + 4, n1 + 4, n2 + 4
 
     @property
     def P(self) -> int:

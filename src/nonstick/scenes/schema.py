@@ -151,6 +151,9 @@ class Time(_Table):
 
 class Physics(_Table):
     density: Positive = Field(1000.0, description="Liquid density in kg/m³.")
+    viscosity: NotNegative = Field(
+        0.0, description="Dynamic viscosity in Pa s: water 0.001, oil 0.1, honey 10, batter 100; 0 is inviscid."
+    )
     gravity: Vector | None = Field(None, description="Acceleration in m/s²; default 9.81 downwards (-y).")
 
 
@@ -159,6 +162,11 @@ class WallSettings(_Table):
         "cut",
         description="Where the pressure must not pull: none (sticky walls), cut (cells the wall cuts), solid "
         "(cells with their centre in a wall), edge (at the wall itself), all (everywhere: splashy).",
+    )
+    viscous: Literal["no-slip", "slip", "separating"] = Field(
+        "no-slip",
+        description="What walls do to viscous liquid: no-slip (it moves with them), slip (no shear), separating "
+        "(as no-slip where they press on it, free where they do not).",
     )
     separation: NotNegative = Field(0.0, description="Desired separation velocity κ in m/s at the domain's sides.")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa the domain's sides sustain before they let go.")
@@ -235,6 +243,8 @@ class Solver(_Table):
     method: str = Field("auto", description="Any name of `nonstick methods`.")
     rtol: Positive = Field(1e-6, lt=1.0, description="KKT residual of every pressure solve, relative to max|b|.")
     maxiter: int | None = Field(None, ge=1, description="Iteration limit; default: the method's own.")
+    viscosity: str = Field("visc-auto", description="Method of the viscosity step: any visc-… name.")
+    viscosity_rtol: Positive = Field(1e-4, lt=1.0, description="Residual of every viscosity solve, relative to max|b|.")
     warm_start: bool = Field(True, description="Start from the pressure and the contact set of the step before.")
 
 

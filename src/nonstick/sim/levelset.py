@@ -59,6 +59,8 @@ class GridLiquid(Liquid):
         with self._stage("pressure"):
             outcome = self.projection.solve(self.dx * self.phi.reshape(self.solids.grid.shape), self._own(velocity), dt)
             velocity = self._lift(outcome.solution.velocity)
+        if self.viscosity.acts:
+            velocity, outcome = self._thicken(velocity, outcome, dt)
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, self.mass, dt)
         with self._stage("advection"):

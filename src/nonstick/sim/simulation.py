@@ -22,8 +22,8 @@ from .step import STAGES, Liquid, Report
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
     "kkt", "volume", "volume_error", "particles", "converged", "method", "cfl", "capped", "max_speed", "kinetic",
-    "potential", "contacts", "surface_seconds", "transfer_seconds", "extrapolation_seconds", "advection_seconds",
-    "session",
+    "potential", "contacts", "surface_seconds", "transfer_seconds", "viscosity_seconds", "extrapolation_seconds",
+    "advection_seconds", "session",
 )  # fmt: skip
 
 

@@ -36,9 +36,10 @@ from .even import displacement
 from .particles import MARGIN, Particles, seed
 from .pressure import Outcome, Projection
 from .solids import Solids
+from .viscosity import Viscosity
 from .volume import Ledger, shift_for, volume
 
-STAGES = ("surface", "transfer", "pressure", "extrapolation", "advection")
+STAGES = ("surface", "transfer", "pressure", "viscosity", "extrapolation", "advection")
 
 
 @dataclass
@@ -67,6 +68,7 @@ class Liquid:
         self.affine = model.particles.transfer == "apic"
         self.particles = Particles(self.three, self.affine)
         self.projection = Projection(self.solids, model.solver, model.physics.density)
+        self.viscosity = Viscosity(self.solids, model)
         self.ledger = Ledger()
         self.table = flat_distance(self.d)
         #: liquid distance at cell centres in cells, of the beginning of the last step
@@ -123,6 +125,8 @@ class Liquid:
         with self._stage("pressure"):
             outcome = self.projection.solve(self.dx * self.phi.reshape(self.solids.grid.shape), self._own(velocity), dt)
             velocity = self._lift(outcome.solution.velocity)
+        if self.viscosity.acts:
+            velocity, outcome = self._thicken(velocity, outcome, dt)
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, mass, dt)
         with self._stage("advection"):
@@ -131,6 +135,15 @@ class Liquid:
         self.time += dt
         self.steps += 1
         return Report(dt, outcome, cfl, dict(self.seconds))
+
+    def _thicken(self, velocity: list[np.ndarray], outcome: Outcome, dt: float):
+        """Viscosity, then a second projection, because it leaves divergence behind."""
+        phi = self.dx * self.phi.reshape(self.solids.grid.shape)
+        with self._stage("viscosity"):
+            solution = self.viscosity.solve(phi, self._own(velocity), outcome.solution.pressure, dt)
+        with self._stage("pressure"):
+            outcome = self.projection.solve(phi, solution.velocity, dt)
+            return self._lift(outcome.solution.velocity), outcome
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:

@@ -1,0 +1,112 @@
+"""The viscosity stage, between two projections (Aanjaneya §4.1), and what walls do to viscous liquid.
+
+- `no-slip`: liquid at a wall moves with it.
+- `slip`: only the normal velocity is the wall's; no shear acts there.
+- `separating`: a wall holds liquid only where it presses on it. Where the projection before this stage found
+  no pressure the wall is let go: its faces are free and no shear acts there. Elsewhere as no-slip.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..discretise.viscosity import ViscosityProblem, ViscositySolution, liquid_volumes
+from ..scenes.schema import SceneModel
+from .solids import Solids
+
+#: tried when the scene's own method misses its tolerance
+STRONGER = ("visc-auto", "visc-cg")
+
+
+class Viscosity:
+    """Solves the viscosity of step after step."""
+
+    def __init__(self, solids: Solids, model: SceneModel):
+        self.solids = solids
+        self.mu, self.rho = model.physics.viscosity, model.physics.density
+        self.walls = model.walls.viscous
+        self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
+
+    @property
+    def acts(self) -> bool:
+        return self.mu > 0.0
+
+    def solve(self, phi: np.ndarray, velocity, pressure: np.ndarray, dt: float) -> ViscositySolution:
+        """φ in metres; velocity and pressure after the first projection, all in the user's dimension."""
+        solids = self.solids
+        d = solids.d
+        walls = [v.reshape(v.shape[3 - d :]) for v in solids.velocity[3 - d :]]
+        fluid = [w > 0 for w in _middle_open(solids)]
+        faces, cells, edges = liquid_volumes(phi)
+        given = [np.where(f, u, w) for f, u, w in zip(fluid, velocity, walls)]
+        if self.walls != "no-slip":
+            gone = phi < 0
+            if self.walls == "separating":
+                gone &= pressure <= 0.0
+                fluid = [f | _touches(gone, a) for a, f in enumerate(fluid)]
+                given = [np.where(f, u, g) for f, u, g in zip(fluid, velocity, given)]
+                wet = gone
+            else:
+                wet = np.ones(phi.shape, bool)
+            solid = [w <= 0 for w in _middle_open(solids)]
+            edges = tuple(e * ~_at_walls(solid, n, wet) for n, e in enumerate(edges))
+        problem = ViscosityProblem(
+            velocity=given, viscosity=self.mu, dt=dt, dx=solids.grid.dx, rho=self.rho,
+            volumes=(faces, cells, edges), fluid=fluid,
+        )  # fmt: skip
+        best: ViscositySolution | None = None
+        for name in dict.fromkeys((self.method, *STRONGER)):
+            solution = problem.solve(name, rtol=self.rtol)
+            if best is None or solution.kkt() < best.kkt():
+                best = solution
+            if solution.converged:
+                break
+        assert best is not None
+        return best
+
+
+def _middle_open(solids: Solids) -> list[np.ndarray]:
+    """Positive where the middle of a face is outside the walls and inside the box."""
+    out = []
+    for a in range(solids.d):
+        value = solids.phi
+        for axis in range(solids.d):
+            if axis != a:
+                n = value.shape[axis]
+                value = 0.5 * (np.take(value, range(n - 1), axis) + np.take(value, range(1, n), axis))
+        value = value.copy()
+        for end in (0, -1):
+            value[(slice(None),) * a + (end,)] = -1.0
+        out.append(value)
+    return out
+
+
+def _touches(cells: np.ndarray, a: int) -> np.ndarray:
+    """Faces of axis a next to a cell of the mask."""
+    pad = [(1, 1) if axis == a else (0, 0) for axis in range(cells.ndim)]
+    padded = np.pad(cells, pad)
+    n = padded.shape[a]
+    return np.take(padded, range(n - 1), a) | np.take(padded, range(1, n), a)
+
+
+def _at_walls(solid: list[np.ndarray], n: int, wet: np.ndarray) -> np.ndarray:
+    """Edges (2D: nodes) with a solid face, or on the box, and next to a cell of `wet`."""
+    d = len(solid)
+    a, b = (0, 1) if d == 2 else [axis for axis in range(3) if axis != n]
+    around_a = _pair_any(np.pad(solid[a], _only(d, b), constant_values=True), b)
+    around_b = _pair_any(np.pad(solid[b], _only(d, a), constant_values=True), a)
+    near = _pair_any(_pair_any(np.pad(wet, _both(d, a, b)), a), b)
+    return (around_a | around_b) & near
+
+
+def _only(d: int, axis: int) -> list[tuple[int, int]]:
+    return [(1, 1) if i == axis else (0, 0) for i in range(d)]
+
+
+def _both(d: int, a: int, b: int) -> list[tuple[int, int]]:
+    return [(1, 1) if i in (a, b) else (0, 0) for i in range(d)]
+
+
+def _pair_any(mask: np.ndarray, axis: int) -> np.ndarray:
+    n = mask.shape[axis]
+    return np.take(mask, range(n - 1), axis) | np.take(mask, range(1, n), axis)
