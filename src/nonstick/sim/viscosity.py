@@ -40,16 +40,14 @@ class Viscosity:
         faces, cells, edges = liquid_volumes(phi)
         given = [np.where(f, u, w) for f, u, w in zip(fluid, velocity, walls)]
         if self.walls != "no-slip":
-            gone = phi < 0
+            solid = [~f for f in fluid]
+            free = np.ones(phi.shape, bool)
             if self.walls == "separating":
-                gone &= pressure <= 0.0
-                fluid = [f | _touches(gone, a) for a, f in enumerate(fluid)]
+                # also cells of air: a liquid that has begun to leave still has a part of them
+                free = pressure <= 0.0
+                fluid = [f | _touches(free, a) for a, f in enumerate(fluid)]
                 given = [np.where(f, u, g) for f, u, g in zip(fluid, velocity, given)]
-                wet = gone
-            else:
-                wet = np.ones(phi.shape, bool)
-            solid = [w <= 0 for w in _middle_open(solids)]
-            edges = tuple(e * ~_at_walls(solid, n, wet) for n, e in enumerate(edges))
+            edges = tuple(e * ~_at_walls(solid, n, free) for n, e in enumerate(edges))
         problem = ViscosityProblem(
             velocity=given, viscosity=self.mu, dt=dt, dx=solids.grid.dx, rho=self.rho,
             volumes=(faces, cells, edges), fluid=fluid,

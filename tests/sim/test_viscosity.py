@@ -1,0 +1,56 @@
+"""The viscosity stage of the simulator: what walls do to a blob at the ceiling."""
+
+import numpy as np
+import pytest
+
+from nonstick import Scene, Simulation
+
+
+def blob(viscous, viscosity=1e5):
+    return Scene(
+        {
+            "domain": {"size": [1.0, 1.0], "resolution": 20},
+            "physics": {"density": 1400.0, "viscosity": viscosity},
+            "walls": {"viscous": viscous},
+            "liquid": [{"shape": {"type": "ball", "centre": [0.5, 0.95], "radius": 0.25}}],
+        }
+    )
+
+
+def mean_height(simulation):
+    return float(simulation.liquid.particles.x[2].mean()) * simulation.liquid.dx
+
+
+@pytest.mark.parametrize(("viscous", "falls"), [("no-slip", False), ("separating", True)])
+def test_a_viscous_blob_hangs_or_lets_go(viscous, falls):
+    simulation = Simulation(blob(viscous))
+    before, time = mean_height(simulation), 0.0
+    for _ in range(8):
+        simulation.step(1 / 60)
+        time += 1 / 60
+    fallen = before - mean_height(simulation)
+    free_fall = 0.5 * 9.81 * time**2
+    if falls:
+        assert fallen == pytest.approx(free_fall, rel=0.35)
+    else:
+        assert abs(fallen) < 0.01
+
+
+def test_slip_walls_let_a_viscous_block_slide():
+    """A block that moves along the floor keeps its speed on slip walls and stops on no-slip ones."""
+    speeds = {}
+    for viscous in ("slip", "no-slip"):
+        scene = Scene(
+            {
+                "domain": {"size": [2.0, 1.0], "resolution": 32},
+                "physics": {"viscosity": 1e6},
+                "walls": {"viscous": viscous},
+                "liquid": [{"shape": {"type": "box", "low": [0.3, 0.0], "high": [0.8, 0.4]}, "velocity": [1.0, 0.0]}],
+            }
+        )
+        simulation = Simulation(scene)
+        for _ in range(4):
+            simulation.step(0.01)
+        speeds[viscous] = float(np.mean(simulation.liquid.particles.vel[1]))
+    assert speeds["slip"] > 0.8
+    assert abs(speeds["no-slip"]) < 0.1
