@@ -55,7 +55,7 @@ def test_flat_surface_is_where_the_particles_end(three, height):
     for k in (top - 1, top):
         assert np.abs(phi[:, :, k] - (k + 0.5 - height)).mean() < 0.1
     partial = np.empty(three[0])
-    _volume_planes(partial, phi, np.ones(three), 0.0)
+    _volume_planes(partial, phi, np.ones(three), 0.0, np.empty(0, np.int64), 1.0)
     filled = x.shape[1] / (4 if three[0] == 1 else 8)
     assert partial.sum() == pytest.approx(filled, rel=0.01)
 

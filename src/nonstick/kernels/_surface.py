@@ -254,14 +254,23 @@ def _near_liquid(phi, i, j, k):
 
 
 @parallel
-def _volume_planes(partial, phi, space, offset):
-    """partial[i] = liquid volume in plane i, in cells: open share of each cell times clip(½ - φ, 0, 1)."""
+def _volume_planes(partial, phi, space, offset, start, per_cell):
+    """partial[i] = liquid volume in plane i, in cells: open share of each cell times clip(½ - φ, 0, 1).
+
+    Particles in cells that hold no part of the level set are spray and count by their number. An empty
+    `start` stands for no particles.
+    """
     nx, ny, nz = phi.shape
     for i in prange(nx):
         s = 0.0
         for j in range(ny):
             for k in range(nz):
-                s += space[i, j, k] * min(max(0.5 - (phi[i, j, k] + offset), 0.0), 1.0)
+                value = phi[i, j, k] + offset
+                if value < 0.5:
+                    s += space[i, j, k] * min(0.5 - value, 1.0)
+                elif start.size > 0:
+                    q = (i * ny + j) * nz + k
+                    s += min((start[q + 1] - start[q]) / per_cell, 1.0)
         partial[i] = s
 
 

@@ -18,10 +18,10 @@ from .particles import Particles
 from .solids import Solids
 
 SWEEPS = 12
-STRENGTH = 0.3
+STRENGTH = 0.5
 SLACK = 0.15
 #: most a particle is moved in a step, in cells
-LIMIT = 0.1
+LIMIT = 0.2
 
 
 def displacement(

@@ -69,10 +69,10 @@ class GridLiquid(Liquid):
         self.steps += 1
         return Report(dt, outcome, cfl, dict(self.seconds))
 
-    def find_surface(self) -> None:
+    def find_surface(self, correct: bool = True) -> float:
         """φ for the pressure solve: the level set, shifted to its volume, extended into solids."""
         ledger, space = self.ledger, self.solids.space
-        if self.scene.model.volume.correct:
+        if correct and self.scene.model.volume.correct:
             ledger.offset = shift_for(self.level, space, ledger.expected, 0.0)
             self.level += ledger.offset
         ledger.measured = volume(self.level, space)
@@ -89,6 +89,7 @@ class GridLiquid(Liquid):
             solid_distance=np.abs(self.solids.centre) / self.dx,
         )  # fmt: skip
         self.phi = np.ascontiguousarray(phi.reshape(self.three))
+        return ledger.measured
 
     def _carry(self, velocity: list[np.ndarray], dt: float) -> None:
         rate = dt / self.dx

@@ -65,6 +65,8 @@ class Liquid:
         self.first = 3 - self.d
         self.three = self.solids.three
         self.per_cell = model.particles.per_axis**self.d
+        #: volume of a particle in cells
+        self.worth = 1.0 / self.per_cell
         self.affine = model.particles.transfer == "apic"
         self.particles = Particles(self.three, self.affine)
         self.projection = Projection(self.solids, model.solver, model.physics.density)
@@ -98,10 +100,10 @@ class Liquid:
             taken.append(shape)
             self.particles.add(x, self._spread(velocity, x.shape[1]))
         self.particles.sort()
-        self.ledger.initial = self.particles.n / self.per_cell
-        self.find_surface()
-        if not self.scene.model.volume.correct:
-            self.ledger.initial = self.ledger.measured
+        self.ledger.initial = self.find_surface(correct=False)
+        if self.particles.n:
+            # positions come from a lattice, so their number is only nearly the volume they fill
+            self.worth = self.ledger.initial / self.particles.n
 
     def _spread(self, velocity, n: int) -> np.ndarray:
         out = np.zeros((3, n))
@@ -153,8 +155,8 @@ class Liquid:
         finally:
             self.seconds[name] += time.perf_counter() - began
 
-    def find_surface(self) -> None:
-        """φ from the particles, shifted to the volume of the ledger; particles must be sorted."""
+    def find_surface(self, correct: bool = True) -> float:
+        """φ from the particles, shifted to the volume of the ledger; particles must be sorted. Returns the volume."""
         p, solids = self.particles, self.solids
         kind = np.empty(self.three, np.int8)
         _surface_band(kind, p.start, solids.middle, solids.space, float(self.per_cell), True)
@@ -164,10 +166,13 @@ class Liquid:
         )  # fmt: skip
         _fill_holes(self.phi, self.phi.copy(), solids.middle, *solids.open)
         ledger = self.ledger
-        if self.scene.model.volume.correct:
-            ledger.offset = shift_for(self.phi, solids.space, ledger.expected, ledger.offset)
+        if correct and self.scene.model.volume.correct:
+            ledger.offset = shift_for(
+                self.phi, solids.space, ledger.expected, ledger.offset, p.start, float(self.per_cell)
+            )
             self.phi += ledger.offset
-        ledger.measured = volume(self.phi, solids.space)
+        ledger.measured = volume(self.phi, solids.space, 0.0, p.start, float(self.per_cell))
+        return ledger.measured
 
     @property
     def _flip(self) -> float:
@@ -260,7 +265,7 @@ class Liquid:
             rng = np.random.default_rng([setting.seed, index, self.steps])
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, counts == 0)
             p.add(x, self._spread(inflow.velocity, x.shape[1]))
-            self.ledger.inflow += x.shape[1] / self.per_cell
+            self.ledger.inflow += x.shape[1] * self.worth
 
     def _flow_out(self) -> None:
         p = self.particles
@@ -268,7 +273,7 @@ class Liquid:
             gone = shape(*(self.dx * c for c in p.x[self.first :])) < 0
             if gone.any():
                 p.keep(~gone)
-                self.ledger.outflow += int(gone.sum()) / self.per_cell
+                self.ledger.outflow += int(gone.sum()) * self.worth
 
     # -- shapes of arrays -----------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """The volume ledger: what there was, what came in and went out, against what the surface encloses.
 
 The measure is the volume of the level set outside solids (clip(½ - φ/dx, 0, 1) per cell, exact for flat
-surfaces). The correction shifts the level set by at most a quarter cell so that it encloses what the
-ledger says; crowded particles are moved apart elsewhere (`nonstick.sim.even`), which keeps the shift small.
+surfaces), and of particles flying outside it. The correction shifts the level set by at most half a cell so
+that it encloses what the ledger says; crowded particles are moved apart elsewhere (`nonstick.sim.even`), which
+keeps the shift small.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..kernels._surface import _volume_planes
 
-LIMIT = 0.25
+LIMIT = 0.5
 
 
 @dataclass
@@ -37,20 +38,28 @@ class Ledger:
         return (self.measured - self.expected) / self.expected if self.expected > 0 else 0.0
 
 
-def volume(phi: np.ndarray, space: np.ndarray, offset: float = 0.0) -> float:
-    """Volume of φ + offset < 0 in cells; φ in cells."""
+#: stands for "no particles"
+NONE = np.empty(0, np.int64)
+
+
+def volume(
+    phi: np.ndarray, space: np.ndarray, offset: float = 0.0, start: np.ndarray = NONE, per_cell: float = 1.0
+) -> float:
+    """Volume of φ + offset < 0 in cells, φ in cells; `start` and `per_cell` describe particles sorted by cell."""
     partial = np.empty(phi.shape[0])
-    _volume_planes(partial, phi, space, offset)
+    _volume_planes(partial, phi, space, offset, start, per_cell)
     return float(partial.sum())
 
 
-def shift_for(phi: np.ndarray, space: np.ndarray, target: float, start: float) -> float:
-    """The shift of φ, within ±LIMIT, at which it encloses `target`; secant steps from `start`."""
+def shift_for(
+    phi: np.ndarray, space: np.ndarray, target: float, guess: float, start: np.ndarray = NONE, per_cell: float = 1.0
+) -> float:
+    """The shift of φ, within ±LIMIT, at which it encloses `target`; secant steps from `guess`."""
     if target <= 0.0:
         return 0.0
     low, high = -LIMIT, LIMIT
-    c = min(max(start, low), high)
-    v = volume(phi, space, c)
+    c = min(max(guess, low), high)
+    v = volume(phi, space, c, start, per_cell)
     slope = 0.0
     for _ in range(6):
         gap = v - target
@@ -64,7 +73,7 @@ def shift_for(phi: np.ndarray, space: np.ndarray, target: float, start: float) -
         new = c + gap / slope if slope > 0 else c + (0.02 if gap > 0 else -0.02)
         if not low < new < high:
             new = 0.5 * (low + high)
-        w = volume(phi, space, new)
+        w = volume(phi, space, new, start, per_cell)
         if new != c:
             slope = max((v - w) / (new - c), 0.0)
         c, v = new, w
