@@ -49,15 +49,18 @@ def report(rows) -> None:
 
 
 def plot(rows) -> None:
+    colours: dict[str, str] = {}
     with figure(rows.path.with_suffix(".png"), 7.4, 5.0) as axes:
         for name in dict.fromkeys(row["method"] for row in rows):
             points = sorted(
                 (row["unknowns"], row["seconds"]) for row in rows if row["method"] == name and row["converged"]
             )
             if points:
+                base, _, ranks = name.partition("@")
+                colour = colours.setdefault(base, f"C{len(colours)}" if len(colours) < 10 else "k")
                 style = "--" if name.startswith(LINEAR) else "-"
-                wide = 2.4 if name in OURS else 1.1
-                axes.loglog(*zip(*points), style, marker="o", ms=3.5, lw=wide, label=name)
+                wide, face = 2.4 if name in OURS else 1.1, "w" if ranks == "1" else colour
+                axes.loglog(*zip(*points), style, color=colour, marker="o", mfc=face, ms=4, lw=wide, label=name)
         axes.set(xlabel="unknowns", ylabel="seconds to KKT 1e-6", title="half-filled sphere, cold start")
         axes.grid(True, which="major", lw=0.3)
         axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))

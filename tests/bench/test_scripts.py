@@ -1,0 +1,66 @@
+"""Every script under benchmarks/ runs at a tiny size and leaves rows and a picture; comparators find the solution."""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nonstick import api, cases
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+SCRIPTS = {
+    "compare": {"sizes": (8,), "problems": ("sphere3d",)},
+    "flatness": {"sizes": (4,), "only": ("sphere3d", "obstacle2d")},
+    "hard": {"sizes": (12,)},
+    "liquid": {"sizes": (8,)},
+    "memory": {"sizes": (8,), "methods": ("auto",)},
+    "peers": {"sizes": (8,), "peer": ("scipy",)},
+    "roofline": {"sizes": (8,), "megabytes": 1},
+    "scaling": {"sizes": (8,)},
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+
+
+def test_every_script_is_tried():
+    found = {path.stem for path in FOLDER.glob("*.py")} - {"common", "comparators"}
+    assert found == set(SCRIPTS)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_leaves_rows_and_a_picture(name, tmp_path, capsys):
+    rows = importlib.import_module(name).main(out=tmp_path, **SCRIPTS[name])
+    assert rows and all(row.get("converged", True) for row in rows)
+    assert json.loads((tmp_path / f"{name}.json").read_text()) == list(rows)
+    assert all(path.stat().st_size > 5000 for path in tmp_path.glob("*.png"))
+    assert list(tmp_path.glob("*.png")) and capsys.readouterr().out
+
+
+def test_a_second_run_replaces_its_rows_and_keeps_the_others(tmp_path):
+    rows = importlib.import_module("common").Rows(tmp_path, "x", ("n",))
+    for n, value in ((1, "a"), (2, "b"), (1, "c")):
+        rows.add({"n": n, "value": value})
+    again = importlib.import_module("common").Rows(tmp_path, "x", ("n",))
+    assert [(row["n"], row["value"]) for row in again] == [(2, "b"), (1, "c")]
+
+
+@pytest.mark.parametrize("case, n", [("sphere3d", 12), ("obstacle2d", 21)])
+def test_comparators_find_the_solution(case, n):
+    problem = cases.build(case, n).problem
+    exact = api.solve_problem(problem, "psor", rtol=1e-10).x
+    for name, (method, _) in importlib.import_module("comparators").comparators().items():
+        found = api.solve_problem(problem, method, rtol=1e-8)
+        assert found.converged, name
+        assert np.abs(found.x - exact).max() <= 1e-5 * np.abs(exact).max(), name
+
+
+def test_a_larger_box_holds_the_same_liquid():
+    build = importlib.import_module("liquid").build
+    small, large = build(12, 1), build(12, 2)
+    assert np.array_equal(small.b, large.b) or np.allclose(small.b, large.b, rtol=1e-9)
+    assert np.allclose(small.A.diagonal, large.A.diagonal, rtol=1e-6)
