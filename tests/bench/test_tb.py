@@ -59,7 +59,7 @@ def test_table2_interior_point_needs_the_fewest_steps():
 
 
 def test_bounded_source_is_bounded_at_a_fifth():
-    problem = bounded_source(16)
+    problem = bounded_source(10)
     free = np.linalg.solve(problem.A.matrix().toarray(), problem.b)
     assert problem.box.upper[0] == pytest.approx(0.2 * free.max(), rel=1e-6)
 
