@@ -142,7 +142,12 @@ class Liquid:
         """Viscosity, then a second projection, because it leaves divergence behind."""
         phi = self.dx * self.phi.reshape(self.solids.grid.shape)
         with self._stage("viscosity"):
-            solution = self.viscosity.solve(phi, self._own(velocity), outcome.solution.pressure, dt)
+            sources = [
+                (shape, f.velocity)
+                for shape, f in self.inflows
+                if f.start <= self.time and (f.stop is None or self.time < f.stop)
+            ]
+            solution = self.viscosity.solve(phi, self._own(velocity), outcome.solution.pressure, dt, sources)
         with self._stage("pressure"):
             outcome = self.projection.solve(phi, solution.velocity, dt)
             return self._lift(outcome.solution.velocity), outcome

@@ -31,8 +31,12 @@ class Viscosity:
     def acts(self) -> bool:
         return self.mu > 0.0
 
-    def solve(self, phi: np.ndarray, velocity, pressure: np.ndarray, dt: float) -> ViscositySolution:
-        """φ in metres; velocity and pressure after the first projection, all in the user's dimension."""
+    def solve(self, phi: np.ndarray, velocity, pressure: np.ndarray, dt: float, sources=()) -> ViscositySolution:
+        """φ in metres; velocity and pressure after the first projection, all in the user's dimension.
+
+        `sources` are (shape, velocity) of inflows: their faces are held, or else thick liquid would hang back
+        on the wall it comes out of.
+        """
         solids = self.solids
         d = solids.d
         walls = [v.reshape(v.shape[3 - d :]) for v in solids.velocity[3 - d :]]
@@ -48,6 +52,11 @@ class Viscosity:
                 fluid = [f | _touches(free, a) for a, f in enumerate(fluid)]
                 given = [np.where(f, u, g) for f, u, g in zip(fluid, velocity, given)]
             edges = tuple(e * ~_at_walls(solid, n, free) for n, e in enumerate(edges))
+        for shape, speed in sources:
+            for a in range(d):
+                inside = np.broadcast_to(shape.sample(solids.grid.faces(a)) < 0, fluid[a].shape)
+                fluid[a] = fluid[a] & ~inside
+                given[a] = np.where(inside, speed[a], given[a])
         problem = ViscosityProblem(
             velocity=given, viscosity=self.mu, dt=dt, dx=solids.grid.dx, rho=self.rho,
             volumes=(faces, cells, edges), fluid=fluid,
