@@ -39,10 +39,13 @@ def main(out="benchmarks/results", sizes=(16,), problems=("sphere3d", "obstacle2
     heads = ["case", "n", "loop", "cycles from zero", "from nested", "setups (zero)", "seconds (nested)"]
     show("the same hierarchy under other loops, KKT 1e-6", heads, lines)
     with figure(rows.path.with_suffix(".png"), 6.4, 4.0) as axes:
-        for case in dict.fromkeys(row["case"] for row in rows):
+        for k, case in enumerate(dict.fromkeys(row["case"] for row in rows)):
             n = max(row["n"] for row in rows if row["case"] == case)
             of = [r for r in rows if (r["case"], r["n"], r["start"]) == (case, n, "nested")]
-            axes.semilogx([r["cycles"] for r in of], [r["method"] for r in of], "o", label=f"{case} at {n}")
+            place = [names.index(r["method"]) + 0.15 * (k - 1) for r in of]
+            axes.plot([r["cycles"] for r in of], place, "o^sDv"[k % 5], label=f"{case} at {n}")
+        axes.set_yticks(range(len(names)), names)
+        axes.set_xlim(left=0)
         axes.set(xlabel="fine-grid cycles to KKT 1e-6, from the nested prediction")
         axes.grid(True, axis="x", which="both", lw=0.3)
         axes.legend(frameon=False, fontsize=8)

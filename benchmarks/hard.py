@@ -43,7 +43,7 @@ def main(out="benchmarks/results", sizes=(16,), names=()):
     with figure(rows.path.with_suffix(".png"), 6.4, 4.0) as axes:
         axes.barh([line[0] for line in last][::-1], [line[7] for line in last][::-1])
         axes.axvline(3.0, color="0.4", lw=0.8, ls=":")
-        axes.set(xlabel="cycles ÷ cycles of the sphere (iid weights: of smoothed aggregation)")
+        axes.set(xlabel="cycles ÷ those of the sphere (iid: of saamg-cg)")
     return rows
 
 

@@ -57,7 +57,9 @@ def plot(rows) -> None:
             )
             if points:
                 base, _, ranks = name.partition("@")
-                colour = colours.setdefault(base, f"C{len(colours)}" if len(colours) < 10 else "k")
+                colour = colours.setdefault(
+                    base, f"C{len(colours)}" if len(colours) < 10 else ("k", "0.65")[len(colours) % 2]
+                )
                 style = "--" if name.startswith(LINEAR) else "-"
                 wide, face = 2.4 if name in OURS else 1.1, "w" if ranks == "1" else colour
                 axes.loglog(*zip(*points), style, color=colour, marker="o", mfc=face, ms=4, lw=wide, label=name)

@@ -37,6 +37,9 @@ from nonstick.kernels import _active_set, parallel
 from nonstick.kernels._vector import dot
 from nonstick.multigrid.fast import FastMultigrid
 
+#: the kernels that make up one multigrid cycle
+CYCLE = ("enter", "relax black", "relax red", "restrict", "coarse levels", "prolong")
+
 
 @parallel
 def _triad(a, b, c, s):
@@ -140,13 +143,14 @@ def main(out="benchmarks/results", sizes=(16,), megabytes=16, case="sphere3d"):
             step(f"linear solve at {n}")
             solve = timed(case, n, "mg-cg", lambda n=n: cases.build(case, n).problem, warm=lambda: _small(case))
             total = solve["iterations"] * sum(calls * size for _, calls, size, _ in measured) + 2 * 56 * problem.n
+            cycle = sum(calls * seconds for name, calls, _, seconds in measured if name in CYCLE)
             measured.append(("whole solve", solve["iterations"], total, solve["seconds"]))
             for name, calls, size, seconds in measured:
                 rows.add({
                     "case": case, "n": n, "unknowns": problem.n, "threads": numba.get_num_threads(), "kernel": name,
                     "calls": calls, "bytes": size, "seconds": seconds, "bandwidth": size / seconds,
                     "stream": triad.best, "fraction": size / seconds / triad.best,
-                    "setup_seconds": solve["setup_seconds"] if name == "whole solve" else None,
+                    "setup_seconds": solve["setup_seconds"] if name == "whole solve" else None, "cycle_seconds": cycle,
                 })  # fmt: skip
     for n in sizes:
         of = [row for row in rows if (row["case"], row["n"]) == (case, n)]
@@ -157,6 +161,7 @@ def main(out="benchmarks/results", sizes=(16,), megabytes=16, case="sphere3d"):
         title = f"{case} at {n}: triad {of[0]['stream'] / 1e9:.1f} GB/s, {of[0]['threads']} threads"
         show(title, ["kernel", "calls", "bytes/unknown", "ms a call", "GB/s", "of triad"], lines)
         whole = of[-1]
+        print(f"set-up takes {whole['setup_seconds'] / whole['cycle_seconds']:.1f} cycles")
         print(f"the solve takes {1 / whole['fraction']:.2f} times what its traffic needs at the triad's bandwidth")
         _plot(rows.path.with_name(f"roofline-{n}.png"), case, n, of)
     return rows

@@ -12,6 +12,7 @@ from nonstick import api, cases
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 SCRIPTS = {
     "compare": {"sizes": (8,), "problems": ("sphere3d",)},
+    "frames": {"sizes": (12,), "frames": 2},
     "flatness": {"sizes": (4,), "only": ("sphere3d", "obstacle2d")},
     "hard": {"sizes": (12,)},
     "liquid": {"sizes": (8,)},
