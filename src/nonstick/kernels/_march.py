@@ -155,10 +155,21 @@ def _march(image, phi, solid, eye, forward, right, up, sun, water, stone, sky, s
                         r0, r1, r2 = stone[0] * shade, stone[1] * shade, stone[2] * shade
                     else:
                         n0, n1, n2 = _gradient(phi, a, b, c, 0.5, 0.75)
-                        touch = _sample(solid, a, b, c) < 0.75
-                        if touch:  # seen through the wall that was cut away: the wall's shape is the surface
-                            n0, n1, n2 = _gradient(solid, a, b, c, 0.0, 0.5)
-                            n0, n1, n2 = -n0, -n1, -n2
+                        # seen through the wall that was cut away: the wall's shape is the surface
+                        m0, m1, m2 = _gradient(solid, a, b, c, 0.0, 0.5)
+                        touch = _sample(solid, a, b, c) < 0.75 and m0 * d0 + m1 * d1 + m2 * d2 > 0.0
+                        for axis in range(3):
+                            x = a if axis == 0 else (b if axis == 1 else c)
+                            d = d0 if axis == 0 else (d1 if axis == 1 else d2)
+                            n = nx if axis == 0 else (ny if axis == 1 else nz)
+                            if (x < 0.75 and d > 0.0) or (x > n - 0.75 and d < 0.0):
+                                touch = True
+                                side = 1.0 if d > 0.0 else -1.0
+                                m0 = side if axis == 0 else 0.0
+                                m1 = side if axis == 1 else 0.0
+                                m2 = side if axis == 2 else 0.0
+                        if touch:
+                            n0, n1, n2 = -m0, -m1, -m2
                         cosine = min(1.0, abs(n0 * d0 + n1 * d1 + n2 * d2))
                         # refraction into water, index 1.33
                         eta = 0.75
