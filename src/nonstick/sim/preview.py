@@ -108,7 +108,7 @@ def render(
     fps = painters[0].camera.fps or min(30.0, scene.model.time.fps)
     write_movie(movie, images(), fps)
     shown = [stills[f] for f in chosen]
-    half = (len(shown) + 1) // 2
-    rows = [beside(shown[:half]), beside(shown[half:])] if len(shown) > 3 and compare is None else [above(shown)]
+    across = 3 if compare is None else 2
+    rows = [beside(shown[k : k + across]) for k in range(0, len(shown), across)]
     write_picture(picture, above(rows))
     return movie, picture
