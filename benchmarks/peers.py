@@ -16,6 +16,7 @@ from nonstick.bench.registry import Plan
 from nonstick.bench.static import sweep
 
 OURS = ("auto", "mg-cg")
+PALETTE = (*(f"C{k}" for k in range(10)), "k", "0.65")
 LINEAR = ("mg-cg", "pyamg-cg", "petsc-cg")
 
 
