@@ -59,8 +59,7 @@ def test_energy_and_volume_of_a_splash(transfer):
 
 @pytest.mark.parametrize("walls", ["none", "cut", "solid", "edge", "all"])
 def test_every_kind_of_wall_runs(walls):
-    method = "psor" if walls == "edge" else "auto"
-    scene = Scene.load("cm-circle", {"domain.resolution": 20, "walls.pressure": walls, "solver.method": method})
+    scene = Scene.load("cm-circle", {"domain.resolution": 20, "walls.pressure": walls})
     simulation = Simulation(scene)
     for _ in range(12):
         assert all(row["converged"] for row in simulation.next_frame())

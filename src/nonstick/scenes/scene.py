@@ -81,9 +81,13 @@ class Scene:
         return dump(self.to_dict())
 
     def fingerprint(self) -> str:
-        """A hash of everything that influences the motion; frames, output and camera may differ."""
-        data = {k: v for k, v in self.to_dict().items() if k not in _HARMLESS}
-        data["time"] = {k: v for k, v in data["time"].items() if k != "frames"}
+        """A hash of everything that influences the motion; frames, output and camera may differ.
+
+        Keys at their default are left out, so that a later version with more keys knows its old runs.
+        """
+        full = json.loads(self.model.model_dump_json(exclude_none=True, exclude_defaults=True))
+        data = {k: v for k, v in full.items() if k not in _HARMLESS}
+        data["time"] = {k: v for k, v in data.get("time", {}).items() if k != "frames"}
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
     # -- geometry -------------------------------------------------------------------------------------

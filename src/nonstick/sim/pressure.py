@@ -14,6 +14,8 @@ from .solids import Solids
 
 #: tried in this order when the scene's own method misses its tolerance
 STRONGER = ("auto", "pi-mg", "pi-pcg", "psor")
+#: the same for walls = "edge", which few methods can treat; the first stands in for `auto`
+STRONGER_EDGES = ("fmg", "psor", "pgs")
 
 
 @dataclass
@@ -52,8 +54,11 @@ class Projection:
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
         failed: list[str] = []
         best, best_kkt, best_name = None, np.inf, solver.method
-        for name in dict.fromkeys((solver.method, *STRONGER)):
-            if name != solver.method and (name not in registry.methods() or solids.mode == "edge"):
+        names = (solver.method, *STRONGER)
+        if isinstance(solids.mode, str) and solids.mode == "edge":
+            names = (*(() if solver.method == "auto" else (solver.method,)), *STRONGER_EDGES)
+        for name in dict.fromkeys(names):
+            if name != solver.method and name not in registry.methods():
                 continue
             limit = solver.maxiter if name == solver.method else None
             solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
