@@ -58,7 +58,7 @@ def _run(case, n, problem, name, start, x0, maxiter) -> dict:
     return {
         "case": case, "n": n, "unknowns": problem.n, "method": name, "start": start,
         "cycles": solution.iterations if cycles is None else cycles.count,
-        "setups": solution.outer_iterations if cycles is None else cycles.setups,
+        "setups": cycles.setups if cycles else solution.outer_iterations if name == "auto" else None,
         "outer_iterations": solution.outer_iterations, "seconds": solution.seconds, "kkt": solution.kkt(),
         "converged": solution.converged,
     }  # fmt: skip

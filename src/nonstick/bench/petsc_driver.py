@@ -26,7 +26,7 @@ PEERS = {
     "petsc-cg-hypre": ("ksp", {"pc_type": "hypre"}),
 }
 
-#: accuracy of the linear solves inside SNES and TAO, relative: of 1e-1 ... 1e-4 the fastest on sphere3d at 64³
+#: accuracy of the linear solves inside SNES and TAO, relative: of 1e-1, 1e-2, 1e-3 the fastest at 64³, one rank
 INNER_RTOL = "1e-1"
 
 
