@@ -74,9 +74,16 @@ def check(scene: str = _SCENE, settings: list[str] = _SET) -> None:
 
     nonstick check sphere --set domain.resolution=128
     """
-    from ..sim.check import check as look
+    from ..scenes.heat import HeatScene, is_heat
 
-    found = look(_load(scene, settings))
+    if is_heat(scene):
+        from ..sim.heat_check import check as look_at_heat
+
+        found = look_at_heat(_load(scene, settings, kind=HeatScene))
+    else:
+        from ..sim.check import check as look
+
+        found = look(_load(scene, settings))
     for line in found.facts:
         say(line)
     for line in found.warnings:
@@ -109,7 +116,13 @@ def run(
 
     changes = {} if frames is None else {"time.frames": frames}
     if is_heat(scene):
-        _run_heat(_load(scene, settings, changes, HeatScene), out, movie)
+        from .heat import run as run_heat
+
+        warm = _load(scene, settings, changes, HeatScene)
+        target = out or _free(Path("runs") / warm.model.name)
+        run_heat(warm, target)
+        if warm.model.output.movie if movie is None else movie:
+            _preview(target)
         return
     loaded = _load(scene, settings, changes)
     target = out or _free(Path("runs") / loaded.name)
@@ -143,6 +156,13 @@ def resume(
     from ..scenes.scene import Scene
     from ..sim.run import resume as go
 
+    if _is_heat_run(directory):
+        from .heat import resume as resume_heat
+
+        wanted = resume_heat(directory, from_frame, frames, scene)
+        if wanted if movie is None else movie:
+            _preview(directory)
+        return
     own = Scene.load(RunDirectory.open(directory).path / "scene.toml")
     with _Live(frames or own.model.time.frames) as live:
         go(directory, from_frame, frames, None if scene is None else Scene.load(scene), live.update)
@@ -162,17 +182,23 @@ def info(
     nonstick info runs/sphere
     """
     from ..io.rundir import RunDirectory
-    from ..sim.run import summary
+    from ..sim import heat_run
+    from ..sim.run import summary as of_liquid
+    from .heat import say_summary as say_heat
 
+    heat = _is_heat_run(directory)
+    summary = heat_run.summary if heat else of_liquid
     opened = RunDirectory.open(directory)
     meta = opened.meta()
-    numbers = {**summary(opened), **({"peak_bytes": meta["summary"]["peak_bytes"]} if "summary" in meta else {})}
+    numbers = summary(opened)
+    if "peak_bytes" in meta.get("summary", {}):
+        numbers["peak_bytes"] = meta["summary"]["peak_bytes"]
     if as_json:
         print(json.dumps({**{k: v for k, v in meta.items() if k != "scene"}, "summary": numbers}, indent=1))
         return
     done = max(opened.frames(), default=0)
     say(f"{meta['name']}: {'×'.join(map(str, meta['shape']))} cells, {done} frames, {meta['status']}")
-    _say_summary(numbers)
+    (say_heat if heat else _say_summary)(numbers)
     for line in opened.log_lines():
         if line["kind"] in ("unconverged", "retry", "cap", "failed"):
             say(f"{line['kind']}: {line['message']}")
@@ -199,11 +225,19 @@ def render(
     from ..io.rundir import RunDirectory
     from ..scenes.scene import Scene, parse_override
 
+    if out is not None and out.suffix != ".mp4":
+        fail(f"the movie is written as .mp4, and --out says {out}")
+    heat = _is_heat_run(directory)
+    if compare is not None and _is_heat_run(compare) != heat:
+        fail(f"one of {directory} and {compare} is a run of heat and the other of liquid: compare two of a kind")
+    if heat:
+        if settings:
+            fail("a run of heat has no camera keys: leave --set out")
+        _preview(directory, compare, None, out)
+        return
     scene = Scene.load(RunDirectory.open(directory).path / "scene.toml")
     changes = dict(parse_override(text) for text in settings)
     scene = scene.replace({f"camera.{key.removeprefix('camera.')}": value for key, value in changes.items()})
-    if out is not None and out.suffix != ".mp4":
-        fail(f"the movie is written as .mp4, and --out says {out}")
     _preview(directory, compare, scene.model.camera, out)
 
 
@@ -219,18 +253,11 @@ def _free(path: Path) -> Path:
     return candidate
 
 
-def _run_heat(scene, out: Path | None, movie: bool | None) -> None:
-    """A scene of kind heat: temperatures instead of liquid."""
-    from ..sim.heat_run import run as go
+def _is_heat_run(directory: Path) -> bool:
+    from ..io.rundir import RunDirectory
+    from ..scenes.heat import is_heat
 
-    target = out or _free(Path("runs") / scene.model.name)
-    wanted = scene.model.output.movie if movie is None else movie
-    last = go(scene, target, wanted, lambda frame, text: say(f"frame {frame}/{scene.model.time.frames}  {text}"))
-    say(last)
-    say(f"the run is in {target}")
-    if wanted:
-        say(f"movie    {target / 'preview.mp4'}")
-        say(f"picture  {target / 'preview.png'}")
+    return is_heat(RunDirectory.open(directory).path / "scene.toml")
 
 
 class _Live:
@@ -301,13 +328,17 @@ def _preview(directory: Path, compare: Path | None = None, camera=None, out: Pat
     from rich.console import Console
     from rich.progress import Progress
 
-    from ..sim.preview import render as paint
+    from ..sim.heat_preview import render as paint_heat
+    from ..sim.preview import render as paint_liquid
+
+    def paint(tick):
+        if _is_heat_run(directory):
+            return paint_heat(directory, compare, out, tick)
+        return paint_liquid(directory, compare, camera, out, tick)
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("painting")
-        movie, picture = paint(
-            directory, compare, camera, out, lambda done, of: progress.update(task, completed=done, total=of)
-        )
+        movie, picture = paint(lambda done, of: progress.update(task, completed=done, total=of))
     say(f"movie    {movie}")
     say(f"picture  {picture}")

@@ -100,7 +100,8 @@ class RunDirectory:
         """Drop the rows of frames after `frame`."""
         rows = self.rows()
         keep = [row for row in rows if row["frame"].isdigit() and int(row["frame"]) <= frame]
-        if not rows:
+        if not rows:  # at most a header and half a row of a killed run
+            (self.path / "stats.csv").unlink(missing_ok=True)
             return
         with replacing(self.path / "stats.csv") as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, list(rows[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,8 +77,24 @@ class HeatScene:
             put(data, key, value, where)
         return cls(data, where, folder)
 
+    def replace(self, overrides: Mapping[str, Any]) -> HeatScene:
+        """The same scene with some keys changed, e.g. `{"time.frames": 40}`."""
+        data = self.to_dict()
+        for key, value in overrides.items():
+            put(data, key, value, self.where)
+        return HeatScene(data, self.where, self.folder)
+
+    def to_dict(self) -> dict[str, Any]:
+        return json.loads(self.model.model_dump_json(exclude_none=True))
+
     def to_toml(self) -> str:
-        return dump(json.loads(self.model.model_dump_json(exclude_none=True)))
+        return dump(self.to_dict())
+
+    def fingerprint(self) -> str:
+        """A hash of everything that influences the temperatures; name, output and the number of frames may differ."""
+        data = {k: v for k, v in self.to_dict().items() if k not in ("name", "description", "output")}
+        data["time"] = {k: v for k, v in data["time"].items() if k != "frames"}
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def is_heat(source: str | Path) -> bool:

@@ -8,6 +8,8 @@ import numpy as np
 from scipy.ndimage import label
 
 from .. import registry
+from ..grid.mac import Grid
+from ..grid.shapes import Shape
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
 from .particles import seed
@@ -63,19 +65,22 @@ def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np
     if volume == 0.0:
         found.warnings.append(f"{key} holds no liquid: it lies outside the domain or inside solids")
         return
-    # the part of the shape beyond the domain: look at a ring of cells around it
-    grid = solids.grid
-    outside = 0
-    for axis in range(grid.dimension):
-        for side in (0, 1):
-            points = list(grid.cells())
-            points[axis] = np.array(-0.5 * grid.dx if side == 0 else grid.size[axis] + 0.5 * grid.dx)
-            outside += int((np.asarray(shape(*points)) < 0).sum())
-    if outside and not solids.walls:
+    if not solids.walls and reaches_beyond(shape, solids.grid):
         found.warnings.append(f"{key} reaches beyond the domain; what lies outside is left away")
     blocked = float(inside.sum() - (inside * solids.space.reshape(inside.shape)).sum())
     if inside.any() and blocked > 0.5 * inside.sum():
         found.warnings.append(f"{key} lies for the most part inside solids; only {volume:.0f} cells are left")
+
+
+def reaches_beyond(shape: Shape, grid: Grid) -> bool:
+    """Does a shape leave the domain? Looks at a ring of cells around it."""
+    for axis in range(grid.dimension):
+        for outside in (-0.5 * grid.dx, grid.size[axis] + 0.5 * grid.dx):
+            points = list(grid.cells())
+            points[axis] = np.array(outside)
+            if (np.asarray(shape(*points)) < 0).any():
+                return True
+    return False
 
 
 def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:

@@ -75,15 +75,20 @@ class Heat:
             temperature=temperature, alpha=alpha, inside=inside, fixed=fixed, lower=self.lower, upper=self.upper
         )
 
-    def solutions(self, count: int) -> Iterator[DiffusionSolution]:
-        """One solution a frame, at most `count`; ends early at equilibrium."""
+    def at_rest(self, before: np.ndarray, after: np.ndarray, inside: np.ndarray) -> bool:
+        """Do two successive frames differ by so little that the body is in equilibrium?"""
+        return float(np.abs(after - before)[inside].max(initial=0.0)) < self.still
+
+    def solutions(self, count: int, state: np.ndarray | None = None) -> Iterator[DiffusionSolution]:
+        """One solution a frame, at most `count`, from the start or from a `state`; ends early at equilibrium."""
         temperature, inside, fixed = self.begin()
+        if state is not None:
+            temperature = state
         for _ in range(count):
             solution = self.problem(temperature, inside, fixed).solve(self.method, rtol=self.rtol)
-            change = float(np.abs(solution.temperature - temperature)[inside].max(initial=0.0))
-            temperature = solution.temperature
+            before, temperature = temperature, solution.temperature
             yield solution
-            if change < self.still:
+            if self.at_rest(before, temperature, inside):
                 return
 
     def frames(self, count: int) -> Iterator[np.ndarray]:

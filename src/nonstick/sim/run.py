@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..io.rundir import RunDirectory
+from ..scenes.heat import HeatScene
 from ..scenes.scene import Scene
 from .simulation import COLUMNS, Simulation
 
@@ -165,7 +166,7 @@ def _meta(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _changed(meta: dict[str, Any], scene: Scene) -> str:
+def _changed(meta: dict[str, Any], scene: Scene | HeatScene) -> str:
     """The keys in which a scene differs from the one a run was started with."""
     now, then = _flat(scene.to_dict()), _flat(meta.get("scene", {}))
     names = sorted(k for k in now.keys() | then.keys() if now.get(k) != then.get(k))
