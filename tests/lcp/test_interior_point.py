@@ -133,3 +133,16 @@ def test_without_bounds_it_is_a_linear_solve(make_stencil, method):
     s = nonstick.solve(A, b, -np.inf, np.inf, method=method, rtol=1e-9)
     assert s.converged
     np.testing.assert_allclose(s.x, np.linalg.solve(A.matrix().toarray(), b), atol=1e-7)
+
+
+@pytest.mark.parametrize("method", SAFE)
+@pytest.mark.parametrize("small, push", [(1e-7, 2e-8), (1e-6, 1e-7), (1e-8, 1e-8)])
+def test_rows_with_a_tiny_diagonal_go_to_their_bound(method, small, push):
+    """Slivers of open space: the KKT residual hardly sees them, the solution must have them right all the same."""
+    n = 30
+    chain = sp.diags_array([-np.ones(n - 1), np.full(n, 2.0), -np.ones(n - 1)], offsets=[-1, 0, 1])
+    A = sp.block_diag([chain, sp.diags_array(np.full(5, small))]).tocsr()
+    b = np.concatenate([np.sin(np.arange(n)), np.full(5, -push)])
+    x = nonstick.solve(A, b, lower=0.0, method=method, rtol=1e-8).x
+    expected = oracle(A.toarray(), b, np.zeros(n + 5), np.full(n + 5, np.inf))
+    np.testing.assert_allclose(x, expected, atol=1e-6 * expected.max())
