@@ -32,4 +32,4 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 serial: _Decorator = njit(cache=True, nogil=True, fastmath={"contract"})
 parallel: _Decorator = njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
-inline: _Decorator = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract"})
+inline: _Decorator = njit(cache=True, nogil=True, inline="always", fastmath={"contract"})

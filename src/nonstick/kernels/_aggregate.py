@@ -136,28 +136,54 @@ def _number_aggregates(parent, coarse_cells, root, cells, shape):
 
 
 @serial
-def _coarse_graph_stencil(slot, over_i, over_j, parent, start, offset, w0, w1, w2):
+def _coarse_graph_stencil(slot, over_i, over_j, parent, cells, shape, start, offset, w0, w1, w2, inner):
     """Distinct coarse neighbours of every aggregate: six slots, one per direction, and an overflow list.
 
-    Returns the overflow used; more than `over_i.size` means: call again with a longer list.
+    A cell has one face per axis that leads out of its block; the others matter only if some block holds
+    several aggregates (`inner`). Returns the overflow used; more than `over_i.size` means: call again with
+    a longer list.
     """
     slot[:] = -1
     used = 0
     for s in range(start.size - 1):
+        xm, xp, ym, yp, zm, zp = offset[s]
+        cell = cells[start[s]]
+        k = cell % shape[2]
+        i = (cell // (shape[2] * shape[1])) & 1
+        j = ((cell // shape[2]) % shape[1]) & 1
         for t in range(start[s], start[s + 1]):
             c = parent[t]
             for f in range(6):
-                o = offset[s, f]
-                if o == 0 or parent[t + o] == c or _face(f, t, o, w0, w1, w2) == 0.0:
-                    continue
-                other = parent[t + o]
-                if slot[c, f] < 0:
-                    slot[c, f] = other
-                elif slot[c, f] != other:
-                    if used < over_i.size:
-                        over_i[used] = c
-                        over_j[used] = other
-                    used += 1
+                o = np.int64(0)
+                if f == 0:
+                    if (i == 0 or inner) and xm != 0 and w0[t + xm] > 0.0:
+                        o = xm
+                elif f == 1:
+                    if (i == 1 or inner) and w0[t] > 0.0:
+                        o = xp
+                elif f == 2:
+                    if (j == 0 or inner) and ym != 0 and w1[t + ym] > 0.0:
+                        o = ym
+                elif f == 3:
+                    if (j == 1 or inner) and w1[t] > 0.0:
+                        o = yp
+                elif f == 4:
+                    if (k & 1 == 0 or inner) and zm != 0 and w2[t + zm] > 0.0:
+                        o = zm
+                else:
+                    if (k & 1 == 1 or inner) and w2[t] > 0.0:
+                        o = zp
+                if o != 0:
+                    other = parent[t + o]
+                    if other != c:
+                        if slot[c, f] < 0:
+                            slot[c, f] = other
+                        elif slot[c, f] != other:
+                            if used < over_i.size:
+                                over_i[used] = c
+                                over_j[used] = other
+                            used += 1
+            k += 1
     return used
 
 

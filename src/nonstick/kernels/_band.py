@@ -12,11 +12,12 @@ u64 = np.uint64
 def _dilate(out, mask, start, offset):
     """out = cells of the mask and their neighbours (and, at the ends of runs along z, perhaps one more)."""
     for s in prange(start.size - 1):
-        for t in range(start[s], start[s + 1]):
-            v = mask[t]
-            for f in range(6):
-                v |= mask[t + offset[s, f]]
-            out[t] = v
+        xm, xp, ym, yp, zm, zp = offset[s]
+        xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
+        for t in range(u64(start[s]), u64(start[s + 1])):
+            out[t] = (
+                mask[t] | (mask[t + xm] | mask[t + xp]) | (mask[t + ym] | mask[t + yp]) | (mask[t + zm] | mask[t + zp])
+            )
 
 
 @serial

@@ -49,9 +49,11 @@ class Auto(Method):
     sweeps: int = 2
     slack: float = 0.1
     #: problems up to this size start from zero, larger ones from the solution of a coarser problem
-    smallest: int = 2000
+    smallest: int = 20_000
     #: tolerance of those coarser solves
     coarse_rtol: float = 1e-2
+    #: changes of fewer rows than this part of the clamped ones are clipped, not relaxed
+    few: float = 0.01
     #: cycles for which a set that came with the problem is believed, whatever x says
     trust: int = 2
     #: cycles after which the fast cycle has proved too weak (or float32 too short) for the coefficients
@@ -128,7 +130,7 @@ class ActiveSetCG:
         self._flips = np.zeros(self._bounded_peak.size, np.int64)
         # The fast cycle takes the free set as it is; other preconditioners are set up for a masked operator.
         self.masked = None if isinstance(M, FastCycle) else Masked(A)
-        self.band = Band(A, constrained) if isinstance(A, StencilOperator) else Everywhere(A)
+        self.band = Band(A, constrained) if isinstance(A, StencilOperator) and self.rows.size else Everywhere(A)
 
     def run(self, x: np.ndarray, active: np.ndarray | None) -> None:
         monitor = self.monitor
@@ -136,10 +138,10 @@ class ActiveSetCG:
             self.active[:] = active
             self._clip(x)
         self.A.residual(self.b, x, self.r)
-        if active is None:
-            self._settle(x)
-        else:
+        if active is not None:
             self._measure(x)
+        elif self.rows.size:
+            self._settle(x)
         kernels._peak_unbounded(self.r, self.bounded, self._peak)
         if monitor.watch(self._kkt()) and self._verified(x):
             return
@@ -173,7 +175,11 @@ class ActiveSetCG:
                 fresh = True
             if flips:
                 monitor.outer_iterations += 1
-                self._settle(x)
+                if flips > self.options.few * np.count_nonzero(self.active):
+                    self._settle(x)
+                else:
+                    self._clip(x)
+                    self.band.residual(self.b, x, self.r)
                 self._refresh()
                 fresh = True
                 if guard.gives_up(self.active):
@@ -214,6 +220,8 @@ class ActiveSetCG:
 
     def _judge(self, x: np.ndarray) -> int:
         """Update the policy; the number of rows that changed sides."""
+        if not self.rows.size:
+            return 0
         slack = self.options.slack * self.monitor.tolerance * self.problem.scale
         kernels._judge(
             self.active, x, self.r, self.d, self.lower, self.upper, self.rows, slack, self._bounded_peak, self._flips

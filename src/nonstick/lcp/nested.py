@@ -45,11 +45,15 @@ class Coarser:
         b, lower, upper = (np.zeros(rows.n) for _ in range(3))
         counts = np.zeros((2, rows.n), np.int64)
         box = problem.box
-        kernels._gather_rhs_and_bounds(b, lower, upper, problem.b, box.lower, box.upper, self.parent, *counts)
+        self.groups = cycle.grids[0].groups
+        kernels._gather_rhs_and_bounds(
+            b, lower, upper, problem.b, box.lower, box.upper, self.parent, *counts, A.rows.start, self.groups
+        )
         self.problem = BoxProblem(StencilOperator(rows, (c0, c1, c2), d), b, lower, upper)
 
     def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:
         rows = self.A.rows
         kernels._interpolate(
-            x, coarse, self.parent, rows.cells, self.shape, rows.start, rows.offset, *self.A.weights
+            x, coarse, self.parent, rows.cells, self.shape, rows.start, rows.offset, *self.A.weights,
+            self.groups,
         )  # fmt: skip

@@ -37,6 +37,8 @@ class FastMultigrid(Recipe):
 
     alpha: float = 0.65
     cycles: int = 2
+    #: how far coarse matrices may lag behind the free set, as a part of the clamped cells
+    lag: float = 0.01
 
     def setup(self, operator, reuse=None):
         free = None
@@ -44,7 +46,7 @@ class FastMultigrid(Recipe):
             operator, free = operator.A, operator.free
         cycle = reuse if isinstance(reuse, FastCycle) and reuse.A is operator else None
         if cycle is None:
-            cycle = FastCycle(operator, self.alpha, self.cycles)
+            cycle = FastCycle(operator, self.alpha, self.cycles, self.lag)
         cycle.refresh(free)
         return cycle
 
@@ -52,8 +54,8 @@ class FastMultigrid(Recipe):
 class FastCycle(Inverse):
     """One cycle from a zero guess."""
 
-    def __init__(self, A: StencilOperator, alpha: float, cycles: int):
-        self.A, self.alpha, self.cycles = A, alpha, cycles
+    def __init__(self, A: StencilOperator, alpha: float = 0.65, cycles: int = 2, lag: float = 0.0):
+        self.A, self.alpha, self.cycles, self.lag = A, alpha, cycles, lag
         top = float(A.diagonal.max(initial=0.0))
         self.scale = 1.0 / top if top > 0 else 1.0
         threads = numba.get_num_threads()
@@ -79,35 +81,47 @@ class FastCycle(Inverse):
         self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, 1.0 if self.parents else self.scale, alpha, cycles)
         self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
         self._no_mask = np.zeros(max(level.rows.n, 1), np.int8)
-        self.active = np.zeros(A.n, np.int8)
+        self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
         self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
 
     # -- the free set -------------------------------------------------------------------------------------
 
     def refresh(self, free: np.ndarray | None) -> None:
-        """Truncate to a free set (None: everything is free)."""
+        """Truncate to a free set (None: everything is free).
+
+        The finest level follows every change. Coarse matrices may lag behind by one clamped cell in a hundred:
+        the cycle stays symmetric and positive, and as good.
+        """
         wanted = np.zeros(self.A.n, np.int8) if free is None else np.logical_not(free).view(np.int8)
         toggled = np.flatnonzero(self.active != wanted)
         if not toggled.size:
             return
+        self.active[:] = wanted
         if toggled.size > self.A.n // 16:
-            self.active[:] = wanted
             self.grids[0].set_diagonal(self.A.diagonal, self.active, self.scale)
+        else:
+            self.grids[0].toggle_diagonal(self.A.diagonal, self.active, toggled, self.scale)
+        behind = np.flatnonzero(self._coarse_active != wanted)
+        if behind.size > self.lag * np.count_nonzero(wanted):
+            self._refresh_coarse(behind)
+
+    def _refresh_coarse(self, behind: np.ndarray) -> None:
+        """Bring the coarse matrices up to date with the cells that entered or left the free set."""
+        rows = self.A.rows
+        if behind.size > self.A.n // 16:
+            self._coarse_active[:] = self.active
             if self.parents:
                 self._galerkin(0, self.active)
             else:
                 self.tail.set_values(self.active)
         elif self.parents:
-            rows = self.A.rows
             blocks._toggle_blocks(
-                *self.matrices[1], self.active, toggled, *self.matrices[0], self.parents[0], rows.start, rows.offset,
-                self.scale * self.alpha,
+                *self.matrices[1], self._coarse_active, behind, *self.matrices[0], self.parents[0], rows.start,
+                rows.offset, self.scale * self.alpha,
             )  # fmt: skip
-            self.grids[0].toggle_diagonal(self.A.diagonal, self.active, toggled, self.scale)
             self.grids[1].set_coarse(self.matrices[1][:3], self.matrices[1][3])
         else:
-            self.tail.toggle(self.active, toggled)
-            self.grids[0].toggle_diagonal(self.A.diagonal, self.active, toggled, self.scale)
+            self.tail.toggle(self._coarse_active, behind)
         for l in range(1, len(self.grids) - 1):
             self._galerkin(l, None)
         if self.parents:

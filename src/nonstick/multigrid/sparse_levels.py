@@ -52,7 +52,8 @@ class SparseLevels:
         table = (rows.start, rows.offset)
         self.parent, cells, red = _number(root, rows.cells, shape)
         slot = np.empty((cells.size, 6), np.int32)
-        edges = (self.parent, *table, *weights)
+        several = cells.size > np.unique(cells).size
+        edges = (self.parent, rows.cells, shape, *table, *weights, several)
         graph = _collect(slot, lambda i, j: agg._coarse_graph_stencil(slot, i, j, *edges))
         self.levels = [_new_level(cells, (shape + 1) // 2, red, graph)]
         # The first matrix is kept in float64: cells are added to and subtracted from it.
