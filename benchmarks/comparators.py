@@ -113,7 +113,7 @@ def same_fas() -> FAS:
 
 def comparators() -> dict[str, tuple[Method, Cycles | None]]:
     """Name → method, and the counter of its cycles (None: its own iterations are cycles)."""
-    out: dict[str, tuple[Method, Cycles | None]] = {"auto": (Auto(smallest=10**12), None)}
+    out: dict[str, tuple[Method, Cycles | None]] = {"auto": (Auto(many=10**12), None)}
     for name, make in (
         ("TNNMG", TNNMG),
         ("MPRGP", MPRGP),

@@ -48,8 +48,9 @@ class Auto(Method):
 
     sweeps: int = 2
     slack: float = 0.1
-    #: problems up to this size start from zero, larger ones from the solution of a coarser problem
-    smallest: int = 20_000
+    #: with more bounded rows than this, start from the solution of a coarser problem: a cold start needs more
+    #: changes of the set the larger the set is, and below this they cost less than the coarser problem
+    many: int = 15_000
     #: tolerance of those coarser solves
     coarse_rtol: float = 1e-2
     #: changes of fewer rows than this part of the clamped ones are clipped, not relaxed
@@ -78,13 +79,10 @@ class Auto(Method):
         problem.box.project(x, out=x)
 
     def predicts(self, problem: BoxProblem, x: np.ndarray) -> bool:
-        """Large problems with bounds and without a guess of the user's own go through a coarser one."""
+        """Problems with many bounds and without a guess of the user's own go through a coarser one."""
         box = problem.box
-        return (
-            problem.n > self.smallest
-            and bool(box.constrained.any())
-            and not np.any(x - box.project(np.zeros(problem.n)))
-        )
+        many = np.count_nonzero(box.constrained) > self.many
+        return bool(many and not np.any(x - box.project(np.zeros(problem.n))))
 
 
 @dataclass(frozen=True)
