@@ -48,11 +48,11 @@ class Auto(Method):
 
     sweeps: int = 2
     slack: float = 0.1
-    #: with more bounded rows than this, start from the solution of a coarser problem: a cold start needs more
-    #: changes of the set the larger the set is, and below this they cost less than the coarser problem
-    many: int = 15_000
+    #: with more bounded rows than this, start from the solution of a coarser problem: a cold start needs the
+    #: more changes of the set the larger it is
+    many: int = 2_000
     #: tolerance of those coarser solves
-    coarse_rtol: float = 1e-2
+    coarse_rtol: float = 1e-4
     #: changes of fewer rows than this part of the clamped ones are clipped, not relaxed
     few: float = 0.01
     #: cycles for which a set that came with the problem is believed, whatever x says
