@@ -147,3 +147,24 @@ def test_methods_lists_every_registered_name():
 
     assert nonstick.methods().keys() == registry.entries().keys()
     assert all(line and "\n" not in line for line in nonstick.methods().values())
+
+
+@pytest.mark.parametrize("method", ["pi-mg", "pe-mg", "fas-mg", "fas-mg+pwc", "fas-mg+direct", "fmg"])
+@pytest.mark.parametrize("n", [1, 5, 200])
+def test_a_geometric_method_refuses_a_matrix_without_cells_whatever_its_size(method, n):
+    A = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    with pytest.raises(nonstick.NonstickError, match=r"cells|PressureProblem"):
+        nonstick.solve(A, np.ones(n), method=method)
+
+
+@pytest.mark.parametrize("method", ["auto", "mg-cg"])
+def test_an_indefinite_matrix_is_not_answered_by_advice_to_go_on(method):
+    A = np.array([[1.0, -0.9, -0.9], [-0.9, 1.0, -0.9], [-0.9, -0.9, 1.0]])
+    solution = nonstick.solve(A, np.ones(3), method=method, cells=[[0, 0], [1, 0], [2, 0]])
+    assert not solution.converged
+    assert "raise maxiter" not in solution.message
+
+
+def test_a_callback_that_cannot_be_called():
+    with pytest.raises(nonstick.NonstickError, match="callback"):
+        nonstick.solve([[1.0]], [1.0], callback=3)

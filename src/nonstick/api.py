@@ -124,7 +124,7 @@ def lcp(M, q, **options) -> Solution:
 
 def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0) -> Solution:
     """Check everything, bring grids into C order, solve; b enters times `sign`."""
-    validate.stopping(**{key: value for key, value in stop.items() if key != "callback"})
+    validate.stopping(**stop)
     registry.get(method)  # an unknown name is said before any work is done
     if isinstance(A, Operator):
         if cells is not None:
@@ -162,7 +162,7 @@ def solve_problem(
     callback=None,
 ) -> Solution:
     """Solve a problem that is already built; `active` is the policy of a previous solution."""
-    validate.stopping(rtol, atol, maxiter)
+    validate.stopping(rtol, atol, maxiter, callback)
     recipe = registry.get(method)
     name = method if isinstance(method, str) else repr(method)
     if problem.edges is not None and not recipe.handles_edges:

@@ -21,9 +21,13 @@ ADVICE = {
     "converged": "the residual is below the tolerance",
     "maxiter": "stopped at the iteration limit: raise maxiter, loosen rtol or take another method",
     "stagnated": "the residual no longer falls: loosen rtol or take another method",
-    "diverged": "the residual grows without bound: take another method; 'auto' is safeguarded",
+    "diverged": "the residual grows without bound: see that A is positive definite, then take another method; 'auto' "
+    "is safeguarded",
     "infeasible": "the problem has no solution: an enclosed pocket is compressed; see the message",
 }
+
+#: a residual this many times the first one (and max|b|) at the iteration limit was not on its way down
+_RUNAWAY = 1e6
 
 
 @dataclass
@@ -167,6 +171,8 @@ class Solution:
             status = "converged"
         elif status == "converged":
             status = "stagnated"
+        elif status == "maxiter" and residual > _RUNAWAY * max([1.0, *monitor.history[:1]]) and not monitor.message:
+            status = "diverged"  # raising maxiter, the advice of that status, would not help
         name = "linear residual" if monitor.linear else "KKT"
         message = monitor.message or f"{ADVICE[status]} ({name} {residual:.2e}, asked {monitor.tolerance:.1e})"
         if monitor.linear:

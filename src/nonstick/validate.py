@@ -149,8 +149,8 @@ def c_order(coordinates: np.ndarray) -> np.ndarray | None:
     return None if np.array_equal(order, np.arange(order.size)) else order
 
 
-def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None) -> None:
-    """The three words every method stops by."""
+def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, callback=None) -> None:
+    """The words every method stops by."""
     for value, name in ((rtol, "rtol"), (atol, "atol")):
         if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
             raise NonstickError(f"{name} must be a number that is not negative, not {value!r}")
@@ -158,6 +158,8 @@ def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None) 
         raise NonstickError("rtol must be positive (or zero with a positive atol): no method reaches a residual of 0")
     if maxiter is not None and (not isinstance(maxiter, (int, np.integer)) or maxiter < 1):
         raise NonstickError(f"maxiter must be a positive integer or None, not {maxiter!r}")
+    if callback is not None and not callable(callback):
+        raise NonstickError(f"callback must be a function of one argument, not {callback!r}")
 
 
 def _numbers(values, name: str) -> np.ndarray:

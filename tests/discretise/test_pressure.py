@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg as spl
 
+import nonstick
 from nonstick import NonstickError, PressureProblem
 from nonstick.grid.mac import Grid
 from nonstick.grid.shapes import HalfSpace, rotated_box
@@ -237,3 +238,13 @@ def test_still_water_in_a_tilted_tank_is_exact(dimension):
     np.testing.assert_allclose(p, exact, rtol=1e-9)
     new = problem.update(problem.rows.to_grid(p))
     assert np.abs(problem.rows.from_grid(problem.divergence(new))).max() < 1e-10
+
+
+@pytest.mark.parametrize("kind", ["PressureProblem", "ViscosityProblem"])
+@pytest.mark.parametrize("key", ["dt", "dx", "rho"])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, "a", None, [1.0], True])
+def test_scalars_that_are_no_positive_number(kind, key, value):
+    given = {"phi_liquid": -np.ones((3, 4)), "velocity": (np.zeros((4, 4)), np.zeros((3, 5))), "dt": 0.1, "dx": 0.1}
+    more = {"viscosity": 1.0} if kind == "ViscosityProblem" else {}
+    with pytest.raises(nonstick.NonstickError, match=f"{key} must be a positive number"):
+        getattr(nonstick, kind)(**{**given, **more, key: value})

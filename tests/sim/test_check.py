@@ -1,6 +1,8 @@
 """What `nonstick check` says before a run."""
 
-from nonstick import Scene
+import pytest
+
+from nonstick import NonstickError, Scene, Simulation
 from nonstick.sim.check import check
 
 BASE = {"domain": {"size": [1.0, 1.0], "resolution": 16}}
@@ -32,3 +34,18 @@ def test_liquid_outside_or_in_solids():
     assert "liquid.0.shape reaches beyond" in warnings(liquid=[beyond])
     block = {"shape": {"type": "box", "low": [-0.1, -0.1], "high": [1.1, 0.35]}}
     assert "inside solids" in warnings(solid=[block])
+
+
+@pytest.mark.parametrize(
+    "solver, sentence",
+    [
+        ({"method": "visc-auto"}, "solver.method"),
+        ({"viscosity": "auto"}, "solver.viscosity"),
+        ({"viscosity": "visc"}, "unknown"),
+    ],
+)
+def test_methods_that_solve_something_else_are_refused_before_the_first_step(solver, sentence):
+    scene = Scene({**BASE, "liquid": [POOL], "solver": solver})
+    for look in (check, Simulation):
+        with pytest.raises(NonstickError, match=sentence):
+            look(scene)

@@ -31,6 +31,7 @@ from ..lcp.problem import BoxProblem, WallEdges
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..solution import Solution
+from .scalars import positive
 
 Faces = tuple[np.ndarray, ...]
 
@@ -81,8 +82,7 @@ class PressureProblem:
         separation: np.ndarray | float | None = None,
     ):
         for name, value in (("dt", dt), ("dx", dx), ("rho", rho)):
-            if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
-                raise NonstickError(f"{name} must be a positive number, not {value!r}")
+            positive(value, name)
         self.dt, self.dx, self.rho = float(dt), float(dx), float(rho)
         phi = np.asarray(phi_liquid)
         if phi.ndim not in (2, 3) or min(phi.shape) < 1:

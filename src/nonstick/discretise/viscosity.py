@@ -24,6 +24,7 @@ from ..kernels._volumes import control_volumes
 from ..lcp.problem import Box, BoxProblem
 from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator, face_shift
 from ..solution import Monitor, Solution, Start
+from .scalars import positive
 
 
 class ViscositySolution(Solution):
@@ -86,7 +87,7 @@ class ViscosityProblem:
     ):
         self.given = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
         self.grid = grid = _grid_of(self.given)
-        self.dt, self.dx, self.rho = (_positive(n, x) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
+        self.dt, self.dx, self.rho = (positive(x, n) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
         if (phi_liquid is None) == (volumes is None):
             raise NonstickError("give either phi_liquid or volumes=(faces, cells, edges)")
         if phi_solid is not None and fluid is not None:
@@ -209,13 +210,6 @@ def _grid_of(velocity: tuple[np.ndarray, ...]) -> FaceGrid:
         if not np.isfinite(v).all():
             raise NonstickError(f"velocity[{a}] has values that are not finite")
     return FaceGrid.of(cells)
-
-
-def _positive(name: str, value: float) -> float:
-    value = float(value)
-    if not (np.isfinite(value) and value > 0):
-        raise NonstickError(f"{name} must be a positive number, not {value}")
-    return value
 
 
 def _array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:

@@ -87,7 +87,8 @@ def _read_npz(path: Path) -> ProblemFile:
     except OSError:
         raise
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise NonstickError(f"{path} is not a readable .npz file: {_first_line(error)}") from None
+        reason = _first_line(error) if zipfile.is_zipfile(path) else "it is no zip archive, or only part of one"
+        raise NonstickError(f"{path} is not a readable .npz file: {reason}") from None
     if {"data", "indices", "indptr", "shape"} <= parts.keys():  # scipy.sparse.save_npz
         A = sp.csr_array(_read_scipy(path))
         return ProblemFile(A, np.ones(A.shape[0]))

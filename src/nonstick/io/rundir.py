@@ -159,5 +159,5 @@ def _load(path: Path) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (ValueError, OSError, zipfile.BadZipFile, KeyError) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
         raise NonstickError(f"{path} is damaged: {error}") from None

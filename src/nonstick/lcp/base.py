@@ -16,6 +16,8 @@ class Method(ABC):
     handles_edges: ClassVar[bool] = False
     #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
     linear: ClassVar[bool] = False
+    #: solves the system of a `ViscosityProblem` and nothing else
+    viscous: ClassVar[bool] = False
 
     @abstractmethod
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:

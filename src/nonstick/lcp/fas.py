@@ -107,6 +107,9 @@ class FAS(Method):
 
     def hierarchy(self, problem: BoxProblem) -> list[FASLevel]:
         """The levels, finest first, each with its own right-hand side and bounds."""
+        if self.direct and not problem.can_coarsen:
+            problem.coarsen()  # says in a sentence that this ablation is not for bare matrices
+        self.coarsening.require(problem.A)
         box = problem.box
         shift = np.where(np.isfinite(box.lower), box.lower, np.where(np.isfinite(box.upper), box.upper, 0.0))
         b = problem.A.residual(problem.b, shift, np.empty(problem.n))

@@ -46,6 +46,7 @@ def viscous(problem) -> ViscousBox:
 class FaceCG(Method):
     """Preconditioned conjugate gradients; one iteration is one product and one use of `M`."""
 
+    viscous = True
     M: FaceRecipe
     maxiter: int = 20_000
 

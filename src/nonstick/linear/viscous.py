@@ -63,6 +63,7 @@ class _Diagonal(FacePreconditioner):
 class AssembledCG(Method):
     """Conjugate gradients on the assembled matrix."""
 
+    viscous = True
     M: Recipe = field(default_factory=MIC)
     maxiter: int = 20_000
 
@@ -94,6 +95,7 @@ class AssembledCG(Method):
 class Direct(Method):
     """A sparse factor of A with `trace` of its diagonal added, refined: definite even where faces have no mass."""
 
+    viscous = True
     trace: float = 1e-10
     refinements: int = 20
 

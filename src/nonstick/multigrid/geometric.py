@@ -40,6 +40,14 @@ _ALL, _NONE = np.empty(0, np.bool_), np.empty(0)
 SCHEMES = ("barycentric", "trilinear", "constant")
 
 
+def _require_cells(A: Operator) -> None:
+    if peel(A)[0].cells is None:
+        raise NonstickError(
+            "this method coarsens the grid and needs to know where the unknowns sit: pass cells=(n, d) integer "
+            "grid coordinates, or take a method for bare matrices ('pi-pcg', 'pe-pcg', 'newton', 'psor')"
+        )
+
+
 @dataclass(frozen=True)
 class Faces:
     """What lies across the faces of the cells of one level (see `kernels._geometric`)."""
@@ -53,12 +61,8 @@ class Faces:
         """Of the operator under any mask: clamping a cell moves no wall."""
         if isinstance(A, GridMatrix):
             return A.faces
+        _require_cells(A)
         base, _ = peel(A)
-        if base.cells is None:
-            raise NonstickError(
-                "this method coarsens the grid and needs to know where the unknowns sit: pass cells=(n, d) integer "
-                "grid coordinates, or take a method for bare matrices ('pi-pcg', 'pe-pcg', 'newton', 'psor')"
-            )
         cells = np.ascontiguousarray(base.cells, dtype=np.int64)
         neighbour = np.empty((base.n, 2 * cells.shape[1]), np.int32)
         kind = np.empty(neighbour.shape, np.int8)
@@ -85,6 +89,9 @@ class Geometric(Coarsening):
     truncate: bool = True
     #: a coarse cell cut by a wall holds one unknown for each side
     split: bool = True
+
+    def require(self, A):
+        _require_cells(A)
 
     def coarsen(self, A, depth):
         faces = Faces.of(A)

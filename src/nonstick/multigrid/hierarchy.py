@@ -31,6 +31,10 @@ class Coarsening(ABC):
         At depth 0, A may be `Masked`; the transfer must then be truncated to its free set.
         """
 
+    def require(self, A: Operator) -> None:
+        """Refuse, in a sentence, an operator this cannot coarsen, however small it is."""
+        return
+
     def refresh(self, A: Operator, depth: int, coarse: Operator, transfer: Transfer) -> tuple[Operator, Transfer]:
         """`coarsen` again after the free set or the shift changed: the same transfer, other entries.
 
@@ -163,6 +167,7 @@ class MultigridInverse(Inverse):
         self.recipe = recipe
         self.operator = operator
         operators, transfers = [operator], []
+        recipe.coarsening.require(operator)
         while len(operators) < recipe.max_levels and operators[-1].n > recipe.smallest:
             step = recipe.coarsening.coarsen(operators[-1], len(operators) - 1)
             if step is None or step[0].n >= operators[-1].n:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.ndimage import label
 
-from .. import registry
 from ..grid.mac import Grid
 from ..grid.shapes import Shape
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
+from .methods import check_methods
 from .particles import seed
 from .solids import Solids
 
@@ -32,7 +32,7 @@ class Findings:
 def check(scene: Scene) -> Findings:
     """Everything is computed on the scene's own grid, at the time 0."""
     found = Findings()
-    registry.get(scene.model.solver.method)
+    check_methods(scene)
     solids = Solids(scene)
     cells = int(np.prod(scene.shape))
     setting = scene.model.particles

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.ndimage import label
 
-from .. import registry
 from ..scenes.heat import HeatScene
 from .check import Findings, reaches_beyond
 from .heat import dragon
 from .heat_run import heat_of
+from .methods import check_scalar
 
 
 def check(scene: HeatScene) -> Findings:
     """Everything is computed on the scene's own grid, at the time 0."""
     found, model = Findings(), scene.model
-    registry.get(model.solver.method)
+    check_scalar(model.solver.method, scene.where)
     heat = heat_of(scene)
     grid = heat.grid
     temperature, inside, fixed = heat.begin()

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import registry
 from ..errors import NonstickError
 from ..scenes.scene import Scene
+from .methods import check_methods
 from .step import STAGES, Liquid, Report
 
 COLUMNS = (
@@ -38,7 +38,7 @@ class Simulation:
 
     def __init__(self, scene: Scene | str):
         self.scene = Scene.load(scene) if isinstance(scene, str) else scene
-        registry.get(self.scene.model.solver.method)  # a misspelt name should not wait for the first step
+        check_methods(self.scene)
         self.liquid = _state(self.scene)
         self.frame = 0
         #: how often this simulation was taken up again; marks rows whose first step paid for compilation

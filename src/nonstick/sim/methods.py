@@ -1,0 +1,27 @@
+"""The methods a scene names, looked at before anything runs."""
+
+from __future__ import annotations
+
+from .. import registry
+from ..errors import NonstickError
+from ..scenes.scene import Scene
+
+
+def check_methods(scene: Scene) -> None:
+    """Refuse names that do not exist or belong to another system: the first step, or honey, would come too late."""
+    solver = scene.model.solver
+    check_scalar(solver.method, scene.where)
+    if not registry.get(solver.viscosity).viscous:
+        raise NonstickError(
+            f"{scene.where}: solver.viscosity is {solver.viscosity!r}, which does not solve for viscosity; take "
+            "'visc-auto' or another visc-… method"
+        )
+
+
+def check_scalar(method: str, where: str) -> None:
+    """The same for the method that solves for pressure or temperature."""
+    if registry.get(method).viscous:
+        raise NonstickError(
+            f"{where}: solver.method is {method!r}, which solves for viscosity and nothing else; take 'auto' or "
+            "another method, and name viscosity methods in solver.viscosity"
+        )
