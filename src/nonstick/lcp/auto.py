@@ -53,8 +53,6 @@ class Auto(Method):
     many: int = 2_000
     #: tolerance of those coarser solves
     coarse_rtol: float = 1e-4
-    #: changes of fewer rows than this part of the clamped ones are clipped, not relaxed
-    few: float = 0.01
     #: cycles for which a set that came with the problem is believed, whatever x says
     trust: int = 2
     #: cycles after which the fast cycle has proved too weak (or float32 too short) for the coefficients
@@ -173,11 +171,7 @@ class ActiveSetCG:
                 fresh = True
             if flips:
                 monitor.outer_iterations += 1
-                if flips > self.options.few * np.count_nonzero(self.active):
-                    self._settle(x)
-                else:
-                    self._clip(x)
-                    self.band.residual(self.b, x, self.r)
+                self._settle(x)
                 self._refresh()
                 fresh = True
                 if guard.gives_up(self.active):
