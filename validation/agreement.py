@@ -54,7 +54,8 @@ def methods() -> list[str]:
 @lru_cache(maxsize=8)
 def reference(name: str, n: int, rtol: float) -> np.ndarray:
     solution = solve_problem(cases.build(name, n).problem, "psor", rtol=rtol)
-    if not solution.converged:
+    # On the largest grids rounding may end the sweeps a little above a very small tolerance.
+    if not solution.converged and solution.kkt() > 10 * rtol:
         raise RuntimeError(f"no reference for {name} at {n}: {solution.message}")
     return solution.x
 
