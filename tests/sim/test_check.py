@@ -49,3 +49,16 @@ def test_methods_that_solve_something_else_are_refused_before_the_first_step(sol
     for look in (check, Simulation):
         with pytest.raises(NonstickError, match=sentence):
             look(scene)
+
+
+@pytest.mark.parametrize(
+    "method, taken", [("auto", True), ("pgs", True), ("fmg", True), ("pi-mg", False), ("no-lcp", False)]
+)
+def test_walls_of_kind_edge_ask_for_a_method_that_takes_them(method, taken):
+    scene = Scene({**BASE, "liquid": [POOL], "solver": {"method": method}, "walls": {"pressure": "edge"}})
+    for look in (check, Simulation):
+        if taken:
+            look(scene)
+        else:
+            with pytest.raises(NonstickError, match=r"walls\.pressure.*'psor'"):
+                look(scene)

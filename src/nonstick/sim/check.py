@@ -11,7 +11,7 @@ from ..grid.mac import Grid
 from ..grid.shapes import Shape
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
-from .methods import check_methods
+from .methods import check_edges, check_methods
 from .particles import seed
 from .solids import Solids
 
@@ -34,6 +34,7 @@ def check(scene: Scene) -> Findings:
     found = Findings()
     check_methods(scene)
     solids = Solids(scene)
+    check_edges(scene, solids.mode)
     cells = int(np.prod(scene.shape))
     setting = scene.model.particles
     rng = np.random.default_rng(setting.seed)

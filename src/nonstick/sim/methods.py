@@ -25,3 +25,13 @@ def check_scalar(method: str, where: str) -> None:
             f"{where}: solver.method is {method!r}, which solves for viscosity and nothing else; take 'auto' or "
             "another method, and name viscosity methods in solver.viscosity"
         )
+
+
+def check_edges(scene: Scene, mode) -> None:
+    """walls = edge is no box: few methods take it (`auto` hands over to one of them). `mode` is that of `Solids`."""
+    method = scene.model.solver.method
+    if isinstance(mode, str) and mode == "edge" and method != "auto" and not registry.get(method).handles_edges:
+        raise NonstickError(
+            f"{scene.where}: walls.pressure is 'edge', which solver.method {method!r} cannot treat; take 'auto', "
+            "'pgs', 'psor' or 'fmg'"
+        )

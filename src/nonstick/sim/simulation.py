@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..scenes.scene import Scene
-from .methods import check_methods
+from .methods import check_edges, check_methods
 from .step import STAGES, Liquid, Report
 
 COLUMNS = (
@@ -40,6 +40,7 @@ class Simulation:
         self.scene = Scene.load(scene) if isinstance(scene, str) else scene
         check_methods(self.scene)
         self.liquid = _state(self.scene)
+        check_edges(self.scene, self.liquid.solids.mode)
         self.frame = 0
         #: how often this simulation was taken up again; marks rows whose first step paid for compilation
         self.session = 0
