@@ -52,12 +52,13 @@ def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.n
     """Walk from x along the projection of x + αp, α = 1, ½, ¼, …, to a sufficient decrease; updates x and g."""
     step, image = np.empty_like(x), np.empty_like(x)
     alpha = 1.0
-    for _ in range(HALVINGS):
+    for _ in range(HALVINGS):  # far out, q may overflow: such a step is no decrease and is halved
         problem.box.project(x + alpha * p, out=step)
         step -= x
         problem.A.apply(step, image)
-        slope = float(g @ step)
-        if slope < 0.0 and slope + 0.5 * float(step @ image) <= SUFFICIENT * slope:
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope, curvature = float(g @ step), float(step @ image)
+        if slope < 0.0 and slope + 0.5 * curvature <= SUFFICIENT * slope:
             x += step
             problem.box.project(x, out=x)
             problem.gradient(x, g)
