@@ -1,8 +1,12 @@
 """Coarser pressure problems: exact weights, the rule for phi, odd sizes, constraints."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
+import nonstick
 from nonstick import PressureProblem, cases
 
 FIELDS = {"dt": 0.01, "dx": 0.1}
@@ -98,3 +102,17 @@ def test_box_problems_coarsen_through_the_geometry():
     coarse = case.problem.coarsen()
     assert coarse.n == case.pressure_problem.coarsen().problem.n
     assert coarse.coarsen().n < coarse.n < case.problem.n
+
+
+def test_a_problem_goes_when_nobody_needs_it():
+    """No reference cycle: a simulation must not keep every step's arrays until the collector comes round."""
+    n = 6
+    faces = (np.zeros((n + 1, n)), np.full((n, n + 1), -1.0))
+    problem = nonstick.PressureProblem(phi_liquid=np.full((n, n), -1.0), velocity=faces, dt=0.1, dx=1.0)
+    inner = weakref.ref(problem.problem)
+    gc.disable()
+    try:
+        del problem
+        assert inner() is None
+    finally:
+        gc.enable()

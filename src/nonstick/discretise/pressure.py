@@ -17,6 +17,7 @@ meet air at the edge needs a layer of air cells there.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -210,7 +211,11 @@ class PressureProblem:
         if self.separation is not None:
             b[wall] += (self._per_cell("separation", self.separation) * self._wall_area() / self.dx)[wall]
         edges = self._edges(A, centre) if isinstance(self.walls, str) and self.walls == "edge" else None
-        self.problem = BoxProblem(A, b, lower, np.inf, coarser=lambda: self.coarsen().problem, edges=edges)
+        # The box problem coarsens through a copy of this one that does not know it: were they to hold each other,
+        # every step's arrays would stay until the garbage collector comes round.
+        self._lower = lower
+        source = copy(self)
+        self.problem = BoxProblem(A, b, lower, np.inf, coarser=lambda: source.coarsen().problem, edges=edges)
 
     def _unknowns(self) -> np.ndarray:
         """Liquid cells with an open face inside the grid."""
@@ -323,7 +328,7 @@ class PressureProblem:
         if isinstance(self.walls, str) and self.walls in ("edge", "none", "all"):
             coarse.walls = self.walls
         else:
-            lower = self.rows.to_grid(self.problem.box.lower, fill=-np.inf)
+            lower = self.rows.to_grid(self._lower, fill=-np.inf)
             bound = np.max(_children(lower), axis=0)
             coarse.walls = np.isfinite(bound)
             if self.adhesion is not None:
