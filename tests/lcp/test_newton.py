@@ -68,7 +68,7 @@ def test_against_enumeration(kind, seed):
 
 
 def test_policies_that_cycle_are_solved():
-    """Rank-dominated matrices on which undamped Newton steps cycle (an eighth of these): all are solved."""
+    """Rank-dominated matrices on which undamped Newton steps can cycle: all are solved."""
     rng = np.random.default_rng(0)
     energy_steps = 0
     for _ in range(60):

@@ -44,7 +44,7 @@ from .problem import BoxProblem
 
 @dataclass(frozen=True)
 class Auto(Method):
-    """`slack`: rows whose residual is below this part of the tolerance keep their policy."""
+    """`slack`: rows nearer to a tie than this part of the tolerance keep their policy; `sweeps` follow a change."""
 
     sweeps: int = 2
     slack: float = 0.1
