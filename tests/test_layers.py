@@ -21,7 +21,7 @@ LAYERS = (
     ("linear", "precond", "multigrid", "lcp"),
     ("registry",),
     ("validate", "api", "cases"),
-    ("scenes", "io", "render"),
+    ("scenes", "bodies", "io", "render"),
     ("sim", "distributed"),
     ("bench", "demo"),
     ("cli", "__main__"),

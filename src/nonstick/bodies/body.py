@@ -1,0 +1,171 @@
+"""`RigidBody`: a shape with mass that moves as a whole, in 2D and 3D.
+
+The shape is given where it is at the beginning, in world coordinates. A point x of the world is the point
+Rᵀ(x - c) + c₀ of the shape, with the centre of mass c (c₀ at the beginning) and the rotation R since then. Orientation
+is an angle in 2D and a unit quaternion in 3D; spin is one number in 2D and a vector in 3D, in world axes.
+In 2D mass is per metre of depth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..grid.shapes import Shape
+from . import rotation
+from .mass import moments
+
+Coordinates = tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Posed(Shape):
+    """A shape turned by R about `origin` and brought to `centre`."""
+
+    shape: Shape
+    R: np.ndarray
+    origin: np.ndarray
+    centre: np.ndarray
+
+    def __call__(self, *x):
+        if len(x) != len(self.centre):
+            raise NonstickError(f"a body in {len(self.centre)} dimensions cannot be evaluated in {len(x)}")
+        r = [a - c for a, c in zip(x, self.centre)]
+        d = len(r)
+        back = []
+        for j in range(d):
+            total = r[0] * self.R[0, j]
+            for i in range(1, d):
+                total = total + r[i] * self.R[i, j]
+            back.append(total + self.origin[j])
+        return self.shape(*back)
+
+
+class RigidBody:
+    """One body. `centre`, `orientation`, `velocity` and `spin` are its state, arrays of their own.
+
+    >>> from nonstick.grid.shapes import Box
+    >>> crate = RigidBody(Box((0.0, 0.0), (2.0, 1.0)), density=500.0)
+    >>> crate.mass, crate.centre.tolist(), crate.phi(np.array(1.0), np.array(1.25)).item()
+    (1000.0, [1.0, 0.5], 0.25)
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        density: float,
+        velocity=None,
+        spin=None,
+        *,
+        name: str = "body",
+        dimension: int | None = None,
+        restitution: float = 0.3,
+        friction: float = 0.4,
+        motion=None,
+    ):
+        self.shape, self.name, self.density = shape, name, float(density)
+        if not (np.isfinite(self.density) and self.density > 0):
+            raise NonstickError(f"{name}: density must be positive, not {density}")
+        self.d = dimension or _dimension(shape)
+        found = moments(shape, self.d)
+        self.volume = found.volume
+        self.mass = self.density * found.volume
+        #: centre of mass in the shape's own coordinates
+        self.origin = found.centre.copy()
+        #: inertia tensor in the shape's own axes: (1, 1) in 2D, (3, 3) in 3D
+        self.own_inertia = found.inertia(self.density)
+        self.restitution, self.friction = float(restitution), float(friction)
+        #: prescribed motion, or None for a body that moves by forces
+        self.motion = motion
+        n = 1 if self.d == 2 else 3
+        self.centre = found.centre.copy()
+        self.orientation = rotation.identity(self.d)
+        self.velocity = np.zeros(self.d) if velocity is None else np.array(velocity, float)
+        self.spin = np.zeros(n) if spin is None else np.atleast_1d(np.array(spin, float))
+        if self.velocity.shape != (self.d,) or self.spin.shape != (n,):
+            raise NonstickError(f"{name}: a {self.d}D body has {self.d} components of velocity and {n} of spin")
+
+    # -- geometry -------------------------------------------------------------------------------------
+
+    @property
+    def dynamic(self) -> bool:
+        """Moved by forces, not by prescription."""
+        return self.motion is None
+
+    @property
+    def rotation(self) -> np.ndarray:
+        """The rotation matrix since the beginning."""
+        return rotation.matrix(self.orientation)
+
+    @property
+    def inertia(self) -> np.ndarray:
+        """The inertia tensor about the centre of mass in world axes: (1, 1) in 2D, (3, 3) in 3D."""
+        if self.d == 2:
+            return self.own_inertia
+        R = self.rotation
+        return R @ self.own_inertia @ R.T
+
+    def placed(self) -> Shape:
+        """The shape where it is now; `placed().sample(grid.nodes())` is its distance on a grid."""
+        return Posed(self.shape, self.rotation, self.origin, self.centre.copy())
+
+    def phi(self, *x: np.ndarray) -> np.ndarray:
+        """Signed distance at world points, coordinate arrays that broadcast."""
+        return self.placed()(*x)
+
+    def velocity_at(self, *x: np.ndarray) -> Coordinates:
+        """Velocity of the body's material at world points, one array per axis."""
+        return point_velocity(self.velocity, self.spin, self.centre, x)
+
+    # -- numbers --------------------------------------------------------------------------------------
+
+    def kinetic(self) -> float:
+        """Kinetic energy in joule (per metre of depth in 2D)."""
+        return 0.5 * float(self.mass * self.velocity @ self.velocity + self.spin @ self.inertia @ self.spin)
+
+    def angular_momentum(self) -> np.ndarray:
+        """About the centre of mass, in world axes."""
+        return self.inertia @ self.spin
+
+    # -- state ----------------------------------------------------------------------------------------
+
+    def state(self) -> np.ndarray:
+        """Centre, orientation, velocity, spin in one array: 6 numbers in 2D, 13 in 3D."""
+        return np.concatenate([self.centre, self.orientation, self.velocity, self.spin])
+
+    def restore(self, state: np.ndarray) -> None:
+        d, n, m = self.d, self.orientation.size, self.spin.size
+        if state.shape != (2 * d + n + m,):
+            raise NonstickError(f"{self.name}: a state has {2 * d + n + m} numbers, not {state.size}")
+        self.centre, self.orientation, self.velocity, self.spin = (
+            part.copy() for part in np.split(state, [d, d + n, 2 * d + n])
+        )
+
+    def __repr__(self) -> str:
+        kind = "" if self.dynamic else ", prescribed"
+        return f"RigidBody({self.name!r}, mass={self.mass:.6g}, centre={self.centre.tolist()}{kind})"
+
+
+def point_velocity(velocity: np.ndarray, spin: np.ndarray, centre: np.ndarray, x: Coordinates) -> Coordinates:
+    """v + ω × (x - c), component by component, without broadcasting the points against each other early."""
+    r = [a - c for a, c in zip(x, centre)]
+    if len(r) == 2:
+        return velocity[0] - spin[0] * r[1], velocity[1] + spin[0] * r[0]
+    return (
+        velocity[0] + spin[1] * r[2] - spin[2] * r[1],
+        velocity[1] + spin[2] * r[0] - spin[0] * r[2],
+        velocity[2] + spin[0] * r[1] - spin[1] * r[0],
+    )
+
+
+def _dimension(shape: Shape) -> int:
+    """How many coordinates a shape takes; shapes refuse the wrong number."""
+    for d in (3, 2):
+        try:
+            shape(*np.zeros(d))
+            return d
+        except NonstickError:
+            continue
+    raise NonstickError("the parts of a shape have different numbers of coordinates")
