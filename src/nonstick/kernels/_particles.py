@@ -182,6 +182,21 @@ def _scatter_density(density, x, start, plane):
 
 
 @parallel
+def _scatter_value(total, mass, x, value, start, plane):
+    """Sums of value and of 1 over particles, by the trilinear hat of each cell centre; zero on entry."""
+    planes = (start.size - 1) // plane
+    blocks = (planes + BLOCK - 1) // BLOCK
+    for colour in range(2):
+        count = (blocks - colour + 1) // 2
+        half = (count + 1) // 2
+        for t in prange(count):
+            turn = 2 * t if t < half else 2 * (t - half) + 1
+            block = 2 * turn + colour
+            for p in range(start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]):
+                _splat(total, mass, x[0, p] - 0.5, x[1, p] - 0.5, x[2, p] - 0.5, value[p], 0.0, 0.0, 0.0)
+
+
+@parallel
 def _normalise(u, mass):
     """Momentum → velocity, in place; faces no particle reaches get 0."""
     flat, m = u.reshape(-1), mass.reshape(-1)

@@ -198,7 +198,7 @@ def _sentence(error: ValidationError) -> str:
             parts.append(str(part))
             continue
         tag = bool(parts) and part in _TAGS and (parts[-1] in ("shape", "of") or parts[-1].isdigit())
-        if not tag and part not in ("Keyed", "float", "constrained-float") and not part.startswith("function-"):
+        if not tag and part not in ("Keyed", "Ramp", "float", "constrained-float") and not part.startswith("function-"):
             parts.append(part)
     key = ".".join(parts) or "the file"
     kind, given = first["type"], first.get("input")

@@ -187,6 +187,27 @@ class Keyed(_Table):
         return self
 
 
+class Ramp(_Table):
+    """A number that varies in space: between `values` at the coordinates `at` of one axis, constant outside."""
+
+    along: Literal["x", "y", "z"] = Field("x", description="The axis.")
+    at: tuple[Number, ...] = Field(min_length=2, description="Coordinates in metres, increasing.")
+    values: tuple[NotNegative, ...] = Field(min_length=2)
+    scale: Literal["linear", "log"] = Field(
+        "linear", description="What is interpolated: the values or their logarithms."
+    )
+
+    @model_validator(mode="after")
+    def _matched(self):
+        if len(self.at) != len(self.values):
+            raise ValueError("at and values need the same length")
+        if any(a >= b for a, b in zip(self.at, self.at[1:])):
+            raise ValueError("the coordinates `at` must increase")
+        if self.scale == "log" and min(self.values) <= 0.0:
+            raise ValueError("scale = log needs values above zero")
+        return self
+
+
 class Motion(_Table):
     """A prescribed rigid motion: shift + oscillation + rotation about a point that moves along."""
 
@@ -212,15 +233,25 @@ class Solid(_Table):
 class Liquid(_Table):
     shape: Shape
     velocity: Vector | None = Field(None, description="Initial velocity in m/s.")
+    spin: Number = Field(0.0, description="Initial rotation in degrees per second.")
+    axis: Vector = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
+    about: Vector | None = Field(None, description="Centre of the rotation; default: the domain's centre.")
+    viscosity: NotNegative | Ramp | None = Field(
+        None, description="Dynamic viscosity in Pa s, carried along; default: physics.viscosity."
+    )
 
 
 class Inflow(_Table):
     """A region that is kept full of liquid moving with the given velocity."""
 
     shape: Shape
-    velocity: Vector
+    velocity: Vector = Field(description="In m/s, relative to the source where it moves.")
     start: NotNegative = 0.0
     stop: Positive | None = None
+    viscosity: NotNegative | Ramp | None = Field(
+        None, description="Dynamic viscosity in Pa s, carried along; default: physics.viscosity."
+    )
+    motion: Motion | None = Field(None, description="A prescribed motion of the source; its liquid moves with it.")
 
 
 class Outflow(_Table):
@@ -311,6 +342,21 @@ class SceneModel(_Table):
     @property
     def dimension(self) -> int:
         return len(self.domain.size)
+
+    @model_validator(mode="after")
+    def _carried(self):
+        """Viscosity of its own needs particles that carry it, and an axis the domain has."""
+        for table, entries in (("liquid", self.liquid), ("inflow", self.inflow)):
+            for index, entry in enumerate(entries):
+                given = entry.viscosity
+                if given is not None and given != self.physics.viscosity and self.surface.track == "grid":
+                    raise ValueError(
+                        f"{table}.{index}.viscosity is carried by particles, and surface.track = grid has none: take "
+                        "surface.track = particles, or one physics.viscosity for all liquid"
+                    )
+                if isinstance(given, Ramp) and given.along == "z" and self.dimension == 2:
+                    raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D")
+        return self
 
 
 def json_schema() -> dict[str, Any]:

@@ -31,14 +31,15 @@ class GridLiquid(Liquid):
 
     def fill(self) -> None:
         cells = self.solids.grid.cells()
-        for shape, speed in self.liquids:
+        for shape, spec in self.liquids:
             here = shape.sample(cells).reshape(self.three) / self.dx
             inside = here < self.level
             self.level = np.where(inside, here, self.level)
-            if speed is not None:
-                for axis, value in enumerate(speed):
-                    faces = shape.sample(self.solids.grid.faces(axis)).reshape(self.velocity[self.first + axis].shape)
-                    self.velocity[self.first + axis][faces < 1.5 * self.dx] = value
+            for axis in range(self.d):
+                points = self.solids.grid.faces(axis)
+                near = shape.sample(points) < 1.5 * self.dx
+                value = np.broadcast_to(self._initial(spec, points)[axis], near.shape)
+                self.velocity[self.first + axis].reshape(near.shape)[near] = value[near]
         self.level = np.clip(self.level, -BAND, BAND)
         self.level = self._distance(self.level, np.zeros(self.three, np.int8))
         self.ledger.initial = volume(self.level, self.solids.space)
@@ -50,7 +51,7 @@ class GridLiquid(Liquid):
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.solids.update(self.time + dt)
         with self._stage("surface"):
-            self._flow_in(dt)
+            self._flow_in()
             self._flow_out()
             self.find_surface()
         velocity = [u.copy() for u in self.velocity]
@@ -115,18 +116,21 @@ class GridLiquid(Liquid):
 
     # -- in and out -----------------------------------------------------------------------------------
 
-    def _flow_in(self, dt: float) -> None:
-        for shape, inflow in self.inflows:
-            if self.time < inflow.start or (inflow.stop is not None and self.time >= inflow.stop):
+    def _flow_in(self) -> None:
+        grid = self.solids.grid
+        for source in self.sources:
+            if not source.flows(self.time):
                 continue
-            here = shape.sample(self.solids.grid.cells()).reshape(self.three) / self.dx
+            shape = source.at(self.time)
+            here = shape.sample(grid.cells()).reshape(self.three) / self.dx
             before = volume(self.level, self.solids.space)
             self.level = np.minimum(self.level, here)
             self.ledger.inflow += volume(self.level, self.solids.space) - before
-            for axis, value in enumerate(inflow.velocity):
-                u = self.velocity[self.first + axis]
-                faces = shape.sample(self.solids.grid.faces(axis)).reshape(u.shape)
-                u[faces < 0.5 * self.dx] = value
+            for axis in range(self.d):
+                points = grid.faces(axis)
+                near = shape.sample(points) < 0.5 * self.dx
+                value = np.broadcast_to(source.velocity(axis, points, self.time), near.shape)
+                self.velocity[self.first + axis].reshape(near.shape)[near] = value[near]
 
     def _flow_out(self) -> None:
         for shape in self.outflows:

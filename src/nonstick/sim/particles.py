@@ -1,4 +1,4 @@
-"""Particles: positions in cells, velocities in m/s, the APIC matrix; seeding, sorting, adding, removing."""
+"""Particles: positions in cells, velocities in m/s, APIC matrix, viscosity; seeding, sorting, adding, removing."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ MARGIN = 0.02
 
 
 class Particles:
-    """Columns over particles. Positions are float64, velocities and the APIC matrix float32."""
+    """Columns over particles. Positions are float64, all else float32; `mu` is empty unless the viscosity varies."""
 
-    def __init__(self, three: tuple[int, ...], affine: bool):
+    def __init__(self, three: tuple[int, ...], affine: bool, thick: bool = False):
         self.three = three
         self.affine = affine
+        self.thick = thick
         self.x = np.empty((3, 0))
         self.vel = np.empty((3, 0), np.float32)
         self.aff = np.empty((9, 0), np.float32)
+        self.mu = np.empty(0, np.float32)
         self.start = np.zeros(int(np.prod(three)) + 1, np.int64)
 
     @property
@@ -37,7 +39,10 @@ class Particles:
         """Cells per plane of the scattering blocks."""
         return self.three[2] if self.first else self.three[1] * self.three[2]
 
-    def add(self, x: np.ndarray, vel: np.ndarray) -> None:
+    def add(self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0) -> None:
+        """More particles; `mu` is their viscosity, unused where it does not vary."""
+        if self.thick:
+            self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
         self.x = np.concatenate([self.x, x], axis=1)
         self.vel = np.concatenate([self.vel, vel.astype(np.float32)], axis=1)
         aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
@@ -47,6 +52,8 @@ class Particles:
         self.x = np.ascontiguousarray(self.x[:, mask])
         self.vel = np.ascontiguousarray(self.vel[:, mask])
         self.aff = np.ascontiguousarray(self.aff[:, mask])
+        if self.thick:
+            self.mu = self.mu[mask]
 
     def sort(self) -> None:
         """Bring the particles into the order of their cells; stable, so the order is unique."""
@@ -66,6 +73,9 @@ class Particles:
         for a in range(3 * self.first, self.aff.shape[0]):
             _take(room32, self.aff[a], order)
             self.aff[a] = room32
+        if self.thick:
+            _take(room32, self.mu, order)
+            self.mu[:] = room32
 
     def kinetic(self) -> float:
         """Sum of |v|²/2, in a fixed order."""

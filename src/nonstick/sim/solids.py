@@ -19,6 +19,7 @@ from ..kernels._solids import _open_space, _room
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
 from ..scenes.schema import Keyed, Motion
+from .motion import Mover
 
 #: nodal distance where there is no solid, in cells
 FAR = 1e3
@@ -170,56 +171,16 @@ class Solids:
 
     # -- motion ---------------------------------------------------------------------------------------
 
-    def _clock(self, motion: Motion) -> float:
-        stop = np.inf if motion.stop is None else motion.stop
-        return min(max(self.time - motion.start, 0.0), max(stop - motion.start, 0.0))
-
-    def _about(self, motion: Motion) -> np.ndarray:
-        return np.array(motion.about if motion.about is not None else [0.5 * s for s in self.scene.model.domain.size])
-
-    def _offset(self, motion: Motion) -> np.ndarray:
-        t = self._clock(motion)
-        out = np.zeros(self.d)
-        if motion.velocity is not None:
-            out += t * np.array(motion.velocity)
-        if motion.amplitude is not None:
-            out += np.sin(2 * np.pi * motion.frequency * t) * np.array(motion.amplitude)
-        return out
-
     def _placed(self, wall: Wall) -> Shape:
-        motion = wall.motion
-        if motion is None:
-            return wall.shape
-        shape = wall.shape
-        if motion.spin:
-            angle = float(np.radians(motion.spin) * self._clock(motion))
-            shape = shape.rotate(angle, tuple(motion.axis), tuple(self._about(motion)))
-        return shape.move(tuple(self._offset(motion)))
+        return wall.shape if wall.motion is None else self._mover(wall.motion).placed(wall.shape, self.time)
 
     def speed(self, wall: Wall, axis: int, points) -> np.ndarray | float:
         """One component of the wall's velocity at points."""
-        motion = wall.motion
-        assert motion is not None
-        if self.time < motion.start or (motion.stop is not None and self.time > motion.stop):
-            return 0.0
-        t = self._clock(motion)
-        out: np.ndarray | float = 0.0
-        if motion.velocity is not None:
-            out = out + motion.velocity[axis]
-        if motion.amplitude is not None:
-            rate = 2 * np.pi * motion.frequency
-            out = out + rate * np.cos(rate * t) * motion.amplitude[axis]
-        if motion.spin:
-            rate = np.radians(motion.spin)
-            centre = self._about(motion) + self._offset(motion)
-            r = [p - c for p, c in zip(points, centre)]
-            if self.d == 2:
-                out = out + (-rate * r[1] if axis == 0 else rate * r[0])
-            else:
-                n = np.asarray(motion.axis, float) / np.linalg.norm(motion.axis) * rate
-                b, c = (axis + 1) % 3, (axis + 2) % 3
-                out = out + n[b] * r[c] - n[c] * r[b]
-        return out
+        assert wall.motion is not None
+        return self._mover(wall.motion).velocity(axis, points, self.time)
+
+    def _mover(self, motion: Motion) -> Mover:
+        return Mover(motion, tuple(self.scene.model.domain.size))
 
 
 def _now(value: float | Keyed, time: float) -> float:

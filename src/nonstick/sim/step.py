@@ -33,9 +33,11 @@ from ..kernels._surface import (
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
 from .even import displacement
+from .motion import rotation
 from .particles import MARGIN, Particles, seed
 from .pressure import Outcome, Projection
 from .solids import Solids
+from .sources import Source
 from .viscosity import Viscosity
 from .volume import Ledger, shift_for, volume
 
@@ -68,15 +70,15 @@ class Liquid:
         #: volume of a particle in cells
         self.worth = 1.0 / self.per_cell
         self.affine = model.particles.transfer == "apic"
-        self.particles = Particles(self.three, self.affine)
         self.projection = Projection(self.solids, model.solver, model.physics.density)
         self.viscosity = Viscosity(self.solids, model)
+        self.particles = Particles(self.three, self.affine, self.viscosity.carried)
         self.ledger = Ledger()
         self.table = flat_distance(self.d)
         #: liquid distance at cell centres in cells, of the beginning of the last step
         self.phi = np.full(self.three, 1.5)
-        self.liquids = [(build(s.shape, scene.folder), s.velocity) for s in model.liquid]
-        self.inflows = [(build(s.shape, scene.folder), s) for s in model.inflow]
+        self.liquids = [(build(s.shape, scene.folder), s) for s in model.liquid]
+        self.sources = Source.all(scene)
         self.outflows = [build(s.shape, scene.folder) for s in model.outflow]
         self.forces = [(None if f.shape is None else build(f.shape, scene.folder), f) for f in model.force]
         #: unit vector against gravity; zero without gravity
@@ -87,28 +89,55 @@ class Liquid:
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.steps = 0
         self.time = 0.0
+        #: length of the last step
+        self.dt = 0.0
 
     def fill(self) -> None:
         """The first particles, and the first page of the ledger."""
         setting = self.scene.model.particles
         rng = np.random.default_rng(setting.seed)
         taken: list = []
-        for shape, velocity in self.liquids:
+        for shape, spec in self.liquids:
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
             for other in taken:  # where liquids overlap the first one counts
-                x = x[:, other(*(self.dx * c for c in x[self.first :])) >= 0]
+                x = x[:, other(*self._points(x)) >= 0]
             taken.append(shape)
-            self.particles.add(x, self._spread(velocity, x.shape[1]))
+            points = self._points(x)
+            velocity = self._initial(spec, points)
+            self.particles.add(x, self._spread(velocity, x.shape[1]), self.viscosity.given(spec.viscosity, points))
+            if spec.spin and self.affine:  # the first transfer knows the rotation already
+                self.particles.aff[:, -x.shape[1] :] = self._gradient(spec)[:, None]
         self.particles.sort()
         self.ledger.initial = self.find_surface(correct=False)
         if self.particles.n:
             # positions come from a lattice, so their number is only nearly the volume they fill
             self.worth = self.ledger.initial / self.particles.n
 
+    def _points(self, x: np.ndarray) -> list[np.ndarray]:
+        """Positions in metres, in the user's dimension."""
+        return [self.dx * c for c in x[self.first :]]
+
+    def _initial(self, spec, points) -> list[np.ndarray | float]:
+        """The components of a liquid's first velocity at points."""
+        out: list[np.ndarray | float] = list(spec.velocity or (0.0,) * self.d)
+        if spec.spin:
+            about = spec.about or [0.5 * s for s in self.scene.model.domain.size]
+            out = [v + rotation(spec.spin, spec.axis, about, a, points) for a, v in enumerate(out)]
+        return out
+
+    def _gradient(self, spec) -> np.ndarray:
+        """The APIC matrix of a rotation, in (m/s) per cell."""
+        out = np.zeros((3, 3))
+        for b in range(self.d):
+            unit = [np.array(self.dx if a == b else 0.0) for a in range(self.d)]
+            for a in range(self.d):
+                out[self.first + a, self.first + b] = rotation(spec.spin, spec.axis, (0.0,) * self.d, a, unit)
+        return out.ravel()
+
     def _spread(self, velocity, n: int) -> np.ndarray:
         out = np.zeros((3, n))
-        if velocity is not None:
-            out[self.first :] = np.array(velocity)[:, None]
+        for a, v in enumerate(velocity):
+            out[self.first + a] = v
         return out
 
     # -- one step -------------------------------------------------------------------------------------
@@ -117,7 +146,7 @@ class Liquid:
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.solids.update(self.time + dt)
         with self._stage("surface"):
-            self._flow_in(dt)
+            self._flow_in()
             self.particles.sort()
             self.find_surface()
         with self._stage("transfer"):
@@ -135,6 +164,7 @@ class Liquid:
             self._move(velocity, before, outcome, dt)
             self._flow_out()
         self.time += dt
+        self.dt = dt
         self.steps += 1
         return Report(dt, outcome, cfl, dict(self.seconds))
 
@@ -142,12 +172,9 @@ class Liquid:
         """Viscosity, then a second projection, because it leaves divergence behind."""
         phi = self.dx * self.phi.reshape(self.solids.grid.shape)
         with self._stage("viscosity"):
-            sources = [
-                (shape, f.velocity)
-                for shape, f in self.inflows
-                if f.start <= self.time and (f.stop is None or self.time < f.stop)
-            ]
-            solution = self.viscosity.solve(phi, self._own(velocity), outcome.solution.pressure, dt, sources)
+            mu = self.viscosity.on_cells(self.particles)
+            held = [(s, self.time) for s in self.sources if s.flows(self.time)]
+            solution = self.viscosity.solve(phi, self._own(velocity), outcome.solution.pressure, mu, dt, held)
         with self._stage("pressure"):
             outcome = self.projection.solve(phi, solution.velocity, dt)
             return self._lift(outcome.solution.velocity), outcome
@@ -255,27 +282,35 @@ class Liquid:
 
     # -- in and out -----------------------------------------------------------------------------------
 
-    def _flow_in(self, dt: float) -> None:
+    def _flow_in(self) -> None:
         setting = self.scene.model.particles
         p = self.particles
-        for index, (shape, inflow) in enumerate(self.inflows):
-            if self.time < inflow.start or (inflow.stop is not None and self.time >= inflow.stop):
+        for index, source in enumerate(self.sources):
+            if not source.flows(self.time):
                 continue
-            if p.n:
-                inside = shape(*(self.dx * c for c in p.x[self.first :])) < 0
-                p.vel[self.first :, inside] = np.array(inflow.velocity, np.float32)[:, None]
+            shape = source.at(self.time)
+            points = self._points(p.x)
+            inside = np.flatnonzero(np.asarray(shape(*points)) < 0)
+            for axis in range(self.d if inside.size else 0):
+                here = [c[inside] for c in points]
+                p.vel[self.first + axis, inside] = source.velocity(axis, here, self.time)
             p.sort()
-            counts = np.diff(p.start).reshape(self.solids.grid.shape)
-            # a cell less than half full is filled up by fresh particles where there is none nearby
+            counts = np.diff(p.start)
             rng = np.random.default_rng([setting.seed, index, self.steps])
-            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, counts == 0)
-            p.add(x, self._spread(inflow.velocity, x.shape[1]))
+            room = counts.reshape(self.solids.grid.shape) < self.per_cell
+            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, room)
+            cell = np.ravel_multi_index(tuple(x.astype(np.int64)), self.three)
+            x = x[:, (counts[cell] == 0) | source.fresh(self._points(x), self.time, self.dt)]
+            points = self._points(x)
+            velocity = [source.velocity(axis, points, self.time) for axis in range(self.d)]
+            mu = self.viscosity.given(source.spec.viscosity, points)
+            p.add(x, self._spread(velocity, x.shape[1]), mu)
             self.ledger.inflow += x.shape[1] * self.worth
 
     def _flow_out(self) -> None:
         p = self.particles
         for shape in self.outflows:
-            gone = shape(*(self.dx * c for c in p.x[self.first :])) < 0
+            gone = shape(*self._points(p.x)) < 0
             if gone.any():
                 p.keep(~gone)
                 self.ledger.outflow += int(gone.sum()) * self.worth
@@ -327,6 +362,8 @@ class Liquid:
         if output.particles:
             out["position"] = (self.particles.x[self.first :].T * self.dx).astype(np.float32)
             out["velocity"] = np.ascontiguousarray(self.particles.vel[self.first :].T)
+            if self.particles.thick:
+                out["viscosity"] = self.particles.mu.copy()
         return out
 
     def _common_arrays(self, output) -> dict[str, np.ndarray]:
@@ -342,13 +379,15 @@ class Liquid:
     def state(self) -> dict[str, np.ndarray]:
         p, ledger = self.particles, self.ledger
         return {
-            "x": p.x, "vel": p.vel, "aff": p.aff, "pressure": self.projection.pressure,
-            "active": self.projection.active, "steps": np.array(self.steps), "time": np.array(self.time),
+            "x": p.x, "vel": p.vel, "aff": p.aff, "mu": p.mu, "dt": np.array(self.dt),
+            "pressure": self.projection.pressure, "active": self.projection.active,
+            "steps": np.array(self.steps), "time": np.array(self.time),
             "ledger": np.array([ledger.initial, ledger.inflow, ledger.outflow, ledger.measured, ledger.offset]),
         }  # fmt: skip
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         self.particles.x, self.particles.vel, self.particles.aff = state["x"], state["vel"], state["aff"]
+        self.particles.mu, self.dt = state["mu"], float(state["dt"])
         self.projection.pressure, self.projection.active = state["pressure"], state["active"]
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.ledger = Ledger(*map(float, state["ledger"]))

@@ -11,11 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from ..discretise.viscosity import ViscosityProblem, ViscositySolution, liquid_volumes
-from ..scenes.schema import SceneModel
+from ..kernels._particles import _normalise, _scatter_value
+from ..kernels._surface import _extrapolate
+from ..scenes.schema import Ramp, SceneModel
+from .particles import Particles
 from .solids import Solids
 
 #: tried when the scene's own method misses its tolerance
 STRONGER = ("visc-auto", "visc-cg")
+#: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one, a surface shifted
+#: to keep its volume another
+LAYERS = 3
 
 
 class Viscosity:
@@ -24,18 +30,52 @@ class Viscosity:
     def __init__(self, solids: Solids, model: SceneModel):
         self.solids = solids
         self.mu, self.rho = model.physics.viscosity, model.physics.density
+        own = [liquid.viscosity for liquid in model.liquid] + [inflow.viscosity for inflow in model.inflow]
+        found = [self.mu if value is None else value for value in own] or [self.mu]
+        #: it differs from place to place: particles carry it
+        self.carried = len({*found}) > 1 or isinstance(found[0], Ramp)
+        if not isinstance(found[0], Ramp) and not self.carried:
+            self.mu = found[0]
+        self._thick = any(max(v.values) if isinstance(v, Ramp) else v for v in found)
         self.walls = model.walls.viscous
         self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
 
     @property
     def acts(self) -> bool:
-        return self.mu > 0.0
+        return bool(self._thick)
 
-    def solve(self, phi: np.ndarray, velocity, pressure: np.ndarray, dt: float, sources=()) -> ViscositySolution:
-        """φ in metres; velocity and pressure after the first projection, all in the user's dimension.
+    def given(self, value: float | Ramp | None, points) -> np.ndarray | float:
+        """What a liquid or a source of a scene has at points (metres)."""
+        if not isinstance(value, Ramp):
+            return self.mu if value is None else value
+        x = points["xyz".index(value.along)]
+        if value.scale == "log":
+            return np.exp(np.interp(x, value.at, np.log(value.values)))
+        return np.interp(x, value.at, value.values)
 
-        `sources` are (shape, velocity) of inflows: their faces are held, or else thick liquid would hang back
-        on the wall it comes out of.
+    def on_cells(self, particles: Particles) -> np.ndarray | float:
+        """Viscosity of cells: the mean of the particles around each, weighted by the trilinear hat of its centre.
+
+        Cells beyond the particles take the mean of their neighbours, layer by layer: the edges of the surface
+        average over them.
+        """
+        if not self.carried:
+            return self.mu
+        p = particles
+        mu, mass = np.zeros(p.three), np.zeros(p.three)
+        _scatter_value(mu, mass, p.x, p.mu, p.start, p.plane)
+        _normalise(mu, mass)
+        known = (mass > 1e-9).astype(np.int8)
+        _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
+        return mu.reshape(self.solids.grid.shape)
+
+    def solve(
+        self, phi: np.ndarray, velocity, pressure: np.ndarray, mu: np.ndarray | float, dt: float, sources=()
+    ) -> ViscositySolution:
+        """φ in metres; velocity and pressure after the first projection; all in the user's dimension.
+
+        `mu` is a number or an array over cells. `sources` are (source, time) that flow: their faces are held, or else
+        thick liquid would hang back on the wall it comes out of.
         """
         solids = self.solids
         d = solids.d
@@ -52,13 +92,15 @@ class Viscosity:
                 fluid = [f | _touches(free, a) for a, f in enumerate(fluid)]
                 given = [np.where(f, u, g) for f, u, g in zip(fluid, velocity, given)]
             edges = tuple(e * ~_at_walls(solid, n, free) for n, e in enumerate(edges))
-        for shape, speed in sources:
+        for source, time in sources:
+            shape = source.at(time)
             for a in range(d):
-                inside = np.broadcast_to(shape.sample(solids.grid.faces(a)) < 0, fluid[a].shape)
+                points = solids.grid.faces(a)
+                inside = np.broadcast_to(shape.sample(points) < 0, fluid[a].shape)
                 fluid[a] = fluid[a] & ~inside
-                given[a] = np.where(inside, speed[a], given[a])
+                given[a] = np.where(inside, source.velocity(a, points, time), given[a])
         problem = ViscosityProblem(
-            velocity=given, viscosity=self.mu, dt=dt, dx=solids.grid.dx, rho=self.rho,
+            velocity=given, viscosity=mu, dt=dt, dx=solids.grid.dx, rho=self.rho,
             volumes=(faces, cells, edges), fluid=fluid,
         )  # fmt: skip
         best: ViscositySolution | None = None
