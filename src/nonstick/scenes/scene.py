@@ -189,8 +189,12 @@ def builtin_text(name: str) -> str:
 
 def _sentence(error: ValidationError) -> str:
     """The first mistake, as one sentence that names the key."""
-    # A misspelt key is reported as unknown and the right one as missing: the former helps more.
-    first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    # A misspelt key is reported as unknown and the right one as missing: the former helps more. Where a number or a
+    # table may stand and a table does, what is wrong with the table helps more than that it is no number.
+    first = min(
+        error.errors(),
+        key=lambda e: (e["type"] != "extra_forbidden", e["type"] == "float_type" and isinstance(e["input"], dict)),
+    )
     # A discriminated union puts its tag into the path; it is no key of the file.
     parts: list[str] = []
     for part in first["loc"]:

@@ -298,7 +298,9 @@ class Liquid:
             counts = np.diff(p.start)
             rng = np.random.default_rng([setting.seed, index, self.steps])
             room = counts.reshape(self.solids.grid.shape) < self.per_cell
-            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, room)
+            # positions spread over all of a cell: on a lattice, every thin layer would get a whole row or none
+            jitter = 1.0 if self.dt > 0.0 and source.flows(self.time - self.dt) else setting.jitter
+            x = seed(shape, self.solids, setting.per_axis, jitter, rng, room)
             cell = np.ravel_multi_index(tuple(x.astype(np.int64)), self.three)
             x = x[:, (counts[cell] == 0) | source.fresh(self._points(x), self.time, self.dt)]
             points = self._points(x)
