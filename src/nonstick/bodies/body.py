@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import NonstickError
 from ..grid.shapes import Shape
 from . import rotation
+from .extent import bounds
 from .mass import moments
 
 Coordinates = tuple[np.ndarray, ...]
@@ -76,6 +77,12 @@ class RigidBody:
         self.origin = found.centre.copy()
         #: inertia tensor in the shape's own axes: (1, 1) in 2D, (3, 3) in 3D
         self.own_inertia = found.inertia(self.density)
+        low, high = bounds(shape, self.d)
+        self._half, self._middle = 0.5 * (high - low), 0.5 * (high + low) - self.origin
+        #: no point of the body is farther from its centre of mass
+        self.radius = float(np.linalg.norm(self._half + np.abs(self._middle)))
+        #: half its least extent
+        self.least = float(self._half.min())
         self.restitution, self.friction = float(restitution), float(friction)
         #: prescribed motion, or None for a body that moves by forces
         self.motion = motion
@@ -110,6 +117,12 @@ class RigidBody:
     def placed(self) -> Shape:
         """The shape where it is now; `placed().sample(grid.nodes())` is its distance on a grid."""
         return Posed(self.shape, self.rotation, self.origin, self.centre.copy())
+
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """Corners of an axis-aligned box around the body where it is now."""
+        R = self.rotation
+        middle, half = self.centre + R @ self._middle, np.abs(R) @ self._half
+        return middle - half, middle + half
 
     def phi(self, *x: np.ndarray) -> np.ndarray:
         """Signed distance at world points, coordinate arrays that broadcast."""

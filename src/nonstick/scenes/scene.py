@@ -20,7 +20,7 @@ from .toml import dump
 #: vectors with as many coordinates as the domain has axes
 _SPATIAL = {
     "size", "centre", "low", "high", "point", "normal", "start", "end", "about", "move", "velocity", "amplitude",
-    "gravity", "acceleration",
+    "gravity", "acceleration", "position",
 }  # fmt: skip
 #: tables that may change before a run is resumed: they do not touch the motion
 _HARMLESS = ("name", "description", "output", "camera")
@@ -260,6 +260,9 @@ def _check_vectors(data: Any, dimension: int, where: str, path: str = "") -> Non
                 raise NonstickError(
                     f"{where}: {here} has {len(value)} coordinates, but domain.size makes the scene {dimension}D"
                 )
+            if key == "offsets":  # one vector per keyframe
+                for index, vector in enumerate(value):
+                    _check_vectors({"move": vector}, dimension, where, f"{here}.{index}")
             _check_vectors(value, dimension, where, here)
     elif isinstance(data, (list, tuple)):
         for index, value in enumerate(data):

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from ..bodies.expression import Expression
+from ..errors import NonstickError
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
@@ -208,16 +211,55 @@ class Ramp(_Table):
         return self
 
 
+def _arithmetic(text: str) -> str:
+    try:
+        Expression(text)
+    except NonstickError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+#: a formula of the time t in seconds
+Formula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_arithmetic)]
+
+
+class Keyframes(_Table):
+    """Where a solid is at given times: shifts and turns since the beginning, at rest before and after."""
+
+    times: tuple[NotNegative, ...] = Field(min_length=1, description="Seconds, increasing.")
+    offsets: tuple[Vector, ...] | None = Field(None, description="Shift in metres at each time.")
+    angles: tuple[Number, ...] | None = Field(None, description="Turn in degrees at each time.")
+    smooth: bool = Field(True, description="Smooth without overshoot; false: straight lines.")
+
+    @model_validator(mode="after")
+    def _matched(self):
+        if self.offsets is None and self.angles is None:
+            raise ValueError("keyframes need offsets or angles")
+        for values in (self.offsets, self.angles):
+            if values is not None and len(values) != len(self.times):
+                raise ValueError("times, offsets and angles need the same length")
+        if any(a >= b for a, b in zip(self.times, self.times[1:])):
+            raise ValueError("times must increase")
+        return self
+
+
 class Motion(_Table):
-    """A prescribed rigid motion: shift + oscillation + rotation about a point that moves along."""
+    """A prescribed rigid motion: the sum of all that is given, rotation about a point that moves along."""
 
     velocity: Vector | None = Field(None, description="Constant velocity in m/s.")
     amplitude: Vector | None = Field(None, description="Oscillation amplitude · sin(2π frequency t) in metres.")
     frequency: NotNegative = Field(1.0, description="Oscillations per second.")
     spin: Number = Field(0.0, description="Rotation in degrees per second.")
     axis: Vector = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
-    about: Vector | None = Field(None, description="Centre of the rotation at time 0; default: the domain's centre.")
-    start: NotNegative = Field(0.0, description="At rest before this time.")
+    about: Vector | None = Field(
+        None, description="Centre of the rotation at time 0; default: the domain's centre, a body's own centre."
+    )
+    position: tuple[Formula | Number, ...] | None = Field(
+        None, min_length=2, max_length=3, description='Shift in metres as formulas of t, e.g. ["0.1*sin(2*pi*t)", "0"].'
+    )
+    angle: Formula | None = Field(None, description='Turn in degrees as a formula of t, e.g. "90*smooth(t/2)".')
+    keys: Keyframes | None = None
+    start: NotNegative = Field(0.0, description="At rest before this time, which is t = 0 of formulas and keyframes.")
     stop: Positive | None = Field(None, description="At rest after this time.")
 
 
@@ -228,6 +270,31 @@ class Solid(_Table):
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa this wall sustains before it lets go.")
     motion: Motion | None = None
+
+
+class Body(_Table):
+    """A rigid body: moved by gravity, contact and liquid, or by a prescribed motion."""
+
+    name: str = Field("", max_length=80, description="Used in messages and files; default: body-1, body-2, ...")
+    shape: Shape = Field(description="Where the body is at time 0; it must be bounded.")
+    density: Positive | None = Field(None, description="In kg/m³; needed unless the body has a motion.")
+    velocity: Vector | None = Field(None, description="Initial velocity of the centre of mass in m/s.")
+    spin: Number = Field(0.0, description="Initial rotation in degrees per second.")
+    axis: Vector = Field((0.0, 0.0, 1.0), description="Axis of the initial rotation (3D).")
+    restitution: float = Field(0.3, ge=0.0, le=1.0, strict=True, description="Share of the speed kept by a bounce.")
+    friction: NotNegative = Field(0.4, description="Coulomb's coefficient; of two bodies the geometric mean counts.")
+    pressure: Walls | None = Field(None, description="As walls.pressure, for this body; default: walls.pressure.")
+    separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
+    adhesion: NotNegative = Field(0.0, description="Pull in Pa this body sustains before liquid lets go of it.")
+    motion: Motion | None = Field(None, description="A prescribed motion: the body moves liquid and others, not they it.")
+
+    @model_validator(mode="after")
+    def _heavy(self):
+        if self.density is None and self.motion is None:
+            raise ValueError("a body needs a density, or a motion")
+        if self.motion is not None and (self.velocity is not None or self.spin):
+            raise ValueError("a body with a motion has its velocity from it: leave velocity and spin out")
+        return self
 
 
 class Liquid(_Table):
@@ -329,6 +396,7 @@ class SceneModel(_Table):
     walls: WallSettings = WallSettings()
     liquid: tuple[Liquid, ...] = ()
     solid: tuple[Solid, ...] = ()
+    bodies: tuple[Body, ...] = ()
     inflow: tuple[Inflow, ...] = ()
     outflow: tuple[Outflow, ...] = ()
     force: tuple[Force, ...] = ()

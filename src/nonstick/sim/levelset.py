@@ -49,6 +49,7 @@ class GridLiquid(Liquid):
 
     def step(self, dt: float) -> Report:
         self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.bodies.advance(dt)
         self.solids.update(self.time + dt)
         with self._stage("surface"):
             self._flow_in()
@@ -196,6 +197,7 @@ class GridLiquid(Liquid):
             "level": self.level, **faces, "pressure": self.projection.pressure, "active": self.projection.active,
             "steps": np.array(self.steps), "time": np.array(self.time),
             "ledger": np.array([ledger.initial, ledger.inflow, ledger.outflow, ledger.measured, ledger.offset]),
+            **self.bodies.state(),
         }  # fmt: skip
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -205,4 +207,5 @@ class GridLiquid(Liquid):
         self.projection.pressure, self.projection.active = state["pressure"], state["active"]
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.ledger = Ledger(*map(float, state["ledger"]))
+        self.bodies.restore(state, self.time)
         self.solids.update(self.time)

@@ -52,11 +52,15 @@ class Simulation:
         self._check_liquid()
 
     def _check_liquid(self) -> None:
-        if self.liquid.ledger.expected <= 0 and not self.scene.model.inflow:
+        if self.liquid.ledger.expected <= 0 and not self.scene.model.inflow and not self._dry():
             raise NonstickError(
                 f"{self.scene.where}: liquid holds no cell of the domain outside solids; "
                 "check liquid.*.shape, or add an inflow"
             )
+
+    def _dry(self) -> bool:
+        """Only bodies, and no liquid asked for."""
+        return bool(self.scene.model.bodies) and not self.scene.model.liquid
 
     @property
     def time(self) -> float:

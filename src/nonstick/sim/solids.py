@@ -1,16 +1,20 @@
 """The walls of a scene on its grid: distance at nodes, open faces, room in cells, velocity, what lets go.
 
 The sides of the domain coincide with the sides of the grid and are kept out of the nodal distance: faces
-there are closed, particles are clamped, and the surface is mirrored exactly.
+there are closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies are walls that are
+where their pose says; their velocity is read again by `refresh` after forces have changed it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..bodies.body import RigidBody
+from ..bodies.motion import Prescribed
 from ..grid.fractions import centre_distance, close_edges, open_fractions
 from ..grid.labels import wall_cells
 from ..grid.mac import Grid
@@ -18,36 +22,39 @@ from ..grid.shapes import Box, Shape
 from ..kernels._solids import _open_space, _room
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
-from ..scenes.schema import Keyed, Motion
-from .motion import Mover
+from ..scenes.schema import Keyed
 
 #: nodal distance where there is no solid, in cells
 FAR = 1e3
+#: the velocity of a body is laid out this many cells around it
+REACH = 4.0
 
 
 @dataclass
 class Wall:
-    """One solid: its distance at time 0 and how it behaves."""
+    """One solid: its distance at time 0 and how it behaves; or a rigid body, which knows where it is."""
 
     shape: Shape
     container: bool
     pressure: str
     separation: float | Keyed
     adhesion: float
-    motion: Motion | None
+    motion: Prescribed | None
+    body: RigidBody | None = None
 
 
 class Solids:
     """All walls of a scene, updated to a time by `update`."""
 
-    def __init__(self, scene: Scene):
+    def __init__(self, scene: Scene, bodies: Sequence[RigidBody] = ()):
         self.scene = scene
         self.grid = Grid(scene.shape, scene.dx)
         self.d = scene.dimension
         model = scene.model
+        middle = [0.5 * s for s in model.domain.size]
         self.walls = [
             Wall(build(s.shape, scene.folder), s.container, s.pressure or model.walls.pressure, s.separation,
-                 s.adhesion, s.motion)
+                 s.adhesion, None if s.motion is None else Prescribed(s.motion, middle, self.d))
             for s in model.solid
         ]  # fmt: skip
         if any(n * scene.dx > s * (1 + 1e-9) for n, s in zip(scene.shape, model.domain.size)):
@@ -55,7 +62,11 @@ class Solids:
             self.walls.append(
                 Wall(inside, True, model.walls.pressure, model.walls.separation, model.walls.adhesion, None)
             )
-        self.moving = any(w.motion is not None for w in self.walls)
+        for body, b in zip(bodies, model.bodies):
+            mode = b.pressure or model.walls.pressure
+            self.walls.append(Wall(body.shape, False, mode, b.separation, b.adhesion, None, body))
+        self.moving = any(w.motion is not None or w.body is not None for w in self.walls)
+        self._still: dict[int, np.ndarray] = {}
         self.time = -1.0
         self.three = (1,) * (3 - self.d) + self.grid.shape
         faces = [self._lift_shape(self.grid.face_shape(a)) for a in range(self.d)]
@@ -78,12 +89,10 @@ class Solids:
         if moved:
             nodes = grid.nodes()
             phi = np.full(grid.node_shape, FAR * grid.dx)
-            distances = []
-            for wall in self.walls:
-                here = self._placed(wall).sample(nodes)
-                here = -here if wall.container else here
+            #: distance to each wall at the nodes in metres; of bodies only around them
+            self.distances = [self._distance(index, nodes) for index in range(len(self.walls))]
+            for here in self.distances:
                 np.minimum(phi, here, out=phi)
-                distances.append(here)
             #: distance at the nodes in metres, in the user's dimension
             self.phi = phi
             lifted = np.repeat(phi[None], 2, axis=0) if d == 2 else phi
@@ -100,8 +109,30 @@ class Solids:
             #: distance at cell centres, in metres and the user's dimension, and in cells on three axes
             self.centre = centre_distance(phi)
             self.middle = np.ascontiguousarray(self.centre.reshape(self.three) / grid.dx)
-            self._label(distances)
+            self._label(self.distances)
         self._behave()
+
+    def _distance(self, index: int, nodes) -> np.ndarray:
+        """Distance to one wall at the nodes; that of a wall that never moves is computed once."""
+        wall = self.walls[index]
+        if wall.body is not None:
+            out = np.full(self.grid.node_shape, FAR * self.grid.dx)
+            low, high = wall.body.box()
+            reach = 2 * REACH * self.grid.dx
+            window = tuple(
+                slice(*np.searchsorted(x.ravel(), (a - reach, b + reach))) for x, a, b in zip(nodes, low, high)
+            )
+            if all(w.stop > w.start for w in window):
+                part = tuple(x[(*(slice(None),) * a, window[a])] for a, x in enumerate(nodes))
+                out[window] = wall.body.placed().sample(part)
+            return out
+        if wall.motion is None and index in self._still:
+            return self._still[index]
+        out = self._placed(wall).sample(nodes)
+        out = -out if wall.container else out
+        if wall.motion is None:
+            self._still[index] = out
+        return out
 
     def _varies(self) -> bool:
         return any(isinstance(w.separation, Keyed) for w in self.walls)
@@ -124,13 +155,14 @@ class Solids:
             self._move_faces(distances)
 
     def _move_faces(self, distances) -> None:
-        """Velocity of the nearest wall at every face; resting walls and the sides have none."""
+        """Which wall is nearest to every face, and its velocity there."""
         grid, d = self.grid, self.d
+        #: index of the wall whose velocity a face has, per axis; -1 for none
+        self.carrier: list[np.ndarray] = []
         for axis in range(d):
-            out = np.zeros(grid.face_shape(axis))
-            points = grid.faces(axis)
-            best = np.full(out.shape, np.inf)
-            for wall, nodal in zip(self.walls, distances):
+            nearest = np.full(grid.face_shape(axis), -1, np.int16)
+            best = np.full(nearest.shape, np.inf)
+            for index, (wall, nodal) in enumerate(zip(self.walls, distances)):
                 here = nodal
                 for other in range(d):
                     if other != axis:
@@ -140,9 +172,26 @@ class Solids:
                         here = 0.5 * (here[tuple(low)] + here[tuple(high)])
                 closer = here < best
                 best = np.where(closer, here, best)
-                speed = 0.0 if wall.motion is None else np.broadcast_to(self.speed(wall, axis, points), out.shape)
-                out = np.where(closer, speed, out)
-            self.velocity[3 - d + axis] = np.ascontiguousarray(out.reshape(self._lift_shape(out.shape)))
+                # far from a spinning body its velocity means nothing, and would shorten the time step
+                nearest[closer & (here < REACH * grid.dx)] = index if wall.body is not None else -1
+                if wall.body is None:
+                    nearest[closer] = index if wall.motion is not None else -1
+            self.carrier.append(nearest)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the velocity of moving walls at the faces again; resting walls and the sides have none."""
+        if not self.moving:
+            return
+        for axis in range(self.d):
+            nearest = self.carrier[axis]
+            out = np.zeros(nearest.shape)
+            points = self.grid.faces(axis)
+            for index, wall in enumerate(self.walls):
+                if wall.motion is not None or wall.body is not None:
+                    mine = nearest == index
+                    out[mine] = np.broadcast_to(self.speed(wall, axis, points), out.shape)[mine]
+            self.velocity[3 - self.d + axis] = np.ascontiguousarray(out.reshape(self._lift_shape(out.shape)))
 
     def _behave(self) -> None:
         """Which cells let go, and with what adhesion and separation velocity."""
@@ -172,15 +221,16 @@ class Solids:
     # -- motion ---------------------------------------------------------------------------------------
 
     def _placed(self, wall: Wall) -> Shape:
-        return wall.shape if wall.motion is None else self._mover(wall.motion).placed(wall.shape, self.time)
+        if wall.body is not None:
+            return wall.body.placed()
+        return wall.shape if wall.motion is None else wall.motion.placed(wall.shape, self.time)
 
     def speed(self, wall: Wall, axis: int, points) -> np.ndarray | float:
         """One component of the wall's velocity at points."""
+        if wall.body is not None:
+            return wall.body.velocity_at(*points)[axis]
         assert wall.motion is not None
-        return self._mover(wall.motion).velocity(axis, points, self.time)
-
-    def _mover(self, motion: Motion) -> Mover:
-        return Mover(motion, tuple(self.scene.model.domain.size))
+        return wall.motion.velocity(axis, points, self.time)
 
 
 def _now(value: float | Keyed, time: float) -> float:

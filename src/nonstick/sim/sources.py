@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..bodies.motion import Prescribed
 from ..grid.shapes import Shape
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
 from ..scenes.schema import Inflow
-from .motion import Mover
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,16 @@ class Source:
     spec: Inflow
     #: the region at time 0
     shape: Shape
-    mover: Mover | None
+    mover: Prescribed | None
 
     @classmethod
     def all(cls, scene: Scene) -> list[Source]:
-        size = tuple(scene.model.domain.size)
+        middle = [0.5 * s for s in scene.model.domain.size]
         return [
-            cls(s, build(s.shape, scene.folder), None if s.motion is None else Mover(s.motion, size))
+            cls(
+                s, build(s.shape, scene.folder),
+                None if s.motion is None else Prescribed(s.motion, middle, scene.dimension),
+            )  # fmt: skip
             for s in scene.model.inflow
         ]
 

@@ -32,6 +32,7 @@ from ..kernels._surface import (
 )
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
+from .bodies import Bodies, make
 from .even import displacement
 from .motion import rotation
 from .particles import MARGIN, Particles, seed
@@ -61,7 +62,11 @@ class Liquid:
     def __init__(self, scene: Scene):
         self.scene = scene
         model = scene.model
-        self.solids = Solids(scene)
+        bodies = make(scene)
+        self.solids = Solids(scene, bodies)
+        #: rigid bodies; the pressure changes their velocity and spin in place
+        self.bodies = Bodies(scene, bodies, self.solids)
+        self.bodies.check_start()
         self.dx = scene.dx
         self.d = scene.dimension
         self.first = 3 - self.d
@@ -144,6 +149,7 @@ class Liquid:
 
     def step(self, dt: float) -> Report:
         self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.bodies.advance(dt)
         self.solids.update(self.time + dt)
         with self._stage("surface"):
             self._flow_in()
@@ -376,7 +382,7 @@ class Liquid:
             out["pressure"] = self.projection.pressure.astype(np.float32)
         if self.solids.moving:
             out["phi_solid"] = self.solids.phi.astype(np.float32)
-        return out
+        return out | self.bodies.frame_arrays()
 
     def state(self) -> dict[str, np.ndarray]:
         p, ledger = self.particles, self.ledger
@@ -385,6 +391,7 @@ class Liquid:
             "pressure": self.projection.pressure, "active": self.projection.active,
             "steps": np.array(self.steps), "time": np.array(self.time),
             "ledger": np.array([ledger.initial, ledger.inflow, ledger.outflow, ledger.measured, ledger.offset]),
+            **self.bodies.state(),
         }  # fmt: skip
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -393,5 +400,6 @@ class Liquid:
         self.projection.pressure, self.projection.active = state["pressure"], state["active"]
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.ledger = Ledger(*map(float, state["ledger"]))
+        self.bodies.restore(state, self.time)
         self.solids.update(self.time)
         self.particles.sort()

@@ -1,0 +1,155 @@
+"""Where bodies touch: gap, normal and place of contacts, from probes of one and the distance of the other.
+
+For a probe with normal m on one surface, the other's distance φ is read a little way s inside, at q = p - s m:
+there its gradient n belongs to the face that is touched even if p itself has passed an edge, and for faces
+the gap at p is φ(q) + s n·m. A round probe of radius r has the gap φ - r. Of all contacts between two
+partners those that carried load before, the deepest, and those farthest from the ones taken are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..grid.shapes import Shape
+from .surface import Probes, gradient
+
+Key = tuple[int, int, int, int]
+#: contacts kept between two partners
+KEPT = {2: 4, 3: 8}
+
+
+@dataclass
+class Partner:
+    """What takes part in contacts: a body or a wall, where it is now."""
+
+    #: index of the body, or -1
+    index: int
+    #: position in the list of all partners, and what to call it
+    order: int
+    name: str
+    shape: Shape
+    #: probes in world coordinates
+    probes: Probes
+    low: np.ndarray
+    high: np.ndarray
+    #: a length of its own: half its least extent (a wall: infinite)
+    size: float
+    friction: float | None
+    restitution: float | None
+    #: material velocity at points (d, n), for walls and bodies that impulses do not move
+    drift: object = None
+
+
+@dataclass
+class Contacts:
+    """Columns over contacts between partners `first` and `second`; the normal points from second to first."""
+
+    first: np.ndarray
+    second: np.ndarray
+    x: np.ndarray
+    normal: np.ndarray
+    gap: np.ndarray
+    #: which probe of which partner: stays the same while a contact lasts
+    key: list[Key]
+
+    @property
+    def n(self) -> int:
+        return self.gap.size
+
+
+def find(partners: list[Partner], dimension: int, margin: np.ndarray, known: Container[Key] = ()) -> Contacts:
+    """All contacts with a gap below the sum of the margins of both partners; `known` ones are kept first."""
+    rows = []
+    for i, one in enumerate(partners):
+        if one.index < 0:
+            continue
+        for j, other in enumerate(partners):
+            if j == i or (other.index >= 0 and j < i):
+                continue
+            reach = margin[i] + margin[j]
+            if (one.low - reach > other.high).any() or (other.low - reach > one.high).any():
+                continue
+            found = [_probe(one, other, i, j, 0, reach), _probe(other, one, i, j, 1, reach)]
+            rows += _reduce([f for f in found if f is not None], dimension, known)
+    if not rows:
+        empty = np.empty((dimension, 0))
+        none = np.empty(0, np.int64)
+        return Contacts(none, none, empty, empty, np.empty(0), [])
+    first, second, x, normal, gap, key = zip(*rows)
+    return Contacts(
+        np.array(first, np.int64), np.array(second, np.int64), np.array(x).T, np.array(normal).T, np.array(gap),
+        list(key),
+    )  # fmt: skip
+
+
+def _probe(owner: Partner, other: Partner, i: int, j: int, side: int, reach: float):
+    """Contacts of the probes of `owner` with `other`; side 1 if the owner is the second partner."""
+    probes = owner.probes
+    if probes.n == 0:
+        return None
+    near = ((probes.x + probes.radius >= other.low[:, None] - reach).all(axis=0)) & (
+        (probes.x - probes.radius <= other.high[:, None] + reach).all(axis=0)
+    )
+    if not near.any():
+        return None
+    which = np.flatnonzero(near)
+    p, m, r = probes.x[:, which], probes.normal[:, which], probes.radius[which]
+    size = min(owner.size, other.size)
+    s = 0.1 * size
+    q = p - s * m
+    phi = np.asarray(other.shape(*q), float)
+    near = phi < reach + r + s
+    if not near.any():
+        return None
+    which, p, m, r, q, phi = which[near], p[:, near], m[:, near], r[near], q[:, near], phi[near]
+    n = gradient(other.shape, q, 1e-5 * size)
+    facing = (n * m).sum(axis=0)
+    gap = phi - r + s * facing
+    x = p - r * n
+    # a face turned away from the other's surface touches it only by being behind it
+    keep = (gap < reach) & ((facing < -1e-3) | (r > 0.0))
+    flat = r == 0.0
+    if flat.any():
+        # beside the other, not on it: the distance at the surface itself says so
+        keep &= ~flat | (np.asarray(other.shape(*p), float) < reach + 0.02 * size)
+    sign = 1.0 if side == 0 else -1.0
+    return [
+        (i, j, x[:, c], sign * n[:, c], float(gap[c]), (i, j, side, int(which[c]))) for c in np.flatnonzero(keep)
+    ]
+
+
+def _reduce(found: list[list], dimension: int, known: Container[Key]) -> list:
+    rows = [row for part in found for row in part]
+    if len(rows) <= 2:
+        return rows
+    x = np.array([row[2] for row in rows])
+    gap = np.array([row[4] for row in rows])
+    # along the main axes of the patch, each side of length one: a long thin patch keeps all its corners
+    x = x - x.mean(axis=0)
+    _, axes = np.linalg.eigh(x.T @ x)
+    x = x @ axes
+    side = np.ptp(x, axis=0)
+    spread = float(side.max())
+    if not spread > 0.0:
+        return rows[:1]
+    place = np.concatenate([x / np.maximum(side, 0.02 * spread), [row[3] for row in rows]], axis=1)
+    # values are compared in steps, so that rounding does not decide
+    depth = np.round(gap / (1e-6 * spread))
+    chosen = [c for c, row in enumerate(rows) if row[5] in known and gap[c] < 1e-3 * spread][: KEPT[dimension]]
+    if not chosen or depth.min() < depth[chosen].min():
+        chosen.append(int(np.argmin(depth)))
+    distance = np.full(len(rows), np.inf)
+    for c in chosen[:-1]:
+        distance = np.minimum(distance, ((place - place[c]) ** 2).sum(axis=1))
+    while len(chosen) < KEPT[dimension]:
+        distance = np.minimum(distance, ((place - place[chosen[-1]]) ** 2).sum(axis=1))
+        # a wide gap counts against a contact: it may never close
+        value = np.round((distance - 2.0 * np.maximum(gap, 0.0) / spread) * 1e6)
+        best = int(np.argmax(value))
+        if distance[best] < 0.3:
+            break
+        chosen.append(best)
+    return [rows[c] for c in sorted(chosen)]

@@ -1,0 +1,449 @@
+"""Bodies among walls: contact, friction, bounces, and the motion of poses.
+
+One call of `advance(dt)` does, in this order,
+
+1. contact: velocities, as forces of the last step left them, get the impulses that keep partners apart;
+2. poses move with these velocities (free rotation by the implicit midpoint rule, which keeps the energy of a
+   spinning body); what still overlaps is moved apart without touching velocities (split impulses);
+3. gravity, and with it the part of the last contact impulses that only holds a resting body up.
+
+Then the liquid's pressure may change velocities in place. Because of 3 it meets a body on the floor that
+is at rest, not one that falls by g dt before the floor stops it; 1 of the next call corrects the difference:
+impulses accumulate over both, and only their sum must push.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..grid.shapes import HalfSpace, Shape
+from ..kernels._contacts import _contact_impulses
+from . import rotation
+from .body import RigidBody, point_velocity
+from .contact import Contacts, Key, Partner, find
+from .surface import Probes, probes
+
+SWEEPS = 200
+#: overlap that is left alone, and the largest tolerated, as shares of a body's least half extent
+SLOP, CRUSHED = 1e-3, 0.3
+#: share of an overlap taken back in a substep
+RECOVERY = 0.4
+MOST_SUBSTEPS = 32
+
+
+@dataclass
+class Wall:
+    """Something bodies collide with and do not move. `place(t)` gives its shape (solid inside) at a time,
+    `speed(t, x)` its velocity at points (d, n); without `place` it never moves."""
+
+    name: str
+    shape: Shape
+    place: Callable[[float], Shape] | None = None
+    speed: Callable[[float, np.ndarray], np.ndarray] | None = None
+    #: corner boxes of its surface at time 0, for walls that end; infinite otherwise
+    probes: Probes | None = None
+    #: pose at a time, for the probes: rotation matrix, centre of rotation, offset
+    pose: Callable[[float], tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
+
+
+@dataclass
+class World:
+    """Bodies, the walls around them and gravity."""
+
+    bodies: Sequence[RigidBody]
+    walls: Sequence[Wall] = ()
+    gravity: Sequence[float] = ()
+    time: float = 0.0
+    #: impulses of the contacts of the last step: key → (normal, tangent, tangent)
+    carried: dict[Key, np.ndarray] = field(default_factory=dict)
+    #: contacts of the last step, for the statistics
+    touching: int = 0
+    steps: int = 0
+
+    def __post_init__(self):
+        self.d = self.bodies[0].d if self.bodies else 2
+        self.pull = np.zeros(self.d) if not len(self.gravity) else np.array(self.gravity, float)
+        self._probes = [probes(b.shape, self.d) for b in self.bodies]
+        self._inverse = np.array([1.0 / b.mass if b.dynamic else 0.0 for b in self.bodies])
+        for body in self.bodies:
+            self._prescribe(body, self.time)
+
+    # -- a step ---------------------------------------------------------------------------------------
+
+    def advance(self, dt: float) -> None:
+        """Contact, poses, gravity; see above."""
+        if not self.bodies:
+            self.time += dt
+            return
+        self._check_finite()
+        steps = self._substeps(dt)
+        h = dt / steps
+        total: dict[Key, np.ndarray] = {}
+        for step in range(steps):
+            partners = self._partners(self.time + h)
+            contacts = find(partners, self.d, self._margins(partners, h), self.carried if step == 0 else total)
+            held = self.carried if step == 0 else {}
+            self._collide(contacts, partners, h, dt, held, total)
+            self._move(contacts, partners, h)
+            self.time += h
+        self.carried = total
+        self._hold(dt)
+        self.steps += 1
+        self._check_finite()
+
+    def touching_now(self) -> tuple[list[Partner], Contacts]:
+        """Partners and contacts at this moment."""
+        partners = self._partners(self.time)
+        return partners, find(partners, self.d, np.zeros(len(partners)))
+
+    def _substeps(self, dt: float) -> int:
+        """Enough that no body moves by more than a third of its size or turns by more than 0.3 rad at a time."""
+        rate = 1e-12
+        for b in self.bodies:
+            size = max(float(b.least), 1e-12)
+            speed = float(np.sqrt(b.velocity @ b.velocity))
+            rate = max(rate, 3.0 * speed / size, float(np.sqrt(b.spin @ b.spin)) / 0.3)
+        return int(min(max(np.ceil(rate * dt), 1), MOST_SUBSTEPS))
+
+    def _collide(self, contacts: Contacts, partners, h: float, dt: float, held, total) -> None:
+        """Impulses that stop approach; `held` impulses are already in the velocities."""
+        self.touching = int((contacts.gap < 1e-3 * self._scale(contacts, partners)).sum()) if contacts.n else 0
+        if contacts.n == 0:
+            return
+        # A held impulse whose contact is gone stays in the velocity: the bodies part by one step of weight.
+        lam = np.array([held[k][:3] if k in held else np.zeros(3) for k in contacts.key])
+        frame = _frames(contacts.normal)
+        velocity, spin = self._gather()
+        drift = self._drift(contacts, partners)
+        setup = self._setup(contacts, partners)
+        mu, bounce = self._material(contacts, partners)
+        # approach before any impulse of this substep: decides about bounces
+        before = _normal_speed(velocity, spin, setup, frame, drift)
+        target = np.where(contacts.gap > 0.0, -contacts.gap / h, 0.0)
+        slow = 1.5 * float(np.sqrt(self.pull @ self.pull)) * dt + 1e-9
+        hits = (before < -slow) & (before * h < -contacts.gap) & (bounce > 0.0)
+        target = np.where(hits, np.maximum(target, -bounce * before), target)
+        cap = np.full(contacts.n, np.inf)
+        scale = max(float(np.abs(velocity).max(initial=0.0)), float(np.linalg.norm(self.pull)) * dt, 1e-12)
+        _contact_impulses(
+            lam, velocity, spin, *self._bodies3(), *setup, frame, drift, mu, target, cap, SWEEPS, 1e-8 * scale
+        )
+        self._scatter(velocity, spin)
+        for key, impulse, hit in zip(contacts.key, lam, hits):
+            total[key] = total.get(key, 0.0) + (np.zeros(3) if hit else impulse)
+
+    def _move(self, contacts: Contacts, partners, h: float) -> None:
+        """Poses by velocities, and apart where they overlap."""
+        shift, turn = self._apart(contacts, partners, h)
+        for k, body in enumerate(self.bodies):
+            if not body.dynamic:
+                self._prescribe(body, self.time + h)
+                continue
+            body.centre = body.centre + h * body.velocity + shift[k, : self.d]
+            if self.d == 2:
+                body.orientation = body.orientation + h * body.spin + turn[k, 2:]
+            else:
+                _spin_freely(body, h)
+                if turn[k].any():
+                    body.orientation = rotation.turned(body.orientation, turn[k])
+
+    def _apart(self, contacts: Contacts, partners, h: float) -> tuple[np.ndarray, np.ndarray]:
+        """Displacements (3 components) and turns that take back part of what overlaps."""
+        n = len(self.bodies)
+        shift, turn = np.zeros((n, 3)), np.zeros((n, 3))
+        if contacts.n == 0:
+            return shift, turn
+        scale = self._scale(contacts, partners)
+        deep = -contacts.gap - SLOP * scale
+        if not (deep > 0.0).any():
+            return shift, turn
+        self._check_crushed(contacts, partners, scale)
+        frame = _frames(contacts.normal)
+        drift = np.zeros((contacts.n, 3))
+        setup = self._setup(contacts, partners)
+        # nothing may be pushed into what is just touching: target 0 there, recovery where it overlaps
+        target = np.where(deep > 0.0, RECOVERY * np.minimum(deep, 0.2 * scale), np.minimum(-contacts.gap, 0.0))
+        _contact_impulses(
+            np.zeros((contacts.n, 3)), shift, turn, *self._bodies3(), *setup, frame, drift, np.zeros(contacts.n),
+            target, np.full(contacts.n, np.inf), 100, 1e-9 * float(scale.max()),
+        )  # fmt: skip
+        return shift, turn
+
+    def _hold(self, dt: float) -> None:
+        """Gravity, and of the last contact impulses what keeps resting bodies from falling."""
+        for body in self.bodies:
+            if body.dynamic:
+                body.velocity = body.velocity + dt * self.pull
+        fresh = self.steps == 0  # bodies that touch at the beginning rest: nothing is carried yet
+        if not self.carried and not fresh:
+            return
+        partners = self._partners(self.time)
+        contacts = find(partners, self.d, self._margins(partners, dt), self.carried)
+        keep = [c for c, k in enumerate(contacts.key) if fresh or k in self.carried]
+        if not keep:
+            self.carried = {}
+            return
+        contacts = _pick(contacts, keep)
+        frame = _frames(contacts.normal)
+        velocity, spin = self._gather()
+        drift = self._drift(contacts, partners)
+        setup = self._setup(contacts, partners)
+        mu, _ = self._material(contacts, partners)
+        inverse, inertia = self._bodies3()
+        lam = np.array([self.carried.get(k, np.zeros(3)) for k in contacts.key])
+        cap = np.full(contacts.n, np.inf) if fresh else lam[:, 0].copy()
+        target = np.where(contacts.gap > 0.0, -contacts.gap / dt, 0.0)
+        scale = max(float(np.linalg.norm(self.pull)) * dt, 1e-12)
+        # the impulses of the last step are the best guess: at rest they are the answer
+        push = np.einsum("ci,cij->cj", lam, frame)
+        for k, arm, sign in ((setup[0], setup[2], 1.0), (setup[1], setup[3], -1.0)):
+            for c in np.flatnonzero(k >= 0):
+                velocity[k[c]] += sign * inverse[k[c]] * push[c]
+                spin[k[c]] += sign * inertia[k[c]] @ np.cross(arm[c], push[c])
+        _contact_impulses(
+            lam, velocity, spin, inverse, inertia, *setup, frame, drift, mu, target, cap, SWEEPS, 1e-8 * scale
+        )
+        self._scatter(velocity, spin)
+        self.carried = dict(zip(contacts.key, lam))
+
+    # -- what the kernel needs ------------------------------------------------------------------------
+
+    def _partners(self, time: float) -> list[Partner]:
+        out = []
+        for k, body in enumerate(self.bodies):
+            low, high = body.box()
+            R, own = body.rotation, self._probes[k]
+            world = Probes(R @ (own.x - body.origin[:, None]) + body.centre[:, None], R @ own.normal, own.radius)
+            out.append(
+                Partner(k, len(out), body.name, body.placed(), world, low, high, body.least, body.friction,
+                        body.restitution)
+            )  # fmt: skip
+        for wall in self.walls:
+            shape = wall.shape if wall.place is None else wall.place(time)
+            low, high = np.full(self.d, -np.inf), np.full(self.d, np.inf)
+            found = wall.probes or Probes(np.empty((self.d, 0)), np.empty((self.d, 0)), np.empty(0))
+            if wall.pose is not None and found.n:
+                R, about, offset = wall.pose(time)
+                x = R @ (found.x - about[:, None]) + (about + offset)[:, None]
+                found = Probes(x, R @ found.normal, found.radius)
+            out.append(Partner(-1, len(out), wall.name, shape, found, low, high, np.inf, None, None))
+        return out
+
+    def _margins(self, partners, h: float) -> np.ndarray:
+        """How far ahead to look: what a body may travel in a substep, and a little."""
+        out = np.zeros(len(partners))
+        g = float(np.sqrt(self.pull @ self.pull))
+        for p in partners:
+            if p.index >= 0:
+                b = self.bodies[p.index]
+                speed = float(np.sqrt(b.velocity @ b.velocity)) + float(np.sqrt(b.spin @ b.spin)) * b.radius
+                out[p.order] = 0.02 * b.least + 1.5 * h * (speed + g * h)
+        for k, wall in enumerate(self.walls):
+            if wall.speed is not None:
+                order = len(self.bodies) + k
+                at = np.array([b.centre for b in self.bodies]).T
+                out[order] = 1.5 * h * float(np.abs(wall.speed(self.time, at)).sum(axis=0).max())
+        return out
+
+    def _scale(self, contacts: Contacts, partners) -> np.ndarray:
+        return np.array([min(partners[i].size, partners[j].size) for i, j in zip(contacts.first, contacts.second)])
+
+    def _material(self, contacts: Contacts, partners) -> tuple[np.ndarray, np.ndarray]:
+        """Friction (geometric mean) and restitution (the larger); walls are as the body that touches them."""
+        mu, bounce = np.zeros(contacts.n), np.zeros(contacts.n)
+        for c, (i, j) in enumerate(zip(contacts.first, contacts.second)):
+            a, b = partners[i], partners[j]
+            fa, fb = a.friction, a.friction if b.friction is None else b.friction
+            ra, rb = a.restitution, a.restitution if b.restitution is None else b.restitution
+            mu[c], bounce[c] = np.sqrt(fa * fb), max(ra, rb)
+        return mu, bounce
+
+    def _drift(self, contacts: Contacts, partners) -> np.ndarray:
+        """Velocity of what impulses cannot move, at the contacts: second minus first."""
+        out = np.zeros((contacts.n, 3))
+        for c in range(contacts.n):
+            x = contacts.x[:, c]
+            for which, sign in ((contacts.first[c], -1.0), (contacts.second[c], 1.0)):
+                p = partners[which]
+                if p.index < 0:
+                    wall = self.walls[which - len(self.bodies)]
+                    if wall.speed is not None:
+                        out[c, : self.d] += sign * wall.speed(self.time, x[:, None])[:, 0]
+                elif not self.bodies[p.index].dynamic:
+                    b = self.bodies[p.index]
+                    out[c, : self.d] += sign * np.array(point_velocity(b.velocity, b.spin, b.centre, tuple(x)))
+        return out
+
+    def _setup(self, contacts: Contacts, partners):
+        """Indices of bodies (-1: not moved by impulses) and arms of the contacts."""
+        arms = []
+        index = []
+        for side in (contacts.first, contacts.second):
+            k = np.array([partners[i].index for i in side], np.int64)
+            k[[bool(v >= 0 and not self.bodies[v].dynamic) for v in k]] = -1
+            arm = np.zeros((contacts.n, 3))
+            for c, v in enumerate(k):
+                if v >= 0:
+                    arm[c, : self.d] = contacts.x[:, c] - self.bodies[v].centre
+            index.append(k)
+            arms.append(arm)
+        return index[0], index[1], arms[0], arms[1]
+
+    def _bodies3(self) -> tuple[np.ndarray, np.ndarray]:
+        inertia = np.zeros((len(self.bodies), 3, 3))
+        for k, b in enumerate(self.bodies):
+            if b.dynamic:
+                if self.d == 2:
+                    inertia[k, 2, 2] = 1.0 / b.inertia[0, 0]
+                else:
+                    R = b.rotation
+                    inertia[k] = R @ np.linalg.inv(b.own_inertia) @ R.T
+        return self._inverse, inertia
+
+    def _gather(self) -> tuple[np.ndarray, np.ndarray]:
+        velocity, spin = np.zeros((len(self.bodies), 3)), np.zeros((len(self.bodies), 3))
+        for k, b in enumerate(self.bodies):
+            velocity[k, : self.d] = b.velocity
+            spin[k, 3 - b.spin.size :] = b.spin
+        return velocity, spin
+
+    def _scatter(self, velocity: np.ndarray, spin: np.ndarray) -> None:
+        for k, b in enumerate(self.bodies):
+            if b.dynamic:
+                b.velocity = velocity[k, : self.d].copy()
+                b.spin = spin[k, 3 - b.spin.size :].copy()
+
+    # -- prescribed motion ----------------------------------------------------------------------------
+
+    def _prescribe(self, body: RigidBody, time: float) -> None:
+        if body.motion is None:
+            return
+        offset, angle, rate, spin = body.motion.at(time)
+        vector = body.motion.spin_vector(angle)
+        body.orientation = vector.copy() if self.d == 2 else rotation.from_vector(vector)
+        arm = body.rotation @ (body.origin - body.motion.about)
+        body.centre = body.motion.about + offset + arm
+        body.spin = body.motion.spin_vector(spin)
+        body.velocity = rate + rotation.cross(body.spin, arm)
+
+    # -- messages -------------------------------------------------------------------------------------
+
+    def _check_crushed(self, contacts: Contacts, partners, scale) -> None:
+        share = -contacts.gap / scale
+        worst = int(np.argmax(share))
+        if share[worst] < CRUSHED:
+            return
+        one, other = partners[contacts.first[worst]], partners[contacts.second[worst]]
+        raise NonstickError(
+            f"{one.name} is pressed {-contacts.gap[worst]:.3g} m into {other.name} at t = {self.time:.4g} s: it is "
+            "caught between things that do not give way; leave it room, or stop the motion that presses it"
+        )
+
+    def _check_finite(self) -> None:
+        for b in self.bodies:
+            if not np.isfinite(b.state()).all():
+                raise NonstickError(f"{b.name} has no finite position or velocity at t = {self.time:.4g} s")
+
+    # -- state ----------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Poses, velocities and held impulses as plain arrays."""
+        keys = sorted(self.carried)
+        return {
+            "bodies": np.array([b.state() for b in self.bodies]),
+            "body_steps": np.array(self.steps),
+            "body_contact_keys": np.array(keys, np.int64).reshape(-1, 4),
+            "body_contact_impulses": np.array([self.carried[k] for k in keys]).reshape(-1, 3),
+        }
+
+    def restore(self, state: dict[str, np.ndarray], time: float) -> None:
+        self.time, self.steps = time, int(state["body_steps"])
+        for body, row in zip(self.bodies, state["bodies"]):
+            body.restore(row)
+        self.carried = {
+            (int(k[0]), int(k[1]), int(k[2]), int(k[3])): row.copy()
+            for k, row in zip(state["body_contact_keys"], state["body_contact_impulses"])
+        }
+
+
+def box_walls(size: Sequence[float]) -> list[Wall]:
+    """The sides of the domain."""
+    d = len(size)
+    out = []
+    for axis in range(d):
+        for value, sign in ((0.0, 1.0), (float(size[axis]), -1.0)):
+            point, normal = np.zeros(d), np.zeros(d)
+            point[axis], normal[axis] = value, sign
+            out.append(
+                Wall(f"the domain's side {'xyz'[axis]} = {value:g}", HalfSpace(tuple(point), tuple(normal)))
+            )
+    return out
+
+
+def _spin_freely(body: RigidBody, h: float) -> None:
+    """Euler's equations in the body's axes by the implicit midpoint rule, which keeps energy and |L|.
+
+    I (w₁ - w₀) + h wₘ × I wₘ = 0, wₘ = (w₀ + w₁)/2, by Newton's method; the orientation turns by h wₘ.
+    """
+    R, inertia = body.rotation, body.own_inertia
+    w0 = R.T @ body.spin
+    w1 = w0.copy()
+    for _ in range(20):
+        m = 0.5 * (w0 + w1)
+        residual = inertia @ (w1 - w0) + h * np.cross(m, inertia @ m)
+        J = inertia + 0.5 * h * (_skew(m) @ inertia - _skew(inertia @ m))
+        step = np.linalg.solve(J, residual)
+        w1 = w1 - step
+        if np.abs(step).max() <= 1e-15 * (1.0 + np.abs(w1).max()):
+            break
+    m = 0.5 * (w0 + w1)
+    q = rotation.product(body.orientation, rotation.from_vector(h * m))
+    body.orientation = q / np.sqrt(q @ q)
+    body.spin = body.rotation @ w1
+
+
+def _skew(a: np.ndarray) -> np.ndarray:
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+
+
+def _frames(normal: np.ndarray) -> np.ndarray:
+    """Normal and two tangents of each contact as rows, (n, 3, 3); in 2D the second tangent is z."""
+    d, n = normal.shape
+    out = np.zeros((n, 3, 3))
+    m, t = out[:, 0].T, out[:, 1].T
+    m[:d] = normal
+    if d == 2:
+        t[0], t[1] = -m[1], m[0]
+    else:
+        # across the normal and the axis it is farthest from
+        least = np.argmin(np.round(np.abs(m), 6), axis=0)
+        axis = (np.arange(3)[:, None] == least).astype(float)
+        t[:] = _cross(m, axis)
+        t /= np.sqrt((t * t).sum(axis=0))
+    out[:, 2] = _cross(m, t).T
+    return out
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cross products of columns (3, n)."""
+    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def _normal_speed(velocity, spin, setup, frame, drift) -> np.ndarray:
+    a, b, arm_a, arm_b = setup
+    u = -drift
+    for k, arm, sign in ((a, arm_a, 1.0), (b, arm_b, -1.0)):
+        moved = k >= 0
+        u[moved] += sign * (velocity[k[moved]] + np.cross(spin[k[moved]], arm[moved]))
+    return (u * frame[:, 0]).sum(axis=1)
+
+
+def _pick(contacts: Contacts, keep: list[int]) -> Contacts:
+    return Contacts(
+        contacts.first[keep], contacts.second[keep], contacts.x[:, keep], contacts.normal[:, keep],
+        contacts.gap[keep], [contacts.key[c] for c in keep],
+    )  # fmt: skip
