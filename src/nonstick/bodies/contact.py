@@ -116,9 +116,7 @@ def _probe(owner: Partner, other: Partner, i: int, j: int, side: int, reach: flo
         # beside the other, not on it: the distance at the surface itself says so
         keep &= ~flat | (np.asarray(other.shape(*p), float) < reach + 0.02 * size)
     sign = 1.0 if side == 0 else -1.0
-    return [
-        (i, j, x[:, c], sign * n[:, c], float(gap[c]), (i, j, side, int(which[c]))) for c in np.flatnonzero(keep)
-    ]
+    return [(i, j, x[:, c], sign * n[:, c], float(gap[c]), (i, j, side, int(which[c]))) for c in np.flatnonzero(keep)]
 
 
 def _reduce(found: list[list], dimension: int, known: Container[Key]) -> list:

@@ -61,9 +61,9 @@ class Prescribed:
             offset += pairs[:, 0]
             rate += pairs[:, 1]
         if self.angle is not None:
-            value, slope = self.angle(t)
-            angle += np.radians(value)
-            spin += np.radians(slope)
+            turn, turning = self.angle(t)
+            angle += np.radians(turn)
+            spin += np.radians(turning)
         if self.keys is not None:
             if self.keys.offsets is not None:
                 value, slope = _between(self.keys.times, np.array(self.keys.offsets), self.keys.smooth, t)

@@ -213,7 +213,7 @@ class World:
     # -- what the kernel needs ------------------------------------------------------------------------
 
     def _partners(self, time: float) -> list[Partner]:
-        out = []
+        out: list[Partner] = []
         for k, body in enumerate(self.bodies):
             low, high = body.box()
             R, own = body.rotation, self._probes[k]
@@ -378,9 +378,7 @@ def box_walls(size: Sequence[float]) -> list[Wall]:
         for value, sign in ((0.0, 1.0), (float(size[axis]), -1.0)):
             point, normal = np.zeros(d), np.zeros(d)
             point[axis], normal[axis] = value, sign
-            out.append(
-                Wall(f"the domain's side {'xyz'[axis]} = {value:g}", HalfSpace(tuple(point), tuple(normal)))
-            )
+            out.append(Wall(f"the domain's side {'xyz'[axis]} = {value:g}", HalfSpace(tuple(point), tuple(normal))))
     return out
 
 

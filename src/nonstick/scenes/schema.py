@@ -286,7 +286,9 @@ class Body(_Table):
     pressure: Walls | None = Field(None, description="As walls.pressure, for this body; default: walls.pressure.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa this body sustains before liquid lets go of it.")
-    motion: Motion | None = Field(None, description="A prescribed motion: the body moves liquid and others, not they it.")
+    motion: Motion | None = Field(
+        None, description="A prescribed motion: the body moves liquid and others, not they it."
+    )
 
     @model_validator(mode="after")
     def _heavy(self):

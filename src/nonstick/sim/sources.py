@@ -32,9 +32,10 @@ class Source:
         middle = [0.5 * s for s in scene.model.domain.size]
         return [
             cls(
-                s, build(s.shape, scene.folder),
+                s,
+                build(s.shape, scene.folder),
                 None if s.motion is None else Prescribed(s.motion, middle, scene.dimension),
-            )  # fmt: skip
+            )
             for s in scene.model.inflow
         ]
 
