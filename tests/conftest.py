@@ -51,3 +51,30 @@ def operator(request):
 @pytest.fixture(params=[(9, 11), (5, 4, 6), (1, 7), (1, 1)], ids=str)
 def grid_shape(request):
     return request.param
+
+
+def tank(d=2, n=32, ratio=0.01, count=2, walls="none", depth=0.7):
+    """Tilted boxes under water in a tank; first step of gravity."""
+    from nonstick import PressureProblem
+    from nonstick.discretise.coupling import Body
+    from nonstick.grid.mac import Grid
+    from nonstick.grid.shapes import Box
+
+    grid = Grid.unit(n, d)
+    bodies = []
+    for k in range(count):
+        c = np.array([0.28 + 0.45 * k, 0.36, 0.5][:d]) + 0.013
+        size = np.array([0.3, 0.26, 0.3][:d])
+        box = Box(tuple(c - size / 2), tuple(c + size / 2)).rotate(0.3, centre=tuple(c))
+        pull = np.zeros(d)
+        pull[1] = -0.0981
+        bodies.append(Body(box.sample(grid.nodes()), c, pull, 0.0, 1000.0 * ratio))
+    velocity = [np.zeros(grid.face_shape(a)) for a in range(d)]
+    velocity[1] -= 0.0981
+    phi = np.broadcast_to(grid.cells()[1] - depth, grid.shape)
+    return PressureProblem(phi_liquid=phi, velocity=velocity, dt=0.01, dx=grid.dx, walls=walls, bodies=bodies)
+
+
+@pytest.fixture
+def make_tank():
+    return tank

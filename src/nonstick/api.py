@@ -15,6 +15,7 @@ from .lcp.pockets import Settled, settle
 from .lcp.problem import BoxProblem
 from .operators.base import Operator
 from .operators.csr import CSROperator
+from .operators.lowrank import LowRank
 from .operators.stencil import StencilOperator
 from .solution import Monitor, Solution, Start
 
@@ -169,6 +170,11 @@ def solve_problem(
         raise NonstickError(
             f"method {name!r} solves problems with bounds on the unknowns; constraints on the edges of a wall "
             "(walls='edge') need 'pgs', 'psor' or 'fmg'"
+        )
+    if isinstance(problem.A, LowRank) and not recipe.handles_bodies:
+        raise NonstickError(
+            f"method {name!r} works on stencils and coarser grids and cannot treat rigid bodies, which couple all "
+            "cells around them: take 'auto', 'mg-cg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method"
         )
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
     monitor = Monitor(problem, rtol, atol, maxiter, callback, linear=recipe.linear)

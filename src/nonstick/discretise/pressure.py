@@ -17,6 +17,7 @@ meet air at the edge needs a layer of air cells there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 
@@ -29,9 +30,11 @@ from ..grid.labels import wall_cells
 from ..grid.levelset import THETA_MIN
 from ..kernels._pressure import _pressure_rows, _pressure_update
 from ..lcp.problem import BoxProblem, WallEdges
+from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..solution import Solution
+from .coupling import Body, Coupling, Moved
 from .scalars import positive
 
 Faces = tuple[np.ndarray, ...]
@@ -51,6 +54,8 @@ class PressureSolution(Solution):
     pressure: np.ndarray = field(default_factory=lambda: np.zeros(()), repr=False)
     #: velocity after the update, one array an axis
     velocity: Faces = field(default=(), repr=False)
+    #: the bodies after the update, in the order they were given
+    bodies: list[Moved] = field(default_factory=list, repr=False)
 
 
 class PressureProblem:
@@ -65,6 +70,8 @@ class PressureProblem:
     walls           which cells may separate: "cut", "solid", "edge", "all", "none" or a boolean array over cells
     adhesion        how much tension (Pa, number or array over cells) a wall holds before it lets go
     separation      velocity (number or array over cells) at which walls push liquid off (Andersen eq. 48)
+    bodies          rigid bodies moved by the pressure (`nonstick.discretise.coupling.Body`), in front of the solids
+                    above, which are static to them; cells they cut may separate like those of other walls
     """
 
     def __init__(
@@ -81,6 +88,7 @@ class PressureProblem:
         walls: str | np.ndarray = "cut",
         adhesion: np.ndarray | float | None = None,
         separation: np.ndarray | float | None = None,
+        bodies: Sequence[Body] = (),
     ):
         for name, value in (("dt", dt), ("dx", dx), ("rho", rho)):
             positive(value, name)
@@ -98,6 +106,9 @@ class PressureProblem:
         self.phi_solid = phi_solid
         self.walls = walls
         self.adhesion, self.separation = adhesion, separation
+        self.coupling: Coupling | None = None
+        if bodies:
+            self._embed(bodies)
         self._depth = 0
         self._build()
 
@@ -136,14 +147,24 @@ class PressureProblem:
         solution = solve_problem(self.problem, method, x0=x0, **options)
         pressure = self.rows.to_grid(solution.x)
         carried = {f.name: getattr(solution, f.name) for f in fields(Solution)}
-        return PressureSolution(**carried, pressure=pressure, velocity=self.update(pressure))
+        moved = self.moved(pressure)
+        return PressureSolution(**carried, pressure=pressure, velocity=self.update(pressure, moved), bodies=moved)
 
-    def update(self, pressure: np.ndarray) -> Faces:
+    def moved(self, pressure: np.ndarray) -> list[Moved]:
+        """The bodies after this pressure has acted on them."""
+        if self.coupling is None:
+            return []
+        A = self.problem.A
+        assert isinstance(A, LowRank)
+        return self.coupling.moved(A, self.rows.from_grid(np.asarray(pressure, dtype=np.float64)), self.dt)
+
+    def update(self, pressure: np.ndarray, moved: list[Moved] | None = None) -> Faces:
         """u - dt/rho grad p, with the ghost-fluid gradient at the surface.
 
         Closed faces that touch liquid take the solid velocity; faces that touch no liquid are unchanged.
         The divergence of the result in an unknown's cell is `dual`.
         """
+        solid = self._solid_velocity(self.moved(pressure) if moved is None else moved)
         phi = np.ascontiguousarray(self.phi_liquid, dtype=np.float64)
         p = np.ascontiguousarray(pressure, dtype=np.float64)
         out = []
@@ -154,7 +175,7 @@ class PressureProblem:
             new = np.array(u, dtype=np.float64, order="C")
             face = (outer, n + 1, inner)
             w = np.ascontiguousarray(self.weights[axis], dtype=np.float64).reshape(face)
-            s = 0.0 if self.solid_velocity is None else self.solid_velocity[axis]
+            s = 0.0 if solid is None else solid[axis]
             s = np.ascontiguousarray(np.broadcast_to(s, u.shape), dtype=np.float64).reshape(face)
             cell = (outer, n, inner)
             factor = self.dt / (self.rho * self.dx)
@@ -162,11 +183,21 @@ class PressureProblem:
             out.append(new)
         return tuple(out)
 
-    def divergence(self, velocity: Faces) -> np.ndarray:
-        """Divergence of a velocity in every cell, moving solids included: the discrete one of the equation."""
+    def _solid_velocity(self, moved: list[Moved]) -> Faces | None:
+        """Velocity of solids on faces, with the bodies moving as they do after the solve."""
+        if self.coupling is None or not moved:
+            return self.solid_velocity
+        return self.coupling.solid_velocity([np.append(m.velocity, m.spin) for m in moved])
+
+    def divergence(self, velocity: Faces, moved: list[Moved] | None = None) -> np.ndarray:
+        """Divergence of a velocity in every cell, moving solids included: the discrete one of the equation.
+
+        Bodies move as given to the problem, or as `moved` says.
+        """
         total = np.zeros(self.shape)
+        solid = self._solid_velocity(moved or [])
         for axis, u in enumerate(velocity):
-            s = 0.0 if self.solid_velocity is None else self.solid_velocity[axis]
+            s = 0.0 if solid is None else solid[axis]
             w = self.weights[axis]
             total += np.diff(np.where(w > 0, w * u, 0.0) + (1.0 - w) * s, axis=axis)
         return total / self.dx
@@ -199,6 +230,14 @@ class PressureProblem:
             raise NonstickError(f"phi_solid has shape {np.shape(phi_solid)}, the grid's nodes {nodes}")
         return tuple(close_edges(w, axis) for axis, w in enumerate(open_fractions(phi_solid)))
 
+    def _embed(self, bodies: Sequence[Body]) -> None:
+        """Close the faces the bodies cover."""
+        if isinstance(self.walls, str) and self.walls == "edge":
+            raise NonstickError("walls='edge' cannot be combined with bodies: take walls='cut' or 'solid'")
+        self.coupling = Coupling(bodies, self.weights, self.solid_velocity, self.shape, self.dx)
+        self.weights = self.coupling.weights
+        self.solid_velocity = self.coupling.solid_velocity()
+
     def _build(self) -> None:
         self.rows = Rows.from_mask(self._unknowns())
         A, b = self._assemble()
@@ -211,6 +250,9 @@ class PressureProblem:
         if self.separation is not None:
             b[wall] += (self._per_cell("separation", self.separation) * self._wall_area() / self.dx)[wall]
         edges = self._edges(A, centre) if isinstance(self.walls, str) and self.walls == "edge" else None
+        if self.coupling is not None:
+            self.problem = BoxProblem(self.coupling.couple(A, self.rows, self.dt), b, lower, np.inf)
+            return
         # The box problem coarsens through a copy of this one that does not know it: were they to hold each other,
         # every step's arrays would stay until the garbage collector comes round.
         self._lower = lower
@@ -264,7 +306,12 @@ class PressureProblem:
 
     def _centre(self) -> np.ndarray:
         """Solid distance at cell centres; without nodes, a value of the same sign from the face fractions."""
-        return open_part(self.weights) - 0.5 if self.phi_solid is None else centre_distance(self.phi_solid)
+        if self.phi_solid is None:
+            return open_part(self.weights) - 0.5
+        centre = centre_distance(self.phi_solid)
+        for c in self.coupling.covered if self.coupling is not None else ():
+            centre[c.window()] = np.minimum(centre[c.window()], centre_distance(c.body.phi))
+        return centre
 
     def _per_cell(self, name: str, value) -> np.ndarray:
         value = np.asarray(value, dtype=float)
@@ -325,6 +372,7 @@ class PressureProblem:
         coarse.weights, coarse.velocity = tuple(weights), tuple(velocity)
         coarse.solid_velocity = tuple(solid) if solid else None
         coarse.phi_solid = coarse.separation = coarse.adhesion = None
+        coarse.coupling = None
         if isinstance(self.walls, str) and self.walls in ("edge", "none", "all"):
             coarse.walls = self.walls
         else:

@@ -27,15 +27,18 @@ from ..kernels import _active_set as kernels
 from ..kernels._vector import _xpby, dot
 from ..linear.base import Inverse, Recipe
 from ..linear.cg import CG
+from ..linear.coupled import Coupled, CoupledInverse
 from ..multigrid.cycles import V
 from ..multigrid.fast import FastCycle, FastMultigrid
 from ..multigrid.hierarchy import Multigrid
 from ..multigrid.smoothed import Smoothed, SPAI0Sweeps
+from ..operators.base import Operator
+from ..operators.lowrank import LowRank
 from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
 from ..precond.jacobi import Jacobi
 from ..solution import Monitor, Start
-from .band import Band, Everywhere
+from .band import band
 from .base import Method
 from .face_descent import face_descent
 from .nested import Coarser
@@ -63,9 +66,10 @@ class Auto(Method):
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         recipe = preconditioner(problem)
         with monitor.setup():
-            M = recipe.setup(problem.A)
-        if isinstance(M, FastCycle) and start.active is None and self.predicts(problem, start.x):
-            self.predict(problem, M, start.x)
+            M = recipe.setup(_maskable(problem.A))
+        cycle = _fast_cycle(M)
+        if cycle is not None and start.active is None and self.predicts(problem, start.x):
+            self.predict(problem, cycle, start.x)
         ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active)
 
     def predict(self, problem: BoxProblem, M: FastCycle, x: np.ndarray) -> None:
@@ -93,13 +97,26 @@ class FastLinear(Method):
         unbounded = BoxProblem(problem.A, problem.b, -np.inf, np.inf)
         recipe = preconditioner(problem)
         with monitor.setup():
-            M = recipe.setup(problem.A)
+            M = recipe.setup(_maskable(problem.A))
         ActiveSetCG(unbounded, recipe, M, Auto(), monitor).run(start.x, None)
 
 
 def preconditioner(problem: BoxProblem) -> Recipe:
     """The cheapest symmetric cycle the operator allows."""
+    if isinstance(problem.A, LowRank):
+        return Coupled(FastMultigrid() if isinstance(problem.A.base, StencilOperator) else algebraic())
     return FastMultigrid() if isinstance(problem.A, StencilOperator) else algebraic()
+
+
+def _maskable(A: Operator) -> Operator:
+    """With bodies, the preconditioner is set up for the masked operator it will be refreshed for."""
+    return Masked(A) if isinstance(A, LowRank) else A
+
+
+def _fast_cycle(M: Inverse) -> FastCycle | None:
+    """The fast cycle a preconditioner is or rests on."""
+    M = M.Z if isinstance(M, CoupledInverse) else M
+    return M if isinstance(M, FastCycle) else None
 
 
 def algebraic() -> Recipe:
@@ -125,8 +142,10 @@ class ActiveSetCG:
         self._bounded_peak = np.zeros(-(-self.rows.size // kernels.BLOCK))
         self._flips = np.zeros(self._bounded_peak.size, np.int64)
         # The fast cycle takes the free set as it is; other preconditioners are set up for a masked operator.
-        self.masked = None if isinstance(M, FastCycle) else Masked(A)
-        self.band = Band(A, constrained) if isinstance(A, StencilOperator) and self.rows.size else Everywhere(A)
+        self.masked: Masked | None = None if isinstance(M, FastCycle) else Masked(A)
+        if isinstance(M, CoupledInverse) and isinstance(M.operator, Masked):
+            self.masked = M.operator
+        self.band = band(A, constrained)
 
     def run(self, x: np.ndarray, active: np.ndarray | None) -> None:
         monitor = self.monitor
@@ -157,7 +176,7 @@ class ActiveSetCG:
             kernels._advance(x, self.r, self.p, self.q, rho / curvature, self.bounded, self._peak)
             rho_old, fresh = rho, False
             monitor.iterations += 1
-            if monitor.iterations == self.options.strain and isinstance(self.M, FastCycle):
+            if monitor.iterations == self.options.strain and _fast_cycle(self.M) is not None:
                 self._strengthen(x)
                 fresh = True
             if guard.hold and self._face_residual() > self._face_goal():
@@ -183,9 +202,11 @@ class ActiveSetCG:
         self._clip(x)
         self.band.relax(x, self.b, self.lower, self.upper, self.options.sweeps)
         self.band.residual(self.b, x, self.r)
-        if self._judge(x):
-            self._clip(x)
-            self.band.residual(self.b, x, self.r)
+        self._judge(x)
+        # Also where no row changed sides: sweeps may have moved a clamped row off its bound, and nothing else would
+        # bring it back.
+        self._clip(x)
+        self.band.residual(self.b, x, self.r)
 
     def _direction(self, rho_old: float, fresh: bool) -> float:
         """p = M r + β p and q = A p; returns rᵀ M r."""
@@ -255,7 +276,7 @@ class ActiveSetCG:
 
     def _strengthen(self, x) -> None:
         """Go on with an algebraic hierarchy."""
-        self.recipe = algebraic()
+        self.recipe = Coupled(algebraic())
         self.z = np.zeros(self.A.n)
         self.A.residual(self.b, x, self.r)
         self.masked = Masked(self.A, self.active == 0)
@@ -264,7 +285,7 @@ class ActiveSetCG:
 
     def _fall_back(self, x) -> None:
         """Monotone descent: slow, and certain."""
-        recipe = self.recipe if isinstance(self.M, FastCycle) else Jacobi()
+        recipe = self.recipe if _fast_cycle(self.M) is not None else Jacobi()
         face_descent(self.problem, x, CG(recipe), self.monitor, self.monitor.limit(10_000))
 
 

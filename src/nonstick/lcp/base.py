@@ -14,6 +14,8 @@ class Method(ABC):
 
     #: solves problems with constraints at the wall itself (`BoxProblem.edges`), which are no box
     handles_edges: ClassVar[bool] = False
+    #: solves problems with rigid bodies: needs only products with the operator, no stencil and no coarser problem
+    handles_bodies: ClassVar[bool] = True
     #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
     linear: ClassVar[bool] = False
     #: solves the system of a `ViscosityProblem` and nothing else

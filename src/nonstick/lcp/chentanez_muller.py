@@ -63,6 +63,7 @@ class ChentanezMuller(Method):
     literal: bool = False
     maxiter: int = 1000
     handles_edges: ClassVar[bool] = True
+    handles_bodies: ClassVar[bool] = False
 
     def solve(self, problem, start, monitor):
         """Algorithm 1."""

@@ -18,6 +18,7 @@ Departures from the paper:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -59,6 +60,7 @@ class FAS(Method):
     direct: bool = False
     #: what finishes a solve that stagnated, if anything
     fallback: Method | None = None
+    handles_bodies: ClassVar[bool] = False
 
     def solve(self, problem, start, monitor):
         with monitor.setup():

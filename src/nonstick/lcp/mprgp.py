@@ -23,7 +23,9 @@ import numpy as np
 
 from ..kernels._vector import dot
 from ..linear.base import Inverse, NoPreconditioner, Recipe
+from ..linear.coupled import Coupled
 from ..operators.base import Operator
+from ..operators.lowrank import LowRank
 from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
 from .base import Method
@@ -94,7 +96,7 @@ class _Face:
         if fresh:
             with self.monitor.setup():
                 self.operator.update(self.free)
-                self.M = self.recipe.M.setup(self.operator, self.M)
+                self.M = Coupled(self.recipe.M).setup(self.operator, self.M)
             self.setups += 1
         assert self.M is not None
         self.M.apply(self.phi, self.z)
@@ -198,6 +200,10 @@ class _Face:
 
 def _scaled_norm(A: Operator, inverse_diagonal: np.ndarray) -> float:
     """A bound of |D^-1 A| by row sums of absolute values (at most 2 for diagonally dominant matrices)."""
+    if isinstance(A, LowRank):  # the largest eigenvalue of a body beside the rest
+        part = inverse_diagonal[A.touched][:, None] * A.U.toarray()
+        own = np.linalg.eigvals(A.S @ (A.U.T @ part)).real.max(initial=0.0)
+        return _scaled_norm(A.base, inverse_diagonal) + float(own)
     if isinstance(A, StencilOperator):  # off-diagonals are not positive: |row| = 2 d - row sum
         rows = 2.0 * A.diagonal - A.row_sums()
     else:

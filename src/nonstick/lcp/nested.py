@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import scipy.sparse as sp
 
 from ..kernels import _blocks as blocks
 from ..kernels import _nested as kernels
 from ..multigrid.fast import FastCycle
 from ..multigrid.grid_level import balanced_groups, coarse_rows
+from ..operators.base import Operator
+from ..operators.lowrank import LowRank
 from ..operators.stencil import StencilOperator
 from .problem import BoxProblem
 
@@ -23,7 +26,8 @@ class Coarser:
     """A problem on 2x2x2 blocks, and the way back. `cycle` has often made the coarse matrix already."""
 
     def __init__(self, problem: BoxProblem, cycle: FastCycle):
-        A = problem.A
+        bodies = problem.A if isinstance(problem.A, LowRank) else None
+        A = problem.A if bodies is None else bodies.base
         assert isinstance(A, StencilOperator)
         self.A = A
         self.shape = np.array(A.rows.shape, np.int64)
@@ -49,7 +53,12 @@ class Coarser:
         kernels._gather_rhs_and_bounds(
             b, lower, upper, problem.b, box.lower, box.upper, self.parent, *counts, A.rows.start, self.groups
         )
-        self.problem = BoxProblem(StencilOperator(rows, (c0, c1, c2), d), b, lower, upper)
+        coarse: Operator = StencilOperator(rows, (c0, c1, c2), d)
+        if bodies is not None:  # forces on bodies are summed like b
+            parent, at = np.unique(self.parent[bodies.touched], return_inverse=True)
+            gather = sp.csr_array((np.ones(at.size), (at, np.arange(at.size))), shape=(parent.size, at.size))
+            coarse = LowRank(coarse, parent, gather @ bodies.U, bodies.S)
+        self.problem = BoxProblem(coarse, b, lower, upper)
 
     def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:
         rows = self.A.rows

@@ -33,6 +33,7 @@ from ..kernels._components import _closed_parts
 from ..linear.cg import CG
 from ..operators.base import Operator
 from ..operators.csr import CSROperator
+from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..precond.mic import MIC
@@ -42,6 +43,8 @@ from .problem import BoxProblem, WallEdges
 ROW_SUM = 1e-12
 #: |s| below this part of Σ|b| counts as zero
 BALANCE = 1e-11
+#: a constant pressure whose forces on a body cancel to this part moves it not
+PUSH = 1e-9
 
 
 @dataclass
@@ -144,6 +147,8 @@ def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
 
 def find(A: Operator) -> list[np.ndarray]:
     """Row numbers of every connected part of A whose rows all sum to zero."""
+    if isinstance(A, LowRank):
+        return _find_around_bodies(A)
     count, label = A.components()
     closed = np.ones(count, bool)
     if isinstance(A, StencilOperator):
@@ -155,6 +160,30 @@ def find(A: Operator) -> list[np.ndarray]:
     members = np.flatnonzero(closed[label])
     members = members[np.argsort(label[members], kind="stable")]
     return np.split(members, np.flatnonzero(np.diff(label[members])) + 1)
+
+
+def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
+    """Pockets whose constant pressure moves no body; pockets in balance across a body are one."""
+    closed = find(A.base)
+    if not closed or not A.rank:
+        return closed
+    part = np.full(A.n, -1, np.int64)
+    for k, rows in enumerate(closed):
+        part[rows] = k
+    mine = part[A.touched]
+    hit = mine >= 0
+    sums = sp.csr_array((np.ones(hit.sum()), (mine[hit], np.flatnonzero(hit))), shape=(len(closed), A.touched.size))
+    push, size = (sums @ A.U).toarray(), (sums @ abs(A.U)).toarray()
+    size = np.maximum(size, ROW_SUM * size.max(axis=0))
+    moves = (np.abs(push) > PUSH * size).any(axis=1)
+    found = [rows for rows, m in zip(closed, moves) if not m]
+    _, label = A.components()
+    name = np.array([label[rows[0]] for rows in closed])
+    for group in np.unique(name[moves]):
+        members = np.flatnonzero(moves & (name == group))
+        if (np.abs(push[members].sum(axis=0)) <= PUSH * size[members].sum(axis=0)).all():
+            found.append(np.sort(np.concatenate([closed[k] for k in members])))
+    return found
 
 
 def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool) -> Pocket:
@@ -220,6 +249,8 @@ def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _part(A: Operator, rows: np.ndarray) -> Operator:
     """The operator on one connected part."""
+    if isinstance(A, LowRank):
+        return A.part(rows, _part(A.base, rows))
     if isinstance(A, StencilOperator):
         small = Rows.from_cells(A.rows.cells[rows], A.rows.shape, A.rows.dimension)
         w0, w1, w2 = (w[rows] for w in A.weights)
@@ -232,6 +263,8 @@ def _strength(diagonal: np.ndarray, j: int) -> float:
 
 
 def _add_diagonal(A: Operator, shift: np.ndarray) -> Operator:
+    if isinstance(A, LowRank):
+        return A.with_base(_add_diagonal(A.base, shift))
     if isinstance(A, StencilOperator):
         return StencilOperator(A.rows, A.weights, A.diagonal + shift)
     return CSROperator(A.matrix() + sp.diags_array(shift), A.cells)

@@ -94,6 +94,7 @@ class ProjectedSOR(Method):
     omega: float | None = 1.0
     maxiter: int = 1_000_000
     handles_edges: ClassVar[bool] = True
+    handles_bodies: ClassVar[bool] = False
 
     def solve(self, problem, start, monitor):
         x, box, g = start.x, problem.box, np.empty(problem.n)

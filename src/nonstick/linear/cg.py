@@ -12,6 +12,7 @@ import numpy as np
 from ..kernels._vector import _axpy, _xpby, dot
 from ..operators.base import Operator
 from .base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from .coupled import Coupled
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class CG(Recipe):
 
     def setup(self, operator, reuse=None):
         inner = reuse.M if isinstance(reuse, _CG) else None
-        return _CG(operator, self.M.setup(operator, inner), self.rtol, self.maxiter)
+        return _CG(operator, Coupled(self.M).setup(operator, inner), self.rtol, self.maxiter)
 
 
 class _CG(IterativeInverse):

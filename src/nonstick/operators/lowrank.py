@@ -1,0 +1,99 @@
+"""`B + U S Uᵀ`: an operator plus a few dense rows and columns, never assembled.
+
+U has one column per degree of freedom of a rigid body (3 in 2D, 6 in 3D) and entries in the rows of the unknowns
+that touch the body only. A product costs one with B and two with that thin U.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from .base import Operator
+from .masked import Masked
+
+
+class LowRank(Operator):
+    """`rows` (ascending) are the rows of U that are not zero, `U` those rows (CSR), `S` symmetric, not negative."""
+
+    def __init__(self, base: Operator, rows: np.ndarray, U, S: np.ndarray):
+        self.base = base
+        self.n = base.n
+        self.touched = np.ascontiguousarray(rows, dtype=np.int64)
+        self.U = sp.csr_array(U, dtype=np.float64)
+        self.S = np.ascontiguousarray(S, dtype=np.float64)
+        self._transposed = sp.csr_array(self.U.T)
+        self.diagonal = base.diagonal.astype(np.float64)
+        self.diagonal[self.touched] += np.asarray(self.U.multiply(self.U @ self.S).sum(axis=1)).ravel()
+
+    @property
+    def rank(self) -> int:
+        return self.S.shape[0]
+
+    @property
+    def cells(self):  # type: ignore[override]
+        return self.base.cells
+
+    def gather(self, x: np.ndarray) -> np.ndarray:
+        """Uᵀ x"""
+        return self._transposed @ x[self.touched]
+
+    def spread(self, c: np.ndarray, out: np.ndarray) -> None:
+        """out += U c"""
+        out[self.touched] += self.U @ c
+
+    def apply(self, x, out):
+        self.base.apply(x, out)
+        self.spread(self.S @ self.gather(x), out)
+        return out
+
+    def residual(self, b, x, out):
+        self.base.residual(b, x, out)
+        self.spread(-(self.S @ self.gather(x)), out)
+        return out
+
+    def matrix(self) -> sp.csr_array:
+        """The entries; the rows of every body become a dense block."""
+        wide = sp.csr_array((self.U.data, self.U.indices, self._indptr()), shape=(self.n, self.rank))
+        return sp.csr_array(self.base.matrix() + wide @ sp.csr_array(self.S) @ wide.T)
+
+    def _indptr(self) -> np.ndarray:
+        count = np.zeros(self.n + 1, np.int64)
+        count[self.touched + 1] = np.diff(self.U.indptr)
+        return np.cumsum(count)
+
+    def row_sums(self) -> np.ndarray:
+        return self @ np.ones(self.n)
+
+    def components(self):
+        """Parts of the graph; a column of U joins all parts it has entries in."""
+        count, label = self.base.components()
+        entries = sp.coo_array(self.U)
+        body = connected_components(sp.csr_array(self.S != 0), directed=False)[1] if self.rank else np.empty(0, int)
+        part, column = label[self.touched[entries.row]], count + body[entries.col]
+        size = count + self.rank
+        links = sp.coo_array((np.ones(part.size), (part, column)), shape=(size, size))
+        _, merged = connected_components(sp.csr_array(links), directed=False)
+        present, renamed = np.unique(merged[:count], return_inverse=True)
+        return present.size, renamed[label].astype(np.int32)
+
+    # -- variations ---------------------------------------------------------------------------------------
+
+    def with_base(self, base: Operator) -> LowRank:
+        """The same bodies over another operator on the same unknowns."""
+        return LowRank(base, self.touched, self.U, self.S)
+
+    def part(self, rows: np.ndarray, base: Operator) -> LowRank:
+        """Restricted to some of the unknowns (ascending), `base` being the base restricted to them."""
+        at = np.searchsorted(rows, self.touched)
+        at[at == rows.size] = 0
+        inside = np.flatnonzero(rows[at] == self.touched) if rows.size else np.empty(0, np.int64)
+        return LowRank(base, at[inside], self.U[inside], self.S)
+
+
+def find_low_rank(operator: Operator) -> LowRank | None:
+    """The low-rank operator under any masks, if there is one."""
+    while isinstance(operator, Masked):
+        operator = operator.A
+    return operator if isinstance(operator, LowRank) else None
