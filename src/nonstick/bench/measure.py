@@ -35,9 +35,12 @@ REPEATS = 3
 
 
 def measure(
-    case: str, n: int, method: str | Method, build: Callable[[], BoxProblem], plan: Plan, label: str = ""
+    case: str, n: int, method: str | Method, build: Callable[[], BoxProblem], plan: Plan, label: str = "", x0=None
 ) -> Row:
-    """Solve a freshly built problem by one method and say how it went; `label` replaces its name in the row."""
+    """Solve a freshly built problem by one method and say how it went; `label` replaces its name in the row.
+
+    `x0` is where the solves start, zero by default.
+    """
     label = label or str(method)
     unknowns: int | None = None
     best: Row | None = None
@@ -48,7 +51,7 @@ def measure(
             unknowns = problem.n
             peak = _PeakMemory()
             with _kernels_loaded() as loaded:
-                solution = _solve(problem, method, plan)
+                solution = _solve(problem, method, plan, x0)
             if loaded:
                 continue
             runs += 1
@@ -83,12 +86,12 @@ def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -
         return
 
 
-def _solve(problem: BoxProblem, method: str | Method, plan: Plan) -> Solution:
+def _solve(problem: BoxProblem, method: str | Method, plan: Plan, x0=None) -> Solution:
     def watch(monitor: Monitor) -> None:
         if monitor.seconds > plan.time_limit:
             monitor.stop("maxiter", f"stopped after {plan.time_limit:g} s (KKT {monitor.kkt:.1e})")
 
-    return api.solve_problem(problem, method, rtol=plan.rtol, maxiter=plan.maxiter, callback=watch)
+    return api.solve_problem(problem, method, x0=x0, rtol=plan.rtol, maxiter=plan.maxiter, callback=watch)
 
 
 @contextmanager

@@ -250,5 +250,6 @@ def _mean(case: str, n: int, method: str, rows: list[Row]) -> Row:
         converged=missed == 0,
         peak_bytes=max((r.peak_bytes or 0) for r in good),
         threads=good[0].threads,
+        levels=max((r.levels for r in good if r.levels is not None), default=None),
         reason=None if missed == 0 else f"{missed} of {len(good)} solves did not converge",
     )  # fmt: skip

@@ -109,7 +109,13 @@ class ViscosityProblem:
         active = _unknowns(grid, mass, stress, self.fluid)
         self.system = FaceSystem(grid, m, k, active, scale)
         self.operator = ViscosityOperator(self.system)
-        self.box = ViscousBox(self, self.operator, self._right_hand_side())
+        self._b = self._right_hand_side()
+
+    @property
+    def box(self) -> ViscousBox:
+        """The system as a box problem. It holds this problem, so this one must not hold it: every step's arrays would
+        stay until the garbage collector comes round."""
+        return ViscousBox(self, self.operator, self._b)
 
     @property
     def matrix(self):
@@ -118,7 +124,7 @@ class ViscosityProblem:
 
     @property
     def rhs(self) -> np.ndarray:
-        return self.box.b
+        return self._b
 
     @property
     def faces(self) -> np.ndarray:
@@ -140,10 +146,11 @@ class ViscosityProblem:
         validate.stopping(rtol, atol, maxiter)
         recipe = registry.get(method)
         x = self.advected() if x0 is None else validate.vector(x0, self.n, "x0")
-        monitor = Monitor(self.box, rtol, atol, maxiter, callback)
+        box = self.box
+        monitor = Monitor(box, rtol, atol, maxiter, callback)
         if self.n:
-            recipe.solve(self.box, Start(x), monitor)
-        return ViscositySolution.of(self.box, x, method if isinstance(method, str) else repr(method), monitor)
+            recipe.solve(box, Start(x), monitor)
+        return ViscositySolution.of(box, x, method if isinstance(method, str) else repr(method), monitor)
 
     def with_unknowns(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """Face arrays: x on the unknowns, the given velocity elsewhere."""

@@ -104,8 +104,13 @@ def _through(phi, solid, a, b, c, d0, d1, d2, limit, in_liquid):
 
 
 @parallel
-def _march(image, phi, solid, eye, forward, right, up, sun, water, stone, sky, size, absorb, every):
-    """Fill image (h, w, 3). An orthographic camera: rays start on the plane through `eye`, `size` cells wide."""
+def _march(
+    image, phi, solid, hue, eye, forward, right, up, sun, water, thick, stone, sky, size, absorb, ambient, every
+):
+    """Fill image (h, w, 3). An orthographic camera: rays start on the plane through `eye`, `size` cells wide.
+
+    Liquid is coloured between `water` (hue 0) and `thick` (hue 1, over cells); `ambient` is its brightness in shade.
+    """
     height, width = image.shape[0], image.shape[1]
     nx, ny, nz = phi.shape
     limit = 2.0 * (nx + ny + nz)
@@ -187,10 +192,14 @@ def _march(image, phi, solid, eye, forward, right, up, sun, water, stone, sky, s
                         )
                         shade = _stone(solid, e0, e1, e2, sun[0], sun[1], sun[2], t0, t1, t2, every, nx, ny, nz)
                         clear = np.exp(-wet / absorb)
-                        light = 0.72 + 0.28 * max(0.0, n0 * sun[0] + n1 * sun[1] + n2 * sun[2])
-                        u0 = clear * stone[0] * shade * (0.55 + 0.45 * water[0]) + (1.0 - clear) * water[0] * light
-                        u1 = clear * stone[1] * shade * (0.70 + 0.30 * water[1]) + (1.0 - clear) * water[1] * light
-                        u2 = clear * stone[2] * shade * (0.85 + 0.15 * water[2]) + (1.0 - clear) * water[2] * light
+                        light = ambient + (1.0 - ambient) * max(0.0, n0 * sun[0] + n1 * sun[1] + n2 * sun[2])
+                        q = _liquid(hue, a, b, c)
+                        w0 = water[0] + q * (thick[0] - water[0])
+                        w1 = water[1] + q * (thick[1] - water[1])
+                        w2 = water[2] + q * (thick[2] - water[2])
+                        u0 = clear * stone[0] * shade * (0.55 + 0.45 * w0) + (1.0 - clear) * w0 * light
+                        u1 = clear * stone[1] * shade * (0.70 + 0.30 * w1) + (1.0 - clear) * w1 * light
+                        u2 = clear * stone[2] * shade * (0.85 + 0.15 * w2) + (1.0 - clear) * w2 * light
                         fresnel = 0.03 + 0.97 * (1.0 - cosine) ** 5
                         f0 = d0 + 2.0 * cosine * n0
                         f1 = d1 + 2.0 * cosine * n1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.ndimage import gaussian_filter, map_coordinates
+from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinates
 
 from .palette import AIR, SOLID, SOLID_EDGE, WATER, WATER_EDGE, ramp
 
 
 def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: int, height: int,
-         colour: str = "liquid", scale: float | None = None) -> np.ndarray:  # fmt: skip
+         colour: str = "liquid", scale: float | None = None, tint=None) -> np.ndarray:  # fmt: skip
     """An RGB image (uint8) of one frame. `phi_solid` is nodal; `scale` is the value at the end of the ramp."""
     nx, ny = (n - 1 for n in phi_solid.shape)
     per_cell = min(width / nx, height / ny)
@@ -20,19 +20,20 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
     X, Y = np.meshgrid(x, y)
     pixel = nx / w
     solid = map_coordinates(phi_solid / dx, [X, Y], order=1, mode="nearest")
+    water, edge = (WATER, WATER_EDGE) if tint is None else (np.array(tint), 0.6 * np.array(tint))
     image = np.broadcast_to(AIR, (h, w, 3)).copy()
     if "phi" in frame:
         phi = map_coordinates(frame["phi"].astype(float) / dx, [X - 0.5, Y - 0.5], order=1, mode="nearest")
         inside = np.clip(0.5 - phi / pixel, 0.0, 1.0)[..., None]
-        body: np.ndarray = np.broadcast_to(WATER, image.shape)
+        body: np.ndarray = np.broadcast_to(water, image.shape)
         if colour != "liquid":
             body = ramp(_values(frame, colour, (nx, ny), dx, scale)[_cell(X, nx), _cell(Y, ny)])
         else:
             # darker towards the drawn outline; φ itself also varies inside, where particles are few
             rim = np.clip(2.0 * (1.0 - gaussian_filter(inside[..., 0], max(0.8, 0.25 / pixel))), 0.0, 1.0)[..., None]
-            body = body * (1 - 0.8 * rim) + WATER_EDGE * 0.8 * rim
+            body = body * (1 - 0.8 * rim) + edge * 0.8 * rim
         image = image * (1 - inside) + body * inside
-        _spray(image, frame, dx, (nx, ny), colour)
+        _spray(image, frame, dx, (nx, ny), water if colour == "liquid" else ramp(np.array(0.5)))
     wall = np.clip(0.5 - solid / pixel, 0.0, 1.0)[..., None]
     rim = np.clip(1.0 + solid / max(0.3, 2 * pixel), 0.0, 1.0)[..., None]
     image = image * (1 - wall) + (SOLID * (1 - rim) + SOLID_EDGE * rim) * wall
@@ -45,6 +46,8 @@ def _cell(x: np.ndarray, n: int) -> np.ndarray:
 
 def _values(frame, colour: str, shape: tuple[int, int], dx: float, scale: float | None) -> np.ndarray:
     """The field behind the colours, over cells, as a share of `scale`."""
+    if colour == "viscosity":
+        return viscosity(frame, shape, dx)
     if colour == "pressure":
         field = np.maximum(frame.get("pressure", np.zeros(shape)), 0.0)
     elif "position" in frame:
@@ -59,7 +62,22 @@ def _values(frame, colour: str, shape: tuple[int, int], dx: float, scale: float 
     return field / top
 
 
-def _spray(image: np.ndarray, frame, dx: float, shape: tuple[int, int], colour: str) -> None:
+def viscosity(frame: dict[str, np.ndarray], shape: tuple[int, ...], dx: float) -> np.ndarray:
+    """Where each cell's viscosity lies between the least and the most of the frame (0..1, of logarithms)."""
+    if len(frame.get("viscosity", ())) == 0:
+        return np.zeros(shape)
+    value = np.log(np.maximum(frame["viscosity"].astype(float), 1e-12))
+    low, high = float(value.min()), float(value.max())
+    index = tuple(np.clip((frame["position"] / dx).astype(int).T, 0, np.array(shape)[:, None] - 1))
+    flat = np.ravel_multi_index(index, shape)
+    size = int(np.prod(shape))
+    count = np.bincount(flat, minlength=size).reshape(shape)
+    mean = np.bincount(flat, value, minlength=size).reshape(shape) / np.maximum(count, 1)
+    nearest = distance_transform_edt(count == 0, return_distances=False, return_indices=True)
+    return gaussian_filter((mean[tuple(nearest)] - low) / max(high - low, 1e-9), 0.7)
+
+
+def _spray(image: np.ndarray, frame, dx: float, shape: tuple[int, int], ink: np.ndarray) -> None:
     """Particles outside the drawn surface, as soft dots half a particle spacing wide."""
     if "position" not in frame or not len(frame["position"]):
         return
@@ -70,7 +88,6 @@ def _spray(image: np.ndarray, frame, dx: float, shape: tuple[int, int], colour: 
     per = w / shape[0]
     radius = max(0.8, 0.28 * per)
     reach = int(np.ceil(radius + 0.5))
-    ink = WATER if colour == "liquid" else ramp(np.array(0.5))
     for a, b in x:
         px, py = a * per - 0.5, (shape[1] - b) * per - 0.5
         i0, j0 = max(0, int(py) - reach), max(0, int(px) - reach)

@@ -8,6 +8,7 @@ from ..kernels._march import _march
 from ..kernels._solids import smooth
 
 _WATER = np.array([0.06, 0.33, 0.62])
+_THICK = np.array([0.80, 0.30, 0.05])
 _STONE = np.array([0.80, 0.81, 0.83])
 _SKY = np.array([0.97, 0.98, 1.0])
 
@@ -21,8 +22,15 @@ def draw(
     azimuth: float,
     elevation: float,
     zoom: float,
+    tint=None,
+    clear: float = 0.1,
+    hue: np.ndarray | None = None,
 ) -> np.ndarray:
-    """An RGB image (uint8). The camera looks along -z, turned by `azimuth` and `elevation` degrees."""
+    """An RGB image (uint8). The camera looks along -z, turned by `azimuth` and `elevation` degrees.
+
+    `tint` is the liquid's colour and `clear` how deep one sees into it, as a share of the longest side; `hue` over
+    cells (0..1) goes from the tint to a second colour.
+    """
     # One pass of a ⅛-¾-⅛ filter takes the grain of single particles out of the surface.
     liquid = smooth(np.ascontiguousarray(phi, dtype=np.float64) / dx)
     solid = np.ascontiguousarray(phi_solid, dtype=np.float64) / dx
@@ -41,6 +49,13 @@ def draw(
     sun /= np.linalg.norm(sun)
     image = np.empty((height, width, 3))
     every = float(max(1, round(shape.max() / 10)))
-    _march(image, liquid, solid, eye, forward, right, up, sun, _WATER, _STONE, _SKY, size, 0.10 * shape.max(), every)
+    water = _WATER if tint is None else np.array(tint, float)
+    hue = np.zeros((1, 1, 1)) if hue is None else np.ascontiguousarray(hue, dtype=np.float64)
+    # what one cannot see into shows its shape by shading alone
+    ambient = 0.45 + 0.27 * min(clear / 0.1, 1.0)
+    _march(
+        image, liquid, solid, hue, eye, forward, right, up, sun, water, _THICK, _STONE, _SKY, size, clear * shape.max(),
+        ambient, every,
+    )  # fmt: skip
     # a little gamma, so that shaded walls do not look dirty
     return (255 * np.clip(image, 0, 1) ** 0.9 + 0.5).astype(np.uint8)

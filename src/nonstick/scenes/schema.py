@@ -16,6 +16,7 @@ from ..errors import NonstickError
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Vector = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3)]
 Walls = Literal["none", "cut", "solid", "edge", "all"]
 
@@ -147,7 +148,7 @@ class Domain(_Table):
 class Time(_Table):
     frames: int = Field(100, ge=1, le=1_000_000, description="Number of frames to make.")
     fps: Positive = Field(60.0, description="Frames per second of simulated time.")
-    cfl: Positive = Field(2.0, le=10.0, description="Cells a particle may cross in one substep.")
+    cfl: Positive = Field(2.0, le=20.0, description="Cells a particle may cross in one substep.")
     max_substeps: int = Field(100, ge=1, description="Cap on substeps per frame; reported when it binds.")
     min_substeps: int = Field(1, ge=1, description="At least this many substeps per frame.")
 
@@ -383,7 +384,11 @@ class Camera(_Table):
     azimuth: Number = Field(30.0, description="Degrees the camera is turned around y (3D).")
     elevation: float = Field(18.0, ge=-89.0, le=89.0, description="Degrees the camera looks down (3D).")
     zoom: Positive = 1.0
-    colour: Literal["liquid", "speed", "pressure"] = "liquid"
+    colour: Literal["liquid", "speed", "pressure", "viscosity"] = Field(
+        "liquid", description="What colours show; 3D knows liquid and viscosity (which must vary)."
+    )
+    tint: tuple[Share, Share, Share] | None = Field(None, description="Colour of the liquid: red, green, blue in 0..1.")
+    clear: Positive = Field(0.1, description="How deep one sees into the liquid (3D), as a share of the longest side.")
     fps: Positive | None = Field(None, description="Frames per second of the movie; default: at most 30.")
 
 

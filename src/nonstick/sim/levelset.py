@@ -61,15 +61,16 @@ class GridLiquid(Liquid):
         with self._stage("pressure"):
             outcome = self.projection.solve(self.dx * self.phi.reshape(self.solids.grid.shape), self._own(velocity), dt)
             velocity = self._lift(outcome.solution.velocity)
+        thick = None
         if self.viscosity.acts:
-            velocity, outcome = self._thicken(velocity, outcome, dt)
+            velocity, outcome, thick = self._thicken(velocity, outcome, dt)
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, self.mass, dt)
         with self._stage("advection"):
             self._carry(velocity, dt)
         self.time += dt
         self.steps += 1
-        return Report(dt, outcome, cfl, dict(self.seconds))
+        return Report(dt, outcome, cfl, dict(self.seconds), thick)
 
     def find_surface(self, correct: bool = True) -> float:
         """φ for the pressure solve: the level set, shifted to its volume, extended into solids."""

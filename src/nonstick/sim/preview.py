@@ -57,9 +57,10 @@ class Painter:
         if self.scene.dimension == 2:
             from ..render.flat import draw
 
-            return draw(data, solid, self.scene.dx, camera.width, camera.height, camera.colour, self.scale)
+            return draw(data, solid, self.scene.dx, camera.width, camera.height, camera.colour, self.scale, camera.tint)
         if "phi" not in data:
             raise NonstickError("the frames hold no surface (output.surface = false), so there is nothing to render")
+        from ..render.flat import viscosity
         from ..render.space import draw as draw_space
 
         # The sides of the domain are no part of the solids; the marcher treats leaving the box as a wall.
@@ -72,6 +73,9 @@ class Painter:
             camera.azimuth,
             camera.elevation,
             camera.zoom,
+            camera.tint,
+            camera.clear,
+            viscosity(data, self.scene.shape, self.scene.dx) if camera.colour == "viscosity" else None,
         )
 
 

@@ -23,7 +23,7 @@ COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
     "kkt", "volume", "volume_error", "particles", "converged", "method", "cfl", "capped", "max_speed", "kinetic",
     "potential", "contacts", "surface_seconds", "transfer_seconds", "viscosity_seconds", "extrapolation_seconds",
-    "advection_seconds", "session",
+    "advection_seconds", "viscosity_iterations", "viscosity_residual", "session",
 )  # fmt: skip
 
 
@@ -103,6 +103,9 @@ class Simulation:
         if outcome.failed:
             kind = "retry" if outcome.solution.converged else "unconverged"
             self.tell(kind, f"step {self.liquid.steps}: {'; '.join(outcome.failed)}; kept {outcome.method}")
+        thick = report.viscosity
+        if thick is not None and not thick.converged:
+            self.tell("unconverged", f"step {self.liquid.steps}: viscosity, {thick.message}; kept {thick.method}")
         return self._row(report, capped, time.perf_counter() - began)
 
     def _stable_dt(self) -> float:
@@ -129,6 +132,8 @@ class Simulation:
             capped=int(capped), max_speed=liquid.max_speed(), kinetic=kinetic, potential=potential,
             contacts=int(np.count_nonzero(liquid.projection.active)), session=self.session,
         )  # fmt: skip
+        if report.viscosity is not None:
+            row.update(viscosity_iterations=report.viscosity.iterations, viscosity_residual=report.viscosity.kkt())
         for stage in STAGES:
             row[f"{stage}_seconds"] = report.seconds[stage]
         return row

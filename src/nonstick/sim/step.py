@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..discretise.viscosity import ViscositySolution
 from ..kernels._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
 from ..kernels._solids import _known_faces
 from ..kernels._surface import (
@@ -54,6 +55,8 @@ class Report:
     #: cells the fastest face value crosses in dt
     cfl: float
     seconds: dict[str, float] = field(default_factory=dict)
+    #: of the viscosity stage, where there is one
+    viscosity: ViscositySolution | None = None
 
 
 class Liquid:
@@ -162,8 +165,9 @@ class Liquid:
         with self._stage("pressure"):
             outcome = self.projection.solve(self.dx * self.phi.reshape(self.solids.grid.shape), self._own(velocity), dt)
             velocity = self._lift(outcome.solution.velocity)
+        thick = None
         if self.viscosity.acts:
-            velocity, outcome = self._thicken(velocity, outcome, dt)
+            velocity, outcome, thick = self._thicken(velocity, outcome, dt)
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, mass, dt)
         with self._stage("advection"):
@@ -172,7 +176,7 @@ class Liquid:
         self.time += dt
         self.dt = dt
         self.steps += 1
-        return Report(dt, outcome, cfl, dict(self.seconds))
+        return Report(dt, outcome, cfl, dict(self.seconds), thick)
 
     def _thicken(self, velocity: list[np.ndarray], outcome: Outcome, dt: float):
         """Viscosity, then a second projection, because it leaves divergence behind."""
@@ -183,7 +187,7 @@ class Liquid:
             solution = self.viscosity.solve(phi, self._own(velocity), outcome.solution.pressure, mu, dt, held)
         with self._stage("pressure"):
             outcome = self.projection.solve(phi, solution.velocity, dt)
-            return self._lift(outcome.solution.velocity), outcome
+            return self._lift(outcome.solution.velocity), outcome, solution
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:

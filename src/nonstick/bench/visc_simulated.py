@@ -1,0 +1,93 @@
+"""Aanjaneya's table 3: every viscosity method on the solves of running scenes, beside the numbers they published.
+
+A run driven by `visc-auto` makes the motion. The first substep of chosen frames is solved again by every method from
+the velocity before the step, until the residual is a hundredth of what that velocity leaves (§7.1), and counts are
+averaged; steps of liquid in free fall, which that velocity solves already, are left out. Published are averages over
+larger scenes by the box multigrid on 16 cores: honey 192²×384 cells, chocolate 256²×512, cake 512³, four bunnies
+384²×192; for the block of varying viscosity (256²×512, §6.6) seconds only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ..discretise.viscosity import ViscosityProblem, ViscousBox
+from ..operators.faces import ViscosityOperator
+from ..scenes.scene import Scene
+from ..sim.simulation import Simulation
+from .measure import measure
+from .registry import Plan, benchmark
+from .row import Row
+from .simulated import _mean
+
+FRAMES = 40
+SAMPLES = 5
+#: of the residual the velocity before the step leaves
+REDUCTION = 1e-2
+#: a residual below this counts as none
+SOLVED = 1e-8
+SCENES = ("honey", "chocolate", "cake", "varying-block", "viscous-drop")
+METHODS = ("visc-auto", "visc-box-mg", "visc-jacobi-mg", "visc-jacobi-mg+cg", "visc-cg", "visc-mic-cg")
+#: scene → (longest side, method → (iterations, levels, seconds))
+PUBLISHED: dict[str, tuple[int, dict[str, tuple[int | None, int | None, float]]]] = {
+    "honey": (384, {"visc-box-mg": (2, 5, 25.5)}),
+    "chocolate": (512, {"visc-box-mg": (2, 5, 30.2)}),
+    "cake": (512, {"visc-box-mg": (2, 5, 53.1)}),
+    "bunnies": (384, {"visc-box-mg": (2, 5, 47.8)}),
+    "varying-block": (512, {"visc-box-mg": (None, None, 140.9), "visc-jacobi-mg": (None, None, 211.2)}),
+}
+
+
+@benchmark(
+    "visc-table3", "Aanjaneya table 3: the viscous scenes, residual reduced by 10², averages over frames", sizes=(64,),
+    methods=METHODS,
+)  # fmt: skip
+def table3(plan: Plan) -> Iterator[Row]:
+    for scene, (n, figures) in PUBLISHED.items():
+        for method, (iterations, levels, seconds) in figures.items():
+            yield Row(
+                f"visc-table3 {scene} (published)", n, None, method, iterations=iterations, seconds=seconds,
+                converged=True, threads=16, levels=levels,
+            )  # fmt: skip
+    for scene in SCENES:
+        for n in plan.sizes:
+            plan.announce(f"{scene}: {FRAMES} frames at {n}")
+            problems = sampled(scene, n, FRAMES, SAMPLES)
+            for method in plan.methods:
+                plan.announce(f"{scene} {method} at {n}")
+                case = f"visc-table3 {scene}"
+                yield _mean(case, n, method, [_reduced(case, n, method, p, plan) for p in problems])
+
+
+def _reduced(case: str, n: int, method: str, problem: ViscosityProblem, plan: Plan) -> Row:
+    start = problem.advected()
+    rtol = REDUCTION * problem.box.kkt(start)
+
+    def build() -> ViscousBox:
+        """Again for every measurement: an operator keeps the matrix it was once asked for."""
+        return ViscousBox(problem, ViscosityOperator(problem.system), problem.rhs)
+
+    return measure(case, n, method, build, replace(plan, rtol=min(rtol, 0.5)), x0=start)
+
+
+def sampled(scene: str, n: int, frames: int, samples: int) -> list[ViscosityProblem]:
+    """The viscosity problems of the first substeps of frames spread evenly over a run, where there is work to do."""
+    simulation = Simulation(Scene.load(scene, {"domain.resolution": n}))
+    wanted = {round(f) for f in np.linspace(1, frames, min(samples, frames))}
+    kept: list[ViscosityProblem] = []
+    fresh = True
+
+    def watch(report) -> None:
+        nonlocal fresh
+        if fresh and simulation.frame + 1 in wanted and report.viscosity is not None:
+            kept.append(report.viscosity.problem.source)
+        fresh = False
+
+    simulation.watch = watch
+    for _ in range(frames):
+        fresh = True
+        simulation.next_frame()
+    return [p for p in kept if p.n and p.box.kkt(p.advected()) > SOLVED]
