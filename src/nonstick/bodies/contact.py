@@ -39,8 +39,6 @@ class Partner:
     size: float
     friction: float | None
     restitution: float | None
-    #: material velocity at points (d, n), for walls and bodies that impulses do not move
-    drift: object = None
 
 
 @dataclass
@@ -72,6 +70,11 @@ def find(partners: list[Partner], dimension: int, margin: np.ndarray, known: Con
             reach = margin[i] + margin[j]
             if (one.low - reach > other.high).any() or (other.low - reach > one.high).any():
                 continue
+            if other.index < 0:
+                # distances of shapes are never too large, so this wall is out of reach
+                middle, half = 0.5 * (one.low + one.high), 0.5 * (one.high - one.low)
+                if float(other.shape(*middle)) > float(np.sqrt(half @ half)) + reach:
+                    continue
             found = [_probe(one, other, i, j, 0, reach), _probe(other, one, i, j, 1, reach)]
             rows += _reduce([f for f in found if f is not None], dimension, known)
     if not rows:

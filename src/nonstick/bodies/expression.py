@@ -78,7 +78,7 @@ def _check(node: ast.AST, text: str, depth: int) -> None:
         parts: list[ast.expr] = [node.left, node.right]
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
         parts = [node.operand]
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float) and abs(node.value) < 1e300:
+    elif isinstance(node, ast.Constant) and _is_number(node.value):
         parts = []
     elif isinstance(node, ast.Name):
         if node.id != "t" and node.id not in _NAMES:
@@ -98,6 +98,10 @@ def _check(node: ast.AST, text: str, depth: int) -> None:
         )
     for part in parts:
         _check(part, text, depth + 1)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def _evaluate(node: ast.AST, t: float) -> Dual:

@@ -126,7 +126,10 @@ class World:
         target = np.where(contacts.gap > 0.0, -contacts.gap / h, 0.0)
         slow = 1.5 * float(np.sqrt(self.pull @ self.pull)) * dt + 1e-9
         hits = (before < -slow) & (before * h < -contacts.gap) & (bounce > 0.0)
-        target = np.where(hits, np.maximum(target, -bounce * before), target)
+        # The velocity is a step of gravity ahead of the position: what came down goes up by the way it came.
+        falls = (setup[0] >= 0).astype(float) - (setup[1] >= 0)
+        arrives = np.minimum(before - dt * falls * (self.pull @ contacts.normal), 0.0)
+        target = np.where(hits, np.maximum(target, -bounce * arrives), target)
         cap = np.full(contacts.n, np.inf)
         scale = max(float(np.abs(velocity).max(initial=0.0)), float(np.linalg.norm(self.pull)) * dt, 1e-12)
         _contact_impulses(
