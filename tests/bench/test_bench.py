@@ -107,7 +107,7 @@ def test_a_method_that_cannot_is_a_dash_with_its_reason():
         raise NonstickError("this needs a grid")
 
     rows = [
-        Row("string", 8, 8, "pgs", 12, 12, 0.5, 0.1, 1e-7, True, 100, 1),
+        Row("string", 8, 8, "pgs", 12, 3, 0.5, 0.1, 1e-7, True, 100, 1),
         Row("string", 8, 8, "psor", 7, 7, 0.25, 0.1, 1e-3, False, 100, 1, reason="stopped early"),
         measure("string", 8, "fas-mg", impossible, Plan((8,), ("fas-mg",))),
     ]
@@ -177,6 +177,7 @@ def test_all_means_every_method_that_solves_the_problem():
         (("string", "--methods", "pqs"), "unknown method 'pqs'"),
         (("string", "--sizes", "1"), "size 1 is too small"),
         (("string", "--rtol", "-1"), "rtol"),
+        (("string", "--time-limit", "-1"), "time limit"),
     ],
 )
 def test_mistakes(case, words, piece):

@@ -7,5 +7,6 @@ A benchmark is a function that takes a `Plan` and yields a `Row` per measurement
 
 from .registry import Benchmark, Plan, benchmark, benchmarks, get
 from .row import Row
+from .static import from_file
 
-__all__ = ["Benchmark", "Plan", "Row", "benchmark", "benchmarks", "get"]
+__all__ = ["Benchmark", "Plan", "Row", "benchmark", "benchmarks", "from_file", "get"]

@@ -1,7 +1,9 @@
-"""Andersen's studies on a static case: sub-solver × preconditioner, linear and in Newton's method, and ξ.
+"""Andersen's studies of parts: sub-solver × preconditioner, linear and in Newton's method, and ξ.
 
-Figures 12, 13 and 16 of the paper show residual curves of one time step on 200² cells; here are the counts to
-reach a tolerance on the half-filled circle, one table per sub-solver, one column per preconditioner.
+andersen-solvers  one time step of a run, the first of frame 20 of `andersen-2` (the paper: one step on 200² cells, its
+                  scene not named): tables of iterations, and figures 12, 13 and 14 as residual curves.
+andersen-xi       the first 0.01 s of `andersen-2`, the paper's scene 2: iterations, and figure 16 as medians.
+andersen-linear, andersen-newton   the tables of andersen-solvers on the half-filled circle, without a run.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from ..errors import NonstickError
 from ..lcp.base import Method
 from ..lcp.linear import LinearSolve
 from ..lcp.newton import MinMapNewton
+from ..lcp.problem import BoxProblem
 from ..linear.base import NoPreconditioner, Recipe
 from ..linear.bicgstab import BiCGStab
 from ..linear.cg import CG
@@ -24,11 +27,16 @@ from ..precond.jacobi import Jacobi
 from ..precond.mic import MIC
 from ..precond.reused import Reused
 from ..precond.spai0 import SPAI0
+from . import figures, published
+from .means import Trace, mean_row
 from .measure import measure, warm_up
 from .registry import Plan, benchmark
 from .row import Row
+from .snapshots import Snapshot, first_of, snapshots
 
 CASE = "circle2d"
+SCENE = "andersen-2"
+FRAME = 20
 SOLVERS: dict[str, Callable[[Recipe], Recipe]] = {"CG": CG, "CR": CR, "GMRES": GMRES, "BiCGStab": BiCGStab}
 #: CUSP's names as the paper has them, then what it lacks
 PRECONDITIONERS: dict[str, Recipe] = {
@@ -43,37 +51,134 @@ PRECONDITIONERS: dict[str, Recipe] = {
     "mic": MIC(),
 }
 XI = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
+#: the paper's choice, "Static Scaled Bridson"
+BEST = "static-scaled"
+#: (sub-solver, preconditioner) → size → how the residual fell
+Traces = dict[tuple[str, str], dict[int, Trace]]
 
 
-@benchmark("andersen-linear", "Andersen fig. 12: linear solver × preconditioner", sizes=(64, 200), methods=())
+def _masked() -> dict[str, Recipe]:
+    """The paper masks one preconditioner of A (eq. 42); "new" ones are made for every free set."""
+    masked: dict[str, Recipe] = {name: Reused(M) for name, M in PRECONDITIONERS.items() if name != "identity"}
+    new = {f"new {name}": PRECONDITIONERS[name] for name in (BEST, "ilu", "mic")}
+    return {"identity": NoPreconditioner(), **masked, **new}
+
+
+# -- sub-solver × preconditioner -----------------------------------------------------------------------------
+
+
+@benchmark(
+    "andersen-solvers", "Andersen fig. 12–14: sub-solver × preconditioner in a time step, linear and Newton",
+    sizes=(50, 100), methods=(),
+)  # fmt: skip
+def solvers(plan: Plan) -> Iterator[Row]:
+    _refuse(plan)
+    steps: dict[int, Snapshot] = {}
+    for n in plan.sizes:
+        plan.announce(f"{SCENE} at {n}, {FRAME} frames")
+        steps[n] = first_of(SCENE, n, FRAME)
+    for n, counts in published.ANDERSEN_LINEAR.items():
+        for (solver, preconditioner), count in counts.items():
+            case = f"andersen-solvers linear {solver} (published)"
+            yield Row(case, n, None, preconditioner, iterations=count, converged=True)
+    linear: Traces = {}
+    newton: Traces = {}
+    half = plan.within(0.0, 0.4)
+    yield from _grid(half, "andersen-solvers linear", LinearSolve, PRECONDITIONERS, steps.__getitem__, linear)
+    rest = plan.within(0.4, 1.0)
+    yield from _grid(rest, "andersen-solvers newton", MinMapNewton, _masked(), steps.__getitem__, newton)
+    n = max(plan.sizes)
+    plan.draw("andersen-solvers-figure12", figures.convergence, {
+        f"no preconditioner, {n}²": {solver: linear[solver, "identity"][n] for solver in SOLVERS},
+        "CG": {name: linear["CG", name][n] for name in PRECONDITIONERS},
+        BEST: {solver: linear[solver, BEST][n] for solver in SOLVERS},
+    })  # fmt: skip
+    plan.draw("andersen-solvers-figure13", figures.convergence, {
+        f"Newton over {solver}, {n}²": {name: newton[solver, name][n] for name in _masked()} for solver in SOLVERS
+    }, "inner iterations")  # fmt: skip
+    plan.draw("andersen-solvers-figure14", figures.convergence, {
+        f"CG, {BEST}": {f"{n}²": trace for n, trace in linear["CG", BEST].items()},
+        "Newton, no preconditioner": {
+            f"{solver}, {n}²": trace for solver in ("CG", "GMRES") for n, trace in newton[solver, "identity"].items()
+        },
+    }, ["iterations", "inner iterations"])  # fmt: skip
+
+
+@benchmark("andersen-linear", "the same, linear, on the circle at rest", sizes=(64, 200), methods=())
 def linear(plan: Plan) -> Iterator[Row]:
-    return _grid(plan, "linear", LinearSolve, PRECONDITIONERS)
+    _refuse(plan)
+    return _grid(plan, f"{CASE} linear", LinearSolve, PRECONDITIONERS, _Circle)
 
 
-@benchmark("andersen-newton", "Andersen fig. 13: Newton's sub-solver × preconditioner", sizes=(64, 200), methods=())
+@benchmark("andersen-newton", "the same, Newton's method, on the circle at rest", sizes=(64, 200), methods=())
 def newton(plan: Plan) -> Iterator[Row]:
-    # The paper masks one preconditioner of A (eq. 42); "new" ones are made for every free set.
-    masked = {name: Reused(M) for name, M in PRECONDITIONERS.items() if name != "identity"}
-    new = {f"new {name}": PRECONDITIONERS[name] for name in ("static-scaled", "ilu", "mic")}
-    return _grid(plan, "newton", MinMapNewton, {"identity": NoPreconditioner(), **masked, **new})
+    _refuse(plan)
+    return _grid(plan, f"{CASE} newton", MinMapNewton, _masked(), _Circle)
 
 
-@benchmark("andersen-xi", "Andersen fig. 16: the accuracy ξ of Newton's sub-solver", sizes=(64, 200), methods=())
-def accuracy(plan: Plan) -> Iterator[Row]:
-    return _sweep(plan, CASE, {f"xi={xi:g}": MinMapNewton(xi=xi) for xi in XI})
+class _Circle:
+    """Stands for a snapshot: the static case at size n."""
+
+    def __init__(self, n: int):
+        self.n = n
+
+    def build(self) -> BoxProblem:
+        return cases.build(CASE, self.n).problem
 
 
-def _grid(plan: Plan, what: str, method: Callable[[Recipe], Method], preconditioners: dict[str, Recipe]):
+def _grid(
+    plan: Plan,
+    title: str,
+    method: Callable[[Recipe], Method],
+    preconditioners: dict[str, Recipe],
+    problem: Callable[[int], Snapshot | _Circle],
+    traces: Traces | None = None,
+) -> Iterator[Row]:
+    count = 0
     for solver, recipe in SOLVERS.items():
-        methods = {name: method(recipe(M)) for name, M in preconditioners.items()}
-        yield from _sweep(plan, f"{CASE} {what} {solver}", methods)
+        for label, M in preconditioners.items():
+            composed = method(recipe(M))
+            warm_up(composed, _Circle(16).build, plan)
+            for n in plan.sizes:
+                plan.announce(f"{title} {solver} {label} at {n}")
+                trace: Trace = []
+                yield measure(f"{title} {solver}", n, composed, problem(n).build, plan, label, trace=trace)
+                if traces is not None:
+                    traces.setdefault((solver, label), {})[n] = trace
+            count += 1
+            plan.done(count / (len(SOLVERS) * len(preconditioners)))
 
 
-def _sweep(plan: Plan, title: str, methods: dict[str, Method]) -> Iterator[Row]:
+def _refuse(plan: Plan) -> None:
     if plan.methods:
         raise NonstickError("Andersen's tables have their own methods: leave --methods out")
-    for label, method in methods.items():
-        warm_up(method, lambda: cases.build(CASE, 16).problem, plan)
-        for n in plan.sizes:
-            plan.announce(f"{title} {label} at {n}")
-            yield measure(title, n, method, lambda n=n: cases.build(CASE, n).problem, plan, label)  # type: ignore[misc]
+
+
+# -- ξ -----------------------------------------------------------------------------------------------------------
+
+
+@benchmark(
+    "andersen-xi", "Andersen fig. 16: the accuracy ξ of Newton's sub-solver over 0.01 s", sizes=(64, 128), methods=()
+)
+def accuracy(plan: Plan) -> Iterator[Row]:
+    _refuse(plan)
+    panels: dict[str, dict[str, list[Trace]]] = {}
+    for place, n in enumerate(plan.sizes):
+        plan.announce(f"{SCENE} at {n}")
+        # one frame of 0.01 s; the paper does not say how many steps that was
+        steps = list(snapshots(SCENE, n, 1, **{"time.fps": 100.0, "time.min_substeps": 5}))
+        curves = panels.setdefault(f"{n}²", {})
+        for k, xi in enumerate(XI):
+            label = f"xi={xi:g}"
+            rows = []
+            for step in steps:
+                plan.announce(f"{SCENE} at {n}, {label}")
+                trace: Trace = []
+                rows.append(
+                    measure("andersen-xi", n, MinMapNewton(xi=xi), step.build, plan, label, repeats=1, trace=trace)
+                )
+                # the paper's abscissa: Newton steps, not inner iterations
+                curves.setdefault(label, []).append([(i, kkt) for i, (_, kkt) in enumerate(trace)])
+            yield mean_row("andersen-xi", n, label, rows)
+            plan.done((place + (k + 1) / len(XI)) / len(plan.sizes))
+    plan.draw("andersen-xi", figures.medians, panels, "Newton steps")

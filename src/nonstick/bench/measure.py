@@ -3,7 +3,8 @@
 Time. The problem is built afresh for every row, so no method profits from what another one left in it.
 Each method first solves a small instance of the case. If numba still compiles or loads a kernel during
 the timed solve (it says so by an event), that solve is thrown away and repeated: compilation is never in
-`seconds`. Solves shorter than a second are run three times, and the fastest counts.
+`seconds`. Solves shorter than a second are run three times, and the fastest counts; in averages over the many
+solves of a run each is run once.
 
 Memory. On Linux the kernel keeps the high-water mark of resident memory and lets a process reset it:
 `peak_bytes` is that mark after the solve minus resident memory before it, with freed heap handed back to
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 import numba
 from numba.core import event
 
-from .. import api
+from .. import api, registry
 from ..errors import NonstickError
 from ..lcp.base import Method
 from ..lcp.problem import BoxProblem
@@ -35,28 +36,46 @@ REPEATS = 3
 
 
 def measure(
-    case: str, n: int, method: str | Method, build: Callable[[], BoxProblem], plan: Plan, label: str = "", x0=None
+    case: str,
+    n: int,
+    method: str | Method,
+    build: Callable[[], BoxProblem],
+    plan: Plan,
+    label: str = "",
+    x0=None,
+    *,
+    active=None,
+    repeats: int = REPEATS,
+    trace: list[tuple[float, float]] | None = None,
 ) -> Row:
     """Solve a freshly built problem by one method and say how it went; `label` replaces its name in the row.
 
-    `x0` is where the solves start, zero by default.
+    `x0` is where the solves start, zero by default, `active` the policy of an earlier solve. With one of `repeats`
+    memory is not measured, which takes longer than a small solve. `trace` is filled with (iterations, residual) as
+    the last solve went on.
     """
     label = label or str(method)
     unknowns: int | None = None
     best: Row | None = None
     runs = 0
     try:
-        while best is None or (runs < REPEATS and best.seconds < SHORT_SECONDS):  # type: ignore[operator]
+        while best is None or (runs < repeats and best.seconds < SHORT_SECONDS):  # type: ignore[operator]
             problem = build()
             unknowns = problem.n
-            peak = _PeakMemory()
+            peak = _PeakMemory() if repeats > 1 else None
+            steps: list[tuple[float, float]] = []
             with _kernels_loaded() as loaded:
-                solution = _solve(problem, method, plan, x0)
+                solution = _solve(problem, method, plan, x0, active, steps)
             if loaded:
                 continue
             runs += 1
             if best is None or solution.seconds < best.seconds:  # type: ignore[operator]
-                best = _row(case, n, label, solution, peak.bytes())
+                best = _row(case, n, label, solution, None if peak is None else peak.bytes())
+                best.must_converge = _must(method) and solution.status != "infeasible"
+            if trace is not None:
+                # linear baselines keep a residual of every iteration, the others report at every outer one
+                linear = registry.get(method).linear
+                trace[:] = enumerate(solution.history) if linear else steps
     except NonstickError as error:
         return Row(case, n, unknowns, label, reason=str(error))
     return best
@@ -69,7 +88,8 @@ def _row(case: str, n: int, method: str, solution: Solution, peak_bytes: int | N
         outer_iterations=solution.outer_iterations,
         seconds=solution.seconds,
         setup_seconds=solution.setup_seconds,
-        kkt=solution.kkt(),
+        # a compressed pocket has no solution: the problem without its mean counts
+        kkt=float(solution.notes.get("corrected_kkt", solution.kkt())),  # type: ignore[arg-type]
         converged=solution.converged,
         peak_bytes=peak_bytes,
         threads=numba.get_num_threads(),
@@ -86,12 +106,21 @@ def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -
         return
 
 
-def _solve(problem: BoxProblem, method: str | Method, plan: Plan, x0=None) -> Solution:
+def _must(method: str | Method) -> bool:
+    entry = registry.entries().get(method) if isinstance(method, str) else None
+    return entry is None or entry.complete or registry.get(method).linear
+
+
+def _solve(problem: BoxProblem, method: str | Method, plan: Plan, x0=None, active=None, steps=None) -> Solution:
     def watch(monitor: Monitor) -> None:
+        if steps is not None:
+            steps.append((monitor.iterations, monitor.kkt))
         if monitor.seconds > plan.time_limit:
             monitor.stop("maxiter", f"stopped after {plan.time_limit:g} s (KKT {monitor.kkt:.1e})")
 
-    return api.solve_problem(problem, method, x0=x0, rtol=plan.rtol, maxiter=plan.maxiter, callback=watch)
+    return api.solve_problem(
+        problem, method, x0=x0, active=active, rtol=plan.rtol, maxiter=plan.maxiter, callback=watch
+    )
 
 
 @contextmanager

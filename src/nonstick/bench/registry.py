@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
 
 from .. import registry, validate
 from ..errors import NonstickError
@@ -25,6 +26,21 @@ class Plan:
     time_limit: float = 300.0
     #: called with a few words before each measurement starts
     announce: Callable[[str], object] = lambda text: None
+    #: called with the share of the whole table that is done, 0 to 1, by tables that know it
+    done: Callable[[float], object] = lambda share: None
+    #: where figures go, and those drawn so far
+    folder: Path = Path()
+    drawn: list[Path] = field(default_factory=list)
+
+    def within(self, low: float, high: float) -> Plan:
+        """The same plan for a part of the table, which is done when `high` of the whole is."""
+        return replace(self, done=lambda share: self.done(low + (high - low) * share))
+
+    def draw(self, name: str, figure: Callable[..., bool], *content, **options) -> None:
+        """Draw a function of `nonstick.bench.figures` into bench-NAME.png."""
+        path = self.folder / f"bench-{name}.png"
+        if figure(path, *content, **options) and path not in self.drawn:
+            self.drawn.append(path)
 
 
 @dataclass(frozen=True)
@@ -46,6 +62,8 @@ class Benchmark:
                 raise NonstickError(f"size {n} is too small: a grid needs at least 2 cells along each side")
         plan = Plan(sizes, method_names(methods or self.methods), **options)
         validate.stopping(plan.rtol, 0.0, plan.maxiter)
+        if not plan.time_limit >= 0:
+            raise NonstickError(f"the time limit is {plan.time_limit:g} s; it must not be negative")
         return plan
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 
 @dataclass
@@ -37,6 +37,15 @@ class Row:
     levels: int | None = None
     #: why there are no figures, or why it did not converge
     reason: str | None = None
+    #: missing the tolerance is a failure; False for ablations, fixed work and problems without a solution
+    must_converge: bool = True
+    #: further figures by their name and unit, where a table has them ("slowdown in %", "volume change in %", ...)
+    extra: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def missed(self) -> bool:
+        """It ran, and should have reached the tolerance, and has not."""
+        return self.must_converge and not self.converged and (self.iterations is not None or bool(self.extra))
 
     def asdict(self) -> dict[str, object]:
         return asdict(self)

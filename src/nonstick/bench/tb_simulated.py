@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from . import figures
+from .means import mean_row
 from .measure import measure
 from .registry import Plan, benchmark
 from .row import Row
-from .simulated import _again, _mean, _sampled
+from .snapshots import spread
 
 FRAMES = 40
 SAMPLES = 8
@@ -71,24 +71,24 @@ def table5(plan: Plan) -> Iterator[Row]:
         curves = {}
         for name, (walls, method) in FORMULATIONS.items():
             plan.announce(f"double-dam-break {name} at {n}")
-            problems = _sampled("double-dam-break", n, FRAMES, SAMPLES, walls)
-            rows = [measure("tb-table5", n, method, _again(problem), plan, name) for problem in problems]
+            problems = spread("double-dam-break", n, FRAMES, SAMPLES, **{"walls.pressure": walls})
+            rows = [measure("tb-table5", n, method, problem.build, plan, name) for problem in problems]
             curves[name] = [row.seconds or np.nan for row in rows]
-            yield _mean("tb-table5", n, name, rows)
-        figures.profile(Path(f"bench-tb-table5-{n}.png"), curves, _frames())
+            yield mean_row("tb-table5", n, name, rows)
+        plan.draw(f"tb-table5-{n}", figures.profile, curves, _frames())
 
 
 def _runs(plan: Plan, table: str, scene: str, walls: str) -> Iterator[Row]:
     for n in plan.sizes:
         plan.announce(f"{scene}: {FRAMES} frames at {n}")
-        problems = _sampled(scene, n, FRAMES, SAMPLES, walls)
+        problems = spread(scene, n, FRAMES, SAMPLES, **{"walls.pressure": walls})
         curves = {}
         for method in plan.methods:
             plan.announce(f"{scene} {method} at {n}")
-            rows = [measure(table, n, method, _again(problem), plan) for problem in problems]
+            rows = [measure(table, n, method, problem.build, plan) for problem in problems]
             curves[method] = [row.seconds or np.nan for row in rows]
-            yield _mean(table, n, method, rows)
-        figures.profile(Path(f"bench-{table}-{n}.png"), curves, _frames())
+            yield mean_row(table, n, method, rows)
+        plan.draw(f"{table}-{n}", figures.profile, curves, _frames())
 
 
 def _frames() -> list[int]:

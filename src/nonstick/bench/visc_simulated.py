@@ -18,10 +18,10 @@ from ..discretise.viscosity import ViscosityProblem, ViscousBox
 from ..operators.faces import ViscosityOperator
 from ..scenes.scene import Scene
 from ..sim.simulation import Simulation
+from .means import mean_row
 from .measure import measure
 from .registry import Plan, benchmark
 from .row import Row
-from .simulated import _mean
 
 FRAMES = 40
 SAMPLES = 5
@@ -59,7 +59,7 @@ def table3(plan: Plan) -> Iterator[Row]:
             for method in plan.methods:
                 plan.announce(f"{scene} {method} at {n}")
                 case = f"visc-table3 {scene}"
-                yield _mean(case, n, method, [_reduced(case, n, method, p, plan) for p in problems])
+                yield mean_row(case, n, method, [_reduced(case, n, method, p, plan) for p in problems])
 
 
 def _reduced(case: str, n: int, method: str, problem: ViscosityProblem, plan: Plan) -> Row:

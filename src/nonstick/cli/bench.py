@@ -2,10 +2,65 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import typer
 from typer.core import TyperCommand
 
-from .terminal import say
+from .terminal import NOT_CONVERGED, fail, say
+
+#: how the name of a problem file ends
+PROBLEM_FILES = (".npz", ".mtx", ".mtx.gz")
+
+# Typer keeps line ends, so the text is broken to fit 80 columns. A test sees to it that the names exist. Minutes
+# are those of a quiet machine with two cores, at the default sizes, once kernels are compiled.
+_HELP = """Compare methods on a problem, a table of a paper, or a file of yours.
+
+Prints iterations, outer iterations and seconds, the paper's numbers below
+ours. Counts are those the method's paper counts. A count after > means not
+converged, a dash that there is none; the reasons stand below the tables.
+Seconds include set-up; compilation on first use is left out.
+
+[bold]Examples:[/bold]
+
+nonstick bench sphere3d --sizes 32 64 128 --methods fas-mg pi-mg
+
+nonstick bench lai-table1 --json rows.json --figures .
+
+nonstick bench problem.npz          every method on your problem
+
+[bold]Problems:[/bold] circle2d, sphere3d, obstacle2d …: [cyan]nonstick cases[/cyan] lists all.
+Seconds to minutes, at any size; [cyan]peers[/cyan] adds other packages.
+
+[bold]Lai 2020[/bold], all methods over simulations (paper: up to 256):
+
+lai-table1   tables 1, 3, 5, fig. 5.5: circle, 100 frames, 2D      1 min
+lai-table2   tables 2, 4, 6, fig. 5.5: sphere, 100 frames, 3D      1 min
+lai-table7   tables 7, 8: maze, 100 frames, 2D                     1 min
+lai-table9   fig. 5.10: sphere, one solve of frame 10, 3D          1 min
+lai-table10  fig. 5.10: with a cuboid, one solve of frame 70       2 min
+lai-table11  fig. 5.10: double sphere, one solve of frame 10       1 min
+lai-table12  fig. 5.11: FAS with parts exchanged                   1 min
+
+[bold]Chentanez–Müller 2011[/bold]:
+
+cm-table1    what the LCP costs at fixed work, four scenes, 3D     3 min
+
+[bold]Andersen 2017[/bold], 2D (paper: 200² and more):
+
+andersen-table1   Newton against PCG, fig. 10 and 11               1 min
+andersen-solvers  sub-solver × preconditioner, fig. 12 to 14       2 min
+andersen-xi       accuracy of the sub-solver, fig. 16              1 min
+andersen-volume   volume over 5 s, correction off, fig. 15         1 min
+
+[bold]Takahashi–Batty[/bold]: tb-table1 … tb-table5, tb-figure5, tb-cycles.
+[bold]Aanjaneya 2019[/bold]: visc-table1, visc-table2, visc-profile, visc-box, visc-jump.
+
+Exit code 2 if a method that should converge does not, unless --maxiter or
+--time-limit asked for an early end. Linear baselines count, ablations and
+presets that papers show failing do not.
+"""
 
 
 class _ManyValues(TyperCommand):
@@ -37,11 +92,13 @@ class _ManyValues(TyperCommand):
 
 
 def add(app: typer.Typer) -> None:
-    app.command("bench", cls=_ManyValues)(bench)
+    app.command("bench", cls=_ManyValues, help=_HELP)(bench)
 
 
 def bench(
-    case: str = typer.Argument(..., metavar="CASE", help="Which problem or table; nonstick cases lists all."),
+    case: str = typer.Argument(
+        ..., metavar="CASE", help="A table or problem from the lists here, or a problem file (.npz, .mtx)."
+    ),
     sizes: list[int] = typer.Option(
         [], "--sizes", "-n", metavar="N...", help="Cells along a side, e.g. --sizes 32 64 128.", show_default=False
     ),
@@ -55,51 +112,63 @@ def bench(
     ),
     rtol: float = typer.Option(1e-6, help="KKT residual to reach, relative to max|b|."),
     maxiter: int | None = typer.Option(None, help="Iteration limit (default: each method's own).", show_default=False),
-    time_limit: float = typer.Option(300.0, help="Seconds after which one solve is stopped."),
+    time_limit: float | None = typer.Option(
+        None, help="Seconds after which one solve is stopped (default: 300).", show_default=False
+    ),
     json_file: str | None = typer.Option(
         None, "--json", help="Write JSON rows to this file, after every row; - prints them.", show_default=False
     ),
+    folder: Path = typer.Option(
+        Path(), "--figures", metavar="DIR", help="Where the figures of a table go (default: here).", show_default=False
+    ),
 ) -> None:
-    """Compare methods on a built-in case: iterations, outer iterations, seconds.
-
-    Counts are those the method's paper counts. A count after > means not
-    converged, a dash that the method cannot treat the case; the reasons
-    stand below the tables. Seconds include set-up; compilation on first use
-    is left out.
-
-    [bold]Example:[/bold]
-
-    nonstick bench sphere3d --sizes 32 64 128 --methods fas-mg pi-mg
-    """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    from ..bench import get
+    from ..bench import from_file, get
     from ..bench.layout import print_tables
     from ..bench.row import Row, to_json
     from ..io.atomic import write_text
 
-    entry = get(case)
+    entry = from_file(case) if case.endswith(PROBLEM_FILES) else get(case)
+    if not folder.is_dir():
+        fail(f"--figures wants a directory, and there is none called {folder}")
+    limited = maxiter is not None or time_limit is not None
     errors = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     rows: list[Row] = []
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task(case)
+        task = progress.add_task(case, total=None)
         plan = entry.plan(
-            tuple(sizes), tuple(methods), rtol=rtol, maxiter=maxiter, time_limit=time_limit,
+            tuple(sizes), tuple(methods), rtol=rtol, maxiter=maxiter, folder=folder,
+            time_limit=300.0 if time_limit is None else time_limit,
             announce=lambda text: progress.update(task, description=f"{case}: {text}"),
+            done=lambda share: progress.update(task, total=1.0, completed=share),
         )  # fmt: skip
         if json_file not in (None, "-"):
             write_text(json_file, to_json(rows))  # type: ignore[arg-type]  # a bad path is said before the work
-        progress.update(task, total=len(plan.sizes) * len(plan.methods))
         for row in entry.run(plan):
             rows.append(row)
-            progress.advance(task)
             if json_file not in (None, "-"):
                 write_text(json_file, to_json(rows))  # type: ignore[arg-type]
     if json_file == "-":
         print(to_json(rows), end="")
-        return
-    print_tables(rows, Console(width=None if errors.is_terminal else 160))
-    if json_file is not None:
-        say(f"{len(rows)} rows are in {json_file}")
+    else:
+        print_tables(rows, Console(width=None if errors.is_terminal else 160))
+        if json_file is not None:
+            say(f"{len(rows)} rows are in {json_file}")
+        if plan.drawn:
+            say(f"figures: {', '.join(map(str, plan.drawn))}")
+    _judge(rows, limited)
+
+
+def _judge(rows, limited: bool) -> None:
+    """Leave with an exit code if something that should have converged has not, or nothing could be done at all."""
+    missed = [row for row in rows if row.missed]
+    if missed and not limited:
+        names = dict.fromkeys(f"{row.method} on {row.case} at {row.n}" for row in missed)
+        print(f"nonstick: not converged: {', '.join(names)}", file=sys.stderr)
+        raise SystemExit(NOT_CONVERGED)
+    measured = [row for row in rows if not row.case.endswith("(published)")]
+    if measured and all(row.iterations is None and not row.extra for row in measured):
+        fail(f"nothing could be measured: {measured[0].reason}")

@@ -1,0 +1,57 @@
+"""Chentanez–Müller's table 1: what the LCP costs at fixed work, in four scenes.
+
+Three full cycles and four V-cycles, converged or not, on the problems of one run with separating walls: once with
+the constraints of the "solid" rule, once with the same walls held shut. The paper ran each scene twice instead, so
+its two columns belong to different motions. It has one size per scene, and milliseconds of a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..errors import NonstickError
+from . import published
+from .means import mean_row
+from .measure import measure
+from .registry import Plan, benchmark
+from .row import Row
+from .snapshots import snapshots
+
+FRAMES = 30
+#: every k-th frame's first substep is solved
+EVERY = 6
+METHOD = "fmg+cm"
+DIFFERENCE = "LCP slower by %"
+
+
+@benchmark(
+    "cm-table1", "Chentanez–Müller table 1: the price of the LCP at fixed work, four scenes", sizes=(32, 64), methods=()
+)
+def table1(plan: Plan) -> Iterator[Row]:
+    if plan.methods:
+        raise NonstickError(f"cm-table1 is about one method, {METHOD}: leave --methods out")
+    # no tolerance that seven cycles could reach, so that both do all of them
+    fixed = replace(plan, rtol=1e-14)
+    for k, (scene, (cells, without, with_lcp)) in enumerate(published.CM_TABLE1.items()):
+        case = f"cm-table1 {scene}"
+        for label, ms in (("no LCP", without), ("LCP", with_lcp)):
+            extra = {DIFFERENCE: round(100 * (with_lcp / without - 1), 2)} if label == "LCP" else {}
+            yield Row(f"{case} (published)", cells, None, label, seconds=ms / 1000, converged=True, extra=extra)
+        for n in plan.sizes:
+            rows: dict[str, list[Row]] = {"no LCP": [], "LCP": []}
+            for snapshot in snapshots(scene, n, FRAMES, **{"walls.pressure": "solid"}):
+                plan.announce(f"{scene} at {n}, frame {snapshot.frame} of {FRAMES}")
+                plan.done((k + snapshot.frame / FRAMES) / len(published.CM_TABLE1))
+                if snapshot.substep or snapshot.frame % EVERY:
+                    continue
+                for label, walls in (("no LCP", "none"), ("LCP", None)):
+                    rows[label].append(measure(case, n, METHOD, lambda: snapshot.build(walls), fixed, label))  # noqa: B023
+            for label, found in rows.items():
+                row = mean_row(case, n, label, found)
+                row.must_converge, row.converged = False, True
+                row.reason = None if row.kkt is None else f"fixed work leaves a residual of at most {row.kkt:.0e}"
+                if label == "LCP":
+                    seconds = [sum(r.seconds or 0.0 for r in rows[name]) for name in rows]
+                    row.extra = {DIFFERENCE: round(100 * (seconds[1] / seconds[0] - 1), 2)}
+                yield row

@@ -1,0 +1,79 @@
+"""Pressure problems taken from the run of a scene, each with the policy of the substep before.
+
+A run driven by `auto` makes the motion; every method then gets the same problems. Lai's policy and penalty methods
+start from the policy of the previous time step (their §4.1 and §4.2), so a snapshot carries it; x starts at zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..discretise.pressure import PressureProblem
+from ..lcp.problem import BoxProblem
+from ..scenes.scene import Scene
+from ..sim.simulation import Simulation
+
+
+@dataclass
+class Snapshot:
+    """The problem of one substep."""
+
+    problem: PressureProblem
+    #: clamped rows of the substep before, as `Start.active`; None in the first substep
+    active: np.ndarray | None
+    frame: int
+    #: 0 for the first substep of the frame
+    substep: int
+
+    def build(self, walls: str | None = None) -> BoxProblem:
+        """A fresh copy for every measurement, so that no method finds what another one left in it."""
+        return self.discretise(walls).problem
+
+    def discretise(self, walls: str | None = None) -> PressureProblem:
+        p = self.problem
+        return PressureProblem(
+            phi_liquid=p.phi_liquid, velocity=p.velocity, dt=p.dt, dx=p.dx, rho=p.rho, weights=p.weights,
+            walls=p.walls if walls is None else walls, solid_velocity=p.solid_velocity, adhesion=p.adhesion,
+            separation=p.separation,
+        )  # fmt: skip
+
+
+def snapshots(scene: str, n: int, frames: int, **keys: Any) -> Iterator[Snapshot]:
+    """Every substep of the first frames of a scene at n cells; keys are those of the scene, `walls.pressure` etc."""
+    simulation = Simulation(Scene.load(scene, {"domain.resolution": n, **keys}))
+    last: np.ndarray | None = None
+    found: list[Snapshot] = []
+
+    def watch(report) -> None:
+        nonlocal last
+        problem = report.outcome.problem
+        active = None if last is None else problem.rows.from_grid(last)
+        found.append(Snapshot(problem, active, simulation.frame + 1, len(found)))
+        last = simulation.liquid.projection.active
+
+    simulation.watch = watch
+    for _ in range(frames):
+        found.clear()
+        simulation.next_frame()
+        yield from found
+
+
+def first_of(
+    scene: str, n: int, frame: int, progress: Callable[[float], object] = lambda share: None, **keys: Any
+) -> Snapshot:
+    """The first substep of the named frame."""
+    for snapshot in snapshots(scene, n, frame, **keys):
+        progress(snapshot.frame / frame)
+        if snapshot.frame == frame:
+            return snapshot
+    raise AssertionError("a frame has a substep")
+
+
+def spread(scene: str, n: int, frames: int, samples: int, **keys: Any) -> list[Snapshot]:
+    """The first substeps of `samples` frames, evenly spread over the run."""
+    wanted = {round(f) for f in np.linspace(1, frames, min(samples, frames))}
+    return [s for s in snapshots(scene, n, frames, **keys) if s.substep == 0 and s.frame in wanted]

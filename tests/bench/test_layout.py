@@ -1,0 +1,63 @@
+"""Tables on screen: the paper's lines below ours, no columns and tables without content."""
+
+import re
+
+from rich.console import Console
+
+from nonstick.bench import Row
+from nonstick.bench.layout import print_tables
+
+
+def page(*rows):
+    console = Console(record=True, width=120, force_terminal=False)
+    print_tables(rows, console)
+    return console.export_text()
+
+
+def published(n, method, **figures):
+    return Row("t (published)", n, None, method, converged=True, **figures)
+
+
+def ours(n, method, **figures):
+    return Row("t", n, 10 * n, method, converged=True, **figures)
+
+
+def test_the_papers_line_follows_ours():
+    text = page(
+        published(32, "a", iterations=7.5),
+        published(64, "a", iterations=8.5),
+        ours(32, "a", iterations=9, outer_iterations=2),
+        ours(32, "b", iterations=4, outer_iterations=4),
+    )
+    lines = [line.split() for line in text.splitlines()]
+    at = lines.index(["32", "ours", "320", "9", "4"])
+    assert lines[at + 1 : at + 3] == [["32", "paper", "7.5"], ["64", "paper", "8.5"]]
+    assert "(published)" not in text
+    # the paper has no outer iterations, so it has no line there
+    assert text.count("paper") == 2 and text.count("t: outer iterations") == 1
+
+
+def test_one_loop_needs_one_table():
+    text = page(ours(8, "a", iterations=5, outer_iterations=5, seconds=0.25))
+    assert "outer" not in text and "t: seconds" in text and "0.25" in text
+
+
+def test_figures_of_other_kinds_have_tables_of_their_own():
+    text = page(
+        published(8, "a", extra={"slower by %": 12.0}),
+        ours(8, "a", extra={"slower by %": -3.25}),
+        ours(8, "b", iterations=3),
+    )
+    assert "t: slower by %" in text and "-3.25" in text and "12" in text
+    below = text[text.index("t: slower by %") :]
+    assert not re.search(r"\bb\b", below)  # nobody has that figure
+
+
+def test_published_rows_without_a_measured_case_stand_alone():
+    text = page(published(8, "a", iterations=5), Row("t corridors", 8, 80, "a", 6, 6, converged=True))
+    assert "t (published): iterations" in text and "t corridors: iterations" in text
+
+
+def test_a_long_title_is_not_broken_to_the_width_of_its_table():
+    text = page(Row("a case with a very long name", 8, 80, "a", 6, 6, converged=True))
+    assert "a case with a very long name: iterations" in text

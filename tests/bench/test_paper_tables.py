@@ -1,0 +1,193 @@
+"""Every table over simulations at a size that takes seconds: rows, published numbers, figures."""
+
+import gc
+import re
+
+import pytest
+
+from nonstick.bench import andersen, andersen_frames, chentanez_muller, get, lai
+from nonstick.bench.snapshots import first_of, snapshots
+from nonstick.errors import NonstickError
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch, tmp_path):
+    monkeypatch.setattr(lai, "FRAMES", 3)
+    monkeypatch.setattr(chentanez_muller, "FRAMES", 2)
+    monkeypatch.setattr(chentanez_muller, "EVERY", 2)
+    monkeypatch.setattr(andersen_frames, "FRAMES", 2)
+    monkeypatch.setattr(andersen_frames, "SECONDS", 0.1)
+    monkeypatch.setattr(andersen, "FRAME", 2)
+    monkeypatch.setattr(andersen, "SOLVERS", {name: andersen.SOLVERS[name] for name in ("CG", "GMRES")})
+    monkeypatch.setattr(gc, "collect", lambda: 0)  # only memory figures need it, and it is most of the time
+
+
+@pytest.fixture
+def table(tmp_path):
+    """`table(name, sizes, methods)` → our rows, the published ones, names of the figures."""
+
+    def run(name, sizes, methods=()):
+        shares = []
+        plan = get(name).plan(sizes, methods, folder=tmp_path, done=shares.append)
+        rows = list(get(name).run(plan))
+        assert shares == sorted(shares) and shares[0] >= 0 and 0.5 < shares[-1] <= 1 + 1e-12
+        paper = [row for row in rows if row.case.endswith("(published)")]
+        names = [path.name for path in plan.drawn]
+        assert all(has_ink(tmp_path / name) for name in names)
+        return [row for row in rows if row not in paper], paper, names
+
+    return run
+
+
+def has_ink(path):
+    """Whether a picture shows more than a blank page or a single frame."""
+    from matplotlib.image import imread
+
+    return (imread(path)[..., :3].min(axis=2) < 0.98).mean() > 0.02
+
+
+@pytest.mark.parametrize("name", ["lai-table1", "lai-table2", "lai-table7"])
+def test_averages(table, name):
+    methods = ("fas-mg", "pi-mg", "no-lcp", "auto")
+    ours, paper, drawn = table(name, (16,), methods)
+    assert [row.method for row in ours] == list(methods)
+    assert all((row.converged and row.kkt <= 1e-6) or row.method == "no-lcp" for row in ours)
+    assert all(row.case == name and row.n == 16 and row.iterations > 0 and row.seconds > 0 for row in ours)
+    assert {row.n for row in paper} >= {32, 64, 128}
+    assert drawn == [f"bench-{name}-16-outer.png", f"bench-{name}-16-convergence.png"]
+
+
+def test_published_lines_carry_outer_iterations_and_seconds(table):
+    _, paper, _ = table("lai-table1", (8,), ("auto",))
+    of = {(row.n, row.method): row for row in paper}
+    got = of[32, "pi-mg"]
+    assert (got.iterations, got.outer_iterations, got.seconds) == (7.59, 1.12, 0.0028)
+    assert of[32, "fas-mg"].outer_iterations is None
+
+
+@pytest.mark.parametrize("name, frame", [("lai-table9", 10), ("lai-table10", 70), ("lai-table11", 10)])
+def test_single_solves(table, monkeypatch, name, frame):
+    asked = []
+
+    def early(scene, n, frame, progress):  # the run itself is tested elsewhere
+        asked.append(frame)
+        progress(1.0)
+        return first_of(scene, n, 2)
+
+    monkeypatch.setattr(lai, "first_of", early)
+    ours, paper, drawn = table(name, (16,), ("fas-mg", "pi-mg", "auto"))
+    assert asked == [frame]
+    # policy methods are shown with the policy of the substep before, and without
+    assert [(row.case, row.method) for row in ours] == [
+        (name, "fas-mg"), (name, "pi-mg"), (f"{name} from zero", "pi-mg"), (name, "auto"), (f"{name} from zero", "auto")
+    ]  # fmt: skip
+    assert all(row.converged for row in ours) and len(paper) == 28
+    assert drawn == [f"bench-{name}-16.png"]
+
+
+def test_variants_of_fas(table, monkeypatch):
+    monkeypatch.setattr(lai, "first_of", lambda scene, n, frame, progress: first_of(scene, n, 1))
+    ours, paper, drawn = table("lai-table12", (16,))
+    assert [row.method for row in ours] == list(lai.VARIANTS)
+    by = {row.method: row for row in ours}
+    assert by["fas-mg"].converged and by["fas-mg"].must_converge and not by["fas-mg+pwc"].must_converge
+    assert by["fas-mg+pwc"].iterations > by["fas-mg+literal"].iterations  # what the table is about
+    assert sum(row.iterations is None and "diverged" in row.reason for row in paper) == 4
+    assert drawn == ["bench-lai-table12-16.png", "bench-lai-table12-seconds.png"]
+
+
+def test_fixed_work(table):
+    ours, paper, _ = table("cm-table1", (16,))
+    scenes = ("ball-box", "dam-break-box", "rotated-box", "dam-break-sphere")
+    assert [(row.case, row.method) for row in ours] == [
+        (f"cm-table1 {scene}", label) for scene in scenes for label in ("no LCP", "LCP")
+    ]
+    assert all(row.iterations == 7 for row in ours if row.kkt > 1e-14)
+    assert not any(row.missed for row in ours)
+    assert [row.extra["LCP slower by %"] for row in paper if row.extra] == [11.89, 12.07, 12.01, 11.77]
+    assert all("LCP slower by %" in row.extra for row in ours if row.method == "LCP")
+
+
+def test_price_of_bounds(table):
+    ours, paper, drawn = table("andersen-table1", (16, 24))
+    solves = [row for row in ours if not row.extra]
+    pairs = [row for row in ours if row.extra]
+    labels = [label for pair in andersen_frames.PAIRS.values() for label in pair]
+    assert [row.method for row in solves] == 2 * labels
+    assert [row.method for row in pairs] == 2 * list(andersen_frames.PAIRS)
+    for row in pairs:
+        linear, lcp = (
+            next(r for r in solves if r.n == row.n and r.method == m) for m in andersen_frames.PAIRS[row.method]
+        )
+        assert row.extra["LCP slower by %"] == pytest.approx(100 * (lcp.seconds / linear.seconds - 1), abs=0.1)
+    assert {row.n: row.extra["LCP slower by %"] for row in paper} == {64: 15, 128: 25, 256: 15, 512: 16, 1024: 5}
+    assert not any(row.missed for row in ours)
+    assert drawn == [
+        "bench-andersen-table1-16-convergence.png", "bench-andersen-table1-24-convergence.png",
+        "bench-andersen-table1-phases.png",
+    ]  # fmt: skip
+
+
+def test_sub_solvers(table):
+    ours, paper, drawn = table("andersen-solvers", (12,))
+    assert all(row.converged for row in ours)
+    assert len(ours) == 2 * (len(andersen.PRECONDITIONERS) + len(andersen._masked()))
+    assert {(row.case, row.method, row.iterations) for row in paper} == {
+        ("andersen-solvers linear CG (published)", "identity", 125),
+        ("andersen-solvers linear CG (published)", "static-scaled", 40),
+    }
+    assert drawn == [f"bench-andersen-solvers-figure{k}.png" for k in (12, 13, 14)]
+
+
+def test_accuracy_of_the_sub_solver(table):
+    ours, _, drawn = table("andersen-xi", (12,))
+    assert [row.method for row in ours] == [f"xi={xi:g}" for xi in andersen.XI]
+    assert all(row.converged for row in ours) and drawn == ["bench-andersen-xi.png"]
+
+
+def test_volume(table):
+    ours, _, drawn = table("andersen-volume", (12,))
+    assert [row.method for row in ours] == [f"scene {k} {w}" for k in range(1, 6) for w in ("slip", "separating")]
+    for row in ours:
+        low, end, high = (row.extra[f"{k} in %"] for k in (
+            "smallest volume change", "volume change after 5 s", "largest volume change"))  # fmt: skip
+        assert low <= end <= high and low <= 0 <= high and low > -60 and high < 60
+    assert drawn == ["bench-andersen-volume-12.png"]
+
+
+@pytest.mark.parametrize("name", ["cm-table1", "andersen-table1", "andersen-solvers", "andersen-xi", "andersen-volume"])
+def test_tables_with_methods_of_their_own_refuse_others(name):
+    with pytest.raises(NonstickError, match="leave --methods out"):
+        list(get(name).run(get(name).plan((12,), ("newton",))))
+
+
+def test_snapshots_carry_the_policy_of_the_substep_before():
+    found = list(snapshots("circle", 16, 2))
+    assert found[0].active is None and [s.frame for s in found] == sorted(s.frame for s in found)
+    assert [s.substep for s in found if s.frame == 2] == list(range(sum(s.frame == 2 for s in found)))
+    first, second = found[:2]
+    solution = first.problem.solve("auto", rtol=1e-10)
+    expected = second.problem.rows.from_grid(first.problem.rows.to_grid(solution.active))
+    assert (second.active == expected).mean() > 0.99 and (second.active != 0).any()
+
+
+def test_snapshots_are_built_afresh():
+    snapshot = first_of("circle", 16, 2)
+    assert snapshot.frame == 2 and snapshot.substep == 0
+    fresh = snapshot.build()
+    assert fresh.n == snapshot.problem.rows.n and fresh is not snapshot.problem.problem
+    assert fresh.box.constrained.any() and not snapshot.build("none").box.constrained.any()
+
+
+def test_help_names_tables_that_exist():
+    from nonstick.bench import benchmarks
+    from nonstick.cli.bench import _HELP
+
+    named = set(re.findall(r"\b(?:lai|cm|andersen|tb|visc)-[a-z0-9]+\b", _HELP))
+    assert named <= set(benchmarks())
+    asked = (
+        {f"lai-table{k}" for k in (1, 2, 7, 9, 10, 11, 12)}
+        | {"cm-table1"}
+        | {f"andersen-{k}" for k in ("table1", "volume", "solvers", "xi")}
+    )
+    assert asked <= named
