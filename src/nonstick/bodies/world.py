@@ -1,13 +1,14 @@
 """Bodies among walls: contact, friction, bounces, and the motion of poses.
 
-One call of `advance(dt)` does, in this order,
+A step of `advance(dt)` does, in this order,
 
 1. contact: velocities, as forces of the last step left them, get the impulses that keep partners apart;
 2. poses move with these velocities (free rotation by the implicit midpoint rule, which keeps the energy of a
    spinning body); what still overlaps is moved apart without touching velocities (split impulses);
 3. gravity, and with it the part of the last contact impulses that only holds a resting body up.
 
-Then the liquid's pressure may change velocities in place. Because of 3 it meets a body on the floor that
+With liquid, a step is `fall(dt)` (3), then the pressure, which changes velocities in place, then `move(dt)` (1 and
+2), so that poses and liquid move by velocities of one solve. Because of 3 it meets a body on the floor that
 is at rest, not one that falls by g dt before the floor stops it; 1 of the next call corrects the difference:
 impulses accumulate over both, and only their sum must push.
 """
@@ -76,6 +77,11 @@ class World:
 
     def advance(self, dt: float) -> None:
         """Contact, poses, gravity; see above."""
+        self.move(dt)
+        self.fall(dt)
+
+    def move(self, dt: float) -> None:
+        """Contact, and poses to the end of the step."""
         if not self.bodies:
             self.time += dt
             return
@@ -91,9 +97,14 @@ class World:
             self._move(contacts, partners, h)
             self.time += h
         self.carried = total
-        self._hold(dt)
-        self.steps += 1
         self._check_finite()
+
+    def fall(self, dt: float) -> None:
+        """Gravity, and the impulses that hold up what rests."""
+        if self.bodies:
+            self._hold(dt)
+            self.steps += 1
+            self._check_finite()
 
     def touching_now(self) -> tuple[list[Partner], Contacts]:
         """Partners and contacts at this moment."""

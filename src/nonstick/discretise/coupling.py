@@ -21,6 +21,7 @@ Departure from Aanjaneya et al. 2019, who couple by impulses at the surface (Rob
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -221,6 +222,16 @@ class Coupling:
         for c, beta in zip(self.covered, betas):
             c.beta = tuple(beta)
         return tuple(out)
+
+    def moving(self, motions: Sequence[np.ndarray], velocity: Faces | None) -> Coupling:
+        """The same bodies in the same place with other motions, and the static solids with another velocity."""
+        out = copy(self)
+        out.covered = [copy(c) for c in self.covered]
+        for c, V in zip(out.covered, motions):
+            c.motion = V
+        out.free = [c for c in out.covered if c.mass is not None]
+        out._velocity = velocity
+        return out
 
     def solid_velocity(self, motions: Sequence[np.ndarray] | None = None) -> Faces:
         """Velocity of what closes each face: the mean over static solids and bodies, by their shares."""

@@ -71,7 +71,8 @@ class PressureProblem:
     adhesion        how much tension (Pa, number or array over cells) a wall holds before it lets go
     separation      velocity (number or array over cells) at which walls push liquid off (Andersen eq. 48)
     bodies          rigid bodies moved by the pressure (`nonstick.discretise.coupling.Body`), in front of the solids
-                    above, which are static to them; cells they cut may separate like those of other walls
+                    above, which are static to them; cells they cut may separate like those of other walls; or a
+                    `Coupling` made for these solids
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class PressureProblem:
         walls: str | np.ndarray = "cut",
         adhesion: np.ndarray | float | None = None,
         separation: np.ndarray | float | None = None,
-        bodies: Sequence[Body] = (),
+        bodies: Sequence[Body] | Coupling = (),
     ):
         for name, value in (("dt", dt), ("dx", dx), ("rho", rho)):
             positive(value, name)
@@ -107,7 +108,7 @@ class PressureProblem:
         self.walls = walls
         self.adhesion, self.separation = adhesion, separation
         self.coupling: Coupling | None = None
-        if bodies:
+        if isinstance(bodies, Coupling) or len(bodies):
             self._embed(bodies)
         self._depth = 0
         self._build()
@@ -230,11 +231,14 @@ class PressureProblem:
             raise NonstickError(f"phi_solid has shape {np.shape(phi_solid)}, the grid's nodes {nodes}")
         return tuple(close_edges(w, axis) for axis, w in enumerate(open_fractions(phi_solid)))
 
-    def _embed(self, bodies: Sequence[Body]) -> None:
+    def _embed(self, bodies: Sequence[Body] | Coupling) -> None:
         """Close the faces the bodies cover."""
         if isinstance(self.walls, str) and self.walls == "edge":
             raise NonstickError("walls='edge' cannot be combined with bodies: take walls='cut' or 'solid'")
-        self.coupling = Coupling(bodies, self.weights, self.solid_velocity, self.shape, self.dx)
+        if isinstance(bodies, Coupling):
+            self.coupling = bodies
+        else:
+            self.coupling = Coupling(bodies, self.weights, self.solid_velocity, self.shape, self.dx)
         self.weights = self.coupling.weights
         self.solid_velocity = self.coupling.solid_velocity()
 

@@ -63,9 +63,13 @@ class Bodies:
     def __iter__(self):
         return iter(self.list)
 
-    def advance(self, dt: float) -> None:
-        """Contact and poses to the end of the step, then gravity; the pressure solve comes next."""
-        self.world.advance(dt)
+    def fall(self, dt: float) -> None:
+        """Gravity; the pressure solve comes next."""
+        self.world.fall(dt)
+
+    def move(self, dt: float) -> None:
+        """Contact and poses to the end of the step."""
+        self.world.move(dt)
 
     def check_start(self) -> None:
         """Refuse bodies that begin deep in walls or in each other."""

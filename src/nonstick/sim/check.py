@@ -11,7 +11,7 @@ from ..grid.mac import Grid
 from ..grid.shapes import Shape
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
-from .methods import check_edges, check_methods
+from .methods import check_bodies, check_edges, check_methods
 from .particles import seed
 from .solids import Solids
 
@@ -33,6 +33,7 @@ def check(scene: Scene) -> Findings:
     """Everything is computed on the scene's own grid, at the time 0."""
     found = Findings()
     check_methods(scene)
+    check_bodies(scene)
     solids = Solids(scene)
     check_edges(scene, solids.mode)
     cells = int(np.prod(scene.shape))

@@ -13,6 +13,7 @@ from ..discretise.pressure import PressureProblem
 from ..kernels._particles import _scatter_density
 from ..kernels._solids import _crowding, _displace
 from ..kernels._stencil import _stencil_relax
+from ..operators.lowrank import LowRank
 from ..operators.stencil import StencilOperator
 from .particles import Particles
 from .solids import Solids
@@ -34,6 +35,7 @@ def displacement(
     density /= per_cell
     _crowding(source, density, solids.room, phi, STRENGTH, SLACK)
     A, rows, box = problem.problem.A, problem.rows, problem.problem.box
+    A = A.base if isinstance(A, LowRank) else A
     assert isinstance(A, StencilOperator)
     b = rows.from_grid(source) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)

@@ -49,7 +49,7 @@ class GridLiquid(Liquid):
 
     def step(self, dt: float) -> Report:
         self.seconds = dict.fromkeys(STAGES, 0.0)
-        self.bodies.advance(dt)
+        self.bodies.fall(dt)
         self.solids.update(self.time + dt)
         with self._stage("surface"):
             self._flow_in()
@@ -68,6 +68,7 @@ class GridLiquid(Liquid):
             cfl = self._extend(velocity, self.mass, dt)
         with self._stage("advection"):
             self._carry(velocity, dt)
+            self._move_bodies(dt)
         self.time += dt
         self.steps += 1
         return Report(dt, outcome, cfl, dict(self.seconds), thick)

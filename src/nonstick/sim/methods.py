@@ -35,3 +35,18 @@ def check_edges(scene: Scene, mode) -> None:
             f"{scene.where}: walls.pressure is 'edge', which solver.method {method!r} cannot treat; take 'auto', "
             "'pgs', 'psor' or 'fmg'"
         )
+
+
+def check_bodies(scene: Scene) -> None:
+    """Bodies couple all cells around them: methods that work on stencils cannot treat them, nor can walls = edge."""
+    if not scene.model.bodies or not scene.model.liquid:
+        return
+    modes = [b.pressure for b in scene.model.bodies] + [s.pressure for s in scene.model.solid]
+    if "edge" in {scene.model.walls.pressure, *modes}:
+        raise NonstickError(f"{scene.where}: walls.pressure = 'edge' cannot be combined with bodies; take 'cut'")
+    method = scene.model.solver.method
+    if not registry.get(method).handles_bodies:
+        raise NonstickError(
+            f"{scene.where}: solver.method {method!r} cannot treat rigid bodies; take 'auto' or another method that "
+            "needs no stencil"
+        )

@@ -43,7 +43,10 @@ class Projection:
         """φ in metres and face velocities in the user's dimension; velocities are left alone."""
         solids, solver = self.solids, self.solver
         extra: dict[str, Any] = {}
-        if solids.moving:
+        coupling = solids.current()
+        if coupling is not None:
+            extra["bodies"] = coupling
+        elif solids.moving:
             extra["solid_velocity"] = tuple(v.reshape(v.shape[3 - solids.d :]) for v in solids.velocity[3 - solids.d :])
         problem = PressureProblem(
             phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
@@ -60,6 +63,8 @@ class Projection:
         for name in dict.fromkeys(names):
             if name != solver.method and name not in registry.methods():
                 continue
+            if coupling is not None and not registry.get(name).handles_bodies:
+                continue
             limit = solver.maxiter if name == solver.method else None
             solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
             # A compressed pocket has no solution: the problem without its mean counts, and no other method helps.
@@ -72,6 +77,8 @@ class Projection:
         assert best is not None
         self.pressure = best.pressure
         self.active = problem.rows.to_grid(best.active)
+        if coupling is not None:
+            solids.push(best.bodies)
         return Outcome(problem, best, best_kkt, best_name, failed)
 
     def _walls(self):

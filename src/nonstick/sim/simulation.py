@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..scenes.scene import Scene
-from .methods import check_edges, check_methods
+from .methods import check_bodies, check_edges, check_methods
 from .step import STAGES, Liquid, Report
 
 COLUMNS = (
@@ -39,6 +39,7 @@ class Simulation:
     def __init__(self, scene: Scene | str):
         self.scene = Scene.load(scene) if isinstance(scene, str) else scene
         check_methods(self.scene)
+        check_bodies(self.scene)
         self.liquid = _state(self.scene)
         check_edges(self.scene, self.liquid.solids.mode)
         self.frame = 0

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..bodies.body import RigidBody
 from ..bodies.motion import Prescribed
+from ..discretise.coupling import Body, Coupling, Moved
 from ..grid.fractions import centre_distance, close_edges, open_fractions
 from ..grid.labels import wall_cells
 from ..grid.mac import Grid
@@ -67,6 +68,8 @@ class Solids:
             self.walls.append(Wall(body.shape, False, mode, b.separation, b.adhesion, None, body))
         self.moving = any(w.motion is not None or w.body is not None for w in self.walls)
         self._still: dict[int, np.ndarray] = {}
+        self._static: tuple[np.ndarray, ...] | None = None
+        self.coupling: Coupling | None = None
         self.time = -1.0
         self.three = (1,) * (3 - self.d) + self.grid.shape
         faces = [self._lift_shape(self.grid.face_shape(a)) for a in range(self.d)]
@@ -88,18 +91,11 @@ class Solids:
         self.time = time
         if moved:
             nodes = grid.nodes()
-            phi = np.full(grid.node_shape, FAR * grid.dx)
             #: distance to each wall at the nodes in metres; of bodies only around them
             self.distances = [self._distance(index, nodes) for index in range(len(self.walls))]
-            for here in self.distances:
-                np.minimum(phi, here, out=phi)
-            #: distance at the nodes in metres, in the user's dimension
-            self.phi = phi
-            lifted = np.repeat(phi[None], 2, axis=0) if d == 2 else phi
-            #: the same in cells and always 3D, for the particle kernels
-            self.nodes = np.ascontiguousarray(lifted / grid.dx)
-            weights = list(open_fractions(phi)) if self.walls else [np.ones(grid.face_shape(a)) for a in range(d)]
-            self.weights = tuple(close_edges(w, a) for a, w in enumerate(weights))
+            self._lay_out()
+            phi = self.phi
+            self.weights = self._open_faces()
             #: open share of the faces, always three arrays
             self.open = [np.zeros((2, 1, 1))] * (3 - d) + [w.reshape(self._lift_shape(w.shape)) for w in self.weights]
             self.space = np.empty(self.three)
@@ -111,6 +107,80 @@ class Solids:
             self.middle = np.ascontiguousarray(self.centre.reshape(self.three) / grid.dx)
             self._label(self.distances)
         self._behave()
+
+    def _lay_out(self) -> None:
+        phi = np.full(self.grid.node_shape, FAR * self.grid.dx)
+        for here in self.distances:
+            np.minimum(phi, here, out=phi)
+        #: distance at the nodes in metres, in the user's dimension
+        self.phi = phi
+        lifted = np.repeat(phi[None], 2, axis=0) if self.d == 2 else phi
+        #: the same in cells and always 3D, for the particle kernels
+        self.nodes = np.ascontiguousarray(lifted / self.grid.dx)
+
+    def place(self) -> None:
+        """The distances, and nothing else, with the bodies where they are now."""
+        nodes = self.grid.nodes()
+        for index, wall in enumerate(self.walls):
+            if wall.body is not None:
+                self.distances[index] = self._distance(index, nodes)
+        self._lay_out()
+
+    def _open_faces(self) -> tuple[np.ndarray, ...]:
+        """Open shares of all faces. What bodies cover is kept apart, because the pressure moves them."""
+        grid, d = self.grid, self.d
+        static = [here for wall, here in zip(self.walls, self.distances) if wall.body is None]
+        if self._static is None or any(w.motion is not None for w in self.walls):
+            weights = [np.ones(grid.face_shape(a)) for a in range(d)]
+            if static:
+                weights = list(open_fractions(np.minimum.reduce(static)))
+            self._static = tuple(close_edges(w, a) for a, w in enumerate(weights))
+        still = self._static
+        bodies = [w.body for w in self.walls if w.body is not None]
+        if not bodies:
+            return still
+        on_grid = [self._covering(b, here) for b, here in zip(bodies, self.distances[len(static) :])]
+        #: the bodies as the pressure solve sees them; None without bodies
+        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx)
+        self._own = list(zip(bodies, self.coupling.covered))
+        return self.coupling.weights
+
+    def _covering(self, body: RigidBody, distance: np.ndarray) -> Body:
+        """A body in the window of the grid around it."""
+        near = distance < 2.0 * self.grid.dx
+        corner, part = [], []
+        for axis, n in enumerate(distance.shape):
+            hit = np.flatnonzero(near.any(axis=tuple(a for a in range(self.d) if a != axis)))
+            low, high = (int(hit[0]), int(hit[-1]) + 1) if hit.size else (0, 2)
+            low = min(low, n - 2)
+            corner.append(low)
+            part.append(slice(low, max(high, low + 2)))
+        spin = float(body.spin[0]) if self.d == 2 else body.spin
+        at = distance[tuple(part)], body.centre, body.velocity, spin
+        if not body.dynamic:
+            return Body(*at, corner=tuple(corner))
+        return Body(*at, body.density, body.mass, body.inertia, tuple(corner))
+
+    def push(self, moved: Sequence[Moved]) -> None:
+        """Give the bodies the velocities they have after a solve."""
+        for (body, _), m in zip(self._own, moved):
+            if body.dynamic:
+                body.velocity, body.spin = np.array(m.velocity), np.atleast_1d(np.array(m.spin, float))
+        self.refresh()
+
+    def current(self) -> Coupling | None:
+        """The bodies on the grid with the velocities they have now."""
+        if self.coupling is None:
+            return None
+        velocity = None
+        if any(w.motion is not None for w in self.walls):
+            first = 3 - self.d
+            body = [w.body is not None for w in self.walls] + [False]
+            velocity = tuple(
+                np.where(np.array(body)[self.carrier[a]], 0.0, v.reshape(v.shape[first:]))
+                for a, v in enumerate(self.velocity[first:])
+            )
+        return self.coupling.moving([np.append(b.velocity, b.spin) for b, _ in self._own], velocity)
 
     def _distance(self, index: int, nodes) -> np.ndarray:
         """Distance to one wall at the nodes; that of a wall that never moves is computed once."""

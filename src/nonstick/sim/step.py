@@ -152,7 +152,7 @@ class Liquid:
 
     def step(self, dt: float) -> Report:
         self.seconds = dict.fromkeys(STAGES, 0.0)
-        self.bodies.advance(dt)
+        self.bodies.fall(dt)
         self.solids.update(self.time + dt)
         with self._stage("surface"):
             self._flow_in()
@@ -171,6 +171,7 @@ class Liquid:
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, mass, dt)
         with self._stage("advection"):
+            self._move_bodies(dt)
             self._move(velocity, before, outcome, dt)
             self._flow_out()
         self.time += dt
@@ -188,6 +189,12 @@ class Liquid:
         with self._stage("pressure"):
             outcome = self.projection.solve(phi, solution.velocity, dt)
             return self._lift(outcome.solution.velocity), outcome, solution
+
+    def _move_bodies(self, dt: float) -> None:
+        """Bodies go where the velocities of this step take them, and so does what keeps particles out of them."""
+        if len(self.bodies):
+            self.bodies.move(dt)
+            self.solids.place()
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
