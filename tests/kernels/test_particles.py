@@ -85,11 +85,17 @@ def test_apic_keeps_affine_fields(three):
     inside = np.all((x >= 1) & (x <= np.array(three)[:, None] - 1), axis=0)
     inside = inside | (np.all((x[1:] >= 1) & (x[1:] <= np.array(three)[1:, None] - 1), axis=0) if first else False)
     vel, aff = np.zeros((3, n), np.float32), np.zeros((9, n), np.float32)
-    _gather_velocity(vel, aff, x, *u, *u, first, 0.0, True)
+    _gather_velocity(vel, aff, x, np.full(three, -1.0), *u, *u, first, 0.0, True)
     for a in range(first, 3):
         np.testing.assert_allclose(vel[a, inside], (shift[a] + slope[a] @ x)[inside], atol=1e-4)
         for b in range(first, 3):
             np.testing.assert_allclose(aff[3 * a + b, inside], slope[a, b], atol=1e-4)
+    # outside the liquid compression is left out, and nothing else
+    _gather_velocity(vel, aff, x, np.full(three, 0.5), *u, *u, first, 0.0, True)
+    for a in range(first, 3):
+        for b in range(first, 3):
+            expected = max(slope[a, b], 0.0) if a == b else slope[a, b]
+            np.testing.assert_allclose(aff[3 * a + b, inside], expected, atol=1e-4)
 
 
 def test_flip_adds_the_change_only():
@@ -99,7 +105,7 @@ def test_flip_adds_the_change_only():
     old = [rng.normal(size=s) for s in faces(three)]
     new = [u + 0.25 for u in old]
     got, aff = vel.copy(), np.zeros((9, 1), np.float32)
-    _gather_velocity(got, aff, x, *new, *old, 0, 1.0, False)
+    _gather_velocity(got, aff, x, np.full(three, -1.0), *new, *old, 0, 1.0, False)
     np.testing.assert_allclose(got, vel + 0.25, atol=1e-5)
 
 

@@ -132,6 +132,21 @@ def test_single_gaps_are_filled_and_bubbles_are_not():
     assert (phi[0, 5:7, 5:7] > 0).all() and (phi[0, :, 8] > 0).all()
 
 
+def test_air_in_a_wall_is_filled_beside_deep_liquid_and_not_above_a_surface():
+    phi = np.full((1, 9, 9), -1.0)
+    phi[0, 0, 3] = 1.5  # no particle sees it, deep liquid behind the face
+    phi[0, :, 6] = -0.65
+    phi[0, :, 7:] = 0.4  # above the surface
+    phi[0, :, 8] = 1.4
+    opens = [np.zeros((2, 9, 9)), np.ones((1, 10, 9)), np.ones((1, 9, 10))]
+    opens[1][:, [0, -1]] = 0.0
+    opens[2][:, :, [0, -1]] = 0.0
+    before = phi.copy()
+    _fill_holes(phi, phi.copy(), np.full((1, 9, 9), -0.1), *opens)
+    before[0, 0, 3] = -0.5
+    assert np.array_equal(phi, before)
+
+
 def test_room_and_space_of_a_half_plane():
     three = (1, 10, 12)
     at = np.meshgrid(*(np.arange(n + 1.0) for n in three), indexing="ij")

@@ -225,23 +225,34 @@ def _gather(f, a, b, c):
 
 
 @parallel
-def _gather_velocity(vel, aff, x, u, v, w, u0, v0, w0, first, flip, affine):
+def _gather_velocity(vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine):
     """New particle velocities from the projected grid velocity (u v w) and the one before forces (u0 v0 w0).
 
     flip in [0, 1] adds that share of the change to the old velocity instead of replacing it; affine keeps
     the gradient (APIC). flip > 0 and affine exclude each other.
+
+    Outside the liquid (φ >= 0 in the particle's cell) compression is left out of the gradient: nothing resists it
+    there. A particle lying on the surface, with a face held by the liquid below and a falling one above, would
+    hand its gradient to the upper face, which gravity makes steeper in every step without end.
     """
+    nx, ny, nz = phi.shape
     for p in prange(x.shape[1]):
         a, b, c = x[0, p], x[1, p], x[2, p]
         n0 = 0.0
+        least = -np.inf
+        if affine and phi[_low(a, nx), _low(b, ny), _low(c, nz)] >= 0.0:
+            least = 0.0
         if first == 0:
             n0, g0, g1, g2 = _gather(u, a, b - 0.5, c - 0.5)
+            g0 = max(g0, least)
             if affine:
                 aff[0, p], aff[1, p], aff[2, p] = g0, g1, g2
         n1, g0, g1, g2 = _gather(v, a - 0.5, b, c - 0.5)
+        g1 = max(g1, least)
         if affine:
             aff[3, p], aff[4, p], aff[5, p] = g0, g1, g2
         n2, g0, g1, g2 = _gather(w, a - 0.5, b - 0.5, c)
+        g2 = max(g2, least)
         if affine:
             aff[6, p], aff[7, p], aff[8, p] = g0, g1, g2
         if flip > 0.0:

@@ -56,7 +56,7 @@ def _surface_band(kind, start, centre, space, per_cell, closed):
                     kind[i, j, k] = 0
                     continue
                 some = False
-                deep = True
+                deep = centre[i, j, k] >= 0.0
                 for di in range(-1, 2):
                     for dj in range(-1, 2):
                         for dk in range(-1, 2):
@@ -193,9 +193,8 @@ def _surface_particles(phi, kind, x, start, solid, centre, space, table, per_cel
                     q = min(int(at), table.size - 2)
                     value = table[q] + (at - q) * (table[q + 1] - table[q])
                 q = (i * ny + j) * nz + k
-                filled = (start[q + 1] - start[q]) / (per_cell * max(space[i, j, k], 0.25))
-                if filled > 0.75:
-                    value = min(value, 0.5 - filled)
+                if start[q + 1] - start[q] > 1.5 * per_cell * max(space[i, j, k], 0.5):
+                    value = min(value, -0.25)
                 phi[i, j, k] = min(max(value, INSIDE), OUTSIDE)
 
 
@@ -234,7 +233,7 @@ def _fill_holes(phi, source, centre, wu, wv, ww):
                         faces += 1
                         if source[a, b, c] < 0.0:
                             wet += 1
-                        if source[a, b, c] < -0.6:
+                        if source[a, b, c] < min(-0.6, source[i, j, k] - 1.4):
                             deep += 1
                 if (faces > 0 and wet == faces) or (deep > 0 and centre[i, j, k] < 0.0):
                     phi[i, j, k] = -0.5

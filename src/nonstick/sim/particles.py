@@ -10,6 +10,8 @@ from .solids import Solids
 
 #: closest a particle may come to a wall, in cells
 MARGIN = 0.02
+#: below the surface of a body of liquid by less than this many cells its first particles form a lattice
+CALM = 1.0
 
 
 class Particles:
@@ -94,6 +96,10 @@ def seed(
 ) -> np.ndarray:
     """Positions (3, n) in cells that fill a shape outside solids, stratified in each cell.
 
+    Of the pieces of space that a wall leaves open by a share f that share gets a particle, so that their number is
+    the volume up to the wall (`owed` carries the remainder on). Particles too many or too few along a wall would
+    be spread by evening out, which sets still water in motion.
+
     A plane of cells is treated at a time, so that memory follows the liquid. `cells` restricts seeding to
     the cells where it is true.
     """
@@ -101,6 +107,7 @@ def seed(
     first = 3 - d
     fine = [np.arange(n * per_axis) for n in grid.shape]
     out = []
+    owed = 0.0
     for slab in range(grid.shape[0]):
         if cells is not None and not cells[slab].any():
             continue
@@ -116,14 +123,40 @@ def seed(
             for axis in range(d - 1):
                 wide = wide.repeat(per_axis, axis)
             at = at[:, wide.ravel()]
-            x = (at + 0.5 + jitter * (rng.random(at.shape) - 0.5)) / per_axis
-            points = [grid.dx * c for c in x]
-            keep = shape(*points) < 0
-            x = x[:, keep]
-            keep = _wall_distance(solids, x) > MARGIN
-            out.append(x[:, keep])
+            stray = jitter * (rng.random(at.shape) - 0.5)
+            x = (at + 0.5) / per_axis
+            # a rough surface is a field of short waves, which take seconds to die: near it the lattice stays
+            depth = -np.asarray(shape(*(grid.dx * c for c in x))) / grid.dx
+            x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
+            share = _fit_walls(x, solids, 1.0 / per_axis)
+            keep = (share > 0.0) & (shape(*(grid.dx * c for c in x)) < 0)
+            x, total = x[:, keep], owed + np.cumsum(share[keep])
+            if total.size:
+                keep = np.floor(total) > np.floor(total - share[keep])
+                owed = float(total[-1] % 1.0)
+                x = x[:, keep]
+            out.append(x)
     x = np.concatenate(out, axis=1) if out else np.empty((d, 0))
     return np.concatenate([np.full((first, x.shape[1]), 0.5), x])
+
+
+def _fit_walls(x: np.ndarray, solids: Solids, width: float) -> np.ndarray:
+    """Open share of the pieces of space, `width` cells wide, around the positions (d, n).
+
+    Positions whose piece a wall cuts are moved, in place, to the middle of what is open.
+    """
+    s = _wall_distance(solids, x)
+    share = np.clip(0.5 + s / width, 0.0, 1.0)
+    cut = (share > 0.0) & (share < 1.0)
+    if cut.any():
+        y = x[:, cut]
+        step = 0.25 * np.eye(len(x))[:, :, None]
+        n = np.stack([_wall_distance(solids, y + e) - _wall_distance(solids, y - e) for e in step])
+        # between two walls the distance is flat: the position stays
+        y += (0.5 * width * share[cut] - s[cut]) * n / np.maximum(np.sqrt((n**2).sum(axis=0)), 1e-3)
+        x[:, cut] = y
+        share[cut] *= _wall_distance(solids, y) > MARGIN
+    return share
 
 
 def _near(shape: Shape, grid, slab: int) -> np.ndarray:

@@ -291,7 +291,7 @@ class Liquid:
         shift = self.scene.model.particles.even_out
         spread = displacement(p, self.phi, solids, outcome.problem, self.per_cell) if shift else velocity
         aff = p.aff if self.affine else np.zeros((9, 1), np.float32)
-        _gather_velocity(p.vel, aff, p.x, *velocity, *before, self.first, self._flip, self.affine)
+        _gather_velocity(p.vel, aff, p.x, self.phi, *velocity, *before, self.first, self._flip, self.affine)
         _advect(
             p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN, shift,
             self._flip == 0.0,
