@@ -177,6 +177,8 @@ def solve_problem(
             "cells around them: take 'auto', 'mg-cg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method"
         )
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
+    if active is not None:  # rows that have lost their bound since (walls move) have nothing to be clamped at
+        active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
     monitor = Monitor(problem, rtol, atol, maxiter, callback, linear=recipe.linear)
     settled = settle(problem, recipe.linear)
     if settled is not None:

@@ -144,3 +144,12 @@ def test_a_piston_between_two_pockets():
     solution = heavy.solve("auto", rtol=1e-9)
     assert solution.converged
     assert abs(solution.bodies[0].velocity[0]) < 1e-7
+
+
+@pytest.mark.parametrize("method", ["auto", "pi-pcg"])
+def test_a_set_from_before_a_body_moved(make_tank, method):
+    """Rows that were clamped and have no bound any more are free."""
+    problem = make_tank(2, 24, 0.01, walls="cut", depth=0.5)
+    old = np.where(np.arange(problem.rows.n) % 3 == 0, -1, 0).astype(np.int8)
+    solution = problem.solve(method, active=old, rtol=1e-9)
+    assert solution.converged and solution.iterations < (40 if method == "auto" else 400)
