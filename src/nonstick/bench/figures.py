@@ -6,6 +6,7 @@ Each function says whether there was something to draw.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from .means import Trace, quartiles
 
 #: what a residual of zero is drawn at
 FLOOR = 1e-16
+#: in turn, so that a curve under another one is seen
+STYLES = ("-", "--", "-.", ":")
 
 
 def histogram(path: Path, outer: dict[str, list[float]], title: str = "") -> bool:
@@ -43,15 +46,19 @@ def convergence(path: Path, panels: dict[str, dict[str, Trace]], unit: Sequence[
     if not panels:
         return False
     units = [unit] * len(panels) if isinstance(unit, str) else unit
-    figure, all_axes = _figure(len(panels))
+    figure, all_axes = _figure(len(panels), 2 if len(panels) == 4 else 3)
+    alike = len(panels) > 1 and len({tuple(curves) for curves in panels.values()}) == 1
     for axes, (title, curves), label in zip(all_axes, panels.items(), units):
-        for name, trace in curves.items():
+        for style, (name, trace) in zip(cycle(STYLES), curves.items()):
             k, residual = np.array(trace, float).T
             mark = "." if len(k) < 40 else ""
-            axes.semilogy(k, np.maximum(residual, FLOOR), marker=mark, lw=1.2, label=name)
+            axes.semilogy(k, np.maximum(residual, FLOOR), style, marker=mark, lw=1.2, label=name)
         axes.set(xlabel=label, title=title)
         axes.grid(alpha=0.25)
-        axes.legend(fontsize=7)
+        if not alike:
+            axes.legend(fontsize=7)
+    if alike:  # one legend beside the panels covers no curve
+        figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
     all_axes[0].set_ylabel("residual relative to max|b|")
     return _finish(figure, path)
 
@@ -90,9 +97,9 @@ def medians(path: Path, panels: dict[str, dict[str, list[Trace]]], unit: str) ->
         return False
     figure, all_axes = _figure(len(panels))
     for axes, (title, curves) in zip(all_axes, panels.items()):
-        for name, traces in curves.items():
+        for style, (name, traces) in zip(cycle(STYLES), curves.items()):
             k, values = quartiles(traces)
-            (line,) = axes.semilogy(k, np.maximum(values[2], FLOOR), marker=".", lw=1.2, label=name)
+            (line,) = axes.semilogy(k, np.maximum(values[2], FLOOR), style, marker=".", lw=1.2, label=name)
             axes.fill_between(
                 k, np.maximum(values[1], FLOOR), np.maximum(values[3], FLOOR), color=line.get_color(), alpha=0.15, lw=0
             )
@@ -111,30 +118,31 @@ def phases(path: Path, panels: dict[str, dict[int, dict[str, float]]], columns: 
         for name in names:
             seconds = [parts.get(name, np.nan) for parts in sizes.values()]
             axes.loglog(list(sizes), np.maximum(seconds, 1e-6), marker="o", ms=4, label=name)
-        axes.set(title=title, xlabel="cells along a side")
+        axes.set(title=title)
         axes.set_xticks(list(sizes), [str(n) for n in sizes])
         axes.minorticks_off()
         axes.grid(alpha=0.25)
     all_axes[0].legend(fontsize=7)
     for axes in all_axes[::columns]:
         axes.set_ylabel("seconds per step")
+    for axes in all_axes[-columns:]:
+        axes.set_xlabel("cells along a side")
     return _finish(figure, path)
 
 
-def bars(path: Path, seconds: dict[str, dict[int, float]], title: str) -> bool:
-    """Seconds by size, methods side by side (Lai, figure 5.11)."""
+def by_size(path: Path, seconds: dict[str, dict[int, float]], title: str) -> bool:
+    """Seconds against the size (Lai, figure 5.11)."""
     seconds = {name: values for name, values in seconds.items() if values}
     if not seconds:
         return False
     figure, (axes,) = _figure()
+    for name, values in seconds.items():
+        axes.loglog(list(values), list(values.values()), marker="o", label=name)
     sizes = sorted({n for values in seconds.values() for n in values})
-    width = 0.8 / len(seconds)
-    for k, (name, values) in enumerate(seconds.items()):
-        at = np.arange(len(sizes)) + (k - 0.5 * (len(seconds) - 1)) * width
-        axes.bar(at, [values.get(n, 0.0) for n in sizes], width, label=name)
-    axes.set_xticks(np.arange(len(sizes)), [str(n) for n in sizes])
-    axes.set_yscale("log")
+    axes.set_xticks(sizes, [str(n) for n in sizes])
+    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
     axes.set(xlabel="cells along a side", ylabel="seconds", title=title)
+    axes.grid(alpha=0.25)
     axes.legend(fontsize=8)
     return _finish(figure, path)
 
@@ -146,11 +154,13 @@ def volume(path: Path, scenes: dict[str, dict[str, tuple[np.ndarray, np.ndarray]
         for name, (t, v) in curves.items():
             axes.plot(t, v, label=name, lw=1.2)
         axes.axhline(0.0, color="0.5", lw=0.8)
-        axes.set(title=title, xlabel="time in s")
+        axes.set(title=title)
         axes.grid(alpha=0.25)
     all_axes[0].legend(fontsize=8)
     for axes in all_axes[::3]:
         axes.set_ylabel("change of volume in %")
+    for axes in all_axes[-3:]:
+        axes.set_xlabel("time in s")
     return _finish(figure, path)
 
 

@@ -131,7 +131,7 @@ def _single(plan: Plan, table: str, scene: str, frame: int) -> Iterator[Row]:
     if table == "lai-table12":
         pair = {name: seconds.get(method, {}) for name, method in (
             ("barycentric", "fas-mg+literal"), ("trilinear", "fas-mg+trilinear"))}  # fmt: skip
-        plan.draw(f"{table}-seconds", figures.bars, pair, "interpolation in FAS, frame 10 of the sphere")
+        plan.draw(f"{table}-seconds", figures.by_size, pair, "interpolation in FAS, frame 10 of the sphere")
 
 
 # -- what the tables share -------------------------------------------------------------------------------------
