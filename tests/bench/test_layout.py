@@ -61,3 +61,12 @@ def test_published_rows_without_a_measured_case_stand_alone():
 def test_a_long_title_is_not_broken_to_the_width_of_its_table():
     text = page(Row("a case with a very long name", 8, 80, "a", 6, 6, converged=True))
     assert "a case with a very long name: iterations" in text
+
+
+def test_no_heading_is_cut_off_at_any_width():
+    names = ["a", "psor", "mic-mprgp", "saamg-mprgp", "tagiaamg-mprgp", "ipm-pd+tagiaamg-cg", "fas-mg", "pi-mg+literal"]
+    for width in range(60, 160, 7):
+        console = Console(record=True, width=width, force_terminal=False)
+        print_tables([ours(64, name, iterations=1000) for name in names], console)
+        text = console.export_text()
+        assert "…" not in text and all(name in text for name in names), width

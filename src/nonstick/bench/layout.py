@@ -93,7 +93,7 @@ def _groups(methods: list[str], cells: dict[tuple[int, str, int], str], width: i
     groups: list[list[str]] = [[]]
     used = 0
     for method in methods:
-        need = 2 + max([len(method), *(len(text) for (_, name, _), text in cells.items() if name == method)])
+        need = 3 + max([len(method), *(len(text) for (_, name, _), text in cells.items() if name == method)])
         if groups[-1] and used + need > room:
             groups.append([])
             used = 0
