@@ -39,6 +39,8 @@ class Partner:
     size: float
     friction: float | None
     restitution: float | None
+    #: impulses move it
+    free: bool = False
 
 
 @dataclass
@@ -65,7 +67,7 @@ def find(partners: list[Partner], dimension: int, margin: np.ndarray, known: Con
         if one.index < 0:
             continue
         for j, other in enumerate(partners):
-            if j == i or (other.index >= 0 and j < i):
+            if j == i or (other.index >= 0 and j < i) or not (one.free or other.free):
                 continue
             reach = margin[i] + margin[j]
             if (one.low - reach > other.high).any() or (other.low - reach > one.high).any():

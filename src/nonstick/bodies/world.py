@@ -234,7 +234,7 @@ class World:
             world = Probes(R @ (own.x - body.origin[:, None]) + body.centre[:, None], R @ own.normal, own.radius)
             out.append(
                 Partner(k, len(out), body.name, body.placed(), world, low, high, body.least, body.friction,
-                        body.restitution)
+                        body.restitution, body.dynamic)
             )  # fmt: skip
         for wall in self.walls:
             shape = wall.shape if wall.place is None else wall.place(time)

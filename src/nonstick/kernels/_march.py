@@ -63,10 +63,26 @@ def _stone(solid, a, b, c, sun0, sun1, sun2, d0, d1, d2, every, box0, box1, box2
 
 
 @serial
-def _through(phi, solid, a, b, c, d0, d1, d2, limit, in_liquid):
+def _look(what, solid, body, owner, paint, fine, stone, a, b, c, sun, d0, d1, d2, every, box0, box1, box2):
+    """Colour of what a ray has met: a wall, or (what = 3) a body in its paint."""
+    if what != 3:
+        shade = _stone(solid, a, b, c, sun[0], sun[1], sun[2], d0, d1, d2, every, box0, box1, box2)
+        return stone[0] * shade, stone[1] * shade, stone[2] * shade
+    n0, n1, n2 = _gradient(body, fine * a, fine * b, fine * c, 0.0, 0.5)
+    light = 0.45 + 0.55 * max(0.0, n0 * sun[0] + n1 * sun[1] + n2 * sun[2])
+    i = min(max(int(fine * a + 0.5), 0), owner.shape[0] - 1)
+    j = min(max(int(fine * b + 0.5), 0), owner.shape[1] - 1)
+    k = min(max(int(fine * c + 0.5), 0), owner.shape[2] - 1)
+    mine = owner[i, j, k]
+    return light * paint[mine, 0], light * paint[mine, 1], light * paint[mine, 2]
+
+
+@serial
+def _through(phi, solid, body, fine, a, b, c, d0, d1, d2, limit, in_liquid):
     """March from a point; returns (what, a, b, c, liquid path length).
 
-    what: 0 left the box, 1 solid, 2 liquid entered (only if not in_liquid).
+    what: 0 left the box, 1 solid, 2 liquid entered (only if not in_liquid), 3 a body. `body` is a distance in cells
+    on nodes `fine` times as close as those of the grid.
     """
     nx, ny, nz = phi.shape
     wet = 0.0
@@ -78,6 +94,10 @@ def _through(phi, solid, a, b, c, d0, d1, d2, limit, in_liquid):
         s = _sample(solid, a, b, c)
         if s < 0.0:
             return 1, a, b, c, wet
+        o = _sample(body, fine * a, fine * b, fine * c)
+        if o < 0.0:
+            return 3, a + o * d0, b + o * d1, c + o * d2, wet
+        s = min(s, o)
         p = _liquid(phi, a, b, c)
         if in_liquid:
             inside = p < 0.0
@@ -105,9 +125,13 @@ def _through(phi, solid, a, b, c, d0, d1, d2, limit, in_liquid):
 
 @parallel
 def _march(
-    image, phi, solid, hue, eye, forward, right, up, sun, water, thick, stone, sky, size, absorb, ambient, every
-):
+    image, phi, solid, body, owner, paint, fine, hue, eye, forward, right, up, sun, water, thick, stone, sky, size,
+    absorb, ambient, every
+):  # fmt: skip
     """Fill image (h, w, 3). An orthographic camera: rays start on the plane through `eye`, `size` cells wide.
+
+    `body` is the distance to bodies in cells, `owner` which body is nearest, on nodes `fine` times as close as
+    those of the grid; body k has the colour paint[k].
 
     Liquid is coloured between `water` (hue 0) and `thick` (hue 1, over cells); `ambient` is its brightness in shade.
     """
@@ -154,10 +178,11 @@ def _march(
                     c += h * d2
                     gone += h
                 if gone < length:
-                    what, a, b, c, _wet = _through(phi, solid, a, b, c, d0, d1, d2, limit, False)
+                    what, a, b, c, _wet = _through(phi, solid, body, fine, a, b, c, d0, d1, d2, limit, False)
                     if what != 2:
-                        shade = _stone(solid, a, b, c, sun[0], sun[1], sun[2], d0, d1, d2, every, nx, ny, nz)
-                        r0, r1, r2 = stone[0] * shade, stone[1] * shade, stone[2] * shade
+                        r0, r1, r2 = _look(
+                            what, solid, body, owner, paint, fine, stone, a, b, c, sun, d0, d1, d2, every, nx, ny, nz
+                        )
                     else:
                         n0, n1, n2 = _gradient(phi, a, b, c, 0.5, 0.75)
                         # seen through the wall that was cut away: the wall's shape is the surface
@@ -187,19 +212,21 @@ def _march(
                         if touch:
                             t0, t1, t2 = d0, d1, d2
                             h = 1.0
-                        _w, e0, e1, e2, wet = _through(
-                            phi, solid, a + h * t0, b + h * t1, c + h * t2, t0, t1, t2, limit, True
+                        what, e0, e1, e2, wet = _through(
+                            phi, solid, body, fine, a + h * t0, b + h * t1, c + h * t2, t0, t1, t2, limit, True
                         )
-                        shade = _stone(solid, e0, e1, e2, sun[0], sun[1], sun[2], t0, t1, t2, every, nx, ny, nz)
+                        s0, s1, s2 = _look(
+                            what, solid, body, owner, paint, fine, stone, e0, e1, e2, sun, t0, t1, t2, every, nx, ny, nz
+                        )
                         clear = np.exp(-wet / absorb)
                         light = ambient + (1.0 - ambient) * max(0.0, n0 * sun[0] + n1 * sun[1] + n2 * sun[2])
                         q = _liquid(hue, a, b, c)
                         w0 = water[0] + q * (thick[0] - water[0])
                         w1 = water[1] + q * (thick[1] - water[1])
                         w2 = water[2] + q * (thick[2] - water[2])
-                        u0 = clear * stone[0] * shade * (0.55 + 0.45 * w0) + (1.0 - clear) * w0 * light
-                        u1 = clear * stone[1] * shade * (0.70 + 0.30 * w1) + (1.0 - clear) * w1 * light
-                        u2 = clear * stone[2] * shade * (0.85 + 0.15 * w2) + (1.0 - clear) * w2 * light
+                        u0 = clear * s0 * (0.55 + 0.45 * w0) + (1.0 - clear) * w0 * light
+                        u1 = clear * s1 * (0.70 + 0.30 * w1) + (1.0 - clear) * w1 * light
+                        u2 = clear * s2 * (0.85 + 0.15 * w2) + (1.0 - clear) * w2 * light
                         fresnel = 0.03 + 0.97 * (1.0 - cosine) ** 5
                         f0 = d0 + 2.0 * cosine * n0
                         f1 = d1 + 2.0 * cosine * n1

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinates
 
-from .palette import AIR, SOLID, SOLID_EDGE, WATER, WATER_EDGE, ramp
+from ..grid.shapes import Shape
+from .palette import AIR, PAINTS, SOLID, SOLID_EDGE, WATER, WATER_EDGE, ramp
 
 
 def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: int, height: int,
-         colour: str = "liquid", scale: float | None = None, tint=None) -> np.ndarray:  # fmt: skip
-    """An RGB image (uint8) of one frame. `phi_solid` is nodal; `scale` is the value at the end of the ramp."""
+         colour: str = "liquid", scale: float | None = None, tint=None,
+         bodies: Sequence[Shape] = ()) -> np.ndarray:  # fmt: skip
+    """An RGB image (uint8) of one frame. `phi_solid` is nodal; `scale` is the value at the end of the ramp.
+
+    `bodies` are shapes where they are in this frame, in metres.
+    """
     nx, ny = (n - 1 for n in phi_solid.shape)
     per_cell = min(width / nx, height / ny)
     w, h = max(2, round(nx * per_cell) // 2 * 2), max(2, round(ny * per_cell) // 2 * 2)
@@ -37,6 +44,12 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
     wall = np.clip(0.5 - solid / pixel, 0.0, 1.0)[..., None]
     rim = np.clip(1.0 + solid / max(0.3, 2 * pixel), 0.0, 1.0)[..., None]
     image = image * (1 - wall) + (SOLID * (1 - rim) + SOLID_EDGE * rim) * wall
+    for index, body in enumerate(bodies):
+        phi = np.asarray(body(dx * X, dx * Y)) / dx
+        paint = PAINTS[index % len(PAINTS)]
+        cover = np.clip(0.5 - phi / pixel, 0.0, 1.0)[..., None]
+        rim = np.clip(1.0 + phi / max(0.25, 2 * pixel), 0.0, 1.0)[..., None]
+        image = image * (1 - cover) + paint * (1 - 0.4 * rim) * cover
     return (255 * np.clip(image, 0, 1) + 0.5).astype(np.uint8)
 
 

@@ -9,6 +9,19 @@ SOLID = np.array([0.56, 0.575, 0.60])
 SOLID_EDGE = np.array([0.36, 0.375, 0.40])
 WATER = np.array([0.16, 0.47, 0.78])
 WATER_EDGE = np.array([0.05, 0.25, 0.52])
+# colours of bodies, in turn: far from the liquid's blue and from each other, also in grey
+PAINTS = np.array(
+    [
+        [0.93, 0.69, 0.30],
+        [0.80, 0.36, 0.24],
+        [0.47, 0.62, 0.36],
+        [0.55, 0.40, 0.62],
+        [0.86, 0.83, 0.72],
+        [0.36, 0.30, 0.28],
+        [0.90, 0.55, 0.62],
+        [0.30, 0.58, 0.56],
+    ]
+)
 INK = (45, 48, 54)
 
 # dark blue → teal → yellow-white; readable in grey, and for most colour-blind eyes

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import NonstickError
+from ..grid.shapes import Shape
 from ..io.rundir import RunDirectory
 from ..render.movie import above, beside, label, write_movie, write_picture
 from ..scenes.scene import Scene
 from ..scenes.schema import Camera
+from .bodies import make
 from .solids import Solids
 
 STILLS = 6
@@ -28,7 +30,8 @@ class Painter:
         self.frames = self.run.frames()
         if not self.frames:
             raise NonstickError(f"{path} holds no frames yet")
-        self._solids = Solids(self.scene).phi
+        self._solids = Solids(self.scene).phi  # without bodies, which frames place by their transforms
+        self._bodies = make(self.scene)
         self.scale = self._scale()
 
     @property
@@ -50,14 +53,25 @@ class Painter:
                 top = max(top, float(np.quantile(data["pressure"], 0.995)))
         return top or None
 
+    def _placed(self, data: dict[str, np.ndarray]) -> list[Shape]:
+        """The bodies where a frame has them."""
+        if "body_centre" not in data:
+            return []
+        for body, centre, orientation in zip(self._bodies, data["body_centre"], data["body_orientation"]):
+            body.centre, body.orientation = centre, orientation
+        return [body.placed() for body in self._bodies]
+
     def paint(self, frame: int) -> np.ndarray:
         data = self.run.read_frame(frame)
+        bodies = self._placed(data)
         solid = data.get("phi_solid", self._solids)
         camera = self.camera
         if self.scene.dimension == 2:
             from ..render.flat import draw
 
-            return draw(data, solid, self.scene.dx, camera.width, camera.height, camera.colour, self.scale, camera.tint)
+            return draw(
+                data, solid, self.scene.dx, camera.width, camera.height, camera.colour, self.scale, camera.tint, bodies
+            )
         if "phi" not in data:
             raise NonstickError("the frames hold no surface (output.surface = false), so there is nothing to render")
         from ..render.flat import viscosity
@@ -76,6 +90,7 @@ class Painter:
             camera.tint,
             camera.clear,
             viscosity(data, self.scene.shape, self.scene.dx) if camera.colour == "viscosity" else None,
+            bodies,
         )
 
 

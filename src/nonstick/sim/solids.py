@@ -204,6 +204,12 @@ class Solids:
             self._still[index] = out
         return out
 
+    def moved_phi(self) -> np.ndarray | None:
+        """Nodal distance to all walls but bodies in metres, if one of them moves."""
+        if not any(w.motion is not None for w in self.walls):
+            return None
+        return np.minimum.reduce([here for w, here in zip(self.walls, self.distances) if w.body is None])
+
     def _varies(self) -> bool:
         return any(isinstance(w.separation, Keyed) for w in self.walls)
 

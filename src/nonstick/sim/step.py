@@ -391,8 +391,9 @@ class Liquid:
             out["phi"] = (self.phi.reshape(self.solids.grid.shape) * self.dx).astype(np.float32)
         if output.pressure and self.d == 2:
             out["pressure"] = self.projection.pressure.astype(np.float32)
-        if self.solids.moving:
-            out["phi_solid"] = self.solids.phi.astype(np.float32)
+        solid = self.solids.moved_phi()
+        if solid is not None:
+            out["phi_solid"] = solid.astype(np.float32)
         return out | self.bodies.frame_arrays()
 
     def state(self) -> dict[str, np.ndarray]:
