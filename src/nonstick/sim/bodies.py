@@ -63,8 +63,9 @@ class Bodies:
     def __iter__(self):
         return iter(self.list)
 
-    def fall(self, dt: float) -> None:
-        """Gravity; the pressure solve comes next."""
+    def fall(self, time: float, dt: float) -> None:
+        """Gravity, at the beginning of a step from `time`; the pressure solve comes next."""
+        self.world.time = time  # one clock for all, so that a run taken up again has the same
         self.world.fall(dt)
 
     def move(self, dt: float) -> None:

@@ -152,7 +152,7 @@ class Liquid:
 
     def step(self, dt: float) -> Report:
         self.seconds = dict.fromkeys(STAGES, 0.0)
-        self.bodies.fall(dt)
+        self.bodies.fall(self.time, dt)
         self.solids.update(self.time + dt)
         with self._stage("surface"):
             self._flow_in()
