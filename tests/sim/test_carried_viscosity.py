@@ -8,6 +8,7 @@ import pytest
 
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.kernels._particles import _scatter_value
+from nonstick.kernels._surface import _continue_linearly
 from nonstick.sim.run import resume, run
 
 RAMP = {"along": "x", "at": [0.2, 0.8], "values": [1.0, 100.0]}
@@ -50,6 +51,39 @@ def test_scatter_value_against_numpy(shape):
     weight = hats(x, shape)
     np.testing.assert_allclose(total.ravel(), value @ weight, atol=1e-12)
     np.testing.assert_allclose(mass.ravel(), weight.sum(0), atol=1e-12)
+
+
+def test_linear_continuation_against_numpy():
+    rng = np.random.default_rng(5)
+    shape = (9, 8, 7)
+    known = (rng.random(shape) < 0.3).astype(np.int8)
+    u = rng.random(shape)
+    value, mask = u.copy(), known.astype(bool)
+    for _ in range(2):
+        new, grown = value.copy(), mask.copy()
+        for at in np.argwhere(~mask):
+            near, lines = [], []
+            for axis in range(3):
+                for step in (-1, 1):
+                    points = [at + s * step * (np.arange(3) == axis) for s in (1, 2)]
+                    there = [bool((p >= 0).all() and (p < shape).all() and mask[tuple(p)]) for p in points]
+                    if there[0]:
+                        near.append(value[tuple(points[0])])
+                        if there[1]:
+                            lines.append(2 * near[-1] - value[tuple(points[1])])
+            if near:
+                new[tuple(at)], grown[tuple(at)] = np.mean(lines or near), True
+        value, mask = new, grown
+    _continue_linearly(u, known, 2)
+    np.testing.assert_array_equal(known == 1, mask)
+    np.testing.assert_allclose(u, value, atol=1e-13)
+    # an affine field goes on as it is
+    x, y, z = np.meshgrid(*map(np.arange, shape), indexing="ij")
+    field = 1.0 + 2.0 * x - 3.0 * y + 0.5 * z
+    inside = (x - 4) ** 2 + (y - 4) ** 2 + (z - 3) ** 2 < 8
+    u, known = np.where(inside, field, 99.0), inside.astype(np.int8)
+    _continue_linearly(u, known, 1)
+    np.testing.assert_allclose(u[known == 1], field[known == 1])
 
 
 def test_particles_start_on_the_ramp_and_keep_their_value():
@@ -237,3 +271,17 @@ def test_a_free_drop_keeps_its_rotation():
         simulation.step(1 / 60)
     # a step carries velocities along arcs without turning them, which takes 1 - cos(ω dt); viscosity takes nothing
     assert spin() == pytest.approx(np.pi * np.cos(np.pi / 60) ** 15, rel=5e-3)
+
+
+def test_particles_just_outside_thick_liquid_move_with_it():
+    """A face in the air that a particle reaches takes the liquid's velocity if the liquid is thick, else its own."""
+    for mu, follows in ((1000.0, True), (1e-3, False)):
+        scene = block(physics={"viscosity": mu})
+        scene["liquid"][0].pop("viscosity")
+        liquid = Simulation(Scene(scene)).liquid
+        rest = [np.zeros(o.shape) for o in liquid.solids.open]
+        mass = [np.ones(o.shape) for o in liquid.solids.open]
+        falling = [np.zeros(o.shape) for o in liquid.solids.open]
+        falling[2][:, 8:13, 9:11] = -1.0  # one and two faces above the surface at 0.4 m
+        liquid.viscosity.drag(falling, mass, liquid.phi, mu, 0.01)
+        assert (falling[2] == rest[2])[:, 8:13, 9:11].all() == follows

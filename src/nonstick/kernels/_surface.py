@@ -274,6 +274,50 @@ def _volume_planes(partial, phi, space, offset, start, per_cell):
 
 
 @serial
+def _continue_linearly(u, known, layers):
+    """Fill unknown values layer by layer, linearly along the axes: a field that is affine goes on as it is.
+
+    `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. Every axis on which
+    two known values follow each other says 2a - b, and the mean counts; where there is none, the mean of the
+    known neighbours.
+    """
+    nx, ny, nz = u.shape
+    for _layer in range(layers):
+        for i in range(nx):
+            for j in range(ny):
+                for k in range(nz):
+                    if known[i, j, k] != 0:
+                        continue
+                    straight, lines, total, count = 0.0, 0, 0.0, 0
+                    for way in range(6):
+                        step = 1 if way % 2 else -1
+                        di = step if way // 2 == 0 else 0
+                        dj = step if way // 2 == 1 else 0
+                        dk = step if way // 2 == 2 else 0
+                        a, b, c = i + di, j + dj, k + dk
+                        if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or known[a, b, c] != 1:
+                            continue
+                        total += u[a, b, c]
+                        count += 1
+                        e, f, g = a + di, b + dj, c + dk
+                        if e < 0 or f < 0 or g < 0 or e >= nx or f >= ny or g >= nz or known[e, f, g] != 1:
+                            continue
+                        straight += 2.0 * u[a, b, c] - u[e, f, g]
+                        lines += 1
+                    if lines:
+                        u[i, j, k] = straight / lines
+                        known[i, j, k] = 2
+                    elif count:
+                        u[i, j, k] = total / count
+                        known[i, j, k] = 2
+        for i in range(nx):
+            for j in range(ny):
+                for k in range(nz):
+                    if known[i, j, k] == 2:
+                        known[i, j, k] = 1
+
+
+@serial
 def _extrapolate(u, known, queue, layers):
     """Fill unknown values layer by layer with the mean of their known neighbours.
 

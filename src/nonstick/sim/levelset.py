@@ -63,7 +63,7 @@ class GridLiquid(Liquid):
             velocity = self._lift(outcome.solution.velocity)
         thick = None
         if self.viscosity.acts:
-            velocity, outcome, thick = self._thicken(velocity, outcome, dt)
+            velocity, outcome, thick = self._thicken(velocity, self.mass, outcome, dt)
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, self.mass, dt)
         with self._stage("advection"):

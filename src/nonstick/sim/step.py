@@ -167,7 +167,7 @@ class Liquid:
             velocity = self._lift(outcome.solution.velocity)
         thick = None
         if self.viscosity.acts:
-            velocity, outcome, thick = self._thicken(velocity, outcome, dt)
+            velocity, outcome, thick = self._thicken(velocity, mass, outcome, dt)
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, mass, dt)
         with self._stage("advection"):
@@ -179,7 +179,7 @@ class Liquid:
         self.steps += 1
         return Report(dt, outcome, cfl, dict(self.seconds), thick)
 
-    def _thicken(self, velocity: list[np.ndarray], outcome: Outcome, dt: float):
+    def _thicken(self, velocity: list[np.ndarray], mass: list[np.ndarray], outcome: Outcome, dt: float):
         """Viscosity, then a second projection, because it leaves divergence behind."""
         phi = self.dx * self.phi.reshape(self.solids.grid.shape)
         with self._stage("viscosity"):
@@ -188,7 +188,10 @@ class Liquid:
             solution = self.viscosity.solve(phi, self._own(velocity), outcome.solution.pressure, mu, dt, held)
         with self._stage("pressure"):
             outcome = self.projection.solve(phi, solution.velocity, dt)
-            return self._lift(outcome.solution.velocity), outcome, solution
+            velocity = self._lift(outcome.solution.velocity)
+        with self._stage("extrapolation"):
+            self.viscosity.drag(velocity, mass, self.phi, mu, dt)
+        return velocity, outcome, solution
 
     def _move_bodies(self, dt: float) -> None:
         """Bodies go where the velocities of this step take them, and so does what keeps particles out of them."""

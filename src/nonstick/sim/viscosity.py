@@ -12,7 +12,8 @@ import numpy as np
 
 from ..discretise.viscosity import ViscosityProblem, ViscositySolution, liquid_volumes
 from ..kernels._particles import _normalise, _scatter_value
-from ..kernels._surface import _extrapolate
+from ..kernels._solids import _known_faces
+from ..kernels._surface import _continue_linearly, _extrapolate
 from ..scenes.schema import Ramp, SceneModel
 from .particles import Particles
 from .solids import Solids
@@ -22,6 +23,8 @@ STRONGER = ("visc-auto", "visc-cg")
 #: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one, a surface shifted
 #: to keep its volume another
 LAYERS = 3
+#: layers of faces in the air that thick liquid drags along
+REACH = 2
 
 
 class Viscosity:
@@ -68,6 +71,28 @@ class Viscosity:
         known = (mass > 1e-9).astype(np.int8)
         _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
         return mu.reshape(self.solids.grid.shape)
+
+    def drag(self, velocity, mass, phi: np.ndarray, mu: np.ndarray | float, dt: float) -> None:
+        """Give faces in the air near thick liquid its velocity, in place; arrays on three axes, φ in cells.
+
+        Particles reach a little beyond the level set. The faces there are in no solve and would fall freely, so that
+        a surface that narrows leaves its outermost particles behind. The velocity is continued linearly, which leaves
+        rotations alone. Thick is liquid whose velocity spreads over a cell within the step; thin liquid may spray.
+        """
+        thick = np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
+        if not thick.any():
+            return
+        for axis in range(3 - self.solids.d, 3):
+            u = velocity[axis]
+            known = np.empty(u.shape, np.int8)
+            _known_faces(known, self.solids.open[axis], np.zeros(u.shape), phi, axis, True)
+            far = (known == 0) & (mass[axis] > 1e-9)
+            if thick.ndim:
+                far &= _touches(thick.reshape(phi.shape), axis)
+            spread = u.copy()
+            _continue_linearly(spread, known, REACH)
+            far &= known == 1
+            u[far] = spread[far]
 
     def solve(
         self, phi: np.ndarray, velocity, pressure: np.ndarray, mu: np.ndarray | float, dt: float, sources=()
