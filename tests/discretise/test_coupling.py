@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, PressureProblem
-from nonstick.discretise.coupling import Body, Coupling
+from nonstick.discretise.coupling import Body, Coupling, cover
 from nonstick.grid.fractions import closed_box, open_fractions
 from nonstick.grid.mac import Grid
 from nonstick.grid.shapes import Ball, Box
@@ -49,6 +49,44 @@ def kinematics(body, grid, axis, face):
     return np.append(unit, cross(r, unit))
 
 
+def twin_of_cover(phi):
+    """Four pieces a cell along each axis, filled by their distance, summed over the cube around each face."""
+    d = phi.ndim
+    cells = np.array(phi.shape) - 1
+    pieces = np.zeros(tuple(4 * cells))
+    for piece in np.ndindex(*pieces.shape):
+        at = (np.array(piece) + 0.5) / 4
+        low = at.astype(int)
+        part, s = at - low, 0.0
+        nodes = phi[tuple(slice(i, i + 2) for i in low)]
+        for corner in np.ndindex(*(2,) * d):
+            s += nodes[corner] * np.prod([p if c else 1 - p for p, c in zip(part, corner)])
+        inside = np.clip(0.5 - 4 * s, 0, 1)
+        pieces[piece] = float(nodes.max() <= 0) if nodes.min() >= 0 or nodes.max() <= 0 else inside
+    out = []
+    for axis in range(d):
+        share = np.zeros(cells + (np.arange(d) == axis))
+        for face in np.ndindex(*share.shape):
+            cube = [slice(max(4 * f - 2, 0), 4 * f + 2) if a == axis else slice(4 * f, 4 * f + 4)
+                    for a, f in enumerate(face)]  # fmt: skip
+            share[face] = pieces[tuple(cube)].sum() / 4**d
+        out.append(share)
+    return out
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_what_a_body_covers_does_not_depend_on_where_it_lies(d):
+    """Moved through the grid, a box of six cells displaces the same volume but for its edges, along all axes alike."""
+    grid = Grid.unit(16, d)
+    volumes = []
+    for shift in np.linspace(0, grid.dx, 7):
+        box = Box((0.2 + shift,) * d, (0.6 + shift,) * d)
+        volumes += [s.sum() * grid.dx**d / 0.4**d for s in cover(box.sample(grid.nodes()) / grid.dx)]
+    assert np.ptp(volumes) < 0.04 and 0.94 < min(volumes) <= max(volumes) < 1.0
+    flat = Box((-1.0,) * d, (2.0, 0.55, 2.0)[:d])  # a wall without edges is exact
+    assert cover(flat.sample(grid.nodes()) / grid.dx)[1].sum() * grid.dx**d == pytest.approx(0.55)
+
+
 @pytest.mark.parametrize("d", [2, 3])
 def test_coupling_term_against_a_twin(d):
     """G and M summed face by face, and the assembled system with them."""
@@ -57,7 +95,7 @@ def test_coupling_term_against_a_twin(d):
     phi = rng.normal(-0.7, 1, grid.shape)
     velocity = tuple(rng.normal(size=u.shape) for u in faces(grid))
     problem = PressureProblem(phi_liquid=phi, velocity=velocity, dt=0.02, dx=grid.dx, walls="none", bodies=[body])
-    share = [1.0 - w for w in open_fractions(body.phi)]
+    share = twin_of_cover(body.phi / grid.dx)
     dofs = 3 if d == 2 else 6
     flux, M = np.zeros((*grid.shape, dofs)), np.zeros((dofs, dofs))
     for axis in range(d):

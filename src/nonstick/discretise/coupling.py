@@ -1,8 +1,9 @@
 """Rigid bodies in the pressure equation, in the volume-fraction form (Batty, Bertails, Bridson 2007, §4).
 
-A body covers the share β_f of face f and moves with V = (v, ω), so its velocity through the face is kᵀV with
-k = (e_a, r × e_a), r from the centre to the middle of the face. Its flux out of cell c is (G V)_c = Σ ± β kᵀV / dx;
-by the same G the pressure pushes it: M (V' - V) = dt dx^d Gᵀp. Eliminating V' from the pressure equation leaves
+A body covers the share β_f of the cube of one cell around face f and moves with V = (v, ω), so its velocity through
+the face is kᵀV with k = (e_a, r × e_a), r from the centre to the middle of the face. Its flux out of cell c is
+(G V)_c = Σ ± β kᵀV / dx; by the same G the pressure pushes it: M (V' - V) = dt dx^d Gᵀp. Eliminating V' from the
+pressure equation leaves
 
     (A + dt dx^d G M⁻¹ Gᵀ) p = -div(u) - G V.
 
@@ -14,6 +15,9 @@ So that a body as dense as the liquid hovers, its mass is taken on the grid as w
 all the faces it covers, a matrix of rank 3 (2D) or 6 (3D). Weight and hydrostatic pressure are then both M times one
 acceleration, and no submerged body of uniform density turns in liquid at rest, whatever its shape. (Mass and inertia
 of the exact shape differ by the error of the fractions and are used where the grid does not see the body whole.)
+
+Shares of volumes, not of areas as at static walls: the cubes around the faces of one axis fill space, so what a body
+displaces is its volume wherever it lies, and nothing jumps when a flat side passes a plane of the grid.
 
 Departure from Aanjaneya et al. 2019, who couple by impulses at the surface (Robinson-Mosher et al. 2008).
 """
@@ -28,7 +32,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import NonstickError
-from ..grid.fractions import open_fractions
+from ..kernels._bodies import _cover
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
@@ -116,7 +120,7 @@ class Covered:
         self.corner = tuple(int(c) for c in corner)
         self.cells = tuple(m - 1 for m in phi.shape)
         #: share of each face of the window inside the body, and what is left of it beside other solids
-        self.shares: Faces = tuple(1.0 - w for w in open_fractions(phi))
+        self.shares: Faces = cover(phi / dx)
         self.beta = self.shares
         self.mass = self._mass()
 
@@ -282,6 +286,31 @@ class Coupling:
             spin = float(V[2]) if d == 2 else V[3:]
             out.append(Moved(V[:d], spin, impulse[:d], impulse[d:]))
         return out
+
+
+def cover(phi: np.ndarray) -> Faces:
+    """Share of the cube of one cell around every face in which phi < 0 (at nodes, in cells), one array an axis.
+
+    Beyond the nodes given nothing is covered.
+    """
+    if not np.isfinite(phi).all():
+        raise NonstickError("the distance of a body holds NaN or infinite values")
+    d = phi.ndim
+    lifted = np.ascontiguousarray(phi if d == 3 else np.repeat(phi[None], 2, axis=0), dtype=np.float64)
+    halves = np.empty(tuple((1 if d == 2 and a == 0 else 2) * (n - 1) for a, n in enumerate(lifted.shape)))
+    _cover(halves, lifted)
+    halves = halves.reshape(halves.shape[3 - d :])
+    out = []
+    for axis in range(d):
+        part = halves
+        for a in range(d):
+            if a == axis:  # the half below the face and the one above it
+                part = np.pad(part, [(1, 1) if b == a else (0, 0) for b in range(d)])
+            even, odd = [slice(None)] * d, [slice(None)] * d
+            even[a], odd[a] = slice(0, None, 2), slice(1, None, 2)
+            part = 0.5 * (part[tuple(even)] + part[tuple(odd)])
+        out.append(part)
+    return tuple(out)
 
 
 def _definite(M: np.ndarray) -> bool:
