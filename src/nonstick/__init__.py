@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .api import lcp, solve, solve_problem
+    from .bodies.body import RigidBody
     from .discretise.diffusion import DiffusionProblem
     from .discretise.pressure import PressureProblem
     from .discretise.viscosity import ViscosityProblem
@@ -32,6 +33,7 @@ _WHERE = {
     "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",
     "ViscosityProblem": ".discretise.viscosity",
+    "RigidBody": ".bodies.body",
     "Solution": ".solution",
     "Scene": ".scenes.scene",
     "Simulation": ".sim.simulation",
@@ -42,6 +44,7 @@ __all__ = [
     "DiffusionProblem",
     "NonstickError",
     "PressureProblem",
+    "RigidBody",
     "Scene",
     "Simulation",
     "Solution",

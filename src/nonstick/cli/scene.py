@@ -193,12 +193,19 @@ def info(
     numbers = summary(opened)
     if "peak_bytes" in meta.get("summary", {}):
         numbers["peak_bytes"] = meta["summary"]["peak_bytes"]
+    bodies = opened.rows("bodies.csv")
+    bodies = [row for row in bodies if row["frame"] == bodies[-1]["frame"]]
     if as_json:
-        print(json.dumps({**{k: v for k, v in meta.items() if k != "scene"}, "summary": numbers}, indent=1))
+        more = {"bodies": bodies} if bodies else {}
+        print(json.dumps({**{k: v for k, v in meta.items() if k != "scene"}, "summary": numbers, **more}, indent=1))
         return
     done = max(opened.frames(), default=0)
     say(f"{meta['name']}: {'×'.join(map(str, meta['shape']))} cells, {done} frames, {meta['status']}")
     (say_heat if heat else _say_summary)(numbers)
+    for row in bodies:
+        centre = ", ".join(f"{float(row[k]):.4g}" for k in "xyz" if k in row)
+        speed = sum(float(row[k]) ** 2 for k in ("vx", "vy", "vz") if k in row) ** 0.5
+        say(f"{row['body']}: centre ({centre}) m, {speed:.3g} m/s at {float(row['time']):.3g} s")
     for line in opened.log_lines():
         if line["kind"] in ("unconverged", "retry", "cap", "failed"):
             say(f"{line['kind']}: {line['message']}")

@@ -1,4 +1,4 @@
-"""The run directory: scene.toml, meta.json, log.jsonl, stats.csv, frames/, checkpoints/, preview.
+"""The run directory: scene.toml, meta.json, log.jsonl, stats.csv, bodies.csv, frames/, checkpoints/, preview.
 
 Every file appears whole or not at all. A frame counts as done when its checkpoint exists; whatever a
 killed run left beyond the last checkpoint is dropped when the run is taken up again.
@@ -80,8 +80,8 @@ class RunDirectory:
                 continue
         return out
 
-    def append_rows(self, rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> None:
-        file = self.path / "stats.csv"
+    def append_rows(self, rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...], name: str = "stats.csv") -> None:
+        file = self.path / name
         fresh = not file.exists()
         with open(file, "a", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, columns)
@@ -89,21 +89,21 @@ class RunDirectory:
                 writer.writeheader()
             writer.writerows(rows)
 
-    def rows(self) -> list[dict[str, str]]:
-        file = self.path / "stats.csv"
+    def rows(self, name: str = "stats.csv") -> list[dict[str, str]]:
+        file = self.path / name
         if not file.exists():
             return []
         with open(file, newline="", encoding="utf-8") as stream:
             return [row for row in csv.DictReader(stream) if None not in row.values()]
 
-    def cut_rows(self, frame: int) -> None:
+    def cut_rows(self, frame: int, name: str = "stats.csv") -> None:
         """Drop the rows of frames after `frame`."""
-        rows = self.rows()
+        rows = self.rows(name)
         keep = [row for row in rows if row["frame"].isdigit() and int(row["frame"]) <= frame]
         if not rows:  # at most a header and half a row of a killed run
-            (self.path / "stats.csv").unlink(missing_ok=True)
+            (self.path / name).unlink(missing_ok=True)
             return
-        with replacing(self.path / "stats.csv") as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
+        with replacing(self.path / name) as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, list(rows[0]))
             writer.writeheader()
             writer.writerows(keep)
@@ -141,6 +141,7 @@ class RunDirectory:
             for file in folder.glob(".*.partial*"):
                 file.unlink()
         self.cut_rows(frame)
+        self.cut_rows(frame, "bodies.csv")
 
 
 def _numbers(folder: Path) -> list[int]:

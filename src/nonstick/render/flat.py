@@ -44,8 +44,8 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
     wall = np.clip(0.5 - solid / pixel, 0.0, 1.0)[..., None]
     rim = np.clip(1.0 + solid / max(0.3, 2 * pixel), 0.0, 1.0)[..., None]
     image = image * (1 - wall) + (SOLID * (1 - rim) + SOLID_EDGE * rim) * wall
-    for index, body in enumerate(bodies):
-        phi = np.asarray(body(dx * X, dx * Y)) / dx
+    for index, one in enumerate(bodies):
+        phi = np.asarray(one(dx * X, dx * Y)) / dx
         paint = PAINTS[index % len(PAINTS)]
         cover = np.clip(0.5 - phi / pixel, 0.0, 1.0)[..., None]
         rim = np.clip(1.0 + phi / max(0.25, 2 * pixel), 0.0, 1.0)[..., None]

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.ndimage import label
 
+from ..bodies.body import RigidBody
 from ..grid.mac import Grid
 from ..grid.shapes import Shape
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
+from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
 from .particles import seed
 from .solids import Solids
@@ -34,7 +36,9 @@ def check(scene: Scene) -> Findings:
     found = Findings()
     check_methods(scene)
     check_bodies(scene)
-    solids = Solids(scene)
+    bodies = make(scene)
+    solids = Solids(scene, bodies)
+    Bodies(scene, bodies, solids).check_start()
     check_edges(scene, solids.mode)
     cells = int(np.prod(scene.shape))
     setting = scene.model.particles
@@ -47,6 +51,7 @@ def check(scene: Scene) -> Findings:
         count += x.shape[1]
         _check_liquid(found, index, shape, solids, inside, x.shape[1] / setting.per_axis**scene.dimension)
     _check_walls(found, scene, solids)
+    _check_bodies(found, scene, bodies)
     memory = BYTES_BASE + BYTES_PER_CELL * cells + BYTES_PER_PARTICLE * count
     frame = (4 * cells if scene.model.output.surface else 0) + (
         8 * scene.dimension * count if scene.model.output.particles else 0
@@ -72,6 +77,22 @@ def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np
     blocked = float(inside.sum() - (inside * solids.space.reshape(inside.shape)).sum())
     if inside.any() and blocked > 0.5 * inside.sum():
         found.warnings.append(f"{key} lies for the most part inside solids; only {volume:.0f} cells are left")
+
+
+def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> None:
+    rho = scene.model.physics.density
+    for index, body in enumerate(bodies):
+        kind = f"{body.mass:.4g} kg" + (" per metre" if body.d == 2 else "")
+        if body.dynamic:
+            kind += f", density {body.density / rho:.3g} of the liquid's"
+        else:
+            kind = "prescribed"
+        found.facts.append(f"bodies.{index} ({body.name}): {kind}")
+        if 2 * body.least < 3 * scene.dx:
+            found.warnings.append(
+                f"bodies.{index} ({body.name}) is only {2 * body.least / scene.dx:.1f} cells thick: liquid will hardly "
+                "feel it; raise domain.resolution"
+            )
 
 
 def reaches_beyond(shape: Shape, grid: Grid) -> bool:

@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import NonstickError
+from ..io.body_files import columns as body_columns
+from ..io.body_files import rows as body_rows
+from ..io.body_files import write_start
 from ..io.rundir import RunDirectory
 from ..scenes.heat import HeatScene
 from ..scenes.scene import Scene
@@ -33,6 +36,8 @@ def run(scene: Scene, out: str | Path, progress: Progress | None = None) -> RunD
         "start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {simulation.liquid.count} particles"
     )
     directory.write_frame(0, simulation.frame_arrays())
+    write_start(directory, simulation.bodies)
+    _append_bodies(simulation, directory)
     directory.write_checkpoint(0, simulation.state(), scene.model.output.checkpoint_every)
     _go_on(simulation, directory, progress)
     return directory
@@ -88,6 +93,7 @@ def _go_on(simulation: Simulation, directory: RunDirectory, progress: Progress |
             rows = simulation.next_frame()
             directory.write_frame(simulation.frame, simulation.frame_arrays())
             directory.append_rows(rows, COLUMNS)
+            _append_bodies(simulation, directory)
             directory.write_checkpoint(simulation.frame, simulation.state(), every)
             if progress is not None:
                 progress(simulation, rows)
@@ -98,6 +104,12 @@ def _go_on(simulation: Simulation, directory: RunDirectory, progress: Progress |
         raise
     _finish(directory, "done", began)
     directory.log("done", f"{simulation.frame} frames")
+
+
+def _append_bodies(simulation: Simulation, directory: RunDirectory) -> None:
+    if simulation.bodies:
+        rows = body_rows(simulation.bodies, simulation.frame, simulation.time)
+        directory.append_rows(rows, body_columns(simulation.scene.dimension), "bodies.csv")
 
 
 def _finish(directory: RunDirectory, status: str, began: float) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bodies.body import RigidBody
 from ..errors import NonstickError
 from ..scenes.scene import Scene
 from .methods import check_bodies, check_edges, check_methods
@@ -24,6 +25,7 @@ COLUMNS = (
     "kkt", "volume", "volume_error", "particles", "converged", "method", "cfl", "capped", "max_speed", "kinetic",
     "potential", "contacts", "surface_seconds", "transfer_seconds", "viscosity_seconds", "extrapolation_seconds",
     "advection_seconds", "viscosity_iterations", "viscosity_residual", "session",
+    "body_kinetic", "body_potential", "body_contacts",
 )  # fmt: skip
 
 
@@ -62,6 +64,11 @@ class Simulation:
     def _dry(self) -> bool:
         """Only bodies, and no liquid asked for."""
         return bool(self.scene.model.bodies) and not self.scene.model.liquid
+
+    @property
+    def bodies(self) -> list[RigidBody]:
+        """The rigid bodies, in the order of the scene; their velocities may be set between steps."""
+        return self.liquid.bodies.list
 
     @property
     def time(self) -> float:
@@ -135,6 +142,9 @@ class Simulation:
         )  # fmt: skip
         if report.viscosity is not None:
             row.update(viscosity_iterations=report.viscosity.iterations, viscosity_residual=report.viscosity.kkt())
+        if self.bodies:
+            row["body_kinetic"], row["body_potential"] = liquid.bodies.energy()
+            row["body_contacts"] = liquid.bodies.world.touching
         for stage in STAGES:
             row[f"{stage}_seconds"] = report.seconds[stage]
         return row
