@@ -117,7 +117,8 @@ class Covered:
                 f"the distance of a body must lie on nodes of the grid {tuple(n + 1 for n in shape)}, "
                 f"not on {phi.shape} nodes from {corner} on"
             )
-        self.corner = tuple(int(c) for c in corner)
+        phi, self.corner = _crop(phi, corner, dx)
+        self.phi = phi
         self.cells = tuple(m - 1 for m in phi.shape)
         #: share of each face of the window inside the body, and what is left of it beside other solids
         self.shares: Faces = cover(phi / dx)
@@ -242,21 +243,28 @@ class Coupling:
         motions = [c.motion for c in self.covered] if motions is None else motions
         out = []
         for axis, (w, closed) in enumerate(zip(self.weights, self._closed)):
-            flux = np.zeros_like(w) if self._velocity is None else closed * self._velocity[axis]
+            still = None if self._velocity is None else np.asarray(self._velocity[axis], dtype=np.float64)
+            flux = np.zeros(w.shape) if still is None else closed * still
             for c, V in zip(self.covered, motions):
                 flux[c.window(axis)] += c.beta[axis] * c.speed(axis, V)
-            rest = 1.0 - w
-            out.append(np.divide(flux, rest, out=np.zeros_like(flux), where=rest > 0.0))
+            mean = np.zeros(w.shape) if still is None else still.copy()
+            for c in self.covered:
+                here = c.window(axis)
+                rest = 1.0 - w[here]
+                mean[here] = np.divide(flux[here], rest, out=np.zeros(rest.shape), where=rest > 0.0)
+            out.append(mean)
         return tuple(out)
 
-    def couple(self, A: Operator, rows: Rows, dt: float) -> LowRank:
+    def couple(self, A: Operator, rows: Rows, dt: float, rho: float) -> LowRank:
         """A + dt dx^d G M⁻¹ Gᵀ over the unknowns of `rows`."""
         dofs = 3 if self.d == 2 else 6
         S = np.zeros((dofs * len(self.free),) * 2)
-        where, column, value = [], [], []
+        where, column, value, light = [], [], [], np.empty(S.shape[0])
         for k, c in enumerate(self.free):
             block = slice(k * dofs, (k + 1) * dofs)
             S[block, block] = dt * self.dx**self.d * np.linalg.inv(c.mass)  # type: ignore[arg-type]
+            displaced = self.dx**self.d * max(float(s.sum()) for s in c.shares)
+            light[block] = rho * displaced / float(np.diag(c.mass)[: self.d].min())  # type: ignore[arg-type]
             G = c.flux()
             hit = np.argwhere(np.abs(G).max(axis=-1) > 0.0)
             cell = np.ravel_multi_index(tuple((hit + c.corner).T), self.shape)
@@ -270,7 +278,7 @@ class Coupling:
         t, j, v = (np.concatenate([np.empty(0, np.int64), *part]) for part in (where, column, value))
         touched, t = np.unique(t, return_inverse=True)
         U = sp.csr_array((v, (t, j.astype(np.int64))), shape=(touched.size, S.shape[0]))
-        return LowRank(A, touched.astype(np.int64), U, 0.5 * (S + S.T))
+        return LowRank(A, touched.astype(np.int64), U, 0.5 * (S + S.T), light)
 
     def moved(self, operator: LowRank, pressure: np.ndarray, dt: float) -> list[Moved]:
         """The bodies after the pressure (a vector over the unknowns) has acted on them for dt."""
@@ -286,6 +294,19 @@ class Coupling:
             spin = float(V[2]) if d == 2 else V[3:]
             out.append(Moved(V[:d], spin, impulse[:d], impulse[d:]))
         return out
+
+
+def _crop(phi: np.ndarray, corner, dx: float) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The part of the nodes a body can reach: everything beyond is farther from it than a cell."""
+    near = phi < 1.01 * dx
+    part, first = [], []
+    for axis, (n, c) in enumerate(zip(phi.shape, corner)):
+        hit = np.flatnonzero(near.any(axis=tuple(a for a in range(phi.ndim) if a != axis)))
+        low = min(int(hit[0]), n - 2) if hit.size else 0
+        high = max(int(hit[-1]) + 1, low + 2) if hit.size else 2
+        part.append(slice(low, high))
+        first.append(int(c) + low)
+    return phi[tuple(part)], tuple(first)
 
 
 def cover(phi: np.ndarray) -> Faces:

@@ -255,7 +255,7 @@ class PressureProblem:
             b[wall] += (self._per_cell("separation", self.separation) * self._wall_area() / self.dx)[wall]
         edges = self._edges(A, centre) if isinstance(self.walls, str) and self.walls == "edge" else None
         if self.coupling is not None:
-            self.problem = BoxProblem(self.coupling.couple(A, self.rows, self.dt), b, lower, np.inf)
+            self.problem = BoxProblem(self.coupling.couple(A, self.rows, self.dt, self.rho), b, lower, np.inf)
             return
         # The box problem coarsens through a copy of this one that does not know it: were they to hold each other,
         # every step's arrays would stay until the garbage collector comes round.
@@ -314,7 +314,7 @@ class PressureProblem:
             return open_part(self.weights) - 0.5
         centre = centre_distance(self.phi_solid)
         for c in self.coupling.covered if self.coupling is not None else ():
-            centre[c.window()] = np.minimum(centre[c.window()], centre_distance(c.body.phi))
+            centre[c.window()] = np.minimum(centre[c.window()], centre_distance(c.phi))
         return centre
 
     def _per_cell(self, name: str, value) -> np.ndarray:

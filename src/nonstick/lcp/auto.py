@@ -216,6 +216,8 @@ class ActiveSetCG:
             M.run(self.r, self._top())
             rho = M.inner()
             M.leave(self.p, 0.0 if fresh else rho / rho_old)
+        elif isinstance(M, CoupledInverse) and _fast_cycle(M) is not None:
+            rho = M.direction(self.r, self.p, rho_old, fresh, self._top())
         else:
             M.apply(self.r, self.z)
             kernels._zero_clamped(self.z, self.active, self.rows)

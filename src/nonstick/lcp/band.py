@@ -30,6 +30,19 @@ class Everywhere:
         self.A.residual(b, x, r)
 
 
+class Unused:
+    """Nothing is constrained, so nothing will be relaxed."""
+
+    def __init__(self, A: Operator):
+        self.A = A
+
+    def relax(self, x, b, lower, upper, count: int) -> None:
+        return
+
+    def residual(self, b, x, r) -> None:
+        self.A.residual(b, x, r)
+
+
 class Band:
     """Cells within `width` of the constrained ones."""
 
@@ -104,8 +117,8 @@ class AroundBodies:
         self.A.residual(b, x, r)
 
 
-def band(A: Operator, constrained: np.ndarray) -> Band | AroundBodies | Everywhere:
+def band(A: Operator, constrained: np.ndarray) -> Band | AroundBodies | Everywhere | Unused:
     """What relaxes near the constrained rows of an operator."""
     if isinstance(A, LowRank) and isinstance(A.base, StencilOperator):
-        return AroundBodies(A, constrained)
+        return AroundBodies(A, constrained) if constrained.any() else Unused(A)
     return Band(A, constrained) if isinstance(A, StencilOperator) and constrained.any() else Everywhere(A)

@@ -57,7 +57,7 @@ class Coarser:
         if bodies is not None:  # forces on bodies are summed like b
             parent, at = np.unique(self.parent[bodies.touched], return_inverse=True)
             gather = sp.csr_array((np.ones(at.size), (at, np.arange(at.size))), shape=(parent.size, at.size))
-            coarse = LowRank(coarse, parent, gather @ bodies.U, bodies.S)
+            coarse = LowRank(coarse, parent, gather @ bodies.U, bodies.S, bodies.light)
         self.problem = BoxProblem(coarse, b, lower, upper)
 
     def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:

@@ -7,34 +7,33 @@ and conjugate gradients spend an iteration or two on each. They are deflated (th
 
 symmetric and positive for every Y. The best Y is A⁻¹U, the pressures around bodies that are pushed; but a rough one
 serves: with y for A⁻¹u the largest eigenvalue left is, for S → ∞, 1/cos² of the angle between the two in the energy
-norm. So Y is found in a box around each body, zero at its edge, by a few conjugate gradient steps, for a small part
-of the price of Z. Heavy bodies need no Y, and get none.
+norm. So Y is found in a few layers of cells around each body, zero beyond, by a few sweeps, for a small part of the
+price of Z. Where layers meet, a cell belongs to the nearest body. Heavy bodies need no Y, and get none.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..lcp.projected_gs import ProjectedSweeps
+from ..kernels import _deflation as kernels
 from ..operators.base import Operator
-from ..operators.csr import CSROperator
 from ..operators.lowrank import LowRank, find_low_rank
 from ..operators.masked import Masked
-from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from .base import Inverse, NoPreconditioner, Recipe
 
-#: the box around a body is wider than the body by this part of its size on every side, and by MARGIN cells at least
-WIDER = 0.2
-MARGIN = 3
-#: sweeps that adapt Y to a free set
-SWEEPS = 2
+#: layers of cells around a body in which Y is not zero, as a part of its size and at least
+WIDER, LAYERS = 0.15, 3
+#: sweeps that find Y, for every cell of a body's diameter and at least; those that adapt it to another free set
+SWEEPS, LEAST, RESWEEPS = 0.4, 6, 1
+OMEGA = 1.6
 #: bodies whose largest eigenvalue is below 1 + LIGHT are left to the iteration
-LIGHT = 0.5
+LIGHT = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,176 +52,181 @@ class Coupled(Recipe):
 
 
 class CoupledInverse(Inverse):
-    """Z for the operator without its bodies (`Z`), deflated."""
+    """Z for the operator without its bodies (`Z`), deflated by `around`."""
 
     def __init__(self, M: Recipe, operator: Operator, low: LowRank):
         self.operator, self.low = operator, low
         self._bare = _mirror(operator)
-        self.Z = M.setup(self._bare)
+        self.Z: Any = M.setup(self._bare)
         self._r = np.empty(operator.n)
-        bodies = [_Surroundings(low, columns, _rough(low)) for columns in _groups(low)]
-        self._bodies = [body for body in bodies if body.weight > LIGHT]
-        self._deflate(0 if all(s is None for s in _state(operator)) else SWEEPS)
+        groups = light_bodies(low) if isinstance(low.base, StencilOperator) else []
+        self.around = Surroundings(low, groups) if groups else None
+        if self.around is not None:
+            self.around.adapt(*_state(operator), first=True)
 
     def refresh(self, M: Recipe) -> CoupledInverse:
         """The free set or the shift of the operator has changed."""
         _update(self._bare, self.operator)
         self.Z = M.setup(self._bare, self.Z)
-        self._deflate(SWEEPS)
+        if self.around is not None:
+            self.around.adapt(*_state(self.operator))
         return self
 
-    def _deflate(self, sweeps: int) -> None:
-        low = self.low
-        free, shift = _state(self.operator)
-        for body in self._bodies:
-            body.adapt(free, shift, sweeps)
-        n = low.n
-        #: Y and A Y (without bodies) over all rows, and U restricted to the free ones
-        self._Y = sp.csr_array(sp.hstack([b.spread(b.Y, n) for b in self._bodies])) if self._bodies else None
-        if self._Y is None:
-            return
-        AY = sp.csr_array(sp.hstack([b.spread(b.AY, n) for b in self._bodies]))
-        mask = np.ones(low.touched.size) if free is None else free[low.touched].astype(float)
-        self._U = sp.csr_array(sp.diags_array(mask) @ low.U)
-        UY = self._U.T @ self._Y[low.touched]
-        UY = UY.toarray()
-        E = (self._Y.T @ AY).toarray() + UY.T @ low.S @ UY
-        value, vector = np.linalg.eigh(0.5 * (E + E.T))
-        keep = value > 1e-12 * max(value.max(initial=0.0), np.finfo(float).tiny)
-        self._E = (vector[:, keep] / value[keep]) @ vector[:, keep].T
-        self._C = low.S @ UY
-        self._rows = np.flatnonzero(np.diff(self._Y.indptr) + np.diff(AY.indptr))
-        self._Y, self._AY = self._Y[self._rows], AY[self._rows]
-        self._Yt, self._AYt, self._Ut = (sp.csr_array(X.T) for X in (self._Y, self._AY, self._U))
-
     def apply(self, r, out):
-        if self._Y is None:
+        around = self.around
+        if around is None:
             return self.Z.apply(r, out)
-        rows, touched = self._rows, self.low.touched
-        a = self._E @ (self._Yt @ r[rows])
         self._r[:] = r
-        self._r[rows] -= self._AY @ a
-        self._r[touched] -= self._U @ (self._C @ a)
+        c, _ = around.before(self._r)
         self.Z.apply(self._r, out)
-        a -= self._E @ (self._AYt @ out[rows] + self._C.T @ (self._Ut @ out[touched]))
-        out[rows] += self._Y @ a
+        around.after(out, c)
         return out
 
+    def direction(self, r: np.ndarray, p: np.ndarray, rho_old: float, fresh: bool, top: float) -> float:
+        """p = M r + β p, β = rᵀMr/rho_old or 0; returns rᵀMr. The same as `apply` for a fast cycle Z, in fewer passes.
 
-class _Surroundings:
-    """A box of unknowns around one body: the operator there, and Y."""
+        With c = E⁻¹Yᵀr and r' = r - A_c Y c, rᵀMr = r'ᵀZr' + cᵀYᵀr. Z r' leaves the cycle as a part of p, so its
+        projection is that of p less that of what p was.
+        """
+        cycle, around = self.Z, self.around
+        if around is None:
+            cycle.run(r, top)
+            rho = cycle.inner()
+            cycle.leave(p, 0.0 if fresh else rho / rho_old)
+            return rho
+        saved = r[around.changed]
+        c, gained = around.before(r)
+        cycle.run(r, top)
+        r[around.changed] = saved
+        rho = cycle.inner() + gained
+        beta = 0.0 if fresh else rho / rho_old
+        old = 0.0 if fresh else beta * around.image_of(p)
+        cycle.leave(p, beta)
+        around.after(p, c, old)
+        return rho
 
-    def __init__(self, low: LowRank, columns: np.ndarray, rough: Recipe):
-        U = sp.csc_array(low.U)[:, columns]
-        mine = np.unique(U.indices)
+
+class Surroundings:
+    """Cells around light bodies, Y and A Y there, and the two projections of the preconditioner."""
+
+    def __init__(self, low: LowRank, groups: list[np.ndarray]):
         base = low.base
-        if isinstance(base, StencilOperator):
-            self.rows, self.A, self.inner = _box(base, low.touched[mine])
-        else:
-            self.rows, self.A, self.inner = _neighbourhood(base, low.touched[mine])
-        n = self.rows.size
-        G = np.zeros((columns.size, n))
-        G[:, np.searchsorted(self.rows, low.touched[mine])] = sp.csr_array(U)[mine].toarray().T
-        self.G = G
-        self.Y, self.AY = np.empty_like(G), np.empty_like(G)
-        inverse = rough.setup(Masked(self.A, self.inner))
-        for g, y in zip(G, self.Y):
-            inverse.apply(g * self.inner, y)
-        self.Y *= self.inner
-        self.S = low.S[np.ix_(columns, columns)]
-        value = np.linalg.eigvals(self.S @ (G @ self.Y.T))
-        #: the eigenvalue of the body beyond 1, from below
-        self.weight = float(np.abs(value).max(initial=0.0))
+        assert isinstance(base, StencilOperator)
+        self.low = low
+        k = max(g.size for g in groups)
+        grid = base.rows
+        table = (grid.start, grid.offset, *base.weights)
+        # entries of U that belong to these bodies: row, body, column within its body
+        body, column = np.full(low.rank, -1), np.zeros(low.rank, np.int64)
+        for b, g in enumerate(groups):
+            body[g], column[g] = b, np.arange(g.size)
+        row = np.repeat(low.touched, np.diff(low.U.indptr))
+        mine = body[low.U.indices]
+        owner = np.full(base.n, -1, np.int16)
+        owner[row[mine >= 0]] = mine[mine >= 0]
+        claimed = low.touched[owner[low.touched] >= 0]
+        size = np.ptp(np.stack(np.unravel_index(grid.cells[claimed[owner[claimed] == 0]], grid.shape)), axis=1).max()
+        queue = np.empty(base.n, np.int32)
+        queue[: claimed.size] = claimed
+        layers = max(LAYERS, int(np.ceil(WIDER * size)))
+        count = kernels._grow(queue, owner, claimed.size, layers, *table)
+        rows = np.sort(queue[:count])
+        rows = rows[np.argsort(owner[rows], kind="stable")]
+        self.rows = rows
+        self.start = np.searchsorted(owner[rows], np.arange(len(groups) + 1)).astype(np.int64)
+        place = np.empty(base.n, np.int32)
+        place[rows] = np.arange(rows.size)
+        self.near, self.weight = np.empty((rows.size, 6), np.int32), np.empty((rows.size, 6), np.float32)
+        self.inner = np.empty(rows.size, np.int8)
+        kernels._links(self.near, self.weight, self.inner, rows, place, owner, *table)
+        self.diagonal = base.diagonal[rows]
+        # float32 like the cycles they accompany: half the memory traffic, and any Y is a good Y
+        self.G, self.Y, self.AY = (np.zeros((rows.size, k), np.float32) for _ in range(3))
+        own = (mine >= 0) & (owner[row] == mine)
+        self.G[place[row[own]], column[low.U.indices[own]]] = low.U.data[own]
+        self._touched = place[low.touched], owner[low.touched]
+        #: rows that `before` changes
+        self.changed = np.concatenate([rows, low.touched[owner[low.touched] < 0]])
+        self._sweeps = max(LEAST, int(np.ceil(SWEEPS * size)))
+        self._YAY = np.empty((len(groups), k, k))
+        self._c = np.empty((len(groups), k))
+        self._all = np.ones(rows.size, np.int8)
+        self._mask, self._steady = self._all, False
 
-    def adapt(self, free: np.ndarray | None, shift: np.ndarray | None, sweeps: int) -> None:
-        """Relax Y under the free set and the shift, and find A Y."""
-        live = self.inner if free is None else self.inner & free[self.rows]
-        A = self.A if shift is None else _shifted(self.A, shift[self.rows])
-        if sweeps:
-            relax = ProjectedSweeps(A)
-            low, high = np.where(live, -np.inf, 0.0), np.where(live, np.inf, 0.0)
-        for g, y, image in zip(self.G, self.Y, self.AY):
-            y *= live
-            if sweeps:
-                relax.run(y, g, low, high, count=sweeps)
-            A.apply(y, image)
+    def adapt(self, free: np.ndarray | None, shift: np.ndarray | None, first: bool = False) -> None:
+        """Y for the free set and the shift, and everything that follows from it."""
+        low, rows = self.low, self.rows
+        mask = self._all if free is None else free[rows].view(np.int8)
+        if not first and shift is None and self._steady and np.array_equal(mask, self._mask):
+            return  # every row that touches a body is listed, so nothing has changed around them
+        self._mask, self._steady = mask, shift is None
+        d = self.diagonal if shift is None else self.diagonal + shift[rows]
+        live = self.inner * mask
+        sweeps = self._sweeps if first else RESWEEPS
+        kernels._improve(self.Y, self.G, self.near, self.weight, d, live, self.start, OMEGA if first else 1.0, sweeps)
+        kernels._image(self.AY, self._YAY, self.Y, self.near, self.weight, d, mask, self.start)
+        self._U = low.U
         if free is not None:
-            self.AY *= free[self.rows]
+            keep = np.repeat(free[low.touched], np.diff(low.U.indptr))
+            self._U = sp.csr_array((low.U.data * keep, low.U.indices, low.U.indptr), shape=low.U.shape)
+        self._Ut = sp.csr_array(self._U.T)
+        Y = self._spread_over_touched()
+        UY = self._Ut @ Y
+        bodies, k = self._c.shape
+        E = np.zeros((bodies * k,) * 2)
+        for b in range(bodies):
+            E[b * k : (b + 1) * k, b * k : (b + 1) * k] = 0.5 * (self._YAY[b] + self._YAY[b].T)
+        self._C = low.S @ UY
+        E += UY.T @ self._C
+        self._E = _pseudo_inverse(0.5 * (E + E.T))
 
-    def spread(self, X: np.ndarray, n: int) -> sp.csr_array:
-        """Columns over the box as sparse columns over all unknowns."""
-        k, m = X.shape
-        count = np.zeros(n + 1, np.int64)
-        count[self.rows + 1] = k
-        return sp.csr_array((X.T.ravel(), np.tile(np.arange(k), m), np.cumsum(count)), shape=(n, k))
+    def _spread_over_touched(self) -> np.ndarray:
+        """Y at the rows that touch bodies: one block of columns for every body."""
+        bodies, k = self._c.shape
+        at, owner = self._touched
+        out = np.zeros((at.size, bodies, k))
+        own = np.flatnonzero(owner >= 0)
+        out[own, owner[own]] = self.Y[at[own]]
+        return out.reshape(at.size, bodies * k)
 
+    def before(self, r: np.ndarray) -> tuple[np.ndarray, float]:
+        """c = E⁻¹Yᵀr and cᵀYᵀr; r -= A_c Y c."""
+        kernels._gather_columns(self._c, self.Y, self.rows, r, self.start)
+        c = self._E @ self._c.ravel()
+        gained = float(c @ self._c.ravel())
+        kernels._spread_columns(r, self.AY, self.rows, -c.reshape(self._c.shape), self.start)
+        r[self.low.touched] -= self._U @ (self._C @ c)
+        return c, gained
 
-def _shifted(A: Operator, shift: np.ndarray) -> Operator:
-    if isinstance(A, StencilOperator):
-        return StencilOperator(A.rows, A.weights, A.diagonal + shift)
-    return CSROperator(A.matrix() + sp.diags_array(shift))
+    def image_of(self, z: np.ndarray) -> np.ndarray:
+        """(A_c Y)ᵀ z"""
+        kernels._gather_columns(self._c, self.AY, self.rows, z, self.start)
+        return self._c.ravel() + self._C.T @ (self._Ut @ z[self.low.touched])
 
-
-def _box(base: StencilOperator, touched: np.ndarray):
-    """Unknowns in a box around some, the operator among them, and which do not lie at the edge of the box."""
-    grid = base.rows
-    shape = np.array(grid.shape)
-    ijk = np.stack(np.unravel_index(grid.cells[touched], grid.shape))
-    low, high = ijk.min(axis=1), ijk.max(axis=1) + 1
-    wide = np.maximum(MARGIN, np.ceil(WIDER * (high - low)).astype(int)) + 1
-    wide[: 3 - grid.dimension] = 0
-    low, high = np.maximum(low - wide, 0), np.minimum(high + wide, shape)
-    # lines of cells along the last axis are ranges of the ascending cell numbers
-    i, j = np.meshgrid(np.arange(low[0], high[0]), np.arange(low[1], high[1]), indexing="ij")
-    line = ((i * shape[1] + j) * shape[2]).ravel()
-    first, last = np.searchsorted(grid.cells, line + low[2]), np.searchsorted(grid.cells, line + high[2])
-    count = last - first
-    rows = np.repeat(first - np.concatenate([[0], np.cumsum(count)[:-1]]), count) + np.arange(count.sum())
-    size = high - low
-    at = np.stack(np.unravel_index(grid.cells[rows], grid.shape)) - low[:, None]
-    inner = np.ones(rows.size, bool)
-    weights = []
-    for axis in range(3):
-        w = base.weights[axis][rows]
-        w[at[axis] == size[axis] - 1] = 0.0
-        weights.append(w)
-        # at an edge of the box that is not an edge of the grid, cells have neighbours the box does not know
-        inner &= (at[axis] > 0) | (low[axis] == 0)
-        inner &= (at[axis] < size[axis] - 1) | (high[axis] == shape[axis])
-    local = Rows.from_cells(np.ravel_multi_index(tuple(at), tuple(size)), tuple(size), grid.dimension)
-    return rows, StencilOperator(local, tuple(weights), base.diagonal[rows]), inner  # type: ignore[arg-type]
+    def after(self, z: np.ndarray, c: np.ndarray, known: np.ndarray | float = 0.0) -> None:
+        """z += Y (c - E⁻¹ ((A_c Y)ᵀ z - known))"""
+        c = c - self._E @ (self.image_of(z) - known)
+        kernels._spread_columns(z, self.Y, self.rows, c.reshape(self._c.shape), self.start)
 
 
-def _neighbourhood(base: Operator, touched: np.ndarray):
-    """The same for a bare matrix: unknowns within MARGIN links."""
-    A = base.matrix()
-    near = np.zeros(base.n)
-    near[touched] = 1.0
-    pattern = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
-    inner = near > 0
-    for _ in range(MARGIN):
-        inner = near > 0
-        near = (pattern @ near + near > 0).astype(float)
-    rows = np.flatnonzero(near)
-    return rows, CSROperator(A[rows][:, rows]), inner[rows]
-
-
-def _rough(low: LowRank) -> Recipe:
-    """What finds Y: one multigrid cycle on grids."""
-    from ..multigrid.fast import FastMultigrid
-    from ..precond.mic import MIC
-
-    return FastMultigrid() if isinstance(low.base, StencilOperator) else MIC()
-
-
-def _groups(low: LowRank) -> list[np.ndarray]:
-    """Columns of U that belong together: those of one body."""
+def light_bodies(low: LowRank) -> list[np.ndarray]:
+    """The columns of U that belong to each body light enough to be deflated."""
     if not low.touched.size or not low.rank:
         return []
     count, label = connected_components(sp.csr_array(low.S != 0), directed=False)
     used = np.diff(sp.csc_array(low.U).indptr) > 0
     groups = [np.flatnonzero((label == g) & used) for g in range(count)]
-    return [g for g in groups if g.size]
+    return [g for g in groups if g.size and (low.light is None or low.light[g].max() > LIGHT)]
+
+
+def _pseudo_inverse(E: np.ndarray) -> np.ndarray:
+    """Of a symmetric matrix that is not negative; columns are of different units, so the diagonal is scaled to one."""
+    d = np.diag(E)
+    scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0.0)
+    value, vector = np.linalg.eigh(scale[:, None] * E * scale)
+    keep = value > 1e-10
+    half = scale[:, None] * (vector[:, keep] / np.sqrt(value[keep]))
+    return half @ half.T
 
 
 def _mirror(operator: Operator) -> Operator:

@@ -15,14 +15,19 @@ from .masked import Masked
 
 
 class LowRank(Operator):
-    """`rows` (ascending) are the rows of U that are not zero, `U` those rows (CSR), `S` symmetric, not negative."""
+    """`rows` (ascending) are the rows of U that are not zero, `U` those rows (CSR), `S` symmetric, not negative.
 
-    def __init__(self, base: Operator, rows: np.ndarray, U, S: np.ndarray):
+    `light` estimates, column by column, the eigenvalue the term adds to 1 in the metric of the base: for a rigid body
+    the density of the liquid over its own. Preconditioners treat large ones apart.
+    """
+
+    def __init__(self, base: Operator, rows: np.ndarray, U, S: np.ndarray, light: np.ndarray | None = None):
         self.base = base
         self.n = base.n
         self.touched = np.ascontiguousarray(rows, dtype=np.int64)
         self.U = sp.csr_array(U, dtype=np.float64)
         self.S = np.ascontiguousarray(S, dtype=np.float64)
+        self.light = light
         self._transposed = sp.csr_array(self.U.T)
         self.diagonal = base.diagonal.astype(np.float64)
         self.diagonal[self.touched] += np.asarray(self.U.multiply(self.U @ self.S).sum(axis=1)).ravel()
@@ -82,14 +87,14 @@ class LowRank(Operator):
 
     def with_base(self, base: Operator) -> LowRank:
         """The same bodies over another operator on the same unknowns."""
-        return LowRank(base, self.touched, self.U, self.S)
+        return LowRank(base, self.touched, self.U, self.S, self.light)
 
     def part(self, rows: np.ndarray, base: Operator) -> LowRank:
         """Restricted to some of the unknowns (ascending), `base` being the base restricted to them."""
         at = np.searchsorted(rows, self.touched)
         at[at == rows.size] = 0
         inside = np.flatnonzero(rows[at] == self.touched) if rows.size else np.empty(0, np.int64)
-        return LowRank(base, at[inside], self.U[inside], self.S)
+        return LowRank(base, at[inside], self.U[inside], self.S, self.light)
 
 
 def find_low_rank(operator: Operator) -> LowRank | None:
