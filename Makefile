@@ -51,7 +51,7 @@ docs: .venv/.ready-docs
 	@echo "the pages are in site/index.html"
 
 clean:
-	rm -rf .venv site build dist demo bench-peers bench-*.json .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv site build dist demo bench-peers bench-*.json bench-*.png .pytest_cache .ruff_cache .mypy_cache
 
 # -- the environment --------------------------------------------------------------------------------
 # One stamp per set of extras, made anew when pyproject.toml changes. `core` is the package alone.

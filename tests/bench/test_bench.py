@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from rich.console import Console
 from typer.testing import CliRunner
 
+from nonstick import cases
 from nonstick.bench import Plan, Row, benchmark, get, registry
 from nonstick.bench.layout import print_tables
 from nonstick.bench.measure import measure
@@ -85,6 +86,22 @@ def test_a_solve_that_compiled_is_measured_again():
 
     measure("string", 10, Compiling(), build, Plan((10,), ("pgs",)))
     assert len(built) >= 2
+
+
+@pytest.mark.parametrize(
+    "method, label, must",
+    [("pgs", "", True), ("no-lcp", "", True), ("fas-mg+literal", "", False), ("newton+paper", "", False)],
+)
+def test_what_must_converge(method, label, must):
+    plan = Plan((16,), (method,), rtol=1e-9, maxiter=1)
+    row = measure("circle2d", 16, method, lambda: cases.build("circle2d", 16).problem, plan, label)
+    assert row.must_converge is must and not row.converged and row.missed is must
+
+
+def test_a_changed_method_is_judged_by_the_name_it_is_shown_under():
+    own = get_method()
+    assert measure("s", 9, own, lambda: string(9), Plan((9,), ()), "plb").must_converge is False
+    assert measure("s", 9, own, lambda: string(9), Plan((9,), ()), "mine").must_converge is True
 
 
 def get_method():

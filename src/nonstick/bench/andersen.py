@@ -104,13 +104,23 @@ def solvers(plan: Plan) -> Iterator[Row]:
     }, ["iterations", "inner iterations"])  # fmt: skip
 
 
-@benchmark("andersen-linear", "the same, linear, on the circle at rest", sizes=(64, 200), methods=())
+@benchmark(
+    "andersen-linear",
+    "Andersen fig. 12 on the circle at rest: linear solver × preconditioner",
+    sizes=(64, 200),
+    methods=(),
+)
 def linear(plan: Plan) -> Iterator[Row]:
     _refuse(plan)
     return _grid(plan, f"{CASE} linear", LinearSolve, PRECONDITIONERS, _Circle)
 
 
-@benchmark("andersen-newton", "the same, Newton's method, on the circle at rest", sizes=(64, 200), methods=())
+@benchmark(
+    "andersen-newton",
+    "Andersen fig. 13 on the circle at rest: Newton's sub-solver × preconditioner",
+    sizes=(64, 200),
+    methods=(),
+)
 def newton(plan: Plan) -> Iterator[Row]:
     _refuse(plan)
     return _grid(plan, f"{CASE} newton", MinMapNewton, _masked(), _Circle)

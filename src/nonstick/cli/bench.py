@@ -55,7 +55,7 @@ andersen-xi       accuracy of the sub-solver, fig. 16              1 min
 andersen-volume   volume over 5 s, correction off, fig. 15         1 min
 
 [bold]Takahashi–Batty[/bold]: tb-table1 … tb-table5, tb-figure5, tb-cycles.
-[bold]Aanjaneya 2019[/bold]: visc-table1, visc-table2, visc-profile, visc-box, visc-jump.
+[bold]Aanjaneya 2019[/bold]: visc-table1 … visc-table3, visc-profile, visc-box, visc-jump.
 
 Exit code 2 if a method that should converge does not, unless --maxiter or
 --time-limit asked for an early end. Linear baselines count, ablations and
