@@ -38,7 +38,9 @@ def test_the_papers_line_follows_ours():
 
 
 def test_one_loop_needs_one_table():
-    text = page(ours(8, "a", iterations=5, outer_iterations=5, seconds=0.25))
+    text = page(
+        ours(8, "a", iterations=5, outer_iterations=5, seconds=0.25), ours(8, "b", iterations=5, outer_iterations=1)
+    )
     assert "outer" not in text and "t: seconds" in text and "0.25" in text
 
 

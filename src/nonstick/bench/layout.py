@@ -43,8 +43,8 @@ def _quantities(rows: Sequence[Row]) -> list[tuple[str, Callable[[Row], str], bo
         ("seconds", lambda row: _number(row.seconds), False),
         ("non-zeros", lambda row: "-" if row.nonzeros is None else f"{row.nonzeros:,}", False),
     ]
-    if all(row.outer_iterations in (None, row.iterations) for row in rows):
-        del out[1]  # one loop only: the same numbers again
+    if all(row.outer_iterations in (None, 1, row.iterations) for row in rows):
+        del out[1]  # one loop only: the same numbers again, or ones
     keys = dict.fromkeys(key for row in rows for key in row.extra)
     return out + [(key, lambda row, key=key: _number(row.extra.get(key), signs=4), False) for key in keys]  # type: ignore[misc]
 
