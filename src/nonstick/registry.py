@@ -368,6 +368,15 @@ def _visc_box_mg():
     return FaceCG(Cycle(BoxMultigrid()))
 
 
+@register("visc-box-mg+literal", "ablation: visc-box-mg with the paper's coarse volumes of 0 or 1", complete=False)
+def _visc_box_mg_literal():
+    from .linear.face_cg import FaceCG
+    from .linear.viscous import Cycle
+    from .multigrid.face_box import BoxMultigrid
+
+    return FaceCG(Cycle(BoxMultigrid(literal=True)))
+
+
 @register("visc-box-mg+full", "ablation: visc-box-mg with the rectangular box of 17 or 75 faces", complete=False)
 def _visc_box_mg_full():
     from .linear.face_cg import FaceCG

@@ -3,7 +3,8 @@
 `stencil_box` lists the faces in the row of the centre (9 in 2D, 15 in 3D), `full_box` the rectangular neighbourhood
 the paper starts from (17 and 75). Departures: the shared factor of interior boxes is kept as an explicit
 inverse; the paper's red-black partition along x is cut into slabs of fixed thickness, so that results do
-not depend on the number of threads.
+not depend on the number of threads; coarse volumes are means of the fine ones. The paper's 0 or 1 (`literal`) let the
+free surface grow at every level, and at large viscosities iterations with it (20 instead of 7 at 1024²).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..operators.csr import CSROperator
 from ..operators.faces import FaceGrid, FaceSystem
 from ..precond.jacobi import Jacobi
 from .face_cycle import Bottom, FaceCycle, FaceLevel, FaceMultigrid, Smoother
-from .faces import FaceTransfer, coarsen_voxels, fine_labels
+from .faces import FaceTransfer, coarsen_volumes, coarsen_voxels, fine_labels
 
 #: a slab must be at least this thick for every other one to be independent
 SLAB = 4
@@ -168,16 +169,18 @@ class CGBottom(Bottom):
 
 @dataclass(frozen=True)
 class BoxMultigrid(FaceMultigrid):
-    """V(1, 1) cycle with box smoothing on voxelised coarse levels; `full` takes the rectangular box."""
+    """V(1, 1) cycle with box smoothing; `full` takes the rectangular box, `literal` the paper's voxelised coarse levels."""
 
     full: bool = False
+    literal: bool = False
     sweeps: int = 1
     #: coarsen while a level has more unknowns than this, or to exactly `levels`
     bottom: int = 4000
     levels: int | None = None
 
     def setup(self, problem):
-        systems, transfers = voxel_hierarchy(problem, self.bottom, self.levels)
+        coarsened = voxel_hierarchy if self.literal else volume_hierarchy
+        systems, transfers = coarsened(problem, self.bottom, self.levels)
         table = BoxTable(full_box() if self.full else stencil_box())
         smoothers: list[Smoother] = [BoxSmoother(s, table, self.sweeps) for s in systems[:-1]]
         levels = [FaceLevel(s, np.float64) for s in systems]
@@ -188,10 +191,32 @@ def voxel_hierarchy(problem, bottom: int, count: int | None) -> tuple[list[FaceS
     """Systems from fine to coarse, coarsened by labels, and the transfers between them."""
     system = problem.A.system
     labels, mu = fine_labels(system, problem.source.padded_fluid()), problem.source.cell_stress()
+
+    def coarsen(fine: FaceSystem) -> FaceSystem:
+        nonlocal labels, mu
+        coarse, labels, mu = coarsen_voxels(fine.grid, labels, mu)
+        return coarse
+
+    return _hierarchy(system, coarsen, bottom, count)
+
+
+def volume_hierarchy(problem, bottom: int, count: int | None) -> tuple[list[FaceSystem], list[FaceTransfer]]:
+    """The same, coarsened by volumes."""
+    fluid = problem.source.padded_fluid()
+
+    def coarsen(fine: FaceSystem) -> FaceSystem:
+        nonlocal fluid
+        coarse, fluid = coarsen_volumes(fine, fluid)
+        return coarse
+
+    return _hierarchy(problem.A.system, coarsen, bottom, count)
+
+
+def _hierarchy(system: FaceSystem, coarsen, bottom: int, count: int | None):
     systems: list[FaceSystem] = [system]
     transfers: list[FaceTransfer] = []
     while (systems[-1].n > bottom) if count is None else (len(systems) < count):
-        coarse, labels, mu = coarsen_voxels(systems[-1].grid, labels, mu)
+        coarse = coarsen(systems[-1])
         if coarse.n == 0 or coarse.n >= systems[-1].n:
             break
         transfers.append(FaceTransfer(systems[-1], coarse))

@@ -5,9 +5,8 @@ Two ways to coarsen:
 - `coarsen_voxels` (Aanjaneya §6.1, §6.4): voxels are SOLID, FLUID or AIR; a coarse voxel is SOLID if any child is,
   else FLUID if any child is. Volumes on coarse levels are 0 or 1. Every unknown gets mass 1: with mass only
   where the paper's rule (1) holds, faces found by rule (2) would make the coarse matrix singular.
-- `coarsen_volumes` (ours): coarse volumes are the means of the fine ones, which is what the liquid fraction of a
-  cube of twice the width is; a coarse face is solid if all fine faces on it are. The coarse free surface stays
-  where it was instead of growing by up to a coarse cell.
+- `coarsen_volumes` (ours): coarse coefficients are the means of the fine ones; a coarse face is solid if any fine
+  face on it is. The coarse free surface stays where it was instead of growing by up to a coarse cell at each level.
 """
 
 from __future__ import annotations
