@@ -169,7 +169,7 @@ class CGBottom(Bottom):
 
 @dataclass(frozen=True)
 class BoxMultigrid(FaceMultigrid):
-    """V(1, 1) cycle with box smoothing; `full` takes the rectangular box, `literal` the paper's voxels on coarse levels."""
+    """V(1, 1) cycle with box smoothing; `full`: the rectangular box, `literal`: the paper's voxels on coarse levels."""
 
     full: bool = False
     literal: bool = False
