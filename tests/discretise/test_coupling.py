@@ -261,7 +261,9 @@ def test_faces_are_shared_where_solids_meet():
     floor = open_fractions(Box((-1.0, -1.0), (2.0, 0.25)).sample(grid.nodes()))
     coupling = Coupling([first, other], floor, None, grid.shape, grid.dx)
     for axis in range(2):
-        covered = sum(c.beta[axis] for c in coupling.covered)
+        covered = np.zeros(grid.face_shape(axis))
+        for c in coupling.covered:
+            covered[c.window(axis)] += c.beta[axis]
         assert np.allclose(coupling.weights[axis] + covered + 1.0 - floor[axis], 1.0)
         assert all((c.beta[axis] <= c.shares[axis] + 1e-15).all() for c in coupling.covered)
         assert coupling.weights[axis].min() >= 0.0
@@ -275,7 +277,9 @@ def test_prescribed_bodies_move_as_they_are_told():
     moving = PressureProblem(phi_liquid=phi, velocity=faces(grid), dt=0.1, dx=grid.dx, bodies=[body])
     solution = moving.solve(rtol=1e-10)
     assert solution.bodies[0].velocity.tolist() == [0.5, 0.0]
-    speed = [0.5 * (c > 0) * (a == 0) for a, c in enumerate(moving.coupling.covered[0].shares)]
+    (there,) = moving.coupling.covered
+    speed = faces(grid)
+    speed[0][there.window(0)] = 0.5 * (there.shares[0] > 0)
     fields = {"phi_liquid": phi, "velocity": faces(grid), "dt": 0.1, "dx": grid.dx}
     solid = PressureProblem(**fields, weights=moving.weights, solid_velocity=speed)
     assert np.allclose(solution.pressure, solid.solve(rtol=1e-10).pressure, atol=1e-7 * solution.pressure.max())

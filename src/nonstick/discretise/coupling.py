@@ -297,8 +297,8 @@ class Coupling:
 
 
 def _crop(phi: np.ndarray, corner, dx: float) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The part of the nodes a body can reach: everything beyond is farther from it than a cell."""
-    near = phi < 1.01 * dx
+    """The part of the nodes that matters: beyond it nothing is covered, nor is a cell next to anything that is."""
+    near = phi < 2.0 * dx
     part, first = [], []
     for axis, (n, c) in enumerate(zip(phi.shape, corner)):
         hit = np.flatnonzero(near.any(axis=tuple(a for a in range(phi.ndim) if a != axis)))
