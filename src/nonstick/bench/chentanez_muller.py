@@ -3,7 +3,7 @@
 Three full cycles and four V-cycles, converged or not, on the problems of one run with separating walls: once with
 the constraints, once with the same walls held shut. The paper ran each scene twice instead, so its two columns belong
 to different motions. It has one size per scene, and milliseconds of a GPU. Cells cut or touched by a wall are
-constrained: by the paper's rule, cells with their centre in a solid, the two boxes that follow the grid would have none.
+constrained; by the paper's rule, centres in a solid, the two boxes that follow the grid would have no such cell.
 """
 
 from __future__ import annotations
