@@ -180,7 +180,7 @@ def test_no_liquid_in_bodies_and_none_is_lost(track):
         rows += simulation.next_frame()
         x = simulation.frame_arrays()["position"].astype(float)
         # corners are as round as the grid makes them; a level set is no finer than its cells
-        assert body.phi(*x.T).min() > -(0.2 if track == "particles" else 1.0) * simulation.scene.dx
+        assert body.phi(*x.T).min() > -(0.35 if track == "particles" else 1.0) * simulation.scene.dx
     assert body.centre[1] < 0.3 and max(abs(r["volume_error"]) for r in rows) < 0.02
 
 
