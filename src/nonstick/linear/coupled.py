@@ -125,7 +125,9 @@ class Surroundings:
         owner = np.full(base.n, -1, np.int16)
         owner[row[mine >= 0]] = mine[mine >= 0]
         claimed = low.touched[owner[low.touched] >= 0]
-        size = np.ptp(np.stack(np.unravel_index(grid.cells[claimed[owner[claimed] == 0]], grid.shape)), axis=1).max()
+        # cells around the first body; it has none where all it touches is claimed by another
+        cells = grid.cells[claimed[owner[claimed] == 0]]
+        size = np.ptp(np.stack(np.unravel_index(cells, grid.shape)), axis=1).max() if cells.size else 0
         queue = np.empty(base.n, np.int32)
         queue[: claimed.size] = claimed
         layers = max(LAYERS, int(np.ceil(WIDER * size)))
