@@ -179,17 +179,18 @@ def solve_problem(
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
     if active is not None:  # rows that have lost their bound since (walls move) have nothing to be clamped at
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
+    cold = active is None and not x.any()
     monitor = Monitor(problem, rtol, atol, maxiter, callback, linear=recipe.linear)
     settled = settle(problem, recipe.linear)
     if settled is not None:
-        _solve_settled(settled, recipe, x, active, monitor)
+        _solve_settled(settled, recipe, x, active, cold, monitor)
     elif problem.n:
         problem.box.project(x, out=x)
-        recipe.solve(problem, Start(x, active), monitor)
+        recipe.solve(problem, Start(x, active, cold), monitor)
     return Solution.of(problem, x, name, monitor)
 
 
-def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, monitor: Monitor) -> None:
+def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold: bool, monitor: Monitor) -> None:
     """Solve a problem with pockets through its stand-in; x is judged on the problem itself."""
     asked, judged = monitor.tolerance, settled.corrected()
     for _ in range(6):
@@ -198,7 +199,8 @@ def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, moni
         if active is not None:  # rows whose bounds were lifted have nothing to be clamped at
             active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
         monitor.status = monitor.message = ""
-        recipe.solve(problem, Start(x, active), monitor)
+        recipe.solve(problem, Start(x, active, cold), monitor)
+        cold = False
         settled.restore(x)
         monitor.problem = judged
         residual = monitor.measure(x)

@@ -35,10 +35,12 @@ class Start:
     """Where a method begins: a feasible x, and the policy of the previous solve if there is one.
 
     `active` is int8 as in `Box.split`: -1 clamped at lower, +1 at upper, 0 free; None: take it from x.
+    `cold`: x is nobody's guess, and a method may find a better one.
     """
 
     x: np.ndarray
     active: np.ndarray | None = None
+    cold: bool = False
 
 
 class Monitor:

@@ -9,14 +9,15 @@ from scipy.optimize import lsq_linear
 
 import nonstick
 from nonstick import cases
-from nonstick.kernels import _band as band_kernels
-from nonstick.lcp.auto import Auto, Guard
-from nonstick.lcp.band import Band
+from nonstick.kernels import _active_set as kernels
+from nonstick.lcp.auto import ActiveSetCG, Auto, Guard
+from nonstick.lcp.nearby import Nearby
 from nonstick.lcp.nested import Coarser
 from nonstick.lcp.problem import BoxProblem
-from nonstick.multigrid.fast import FastCycle
+from nonstick.multigrid.fast import FastCycle, FastMultigrid
 from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
+from nonstick.solution import Monitor
 
 
 def exact(A: np.ndarray, b, lower, upper) -> np.ndarray:
@@ -138,35 +139,55 @@ def test_exact_inner_solves_reach_the_same_answer():
     assert np.allclose(s.x, nonstick.solve_problem(problem, rtol=1e-9).x, atol=1e-6 * np.abs(s.x).max())
 
 
-@pytest.mark.parametrize("shape", [(13, 9), (7, 5, 6)])
-def test_band_sweeps_are_sweeps_restricted_to_the_band(make_stencil, shape):
+@pytest.mark.parametrize("shape", [(37, 21), (13, 9, 14)])
+def test_sweeps_nearby_are_sweeps_restricted_to_a_ball(make_stencil, shape):
     A = make_stencil(shape, 6)
     rng = np.random.default_rng(6)
-    constrained = rng.random(A.n) < 0.05
-    band = Band(A, constrained, width=2)
+    around = np.sort(rng.choice(A.n, A.n // 40, replace=False))
+    nearby = Nearby(A)
     G = abs(A.matrix()) > 0
-    near = constrained.astype(float)
-    for _ in range(2):
-        near = (G @ near > 0) * 1.0
-    first, last, _ = band._relaxed
-    inside = np.zeros(A.n, bool)
-    for i, j in zip(first, last):
-        inside[i:j] = True
-    assert inside[near > 0].all()
+    ball = [np.isin(np.arange(A.n), around)]
+    for _ in range(3):
+        ball.append((G @ ball[-1].astype(float)) > 0)
+    cells, _, within = nearby._ball(around, 3)
+    assert [set(cells[:k]) for k in within] == [set(np.flatnonzero(inside)) for inside in ball]
+    assert not nearby._marked.any()
     x, b = rng.standard_normal((2, A.n))
-    lower, upper = np.where(constrained, 0.0, -np.inf), np.full(A.n, np.inf)
+    lower, upper = np.where(rng.random(A.n) < 0.3, 0.0, -np.inf), np.full(A.n, np.inf)
     twin, M = x.copy(), A.matrix().toarray()
-    for colour in (0, 1):
-        rows = inside & (A.rows.coordinates_sum() % 2 == colour)
+    for half in range(4):
+        rows = ball[2] & (A.rows.coordinates_sum() % 2 == half % 2)
         step = (b - M @ twin)[rows] / A.diagonal[rows]
         twin[rows] = np.clip(twin[rows] + step, lower[rows], upper[rows])
-    band.relax(x, b, lower, upper, 1)
-    assert np.allclose(x, twin)
-    r = np.full(A.n, np.nan)
-    band.residual(b, x, r)
-    touched = ~np.isnan(r)
-    assert np.allclose(r[touched], (b - M @ x)[touched]) and touched[(G @ inside) > 0].all()
-    assert band_kernels._cut_pieces(*(np.empty(0, np.int64),) * 3, np.zeros(A.n, np.uint8), A.rows.start) == 0
+    r = b - M @ x
+    nearby.relax(x, b, lower, upper, r, 2, around)
+    assert np.allclose(x, twin) and np.allclose(r, b - M @ x)
+    x[around] += 1.0
+    nearby.residual(b, x, r, around)
+    assert np.allclose(r, b - M @ x)
+
+
+@pytest.mark.parametrize("size", [9, 9000])
+def test_a_look_judges_as_the_problem_does(size):
+    """The fused step, its policy and its residual against the definitions in `Box` and `BoxProblem`."""
+    rng = np.random.default_rng(size)
+    rows = Rows.from_mask(np.ones((1, size), bool))
+    w = (np.zeros(size), np.zeros(size), np.append(rng.random(size - 1), 0.0))
+    A = StencilOperator(rows, w, 2.0 + rng.random(size))
+    lower, upper = random_bounds(rng, size)
+    problem = BoxProblem(A, rng.standard_normal(size), lower, upper)
+    loop = ActiveSetCG(problem, FastMultigrid(), FastMultigrid().setup(A), Auto(), Monitor(problem))
+    x, loop.p[:] = rng.standard_normal((2, size))
+    A.residual(problem.b, x, loop.r)
+    assert np.isclose(A.energy(loop.p, loop.q), loop.p @ (A @ loop.p))
+    kernels._advance(x, loop.r, loop.p, loop.q, 0.3, *loop._judge, 0.0, loop._flips)
+    g = problem.gradient(x)
+    assert np.allclose(loop.r, -g)
+    assert np.array_equal(loop.policy, problem.box.split(x, -loop.r, A.diagonal)[loop.rows])
+    assert np.isclose(loop._kkt(), problem.kkt(x, g)) and loop._flips.sum() == np.count_nonzero(loop.policy)
+    before = loop.policy.copy()
+    loop._look(x + 1.0, np.inf)
+    assert np.array_equal(loop.policy, before) and not loop._flips.any()
 
 
 @pytest.mark.parametrize("shape", [(12, 16), (8, 12, 10)])
@@ -198,7 +219,7 @@ def test_coarser_problems_by_hand(shape):
     x = np.empty(rows.n)
     coarser.interpolate((2 * cells + 0.5) @ slope, x)
     interior = ((ijk > 0) & (ijk < np.array(shape) - 1)).all(axis=1)
-    assert np.allclose(x[interior], (ijk @ slope)[interior])
+    assert np.allclose(x[interior], (ijk @ slope)[interior]) and (x >= lower).all()
 
 
 @pytest.mark.parametrize("method", ["auto", "mg-cg"])

@@ -10,7 +10,7 @@ from nonstick.discretise.coupling import Body
 from nonstick.discretise.pressure import PressureProblem
 from nonstick.grid.mac import Grid
 from nonstick.grid.shapes import Box
-from nonstick.lcp.band import AroundBodies
+from nonstick.lcp.nearby import AroundBodies
 from nonstick.operators.lowrank import LowRank
 
 CANNOT = {"fas-mg", "fmg", "pgs", "psor"}
@@ -90,17 +90,17 @@ def test_sweeps_are_gauss_seidel_of_the_assembled_matrix(make_tank):
     """Relaxation never raises the objective, and its fixed point is the solution."""
     problem = make_tank(2, 16, 0.05, walls="cut", depth=0.5).problem
     A, b, box = problem.A, problem.b, problem.box
-    band = AroundBodies(A, np.ones(A.n, bool))
+    near = AroundBodies(A)
     x = np.zeros(A.n)
     value = problem.objective(x)
     for _ in range(30):
-        band.relax(x, b, box.lower, box.upper, 1)
+        near.sweep(x, b, box.lower, box.upper, 1, None)
         new = problem.objective(x)
         assert new <= value + 1e-12 * abs(value)
         value = new
     solution = nonstick.solve(A, b, box.lower, box.upper, rtol=1e-12)
     x = solution.x.copy()
-    band.relax(x, b, box.lower, box.upper, 1)
+    near.sweep(x, b, box.lower, box.upper, 1, None)
     assert np.allclose(x, solution.x, atol=1e-9 * np.abs(x).max())
 
 

@@ -147,9 +147,8 @@ def test_coarsest_levels_are_one_unknown_per_part(rng):
 def test_aggregates_are_strongly_connected_parts_of_blocks(make_stencil):
     A = make_stencil((6, 7, 5), 1)
     groups = GridLevel(A.rows, 1).groups
-    root, peak = sparse_levels.strong_parts(A.rows, groups, A.weights)
-    off = A.matrix().toarray() - np.diag(A.diagonal)
-    assert np.array_equal(peak, -off.min(axis=1, initial=0.0))
+    root = sparse_levels.strong_parts(A.rows, groups, A.weights, sparse_levels.sure_weight(A.weights))
+    peak = -(A.matrix().toarray() - np.diag(A.diagonal)).min(axis=1, initial=0.0)
     graph = sp.coo_array(A.matrix())
     ijk = np.stack(np.unravel_index(A.rows.cells, A.rows.shape), axis=1) // 2
     same = (ijk[graph.row] == ijk[graph.col]).all(axis=1) & (graph.row != graph.col)
@@ -157,6 +156,15 @@ def test_aggregates_are_strongly_connected_parts_of_blocks(make_stencil):
     inside = sp.csr_array((np.ones(same.sum()), (graph.row[same], graph.col[same])), shape=A.shape)
     _, label = sp.csgraph.connected_components(inside, directed=False)
     assert len(set(zip(root, label))) == len(set(root)) == len(set(label))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_inner_products_of_a_cycle(make_stencil, rng, shape):
+    A = make_stencil(shape, 3)
+    cycle = FastMultigrid().setup(A)
+    r, q = rng.standard_normal((2, A.n))
+    z = cycle.apply(r, np.empty(A.n))
+    assert np.allclose(cycle.inner(q), (r @ z, q @ z), rtol=1e-5) and np.isclose(cycle.inner()[0], r @ z, rtol=1e-5)
 
 
 def test_sparse_levels_run_alike_with_and_without_packing(make_stencil, rng, monkeypatch):

@@ -1,23 +1,25 @@
 """Compiled loops on plain arrays: no objects, no allocation inside an iteration, outputs first.
 
-Three decorators are shared by every kernel file:
+Four decorators are shared by every kernel file:
 
 - `serial`    one thread; for small levels, where starting threads costs more than the work
 - `parallel`  `prange` loops; results do not depend on the number of threads
+- `parallel_sum`  the same for kernels that sum over fixed pieces: inside one, SIMD may reorder the sum
 - `inline`    a small pointwise function used by the kernels of the same file
 
-Floating-point contraction (fused multiply-add) is allowed, reordering of sums is not.
+Floating-point contraction (fused multiply-add) is allowed, reordering of sums only where the name says so.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 # Idle OpenMP threads spin for a long time by default; on a machine with anything else to do that made
 # solves 25 times slower. Read by the OpenMP library when it loads, so it must be set before numba loads it.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-from numba import config, njit
+from numba import config, get_num_threads, njit, set_num_threads
 
 from . import _cache
 
@@ -32,4 +34,21 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 serial: _Decorator = njit(cache=True, nogil=True, fastmath={"contract"})
 parallel: _Decorator = njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
+parallel_sum: _Decorator = njit(cache=True, nogil=True, parallel=True, fastmath={"contract", "reassoc"})
 inline: _Decorator = njit(cache=True, nogil=True, inline="always", fastmath={"contract"})
+
+
+#: below this many unknowns a second thread costs more than it does
+SMALL = 16_384
+
+
+@contextmanager
+def threads_for(n: int) -> Iterator[None]:
+    """One thread while working on few unknowns; results do not depend on it."""
+    before = get_num_threads()
+    if n < SMALL and before > 1:
+        set_num_threads(1)
+    try:
+        yield
+    finally:
+        set_num_threads(before)

@@ -3,89 +3,94 @@
 import numpy as np
 from numba import prange
 
-from . import parallel
+from . import inline, parallel, serial
 
 BLOCK = 4096
 
 
-@parallel
-def _advance(x, r, p, q, alpha, bounded, peak):
-    """x += alpha p, r -= alpha q; peak[k] = max|r| over the rows of block k that have no bound."""
-    n = x.size
-    for k in prange(peak.size):
-        top = 0.0
-        for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
-            x[t] += alpha * p[t]
-            v = r[t] - alpha * q[t]
-            r[t] = v
-            if bounded[t] == 0:
-                top = max(top, abs(v))
-        peak[k] = top
-
-
-@parallel
-def _peak_unbounded(r, bounded, peak):
-    """peak[k] = max|r| over the rows of block k that have no bound."""
-    n = r.size
-    for k in prange(peak.size):
-        top = 0.0
-        for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
+@inline
+def _look_block(k, x, r, bounded, rows, at, d, lower, upper, policy, slack, flips, whole):
+    """Policy of the bounded rows of block k, and the largest residual (of the bounded rows, or of the whole block)."""
+    top = 0.0
+    if whole:
+        for t in range(k * BLOCK, min(x.size, (k + 1) * BLOCK)):
             if bounded[t] == 0:
                 top = max(top, abs(r[t]))
-        peak[k] = top
-
-
-@parallel
-def _judge(active, x, r, d, lower, upper, rows, slack, peak, flips):
-    """New policy on the bounded rows, and their natural residual.
-
-    peak[k], flips[k]: largest residual and number of policy changes in block k of `rows`. A row changes
-    sides only if it is further than `slack` from the tie d·(x - bound) = g, so rounding at ties cannot
-    restart the iteration.
-    """
-    n = rows.size
-    for k in prange(peak.size):
-        top = 0.0
-        count = 0
-        for e in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
-            t = rows[e]
-            g = -r[t]
-            below = g - d[t] * (x[t] - lower[t])  # > 0: the step -g/d leads below the box
-            above = g - d[t] * (x[t] - upper[t])  # < 0: it leads above
-            top = max(top, abs(max(min(g, g - below), g - above)))
-            side = 0
-            gap = min(-below, above)
-            if below > 0.0:
-                side = -1
-                gap = below
-            elif above < 0.0:
-                side = 1
-                gap = -above
-            if side != active[t] and gap > slack:
-                active[t] = side
-                count += 1
-        peak[k] = top
-        flips[k] = count
-
-
-@parallel
-def _clip(x, lower, upper, active, rows):
-    """Feasible x; clamped rows sit on their bound."""
-    for e in prange(rows.size):
+    count = 0
+    for e in range(at[k], at[k + 1]):
         t = rows[e]
-        if active[t] < 0:
-            x[t] = lower[t]
-        elif active[t] > 0:
-            x[t] = upper[t]
-        else:
-            x[t] = min(max(x[t], lower[t]), upper[t])
+        g = -r[t]
+        below = g - d[e] * (x[t] - lower[e])  # > 0: the step -g/d leads below the box
+        above = g - d[e] * (x[t] - upper[e])  # < 0: it leads above
+        top = max(top, abs(max(min(g, g - below), g - above)))
+        side = 0
+        gap = min(-below, above)
+        if below > 0.0:
+            side = -1
+            gap = below
+        elif above < 0.0:
+            side = 1
+            gap = -above
+        if side != policy[e] and gap > slack:
+            policy[e] = side
+            count += 1
+    flips[k] = count
+    return top
 
 
 @parallel
-def _zero_clamped(z, active, rows):
-    """Corrections stay zero on clamped rows, whatever the preconditioner made of them."""
-    for e in prange(rows.size):
-        if active[rows[e]] != 0:
+def _look(x, r, bounded, peak, rows, at, d, lower, upper, policy, slack, flips, whole):
+    """New policy on the bounded rows, and the natural residual: its largest entry in block k is peak[k].
+
+    The bounded rows of block k are rows[at[k]:at[k + 1]]; d, lower, upper and policy belong to bounded rows alone.
+    A row changes sides only if it is further than `slack` from the tie d·(x - bound) = g, so rounding at ties
+    cannot restart the iteration. flips[k] counts the changes. Without `whole` rows without bounds are not looked at,
+    and peaks only grow.
+    """
+    for k in prange(peak.size):
+        top = _look_block(k, x, r, bounded, rows, at, d, lower, upper, policy, slack, flips, whole)
+        peak[k] = top if whole else max(peak[k], top)
+
+
+@parallel
+def _advance(x, r, p, q, alpha, bounded, peak, rows, at, d, lower, upper, policy, slack, flips):
+    """x += alpha p, r -= alpha q, and a look while they are in the cache."""
+    n = x.size
+    for k in prange(peak.size):
+        for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
+            x[t] += alpha * p[t]
+            r[t] -= alpha * q[t]
+        peak[k] = _look_block(k, x, r, bounded, rows, at, d, lower, upper, policy, slack, flips, True)
+
+
+@serial
+def _clamp(moved, x, rows, lower, upper, policy, which):
+    """Of the bounded rows `which`, clamped ones sit on their bound, the others inside the box.
+
+    `moved` lists the unknowns for which this was news; returns how many there are.
+    """
+    count = 0
+    for m in range(which.size):
+        e = which[m]
+        t = rows[e]
+        if policy[e] < 0:
+            v = lower[e]
+        elif policy[e] > 0:
+            v = upper[e]
+        else:
+            v = min(max(x[t], lower[e]), upper[e])
+        if x[t] != v:
+            x[t] = v
+            moved[count] = t
+            count += 1
+    return count
+
+
+@serial
+def _zero_clamped(z, rows, policy):
+    """Directions stay zero on clamped rows, whatever the preconditioner made of them."""
+    for e in range(rows.size):
+        if policy[e] != 0:
             z[rows[e]] = 0.0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numba import prange
 
 from . import inline, parallel, serial
-from ._blocks import _face, _segment_of, _strong
+from ._blocks import _face, _holds, _segment_of, _strong
 
 
 @inline
@@ -31,28 +31,13 @@ def _unite(root, a, b):
 
 
 @parallel
-def _row_peaks(peak, w0, w1, w2, start, offset, groups):
-    """peak[t] = largest weight of a face of unknown t."""
-    for g in prange(groups.size - 1):
-        for s in range(groups[g], groups[g + 1]):
-            xm, xp, ym, yp, zm, zp = offset[s]
-            for t in range(start[s], start[s + 1]):
-                v = max(w0[t], w1[t], w2[t])
-                if xm != 0:
-                    v = max(v, w0[t + xm])
-                if ym != 0:
-                    v = max(v, w1[t + ym])
-                if zm != 0:
-                    v = max(v, w2[t + zm])
-                peak[t] = v
+def _merge_blocks_stencil(root, sure, w0, w1, w2, cells, shape, start, offset, groups):
+    """root[t] = smallest unknown strongly connected with t inside its 2x2x2 block.
 
-
-@parallel
-def _merge_blocks_stencil(root, peak, w0, w1, w2, cells, shape, start, offset, groups):
-    """root[t] = smallest unknown strongly connected with t inside its 2x2x2 block."""
+    Inside a block a cell mostly has the roots of its three predecessors, which are one: only where they differ
+    are sets united. `sure` is a weight that is strong anywhere.
+    """
     for g in prange(groups.size - 1):
-        for t in range(start[groups[g]], start[groups[g + 1]]):
-            root[t] = t
         for s in range(groups[g], groups[g + 1]):
             xm, xp, ym, yp, zm, zp = offset[s]
             cell = cells[start[s]]
@@ -62,12 +47,22 @@ def _merge_blocks_stencil(root, peak, w0, w1, w2, cells, shape, start, offset, g
             x_inside = (i & 1) == 1 and xm != 0
             y_inside = (j & 1) == 1 and ym != 0
             for t in range(start[s], start[s + 1]):
-                if x_inside and _strong(w0[t + xm], peak[t], peak[t + xm]):
-                    _unite(root, t, t + xm)
-                if y_inside and _strong(w1[t + ym], peak[t], peak[t + ym]):
-                    _unite(root, t, t + ym)
-                if (k & 1) == 1 and zm != 0 and _strong(w2[t + zm], peak[t], peak[t + zm]):
-                    _unite(root, t, t + zm)
+                r = np.int64(t)
+                root[t] = t
+                if x_inside and _holds(w0[t + xm], sure, t, t + xm, w0, w1, w2, start, offset):
+                    r = np.int64(root[t + xm])
+                    root[t] = r
+                if y_inside and _holds(w1[t + ym], sure, t, t + ym, w0, w1, w2, start, offset):
+                    if r == t:
+                        r = np.int64(root[t + ym])
+                        root[t] = r
+                    elif root[t + ym] != r:
+                        _unite(root, t, t + ym)
+                if (k & 1) == 1 and zm != 0 and _holds(w2[t + zm], sure, t, t + zm, w0, w1, w2, start, offset):
+                    if r == t:
+                        root[t] = root[t + zm]
+                    elif root[t + zm] != r:
+                        _unite(root, t, t + zm)
                 k += 1
         for t in range(start[groups[g]], start[groups[g + 1]]):
             root[t] = _find(root, t)

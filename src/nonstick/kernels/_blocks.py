@@ -177,8 +177,29 @@ def _strong(w, peak, other):
     return w > 0.0 and w >= 0.05 * min(peak, other)
 
 
+@inline
+def _peak(t, w0, w1, w2, start, offset):
+    """The largest weight of a face of unknown t."""
+    s = _segment_of(start, t)
+    v = 0.0
+    for f in range(6):
+        if offset[s, f] != 0:
+            v = max(v, _face(f, t, offset[s, f], w0, w1, w2))
+    return v
+
+
+@inline
+def _holds(w, sure, t, u, w0, w1, w2, start, offset):
+    """Is the face of weight w between unknowns t and u strong? Whatever is at least `sure` is."""
+    if w >= sure:
+        return True
+    if w <= 0.0:
+        return False
+    return _strong(w, _peak(t, w0, w1, w2, start, offset), _peak(u, w0, w1, w2, start, offset))
+
+
 @serial
-def _count_torn_blocks(first, peak, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
+def _count_torn_blocks(first, sure, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
     """Blocks whose cells fall into parts that meet nowhere within one cell around the block.
 
     `root` comes from `_aggregate._merge_blocks_stencil`; `first` is work space, one entry per block. Parts that
@@ -220,7 +241,7 @@ def _count_torn_blocks(first, peak, cells, shape, parent, root, e, start, offset
             depth -= 1
             q = stack[depth]
             u = window[q]
-            if u == first[parent[t]] or e[u] > 0.05 * peak[u]:
+            if u == first[parent[t]] or e[u] > 0.05 * _peak(u, w0, w1, w2, start, offset):
                 joined = True
                 break
             s = _segment_of(start, u)
@@ -233,7 +254,7 @@ def _count_torn_blocks(first, peak, cells, shape, parent, root, e, start, offset
                 o = offset[s, f]
                 if o == 0 or window[p] != u + o or seen[p] != 0:
                     continue
-                if _strong(_face(f, u, o, w0, w1, w2), peak[u], peak[u + o]):
+                if _holds(_face(f, u, o, w0, w1, w2), sure, u, u + o, w0, w1, w2, start, offset):
                     seen[p] = 1
                     stack[depth] = p
                     depth += 1

@@ -30,11 +30,11 @@ def _gather_rhs_and_bounds(cb, clower, cupper, b, lower, upper, parent, low_coun
 
 
 @parallel
-def _interpolate(x, coarse, parent, cells, shape, start, offset, w0, w1, w2, groups):
+def _interpolate(x, coarse, lower, upper, parent, cells, shape, start, offset, w0, w1, w2, groups):
     """Linear interpolation, one-sided across walls (Lai's barycentric weights, in 2D and 3D).
 
     A cell has one neighbour outside its block per axis; a quarter of the way to that block's value is
-    taken along each axis, none where there is no neighbour or the face between is closed.
+    taken along each axis, none where there is no neighbour or the face between is closed. Then clipped to the box.
     """
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
@@ -62,7 +62,7 @@ def _interpolate(x, coarse, parent, cells, shape, start, offset, w0, w1, w2, gro
                         v += 0.25 * (coarse[parent[t + zp]] - own)
                 elif zm != 0 and w2[t + zm] > 0.0:
                     v += 0.25 * (coarse[parent[t + zm]] - own)
-                x[t] = v
+                x[t] = min(max(v, lower[t]), upper[t])
                 k += 1
 
 

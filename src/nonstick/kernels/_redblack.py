@@ -16,7 +16,7 @@ A cell outside the free set has `dinv = 0`: it keeps the correction 0, and its r
 import numpy as np
 from numba import prange
 
-from . import parallel, serial
+from . import inline, parallel, parallel_sum, serial
 from ._blocks import _segment_of
 
 u64 = np.uint64
@@ -25,29 +25,32 @@ MISSING = -(2**62)
 
 
 @serial
-def _split_numbers(pos, rstart, bstart, start, parity):
-    """pos[t]: number of unknown t within its colour; rstart, bstart: first number of each segment."""
+def _split_starts(rstart, bstart, start, parity):
+    """First number of each segment within its colour."""
     red = 0
     black = 0
     for s in range(start.size - 1):
         rstart[s] = red
         bstart[s] = black
-        colour = parity[s]
-        for t in range(start[s], start[s + 1]):
-            if colour == 0:
-                pos[t] = red
-                red += 1
-            else:
-                pos[t] = black
-                black += 1
-            colour ^= 1
+        size = start[s + 1] - start[s]
+        red += (size + 1 - parity[s]) >> 1
+        black += (size + parity[s]) >> 1
     rstart[start.size - 1] = red
     bstart[start.size - 1] = black
 
 
-@parallel
-def _split_offsets(roff, boff, start, offset, parity, pos):
-    for s in prange(start.size - 1):
+@inline
+def _split_number(t, s, start, parity, rstart, bstart):
+    """Number of unknown t, which lies in segment s, within its colour."""
+    k = t - start[s]
+    return bstart[s] + ((k - (1 - parity[s])) >> 1) if (k + parity[s]) & 1 else rstart[s] + ((k - parity[s]) >> 1)
+
+
+@serial
+def _split_offsets(roff, boff, start, offset, parity, rstart, bstart):
+    """Constant distances of each segment, within colours."""
+    near = np.zeros(6, np.int64)  # segment of the last neighbour on each side: they ascend as the segments do
+    for s in range(start.size - 1):
         for f in range(6):
             roff[s, f] = 0
             boff[s, f] = MISSING if f < 4 else 0
@@ -56,7 +59,11 @@ def _split_offsets(roff, boff, start, offset, parity, pos):
                 # take the left distance from the last two cells and the others from the first two.
                 first = max(start[s], start[s + 1] - 2) if f == 4 else start[s]
                 for t in range(first, min(first + 2, start[s + 1])):
-                    distance = pos[t + offset[s, f]] - pos[t]
+                    u = t + offset[s, f]
+                    while start[near[f] + 1] <= u:
+                        near[f] += 1
+                    there = _split_number(u, near[f], start, parity, rstart, bstart)
+                    distance = there - _split_number(t, s, start, parity, rstart, bstart)
                     if (t - start[s] + parity[s]) & 1:
                         boff[s, f] = distance
                     else:
@@ -293,3 +300,27 @@ def _leave(out, beta, rx, bx, scale, start, parity, rstart, bstart, groups):
             for t in range(start[s] + 1 - parity[s], start[s + 1], 2):
                 out[t] = scale * bx[q] + beta * out[t] if beta != 0.0 else scale * bx[q]
                 q += 1
+
+
+@parallel_sum
+def _inner(rho, along, q, rx, bx, rb, bb, start, parity, rstart, bstart, groups):
+    """Sums over segment s: rho[s] of b x, along[s] of q x with q in C order.
+
+    Segments do not depend on the number of threads, so neither do the sums.
+    """
+    for g in prange(groups.size - 1):
+        for s in range(groups[g], groups[g + 1]):
+            v = 0.0
+            u = 0.0
+            shift = start[s] + parity[s] - 2 * rstart[s]
+            for m in range(rstart[s], rstart[s + 1]):
+                x = np.float64(rx[m])
+                v += np.float64(rb[m]) * x
+                u += q[2 * m + shift] * x
+            shift = start[s] + 1 - parity[s] - 2 * bstart[s]
+            for m in range(bstart[s], bstart[s + 1]):
+                x = np.float64(bx[m])
+                v += np.float64(bb[m]) * x
+                u += q[2 * m + shift] * x
+            rho[s] = v
+            along[s] = u

@@ -13,7 +13,7 @@ the loop would not vectorise.
 import numpy as np
 from numba import prange
 
-from . import inline, parallel, serial
+from . import inline, parallel, parallel_sum, serial
 
 u64 = np.uint64
 
@@ -39,6 +39,17 @@ def _stencil_apply(out, x, w0, w1, w2, d, start, offset):
     """out = A x"""
     for s in prange(start.size - 1):
         _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset)
+
+
+@parallel_sum
+def _stencil_energy(out, energy, x, w0, w1, w2, d, start, offset):
+    """out = A x, and xᵀA x segment by segment while both are in the cache."""
+    for s in prange(start.size - 1):
+        _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset)
+        v = 0.0
+        for t in range(u64(start[s]), u64(start[s + 1])):
+            v += out[t] * x[t]
+        energy[s] = v
 
 
 @serial

@@ -1,17 +1,14 @@
 """Vector operations with a fixed order of summation, so that a run is bit-identical for any thread count."""
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
-from . import parallel
+from . import parallel, parallel_sum
 
 BLOCK = 4096
 
-# Sums may be reordered inside a block (SIMD): the block is always summed by the same instructions.
-_reduce = njit(cache=True, nogil=True, parallel=True, fastmath={"contract", "reassoc"})
 
-
-@_reduce
+@parallel_sum
 def _block_dot(partial, x, y):
     """partial[k] = sum of x*y over block k, in float64."""
     n = x.size
@@ -29,7 +26,7 @@ def dot(x: np.ndarray, y: np.ndarray) -> float:
     return float(partial.sum())
 
 
-@_reduce
+@parallel_sum
 def _block_dot32(partial, x, y):
     """The same for float32 vectors, still summed in float64."""
     n = x.size

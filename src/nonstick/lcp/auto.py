@@ -2,12 +2,12 @@
 
 An active-set method whose inner solve is never finished: one preconditioned CG step per look at the set.
 
-    x feasible; r = b - A x; policy from (x, r), ties free
+    x feasible and relaxed; r = b - A x; policy from (x, r), ties free
     repeat
         z = M r on the free rows              M: one float32 multigrid cycle truncated to the free set
-        one CG step along p = z + β p         β = 0 after the set has changed
+        one CG step along p = z + β p         β = -zᵀA p / pᵀA p: p is kept when the set changes, less clamped rows
         policy from (x, r); stop on the true KKT residual
-        if the policy changed: clip, two projected Gauss–Seidel sweeps, r anew, refresh M
+        if the policy changed: clip, two projected Gauss–Seidel sweeps nearby, r anew, refresh M
 
 While the set stands still this is plain MG-CG and costs the same. Safeguards, because inexact updates
 have no convergence proof: if sets repeat or the changes do not die out, the set is held until the face
@@ -24,6 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..kernels import _active_set as kernels
+from ..kernels import threads_for
 from ..kernels._vector import _xpby, dot
 from ..linear.base import Inverse, Recipe
 from ..linear.cg import CG
@@ -38,9 +39,9 @@ from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
 from ..precond.jacobi import Jacobi
 from ..solution import Monitor, Start
-from .band import band
 from .base import Method
 from .face_descent import face_descent
+from .nearby import Everywhere, nearby
 from .nested import Coarser
 from .problem import BoxProblem
 
@@ -55,7 +56,7 @@ class Auto(Method):
     #: more changes of the set the larger it is
     many: int = 2_000
     #: tolerance of those coarser solves
-    coarse_rtol: float = 1e-4
+    coarse_rtol: float = 3e-4
     #: cycles for which a set that came with the problem is believed, whatever x says
     trust: int = 2
     #: cycles after which the fast cycle has proved too weak (or float32 too short) for the coefficients
@@ -64,27 +65,24 @@ class Auto(Method):
     patience: int = 40
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        with threads_for(problem.n):
+            self._solve(problem, start, monitor)
+
+    def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         recipe = preconditioner(problem)
         with monitor.setup():
             M = recipe.setup(_maskable(problem.A))
         cycle = _fast_cycle(M)
-        if cycle is not None and start.active is None and self.predicts(problem, start.x):
+        if cycle is not None and start.cold and np.count_nonzero(problem.box.constrained) > self.many:
             self.predict(problem, cycle, start.x)
         ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active)
 
     def predict(self, problem: BoxProblem, M: FastCycle, x: np.ndarray) -> None:
         """x from the solution of a coarser problem."""
         coarser = Coarser(problem, M)
-        start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)))
+        start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)), cold=True)
         self.solve(coarser.problem, start, Monitor(coarser.problem, self.coarse_rtol))
         coarser.interpolate(start.x, x)
-        problem.box.project(x, out=x)
-
-    def predicts(self, problem: BoxProblem, x: np.ndarray) -> bool:
-        """Problems with many bounds and without a guess of the user's own go through a coarser one."""
-        box = problem.box
-        many = np.count_nonzero(box.constrained) > self.many
-        return bool(many and not np.any(x - box.project(np.zeros(problem.n))))
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,10 @@ class FastLinear(Method):
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         unbounded = BoxProblem(problem.A, problem.b, -np.inf, np.inf)
         recipe = preconditioner(problem)
-        with monitor.setup():
-            M = recipe.setup(_maskable(problem.A))
-        ActiveSetCG(unbounded, recipe, M, Auto(), monitor).run(start.x, None)
+        with threads_for(problem.n):
+            with monitor.setup():
+                M = recipe.setup(_maskable(problem.A))
+            ActiveSetCG(unbounded, recipe, M, Auto(), monitor).run(start.x, None)
 
 
 def preconditioner(problem: BoxProblem) -> Recipe:
@@ -125,163 +124,201 @@ def algebraic() -> Recipe:
 
 
 class ActiveSetCG:
-    """The loop above, with its vectors."""
+    """The loop above, with its vectors. The policy, and all that judges it, is kept for the bounded rows alone."""
 
     def __init__(self, problem: BoxProblem, recipe: Recipe, M: Inverse, options: Auto, monitor: Monitor):
         self.problem, self.recipe, self.M, self.options, self.monitor = problem, recipe, M, options, monitor
         A, box = problem.A, problem.box
-        self.A, self.b, self.d = A, problem.b, A.diagonal
-        self.lower, self.upper = box.lower, box.upper
+        self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
         constrained = box.constrained
-        self.rows = np.flatnonzero(constrained).astype(np.int64)
-        self.bounded = constrained.view(np.uint8)
-        self.active = np.zeros(A.n, np.int8)
+        self.rows = np.flatnonzero(constrained)
+        self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
+        self.policy = np.zeros(self.rows.size, np.int8)
+        #: the policy x was last settled for, and the rows M knows as clamped
+        self._settled, self._clamped = self.policy.copy(), np.zeros(self.rows.size, bool)
+        self._all, self._moved = np.arange(self.rows.size), np.empty(self.rows.size, np.int64)
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
-        self.z = np.zeros(0 if isinstance(A, StencilOperator) else A.n)
-        self._peak = np.zeros(-(-A.n // kernels.BLOCK))
-        self._bounded_peak = np.zeros(-(-self.rows.size // kernels.BLOCK))
-        self._flips = np.zeros(self._bounded_peak.size, np.int64)
+        self.z = np.zeros(0 if isinstance(M, FastCycle) else A.n)
+        blocks = -(-A.n // kernels.BLOCK)
+        self._peak, self._flips = np.zeros(blocks), np.zeros(blocks, np.int64)
+        edges = np.searchsorted(self.rows, kernels.BLOCK * np.arange(blocks + 1))
+        d = A.diagonal[self.rows]
+        self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         # The fast cycle takes the free set as it is; other preconditioners are set up for a masked operator.
         self.masked: Masked | None = None if isinstance(M, FastCycle) else Masked(A)
         if isinstance(M, CoupledInverse) and isinstance(M.operator, Masked):
             self.masked = M.operator
-        self.band = band(A, constrained)
+        self.near: Everywhere | None = None
 
     def run(self, x: np.ndarray, active: np.ndarray | None) -> None:
         monitor = self.monitor
         if active is not None:
-            self.active[:] = active
-            self._clip(x)
-        self.A.residual(self.b, x, self.r)
-        if active is not None:
-            self._measure(x)
+            self.policy[:] = active[self.rows]
+            self._settled[:] = self.policy
+            self._clamp(x)
+            self.A.residual(self.b, x, self.r)
+            self._look(x, np.inf)
         elif self.rows.size:
-            self._settle(x)
-        kernels._peak_unbounded(self.r, self.bounded, self._peak)
+            self._nearby().relax(x, self.b, *self.bounds, self.r, self.options.sweeps)
+            self._look(x)
+            self._follow(x)
+        else:
+            self.A.residual(self.b, x, self.r)
+            self._look(x, np.inf)
         if monitor.watch(self._kkt()) and self._verified(x):
             return
         self._refresh()
         guard = Guard(self.options.patience)
-        rho_old, fresh = 0.0, True
+        rho, curvature, disturbed = 0.0, 0.0, True
         limit = monitor.limit(1000)
         while monitor.iterations < limit:
-            rho = self._direction(rho_old, fresh)
-            curvature = dot(self.p, self.q)
+            descent, rho = self._direction(rho, curvature, disturbed)
+            curvature, old = self.A.energy(self.p, self.q), curvature
             if not curvature > 0.0:
-                if fresh:  # the preconditioner is not positive here, as it may be off M-matrices
+                if not old > 0.0:  # p was z: the preconditioner is not positive here, as it may be off M-matrices
                     self._fall_back(x)
                     return
-                fresh = True
+                curvature = 0.0
                 continue
-            kernels._advance(x, self.r, self.p, self.q, rho / curvature, self.bounded, self._peak)
-            rho_old, fresh = rho, False
+            disturbed = False
+            trusted = active is not None and monitor.iterations < self.options.trust
+            held = guard.hold and not self._face_solved(descent / curvature)
+            slack = np.inf if trusted or held else self._slack()
+            kernels._advance(x, self.r, self.p, self.q, descent / curvature, *self._judge, slack, self._flips)
             monitor.iterations += 1
             if monitor.iterations == self.options.strain and _fast_cycle(self.M) is not None:
                 self._strengthen(x)
-                fresh = True
-            if guard.hold and self._face_residual() > self._face_goal():
+                curvature = 0.0
+            if slack == np.inf:
                 continue
-            if active is not None and monitor.iterations <= self.options.trust:
-                continue
-            flips = self._judge(x)
             if monitor.watch(self._kkt()):
                 if self._verified(x) or monitor.status:
                     return
-                fresh = True
-            if flips:
+                disturbed = True
+            if self._flips.any():
                 monitor.outer_iterations += 1
                 self._settle(x)
                 self._refresh()
-                fresh = True
-                if guard.gives_up(self.active):
+                disturbed = True
+                if guard.gives_up(self.policy):
                     self._fall_back(x)
                     return
 
-    def _settle(self, x: np.ndarray) -> None:
-        """The set has changed: clip, relax near the walls, and let the policy follow from there."""
-        self._clip(x)
-        self.band.relax(x, self.b, self.lower, self.upper, self.options.sweeps)
-        self.band.residual(self.b, x, self.r)
-        self._judge(x)
-        # Also where no row changed sides: sweeps may have moved a clamped row off its bound, and nothing else would
-        # bring it back.
-        self._clip(x)
-        self.band.residual(self.b, x, self.r)
+    def _nearby(self) -> Everywhere:
+        if self.near is None:
+            self.near = nearby(self.A)
+        return self.near
 
-    def _direction(self, rho_old: float, fresh: bool) -> float:
-        """p = M r + β p and q = A p; returns rᵀ M r."""
-        M = self.M
+    def _settle(self, x: np.ndarray) -> None:
+        """The set has changed: clip, relax around the change, and let the policy follow from there."""
+        changed = np.flatnonzero(self.policy != self._settled)
+        self._settled[:] = self.policy
+        kernels._clamp(self._moved, x, self.rows, self.lower, self.upper, self.policy, changed)
+        self._nearby().relax(x, self.b, *self.bounds, self.r, self.options.sweeps, self.rows[changed])
+        self._look(x, whole=False)
+        self._follow(x)
+
+    def _follow(self, x: np.ndarray) -> None:
+        """Rows that changed sides again, or that sweeps moved off their bounds, go where they belong, and r knows."""
+        self._settled[:] = self.policy
+        moved = self._clamp(x)
+        if moved.size:
+            self._nearby().residual(self.b, x, self.r, moved)
+
+    def _clamp(self, x: np.ndarray) -> np.ndarray:
+        """Clamped rows sit on their bounds, free ones inside the box; the rows this has moved."""
+        count = kernels._clamp(self._moved, x, self.rows, self.lower, self.upper, self.policy, self._all)
+        return self._moved[:count]
+
+    def _direction(self, rho_old: float, curvature: float, disturbed: bool) -> tuple[float, float]:
+        """p = M r + β p; returns rᵀp and rᵀ M r. `curvature`: pᵀq of the last p, 0 if there is none.
+
+        The textbook's β is for iterations that nothing disturbs. With bounds, β makes p conjugate to the last
+        direction whatever happened since: a change of the set does not throw away what CG has learnt.
+        """
+        M, q = self.M, self.q
+        flexible = self.rows.size > 0
+        if isinstance(M, CoupledInverse) and _fast_cycle(M) is not None and not flexible:
+            rho = M.direction(self.r, self.p, rho_old, not curvature > 0.0, self._top())
+            return rho, rho
         if isinstance(M, FastCycle):
             # The cycle's own float32 copies of r and z spare a pass over memory each.
             M.run(self.r, self._top())
-            rho = M.inner()
-            M.leave(self.p, 0.0 if fresh else rho / rho_old)
-        elif isinstance(M, CoupledInverse) and _fast_cycle(M) is not None:
-            rho = M.direction(self.r, self.p, rho_old, fresh, self._top())
+            rho, along = M.inner(q if flexible else None)
         else:
             M.apply(self.r, self.z)
-            kernels._zero_clamped(self.z, self.active, self.rows)
-            rho = dot(self.r, self.z)
-            if fresh:
-                self.p[:] = self.z
-            else:
-                _xpby(self.p, self.z, rho / rho_old)
-        self.A.apply(self.p, self.q)
-        return rho
+            kernels._zero_clamped(self.z, self.rows, self.policy)
+            rho, along = dot(self.r, self.z), dot(self.z, q)
+        beta = 0.0
+        if curvature > 0.0:
+            beta = -along / curvature if flexible else rho / rho_old
+        descent = self._combine(beta, rho, disturbed)
+        if not descent > 0.0 and beta != 0.0:
+            descent = self._combine(0.0, rho, False)
+        return descent, rho
+
+    def _combine(self, beta: float, rho: float, disturbed: bool) -> float:
+        """p = z + β p on the free rows; rᵀp."""
+        if isinstance(self.M, FastCycle):
+            self.M.leave(self.p, beta)
+        elif beta == 0.0:
+            self.p[:] = self.z
+        else:
+            _xpby(self.p, self.z, beta)
+        if not disturbed or beta == 0.0:
+            return rho  # the last step was exact: rᵀp of its direction is 0
+        kernels._zero_clamped(self.p, self.rows, self.policy)
+        return dot(self.r, self.p)
 
     def _top(self) -> float:
         """A size for r, to bring it into the range of float32."""
-        return max(self._peak.max(initial=0.0), self._bounded_peak.max(initial=0.0)) or 1.0
+        return self._peak.max(initial=0.0) or 1.0
 
-    def _judge(self, x: np.ndarray) -> int:
-        """Update the policy; the number of rows that changed sides."""
-        if not self.rows.size:
-            return 0
-        slack = self.options.slack * self.monitor.tolerance * self.problem.scale
-        kernels._judge(
-            self.active, x, self.r, self.d, self.lower, self.upper, self.rows, slack, self._bounded_peak, self._flips
-        )
-        return int(self._flips.sum())
+    def _slack(self) -> float:
+        return self.options.slack * self.monitor.tolerance * self.problem.scale
 
-    def _measure(self, x: np.ndarray) -> None:
-        """The residual of the bounded rows; the policy stays."""
-        policy = self.active.copy()
-        self._judge(x)
-        self.active[:] = policy
+    def _look(self, x: np.ndarray, slack: float | None = None, whole: bool = True) -> None:
+        """The residual, and a new policy unless the slack is infinite."""
+        kernels._look(x, self.r, *self._judge, self._slack() if slack is None else slack, self._flips, whole)
 
     def _kkt(self) -> float:
-        return max(self._peak.max(initial=0.0), self._bounded_peak.max(initial=0.0)) / self.problem.scale
+        return self._peak.max(initial=0.0) / self.problem.scale
 
     def _verified(self, x) -> bool:
         """The residual was updated by recurrence and x may sit a rounding outside the box: look again."""
         self.problem.box.project(x, out=x)
+        if self.monitor.check(x):
+            return True
         self.A.residual(self.b, x, self.r)
-        np.negative(self.r, out=self.q)
-        return self.monitor.check(x, self.q)
+        return False
 
-    def _face_residual(self) -> float:
-        return float(np.abs(self.r[self.active == 0]).max(initial=0.0))
-
-    def _face_goal(self) -> float:
-        return 0.1 * self.monitor.tolerance * self.problem.scale
-
-    def _clip(self, x) -> None:
-        kernels._clip(x, self.lower, self.upper, self.active, self.rows)
+    def _face_solved(self, alpha: float) -> bool:
+        """Will the step leave a residual on the free rows that no longer matters?"""
+        left = self.r - alpha * self.q
+        left[self.rows[self.policy != 0]] = 0.0
+        return np.abs(left).max(initial=0.0) <= 0.1 * self.monitor.tolerance * self.problem.scale
 
     def _refresh(self) -> None:
+        clamped = self.policy != 0
         with self.monitor.setup():
             if isinstance(self.M, FastCycle):
-                self.M.refresh(self.active == 0)
+                self.M.toggle(self.rows[clamped != self._clamped])
+                self._clamped = clamped
             else:
                 assert self.masked is not None
-                self.M = self.recipe.setup(self.masked.update(self.active == 0), self.M)
+                self.M = self.recipe.setup(self.masked.update(self._free(clamped)), self.M)
+
+    def _free(self, clamped: np.ndarray) -> np.ndarray:
+        free = np.ones(self.A.n, bool)
+        free[self.rows[clamped]] = False
+        return free
 
     def _strengthen(self, x) -> None:
         """Go on with an algebraic hierarchy."""
         self.recipe = Coupled(algebraic())
         self.z = np.zeros(self.A.n)
         self.A.residual(self.b, x, self.r)
-        self.masked = Masked(self.A, self.active == 0)
+        self.masked = Masked(self.A, self._free(self.policy != 0))
         with self.monitor.setup():
             self.M = self.recipe.setup(self.masked)
 

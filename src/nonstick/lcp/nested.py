@@ -48,7 +48,7 @@ class Coarser:
         kernels._coarse_diagonal(d, e, c0, c1, c2, rows.start, rows.offset, groups)
         b, lower, upper = (np.zeros(rows.n) for _ in range(3))
         counts = np.zeros((2, rows.n), np.int64)
-        box = problem.box
+        self.box = box = problem.box
         self.groups = cycle.grids[0].groups
         kernels._gather_rhs_and_bounds(
             b, lower, upper, problem.b, box.lower, box.upper, self.parent, *counts, A.rows.start, self.groups
@@ -61,8 +61,9 @@ class Coarser:
         self.problem = BoxProblem(coarse, b, lower, upper)
 
     def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:
+        """x = the interpolated coarse solution, clipped to the box."""
         rows = self.A.rows
         kernels._interpolate(
-            x, coarse, self.parent, rows.cells, self.shape, rows.start, rows.offset, *self.A.weights,
-            self.groups,
+            x, coarse, self.box.lower, self.box.upper, self.parent, rows.cells, self.shape, rows.start, rows.offset,
+            *self.A.weights, self.groups,
         )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class Box:
     lower: np.ndarray
     upper: np.ndarray
 
-    @property
+    @cached_property
     def constrained(self) -> np.ndarray:
         """Rows with at least one finite bound."""
         return np.isfinite(self.lower) | np.isfinite(self.upper)

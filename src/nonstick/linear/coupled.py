@@ -91,14 +91,14 @@ class CoupledInverse(Inverse):
         cycle, around = self.Z, self.around
         if around is None:
             cycle.run(r, top)
-            rho = cycle.inner()
+            rho = cycle.inner()[0]
             cycle.leave(p, 0.0 if fresh else rho / rho_old)
             return rho
         saved = r[around.changed]
         c, gained = around.before(r)
         cycle.run(r, top)
         r[around.changed] = saved
-        rho = cycle.inner() + gained
+        rho = cycle.inner()[0] + gained
         beta = 0.0 if fresh else rho / rho_old
         old = 0.0 if fresh else beta * around.image_of(p)
         cycle.leave(p, beta)

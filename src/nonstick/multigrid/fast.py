@@ -28,7 +28,7 @@ from ..linear.base import Inverse, Recipe
 from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
 from .grid_level import GridLevel, coarse_rows
-from .sparse_levels import SMALL, SparseLevels, strong_parts
+from .sparse_levels import SMALL, SparseLevels, strong_parts, sure_weight
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,8 @@ class FastCycle(Inverse):
         self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
         self._no_mask = np.zeros(max(level.rows.n, 1), np.int8)
         self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
+        #: clamped cells, and those the coarse matrices do not know of yet
+        self._clamped, self._behind = 0, np.zeros(0, np.int64)
         self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
 
     # -- the free set -------------------------------------------------------------------------------------
@@ -93,17 +95,23 @@ class FastCycle(Inverse):
         the cycle stays symmetric and positive, and as good.
         """
         wanted = np.zeros(self.A.n, np.int8) if free is None else np.logical_not(free).view(np.int8)
-        toggled = np.flatnonzero(self.active != wanted)
-        if not toggled.size:
+        self.toggle(np.flatnonzero(self.active != wanted))
+
+    def toggle(self, cells: np.ndarray) -> None:
+        """Move cells into or out of the free set."""
+        if not cells.size:
             return
-        self.active[:] = wanted
-        if toggled.size > self.A.n // 16:
+        self.active[cells] ^= 1
+        self._clamped += 2 * int(np.count_nonzero(self.active[cells])) - cells.size
+        if cells.size > self.A.n // 16:
             self.grids[0].set_diagonal(self.A.diagonal, self.active, self.scale)
         else:
-            self.grids[0].toggle_diagonal(self.A.diagonal, self.active, toggled, self.scale)
-        behind = np.flatnonzero(self._coarse_active != wanted)
-        if behind.size > self.lag * np.count_nonzero(wanted):
-            self._refresh_coarse(behind)
+            self.grids[0].toggle_diagonal(self.A.diagonal, self.active, cells, self.scale)
+        touched = np.union1d(self._behind, cells) if self._behind.size else cells
+        self._behind = touched[self.active[touched] != self._coarse_active[touched]]
+        if self._behind.size > self.lag * self._clamped:
+            self._refresh_coarse(self._behind)
+            self._behind = self._behind[:0]
 
     def _refresh_coarse(self, behind: np.ndarray) -> None:
         """Bring the coarse matrices up to date with the cells that entered or left the free set."""
@@ -153,10 +161,13 @@ class FastCycle(Inverse):
         finest.relax_black()
         finest.relax_red()
 
-    def inner(self) -> float:
-        """rᵀz of the last cycle, from the float32 copies."""
-        finest = self.grids[0]
-        return block_dot32(finest.b, finest.x) * self._top * self._top * self.scale
+    def inner(self, q: np.ndarray | None = None) -> tuple[float, float]:
+        """rᵀz and qᵀz of the last cycle, the former from its float32 copies."""
+        finest, size = self.grids[0], self._top * self.scale
+        if q is None:
+            return block_dot32(finest.b, finest.x) * self._top * size, 0.0
+        rho, along = finest.inner(q)
+        return rho * self._top * size, along * size
 
     def leave(self, out: np.ndarray, beta: float = 0.0) -> None:
         """out = z + beta out"""
@@ -191,10 +202,11 @@ class FastCycle(Inverse):
 def _torn(rows, groups, parent, count, w0, w1, w2, e) -> bool:
     """Would blocks glue liquid together across walls, in more than one block of a thousand?"""
     shape = np.array(rows.shape, np.int64)
-    root, peak = strong_parts(rows, groups, (w0, w1, w2))
+    sure = sure_weight((w0, w1, w2))
+    root = strong_parts(rows, groups, (w0, w1, w2), sure)
     if agg._count_roots(root) == count:
         return False
     limit = max(8, count // 1000)
     first = np.empty(count, np.int32)
     table = (rows.start, rows.offset, w0, w1, w2)
-    return blocks._count_torn_blocks(first, peak, rows.cells, shape, parent, root, e, *table, limit) >= limit
+    return blocks._count_torn_blocks(first, sure, rows.cells, shape, parent, root, e, *table, limit) >= limit

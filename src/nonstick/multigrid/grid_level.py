@@ -20,11 +20,10 @@ class GridLevel:
         self.rows = rows
         self.groups = balanced_groups(rows, threads)
         segments = rows.start.size - 1
-        number = np.empty(rows.n, np.int32)
         self.rstart, self.bstart = np.empty(segments + 1, np.int64), np.empty(segments + 1, np.int64)
-        rb._split_numbers(number, self.rstart, self.bstart, rows.start, rows.parity)
+        rb._split_starts(self.rstart, self.bstart, rows.start, rows.parity)
         self.roff, self.boff = np.empty((segments, 6), np.int64), np.empty((segments, 6), np.int64)
-        rb._split_offsets(self.roff, self.boff, rows.start, rows.offset, rows.parity, number)
+        rb._split_offsets(self.roff, self.boff, rows.start, rows.offset, rows.parity, self.rstart, self.bstart)
         # room for the neighbours that the ends of runs lack
         self.black0 = m = max(int(self.rstart[-1]), int(self.bstart[-1])) + 2
         self.x, self.b, self.dinv = (np.zeros(2 * m, np.float32) for _ in range(3))
@@ -33,6 +32,7 @@ class GridLevel:
         self.rb, self.bb = self.b[:m], self.b[m:]
         self.rdinv, self.bdinv = self.dinv[:m], self.dinv[m:]
         self._table = (rows.start, rows.parity, self.rstart, self.bstart)
+        self._sums = np.zeros((2, segments))
 
     # -- matrix ---------------------------------------------------------------------------------------
 
@@ -76,6 +76,12 @@ class GridLevel:
 
     def leave(self, out: np.ndarray, beta: float, scale: float) -> None:
         rb._leave(out, beta, self.rx, self.bx, scale, *self._table, self.groups)
+
+    def inner(self, q: np.ndarray) -> tuple[float, float]:
+        """bᵀx, and qᵀx for a vector in C order."""
+        rb._inner(*self._sums, q, self.rx, self.bx, self.rb, self.bb, *self._table, self.groups)
+        rho, along = self._sums.sum(axis=1)
+        return float(rho), float(along)
 
     def start_red(self) -> None:
         rb._start_red(self.rx, self.rb, self.rdinv, self.rstart, self.groups)

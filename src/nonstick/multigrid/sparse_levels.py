@@ -48,7 +48,7 @@ class SparseLevels:
         self.rows, self.groups, self.weights, self.fine_excess = rows, groups, weights, excess
         self.scale, self.alpha, self.cycles = scale, alpha, cycles
         shape = np.array(rows.shape, np.int64)
-        root, _ = strong_parts(rows, groups, weights)
+        root = strong_parts(rows, groups, weights, sure_weight(weights))
         table = (rows.start, rows.offset)
         self.parent, cells, red = _number(root, rows.cells, shape)
         slot = np.empty((cells.size, 6), np.int32)
@@ -174,13 +174,17 @@ class SparseLevels:
             cc._csr_relax_rows(fine.x, fine.b, *matrix, 0, fine.red)
 
 
-def strong_parts(rows: Rows, groups: np.ndarray, weights) -> tuple[np.ndarray, np.ndarray]:
-    """The first unknown of the strongly connected part of its block, and the largest weight, of each unknown."""
-    root, peak = np.empty(rows.n, np.int32), np.empty(rows.n)
-    agg._row_peaks(peak, *weights, rows.start, rows.offset, groups)
+def strong_parts(rows: Rows, groups: np.ndarray, weights, sure: float) -> np.ndarray:
+    """The first unknown of the strongly connected part of its block; weights from `sure` on are strong anywhere."""
+    root = np.empty(rows.n, np.int32)
     shape = np.array(rows.shape, np.int64)
-    agg._merge_blocks_stencil(root, peak, *weights, rows.cells, shape, rows.start, rows.offset, groups)
-    return root, peak
+    agg._merge_blocks_stencil(root, sure, *weights, rows.cells, shape, rows.start, rows.offset, groups)
+    return root
+
+
+def sure_weight(weights) -> float:
+    """A weight that counts as strong next to any other."""
+    return 0.05 * max(float(w.max(initial=0.0)) for w in weights)
 
 
 def _schedule(levels: int, cycles: int, at: int = 0) -> list[tuple[int, int]]:

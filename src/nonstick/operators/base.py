@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels._vector import dot
+
 
 class Operator(ABC):
     """A symmetric linear operator on vectors of `n` unknowns."""
@@ -31,6 +33,11 @@ class Operator(ABC):
     @abstractmethod
     def apply(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """out = A x"""
+
+    def energy(self, x: np.ndarray, out: np.ndarray) -> float:
+        """out = A x; returns xᵀA x."""
+        self.apply(x, out)
+        return dot(x, out)
 
     def residual(self, b: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """out = b - A x"""

@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels import SMALL
 from ..kernels._components import _stencil_components
 from ..kernels._stencil import (
     _stencil_apply,
     _stencil_apply_small,
+    _stencil_energy,
     _stencil_matrix,
     _stencil_residual,
     _stencil_residual_small,
 )
 from .base import Operator
 from .rows import Rows
-
-#: below this many unknowns starting threads costs more than the work
-SMALL = 16384
 
 
 class StencilOperator(Operator):
@@ -44,6 +43,13 @@ class StencilOperator(Operator):
         kernel = _stencil_apply_small if self.n < SMALL else _stencil_apply
         kernel(out, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
         return out
+
+    def energy(self, x, out):
+        if self.n < SMALL:
+            return super().energy(x, out)
+        parts = np.empty(self.rows.start.size - 1)
+        _stencil_energy(out, parts, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
+        return float(parts.sum())
 
     def residual(self, b, x, out):
         kernel = _stencil_residual_small if self.n < SMALL else _stencil_residual
