@@ -245,31 +245,37 @@ def _newton_paper() -> Method:
 # -- Takahashi–Batty: MPRGP, interior point, aggregation AMG ------------------------------------------
 
 
-def tagiaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
+def tagiaamg(visits: int = 2, alpha: float = 0.55, theta: float = 0.35) -> Recipe:
     """Topology-aware aggregation; `visits` 2 is the paper's W-cycle, 1 its V-cycle.
 
-    alpha is 0.55 in W-cycles too: the paper's 0.65 is as good in open tanks and worse in mazes (docs).
+    alpha is 0.55 in W-cycles too: the paper's 0.65 is as good in open tanks and worse in mazes. theta keeps apart
+    what narrow doors join; the paper has none (docs).
     """
     from .multigrid.aggregation import TopologyAware
 
-    return _aggregation(TopologyAware, visits, alpha or 0.55)
+    return _aggregation(TopologyAware(alpha, theta), visits)
+
+
+def tagiaamg_literal() -> Recipe:
+    """The paper's W-cycle: alpha 0.65, everything that is connected inside a block merges."""
+    return tagiaamg(2, 0.65, 0.0)
 
 
 def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
     """Topology-oblivious aggregation, 2^d cells to one."""
     from .multigrid.aggregation import GIA
 
-    return _aggregation(GIA, visits, alpha)
+    return _aggregation(GIA(alpha or (0.55 if visits == 1 else 0.65)), visits)
 
 
-def _aggregation(coarsening, visits: int, alpha: float | None) -> Recipe:
+def _aggregation(coarsening, visits: int) -> Recipe:
     from .multigrid.hierarchy import Multigrid
     from .multigrid.packed import Packed
     from .multigrid.rbssor import RBSSOR, Resmoothed
     from .operators.stencil import SMALL
 
-    c = coarsening(alpha or (0.55 if visits == 1 else 0.65))
-    return Multigrid(c, RBSSOR(1.2), Resmoothed(visits=visits), coarsest=Packed(c, 1.2, visits), smallest=SMALL)
+    cycle, bottom = Resmoothed(visits=visits), Packed(coarsening, 1.2, visits)
+    return Multigrid(coarsening, RBSSOR(1.2), cycle, coarsest=bottom, smallest=SMALL)
 
 
 def saamg() -> Recipe:
@@ -292,6 +298,7 @@ _PRECONDITIONERS = {
     "saamg": (saamg, "smoothed-aggregation multigrid"),
     "giaamg": (giaamg, "topology-oblivious aggregation multigrid"),
     "tagiaamg": (tagiaamg, "topology-aware aggregation multigrid"),
+    "tagiaamg+literal": (tagiaamg_literal, "topology-aware aggregation as the paper has it"),
 }
 
 
@@ -328,7 +335,8 @@ def _interior_point(preconditioner: str = "tagiaamg", **options) -> Callable[[],
 
 for _key, (_, _words) in _PRECONDITIONERS.items():
     _text = f"linear baseline: CG with {_words}, bounds ignored"
-    register(f"{_key}-cg", _text, complete=False)(_linear_baseline(_key))
+    _name = _key.replace("+literal", "-cg+literal") if "+" in _key else f"{_key}-cg"
+    register(_name, _text, complete=False)(_linear_baseline(_key))
 for _key in ("mic", "saamg", "tagiaamg"):
     _words = _PRECONDITIONERS[_key][1]
     register(f"{_key}-mprgp", f"MPRGP with fast expansion, {_words} in the face")(_mprgp(_key))

@@ -1,5 +1,7 @@
 """Aggregation: merging against a slow flood fill, Galerkin sums against SciPy, fused sweeps against plain ones."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -50,7 +52,7 @@ def parts_within_blocks(A):
 def test_merging_is_a_flood_fill_inside_blocks(make_stencil, grid_shape, form):
     A = make_stencil(grid_shape, fill=0.6)
     B = A if form == "stencil" else CSROperator(A.matrix(), A.cells)
-    merged = TopologyAware().aggregate(B)
+    merged = TopologyAware(theta=0.0).aggregate(B)
     linked = np.diff(A.matrix().indptr) > 1
     if merged is None:
         assert not linked.any()
@@ -201,6 +203,79 @@ def test_refresh_for_a_free_set_keeps_the_aggregates(make_stencil, coarsening):
         M = dense(inverse, A.n)
         np.testing.assert_allclose(M, M.T, atol=1e-11 * np.abs(M).max())
         assert np.linalg.eigvalsh(M).min() > 0.0 and not M[np.ix_(free, ~free)].any()
+
+
+def rooms(count: int, room: int, door: int, seed: int = 0):
+    """Rooms in a row of three axes, walls one cell thick, a door of door² cells in every wall."""
+    pitch = room + 1
+    mask = np.zeros((count * pitch - 1,) * 3, bool)
+    starts = range(0, count * pitch - 1, pitch)
+    for corner in np.ndindex(count, count, count):
+        mask[tuple(slice(starts[k], starts[k] + room) for k in corner)] = True
+    rng = np.random.default_rng(seed)
+    for corner in np.ndindex(count, count, count):
+        for axis in range(3):
+            if corner[axis] + 1 < count:
+                low = [starts[k] + int(rng.integers(0, room - door + 1)) for k in corner]
+                opening = [slice(a, a + door) for a in low]
+                opening[axis] = slice(starts[corner[axis]] + room, starts[corner[axis]] + room + 1)
+                mask[tuple(opening)] = True
+    return mask
+
+
+def test_weak_couplings_do_not_merge():
+    """Against the definition: parts of the graph of couplings >= theta times the strongest of either row."""
+    A = laplacian(rooms(2, 5, 1))
+    levels = Packed(TopologyAware(0.55, 0.35)).hierarchy(A)
+    separated = 0
+    for (operator, colour, parent), (coarse, _, _) in pairwise(levels):
+        M = sp.coo_array(operator.matrix())
+        off = M.row != M.col
+        i, j, a = M.row[off], M.col[off], np.abs(M.data[off])
+        strongest = np.zeros(operator.n)
+        np.maximum.at(strongest, i, a)
+        strong = a >= 0.35 * np.minimum(strongest[i], strongest[j])
+        inside = (coarse.cells[parent[i]] == coarse.cells[parent[j]]).all(axis=1)
+        keep = strong & inside
+        graph = sp.coo_array((a[keep], (i[keep], j[keep])), shape=M.shape)
+        number, label = connected_components(graph, directed=False)
+        assert number == coarse.n and len(set(zip(label, parent))) == number
+        assert not (colour[i] == colour[j])[a > 0].any(), "coupled rows have different colours"
+        separated += int((inside & ~strong & (parent[i] != parent[j])).sum())
+    assert separated > 0, "the case must hold doors that are weak on some level"
+    assert levels[-1][0].n == 1
+
+
+def test_cycles_with_more_than_two_colours_are_symmetric_and_alike_packed_or_not():
+    A = laplacian(rooms(2, 5, 1), dirichlet=0.01)
+    coarsening = TopologyAware(0.55, 0.35)
+    one_by_one = tagiaamg(2, 1, coarsening).setup(A)
+    assert max(level.smoother.colours for level in one_by_one.levels[:-1]) > 2
+    packed = tagiaamg(2, 10**6, coarsening).setup(A)
+    rng = np.random.default_rng(11)
+    u, v = rng.standard_normal((2, A.n))
+    Mu, Mv = (packed.apply(w, np.empty(A.n)) for w in (u, v))
+    np.testing.assert_allclose(one_by_one.apply(u, np.empty(A.n)), Mu, rtol=1e-10, atol=1e-11)
+    assert v @ Mu == pytest.approx(u @ Mv, rel=1e-10) and u @ Mu > 0.0
+
+
+def test_narrow_doors_cost_few_iterations():
+    """Rooms behind doors of one cell: merging along every coupling takes twice as many iterations."""
+    A = laplacian(rooms(3, 9, 1))
+    b = np.random.default_rng(12).standard_normal(A.n)
+    b -= b.mean()
+    counts = [
+        CG(tagiaamg(2, 1000, TopologyAware(0.55, theta))).setup(A).solve(b, np.zeros(A.n), rtol=1e-8).iterations
+        for theta in (0.35, 0.0)
+    ]
+    assert counts[0] <= 14 and counts[0] <= 0.7 * counts[1], counts
+
+
+def test_cells_may_be_negative():
+    """Two coupled cells on both sides of zero: blocks of any size keep them apart unless they are moved."""
+    A = CSROperator(sp.csr_array([[2.0, -1.0], [-1.0, 2.0]]), np.array([[-1, -1], [0, -1]]))
+    parent, count, _ = TopologyAware().aggregate(A)
+    assert count == 1 and list(parent) == [0, 0]
 
 
 def test_one_unknown_per_connected_part():

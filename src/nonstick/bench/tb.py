@@ -46,7 +46,10 @@ class _Kind:
     door: int | None = None
 
 
-MAZES = {"corridors 12/3": _Kind(12, 3), "rooms 8/3, doors 2": _Kind(8, 3, 2), "narrow 3/1": _Kind(3, 1)}
+MAZES = {
+    "corridors 12/3": _Kind(12, 3), "rooms 8/3, doors 2": _Kind(8, 3, 2), "rooms 16/1, doors 2": _Kind(16, 1, 2),
+    "narrow 3/1": _Kind(3, 1),
+}  # fmt: skip
 
 
 # -- the problems --------------------------------------------------------------------------------------------
@@ -106,7 +109,7 @@ def bounded_source(n: int, block: int = 4, fraction: float = 0.2) -> BoxProblem:
 
 @benchmark(
     "tb-table1", "Takahashi–Batty table 1: preconditioners in a closed maze", sizes=(96,),
-    methods=("mic-cg", "saamg-cg", "giaamg-cg", "tagiaamg-cg"),
+    methods=("mic-cg", "saamg-cg", "giaamg-cg", "tagiaamg-cg", "tagiaamg-cg+literal"),
 )  # fmt: skip
 def table1(plan: Plan) -> Iterator[Row]:
     plan = replace(plan, rtol=min(plan.rtol, 1e-8))

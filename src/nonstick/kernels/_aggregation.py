@@ -26,57 +26,103 @@ def _unite(root, i, j):
 
 
 @inline
-def _join(root, linked, block, i, j):
-    linked[i] = True
-    linked[j] = True
-    if block[i] == block[j]:
+def _note(strongest, i, j, a):
+    """The largest coupling of each unknown; zero for one that is coupled to nothing."""
+    strongest[i] = max(strongest[i], a)
+    strongest[j] = max(strongest[j], a)
+
+
+@inline
+def _join(root, strongest, block, theta, i, j, a):
+    if block[i] == block[j] and a >= theta * min(strongest[i], strongest[j]):
         _unite(root, i, j)
 
 
 @serial
-def _join_stencil(root, linked, block, w0, w1, w2, start, offset):
-    """Unite face neighbours of one block: root[i] leads to the smallest unknown of i's part.
-
-    `linked` marks the unknowns that are coupled to any other; the rest is solved by its diagonal.
-    """
-    for i in range(root.size):
-        root[i] = i
-        linked[i] = False
+def _strongest_stencil(strongest, w0, w1, w2, start, offset):
+    """strongest[i] = max |A_ij|, j != i."""
+    strongest[:] = 0.0
     for s in range(start.size - 1):
         xp, yp, zp = offset[s, 1], offset[s, 3], offset[s, 5]
         for t in range(start[s], start[s + 1]):
             if w0[t] != 0.0:
-                _join(root, linked, block, t, t + xp)
+                _note(strongest, t, t + xp, abs(w0[t]))
             if w1[t] != 0.0:
-                _join(root, linked, block, t, t + yp)
+                _note(strongest, t, t + yp, abs(w1[t]))
             if w2[t] != 0.0:
-                _join(root, linked, block, t, t + zp)
+                _note(strongest, t, t + zp, abs(w2[t]))
 
 
 @serial
-def _join_csr(root, linked, block, data, indices, indptr):
+def _strongest_csr(strongest, data, indices, indptr):
+    """The same over the entries of a matrix."""
+    strongest[:] = 0.0
+    for i in range(strongest.size):
+        for q in range(indptr[i], indptr[i + 1]):
+            if indices[q] > i:
+                _note(strongest, i, indices[q], abs(data[q]))
+
+
+@serial
+def _join_stencil(root, strongest, block, theta, w0, w1, w2, start, offset):
+    """Unite face neighbours of one block: root[i] leads to the smallest unknown of i's part.
+
+    A coupling below `theta` times the strongest one of both unknowns does not unite them.
+    """
+    for i in range(root.size):
+        root[i] = i
+    for s in range(start.size - 1):
+        xp, yp, zp = offset[s, 1], offset[s, 3], offset[s, 5]
+        for t in range(start[s], start[s + 1]):
+            if w0[t] != 0.0:
+                _join(root, strongest, block, theta, t, t + xp, abs(w0[t]))
+            if w1[t] != 0.0:
+                _join(root, strongest, block, theta, t, t + yp, abs(w1[t]))
+            if w2[t] != 0.0:
+                _join(root, strongest, block, theta, t, t + zp, abs(w2[t]))
+
+
+@serial
+def _join_csr(root, strongest, block, theta, data, indices, indptr):
     """The same over the entries of a matrix."""
     for i in range(root.size):
         root[i] = i
-        linked[i] = False
     for i in range(root.size):
         for q in range(indptr[i], indptr[i + 1]):
             j = indices[q]
             if j > i and data[q] != 0.0:
-                _join(root, linked, block, i, j)
+                _join(root, strongest, block, theta, i, j, abs(data[q]))
 
 
 @serial
-def _number_parts(parent, root, linked, colour):
-    """Number the parts, red ones (colour 0) before black ones, unlinked unknowns -1; returns their number."""
+def _separate_colours(colour, data, indices, indptr):
+    """Give every unknown that is coupled to a smaller one of its own colour the first colour >= 2 that is free."""
+    for i in range(colour.size):
+        clash = False
+        taken = 0
+        for q in range(indptr[i], indptr[i + 1]):
+            j = indices[q]
+            if j != i and data[q] != 0.0:
+                taken |= 1 << colour[j]
+                clash = clash or (j < i and colour[j] == colour[i])
+        if clash:
+            c = 2
+            while (taken >> c) & 1:
+                c += 1
+            colour[i] = c
+
+
+@serial
+def _number_parts(parent, root, strongest, colour):
+    """Number the parts, red ones (colour 0) before black ones, uncoupled unknowns -1; returns their number."""
     count = 0
     for wanted in range(2):
         for i in range(root.size):
-            if root[i] == i and colour[i] == wanted and linked[i]:
+            if root[i] == i and colour[i] == wanted and strongest[i] > 0.0:
                 parent[i] = count
                 count += 1
     for i in range(root.size):
-        if not linked[i]:
+        if not strongest[i] > 0.0:
             parent[i] = -1
         else:
             parent[i] = parent[_find(root, i)]

@@ -1,4 +1,4 @@
-"""The small levels of a two-coloured aggregation hierarchy as one inverse, run by one compiled call.
+"""The small levels of a coloured aggregation hierarchy as one inverse, run by one compiled call.
 
 It is the `coarsest` of a `Multigrid` whose large levels run level by level, and coarsens until every connected part
 is one unknown (Takahashi–Batty §4.2). A part that ends as a 1×1 zero matrix is pure Neumann and is skipped: its
@@ -19,14 +19,14 @@ from ..operators.masked import peel
 from ..operators.transfer import AggregateTransfer
 from .aggregation import Aggregation, Pairwise, TopologyAware, galerkin_csr, total_shift
 from .hierarchy import Bottom, Multigrid
-from .rbssor import RBSSOR, Resmoothed, two_colours
+from .rbssor import RBSSOR, Resmoothed, known_colours
 
 
 @dataclass(frozen=True)
 class Packed(Recipe):
     """`coarsening` to the end, RBSSOR(`omega`) with `visits` coarse corrections per level.
 
-    Operators that are not two-coloured (no cells, or wider stencils) get a pairwise hierarchy instead.
+    Operators that have no colours (no cells, or wider stencils) get a pairwise hierarchy instead.
     """
 
     coarsening: Aggregation = field(default_factory=TopologyAware)
@@ -42,14 +42,15 @@ class Packed(Recipe):
         return _Packed(self, operator, levels)
 
     def hierarchy(self, operator: Operator):
-        """Operators, parents and colours of all levels, or None if some level is not two-coloured."""
+        """Operators, colours and parents of all levels, or None if the first has no colours."""
         base, free = peel(operator)
         A: Operator = CSROperator(base.matrix(), base.cells)
         if free is not None:  # clamped rows lose their couplings; the packed cycle divides them by their diagonal
             A = CSROperator(_decoupled(base, free), base.cells)
+        A.colour = getattr(base, "colour", None)  # type: ignore[attr-defined]
         levels = []
         while True:
-            colour = two_colours(A)
+            colour = known_colours(A)
             if colour is None:
                 return None
             step = self.coarsening.aggregate(A)
@@ -79,15 +80,17 @@ class _Packed(Inverse):
         self.base, free = peel(operator)
         self.free = None if free is None else free.copy()
         sizes = np.array([A.n for A, _, _ in levels])
-        self.first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        self.red = np.array([np.count_nonzero(colour == 0) for _, colour, _ in levels], np.int64)
-        # place[k][i]: packed number of unknown i of level k, red ones first
+        most = max(2, *(int(colour.max(initial=0)) + 1 for _, colour, _ in levels))
+        held = np.array([np.bincount(colour, minlength=most) for _, colour, _ in levels])
+        ends = np.cumsum(held.ravel()).reshape(held.shape)
+        self.first = np.column_stack((ends[:, -1] - sizes, ends)).astype(np.int64)  # a row a level, a column a colour
+        # place[k][i]: packed number of unknown i of level k, sorted by colour
         place = []
         for k, (A, colour, _) in enumerate(levels):
             number = np.empty(A.n, np.int32)
-            number[np.argsort(colour, kind="stable")] = np.arange(A.n) + self.first[k]
+            number[np.argsort(colour, kind="stable")] = np.arange(A.n) + self.first[k, 0]
             place.append(number)
-        total = int(self.first[-1])
+        total = int(self.first[-1, -1])
         self.parent = np.full(total, -1, np.int32)
         self.base_diagonal = np.empty(total)
         counts, data, indices = [], [], []
@@ -120,15 +123,13 @@ class _Packed(Inverse):
         total = total_shift(operator)
         if total is not None and self.free is None:
             self.shift[self.place] = total
-        _packed_shift(
-            self.d, self.base_diagonal, self.shift, self.parent, self.first, self.red, self.recipe.coarsening.alpha
-        )
+        _packed_shift(self.d, self.base_diagonal, self.shift, self.parent, self.first, self.recipe.coarsening.alpha)
         return self
 
     def apply(self, r, out):
         self.b[self.place] = r
         _packed_cycle(
-            self.x, self.b, self.r, self.d, self.data, self.indices, self.indptr, self.parent, self.first, self.red,
+            self.x, self.b, self.r, self.d, self.data, self.indices, self.indptr, self.parent, self.first,
             self.recipe.omega, self.recipe.visits, 0,
         )  # fmt: skip
         np.take(self.x, self.place, out=out)

@@ -28,8 +28,6 @@ from ..operators.stencil import SMALL, StencilOperator
 from .cycles import Cycle
 from .smoothers import Lexicographic, Smoother, SmootherRecipe, relaxed_diagonal
 
-_RED, _BLACK = 0, 1
-
 
 @dataclass(frozen=True)
 class RBSSOR(SmootherRecipe):
@@ -41,10 +39,16 @@ class RBSSOR(SmootherRecipe):
         base, _ = peel(A)
         if isinstance(base, StencilOperator):
             return _StencilPasses(base, relaxed_diagonal(A), self.omega)
-        colour = two_colours(base)
+        colour = known_colours(base)
         if colour is None:
             return Lexicographic(self.omega).setup(A)
         return _MatrixPasses(base, relaxed_diagonal(A), colour, self.omega)
+
+
+def known_colours(A: Operator) -> np.ndarray | None:
+    """The colours a coarse matrix came with, or those of the checkerboard; None if neither separates its rows."""
+    colour = getattr(A, "colour", None)
+    return two_colours(A) if colour is None else colour
 
 
 def two_colours(A: Operator) -> np.ndarray | None:
@@ -59,7 +63,14 @@ def two_colours(A: Operator) -> np.ndarray | None:
 
 
 class ColourPasses(Smoother):
-    """Sweeps made of passes `x = keep x + gain (b - c)/d` over one colour, with the residual on request."""
+    """Sweeps made of passes `x = keep x + gain (b - c)/d` over one colour, with the residual on request.
+
+    There are two colours, red and black, in the paper. A few more follow black where a coarse cell holds unknowns that
+    are coupled to each other (`TopologyAware.theta`): sweeps run through all of them and back, the last one is the one
+    that is merged (17), and the residual of the colour smoothed last comes with its sweep.
+    """
+
+    colours = 2
 
     def __init__(self, diagonal: np.ndarray, omega: float):
         self.diagonal, self.omega = diagonal, omega
@@ -69,31 +80,42 @@ class ColourPasses(Smoother):
     def _pass(self, x, r, b, colour: int, keep: float, gain: float) -> None:
         """One colour; r is `_none` where no residual is wanted."""
 
+    def _start(self, x, b) -> None:
+        """The first colour from zero; those after black must not be seen before their turn."""
+        _scale_start(x, b, self.diagonal, self.omega)
+
     def pre(self, x, b):
-        for colour in (_RED, _BLACK):
+        for colour in range(self.colours):
             self._pass(x, self._none, b, colour, 1.0 - self.omega, self.omega)
 
     def post(self, x, b):
-        for colour in (_BLACK, _RED):
+        for colour in reversed(range(self.colours)):
             self._pass(x, self._none, b, colour, 1.0 - self.omega, self.omega)
 
     def pre_from_zero(self, x, b):
-        _scale_start(x, b, self.diagonal, self.omega)
-        self._pass(x, self._none, b, _BLACK, 0.0, self.omega)
+        self._start(x, b)
+        for colour in range(1, self.colours):
+            self._pass(x, self._none, b, colour, 0.0, self.omega)
 
     def pre_from_zero_residual(self, x, b, r) -> None:
         """One sweep from zero and the residual it leaves (9–12)."""
-        _scale_start(x, b, self.diagonal, self.omega)
-        self._pass(x, r, b, _BLACK, 0.0, self.omega)
-        self._pass(x, r, b, _RED, 1.0, 0.0)
+        last = self.colours - 1
+        self._start(x, b)
+        for colour in range(1, self.colours):
+            self._pass(x, r if colour == last else self._none, b, colour, 0.0, self.omega)
+        for colour in range(last):
+            self._pass(x, r, b, colour, 1.0, 0.0)
 
     def resmooth_residual(self, x, b, r) -> None:
         """Red, black, black, red, and the residual they leave (13–20)."""
-        omega = self.omega
-        self._pass(x, self._none, b, _RED, 1.0 - omega, omega)
-        self._pass(x, self._none, b, _BLACK, (1.0 - omega) ** 2, (2.0 - omega) * omega)
-        self._pass(x, r, b, _RED, 1.0 - omega, omega)
-        self._pass(x, r, b, _BLACK, 1.0, 0.0)
+        omega, last = self.omega, self.colours - 1
+        for colour in range(last):
+            self._pass(x, self._none, b, colour, 1.0 - omega, omega)
+        self._pass(x, self._none, b, last, (1.0 - omega) ** 2, (2.0 - omega) * omega)
+        for colour in reversed(range(last)):
+            self._pass(x, r if colour == 0 else self._none, b, colour, 1.0 - omega, omega)
+        for colour in range(1, self.colours):
+            self._pass(x, r, b, colour, 1.0, 0.0)
 
 
 class _StencilPasses(ColourPasses):
@@ -111,8 +133,14 @@ class _MatrixPasses(ColourPasses):
         super().__init__(diagonal, omega)
         M = A.matrix()
         self._tables = M.data, M.indices, M.indptr, diagonal
-        self._rows = np.flatnonzero(colour == 0), np.flatnonzero(colour)
+        self.colours = max(2, int(colour.max(initial=0)) + 1)
+        self._rows = [np.flatnonzero(colour == c) for c in range(self.colours)]
+        self._late = np.flatnonzero(colour > 1)
         self._kernel = _csr_pass_small if A.n < SMALL else _csr_pass
+
+    def _start(self, x, b):
+        super()._start(x, b)
+        x[self._late] = 0.0
 
     def _pass(self, x, r, b, colour, keep, gain):
         self._kernel(x, r, b, *self._tables, self._rows[colour], keep, gain, r.size > 0)

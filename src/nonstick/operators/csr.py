@@ -23,6 +23,8 @@ class CSROperator(Operator):
         self.n = A.shape[0]
         self.diagonal = A.diagonal()
         self.cells = cells
+        #: colour of each row such that no two coupled rows share one, where whoever made the matrix knows it
+        self.colour: np.ndarray | None = None
 
     def apply(self, x, out):
         _csr_apply(out, x, self._A.data, self._A.indices, self._A.indptr)
