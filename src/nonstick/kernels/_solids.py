@@ -75,12 +75,13 @@ def _largest(partial, u):
 
 
 @parallel
-def _crowding(source, density, room, phi, strength, slack):
+def _crowding(source, density, room, phi, pressure, strength, slack, limit):
     """How far each liquid cell should expand: strength · (density - 1), from particles per open room.
 
-    At and near the surface cells are rightly less than full, so only crowding beyond `slack` counts there (without
-    slack, one side of the noise would be taken and the liquid swell); cells whose neighbours are all deep in
-    the liquid may also be drawn together. Cells with little room are left to their neighbours.
+    Cells with air beside them are rightly less than full, so only crowding beyond `slack` counts there (without
+    slack, one side of the noise would be taken and the liquid swell); inside, thin cells are drawn together too,
+    if they are under pressure: liquid that leaves a wall must not be pulled back, liquid that has come down on one
+    must close the gap. Cells with little room are left to their neighbours.
     """
     nx, ny, nz = source.shape
     for plane in prange(nx):
@@ -89,17 +90,17 @@ def _crowding(source, density, room, phi, strength, slack):
             for k in range(nz):
                 value = 0.0
                 if phi[i, j, k] < 0.0 and room[i, j, k] > 0.3:
-                    value = density[i, j, k] / room[i, j, k] - 1.0
-                    deep = phi[i, j, k] < -0.75
-                    deep = deep and (i == 0 or phi[i - 1, j, k] < -0.75)
-                    deep = deep and (i == nx - 1 or phi[i + 1, j, k] < -0.75)
-                    deep = deep and (j == 0 or phi[i, j - 1, k] < -0.75)
-                    deep = deep and (j == ny - 1 or phi[i, j + 1, k] < -0.75)
-                    deep = deep and (k == 0 or phi[i, j, k - 1] < -0.75)
-                    deep = deep and (k == nz - 1 or phi[i, j, k + 1] < -0.75)
-                    if not deep:
+                    value = density[i, j, k] - room[i, j, k]
+                    inside = pressure[i, j, k] > 0.0
+                    inside = inside and (i == 0 or phi[i - 1, j, k] < 0.0 or room[i - 1, j, k] < 0.3)
+                    inside = inside and (i == nx - 1 or phi[i + 1, j, k] < 0.0 or room[i + 1, j, k] < 0.3)
+                    inside = inside and (j == 0 or phi[i, j - 1, k] < 0.0 or room[i, j - 1, k] < 0.3)
+                    inside = inside and (j == ny - 1 or phi[i, j + 1, k] < 0.0 or room[i, j + 1, k] < 0.3)
+                    inside = inside and (k == 0 or phi[i, j, k - 1] < 0.0 or room[i, j, k - 1] < 0.3)
+                    inside = inside and (k == nz - 1 or phi[i, j, k + 1] < 0.0 or room[i, j, k + 1] < 0.3)
+                    if not inside:
                         value = max(value - slack, 0.0)
-                source[i, j, k] = strength * min(max(value, -0.5), 0.5)
+                source[i, j, k] = strength * min(max(value, -0.5), limit)
 
 
 @parallel

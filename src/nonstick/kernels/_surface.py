@@ -256,21 +256,22 @@ def _near_liquid(phi, i, j, k):
 def _volume_planes(partial, phi, space, offset, start, per_cell):
     """partial[i] = liquid volume in plane i, in cells: open share of each cell times clip(½ - φ, 0, 1).
 
-    Particles in cells that hold no part of the level set are spray and count by their number. An empty
-    `start` stands for no particles.
+    Particles in cells that hold no part of the level set, before it is moved by `offset`, and touch no liquid cell
+    are spray and count by their number. An empty `start` stands for no particles.
     """
     nx, ny, nz = phi.shape
-    for i in prange(nx):
+    for plane in prange(nx):
+        i = np.int64(plane)
         s = 0.0
         for j in range(ny):
             for k in range(nz):
-                value = phi[i, j, k] + offset
-                if value < 0.5:
-                    s += space[i, j, k] * min(0.5 - value, 1.0)
-                elif start.size > 0:
+                part = space[i, j, k] * min(max(0.5 - phi[i, j, k] - offset, 0.0), 1.0)
+                if phi[i, j, k] >= 0.5 and start.size > 0:
                     q = (i * ny + j) * nz + k
-                    s += min((start[q + 1] - start[q]) / per_cell, 1.0)
-        partial[i] = s
+                    if start[q + 1] > start[q] and not _near_liquid(phi, i, j, k):
+                        part = max(part, min((start[q + 1] - start[q]) / per_cell, 1.0))
+                s += part
+        partial[plane] = s
 
 
 @serial

@@ -19,28 +19,39 @@ from .particles import Particles
 from .solids import Solids
 
 SWEEPS = 12
+#: with the level set shifted by this many cells or more, five times as many sweeps: liquid was crushed at a wall
+CRUSHED = 0.25
 STRENGTH = 0.5
 SLACK = 0.15
+#: largest excess of volume of a cell, in cells, that counts in a step
+MOST = 2.0
 #: most a particle is moved in a step, in cells
 LIMIT = 0.2
 
 
 def displacement(
-    particles: Particles, phi: np.ndarray, solids: Solids, problem: PressureProblem, per_cell: int
+    particles: Particles,
+    phi: np.ndarray,
+    solids: Solids,
+    problem: PressureProblem,
+    pressure: np.ndarray,
+    per_cell: int,
+    offset: float,
 ) -> list[np.ndarray]:
     """Face arrays of the shift in cells; φ in cells on three axes."""
     density = np.zeros(solids.three)
     _scatter_density(density, particles.x, particles.start, particles.plane)
     source = np.empty(solids.three)
     density /= per_cell
-    _crowding(source, density, solids.room, phi, STRENGTH, SLACK)
+    _crowding(source, density, solids.room, phi, pressure.reshape(solids.three), STRENGTH, SLACK, MOST)
     A, rows, box = problem.problem.A, problem.rows, problem.problem.box
     A = A.base if isinstance(A, LowRank) else A
     assert isinstance(A, StencilOperator)
     b = rows.from_grid(source) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)
     if rows.n:
-        for sweep in range(2 * SWEEPS):
+        sweeps = round(SWEEPS * (1.0 + 4.0 * min(abs(offset) / CRUSHED, 1.0)))
+        for sweep in range(2 * sweeps):
             _stencil_relax(
                 q, b, box.lower, box.upper, *A.weights, A.diagonal, rows.start, rows.offset, rows.parity,
                 sweep & 1, 1.5, False,

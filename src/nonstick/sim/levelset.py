@@ -79,7 +79,7 @@ class GridLiquid(Liquid):
         if correct and self.scene.model.volume.correct:
             ledger.offset = shift_for(self.level, space, ledger.expected, 0.0)
             self.level += ledger.offset
-        ledger.measured = volume(self.level, space)
+        ledger.measure(volume(self.level, space))
         shape = self.solids.grid.shape
         level = self.level.reshape(shape)
         inside = self.solids.centre < 0
@@ -198,7 +198,7 @@ class GridLiquid(Liquid):
         return {
             "level": self.level, **faces, "pressure": self.projection.pressure, "active": self.projection.active,
             "steps": np.array(self.steps), "time": np.array(self.time),
-            "ledger": np.array([ledger.initial, ledger.inflow, ledger.outflow, ledger.measured, ledger.offset]),
+            "ledger": ledger.array(),
             **self.bodies.state(),
         }  # fmt: skip
 

@@ -116,7 +116,7 @@ class Liquid:
             if spec.spin and self.affine:  # the first transfer knows the rotation already
                 self.particles.aff[:, -x.shape[1] :] = self._gradient(spec)[:, None]
         self.particles.sort()
-        self.ledger.initial = self.find_surface(correct=False)
+        self.ledger.initial = self.ledger.due = self.find_surface(correct=False)
         if self.particles.n:
             # positions come from a lattice, so their number is only nearly the volume they fill
             self.worth = self.ledger.initial / self.particles.n
@@ -217,13 +217,12 @@ class Liquid:
             True, self.up,
         )  # fmt: skip
         _fill_holes(self.phi, self.phi.copy(), solids.middle, *solids.open)
-        ledger = self.ledger
+        ledger, around = self.ledger, (p.start, float(self.per_cell))
+        shift = 0.0
         if correct and self.scene.model.volume.correct:
-            ledger.offset = shift_for(
-                self.phi, solids.space, ledger.expected, ledger.offset, p.start, float(self.per_cell)
-            )
-            self.phi += ledger.offset
-        ledger.measured = volume(self.phi, solids.space, 0.0, p.start, float(self.per_cell))
+            shift = ledger.offset = shift_for(self.phi, solids.space, ledger.expected, ledger.offset, *around)
+        ledger.measure(volume(self.phi, solids.space, shift, *around))
+        self.phi += shift
         return ledger.measured
 
     @property
@@ -292,7 +291,10 @@ class Liquid:
     def _move(self, velocity, before, outcome: Outcome, dt: float) -> None:
         p, solids = self.particles, self.solids
         shift = self.scene.model.particles.even_out
-        spread = displacement(p, self.phi, solids, outcome.problem, self.per_cell) if shift else velocity
+        spread = velocity
+        if shift:
+            pressure, offset = outcome.solution.pressure, self.ledger.offset
+            spread = displacement(p, self.phi, solids, outcome.problem, pressure, self.per_cell, offset)
         aff = p.aff if self.affine else np.zeros((9, 1), np.float32)
         _gather_velocity(p.vel, aff, p.x, self.phi, *velocity, *before, self.first, self._flip, self.affine)
         _advect(
@@ -405,7 +407,7 @@ class Liquid:
             "x": p.x, "vel": p.vel, "aff": p.aff, "mu": p.mu, "dt": np.array(self.dt),
             "pressure": self.projection.pressure, "active": self.projection.active,
             "steps": np.array(self.steps), "time": np.array(self.time),
-            "ledger": np.array([ledger.initial, ledger.inflow, ledger.outflow, ledger.measured, ledger.offset]),
+            "ledger": ledger.array(),
             **self.bodies.state(),
         }  # fmt: skip
 

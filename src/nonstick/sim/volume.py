@@ -27,6 +27,8 @@ class Ledger:
     measured: float = 0.0
     #: the last shift of the level set, in cells
     offset: float = 0.0
+    #: what was expected when it was measured; outflow comes later in a step
+    due: float = 0.0
 
     @property
     def expected(self) -> float:
@@ -35,7 +37,13 @@ class Ledger:
     @property
     def error(self) -> float:
         """Relative drift."""
-        return (self.measured - self.expected) / self.expected if self.expected > 0 else 0.0
+        return (self.measured - self.due) / self.due if self.due > 0 else 0.0
+
+    def measure(self, found: float) -> None:
+        self.measured, self.due = found, self.expected
+
+    def array(self) -> np.ndarray:
+        return np.array([self.initial, self.inflow, self.outflow, self.measured, self.offset, self.due])
 
 
 #: stands for "no particles"
