@@ -1,0 +1,322 @@
+"""Rigid bodies in the viscosity step: their velocities are unknowns beside those of the faces.
+
+Faces a body owns move with it, u_f = kᵀV with V = (v, ω) and k = (e_a, r × e_a), r from its centre of mass to the
+middle of the face. Minimising the energy of Batty–Bridson (Aanjaneya eq. 9) plus ½ (V − V*)ᵀ M (V − V*) for every
+body, over liquid faces u and motions V together, gives
+
+    [ A    C ] [u]   [ V_u u*       ]         C = A_fb K,   D = M/(ρ dxᵈ) + Kᵀ S K
+    [ Cᵀ   D ] [V] = [ M V*/(ρ dxᵈ) ]
+
+where K has the rows kᵀ of the owned faces, A_fb couples them to liquid faces and S is the stress among themselves. The
+matrix is symmetric and positive definite for every positive mass, so light bodies are as stable as heavy ones. A rigid
+motion of liquid and body together makes no stress: momentum and angular momentum of the two are conserved. The
+drag on a body is M (V − V*)/dt. (Aanjaneya §4.2, 6.5 hold the body's velocity while the liquid is solved for.)
+
+Owned faces carry no liquid mass: their share of the body's mass is in M. Bodies without a finite mass are prescribed:
+their faces keep the body's velocity. φ must go on into bodies as it does into walls, or the stress next to
+them is weighted as that of a free surface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..errors import NonstickError
+from ..operators.base import Operator
+from ..operators.faces import FaceSystem
+from ..solution import Monitor, Solution, Start
+from .viscosity import ViscosityProblem, ViscousBox, _fluid_faces, _grid_of
+
+
+@dataclass(frozen=True)
+class ViscousBody:
+    """A body as plain arrays. In 2D `spin` and `inertia` are numbers, in 3D a vector and a matrix in world axes.
+
+    `matrix` (3×3 in 2D, 6×6 in 3D, over (v, ω)) takes the place of mass and inertia where the mass of the grid's
+    fractions is used. Without a finite mass the motion is prescribed.
+    """
+
+    centre: np.ndarray
+    velocity: np.ndarray
+    spin: np.ndarray | float = 0.0
+    mass: float = np.inf
+    inertia: np.ndarray | float | None = None
+    matrix: np.ndarray | None = None
+
+    def motion(self, d: int) -> np.ndarray:
+        """V* = (v, ω)"""
+        spin = np.atleast_1d(np.asarray(self.spin, float))
+        if d == 3 and spin.size == 1 and not spin.any():
+            spin = np.zeros(3)
+        v, c = np.asarray(self.velocity, float), np.asarray(self.centre, float)
+        if v.shape != (d,) or c.shape != (d,) or spin.shape != (1 if d == 2 else 3,):
+            raise NonstickError(
+                f"a body in {d}D needs a centre and a velocity of {d} numbers and a spin of {1 if d == 2 else 3}"
+            )
+        V = np.concatenate([v, spin])
+        if not (np.isfinite(V).all() and np.isfinite(c).all()):
+            raise NonstickError("a body's centre, velocity or spin is not finite")
+        return V
+
+    def mass_matrix(self, d: int) -> np.ndarray | None:
+        """Over (v, ω); None if the motion is prescribed."""
+        dofs = 3 if d == 2 else 6
+        if self.matrix is not None:
+            M = np.asarray(self.matrix, float)
+        elif not np.isfinite(self.mass):
+            return None
+        elif self.inertia is None:
+            raise NonstickError("a body with a mass needs its inertia")
+        else:
+            M = np.zeros((dofs, dofs))
+            M[range(d), range(d)] = self.mass
+            M[d:, d:] = np.asarray(self.inertia, float)
+        if M.shape != (dofs, dofs) or not np.isfinite(M).all() or not np.allclose(M, M.T, rtol=1e-9):
+            raise NonstickError(f"the mass matrix of a body in {d}D must be {dofs}×{dofs}, finite and symmetric")
+        if np.linalg.eigvalsh(M)[0] < 0.0 or M[0, 0] <= 0.0:
+            raise NonstickError("a body's mass must be positive and its inertia not negative")
+        return M
+
+
+def rigid_rows(a: int, x: Sequence[np.ndarray], centre) -> np.ndarray:
+    """(faces, dofs): kᵀ of faces of component a whose middles are at coordinates x (one array per axis)."""
+    r = [np.asarray(c, float) - m for c, m in zip(x, centre)]
+    d = len(r)
+    out = np.zeros((r[0].size, 3 if d == 2 else 6))
+    out[:, a] = 1.0
+    if d == 2:
+        out[:, 2] = -r[1] if a == 0 else r[0]
+    else:
+        b, c = (a + 1) % 3, (a + 2) % 3
+        out[:, 3 + b], out[:, 3 + c] = r[c], -r[b]
+    return out
+
+
+class BodyOperator(Operator):
+    """[A C; Cᵀ D] on compact vectors: faces, then the scaled motions of the bodies."""
+
+    def __init__(self, liquid: Operator, system: FaceSystem, C: sp.csr_array, D: np.ndarray):
+        self.liquid, self.system = liquid, system
+        #: rows of C that are not zero, as places in a padded vector, and those rows
+        self.touched = np.flatnonzero(np.diff(C.indptr))
+        self.C, self.D = sp.csr_array(C[self.touched]), D
+        self.Ct = sp.csr_array(self.C.T)
+        self.places = system.positions()[self.touched]
+        self.n = liquid.n + D.shape[0]
+        self.diagonal = np.concatenate([liquid.diagonal, np.diagonal(D)])
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.float64)
+
+    def apply(self, x, out):
+        n = self.liquid.n
+        u, y = np.ascontiguousarray(x[:n], dtype=np.float64), x[n:]
+        out[:n] = self.liquid @ u
+        out[self.touched] += self.C @ y
+        out[n:] = self.Ct @ u[self.touched] + self.D @ y
+        return out
+
+    def row_sums(self) -> np.ndarray:
+        return self @ np.ones(self.n)
+
+    def components(self):
+        return connected_components(self.matrix(), directed=False)
+
+    def matrix(self) -> sp.csr_array:
+        n, m = self.liquid.n, self.D.shape[0]
+        coo = sp.coo_array(self.C)
+        C = sp.csr_array((coo.data, (self.touched[coo.row], coo.col)), shape=(n, m))
+        return sp.csr_array(sp.block_array([[self.liquid.matrix(), C], [C.T, sp.csr_array(self.D)]]))
+
+
+class BodyBox(ViscousBox):
+    """The coupled linear system; `source` is the liquid's own problem, which preconditioners are made from."""
+
+    def __init__(self, coupled: ViscosityWithBodies, masses: np.ndarray, b: np.ndarray):
+        super().__init__(coupled.liquid, coupled.operator, b)  # type: ignore[arg-type]
+        self.coupled = coupled
+        #: M/(ρ dxᵈ) of the free bodies in their units
+        self.masses = masses
+
+
+class BodyViscositySolution(Solution):
+    """Face velocities and motions after the step."""
+
+    @property
+    def velocity(self) -> tuple[np.ndarray, ...]:
+        """Face arrays; owned faces move with their body."""
+        return self._bodies.spread(self.x)
+
+    @property
+    def motions(self) -> list[tuple[np.ndarray, np.ndarray | float]]:
+        """(velocity, spin) of every body, in the order given."""
+        return self._bodies.motions(self.x)
+
+    @property
+    def _bodies(self) -> ViscosityWithBodies:
+        return self.problem.coupled  # type: ignore[attr-defined]
+
+
+class ViscosityWithBodies:
+    """A viscosity step of liquid and rigid bodies together; arguments beyond those of `ViscosityProblem`:
+
+    bodies : the `ViscousBody` of each
+    body_of_face : integer arrays shaped like the velocity: number of the body that owns a face, -1 for none; faces that
+        are solid by `phi_solid` or `fluid` stay solid. Coordinates start at the corner of the grid, face (0, j) of u
+        is at x = 0.
+    """
+
+    def __init__(
+        self, *, velocity, viscosity, dt, dx, bodies: Sequence[ViscousBody], body_of_face, rho=1000.0, **where
+    ):
+        self.bodies = list(bodies)
+        given = tuple(np.array(v, dtype=np.float64) for v in velocity)
+        grid = _grid_of(given)
+        d, dofs = grid.dimension, 3 if grid.dimension == 2 else 6
+        self.dofs = dofs
+        fluid = list(_fluid_faces(grid, where.pop("phi_solid", None), where.pop("fluid", None)))
+        owner = self._owners(body_of_face, fluid)
+        self.before = np.array([body.motion(d) for body in self.bodies]).reshape(-1, dofs)
+        masses = [body.mass_matrix(d) for body in self.bodies]
+        self.free = [i for i, M in enumerate(masses) if M is not None]
+        #: owned faces: (component, indices, rows kᵀ, body)
+        self._owned = []
+        for a, o in enumerate(owner):
+            for i, body in enumerate(self.bodies):
+                at = np.nonzero(o == i)
+                x = [(index + (0.0 if axis == a else 0.5)) * dx for axis, index in enumerate(at)]
+                k = rigid_rows(a, x, body.centre)
+                self._owned.append((a, at, k, i))
+                # free bodies hold zero here: what they do to the liquid is in C
+                given[a][at] = 0.0 if i in self.free else k @ self.before[i]
+            fluid[a] = fluid[a] & (o < 0)
+        self.liquid = ViscosityProblem(
+            velocity=given, viscosity=viscosity, dt=dt, dx=dx, rho=rho, fluid=fluid, **where
+        )  # fmt: skip
+        self._couple(masses, rho * dx**d)
+
+    def _owners(self, body_of_face, fluid) -> list[np.ndarray]:
+        """A face in a wall and in a body is the wall's."""
+        owner = [np.asarray(o) for o in body_of_face]
+        if [o.shape for o in owner] != [f.shape for f in fluid]:
+            raise NonstickError("body_of_face needs one array for each component of the velocity, of the same shape")
+        for o in owner:
+            if o.dtype.kind not in "iu" or o.min(initial=-1) < -1 or o.max(initial=-1) >= len(self.bodies):
+                raise NonstickError(f"body_of_face must hold integers from -1 to {len(self.bodies) - 1}")
+        return [np.where(f, o, -1) for o, f in zip(owner, fluid)]
+
+    def _couple(self, masses, cell: float) -> None:
+        liquid = self.liquid
+        system, grid = liquid.system, liquid.grid
+        free, dofs = self.free, self.dofs
+        m = dofs * len(free)
+        # a dof's unit is what makes its row comparable with that of one face
+        self.unit = np.ones(m)
+        own = np.zeros((3, *grid.padded), np.bool_)
+        entries: list[tuple[int, np.ndarray, np.ndarray]] = []
+        for place, i in enumerate(free):
+            faces = [(a, at, k) for a, at, k, j in self._owned if j == i]
+            count = max(1, sum(len(k) for _, _, k in faces))
+            M = masses[i]
+            assert M is not None
+            arms = np.concatenate([np.abs(k[:, grid.dimension :]).max(axis=1, initial=0.0) for _, _, k in faces])
+            length = float(np.sqrt((arms**2).mean())) if arms.size and arms.any() else 1.0
+            unit = np.full(dofs, 1.0 / max(count, M[0, 0] / cell))
+            unit[grid.dimension :] /= length
+            self.unit[place * dofs : (place + 1) * dofs] = unit
+            for a, at, k in faces:
+                flat = _padded_index(grid, a, at)
+                own.reshape(-1)[flat] = True
+                entries.append((place, flat, k * unit))
+        owned = FaceSystem(grid, np.zeros(3 * grid.P), system.k, own, None)
+        column = system.zeros()
+        product, inside = system.zeros(), owned.zeros()
+        K = np.zeros((owned.n, m))
+        columns = []
+        for place in range(len(free)):
+            for j in range(dofs):
+                for p, flat, k in entries:
+                    if p == place:
+                        column[flat] = k[:, j]
+                K[:, place * dofs + j] = owned.gather(column)
+                columns.append(sp.csc_array(system.gather(system.apply(column, product))[:, None]))
+                for p, flat, _ in entries:
+                    if p == place:
+                        column[flat] = 0.0
+        C = sp.csr_array(sp.hstack(columns)) if columns else sp.csr_array((system.n, 0))
+        D = np.zeros((m, m))
+        for n in range(m):
+            column[:] = 0.0
+            owned.scatter(np.ascontiguousarray(K[:, n]), column)
+            D[:, n] = K.T @ owned.gather(owned.apply(column, inside))
+        D = 0.5 * (D + D.T)
+        b = np.zeros(m)
+        walls = liquid._pad(liquid.given, [~f for f in liquid.fluid])
+        push = K.T @ owned.gather(owned.apply(walls, inside))
+        weights = np.zeros((m, m))
+        for place, i in enumerate(free):
+            block = slice(place * dofs, (place + 1) * dofs)
+            weights[block, block] = masses[i] / cell * np.outer(self.unit[block], self.unit[block])
+            b[block] = weights[block, block] @ (self.before[i] / self.unit[block])
+        self.operator = BodyOperator(liquid.operator, system, C, D + weights)
+        self.box = BodyBox(self, weights, np.concatenate([liquid.rhs, b - push]))
+
+    @property
+    def n(self) -> int:
+        return self.operator.n
+
+    @property
+    def matrix(self) -> sp.csr_array:
+        """Rows of liquid faces, then of the free bodies' scaled motions V/unit."""
+        return self.operator.matrix()
+
+    @property
+    def rhs(self) -> np.ndarray:
+        return self.box.b
+
+    def start(self) -> np.ndarray:
+        """The velocities before the step."""
+        return np.concatenate([self.liquid.advected(), self.before[self.free].ravel() / self.unit])
+
+    def solve(self, method="visc-auto", *, x0=None, rtol=1e-6, atol=0.0, maxiter=None, callback=None):
+        """`.velocity` and `.motions` of the result hold faces and bodies after the step."""
+        from .. import registry, validate
+        from ..linear.body_cg import with_bodies
+
+        validate.stopping(rtol, atol, maxiter)
+        recipe = with_bodies(registry.get(method))
+        x = self.start() if x0 is None else validate.vector(x0, self.n, "x0")
+        monitor = Monitor(self.box, rtol, atol, maxiter, callback)
+        if self.n:
+            recipe.solve(self.box, Start(x), monitor)
+        return BodyViscositySolution.of(self.box, x, method if isinstance(method, str) else repr(method), monitor)
+
+    def motions(self, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray | float]]:
+        V = self._after(x)
+        d = self.liquid.grid.dimension
+        return [(row[:d].copy(), float(row[2]) if d == 2 else row[3:].copy()) for row in V]
+
+    def spread(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
+        V = self._after(x)
+        out = self.liquid.with_unknowns(x[: self.liquid.n])
+        for a, at, k, i in self._owned:
+            out[a][at] = k @ V[i]
+        return out
+
+    def _after(self, x: np.ndarray) -> np.ndarray:
+        V = self.before.copy()
+        V[self.free] = (x[self.liquid.n :] * self.unit).reshape(-1, self.dofs)
+        return V
+
+
+def _padded_index(grid, a: int, at) -> np.ndarray:
+    """Places in a padded vector of faces of the user's component a."""
+    axis = a + 3 - grid.dimension
+    index = [np.ones_like(at[0])] * (3 - grid.dimension) + [i + 1 for i in at]
+    return axis * grid.P + np.ravel_multi_index(index, grid.padded)
