@@ -15,10 +15,12 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(lai, "FRAMES", 3)
     monkeypatch.setattr(chentanez_muller, "FRAMES", 2)
     monkeypatch.setattr(chentanez_muller, "EVERY", 2)
-    monkeypatch.setattr(andersen_frames, "FRAMES", 2)
+    monkeypatch.setattr(andersen_frames, "FRAMES", 1)
     monkeypatch.setattr(andersen_frames, "SECONDS", 0.1)
     monkeypatch.setattr(andersen, "FRAME", 2)
     monkeypatch.setattr(andersen, "SOLVERS", {name: andersen.SOLVERS[name] for name in ("CG", "GMRES")})
+    few = ("identity", "static-scaled", "ilu", "mic")  # test_andersen takes them all
+    monkeypatch.setattr(andersen, "PRECONDITIONERS", {name: andersen.PRECONDITIONERS[name] for name in few})
     monkeypatch.setattr(gc, "collect", lambda: 0)  # only memory figures need it, and it is most of the time
 
 
