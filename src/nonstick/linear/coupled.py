@@ -77,9 +77,10 @@ class CoupledInverse(Inverse):
         if around is None:
             return self.Z.apply(r, out)
         self._r[:] = r
-        c, _ = around.before(self._r)
-        self.Z.apply(self._r, out)
-        around.after(out, c)
+        with np.errstate(over="ignore", invalid="ignore"):  # an iteration that diverges is noticed elsewhere
+            c, _ = around.before(self._r)
+            self.Z.apply(self._r, out)
+            around.after(out, c)
         return out
 
     def direction(self, r: np.ndarray, p: np.ndarray, rho_old: float, fresh: bool, top: float) -> float:

@@ -78,7 +78,7 @@ class Projection:
         self.pressure = best.pressure
         self.active = problem.rows.to_grid(best.active)
         if coupling is not None:
-            solids.push(best.bodies)
+            solids.push([(m.velocity, m.spin) for m in best.bodies])
         return Outcome(problem, best, best_kkt, best_name, failed)
 
     def _walls(self):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..bodies.body import RigidBody
 from ..bodies.motion import Prescribed
-from ..discretise.coupling import Body, Coupling, Moved
+from ..discretise.coupling import Body, Coupling
 from ..grid.fractions import centre_distance, close_edges, open_fractions
 from ..grid.labels import wall_cells
 from ..grid.mac import Grid
@@ -161,12 +161,21 @@ class Solids:
             return Body(*at, corner=tuple(corner))
         return Body(*at, body.density, body.mass, body.inertia, tuple(corner))
 
-    def push(self, moved: Sequence[Moved]) -> None:
-        """Give the bodies the velocities they have after a solve."""
-        for (body, _), m in zip(self._own, moved):
+    def push(self, motions: Sequence[tuple[np.ndarray, np.ndarray | float]]) -> None:
+        """Give the bodies the velocities and spins they have after a solve."""
+        for (body, _), (velocity, spin) in zip(self._own, motions):
             if body.dynamic:
-                body.velocity, body.spin = np.array(m.velocity), np.atleast_1d(np.array(m.spin, float))
+                body.velocity, body.spin = np.array(velocity, float), np.atleast_1d(np.array(spin, float))
         self.refresh()
+
+    def motions(self) -> list[np.ndarray]:
+        """(v, ω) of every body, as it is now."""
+        return [np.append(body.velocity, body.spin) for body, _ in self._own]
+
+    def body_of_face(self) -> list[np.ndarray]:
+        """Number of the body that is the nearest wall to each face, -1 where another wall is; one array an axis."""
+        first = len(self.walls) - len(self._own)
+        return [np.where(nearest >= first, nearest - first, -1) for nearest in self.carrier]
 
     def current(self) -> Coupling | None:
         """The bodies on the grid with the velocities they have now."""
@@ -180,7 +189,7 @@ class Solids:
                 np.where(np.array(body)[self.carrier[a]], 0.0, v.reshape(v.shape[first:]))
                 for a, v in enumerate(self.velocity[first:])
             )
-        return self.coupling.moving([np.append(b.velocity, b.spin) for b, _ in self._own], velocity)
+        return self.coupling.moving(self.motions(), velocity)
 
     def _distance(self, index: int, nodes) -> np.ndarray:
         """Distance to one wall at the nodes; that of a wall that never moves is computed once."""

@@ -8,9 +8,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..discretise.viscosity import ViscosityProblem, ViscositySolution, liquid_volumes
+from ..discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
 from ..kernels._particles import _normalise, _scatter_value
 from ..kernels._solids import _known_faces
 from ..kernels._surface import _continue_linearly, _extrapolate
@@ -96,7 +99,7 @@ class Viscosity:
 
     def solve(
         self, phi: np.ndarray, velocity, pressure: np.ndarray, mu: np.ndarray | float, dt: float, sources=()
-    ) -> ViscositySolution:
+    ) -> ViscositySolution | BodyViscositySolution:
         """φ in metres; velocity and pressure after the first projection; all in the user's dimension.
 
         `mu` is a number or an array over cells. `sources` are (source, time) that flow: their faces are held, or else
@@ -124,11 +127,8 @@ class Viscosity:
                 inside = np.broadcast_to(shape.sample(points) < 0, fluid[a].shape)
                 fluid[a] = fluid[a] & ~inside
                 given[a] = np.where(inside, source.velocity(a, points, time), given[a])
-        problem = ViscosityProblem(
-            velocity=given, viscosity=mu, dt=dt, dx=solids.grid.dx, rho=self.rho,
-            volumes=(faces, cells, edges), fluid=fluid,
-        )  # fmt: skip
-        best: ViscositySolution | None = None
+        problem = self._problem(given, mu, dt, (faces, cells, edges), fluid)
+        best: ViscositySolution | BodyViscositySolution | None = None
         for name in dict.fromkeys((self.method, *STRONGER)):
             solution = problem.solve(name, rtol=self.rtol)
             if best is None or solution.kkt() < best.kkt():
@@ -136,7 +136,25 @@ class Viscosity:
             if solution.converged:
                 break
         assert best is not None
+        if isinstance(best, BodyViscositySolution):
+            solids.push(best.motions)
         return best
+
+    def _problem(self, given, mu, dt: float, volumes, fluid) -> ViscosityProblem | ViscosityWithBodies:
+        """The step of the liquid, or of liquid and bodies: faces in a body move with it, and drag at it."""
+        solids = self.solids
+        fields: dict[str, Any] = {
+            "velocity": given, "viscosity": mu, "dt": dt, "dx": solids.grid.dx, "rho": self.rho, "volumes": volumes,
+        }  # fmt: skip
+        if solids.coupling is None:
+            return ViscosityProblem(fluid=fluid, **fields)
+        owner = [np.where(f, -1, o) for f, o in zip(fluid, solids.body_of_face())]
+        fluid = [f | (o >= 0) for f, o in zip(fluid, owner)]
+        bodies = [
+            ViscousBody(c.body.centre, V[: solids.d], V[solids.d :], matrix=c.mass)
+            for c, V in zip(solids.coupling.covered, solids.motions())
+        ]
+        return ViscosityWithBodies(bodies=bodies, body_of_face=owner, fluid=fluid, **fields)
 
 
 def _middle_open(solids: Solids) -> list[np.ndarray]:
