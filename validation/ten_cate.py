@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import sys
 
-import numpy as np
-
 from nonstick import Scene, Simulation
 
 DIAMETER, SOLID, START = 0.015, 1120.0, 0.1275
