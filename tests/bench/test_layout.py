@@ -72,3 +72,9 @@ def test_no_heading_is_cut_off_at_any_width():
         print_tables([ours(64, name, iterations=1000) for name in names], console)
         text = console.export_text()
         assert "…" not in text and all(name in text for name in names), width
+
+
+def test_columns_that_are_different_problems_have_no_common_number_of_unknowns():
+    text = page(ours(8, "a", iterations=5), Row("t", 8, 81, "b", 6, converged=True), ours(16, "a", iterations=7))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["8", "various", "5", "6"] in lines and ["16", "160", "7"] in lines

@@ -61,7 +61,12 @@ def _number(value: float | None, signs: int = 3) -> str:
 
 def _print(title: str, ours: Sequence[Row], paper: Sequence[Row], show: Callable[[Row], str], console: Console) -> None:
     sizes = sorted({row.n for row in (*ours, *paper)}) if paper else list(dict.fromkeys(row.n for row in ours))
-    unknowns = {row.n: row.unknowns for row in ours if row.unknowns is not None}
+    counts: dict[int, set[int]] = {}
+    for row in ours:
+        if row.unknowns is not None:
+            counts.setdefault(row.n, set()).add(row.unknowns)
+    # columns of one table may be different problems
+    unknowns = {n: str(*of) if len(of) == 1 else "various" for n, of in counts.items()}
     cells = {(row.n, row.method, source): show(row) for source, rows in enumerate((ours, paper)) for row in rows}
     methods = list(dict.fromkeys(row.method for row in (*ours, *paper)))
     if paper:  # columns nobody has a figure for are noise
@@ -81,7 +86,7 @@ def _print(title: str, ours: Sequence[Row], paper: Sequence[Row], show: Callable
             for source, name in enumerate(("ours", "paper")):
                 values = [cells.get((n, method, source), "") for method in group]
                 if any(cells.get((n, method, source), "-") != "-" for method in methods) or (source == 0 and n in own):
-                    known = str(unknowns.get(n, "-")) if source == 0 else ""
+                    known = unknowns.get(n, "-") if source == 0 else ""
                     marks = (name,) if paper else ()
                     table.add_row(str(n), *marks, known, *values, style="dim" if source else None)
         console.print(table)

@@ -45,12 +45,12 @@ lai-table12  fig. 5.11: FAS with parts exchanged                   1 min
 
 [bold]Chentanez–Müller 2011[/bold]:
 
-cm-table1    what the LCP costs at fixed work, four scenes, 3D     3 min
+cm-table1    what the LCP costs at fixed work, four scenes, 3D     2 min
 
 [bold]Andersen 2017[/bold], 2D (paper: 200² and more):
 
 andersen-table1   Newton against PCG, fig. 10 and 11               1 min
-andersen-solvers  sub-solver × preconditioner, fig. 12 to 14       2 min
+andersen-solvers  sub-solver × preconditioner, fig. 12 to 14       1 min
 andersen-xi       accuracy of the sub-solver, fig. 16              1 min
 andersen-volume   volume over 5 s, correction off, fig. 15         1 min
 
