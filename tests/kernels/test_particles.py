@@ -7,6 +7,7 @@ from nonstick.kernels._particles import (
     _advect,
     _cell_of,
     _gather_velocity,
+    _lift,
     _scatter_density,
     _scatter_velocity,
     _sort_by_cell,
@@ -107,6 +108,23 @@ def test_flip_adds_the_change_only():
     got, aff = vel.copy(), np.zeros((9, 1), np.float32)
     _gather_velocity(got, aff, x, np.full(three, -1.0), *new, *old, 0, 1.0, False)
     np.testing.assert_allclose(got, vel + 0.25, atol=1e-5)
+
+
+@pytest.mark.parametrize("three", [(1, 8, 6), (7, 5, 6)])
+def test_lift_is_the_work_against_gravity(three):
+    rng = np.random.default_rng(5)
+    first = int(three[0] == 1)
+    x, _ = cloud(three, 5000, rng)
+    slope, shift = rng.normal(size=3), [np.zeros(s) for s in faces(three)]
+    for a in range(first, 3):  # along its own axis each component is linear, so sampling is exact
+        along = [1, 1, 1]
+        along[a] = -1
+        shift[a] += slope[a] * np.arange(shift[a].shape[a]).reshape(along)
+    g = np.array([0.0, -9.81, 0.5])
+    partial = np.empty(-(-x.shape[1] // 512))
+    _lift(partial, x, *shift, first, *g, 512)
+    expected = -sum(g[a] * slope[a] * x[a].sum() for a in range(first, 3))
+    assert partial.sum() == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("three", [(1, 16, 16), (8, 16, 16)])

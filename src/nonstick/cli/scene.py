@@ -325,6 +325,11 @@ def _say_summary(numbers: dict) -> None:
         f"largest KKT {numbers['largest_kkt']:.1e}, {numbers['unconverged']} not converged"
     )
     say(f"largest volume error {100 * numbers['largest_volume_error']:.3f} %")
+    if "energy_first" in numbers:
+        say(
+            f"energy {numbers['energy_first']:.5g} J at first, {numbers['energy_last']:.5g} J at last, "
+            f"largest rise in a substep {numbers['largest_energy_rise']:.2g} J"
+        )
     parts = ", ".join(f"{k} {v:.3g}" for k, v in numbers["stage_seconds"].items())
     say(f"{numbers['mean_step_seconds']:.3g} s a substep: {parts}")
     if numbers.get("peak_bytes"):

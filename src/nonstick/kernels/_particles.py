@@ -377,3 +377,15 @@ def _kinetic(partial, vel, block):
                 + np.float64(vel[2, p]) * vel[2, p]
             )
         partial[q] = s
+
+
+@parallel
+def _lift(partial, x, pu, pv, pw, first, g0, g1, g2, block):
+    """partial[q] = sum of -g · s over the q-th block of particles, s the displacement of `_advect` in cells."""
+    n = x.shape[1]
+    for q in prange(partial.size):
+        total = 0.0
+        for p in range(q * block, min(n, (q + 1) * block)):
+            s0, s1, s2 = _velocity(pu, pv, pw, first, x[0, p], x[1, p], x[2, p])
+            total -= g0 * s0 + g1 * s1 + g2 * s2
+        partial[q] = total

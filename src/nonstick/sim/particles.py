@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..grid.shapes import Shape
-from ..kernels._particles import _cell_of, _kinetic, _sort_by_cell, _take
+from ..kernels._particles import _cell_of, _kinetic, _lift, _sort_by_cell, _take
 from .solids import Solids
 
 #: closest a particle may come to a wall, in cells
@@ -84,6 +84,16 @@ class Particles:
         partial = np.zeros(-(-self.n // 4096))
         _kinetic(partial, self.vel, 4096)
         return 0.5 * float(partial.sum())
+
+    def lift(self, shift: list[np.ndarray], gravity: np.ndarray) -> float:
+        """Sum of -g · s for displacements s at the faces, in a fixed order."""
+        partial = np.zeros(-(-self.n // 4096))
+        _lift(partial, self.x, *shift, self.first, *gravity, 4096)
+        return float(partial.sum())
+
+    def slow(self, factor: float) -> None:
+        self.vel *= np.float32(factor)
+        self.aff *= np.float32(factor)
 
 
 def seed(

@@ -135,7 +135,11 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
     warm = warm or rows
     column = lambda name, of=rows: np.array([float(r[name]) for r in of])  # noqa: E731
     stages = ("surface", "transfer", "pressure", "extrapolation", "advection")
+    energy = column("kinetic") + column("potential")
     return {
+        "energy_first": float(energy[0]),
+        "energy_last": float(energy[-1]),
+        "largest_energy_rise": float(np.diff(energy).max(initial=0.0)),
         "steps": len(rows),
         "steps_per_frame": len(rows) / max(int(rows[-1]["frame"]), 1),
         "unconverged": int((column("converged") == 0).sum()),

@@ -29,6 +29,8 @@ class Ledger:
     offset: float = 0.0
     #: what was expected when it was measured; outflow comes later in a step
     due: float = 0.0
+    #: energy in joule that evening out has lent the liquid by lifting it, not yet paid back by its motion
+    owed: float = 0.0
 
     @property
     def expected(self) -> float:
@@ -43,7 +45,7 @@ class Ledger:
         self.measured, self.due = found, self.expected
 
     def array(self) -> np.ndarray:
-        return np.array([self.initial, self.inflow, self.outflow, self.measured, self.offset, self.due])
+        return np.array([self.initial, self.inflow, self.outflow, self.measured, self.offset, self.due, self.owed])
 
 
 #: stands for "no particles"
