@@ -245,20 +245,21 @@ def _newton_paper() -> Method:
 # -- Takahashi–Batty: MPRGP, interior point, aggregation AMG ------------------------------------------
 
 
-def tagiaamg(visits: int = 2, alpha: float = 0.55, theta: float = 0.35) -> Recipe:
+def tagiaamg(visits: int = 2, alpha: float = 0.55, literal: bool = False) -> Recipe:
     """Topology-aware aggregation; `visits` 2 is the paper's W-cycle, 1 its V-cycle.
 
-    alpha is 0.55 in W-cycles too: the paper's 0.65 is as good in open tanks and worse in mazes. theta keeps apart
-    what narrow doors join; the paper has none (docs).
+    alpha is 0.55 in W-cycles too: the paper's 0.65 is as good in open tanks and worse in mazes. `literal` merges all
+    that is connected inside a block, as the paper does, also through narrow doors (docs).
     """
     from .multigrid.aggregation import TopologyAware
 
-    return _aggregation(TopologyAware(alpha, theta), visits)
+    coarsening = TopologyAware(alpha, theta=0.0, cut=0.0) if literal else TopologyAware(alpha)
+    return _aggregation(coarsening, visits)
 
 
 def tagiaamg_literal() -> Recipe:
     """The paper's W-cycle: alpha 0.65, everything that is connected inside a block merges."""
-    return tagiaamg(2, 0.65, 0.0)
+    return tagiaamg(2, 0.65, literal=True)
 
 
 def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:

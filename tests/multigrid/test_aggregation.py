@@ -52,7 +52,7 @@ def parts_within_blocks(A):
 def test_merging_is_a_flood_fill_inside_blocks(make_stencil, grid_shape, form):
     A = make_stencil(grid_shape, fill=0.6)
     B = A if form == "stencil" else CSROperator(A.matrix(), A.cells)
-    merged = TopologyAware(theta=0.0).aggregate(B)
+    merged = TopologyAware(theta=0.0, cut=0.0).aggregate(B)
     linked = np.diff(A.matrix().indptr) > 1
     if merged is None:
         assert not linked.any()
@@ -226,7 +226,7 @@ def rooms(count: int, room: int, door: int, seed: int = 0):
 def test_weak_couplings_do_not_merge():
     """Against the definition: parts of the graph of couplings >= theta times the strongest of either row."""
     A = laplacian(rooms(2, 5, 1))
-    levels = Packed(TopologyAware(0.55, 0.35)).hierarchy(A)
+    levels = Packed(TopologyAware(0.55, 0.35, 0.0)).hierarchy(A)
     separated = 0
     for (operator, colour, parent), (coarse, _, _) in pairwise(levels):
         M = sp.coo_array(operator.matrix())
@@ -246,9 +246,38 @@ def test_weak_couplings_do_not_merge():
     assert levels[-1][0].n == 1
 
 
+@pytest.mark.parametrize("form", ["stencil", "csr"])
+@pytest.mark.parametrize("mask", [rooms(2, 5, 1), rooms(2, 4, 2)], ids=["doors 1", "doors 2"])
+def test_no_part_has_a_weak_cut(mask, form):
+    """Every subset of every part, by brute force; and nothing is cut that need not be."""
+    A = laplacian(mask)
+    B = A if form == "stencil" else CSROperator(A.matrix(), A.cells)
+    M = A.matrix().toarray()
+    np.fill_diagonal(M, 0.0)
+    M = np.abs(M)
+
+    def weakest(members):
+        outside = np.delete(M[members], members, axis=1).sum(axis=1)
+        ratios = [np.inf]
+        for bits in range(1, 2 ** (members.size - 1)):
+            S = (bits >> np.arange(members.size)) & 1 == 1
+            smaller = min(outside[S].sum(), outside[~S].sum())
+            if smaller > 0:
+                ratios.append(M[np.ix_(members[S], members[~S])].sum() / smaller)
+        return min(ratios)
+
+    parent, count, _ = TopologyAware(0.55, 0.0, 0.25).aggregate(B)
+    assert all(weakest(np.flatnonzero(parent == p)) >= 0.25 - 1e-12 for p in range(count))
+    whole, fewer, _ = TopologyAware(0.55, 0.0, 0.0).aggregate(B)
+    for p in range(fewer):
+        members = np.flatnonzero(whole == p)
+        pieces = len(set(parent[members]))
+        assert (pieces == 1) == (weakest(members) >= 0.25 - 1e-12)
+
+
 def test_cycles_with_more_than_two_colours_are_symmetric_and_alike_packed_or_not():
     A = laplacian(rooms(2, 5, 1), dirichlet=0.01)
-    coarsening = TopologyAware(0.55, 0.35)
+    coarsening = TopologyAware(0.55)
     one_by_one = tagiaamg(2, 1, coarsening).setup(A)
     assert max(level.smoother.colours for level in one_by_one.levels[:-1]) > 2
     packed = tagiaamg(2, 10**6, coarsening).setup(A)
@@ -265,10 +294,10 @@ def test_narrow_doors_cost_few_iterations():
     b = np.random.default_rng(12).standard_normal(A.n)
     b -= b.mean()
     counts = [
-        CG(tagiaamg(2, 1000, TopologyAware(0.55, theta))).setup(A).solve(b, np.zeros(A.n), rtol=1e-8).iterations
-        for theta in (0.35, 0.0)
+        CG(tagiaamg(2, 1000, coarsening)).setup(A).solve(b, np.zeros(A.n), rtol=1e-8).iterations
+        for coarsening in (TopologyAware(0.55), TopologyAware(0.55, theta=0.0, cut=0.0))
     ]
-    assert counts[0] <= 14 and counts[0] <= 0.7 * counts[1], counts
+    assert counts[0] <= 11 and counts[0] <= 0.6 * counts[1], counts
 
 
 def test_cells_may_be_negative():

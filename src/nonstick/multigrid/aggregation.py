@@ -36,6 +36,16 @@ from ..kernels._aggregation import (
     _strongest_csr,
     _strongest_stencil,
 )
+from ..kernels._cuts import (
+    _doubtful,
+    _flatten,
+    _gather_csr,
+    _gather_stencil,
+    _members,
+    _split_parts,
+    _survey_csr,
+    _survey_stencil,
+)
 from ..operators.base import Operator
 from ..operators.csr import CSROperator
 from ..operators.masked import Masked, peel
@@ -108,13 +118,15 @@ def _same(transfer: Transfer, base: Operator, free: np.ndarray | None) -> bool:
 class TopologyAware(Aggregation):
     """Scan-and-merge inside 2^d blocks; without `cells` it is `Pairwise`.
 
-    `theta` keeps apart what a block joins only weakly: two unknowns merge if their coupling is at least theta times
-    the strongest one of either. The paper merges along any coupling (theta = 0). Then a layer of one room that sticks
-    out into a block of the next, through a door, is merged with that room, on every level on which the door is small
-    compared with the layer; such aggregates are what costs iterations in rooms with narrow doors.
+    The paper merges along any coupling (theta = cut = 0). Then a layer of one room that sticks out into a block of the
+    next room is merged with it through a door, on every level on which the door is small compared with the layer; such
+    aggregates are what costs iterations behind narrow doors and in ragged bodies. So two unknowns merge only if their
+    coupling is at least `theta` times the strongest one of either, and what is merged is cut again where it holds
+    together by less than `cut` times what holds its halves from outside (`kernels._cuts`).
     """
 
     theta: float = 0.35
+    cut: float = 0.25
 
     def aggregate(self, A):
         if A.n <= 1:
@@ -124,32 +136,65 @@ class TopologyAware(Aggregation):
         cells = np.asarray(A.cells)
         if cells.min() < 0:  # halving must end in one block: -1 and 0 would never meet
             cells = cells - (int(cells.min()) >> 20 << 20)
-        root, parent, strongest = np.empty(A.n, np.int64), np.empty(A.n, np.int32), np.empty(A.n)
-        if isinstance(A, StencilOperator):
-            entries: tuple = (*A.weights, A.rows.start, A.rows.offset)
-            join = _join_stencil
-            _strongest_stencil(strongest, *entries)
-        else:
-            M = A.matrix()
-            entries = M.data, M.indices, M.indptr
-            join = _join_csr
-            _strongest_csr(strongest, *entries)
-        linked = strongest > 0.0
-        # With theta a level that hardly shrinks would double the work of a W-cycle: take larger blocks at once.
-        enough = np.count_nonzero(linked) * (0.75 if self.theta > 0.0 else 1.0)
+        couplings = _Couplings(A)
+        strongest, linked = couplings.strongest, couplings.strongest > 0.0
+        root, parent = np.empty(A.n, np.int64), np.empty(A.n, np.int32)
+        # A level that hardly shrinks would double the work of a W-cycle: take larger blocks at once.
+        enough = np.count_nonzero(linked) * (0.75 if self.theta or self.cut else 1.0)
         while True:
             block, colour = blocks(cells)
             cells = cells >> 1
-            join(root, strongest, block, self.theta, *entries)
+            couplings.join(root, block, self.theta)
+            whole = not (block[linked] != block[linked][:1]).any()
+            if self.cut and not whole:
+                couplings.cut(root, self.cut)
             count = _number_parts(parent, root, strongest, colour)
             if count == 0:
                 return None
-            if count < enough or (cells == cells[0]).all():
+            if count < enough or whole:
                 break
             # Neighbours all lie in different blocks (two cells across a block boundary): larger blocks.
         coarse_cells = np.empty((count, cells.shape[1]), np.int32)
         coarse_cells[parent[linked]] = cells[linked]
         return parent, count, coarse_cells
+
+
+class _Couplings:
+    """The off-diagonals of an operator, whatever it is made of, for the merging kernels."""
+
+    def __init__(self, A: Operator):
+        self.strongest = np.empty(A.n)
+        if isinstance(A, StencilOperator):
+            self.entries: tuple = (*A.weights, A.rows.start, A.rows.offset)
+            self._join, self._survey, self._gather = _join_stencil, _survey_stencil, _gather_stencil
+            _strongest_stencil(self.strongest, *self.entries)
+        else:
+            M = A.matrix()
+            self.entries = M.data, M.indices, M.indptr
+            self._join, self._survey, self._gather = _join_csr, _survey_csr, _gather_csr
+            _strongest_csr(self.strongest, *self.entries)
+
+    def join(self, root: np.ndarray, block: np.ndarray, theta: float) -> None:
+        """Unite what is coupled inside a block."""
+        self._join(root, self.strongest, block, theta, *self.entries)
+
+    def cut(self, root: np.ndarray, cut: float) -> None:
+        """Take apart what holds together by too little."""
+        n = root.size
+        links, weakest, outside = np.zeros(n, np.int32), np.full(n, np.inf), np.zeros(n)
+        _flatten(root)
+        self._survey(links, weakest, outside, root, *self.entries)
+        slot = np.empty(n, np.int32)
+        count = _doubtful(slot, root, links, weakest, outside, cut)
+        if count == 0:
+            return
+        chosen = links[slot >= 0]  # members of each doubtful part
+        member, place = np.empty(int(chosen.sum()), np.int64), np.empty(n, np.int32)
+        first = np.empty((count + 1, 2), np.int64)
+        _members(member, place, first, slot, root, links)
+        inside, rim = np.zeros(first[-1, 1]), np.zeros(first[-1, 0])
+        self._gather(inside, rim, slot, root, place, first, *self.entries)
+        _split_parts(root, member, first, inside, rim, cut)
 
 
 @dataclass(frozen=True)
