@@ -73,9 +73,10 @@ class Auto(Method):
         with monitor.setup():
             M = recipe.setup(_maskable(problem.A))
         cycle = _fast_cycle(M)
-        if cycle is not None and start.cold and np.count_nonzero(problem.box.constrained) > self.many:
+        predicted = cycle is not None and start.cold and np.count_nonzero(problem.box.constrained) > self.many
+        if cycle is not None and predicted:
             self.predict(problem, cycle, start.x)
-        ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active)
+        ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active, bool(predicted))
 
     def predict(self, problem: BoxProblem, M: FastCycle, x: np.ndarray) -> None:
         """x from the solution of a coarser problem."""
@@ -150,7 +151,7 @@ class ActiveSetCG:
             self.masked = M.operator
         self.near: Everywhere | None = None
 
-    def run(self, x: np.ndarray, active: np.ndarray | None) -> None:
+    def run(self, x: np.ndarray, active: np.ndarray | None, predicted: bool = False) -> None:
         monitor = self.monitor
         if active is not None:
             self.policy[:] = active[self.rows]
@@ -159,8 +160,9 @@ class ActiveSetCG:
             self.A.residual(self.b, x, self.r)
             self._look(x, np.inf)
         elif self.rows.size:
-            self._nearby().relax(x, self.b, *self.bounds, self.r, self.options.sweeps)
-            self._look(x)
+            self._relax(x)
+            if predicted and self._kkt() > 1.0:
+                self._doubt(x)
             self._follow(x)
         else:
             self.A.residual(self.b, x, self.r)
@@ -203,6 +205,19 @@ class ActiveSetCG:
                 if guard.gives_up(self.policy):
                     self._fall_back(x)
                     return
+
+    def _relax(self, x: np.ndarray) -> None:
+        """Sweeps over all rows, and a first policy."""
+        self._nearby().relax(x, self.b, *self.bounds, self.r, self.options.sweeps)
+        self._look(x)
+
+    def _doubt(self, x: np.ndarray) -> None:
+        """Coarse grids know nothing of coefficients that are rough on the fine one: is zero a better start?"""
+        zero = self.problem.box.project(np.zeros(self.A.n))
+        if self.problem.kkt(zero) < self._kkt():
+            x[:] = zero
+            self.policy[:] = 0
+            self._relax(x)
 
     def _nearby(self) -> Everywhere:
         if self.near is None:

@@ -55,8 +55,10 @@ class FastCycle(Inverse):
     """One cycle from a zero guess."""
 
     def __init__(self, A: StencilOperator, alpha: float = 0.65, cycles: int = 2, lag: float = 0.0):
-        self.A, self.alpha, self.cycles, self.lag = A, alpha, cycles, lag
+        self.A, self.alpha, self.cycles = A, alpha, cycles
         top = float(A.diagonal.max(initial=0.0))
+        # One cell among many weighs little, unless its faces outweigh all others.
+        self.lag = lag if A.n and A.diagonal.mean() > 0.25 * top else 0.0
         self.scale = 1.0 / top if top > 0 else 1.0
         threads = numba.get_num_threads()
         level = GridLevel(A.rows, threads)
