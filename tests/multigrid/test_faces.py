@@ -93,10 +93,26 @@ def test_restriction_has_the_stencils_of_the_paper(d):
 def test_coarse_coefficients_are_exact_where_liquid_is_full():
     problem = pool((16, 12), ball=False)
     coarse, _ = coarsen_volumes(problem.system, problem.padded_fluid())
-    k = coarse.k.reshape(4, *coarse.grid.padded)
-    assert k[0, 1, 2, 2] == pytest.approx(2 * problem.system.scale / 4, rel=1e-14)
+    k = coarse.k.reshape(6, *coarse.grid.padded)
+    assert k[4, 1, 2, 2] == pytest.approx(2 * problem.system.scale / 4, rel=1e-14)
     assert k[1, 1, 2, 2] == pytest.approx(problem.system.scale / 4, rel=1e-14)
     assert coarse.m.max() == pytest.approx(1.0)
+
+
+def test_coarse_stress_of_a_cell_is_what_interpolation_makes_of_it():
+    """Energy of a coarse velocity, interpolated: where u changes along x only, τ_xx agrees exactly, whatever k is."""
+    n = 8
+    rng = np.random.default_rng(4)
+    line = rng.random(n)  # viscosity of the columns
+    velocity = [np.zeros((n + 1, n)), np.zeros((n, n + 1))]
+    viscosity = np.repeat(line[:, None], n, axis=1)
+    fluid = [np.ones(v.shape, bool) for v in velocity]
+    problem = ViscosityProblem(
+        velocity=velocity, viscosity=viscosity, dt=1.0, dx=1.0, rho=1.0, phi_liquid=-np.ones((n, n)), fluid=fluid
+    )
+    coarse, _ = coarsen_volumes(problem.system, problem.padded_fluid())
+    k = coarse.k.reshape(6, *coarse.grid.padded)[4, 1, 1:5, 2]
+    np.testing.assert_allclose(k, 2 * line.reshape(4, 2).mean(axis=1) / 4, rtol=1e-13)
 
 
 def test_voxels_coarsen_as_in_the_paper():

@@ -2,7 +2,8 @@
 
 A box is a list of local faces, given relative to its centre by role (0: the centre's own component a, 1 and 2: the
 components b, c that follow it) and offsets along the axes a, b, c. Its matrix is a sum over the stress samples that
-touch it: `sample[s] = (kind, offsets)`, kind 0 a cell, 1 2 3 the edges between roles 0-1, 0-2, 1-2; the faces
+touch it: `sample[s] = (kind, offsets)`, kinds 0, 4, 5 a cell for role 0, 1, 2, kinds 1 2 3 the edges between roles
+0-1, 0-2, 1-2; the faces
 of sample s and their signs are entries ptr[s]..ptr[s+1]. Boxes whose rows are all plain share one inverse.
 
 Colours: the grid is cut into slabs four cells thick along its first axis; every other slab is independent
@@ -14,7 +15,7 @@ import numpy as np
 from numba import prange
 
 from . import parallel, serial
-from ._faces import _bases, _plain_neighbours, _product
+from ._faces import _bases, _cells, _plain_neighbours, _product
 
 
 @serial
@@ -23,7 +24,10 @@ def _assemble_box(A, t, a, m, k, where, strides, P, sample, ptr, local, sign):
     n = where.size
     A[:n, :n] = 0.0
     sa, sb, sc = strides[a], strides[(a + 1) % 3], strides[(a + 2) % 3]
-    bases = (0, (1 + (a + 2) % 3) * P, (1 + (a + 1) % 3) * P, (1 + a) * P)
+    bases = (
+        _cells(a, P, k.size), (1 + (a + 2) % 3) * P, (1 + (a + 1) % 3) * P, (1 + a) * P,
+        _cells((a + 1) % 3, P, k.size), _cells((a + 2) % 3, P, k.size),
+    )  # fmt: skip
     for s in range(sample.shape[0]):
         value = k[bases[sample[s, 0]] + t + sample[s, 1] * sa + sample[s, 2] * sb + sample[s, 3] * sc]
         if value != 0.0:
@@ -84,14 +88,14 @@ def _box_at(x, b, t, a, m, k, kind, plain, strides, P, role, offset, sample, ptr
         where[q] = c * P + u if kind[c * P + u] > 0 else -1
         r[q] = 0.0
         if where[q] >= 0:
-            C0, C1, C2, K1, K2, s0, s1, s2 = _bases(c, strides, P)
+            C0, C1, C2, K0, K1, K2, s0, s1, s2 = _bases(c, strides, P, k.size)
             v = np.uint64(u)
             if same:
                 k0, k1, k2 = plain[c, 1], plain[c, 2], plain[c, 3]
                 d = plain[c, 0] + 2 * (k0 + k1 + k2)
                 r[q] = (b[C0 + v] - d * x[C0 + v]) + _plain_neighbours(x, v, C0, C1, C2, k0, k1, k2, s0, s1, s2)
             else:
-                r[q] = b[C0 + v] - _product(x, m, k, v, C0, C1, C2, K1, K2, s0, s1, s2)
+                r[q] = b[C0 + v] - _product(x, m, k, v, C0, C1, C2, K0, K1, K2, s0, s1, s2)
     if same:
         for q in range(n):
             s = 0.0

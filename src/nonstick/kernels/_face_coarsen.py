@@ -1,9 +1,14 @@
 """Coefficients and unknowns of a staggered grid twice as coarse.
 
-Along each axis a coarse sample is one of three kinds: 0 not halved (the thin axis of a 2D grid), 1 at the middle
-of a coarse cell, the mean (1, 3, 3, 1)/8 of four fine samples, 2 between coarse cells, the mean (1, 2, 1)/4 of three.
-These are the stencils of the restriction: masses become R m, and stress coefficients what linear interpolation
-of the velocity makes of them.
+Along each axis a coarse sample is one of four kinds: 0 not halved (the thin axis of a 2D grid), 1 at the middle
+of a coarse cell, the mean (1, 3, 3, 1)/8 of four fine samples, 2 between coarse cells, the mean (1, 2, 1)/4 of three,
+3 at the middle of a coarse cell, the mean of the two fine samples in it.
+
+Masses become R m (kinds 1 and 2 are the stencils of the restriction), stress coefficients what linear interpolation
+of the velocity makes of them, lumped: across both axes of an edge (1, 2, 1)/4; for τ_xx the slope of u is the same in
+both halves of a coarse cell, so along x the mean of two, across x (1, 3, 3, 1)/8. A cell therefore has one coefficient
+for each component. (Four along x as well spread stress past a free surface and made the coarse grid too stiff there;
+two across x as well left faces in the air next to it too soft, and diverged.)
 """
 
 import numpy as np
@@ -11,9 +16,9 @@ from numba import prange
 
 from . import parallel, serial
 
-_REACH = np.array([[0, 0, 0, 0], [-1, 0, 1, 2], [-1, 0, 1, 0]], np.int64)
-_SHARE = np.array([[1.0, 0.0, 0.0, 0.0], [0.125, 0.375, 0.375, 0.125], [0.25, 0.5, 0.25, 0.0]])
-_COUNT = np.array([1, 4, 3], np.int64)
+_REACH = np.array([[0, 0, 0, 0], [-1, 0, 1, 2], [-1, 0, 1, 0], [0, 1, 0, 0]], np.int64)
+_SHARE = np.array([[1.0, 0.0, 0.0, 0.0], [0.125, 0.375, 0.375, 0.125], [0.25, 0.5, 0.25, 0.0], [0.5, 0.5, 0.0, 0.0]])
+_COUNT = np.array([1, 4, 3, 2], np.int64)
 
 
 @serial
@@ -50,7 +55,7 @@ def _coarsen_faces(active, fluid, fine_active, fine_fluid, m, k, coarse_extent, 
 
     fluid: every fine face on the coarse one is. active: fluid, parent of a fine unknown (P must reproduce
     constants at a free surface, so all parents are needed), and with an equation of its own.
-    m, k are the coarse coefficients, (M0, M1, M2) and (4, M0, M1, M2).
+    m, k are the coarse coefficients, (M0, M1, M2) and (6, M0, M1, M2).
     """
     for I in prange(1, coarse_extent[0] + 1):
         i = I if kinds[0] == 0 else 2 * I - 1
@@ -80,14 +85,14 @@ def _coarsen_faces(active, fluid, fine_active, fine_fluid, m, k, coarse_extent, 
                                 free = False
                 fluid[I, J, K] = free
                 if free and parent:
-                    d = m[I, J, K] + k[0, I, J, K]
+                    d = m[I, J, K]
                     if a == 0:
-                        d += k[0, I - 1, J, K]
+                        d += k[0, I, J, K] + k[0, I - 1, J, K]
                         d += k[2, I, J, K] + k[2, I, J, K + 1] + k[3, I, J, K] + k[3, I, J + 1, K]
                     elif a == 1:
-                        d += k[0, I, J - 1, K]
+                        d += k[4, I, J, K] + k[4, I, J - 1, K]
                         d += k[3, I, J, K] + k[3, I + 1, J, K] + k[1, I, J, K] + k[1, I, J, K + 1]
                     else:
-                        d += k[0, I, J, K - 1]
+                        d += k[5, I, J, K] + k[5, I, J, K - 1]
                         d += k[1, I, J, K] + k[1, I, J + 1, K] + k[2, I, J, K] + k[2, I + 1, J, K]
                     active[I, J, K] = d > 0.0

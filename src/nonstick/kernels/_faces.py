@@ -8,7 +8,8 @@ an edge, the row of a face of component a is (b, c the other two axes, s their s
           + the same for c.
 
 Layout (see `nonstick.operators.faces`): a vector is one flat array of three padded components of P
-entries; `k` holds the cells and then the edges along axes 0, 1, 2, also P each. Faces that are no
+entries; `k` holds the cells and then the edges along axes 0, 1, 2, also P each; where the coefficient of a cell
+differs between components (coarse levels), those of components 1 and 2 follow. Faces that are no
 unknowns hold zero and are never written. A run is a stretch of unknowns along the last axis:
 `runs[r] = (component, first t, last t + 1, plain, position in the compact vector)`. A run is plain if
 all its rows have full volumes and one viscosity: its coefficients are then the same everywhere
@@ -27,12 +28,12 @@ u64 = np.uint64
 
 
 @inline
-def _product(x, m, k, t, A, B, C, KB, KC, sa, sb, sc):
+def _product(x, m, k, t, A, B, C, KA, KB, KC, sa, sb, sc):
     """(A x)_t with every coefficient loaded."""
     own = x[A + t]
     return (
         m[A + t] * own
-        + (k[t - sa] * (own - x[A + t - sa]) - k[t] * (x[A + t + sa] - own))
+        + (k[KA + t - sa] * (own - x[A + t - sa]) - k[KA + t] * (x[A + t + sa] - own))
         + (
             k[KB + t] * ((own - x[A + t - sb]) + (x[B + t] - x[B + t - sa]))
             - k[KB + t + sb] * ((x[A + t + sb] - own) + (x[B + t + sb] - x[B + t + sb - sa]))
@@ -55,11 +56,17 @@ def _plain_neighbours(x, t, A, B, C, ka, kb, kc, sa, sb, sc):
 
 
 @serial
-def _bases(a, strides, P):
-    """Offsets of the own and the two other components, of the two edge arrays, and the strides."""
+def _cells(a, P, size):
+    """Where the cells' coefficients for component a begin in a `k` of this size."""
+    return (3 + a) * P if a > 0 and size > 4 * P else 0
+
+
+@serial
+def _bases(a, strides, P, size):
+    """Offsets of the own and the two other components, of the cells and the two edge arrays, and the strides."""
     b, c = (a + 1) % 3, (a + 2) % 3
     return (
-        u64(a * P), u64(b * P), u64(c * P), u64((1 + c) * P), u64((1 + b) * P),
+        u64(a * P), u64(b * P), u64(c * P), u64(_cells(a, P, size)), u64((1 + c) * P), u64((1 + b) * P),
         u64(strides[a]), u64(strides[b]), u64(strides[c]),
     )  # fmt: skip
 
@@ -67,7 +74,7 @@ def _bases(a, strides, P):
 @serial
 def _apply_run(out, x, m, k, run, plain, strides, P):
     a = run[0]
-    A, B, C, KB, KC, sa, sb, sc = _bases(a, strides, P)
+    A, B, C, KA, KB, KC, sa, sb, sc = _bases(a, strides, P, k.size)
     if run[3]:
         ka, kb, kc = x.dtype.type(plain[a, 1]), x.dtype.type(plain[a, 2]), x.dtype.type(plain[a, 3])
         d = x.dtype.type(plain[a, 0]) + ka + ka + kb + kb + kc + kc
@@ -75,13 +82,13 @@ def _apply_run(out, x, m, k, run, plain, strides, P):
             out[A + t] = d * x[A + t] - _plain_neighbours(x, t, A, B, C, ka, kb, kc, sa, sb, sc)
     else:
         for t in range(u64(run[1]), u64(run[2])):
-            out[A + t] = _product(x, m, k, t, A, B, C, KB, KC, sa, sb, sc)
+            out[A + t] = _product(x, m, k, t, A, B, C, KA, KB, KC, sa, sb, sc)
 
 
 @serial
 def _residual_run(out, b, x, m, k, run, plain, strides, P):
     a = run[0]
-    A, B, C, KB, KC, sa, sb, sc = _bases(a, strides, P)
+    A, B, C, KA, KB, KC, sa, sb, sc = _bases(a, strides, P, k.size)
     if run[3]:
         ka, kb, kc = x.dtype.type(plain[a, 1]), x.dtype.type(plain[a, 2]), x.dtype.type(plain[a, 3])
         d = x.dtype.type(plain[a, 0]) + ka + ka + kb + kb + kc + kc
@@ -89,7 +96,7 @@ def _residual_run(out, b, x, m, k, run, plain, strides, P):
             out[A + t] = (b[A + t] - d * x[A + t]) + _plain_neighbours(x, t, A, B, C, ka, kb, kc, sa, sb, sc)
     else:
         for t in range(u64(run[1]), u64(run[2])):
-            out[A + t] = b[A + t] - _product(x, m, k, t, A, B, C, KB, KC, sa, sb, sc)
+            out[A + t] = b[A + t] - _product(x, m, k, t, A, B, C, KA, KB, KC, sa, sb, sc)
 
 
 @parallel
@@ -122,10 +129,10 @@ def _faces_residual(out, b, x, m, k, runs, plain, strides, P):
 def _faces_diagonal(out, m, k, runs, strides, P):
     """out = diag(A) on the unknowns."""
     for r in prange(runs.shape[0]):
-        A, _, _, KB, KC, sa, sb, sc = _bases(runs[r, 0], strides, P)
+        A, _, _, KA, KB, KC, sa, sb, sc = _bases(runs[r, 0], strides, P, k.size)
         for t in range(u64(runs[r, 1]), u64(runs[r, 2])):
             out[A + t] = (
-                m[A + t] + k[t - sa] + k[t] + k[KB + t] + k[KB + t + sb] + k[KC + t] + k[KC + t + sc]
+                m[A + t] + k[KA + t - sa] + k[KA + t] + k[KB + t] + k[KB + t + sb] + k[KC + t] + k[KC + t + sc]
             )  # fmt: skip
 
 
@@ -212,15 +219,15 @@ def _mark_plain(out, m, k, plain, active, shape):
         for a in range(3):
             b, c = (a + 1) % 3, (a + 2) % 3
             sa, sb, sc = strides[a], strides[b], strides[c]
-            KB, KC = (1 + c) * P, (1 + b) * P
+            KA, KB, KC = _cells(a, P, k.size), (1 + c) * P, (1 + b) * P
             for j in range(M1):
                 for q in range(M2):
                     if active[a, i, j, q]:
                         t = (i * M1 + j) * M2 + q
                         out[a, i, j, q] = (
                             m[a * P + t] == plain[a, 0]
-                            and k[t] == plain[a, 1]
-                            and k[t - sa] == plain[a, 1]
+                            and k[KA + t] == plain[a, 1]
+                            and k[KA + t - sa] == plain[a, 1]
                             and k[KB + t] == plain[a, 2]
                             and k[KB + t + sb] == plain[a, 2]
                             and k[KC + t] == plain[a, 3]
@@ -232,7 +239,7 @@ def _mark_plain(out, m, k, plain, active, shape):
 def _polynomial_run(y, x, b, m, k, run, plain, strides, P, cx, cy, cr):
     """y = cx x + cy y + cr D⁻¹ (b - A x) on one run: a step of any three-term recurrence."""
     a = run[0]
-    A, B, C, KB, KC, sa, sb, sc = _bases(a, strides, P)
+    A, B, C, KA, KB, KC, sa, sb, sc = _bases(a, strides, P, k.size)
     cx, cy, cr = x.dtype.type(cx), x.dtype.type(cy), x.dtype.type(cr)
     if run[3]:
         ka, kb, kc = x.dtype.type(plain[a, 1]), x.dtype.type(plain[a, 2]), x.dtype.type(plain[a, 3])
@@ -243,8 +250,8 @@ def _polynomial_run(y, x, b, m, k, run, plain, strides, P, cx, cy, cr):
             y[A + t] = cx * x[A + t] + (cy * y[A + t] + cr * r)
     else:
         for t in range(u64(run[1]), u64(run[2])):
-            d = m[A + t] + k[t - sa] + k[t] + k[KB + t] + k[KB + t + sb] + k[KC + t] + k[KC + t + sc]
-            r = b[A + t] - _product(x, m, k, t, A, B, C, KB, KC, sa, sb, sc)
+            d = m[A + t] + k[KA + t - sa] + k[KA + t] + k[KB + t] + k[KB + t + sb] + k[KC + t] + k[KC + t + sc]
+            r = b[A + t] - _product(x, m, k, t, A, B, C, KA, KB, KC, sa, sb, sc)
             y[A + t] = cx * x[A + t] + (cy * y[A + t] + cr * r / d)
 
 
@@ -265,7 +272,7 @@ def _faces_scaled(x, b, m, k, runs, plain, strides, P, cr):
     """x = cr D⁻¹ b: the first step from zero."""
     for r in prange(runs.shape[0]):
         a = runs[r, 0]
-        A, _, _, KB, KC, sa, sb, sc = _bases(a, strides, P)
+        A, _, _, KA, KB, KC, sa, sb, sc = _bases(a, strides, P, k.size)
         f = x.dtype.type(cr)
         if runs[r, 3]:
             f = x.dtype.type(cr / (plain[a, 0] + 2 * (plain[a, 1] + plain[a, 2] + plain[a, 3])))
@@ -273,7 +280,7 @@ def _faces_scaled(x, b, m, k, runs, plain, strides, P, cr):
                 x[A + t] = f * b[A + t]
         else:
             for t in range(u64(runs[r, 1]), u64(runs[r, 2])):
-                d = m[A + t] + k[t - sa] + k[t] + k[KB + t] + k[KB + t + sb] + k[KC + t] + k[KC + t + sc]
+                d = m[A + t] + k[KA + t - sa] + k[KA + t] + k[KB + t] + k[KB + t + sb] + k[KC + t] + k[KC + t + sc]
                 x[A + t] = f * b[A + t] / d
 
 

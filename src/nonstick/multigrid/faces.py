@@ -16,7 +16,7 @@ from numba import config
 
 from ..kernels._face_coarsen import _coarsen_faces, _coarsen_samples
 from ..kernels._face_transfer import _faces_prolong, _faces_restrict
-from ..operators.faces import FaceGrid, FaceSystem, face_shift
+from ..operators.faces import FaceGrid, FaceSystem, cell_array, face_shift
 
 AIR, FLUID, SOLID = 0, 1, 2
 #: reach and weights along a face's own axis (eq. 12) and across it (eq. 13)
@@ -69,14 +69,18 @@ class FaceTransfer:
 def coarsen_volumes(fine: FaceSystem, fluid: np.ndarray) -> tuple[FaceSystem, np.ndarray]:
     """The system of a grid twice as coarse and its faces that are not solid, given those of the fine grid."""
     grid, coarse = fine.grid, fine.grid.coarser()
-    m, k = np.zeros(3 * coarse.P), np.zeros(4 * coarse.P)
-    mass, stress = m.reshape(3, *coarse.padded), k.reshape(4, *coarse.padded)
-    fine_m, fine_k = fine.m.reshape(3, *grid.padded), fine.k.reshape(4, *grid.padded)
-    samples = [(mass[a], fine_m[a], face_shift(a), 1.0) for a in grid.axes]
-    samples += [(stress[0], fine_k[0], (0, 0, 0), 0.25)]
-    samples += [(stress[1 + e], fine_k[1 + e], grid.edge_shift(e), 0.25) for e in grid.edges]
-    for out, values, shift, factor in samples:
-        _coarsen_samples(out, values, *_frames(grid, coarse, shift), factor)
+    m, k = np.zeros(3 * coarse.P), np.zeros(6 * coarse.P)
+    mass, stress = m.reshape(3, *coarse.padded), k.reshape(6, *coarse.padded)
+    fine_m, fine_k = fine.m.reshape(3, *grid.padded), fine.k.reshape(-1, *grid.padded)
+    for a in grid.axes:
+        extents = _frames(grid, coarse, face_shift(a))
+        _coarsen_samples(mass[a], fine_m[a], *extents, 1.0)
+        *extents, kinds = _frames(grid, coarse, (0, 0, 0))
+        kinds[a] = 3
+        own = cell_array(a)
+        _coarsen_samples(stress[own], fine_k[own if len(fine_k) > 4 else 0], *extents, kinds, 0.25)
+    for e in grid.edges:
+        _coarsen_samples(stress[1 + e], fine_k[1 + e], *_frames(grid, coarse, grid.edge_shift(e)), 0.25)
     was = fine.active()
     active, coarse_fluid = np.zeros((2, 3, *coarse.padded), np.bool_)
     for a in grid.axes:

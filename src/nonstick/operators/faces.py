@@ -99,10 +99,16 @@ def face_shift(a: int) -> tuple[int, int, int]:
     return s[0], s[1], s[2]
 
 
+def cell_array(a: int) -> int:
+    """Which array of a `k` with six holds the cells' coefficients for component a."""
+    return 3 + a if a else 0
+
+
 class FaceSystem:
     """Coefficients and unknowns of one grid.
 
-    `m` (3P) face masses, `k` (4P) stress coefficients of cells and of edges along each axis, both flat;
+    `m` (3P) face masses, `k` (4P) stress coefficients of cells and of edges along each axis, both flat; a `k` of 6P
+    has the cells' coefficients for component 0 first and those for components 1 and 2 last;
     `active` (3, *padded) marks the unknowns; `scale` is the coefficient of a full edge where the viscosity is
     constant, None where it varies (then no run is plain).
     """
@@ -205,7 +211,8 @@ class FaceSystem:
         """Every kind of stress sample: the faces in its difference (offset into a padded vector, sign), and K."""
         s, P = self.strides, self.P
         for a in self.grid.axes:
-            yield ((a * P + s[a], 1.0), (a * P, -1.0)), self.k[:P]
+            own = cell_array(a) if self.k.size > 4 * P else 0
+            yield ((a * P + s[a], 1.0), (a * P, -1.0)), self.k[own * P : (own + 1) * P]
         for e in self.grid.edges:
             a, b = (e + 1) % 3, (e + 2) % 3
             yield (
