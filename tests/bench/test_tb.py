@@ -13,7 +13,7 @@ from nonstick.bench.tb import BARRIERS, MAZES, bounded_source, count_nonzeros, l
 @pytest.mark.parametrize("kind", MAZES.values(), ids=list(MAZES))
 def test_mazes_are_connected_and_have_walls(kind):
     cells = maze(40, kind.corridor, kind.wall, door=kind.door)
-    assert max(cells.shape) <= 40 and label(cells)[1] == 1 and 0.1 < cells.mean() < 0.9
+    assert max(cells.shape) <= 40 and label(cells)[1] == 1 and 0.1 < cells.mean() < 0.95
     problem = neumann_maze(40, kind)
     assert problem.n == cells.sum()
     assert np.abs(problem.A.row_sums()).max() <= 1e-9 * problem.A.diagonal.max(), "pure Neumann"
