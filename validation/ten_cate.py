@@ -13,8 +13,10 @@ import sys
 from nonstick import Scene, Simulation
 
 DIAMETER, SOLID, START = 0.015, 1120.0, 0.1275
-#: liquid density, viscosity, reference velocity, seconds until the peak is past
-CASES = {"E2": (965.0, 0.212, 0.060, 1.2), "E4": (960.0, 0.058, 0.128, 0.8)}
+#: liquid density, viscosity, reference velocity, seconds after which to stop at the latest
+CASES = {"E2": (965.0, 0.212, 0.060, 1.2), "E4": (960.0, 0.058, 0.128, 0.9)}
+#: the peak is reached when this many frames have brought no more than GAIN
+FRAMES, GAIN = 9, 0.003
 
 
 def tank(case: str, cells: float, size=(0.1, 0.16, 0.1), **overrides) -> Scene:
@@ -35,7 +37,7 @@ def tank(case: str, cells: float, size=(0.1, 0.16, 0.1), **overrides) -> Scene:
             ],
             # liquid and sphere hold on to each other: no surface, nothing to let go
             "walls": {"pressure": "none", "viscous": "no-slip"},
-            "time": {"fps": 60.0, "cfl": 0.5},
+            "time": {"fps": 60.0, "cfl": 1.0},
         }
     )
     return scene.replace(overrides) if overrides else scene
@@ -47,12 +49,16 @@ def sink(case: str, cells: float, watch=lambda time, speed: None, **options) -> 
     body = simulation.liquid.bodies.list[0]
     _, _, reference, seconds = CASES[case]
     peak, at = 0.0, 0.0
+    history = [0.0]
     while simulation.time < seconds - 1e-9 and body.centre[1] > 1.5 * DIAMETER:
         simulation.next_frame()
         speed = -float(body.velocity[1])
         watch(simulation.time, speed)
         if speed > peak:
             peak, at = speed, simulation.time
+        history.append(peak)
+        if len(history) > 2 * FRAMES and peak < (1.0 + GAIN) * history[-1 - FRAMES]:
+            break
     return {"peak": peak, "ratio": peak / reference, "time": at, "cells": DIAMETER / simulation.scene.dx}
 
 
