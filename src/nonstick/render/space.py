@@ -14,6 +14,7 @@ from .palette import PAINTS
 
 #: bodies are sampled this many times as finely as the grid, so that their edges stay sharp
 FINE = 2
+COARSE = 8
 _WATER = np.array([0.06, 0.33, 0.62])
 _THICK = np.array([0.80, 0.30, 0.05])
 _STONE = np.array([0.80, 0.81, 0.83])
@@ -79,9 +80,26 @@ def _bodies(bodies: Sequence[Shape], shape: tuple[int, ...], dx: float) -> tuple
     body = np.full(tuple(FINE * n + 1 for n in shape), 1e3)
     owner = np.zeros(body.shape, np.int8)
     for index, one in enumerate(bodies):
-        here = one.sample(nodes)
+        # rays take steps of at most a cell, so the distance matters within a few cells of a body only
+        window = _around(one, nodes, COARSE * dx / FINE)
+        if window is None:
+            continue
+        here = one.sample(tuple(np.take(x, range(w.start, w.stop), a) for a, (x, w) in enumerate(zip(nodes, window))))
         here /= dx
-        closer = here < body
-        body[closer] = here[closer]
-        owner[closer] = index % len(PAINTS)
+        closer = here < body[window]
+        body[window][closer] = here[closer]
+        owner[window][closer] = index % len(PAINTS)
     return body, owner
+
+
+def _around(one: Shape, nodes, spacing: float) -> tuple[slice, ...] | None:
+    """The part of the nodes around a shape, from every eighth of them."""
+    some = tuple(np.take(x, range(0, x.shape[a], COARSE), a) for a, x in enumerate(nodes))
+    near = one.sample(some) < 2.5 * spacing
+    if not near.any():
+        return None
+    out = []
+    for a, x in enumerate(nodes):
+        hit = np.flatnonzero(near.any(axis=tuple(b for b in range(3) if b != a)))
+        out.append(slice(max(0, COARSE * (hit[0] - 1)), min(x.shape[a], COARSE * (hit[-1] + 1) + 1)))
+    return tuple(out)
