@@ -38,7 +38,8 @@ class Painter:
     def title(self) -> str:
         words = {"none": "sticky walls", "cut": "separating walls", "solid": "separating walls (solid cells)",
                  "edge": "separating walls (edges)", "all": "splashy"}  # fmt: skip
-        return words[self.scene.model.walls.pressure]
+        model = self.scene.model
+        return f"{model.walls.viscous} walls" if model.physics.viscosity > 0.0 else words[model.walls.pressure]
 
     def _scale(self) -> float | None:
         """One colour scale for the whole movie, from a few frames."""

@@ -24,6 +24,7 @@ from ..io.rundir import RunDirectory
 from ..scenes.heat import HeatScene
 from ..scenes.scene import Scene
 from .simulation import COLUMNS, Simulation
+from .step import STAGES
 
 Progress = Callable[[Simulation, list[dict[str, Any]]], None]
 
@@ -134,7 +135,7 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
         seen.add(row["session"])
     warm = warm or rows
     column = lambda name, of=rows: np.array([float(r[name]) for r in of])  # noqa: E731
-    stages = ("surface", "transfer", "pressure", "extrapolation", "advection")
+    stages = [s for s in STAGES if s != "viscosity" or column("viscosity_seconds").any()]
     energy = column("kinetic") + column("potential")
     return {
         "energy_first": float(energy[0]),
