@@ -36,6 +36,31 @@ def test_a_viscous_blob_hangs_or_lets_go(viscous, falls):
         assert abs(fallen) < 0.01
 
 
+@pytest.mark.parametrize(("viscosity", "falls"), [(300.0, False), (0.01, True)])
+def test_no_slip_walls_hold_thick_liquid_by_pressure_and_thin_liquid_not_at_all(viscosity, falls):
+    """A blob of 300 Pa s sags, but its top stays at the ceiling; a thin liquid leaves it at once."""
+    simulation = Simulation(blob("no-slip", viscosity))
+    for _ in range(10):
+        simulation.step(1 / 60)
+    top = float(simulation.liquid.particles.x[2].max()) * simulation.liquid.dx
+    assert (top < 0.93) == falls
+
+
+def test_what_comes_out_of_a_wall_leaves_it():
+    """A source at the ceiling pours thick liquid at its own speed: the wall must not suck it back."""
+    scene = Scene(
+        {
+            "domain": {"size": [1.0, 1.0], "resolution": 20},
+            "physics": {"viscosity": 1e4, "gravity": [0.0, 0.0]},
+            "inflow": [{"shape": {"type": "box", "low": [0.4, 0.85], "high": [0.6, 1.0]}, "velocity": [0.0, -1.0]}],
+        }
+    )
+    simulation = Simulation(scene)
+    for _ in range(10):
+        simulation.step(0.04)
+    assert float(simulation.liquid.particles.x[2].min()) / 20 == pytest.approx(0.85 - 0.4, abs=0.06)
+
+
 def test_slip_walls_let_a_viscous_block_slide():
     """A block that moves along the floor keeps its speed on slip walls and stops on no-slip ones."""
     speeds = {}

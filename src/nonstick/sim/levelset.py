@@ -51,6 +51,7 @@ class GridLiquid(Liquid):
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.bodies.fall(self.time, dt)
         self.solids.update(self.time + dt)
+        mu = self._viscous_walls(dt)
         with self._stage("surface"):
             self._flow_in()
             self._flow_out()
@@ -63,7 +64,7 @@ class GridLiquid(Liquid):
             velocity = self._lift(outcome.solution.velocity)
         thick = None
         if self.viscosity.acts:
-            velocity, outcome, thick = self._thicken(velocity, self.mass, outcome, dt)
+            velocity, outcome, thick = self._thicken(velocity, self.mass, mu, outcome, dt)
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, self.mass, dt)
         with self._stage("advection"):
@@ -85,7 +86,7 @@ class GridLiquid(Liquid):
         inside = self.solids.centre < 0
         # liquid of zero pressure next to the wall: it has let go
         released = (self.projection.pressure <= 0.0) & (level < 0.0) & ~inside if self.steps else None
-        sticky = self.solids.sticky.reshape(shape) == 1
+        sticky = self.projection.sticky().reshape(shape) == 1
         if released is not None:
             released &= ~sticky
         phi = extend_into_solids(
@@ -99,7 +100,9 @@ class GridLiquid(Liquid):
         rate = dt / self.dx
         moved = np.empty_like(self.level)
         # liquid of zero pressure along a separating side of the grid has let go of it
-        free = (self.projection.pressure.reshape(self.three) <= 0.0) & (self.level < 0.0) & (self.solids.sticky == 0)
+        free = (
+            (self.projection.pressure.reshape(self.three) <= 0.0) & (self.level < 0.0) & (self.projection.sticky() == 0)
+        )
         released = free.astype(np.int8)
         # inside solids φ follows its liquid neighbours, so that the surface meets walls without a kink
         beyond = np.where(self.phi > 0.0, np.maximum(self.phi, self.level), self.phi)

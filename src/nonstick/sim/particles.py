@@ -102,7 +102,7 @@ def seed(
     per_axis: int,
     jitter: float,
     rng: np.random.Generator,
-    cells: np.ndarray | None = None,
+    shift: np.ndarray | None = None,
 ) -> np.ndarray:
     """Positions (3, n) in cells that fill a shape outside solids, stratified in each cell.
 
@@ -110,8 +110,8 @@ def seed(
     the volume up to the wall (`owed` carries the remainder on). Particles too many or too few along a wall would
     be spread by evening out, which sets still water in motion.
 
-    A plane of cells is treated at a time, so that memory follows the liquid. `cells` restricts seeding to
-    the cells where it is true.
+    A plane of cells is treated at a time, so that memory follows the liquid. `shift` (d) moves the lattice, by less
+    than its width, in cells.
     """
     grid, d = solids.grid, solids.d
     first = 3 - d
@@ -119,11 +119,7 @@ def seed(
     out = []
     owed = 0.0
     for slab in range(grid.shape[0]):
-        if cells is not None and not cells[slab].any():
-            continue
         inside = _near(shape, grid, slab)
-        if cells is not None:
-            inside &= cells[slab]
         if not inside.any():
             continue
         for sub in range(per_axis):
@@ -135,6 +131,10 @@ def seed(
             at = at[:, wide.ravel()]
             stray = jitter * (rng.random(at.shape) - 0.5)
             x = (at + 0.5) / per_axis
+            if shift is not None:
+                x += shift[:, None]
+                within = np.all((x > 0.0) & (x < np.array(grid.shape)[:, None]), axis=0)
+                x, stray = x[:, within], stray[:, within]
             # a rough surface is a field of short waves, which take seconds to die: near it the lattice stays
             depth = -np.asarray(shape(*(grid.dx * c for c in x))) / grid.dx
             x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis

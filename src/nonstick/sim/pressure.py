@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import registry
 from ..discretise.pressure import PressureProblem, PressureSolution
+from ..grid.labels import cut_cells, wall_cells
 from ..scenes.schema import Solver
 from .solids import Solids
 
@@ -38,6 +39,8 @@ class Projection:
         shape = solids.grid.shape
         self.pressure = np.zeros(shape)
         self.active = np.zeros(shape, np.int8)
+        #: cells in which walls may pull whatever the scene's walls.pressure says
+        self.hold: np.ndarray | None = None
 
     def solve(self, phi: np.ndarray, velocity, dt: float) -> Outcome:
         """φ in metres and face velocities in the user's dimension; velocities are left alone."""
@@ -81,7 +84,17 @@ class Projection:
             solids.push([(m.velocity, m.spin) for m in best.bodies])
         return Outcome(problem, best, best_kkt, best_name, failed)
 
+    def sticky(self) -> np.ndarray:
+        """1 in cells next to a wall that does not let go, on three axes."""
+        if self.hold is None:
+            return self.solids.sticky
+        return np.maximum(self.solids.sticky, self.hold.reshape(self.solids.three).astype(np.int8))
+
     def _walls(self):
+        solids = self.solids
+        if self.hold is not None and not (isinstance(solids.mode, str) and solids.mode == "edge"):
+            bounded = wall_cells(solids.mode, solids.weights, solids.centre, solids.grid.shape)
+            return bounded & ~(self.hold & cut_cells(solids.weights))
         # "solid" by the true distance at the centres; PressureProblem would have to guess it from open faces.
         if isinstance(self.solids.mode, str) and self.solids.mode == "solid":
             return self.solids.centre < 0

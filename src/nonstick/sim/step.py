@@ -165,12 +165,13 @@ class Liquid:
             velocity, mass = self._to_grid()
             before = [u.copy() for u in velocity] if self._flip > 0.0 else velocity
             self._push(velocity, dt)
+        mu = self._viscous_walls(dt)
         with self._stage("pressure"):
             outcome = self.projection.solve(self.dx * self.phi.reshape(self.solids.grid.shape), self._own(velocity), dt)
             velocity = self._lift(outcome.solution.velocity)
         thick = None
         if self.viscosity.acts:
-            velocity, outcome, thick = self._thicken(velocity, mass, outcome, dt)
+            velocity, outcome, thick = self._thicken(velocity, mass, mu, outcome, dt)
         with self._stage("extrapolation"):
             cfl = self._extend(velocity, mass, dt)
         with self._stage("advection"):
@@ -182,13 +183,22 @@ class Liquid:
         self.steps += 1
         return Report(dt, outcome, cfl, dict(self.seconds), thick)
 
-    def _thicken(self, velocity: list[np.ndarray], mass: list[np.ndarray], outcome: Outcome, dt: float):
+    def _viscous_walls(self, dt: float) -> np.ndarray | float:
+        """The viscosity of cells, and what it means for the pressure at walls."""
+        with self._stage("viscosity"):
+            mu = self.viscosity.on_cells(self.particles)
+            self.projection.hold = self.viscosity.holds(mu, dt, self._flowing())
+            return mu
+
+    def _flowing(self) -> list[tuple[Source, float]]:
+        return [(s, self.time) for s in self.sources if s.flows(self.time)]
+
+    def _thicken(self, velocity: list[np.ndarray], mass: list[np.ndarray], mu, outcome: Outcome, dt: float):
         """Viscosity, then a second projection, because it leaves divergence behind."""
         phi = self.dx * self.phi.reshape(self.solids.grid.shape)
         with self._stage("viscosity"):
-            mu = self.viscosity.on_cells(self.particles)
-            held = [(s, self.time) for s in self.sources if s.flows(self.time)]
-            solution = self.viscosity.solve(phi, self._own(velocity), outcome.solution.pressure, mu, dt, held)
+            pressure, sources = outcome.solution.pressure, self._flowing()
+            solution = self.viscosity.solve(phi, self._own(velocity), pressure, mu, dt, sources)
         with self._stage("pressure"):
             outcome = self.projection.solve(phi, solution.velocity, dt)
             velocity = self._lift(outcome.solution.velocity)
@@ -280,11 +290,12 @@ class Liquid:
             fastest = max(fastest, float(u.max(initial=0.0)), -float(u.min(initial=0.0)))
             filled.append((queue, _extrapolate(u, known, queue, layers)))
         results = []
+        sticky = self.projection.sticky()
         for axis, (queue, count) in zip(range(self.first, 3), filled):
             values = np.empty(count)
             _constrain(
                 values, queue, count, axis, *velocity, solids.open[axis], solids.nodes, *solids.velocity,
-                solids.sticky, self.first,
+                sticky, self.first,
             )  # fmt: skip
             results.append(values)
         for axis, (queue, count), values in zip(range(self.first, 3), filled, results):
@@ -343,12 +354,12 @@ class Liquid:
             p.sort()
             counts = np.diff(p.start)
             rng = np.random.default_rng([setting.seed, index, self.steps])
-            room = counts.reshape(self.solids.grid.shape) < self.per_cell
-            # positions spread over all of a cell: on a lattice, every thin layer would get a whole row or none
-            jitter = 1.0 if self.dt > 0.0 and source.flows(self.time - self.dt) else setting.jitter
-            x = seed(shape, self.solids, setting.per_axis, jitter, rng, room)
-            cell = np.ravel_multi_index(tuple(x.astype(np.int64)), self.three)
-            x = x[:, (counts[cell] == 0) | source.fresh(self._points(x), self.time, self.dt)]
+            width = self.dx / setting.per_axis
+            shift = source.phase(self.time, width) / self.dx
+            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
+            count = counts[np.ravel_multi_index(tuple(x.astype(np.int64)), self.three)]
+            fresh = source.fresh(self._points(x), self.time, self.dt, width)
+            x = x[:, (count == 0) | (fresh & (count < self.per_cell))]
             points = self._points(x)
             velocity = [source.velocity(axis, points, self.time) for axis in range(self.d)]
             mu = self.viscosity.given(source.spec.viscosity, points)

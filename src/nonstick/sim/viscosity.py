@@ -1,6 +1,8 @@
 """The viscosity stage, between two projections (Aanjaneya §4.1), and what walls do to viscous liquid.
 
-- `no-slip`: liquid at a wall moves with it.
+- `no-slip`: liquid at a wall moves with it. Thick liquid does not leave it either: the pressure may pull it there.
+  Thick is liquid whose velocity spreads over a cell within the step; the boundary layers of other liquid are not
+  resolved, and `walls.pressure` alone decides whether it lets go.
 - `slip`: only the normal velocity is the wall's; no shear acts there.
 - `separating`: a wall holds liquid only where it presses on it. Where the projection before this stage found
   no pressure the wall is let go: its faces are free and no shear acts there. Elsewhere as no-slip.
@@ -75,14 +77,31 @@ class Viscosity:
         _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
         return mu.reshape(self.solids.grid.shape)
 
+    def _is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
+        return np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
+
+    def holds(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
+        """Cells in which walls hold the liquid by pressure too, None if there are none; `sources` as in `solve`.
+
+        Sources are left out: what comes out of a wall has to leave it.
+        """
+        thick = self._is_thick(mu, dt)
+        if self.walls != "no-slip" or not thick.any():
+            return None
+        grid = self.solids.grid
+        thick = np.broadcast_to(thick, grid.shape).copy()
+        for source, time in sources:
+            thick &= source.at(time).sample(grid.cells()) > grid.dx
+        return thick
+
     def drag(self, velocity, mass, phi: np.ndarray, mu: np.ndarray | float, dt: float) -> None:
         """Give faces in the air near thick liquid its velocity, in place; arrays on three axes, φ in cells.
 
         Particles reach a little beyond the level set. The faces there are in no solve and would fall freely, so that
         a surface that narrows leaves its outermost particles behind. The velocity is continued linearly, which leaves
-        rotations alone. Thick is liquid whose velocity spreads over a cell within the step; thin liquid may spray.
+        rotations alone. Thin liquid may spray.
         """
-        thick = np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
+        thick = self._is_thick(mu, dt)
         if not thick.any():
             return
         for axis in range(3 - self.solids.d, 3):
