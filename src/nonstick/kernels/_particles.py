@@ -16,6 +16,8 @@ from numba import prange
 from . import parallel, serial
 
 BLOCK = 4
+#: particles summed up in one go
+BATCH = 4096
 
 
 @parallel
@@ -120,20 +122,24 @@ def _velocity(u, v, w, first, a, b, c):
 def _splat(mom, mass, a, b, c, value, ga, gb, gc):
     """Add a particle at node coordinates (a, b, c) with value + gradient · offset to one face array."""
     nx, ny, nz = mom.shape
-    fx, fy, fz = _part(a), _part(b), _part(c)
+    i0, i1, fx = _low(a, nx), _high(a, nx), _part(a)
+    j0, j1, fy = _low(b, ny), _high(b, ny), _part(b)
+    k0, k1, fz = _low(c, nz), _high(c, nz), _part(c)
+    low, high = gc * (k0 - c), gc * (k1 - c)
     for di in range(2):
-        i = _high(a, nx) if di else _low(a, nx)
+        i = i1 if di else i0
         wi = fx if di else 1.0 - fx
         vi = value + ga * (i - a)
         for dj in range(2):
-            j = _high(b, ny) if dj else _low(b, ny)
+            j = j1 if dj else j0
             wj = wi * (fy if dj else 1.0 - fy)
             vj = vi + gb * (j - b)
-            for dk in range(2):
-                k = _high(c, nz) if dk else _low(c, nz)
-                wk = wj * (fz if dk else 1.0 - fz)
-                mom[i, j, k] += wk * (vj + gc * (k - c))
-                mass[i, j, k] += wk
+            wk = wj * (1.0 - fz)
+            mom[i, j, k0] += wk * (vj + low)
+            mass[i, j, k0] += wk
+            wk = wj * fz
+            mom[i, j, k1] += wk * (vj + high)
+            mass[i, j, k1] += wk
 
 
 @parallel
@@ -264,7 +270,7 @@ def _gather_velocity(vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine)
 
 
 @parallel
-def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift, carried):
+def _advect(lift, x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift, carried, g0, g1, g2):
     """Third-order Runge–Kutta (Ralston) through the grid velocity, then out of solids.
 
     `rate` is dt/dx. pu pv pw, used if shift, are displacements in cells that even out the particle density:
@@ -272,96 +278,104 @@ def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin,
     their place already (APIC, PIC), and the first stage is free. `solid` is the nodal distance to the walls in
     cells, su sv sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than
     `margin` is moved out along the normal and loses the velocity into the wall; leaving is free.
+    lift[q] becomes the sum of -g · displacement over the q-th block of BATCH particles.
     """
     nx, ny, nz = solid.shape
-    for p in prange(x.shape[1]):
-        a, b, c = x[0, p], x[1, p], x[2, p]
-        if carried:
-            k10, k11, k12 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
-        else:
-            k10, k11, k12 = _velocity(u, v, w, first, a, b, c)
-        h = 0.5 * rate
-        k20, k21, k22 = _velocity(u, v, w, first, a + h * k10, b + h * k11, c + h * k12)
-        h = 0.75 * rate
-        k30, k31, k32 = _velocity(u, v, w, first, a + h * k20, b + h * k21, c + h * k22)
-        d0 = rate * (2.0 * k10 + 3.0 * k20 + 4.0 * k30) / 9.0
-        d1 = rate * (2.0 * k11 + 3.0 * k21 + 4.0 * k31) / 9.0
-        d2 = rate * (2.0 * k12 + 3.0 * k22 + 4.0 * k32) / 9.0
-        if shift:
-            s0, s1, s2 = _velocity(pu, pv, pw, first, a, b, c)
-            d0 += s0
-            d1 += s1
-            d2 += s2
-        # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
-        # cells) a particle could jump, so long steps are walked in pieces of at most half a cell.
-        far = max(abs(d0), abs(d1), abs(d2))
-        pieces = 1
-        near = _sample(solid, a, b, c)
-        if far * 1.8 > near - margin:
-            pieces = max(1, int(np.ceil(2.0 * far)))
-        for _ in range(pieces):
-            if first == 0:
-                a += d0 / pieces
-            b += d1 / pieces
-            c += d2 / pieces
-            for _again in range(3):
-                s = _sample(solid, a, b, c)
-                if s >= margin:
-                    break
-                i = min(max(int(np.floor(a)), 0), nx - 2)
-                j = min(max(int(np.floor(b)), 0), ny - 2)
-                k = min(max(int(np.floor(c)), 0), nz - 2)
-                fx = min(max(a - i, 0.0), 1.0)
-                fy = min(max(b - j, 0.0), 1.0)
-                fz = min(max(c - k, 0.0), 1.0)
-                g0 = (1.0 - fy) * (
-                    (1.0 - fz) * (solid[i + 1, j, k] - solid[i, j, k])
-                    + fz * (solid[i + 1, j, k + 1] - solid[i, j, k + 1])
-                ) + fy * (
-                    (1.0 - fz) * (solid[i + 1, j + 1, k] - solid[i, j + 1, k])
-                    + fz * (solid[i + 1, j + 1, k + 1] - solid[i, j + 1, k + 1])
-                )
-                g1 = (1.0 - fx) * (
-                    (1.0 - fz) * (solid[i, j + 1, k] - solid[i, j, k])
-                    + fz * (solid[i, j + 1, k + 1] - solid[i, j, k + 1])
-                ) + fx * (
-                    (1.0 - fz) * (solid[i + 1, j + 1, k] - solid[i + 1, j, k])
-                    + fz * (solid[i + 1, j + 1, k + 1] - solid[i + 1, j, k + 1])
-                )
-                g2 = (1.0 - fx) * (
-                    (1.0 - fy) * (solid[i, j, k + 1] - solid[i, j, k])
-                    + fy * (solid[i, j + 1, k + 1] - solid[i, j + 1, k])
-                ) + fx * (
-                    (1.0 - fy) * (solid[i + 1, j, k + 1] - solid[i + 1, j, k])
-                    + fy * (solid[i + 1, j + 1, k + 1] - solid[i + 1, j + 1, k])
-                )
-                size = np.sqrt(g0 * g0 + g1 * g1 + g2 * g2)
-                if size < 1e-6:
-                    break
-                g0, g1, g2 = g0 / size, g1 / size, g2 / size
-                # the distance may be steeper or flatter than 1 in the corners: divide by the slope
-                step = (margin - s) / max(size, 0.3)
-                a += step * g0
-                b += step * g1
-                c += step * g2
-                w0, w1, w2 = _velocity(su, sv, sw, first, a, b, c)
-                into = (vel[0, p] - w0) * g0 + (vel[1, p] - w1) * g1 + (vel[2, p] - w2) * g2
-                if into < 0.0:
-                    vel[0, p] -= into * g0
-                    vel[1, p] -= into * g1
-                    vel[2, p] -= into * g2
-            if first == 0 and (a < margin or a > nx - 1 - margin):
-                a = min(max(a, margin), nx - 1 - margin)
-                vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
-            if b < margin or b > ny - 1 - margin:
-                b = min(max(b, margin), ny - 1 - margin)
-                vel[1, p] = max(vel[1, p], 0.0) if b <= margin else min(vel[1, p], 0.0)
-            if c < margin or c > nz - 1 - margin:
-                c = min(max(c, margin), nz - 1 - margin)
-                vel[2, p] = max(vel[2, p], 0.0) if c <= margin else min(vel[2, p], 0.0)
-        x[0, p] = a
-        x[1, p] = b
-        x[2, p] = c
+    n = x.shape[1]
+    for q in prange(lift.size):
+        total = 0.0
+        for p in range(q * BATCH, min(n, (q + 1) * BATCH)):
+            a, b, c = x[0, p], x[1, p], x[2, p]
+            if carried:
+                k10, k11, k12 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
+            else:
+                k10, k11, k12 = _velocity(u, v, w, first, a, b, c)
+            h = 0.5 * rate
+            k20, k21, k22 = _velocity(u, v, w, first, a + h * k10, b + h * k11, c + h * k12)
+            h = 0.75 * rate
+            k30, k31, k32 = _velocity(u, v, w, first, a + h * k20, b + h * k21, c + h * k22)
+            d0 = rate * (2.0 * k10 + 3.0 * k20 + 4.0 * k30) / 9.0
+            d1 = rate * (2.0 * k11 + 3.0 * k21 + 4.0 * k31) / 9.0
+            d2 = rate * (2.0 * k12 + 3.0 * k22 + 4.0 * k32) / 9.0
+            if shift:
+                s0, s1, s2 = _velocity(pu, pv, pw, first, a, b, c)
+                d0 += s0
+                d1 += s1
+                d2 += s2
+                total -= g0 * s0 + g1 * s1 + g2 * s2
+            # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
+            # cells) a particle could jump, so long steps are walked in pieces of at most half a cell.
+            far = max(abs(d0), abs(d1), abs(d2))
+            pieces = 1
+            near = _sample(solid, a, b, c)
+            tests = 0  # far from every wall there is nothing to test
+            if far * 1.8 > near - margin:
+                pieces = max(1, int(np.ceil(2.0 * far)))
+                tests = 3
+            for _ in range(pieces):
+                if first == 0:
+                    a += d0 / pieces
+                b += d1 / pieces
+                c += d2 / pieces
+                for _again in range(tests):
+                    s = _sample(solid, a, b, c)
+                    if s >= margin:
+                        break
+                    i = min(max(int(np.floor(a)), 0), nx - 2)
+                    j = min(max(int(np.floor(b)), 0), ny - 2)
+                    k = min(max(int(np.floor(c)), 0), nz - 2)
+                    fx = min(max(a - i, 0.0), 1.0)
+                    fy = min(max(b - j, 0.0), 1.0)
+                    fz = min(max(c - k, 0.0), 1.0)
+                    n0 = (1.0 - fy) * (
+                        (1.0 - fz) * (solid[i + 1, j, k] - solid[i, j, k])
+                        + fz * (solid[i + 1, j, k + 1] - solid[i, j, k + 1])
+                    ) + fy * (
+                        (1.0 - fz) * (solid[i + 1, j + 1, k] - solid[i, j + 1, k])
+                        + fz * (solid[i + 1, j + 1, k + 1] - solid[i, j + 1, k + 1])
+                    )
+                    n1 = (1.0 - fx) * (
+                        (1.0 - fz) * (solid[i, j + 1, k] - solid[i, j, k])
+                        + fz * (solid[i, j + 1, k + 1] - solid[i, j, k + 1])
+                    ) + fx * (
+                        (1.0 - fz) * (solid[i + 1, j + 1, k] - solid[i + 1, j, k])
+                        + fz * (solid[i + 1, j + 1, k + 1] - solid[i + 1, j, k + 1])
+                    )
+                    n2 = (1.0 - fx) * (
+                        (1.0 - fy) * (solid[i, j, k + 1] - solid[i, j, k])
+                        + fy * (solid[i, j + 1, k + 1] - solid[i, j + 1, k])
+                    ) + fx * (
+                        (1.0 - fy) * (solid[i + 1, j, k + 1] - solid[i + 1, j, k])
+                        + fy * (solid[i + 1, j + 1, k + 1] - solid[i + 1, j + 1, k])
+                    )
+                    size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+                    if size < 1e-6:
+                        break
+                    n0, n1, n2 = n0 / size, n1 / size, n2 / size
+                    # the distance may be steeper or flatter than 1 in the corners: divide by the slope
+                    step = (margin - s) / max(size, 0.3)
+                    a += step * n0
+                    b += step * n1
+                    c += step * n2
+                    w0, w1, w2 = _velocity(su, sv, sw, first, a, b, c)
+                    into = (vel[0, p] - w0) * n0 + (vel[1, p] - w1) * n1 + (vel[2, p] - w2) * n2
+                    if into < 0.0:
+                        vel[0, p] -= into * n0
+                        vel[1, p] -= into * n1
+                        vel[2, p] -= into * n2
+                if first == 0 and (a < margin or a > nx - 1 - margin):
+                    a = min(max(a, margin), nx - 1 - margin)
+                    vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
+                if b < margin or b > ny - 1 - margin:
+                    b = min(max(b, margin), ny - 1 - margin)
+                    vel[1, p] = max(vel[1, p], 0.0) if b <= margin else min(vel[1, p], 0.0)
+                if c < margin or c > nz - 1 - margin:
+                    c = min(max(c, margin), nz - 1 - margin)
+                    vel[2, p] = max(vel[2, p], 0.0) if c <= margin else min(vel[2, p], 0.0)
+            x[0, p] = a
+            x[1, p] = b
+            x[2, p] = c
+        lift[q] = total
 
 
 @parallel
@@ -377,15 +391,3 @@ def _kinetic(partial, vel, block):
                 + np.float64(vel[2, p]) * vel[2, p]
             )
         partial[q] = s
-
-
-@parallel
-def _lift(partial, x, pu, pv, pw, first, g0, g1, g2, block):
-    """partial[q] = sum of -g · s over the q-th block of particles, s the displacement of `_advect` in cells."""
-    n = x.shape[1]
-    for q in prange(partial.size):
-        total = 0.0
-        for p in range(q * block, min(n, (q + 1) * block)):
-            s0, s1, s2 = _velocity(pu, pv, pw, first, x[0, p], x[1, p], x[2, p])
-            total -= g0 * s0 + g1 * s1 + g2 * s2
-        partial[q] = total

@@ -19,7 +19,8 @@ from .particles import Particles
 from .solids import Solids
 
 SWEEPS = 12
-#: with the level set shifted by this many cells or more, five times as many sweeps: liquid was crushed at a wall
+#: with the level set shifted by this many cells or more, five times as many sweeps (from half of it on, more than
+#: usual): liquid was crushed at a wall
 CRUSHED = 0.25
 STRENGTH = 0.5
 SLACK = 0.15
@@ -50,7 +51,7 @@ def displacement(
     b = rows.from_grid(source) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)
     if rows.n:
-        sweeps = round(SWEEPS * (1.0 + 4.0 * min(abs(offset) / CRUSHED, 1.0)))
+        sweeps = round(SWEEPS * (1.0 + 4.0 * min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)))
         for sweep in range(2 * sweeps):
             _stencil_relax(
                 q, b, box.lower, box.upper, *A.weights, A.diagonal, rows.start, rows.offset, rows.parity,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..grid.shapes import Shape
-from ..kernels._particles import _cell_of, _kinetic, _lift, _sort_by_cell, _take
+from ..kernels._particles import _cell_of, _kinetic, _sort_by_cell, _take
 from .solids import Solids
 
 #: closest a particle may come to a wall, in cells
@@ -85,12 +85,6 @@ class Particles:
         _kinetic(partial, self.vel, 4096)
         return 0.5 * float(partial.sum())
 
-    def lift(self, shift: list[np.ndarray], gravity: np.ndarray) -> float:
-        """Sum of -g · s for displacements s at the faces, in a fixed order."""
-        partial = np.zeros(-(-self.n // 4096))
-        _lift(partial, self.x, *shift, self.first, *gravity, 4096)
-        return float(partial.sum())
-
     def slow(self, factor: float) -> None:
         self.vel *= np.float32(factor)
         self.aff *= np.float32(factor)
@@ -137,7 +131,7 @@ def seed(
                 x, stray = x[:, within], stray[:, within]
             # a rough surface is a field of short waves, which take seconds to die: near it the lattice stays
             depth = -np.asarray(shape(*(grid.dx * c for c in x))) / grid.dx
-            x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
+            x += stray * (np.clip((depth - CALM) / CALM, 0.0, 1.0) if cells is None else 1.0) / per_axis
             share = _fit_walls(x, solids, 1.0 / per_axis)
             keep = (share > 0.0) & (shape(*(grid.dx * c for c in x)) < 0)
             x, total = x[:, keep], owed + np.cumsum(share[keep])

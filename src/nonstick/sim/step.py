@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..discretise.viscosity import ViscositySolution
-from ..kernels._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
+from ..kernels._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
 from ..kernels._solids import _known_faces
 from ..kernels._surface import (
     _constrain,
@@ -309,20 +309,17 @@ class Liquid:
         if shift:
             pressure, offset = outcome.solution.pressure, self.ledger.offset
             spread = displacement(p, self.phi, solids, outcome.problem, pressure, self.per_cell, offset)
-        lift = self._raised(spread) if shift else 0.0
+        lift = np.zeros(-(-p.n // BATCH))
+        gravity = np.zeros(3)
+        gravity[self.first :] = self.scene.gravity
         aff = p.aff if self.affine else np.zeros((9, 1), np.float32)
         _gather_velocity(p.vel, aff, p.x, self.phi, *velocity, *before, self.first, self._flip, self.affine)
         _advect(
-            p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN, shift,
-            self._flip == 0.0,
+            lift, p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN,
+            shift, self._flip == 0.0, *gravity,
         )  # fmt: skip
-        self._pay(lift)
-
-    def _raised(self, spread: list[np.ndarray]) -> float:
-        """Potential energy in joule that a displacement of all particles gives."""
-        gravity = np.zeros(3)
-        gravity[self.first :] = self.scene.gravity
-        return self._each * self.dx * self.particles.lift(spread, gravity) if gravity.any() else 0.0
+        # joule, from cells times m/s²
+        self._pay(self._each * self.dx * float(lift.sum()))
 
     def _pay(self, lift: float) -> None:
         """Evening out moves particles up and down without work being done: motion pays for it.
