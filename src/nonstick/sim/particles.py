@@ -131,7 +131,7 @@ def seed(
                 x, stray = x[:, within], stray[:, within]
             # a rough surface is a field of short waves, which take seconds to die: near it the lattice stays
             depth = -np.asarray(shape(*(grid.dx * c for c in x))) / grid.dx
-            x += stray * (np.clip((depth - CALM) / CALM, 0.0, 1.0) if cells is None else 1.0) / per_axis
+            x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
             share = _fit_walls(x, solids, 1.0 / per_axis)
             keep = (share > 0.0) & (shape(*(grid.dx * c for c in x)) < 0)
             x, total = x[:, keep], owed + np.cumsum(share[keep])
