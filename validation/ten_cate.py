@@ -37,7 +37,7 @@ def tank(case: str, cells: float, size=(0.1, 0.16, 0.1), **overrides) -> Scene:
             ],
             # liquid and sphere hold on to each other: no surface, nothing to let go
             "walls": {"pressure": "none", "viscous": "no-slip"},
-            "time": {"fps": 60.0, "cfl": 1.0},
+            "time": {"fps": 60.0, "cfl": 2.0},
         }
     )
     return scene.replace(overrides) if overrides else scene
