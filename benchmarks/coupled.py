@@ -2,7 +2,9 @@
 
 A tank of water with tilted boxes below and through the surface, first step of gravity. Both problems have the same
 unknowns, the same open faces and the same right-hand side up to the bodies' reaction. Best of several runs.
+With the name of a scene: the problems of its steps, once with bodies and once with solids in their place.
 Run: python benchmarks/coupled.py [cells] [runs]
+     python benchmarks/coupled.py SCENE [resolution] [frames before] [steps]
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import time
 
 import numpy as np
 
-from nonstick import PressureProblem
+from nonstick import PressureProblem, Scene, Simulation
 from nonstick.discretise.coupling import Body
 from nonstick.grid.mac import Grid
 from nonstick.grid.shapes import Box
@@ -72,5 +74,30 @@ def main(n: int = 64, runs: int = 3) -> list[dict]:
     return out
 
 
+def scene(name: str, resolution: int = 48, frames: int = 20, steps: int = 10) -> float:
+    """Seconds of the coupled solves over those with solids in place of the bodies, cold, over steps of a scene."""
+    simulation = Simulation(Scene.load(name, {"domain.resolution": resolution}))
+    for _ in range(frames):
+        simulation.next_frame()
+    total = np.zeros(2)
+    found = []
+    simulation.watch = lambda report: found.append(report.outcome.problem)
+    while len(found) < steps:
+        simulation.next_frame()
+    for coupled in found[:steps]:
+        solid = PressureProblem(
+            phi_liquid=coupled.phi_liquid, velocity=coupled.velocity, dt=coupled.dt, dx=coupled.dx, rho=coupled.rho,
+            weights=coupled.weights, solid_velocity=coupled.solid_velocity, walls=coupled.walls,
+        )  # fmt: skip
+        one, two = best(coupled, "auto", 2), best(solid, "auto", 2)
+        total += one[0], two[0]
+        print(f"{coupled.rows.n} unknowns: {one[0]:.3f} s, {one[1]} iterations; {two[0]:.3f} s, {two[1]}", flush=True)
+    print(f"{name} at {resolution}: with bodies {total[0] / total[1]:.2f} times as long")
+    return float(total[0] / total[1])
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if len(sys.argv) > 1 and not sys.argv[1].isdigit():
+        scene(sys.argv[1], *map(int, sys.argv[2:]))
+    else:
+        main(*map(int, sys.argv[1:]))
