@@ -42,7 +42,7 @@ from ..solution import Monitor, Start
 from .base import Method
 from .face_descent import face_descent
 from .nearby import Everywhere, nearby
-from .nested import Coarser
+from .nested import Coarser, Prediction
 from .problem import BoxProblem
 
 
@@ -55,8 +55,9 @@ class Auto(Method):
     #: with more bounded rows than this, start from the solution of a coarser problem: a cold start needs the
     #: more changes of the set the larger it is
     many: int = 2_000
-    #: tolerance of those coarser solves
-    coarse_rtol: float = 3e-4
+    #: tolerance of those coarser solves, and the part of the first residual they are content with
+    coarse_rtol: float = 1e-4
+    coarse_part: float = 0.1
     #: cycles for which a set that came with the problem is believed, whatever x says
     trust: int = 2
     #: cycles after which the fast cycle has proved too weak (or float32 too short) for the coefficients
@@ -82,7 +83,7 @@ class Auto(Method):
         """x from the solution of a coarser problem."""
         coarser = Coarser(problem, M)
         start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)), cold=True)
-        self.solve(coarser.problem, start, Monitor(coarser.problem, self.coarse_rtol))
+        self.solve(coarser.problem, start, Prediction(coarser.problem, self.coarse_rtol, self.coarse_part))
         coarser.interpolate(start.x, x)
 
 

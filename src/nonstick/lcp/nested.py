@@ -19,7 +19,25 @@ from ..multigrid.grid_level import balanced_groups, coarse_rows
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.stencil import StencilOperator
+from ..solution import Monitor
 from .problem import BoxProblem
+
+
+class Prediction(Monitor):
+    """Stops a coarse solve where the next grid no longer sees the difference.
+
+    There the first residual will be about as large as the first one here, being what interpolation leaves: a small
+    part of that is good enough.
+    """
+
+    def __init__(self, problem: BoxProblem, rtol: float, part: float):
+        super().__init__(problem, rtol)
+        self.part = part
+
+    def watch(self, kkt: float) -> bool:
+        if not self.history and np.isfinite(kkt):
+            self.tolerance = max(self.tolerance, self.part * kkt)
+        return super().watch(kkt)
 
 
 class Coarser:
