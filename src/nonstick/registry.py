@@ -439,9 +439,10 @@ def _visc_direct():
 def _visc_auto():
     from .linear.face_cg import FaceCG
     from .linear.viscous import Cycle
+    from .multigrid.face_box import BoxMultigrid
     from .multigrid.face_chebyshev import ChebyshevMultigrid
 
-    return FaceCG(Cycle(ChebyshevMultigrid()))
+    return FaceCG(Cycle(ChebyshevMultigrid()), then=(Cycle(BoxMultigrid()),))
 
 
 # -- ours ---------------------------------------------------------------------------------------------

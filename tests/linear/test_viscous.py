@@ -75,6 +75,64 @@ def test_a_jump_of_viscosity_costs_at_most_three_times_the_iterations(jump):
     assert pool((64, 64), 1.0, jump=jump).solve("visc-auto").iterations <= 3 * constant
 
 
+@pytest.mark.parametrize("cells", [(64, 60), (20, 21, 19)])
+@pytest.mark.parametrize("jump", [100.0, 1e4])
+def test_layers_and_drops_of_other_viscosity(cells, jump):
+    """Structures of a few cells: `visc-auto` takes the box smoother where its own cycle goes slowly."""
+    plain = pool(cells, 1.0)
+    n = np.meshgrid(*[np.arange(m) for m in cells], indexing="ij", sparse=True)
+    layers = (n[1] // 4) % 2 == 0
+    blocks = np.logical_and.reduce(np.broadcast_arrays(*[(i // 4) % 2 == 0 for i in n]))
+    h = 1 / cells[0]
+    phi = np.broadcast_to(((n[0] + 0.5) * h - 0.77), cells)
+    for where in (layers, blocks):
+        problem = ViscosityProblem(
+            velocity=plain.given, viscosity=np.broadcast_to(np.where(where, 1.0, 1.0 / jump), cells), dt=1.0, dx=h,
+            rho=1.0, phi_liquid=phi,
+        )  # fmt: skip
+        solution = problem.solve(rtol=1e-6)
+        assert solution.converged
+        assert solution.iterations <= 3 * plain.solve(rtol=1e-6).iterations
+
+
+def test_liquid_without_viscosity():
+    """None at all: the velocity comes back. In a part of it: that part keeps its velocity away from the rest."""
+    nothing = pool((14, 12), 0.0).solve()
+    assert nothing.converged
+    for v, w in zip(nothing.velocity, pool((14, 12), 0.0).given):
+        np.testing.assert_allclose(v, w, atol=1e-9)
+    for cells in ((30, 28), (11, 12, 10)):
+        base = pool(cells, 1.0)
+        mu = np.zeros(cells)
+        mu[:, : cells[1] // 2] = 5.0
+        for name in ("visc-auto", "visc-box-mg", "visc-jacobi-mg+cg", "visc-cg"):
+            half = ViscosityProblem(
+                velocity=base.given, viscosity=mu, dt=1.0, dx=base.dx, rho=1.0, phi_liquid=-np.ones(cells)
+            )
+            solution = half.solve(name, rtol=1e-8)
+            assert solution.converged, name
+            still = tuple([slice(1, -1), slice(cells[1] // 2 + 1, -1)] + [slice(1, -1)] * (len(cells) - 2))
+            np.testing.assert_allclose(solution.velocity[0][still], base.given[0][still], atol=1e-6)
+
+
+def test_sheets_drops_and_lone_cells():
+    """Sheets one cell thick, single cells and slivers, on odd extents: every method finds what a factor finds."""
+    rng = np.random.default_rng(7)
+    for cells in ((17, 5), (9, 13), (7, 5, 11)):
+        for thick in (0.02, 1.0):
+            phi = np.ones(cells)
+            phi[rng.random(cells) < 0.15] = -thick
+            phi[:, 2] = -thick
+            velocity = [rng.standard_normal(s) for s in shapes(cells)]
+            problem = ViscosityProblem(velocity=velocity, viscosity=3.0, dt=1.0, dx=0.1, rho=1.0, phi_liquid=phi)
+            reference = problem.solve("visc-direct", rtol=1e-11)
+            heavy = problem.system.gather(problem.system.m) > 1e-3
+            for name in ("visc-auto", "visc-box-mg", "visc-cg"):
+                solution = problem.solve(name, rtol=1e-9)
+                assert solution.converged, (name, cells, thick)
+                np.testing.assert_allclose(solution.x[heavy], reference.x[heavy], atol=1e-4)
+
+
 def test_poiseuille_flow_at_second_order():
     """Steady flow between plates under a force f: u = f (d² - y²)/(2ν). A large step from the exact profile plus
     f dt must give the profile back. Plates: rows of solid faces, whose middles are the walls."""

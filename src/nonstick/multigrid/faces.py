@@ -73,12 +73,11 @@ def coarsen_volumes(fine: FaceSystem, fluid: np.ndarray) -> tuple[FaceSystem, np
     mass, stress = m.reshape(3, *coarse.padded), k.reshape(6, *coarse.padded)
     fine_m, fine_k = fine.m.reshape(3, *grid.padded), fine.k.reshape(-1, *grid.padded)
     for a in grid.axes:
-        extents = _frames(grid, coarse, face_shift(a))
-        _coarsen_samples(mass[a], fine_m[a], *extents, 1.0)
-        *extents, kinds = _frames(grid, coarse, (0, 0, 0))
-        kinds[a] = 3
+        _coarsen_samples(mass[a], fine_m[a], *_frames(grid, coarse, face_shift(a)), 1.0)
+        frames = _frames(grid, coarse, (0, 0, 0))
+        frames[-1][a] = 3  # along its own axis the mean of two
         own = cell_array(a)
-        _coarsen_samples(stress[own], fine_k[own if len(fine_k) > 4 else 0], *extents, kinds, 0.25)
+        _coarsen_samples(stress[own], fine_k[own if len(fine_k) > 4 else 0], *frames, 0.25)
     for e in grid.edges:
         _coarsen_samples(stress[1 + e], fine_k[1 + e], *_frames(grid, coarse, grid.edge_shift(e)), 0.25)
     was = fine.active()
