@@ -30,7 +30,12 @@ def folder(monkeypatch):
 
 def test_every_script_is_tried():
     found = {path.stem for path in FOLDER.glob("*.py")} - {"common", "comparators"}
-    assert found == set(SCRIPTS)
+    assert found == {*SCRIPTS, "coupled"}
+
+
+def test_bodies_against_solids_in_their_place():
+    rows = importlib.import_module("coupled").main(n=10, runs=1)
+    assert len(rows) == 12 and all(row["coupled"] > 0 and row["iterations"] > 0 for row in rows)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
