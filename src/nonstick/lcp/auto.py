@@ -57,7 +57,7 @@ class Auto(Method):
     many: int = 2_000
     #: tolerance of those coarser solves, and the part of the first residual they are content with
     coarse_rtol: float = 1e-4
-    coarse_part: float = 0.1
+    coarse_part: float = 0.03
     #: cycles for which a set that came with the problem is believed, whatever x says
     trust: int = 2
     #: cycles after which the fast cycle has proved too weak (or float32 too short) for the coefficients
