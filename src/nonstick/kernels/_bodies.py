@@ -35,8 +35,8 @@ def _relax_around_bodies(x, c, b, lower, upper, rows, near, weight, d, indptr, c
 def _cover(out, phi):
     """Share of every half cell (2^d to a cell; a 2D grid has one cell and one half along the first axis) with phi < 0.
 
-    phi is the distance at the nodes in cells. A cell whose nodes all lie on one side is full or empty; another is cut
-    into 4^d pieces, each filled by clip(½ - 4·distance, 0, 1) at its middle.
+    phi is the distance at the nodes in cells. A cell is cut into 4^d pieces, each filled by clip(½ - 4·distance, 0, 1)
+    at its middle; one whose nodes all lie an eighth of a cell on one side is full or empty without looking.
     """
     nx, ny, nz = phi.shape[0] - 1, phi.shape[1] - 1, phi.shape[2] - 1
     hx = out.shape[0] // nx
@@ -51,12 +51,12 @@ def _cover(out, phi):
                             s = phi[i + di, j + dj, k + dk]
                             low = min(low, s)
                             high = max(high, s)
-                full = 1.0 if high <= 0.0 else 0.0
+                full = 1.0 if high <= -0.125 else 0.0
                 for a in range(hx):
                     for b in range(2):
                         for c in range(2):
                             out[hx * i + a, 2 * j + b, 2 * k + c] = full
-                if low >= 0.0 or high <= 0.0:
+                if low >= 0.125 or high <= -0.125:
                     continue
                 part = 1.0 / (px // hx * 4)
                 for a in range(px):
