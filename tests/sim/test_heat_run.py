@@ -127,7 +127,8 @@ def test_a_changed_scene_is_refused(ball, tmp_path):
 def test_check_info_and_render(ball, tmp_path):
     said = words("check", ball, "-s", "band.0.high=0.01")
     assert "14×14×14 cells" in said and "band.0 holds no cell" in said
-    assert "nothing to complain about" in words("check", "heat", "-s", "domain.resolution=64")
+    said = words("check", "heat", "-s", "domain.resolution=64")
+    assert "nothing to complain about" in said and "memory about" in said
     out, other = tmp_path / "run", tmp_path / "other"
     words("run", ball, "--out", out, "--no-movie", "--frames", 2)
     assert "ball: 14×14×14 cells, 2 frames, done" in words("info", out)

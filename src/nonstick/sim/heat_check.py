@@ -11,6 +11,10 @@ from .heat import dragon
 from .heat_run import heat_of
 from .methods import check_scalar
 
+#: peak of runs of the dragon at 32 to 192 cells
+BYTES_PER_CELL = 120
+BYTES_BASE = 215 * 2**20
+
 
 def check(scene: HeatScene) -> Findings:
     """Everything is computed on the scene's own grid, at the time 0."""
@@ -21,11 +25,12 @@ def check(scene: HeatScene) -> Findings:
     temperature, inside, fixed = heat.begin()
     unknowns = heat.problem(temperature, inside, fixed).problem.n
     frames = model.time.frames
+    memory = BYTES_BASE + BYTES_PER_CELL * inside.size
     found.facts += [
         f"{model.name}: {'×'.join(map(str, grid.shape))} cells of {grid.dx:.4g} m, {inside.sum()} in the body, "
         f"{fixed.sum()} of them held by bands",
         f"at most {frames} frames, {unknowns} unknowns each, one implicit step of {heat.dt:g} s a frame",
-        f"disk about {(8 * (frames + 1) + 2) * inside.size / 2**20:.0f} MB",
+        f"memory about {memory / 2**20:.0f} MB, disk about {(8 * (frames + 1) + 2) * inside.size / 2**20:.0f} MB",
     ]
     body = dragon() if heat.body is None else heat.body
     parts = int(label(body.sample(grid.cells()) < 0)[1])
