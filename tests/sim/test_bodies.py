@@ -1,9 +1,11 @@
 """Bodies in scenes: tables, mistakes, frames, files, resuming, and no liquid inside them."""
 
 import csv
+import importlib.util
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -210,3 +212,14 @@ def test_a_body_pressed_by_a_moving_solid_ends_a_run_with_a_sentence(tmp_path):
     assert json.loads((tmp_path / "out" / "meta.json").read_text())["status"] == "failed"
     for file in (tmp_path / "out" / "frames").glob("*.npz"):
         assert all(np.isfinite(v).all() for v in np.load(file).values() if v.dtype.kind == "f")
+
+
+def test_validation_tells_what_happened(pool):
+    spec = importlib.util.spec_from_file_location(
+        "body_drop", Path(__file__).parents[2] / "validation" / "body_drop.py"
+    )
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    told = script.story(pool)
+    assert told["frames"] == 6 and [b["name"] for b in told["bodies"]] == ["crate", "paddle"]
+    assert told["bodies"][0]["floor at frame"] is None and told["deep share"] == 0.0 and told["volume"] < 0.02
