@@ -18,9 +18,9 @@ from .particles import seed
 from .solids import Solids
 
 # Measured with the sphere at 32³ to 128³: what a run takes besides the interpreter and compiled code.
-BYTES_PER_CELL = 330
+BYTES_PER_CELL = 190
 BYTES_PER_PARTICLE = 130
-BYTES_BASE = 260 * 2**20
+BYTES_BASE = 230 * 2**20
 
 
 @dataclass
