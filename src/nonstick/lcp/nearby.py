@@ -6,6 +6,8 @@ full sweeps would, at a price that follows the change and not the grid.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..kernels import _nearby as kernels
@@ -23,7 +25,7 @@ class Everywhere:
     """The same verbs for operators without rows: whole sweeps, whole residuals."""
 
     def __init__(self, A: Operator):
-        self.A = A
+        self.A: Any = A
         self._sweeps = ProjectedSweeps(A)
 
     def relax(self, x, b, lower, upper, r, count: int, around: np.ndarray | None = None) -> None:
