@@ -6,17 +6,18 @@ from nonstick.bench import get
 from nonstick.bench.visc import ball
 
 
-def rows(name, sizes, methods):
+def rows(name, sizes, methods, **options):
     benchmark = get(name)
-    return list(benchmark.run(benchmark.plan(sizes, methods)))
+    return list(benchmark.run(benchmark.plan(sizes, methods, **options)))
 
 
 def test_unknowns_of_the_test_problem():
     assert ball(256, 2).n == pytest.approx(57_341, rel=4e-3)
 
 
-def test_table_has_published_and_measured_rows():
-    found = rows("visc-table1", (96,), ("visc-box-mg", "visc-jacobi-mg+cg"))
+def test_table_has_published_and_measured_rows(tmp_path):
+    found = rows("visc-table1", (96,), ("visc-box-mg", "visc-jacobi-mg+cg"), folder=tmp_path)
+    assert (tmp_path / "bench-visc-table1.png").stat().st_size > 10_000
     published = [r for r in found if r.case.endswith("(published)")]
     assert {r.method for r in published} >= {"visc-box-mg", "visc-cg", "visc-direct"}
     measured = {r.method: r for r in found if r.case.endswith("= 0.001")}
@@ -34,5 +35,8 @@ def test_profile_counts_iterations_to_each_digit():
 
 
 def test_jumps_cost_at_most_three_times_the_iterations():
-    one, hundred, many = (r.iterations for r in rows("visc-jump", (16,), ("visc-auto",)))
-    assert max(hundred, many) <= 3 * one
+    found = {r.case: r.iterations for r in rows("visc-jump", (48,), ("visc-auto",))}
+    assert len(found) == 14
+    for d in "23":
+        constant = found[f"visc-jump {d}D constant"]
+        assert max(n for case, n in found.items() if f"{d}D" in case) <= 3 * constant

@@ -5,10 +5,10 @@ is one at the faces nearest to (0.1, 0.1[, 0.1]) and zero elsewhere; solves star
 10⁶ in the max norm. The paper gives neither the ball's radius nor μΔt/ρ: 0.119 comes within 0.3 % of its number of
 unknowns in 2D, 1e-3 reproduces its iterations; 1 and 1e3 are shown too. Published seconds are from 16 cores.
 
-- visc-table1  2D     - visc-table2  3D
+- visc-table1  2D     - visc-table2  3D; both draw how the residual fell (figures 11 and 14)
 - visc-profile        iterations to each power of ten (figure 14)
 - visc-box            the stencil's box against the full rectangular one (17 and 75 unknowns)
-- visc-jump           viscosity that jumps by 100 and by 10⁴ from one half of the liquid to the other
+- visc-jump           viscosity that jumps by 100 and by 10⁴: halves of the liquid, layers of 4 cells, drops
 """
 
 from __future__ import annotations
@@ -18,17 +18,25 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..discretise.viscosity import ViscosityProblem, ViscousBox
+from . import figures
+from .means import Trace
 from .measure import measure, warm_up
 from .registry import Plan, benchmark
 from .row import Row
 
 RADIUS = 0.119
 STRENGTHS = (1e-3, 1.0, 1e3)
-METHODS = ("visc-auto", "visc-box-mg", "visc-jacobi-mg", "visc-jacobi-mg+cg", "visc-cg", "visc-mic-cg", "visc-direct")
+METHODS = (
+    "visc-auto", "visc-box-mg", "visc-box-mg+literal", "visc-jacobi-mg", "visc-jacobi-mg+cg", "visc-cg", "visc-mic-cg",
+)  # fmt: skip
+#: more iterations than this are not drawn beside those of multigrid
+DRAWN = 60
+#: cells along a side, at most, where the 75 unknowns of a full box in 3D are worth waiting for
+FULL_BOX = 32
 
 
-def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0) -> ViscousBox:
-    """The test problem on n cells a side; `strength` is μΔt/ρ, divided by `jump` where y > 0.5."""
+def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str = "halves") -> ViscousBox:
+    """The test problem on n cells a side; `strength` is μΔt/ρ, divided by `jump` in a part of the liquid."""
     h = 1.0 / n
     centres = np.meshgrid(*[(np.arange(n) + 0.5) * h] * d, indexing="ij", sparse=True)
     nodes = np.meshgrid(*[np.arange(n + 1) * h] * d, indexing="ij", sparse=True)
@@ -40,22 +48,40 @@ def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0) -> ViscousBo
         v = np.zeros([n + (axis == a) for axis in range(d)])
         v[tuple(round(0.1 * n) if axis == a else int(0.1 * n) for axis in range(d))] = 1.0
         velocity.append(v)
-    mu = strength if jump == 1.0 else np.broadcast_to(np.where(centres[1] < 0.5, strength, strength / jump), phi.shape)
+    mu = np.broadcast_to(np.where(_thin(layout, centres), strength / jump, strength), phi.shape)
     problem = ViscosityProblem(
         velocity=velocity, viscosity=mu, dt=1.0, dx=h, rho=1.0, phi_liquid=phi, phi_solid=solid
     )  # fmt: skip
     return problem.box
 
 
+def _thin(layout: str, centres) -> np.ndarray:
+    """Where the viscosity is divided by the jump."""
+    if layout == "halves":
+        return centres[1] > 0.5
+    if layout == "layers":
+        return (np.arange(centres[1].size).reshape(centres[1].shape) // 4) % 2 == 1
+    drops = np.random.default_rng(0).random((40, len(centres)))
+    inside = [sum((x - c) ** 2 for x, c in zip(centres, drop)) < 0.06**2 for drop in drops]
+    return np.logical_or.reduce(inside)
+
+
 def _measured(name: str, d: int, plan: Plan) -> Iterator[Row]:
+    panels: dict[str, dict[str, Trace]] = {}
     for strength in STRENGTHS:
+        curves = panels[f"{plan.sizes[-1]}{'²³'[d - 2]}, μΔt/ρ = {strength:g}"] = {}
         for method in plan.methods:
             plan.announce(f"{method}: compiling")
             warm_up(method, lambda: ball(12, d, strength), plan)  # noqa: B023
             for n in plan.sizes:
                 plan.announce(f"{method} at {n}, μΔt/ρ = {strength:g}")
-                case = f"{name}, μΔt/ρ = {strength:g}"
-                yield measure(case, n, method, lambda n=n: ball(n, d, strength), plan)  # type: ignore[misc]  # noqa: B023
+                trace: Trace = []
+                yield measure(
+                    f"{name}, μΔt/ρ = {strength:g}", n, method, lambda n=n: ball(n, d, strength), plan, trace=trace  # type: ignore[misc]  # noqa: B023
+                )  # fmt: skip
+                if len(trace) <= DRAWN:
+                    curves[method] = trace
+    plan.draw(name, figures.convergence, panels)
 
 
 def _published(case: str, n: int, unknowns: int, method: str, iterations, seconds, gigabytes, levels) -> Row:
@@ -67,8 +93,9 @@ def _published(case: str, n: int, unknowns: int, method: str, iterations, second
 
 
 @benchmark(
-    "visc-table1", "Aanjaneya table 1: viscosity in 2D, a ball in a box", sizes=(256, 512, 1024), methods=METHODS
-)
+    "visc-table1", "Aanjaneya table 1: viscosity in 2D, a ball in a box", sizes=(256, 512, 1024),
+    methods=(*METHODS, "visc-box-mg+full", "visc-direct"),
+)  # fmt: skip
 def table1(plan: Plan) -> Iterator[Row]:
     """2D; published: unknowns, levels and (iterations, seconds) of each method at 256², 512², 1024², 2048²."""
     sizes = {256: (57_341, 3), 512: (229_276, 4), 1024: (916_912, 5), 2048: (3_667_424, 6)}
@@ -80,14 +107,14 @@ def table1(plan: Plan) -> Iterator[Row]:
         "visc-mic-cg": ((80, 0.22), (143, 1.7), (255, 15.2), (465, 118.6)),
         "visc-direct": ((None, 0.36), (None, 1.3), (None, 5.3), (None, 24.3)),
     }
-    for method, figures in results.items():
-        for (n, (unknowns, levels)), (iterations, seconds) in zip(sizes.items(), figures):
+    for method, found in results.items():
+        for (n, (unknowns, levels)), (iterations, seconds) in zip(sizes.items(), found):
             deep = levels if method.endswith(("-mg", "-mg+cg")) else None
             yield _published("visc-table1", n, unknowns, method, iterations, seconds, None, deep)
     yield from _measured("visc-table1", 2, plan)
 
 
-@benchmark("visc-table2", "Aanjaneya table 2: viscosity in 3D, a ball in a box", sizes=(64,), methods=METHODS[:-1])
+@benchmark("visc-table2", "Aanjaneya table 2: viscosity in 3D, a ball in a box", sizes=(64,), methods=METHODS)
 def table2(plan: Plan) -> Iterator[Row]:
     """3D; published: (iterations, seconds, gigabytes) at 128³, 256³, 512³."""
     sizes = {128: (3_035_346, 2), 256: (24_303_388, 3), 512: (194_503_048, 4)}
@@ -99,11 +126,17 @@ def table2(plan: Plan) -> Iterator[Row]:
         "visc-cg": ((377, 35.6, 1.536), (707, 619.4, 11.78)),
         "visc-mic-cg": ((39, 6.7, 1.024), (53, 95.3, 8.32)),
     }
-    for method, figures in results.items():
-        for (n, (unknowns, levels)), (iterations, seconds, gigabytes) in zip(sizes.items(), figures):
+    for method, found in results.items():
+        for (n, (unknowns, levels)), (iterations, seconds, gigabytes) in zip(sizes.items(), found):
             deep = levels if method.endswith(("-mg", "-mg+cg")) else None
             yield _published("visc-table2", n, unknowns, method, iterations, seconds, gigabytes, deep)
     yield from _measured("visc-table2", 3, plan)
+    if "visc-box-mg" in plan.methods:
+        n = min(FULL_BOX, *plan.sizes)
+        for method in ("visc-box-mg", "visc-box-mg+full"):
+            plan.announce(f"{method} at {n}")
+            warm_up(method, lambda: ball(10, 3), plan)
+            yield measure("visc-table2, boxes", n, method, lambda: ball(n, 3), plan)
 
 
 @benchmark(
@@ -141,14 +174,17 @@ def box(plan: Plan) -> Iterator[Row]:
 
 
 @benchmark(
-    "visc-jump", "viscosity that jumps by 1, 100 and 10⁴ across the liquid, 3D", sizes=(32,),
-    methods=("visc-auto", "visc-box-mg", "visc-cg"),
+    "visc-jump", "viscosity that jumps by 1, 100 and 10⁴: halves, layers, drops (3D at a quarter of the size)",
+    sizes=(128,), methods=("visc-auto", "visc-box-mg", "visc-cg"),
 )  # fmt: skip
 def jump(plan: Plan) -> Iterator[Row]:
-    for ratio in (1.0, 100.0, 1e4):
-        for method in plan.methods:
-            warm_up(method, lambda: ball(12, 3, 1.0, ratio), plan)  # noqa: B023
-            for n in plan.sizes:
-                plan.announce(f"{method} at {n}, jump {ratio:g}")
-                case = f"visc-jump {ratio:g}"
-                yield measure(case, n, method, lambda n=n: ball(n, 3, 1.0, ratio), plan)  # type: ignore[misc]  # noqa: B023
+    cases = [("halves", 1.0)] + [(layout, ratio) for layout in ("halves", "layers", "drops") for ratio in (100.0, 1e4)]
+    for d in (2, 3):
+        for layout, ratio in cases:
+            for method in plan.methods:
+                warm_up(method, lambda: ball(12, d, 1.0, ratio, layout), plan)  # noqa: B023
+                for size in plan.sizes:
+                    n = size if d == 2 else max(size // 4, 8)
+                    plan.announce(f"{method} at {n}, {layout}, jump {ratio:g}")
+                    case = f"visc-jump {d}D " + ("constant" if ratio == 1.0 else f"{layout} {ratio:g}")
+                    yield measure(case, n, method, lambda n=n: ball(n, d, 1.0, ratio, layout), plan)  # type: ignore[misc]  # noqa: B023
