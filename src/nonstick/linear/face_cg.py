@@ -58,7 +58,7 @@ class FaceCG(Method):
     maxiter: int = 20_000
     then: tuple[FaceRecipe, ...] = ()
     patience: int = 10
-    pace: float = 0.6
+    pace: float = 0.5
 
     def solve(self, problem, start, monitor):
         problem = viscous(problem)
