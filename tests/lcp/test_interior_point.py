@@ -149,6 +149,15 @@ def test_mehrotra_solves_slivers_as_well_as_the_rest():
     np.testing.assert_allclose(s.x, x, atol=1e-6 * x.max())
 
 
+@pytest.mark.parametrize("method", ["ipm-pd", "ipm-pd+mic-cg", "mehrotra"])
+def test_clamped_rows_sit_on_their_bounds(make_stencil, method):
+    A = make_stencil((9, 8))
+    b = np.random.default_rng(5).standard_normal(A.n)
+    s = nonstick.solve(A, b, 0.0, 0.3, method=method, rtol=1e-8)
+    assert {-1, 0, 1} == set(s.active)
+    assert not s.x[s.active < 0].any() and (s.x[s.active > 0] == 0.3).all()
+
+
 def agrees(s, A, b, lower, upper):
     x = oracle(A.toarray(), b, lower, upper)
     assert s.converged and s.kkt() <= 1e-9, (s.status, s.message)
