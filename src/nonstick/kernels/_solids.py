@@ -75,13 +75,13 @@ def _largest(partial, u):
 
 
 @parallel
-def _crowding(source, density, room, phi, pressure, strength, slack, limit):
+def _crowding(source, density, room, phi, pressure, least, strength, slack, limit):
     """How far each liquid cell should expand: strength · (density - 1), from particles per open room.
 
     Cells with air beside them are rightly less than full, so only crowding beyond `slack` counts there (without
     slack, one side of the noise would be taken and the liquid swell); inside, thin cells are drawn together too,
-    if they are under pressure: liquid that leaves a wall must not be pulled back, liquid that has come down on one
-    must close the gap. Cells with little room are left to their neighbours.
+    if their pressure exceeds `least`: liquid that leaves a wall must not be pulled back, liquid that has come down
+    on one must close the gap. Cells with little room are left to their neighbours.
     """
     nx, ny, nz = source.shape
     for plane in prange(nx):
@@ -91,7 +91,7 @@ def _crowding(source, density, room, phi, pressure, strength, slack, limit):
                 value = 0.0
                 if phi[i, j, k] < 0.0 and room[i, j, k] > 0.3:
                     value = density[i, j, k] - room[i, j, k]
-                    inside = pressure[i, j, k] > 0.0
+                    inside = pressure[i, j, k] > least
                     inside = inside and (i == 0 or phi[i - 1, j, k] < 0.0 or room[i - 1, j, k] < 0.3)
                     inside = inside and (i == nx - 1 or phi[i + 1, j, k] < 0.0 or room[i + 1, j, k] < 0.3)
                     inside = inside and (j == 0 or phi[i, j - 1, k] < 0.0 or room[i, j - 1, k] < 0.3)

@@ -24,6 +24,8 @@ SWEEPS = 12
 CRUSHED = 0.25
 STRENGTH = 0.5
 SLACK = 0.15
+#: part of the largest pressure from which on a cell counts as pressed
+PRESSED = 1e-6
 #: largest excess of volume of a cell, in cells, that counts in a step
 MOST = 2.0
 #: most a particle is moved in a step, in cells
@@ -44,7 +46,9 @@ def displacement(
     _scatter_density(density, particles.x, particles.start, particles.plane)
     source = np.empty(solids.three)
     density /= per_cell
-    _crowding(source, density, solids.room, phi, pressure.reshape(solids.three), STRENGTH, SLACK, MOST)
+    # Whether a clamped cell holds 0 or a solver's rounding must not decide what moves.
+    least = PRESSED * float(pressure.max(initial=0.0))
+    _crowding(source, density, solids.room, phi, pressure.reshape(solids.three), least, STRENGTH, SLACK, MOST)
     A, rows, box = problem.problem.A, problem.rows, problem.problem.box
     A = A.base if isinstance(A, LowRank) else A
     assert isinstance(A, StencilOperator)
