@@ -137,6 +137,8 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
     column = lambda name, of=rows: np.array([float(r[name]) for r in of])  # noqa: E731
     stages = [s for s in STAGES if s != "viscosity" or column("viscosity_seconds").any()]
     energy = column("kinetic") + column("potential")
+    if "body_kinetic" in rows[0]:  # a run of an older version has no such column
+        energy += column("body_kinetic") + column("body_potential")
     return {
         "energy_first": float(energy[0]),
         "energy_last": float(energy[-1]),
