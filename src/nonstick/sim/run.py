@@ -137,7 +137,7 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
     column = lambda name, of=rows: np.array([float(r[name]) for r in of])  # noqa: E731
     stages = [s for s in STAGES if s != "viscosity" or column("viscosity_seconds").any()]
     energy = column("kinetic") + column("potential")
-    if "body_kinetic" in rows[0]:  # a run of an older version has no such column
+    if rows[0].get("body_kinetic"):  # empty without bodies, and missing in runs of older versions
         energy += column("body_kinetic") + column("body_potential")
     return {
         "energy_first": float(energy[0]),
