@@ -12,7 +12,7 @@ from nonstick.bench import Row, benchmark, registry
 @pytest.fixture
 def rows(monkeypatch):
     """A benchmark called "fake" that yields the rows put into this list."""
-    monkeypatch.setattr(registry, "_BENCHMARKS", dict(registry._BENCHMARKS))
+    monkeypatch.setattr(registry, "_BENCHMARKS", registry.benchmarks())
     given = []
 
     @benchmark("fake", "rows of a test", sizes=(8,), methods=())
