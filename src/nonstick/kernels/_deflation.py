@@ -8,21 +8,13 @@ import numpy as np
 from numba import prange
 
 from . import inline, parallel, serial
+from ._blocks import _segment_of
 
 
 @serial
 def _segment(t, s, first):
     """The segment of the row layout that holds unknown t; s is a guess."""
-    if first[s] <= t < first[s + 1]:
-        return s
-    low, high = 0, first.size - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if first[middle] <= t:
-            low = middle
-        else:
-            high = middle
-    return low
+    return s if first[s] <= t < first[s + 1] else _segment_of(first, t)
 
 
 @inline

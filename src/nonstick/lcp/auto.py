@@ -74,10 +74,11 @@ class Auto(Method):
         with monitor.setup():
             M = recipe.setup(_maskable(problem.A))
         cycle = _fast_cycle(M)
-        predicted = cycle is not None and start.cold and np.count_nonzero(problem.box.constrained) > self.many
-        if cycle is not None and predicted:
+        predicted = False
+        if cycle is not None and start.cold and np.count_nonzero(problem.box.constrained) > self.many:
             self.predict(problem, cycle, start.x)
-        ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active, bool(predicted))
+            predicted = True
+        ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active, predicted)
 
     def predict(self, problem: BoxProblem, M: FastCycle, x: np.ndarray) -> None:
         """x from the solution of a coarser problem."""
