@@ -58,6 +58,38 @@ def test_nothing_measured_at_all(run, rows):
     assert code == 2 and err.strip() == "nonstick: nothing could be measured: needs a grid"
 
 
+def test_the_list_names_tables_and_their_sizes(run):
+    code, out, _ = run("bench", "--list")
+    assert code == 0
+    assert any(line.split()[:3] == ["lai-table1", "32", "64"] for line in out.splitlines())
+
+
+def test_rows_survive_ctrl_c(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(registry, "_BENCHMARKS", registry.benchmarks())
+
+    @benchmark("halfway", "one row, then Ctrl-C", sizes=(8,), methods=())
+    def halfway(plan):
+        yield row()
+        raise KeyboardInterrupt
+
+    path = tmp_path / "rows.json"
+    code, out, err = run("bench", "halfway", "--json", path)
+    assert code == 1 and err.strip() == "nonstick: interrupted; --resume goes on"
+    assert len(json.loads(path.read_text())) == 1 and "fake: iterations" in out
+    assert (tmp_path / "rows.solves.jsonl").exists()
+
+
+def test_resume_keeps_what_was_measured(run, problem, tmp_path):
+    path = tmp_path / "rows.json"
+    words = ("bench", problem, "--methods", "psor", "--json", path)
+    assert run(*words)[0] == 0
+    first = json.loads(path.read_text())
+    assert run(*words, "--resume")[0] == 0
+    assert json.loads(path.read_text()) == first  # seconds too: nothing was solved again
+    code, _, err = run(*words, "--resume", "--rtol", "1e-3")
+    assert code == 2 and "other settings" in err and err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "words, piece",
     [
@@ -68,6 +100,7 @@ def test_nothing_measured_at_all(run, rows):
         (("andersen-volume", "--methods", "auto"), "leave --methods out"),
         (("lai-table1", "--figures", "nowhere"), "there is none called nowhere"),
         (("nowhere.npz",), "nowhere.npz"),
+        (("lai-table1", "--resume"), "--json FILE: name that file"),
     ],
 )
 def test_mistakes_are_one_sentence(run, words, piece):

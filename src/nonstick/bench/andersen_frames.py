@@ -3,7 +3,9 @@
 andersen-table1  what bounds cost: the linear solve and the LCP solve of the same pressure problems, from x = 0 and to
                  the same tolerance. Three pairs: the paper's (CG with the preconditioner it found best, none inside
                  Newton's method, whose own tests may end it early), the same preconditioner in both, and ours.
-                 Figures: phases against size (their figure 10), residuals with quartiles (figures 8 and 11).
+                 Figures: residuals with quartiles (their figure 11), phases against size (figure 10), Newton's
+                 method in 3D, solve by solve (figure 8; half as many cells along a side as the largest size asked
+                 for), and what compiled kernels gain over an array library (for figure 9, which has CPU against GPU).
 andersen-volume  volume over five seconds, nothing correcting it, sticky and separating (figure 15); and separating
                  with crowded particles moved apart, which the paper's simulator does not do.
 """
@@ -18,11 +20,13 @@ import numpy as np
 from ..errors import NonstickError
 from ..lcp.base import Method
 from ..lcp.linear import LinearSolve
+from ..lcp.newton import MinMapNewton
 from ..linear.cg import CG
 from ..precond.ainv import AINV
 from ..scenes.scene import Scene
 from ..sim.simulation import Simulation
 from . import figures, published
+from .array_library import ArrayCG, ArrayNewton
 from .means import Trace, mean_row
 from .measure import measure
 from .registry import Plan, benchmark
@@ -40,6 +44,17 @@ PAIRS: dict[str, dict[str, str | Method]] = {
     "ILU-CG in both": {"no-lcp": "no-lcp", "newton": "newton"},
     "ours": {"mg-cg": "mg-cg", "auto": "auto"},
 }
+#: the solvers of figure 9: compiled, and in the operations of an array library
+KERNELS: dict[str, tuple[Method, Method]] = {
+    "CG": (LinearSolve(CG()), ArrayCG()),
+    "minimum-map Newton": (MinMapNewton.paper(), ArrayNewton()),
+}
+GAIN = "array library ÷ compiled kernels"
+#: the run of figure 8, in 3D
+SCENE_3D = "andersen-3d-1"
+FRAMES_3D = 20
+#: solves of it, spread over the frames
+SOLVES_3D = 20
 SLOWER = "LCP slower by %"
 MORE = "LCP takes % more iterations"
 
@@ -52,26 +67,33 @@ def table1(plan: Plan) -> Iterator[Row]:
     for n, percent in published.ANDERSEN_TABLE1.items():
         yield Row(f"{case} (published)", n, None, "paper's setup", converged=True, extra={SLOWER: float(percent)})
     phases: dict[str, dict[int, dict[str, float]]] = {}
+    slower: dict[str, dict[int, float]] = {}
+    gains: dict[str, dict[int, float]] = {}
+    whole, plan = plan, plan.within(0.0, 0.7)
     for n in plan.sizes:
         rows: dict[str, list[Row]] = {}
         traces: dict[str, list[Trace]] = {}
         around: list[tuple[float, float]] = []
-        for k, snapshot in enumerate(snapshots(SCENE, n, FRAMES)):
-            plan.announce(f"{SCENE} at {n}, frame {snapshot.frame} of {FRAMES}")
-            plan.done((plan.sizes.index(n) + snapshot.frame / FRAMES) / len(plan.sizes))
-            if k % max(n // 64, 1):
-                continue
-            around.append(_around(snapshot))
-            for pair in PAIRS.values():
-                for label, method in pair.items():
-                    trace: Trace = []
-                    row = measure(case, n, method, snapshot.build, plan, label, repeats=1, trace=trace)
-                    rows.setdefault(label, []).append(row)
-                    traces.setdefault(label, []).append(trace)
+        stopped = ""
+        try:
+            for k, snapshot in enumerate(snapshots(SCENE, n, FRAMES)):
+                plan.announce(f"{SCENE} at {n}, frame {snapshot.frame} of {FRAMES}")
+                plan.done((plan.sizes.index(n) + snapshot.frame / FRAMES) / len(plan.sizes))
+                if k % max(n // 64, 1):
+                    continue
+                around.append(_around(snapshot))
+                for pair in PAIRS.values():
+                    for label, method in pair.items():
+                        trace: Trace = []
+                        row = measure(case, n, method, snapshot.build, plan, label, repeats=1, trace=trace)
+                        rows.setdefault(label, []).append(row)
+                        traces.setdefault(label, []).append(_by_newton_steps(label, trace))
+        except KeyboardInterrupt:
+            stopped = f"stopped in frame {snapshot.frame} of {FRAMES}"
         before, after = np.mean(around, axis=0)
         means = {}
         for label, found in rows.items():
-            means[label] = row = mean_row(case, n, label, found)
+            means[label] = row = mean_row(case, n, label, found, stopped)
             if row.seconds is not None:
                 setup = row.setup_seconds or 0.0
                 phases.setdefault(label, {})[n] = {
@@ -86,9 +108,57 @@ def table1(plan: Plan) -> Iterator[Row]:
                     MORE: round(100 * (lcp.iterations / linear.iterations - 1), 1),
                 }
                 yield Row(case, n, linear.unknowns, name, converged=True, extra=extra)
-        units = {"newton+paper": "inner iterations", "newton": "inner iterations", "auto": "cycles", "mg-cg": "cycles"}
-        plan.draw(f"{case}-{n}-convergence", figures.spread, _by_kind(traces), units)
-    plan.draw(f"{case}-phases", figures.phases, _by_kind(phases))
+                slower.setdefault(name, {})[n] = extra[SLOWER]
+        if stopped:
+            raise KeyboardInterrupt
+        units = {"newton+paper": "Newton steps", "newton": "Newton steps", "auto": "cycles", "mg-cg": "cycles"}
+        plan.draw(f"{case}-{n}-figure11", figures.spread, _by_kind(traces), units)
+        for label, rows_of in _kernels(plan, f"{case} {GAIN}", n, snapshot).items():
+            yield from rows_of
+            compiled, arrays = (row.seconds for row in rows_of)
+            if compiled and arrays:
+                gains.setdefault(label, {})[n] = arrays / compiled
+    paper = {"paper's setup": {n: float(percent) for n, percent in published.ANDERSEN_TABLE1.items()}}
+    plan.draw(case, figures.beside, slower, paper, "Newton's method against a linear solve", SLOWER, columns=3)
+    plan.draw(f"{case}-figure9", figures.by_size, gains, "one solve of the last frame, one thread each", GAIN)
+    plan.draw(f"{case}-figure10", figures.phases, _by_kind(phases))
+    yield from _three_dimensions(whole.within(0.7, 1.0), f"{case} 3D", max(max(plan.sizes) // 2, 8))
+
+
+def _kernels(plan: Plan, case: str, n: int, snapshot: Snapshot) -> dict[str, list[Row]]:
+    """Figure 9: one problem by compiled kernels and by an array library."""
+    rows: dict[str, list[Row]] = {}
+    for label, methods in KERNELS.items():
+        for method, kind in zip(methods, ("", ", arrays")):
+            plan.announce(f"{SCENE} at {n}, {label}{kind}")
+            row = measure(case, n, method, snapshot.build, plan, f"{label}{kind}")
+            row.must_converge = False  # no preconditioner, and tests of the paper's own
+            rows.setdefault(label, []).append(row)
+    return rows
+
+
+def _three_dimensions(plan: Plan, case: str, n: int) -> Iterator[Row]:
+    """Figure 8: how Newton's method converges in 3D."""
+    rows: dict[str, list[Row]] = {}
+    traces: dict[str, list[Trace]] = {}
+    for snapshot in snapshots(SCENE_3D, n, FRAMES_3D):
+        plan.announce(f"{SCENE_3D} at {n}, frame {snapshot.frame} of {FRAMES_3D}")
+        plan.done(snapshot.frame / FRAMES_3D)
+        if snapshot.substep or snapshot.frame % max(FRAMES_3D // SOLVES_3D, 1):
+            continue
+        for label in ("newton+paper", "newton"):
+            trace: Trace = []
+            row = measure(case, n, label, snapshot.build, plan, repeats=1, trace=trace)
+            rows.setdefault(label, []).append(row)
+            traces.setdefault(f"{label}, {n}³", []).append(_by_newton_steps(label, trace))
+    for label, found in rows.items():
+        yield mean_row(case, n, label, found)
+    plan.draw("andersen-table1-figure8", figures.solves, traces, "Newton steps")
+
+
+def _by_newton_steps(label: str, trace: Trace) -> Trace:
+    """The abscissa of the paper: Newton steps instead of the iterations inside them."""
+    return [(k, residual) for k, (_, residual) in enumerate(trace)] if label.startswith("newton") else trace
 
 
 def _by_kind(found: dict):
@@ -152,6 +222,9 @@ def _volume(scene: str, n: int, walls: str, even: bool, plan: Plan) -> tuple[np.
         "time.fps": 30.0,
         "solver.rtol": plan.rtol,
     }
+    key = (scene, SECONDS, *keys.values())
+    if (known := plan.journal.get(*key)) is not None:
+        return np.array(known["time"]), np.array(known["change"]), known["missed"]
     simulation = Simulation(Scene.load(scene, keys))
     start = simulation.liquid.ledger.measured
     times, change, missed = [0.0], [0.0], 0
@@ -159,4 +232,5 @@ def _volume(scene: str, n: int, walls: str, even: bool, plan: Plan) -> tuple[np.
         missed += sum(not row["converged"] for row in simulation.next_frame())
         times.append(simulation.time)
         change.append(100 * (simulation.liquid.ledger.measured / start - 1))
+    plan.journal.keep({"time": times, "change": change, "missed": missed}, *key)
     return np.array(times), np.array(change), missed

@@ -5,7 +5,7 @@ Each function says whether there was something to draw.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 
@@ -18,6 +18,11 @@ from .means import Trace, quartiles
 FLOOR = 1e-16
 #: in turn, so that a curve under another one is seen
 STYLES = ("-", "--", "-.", ":")
+#: Okabe and Ito's colours, which people with any colour vision can tell apart; the yellow is too light for lines
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+BAND = COLOURS[0]
+#: what the paper printed
+PAPER = {"marker": "D", "mfc": "white", "ls": "none", "zorder": 5}
 
 
 def histogram(path: Path, outer: dict[str, list[float]], title: str = "") -> bool:
@@ -39,8 +44,19 @@ def histogram(path: Path, outer: dict[str, list[float]], title: str = "") -> boo
     return _finish(figure, path)
 
 
-def convergence(path: Path, panels: dict[str, dict[str, Trace]], unit: Sequence[str] | str = "iterations") -> bool:
-    """Residual against iterations, a panel per study (Lai, figure 5.10; Andersen, figures 12-14)."""
+def convergence(
+    path: Path,
+    panels: dict[str, dict[str, Trace]],
+    unit: Sequence[str] | str = "iterations",
+    paper: Mapping[str, float] | None = None,
+    goal: float | None = None,
+) -> bool:
+    """Residual against iterations, a panel per study (Lai, figure 5.10; Andersen, figures 12-14).
+
+    `paper` holds counts the paper needed to its tolerance: diamonds at the height of `goal`, where they fit in, and in
+    the legend.
+    """
+    paper = paper or {}
     panels = {title: {k: t for k, t in curves.items() if t} for title, curves in panels.items()}
     panels = {title: curves for title, curves in panels.items() if curves}
     if not panels:
@@ -49,14 +65,20 @@ def convergence(path: Path, panels: dict[str, dict[str, Trace]], unit: Sequence[
     figure, all_axes = _figure(len(panels), 2 if len(panels) == 4 else 3)
     alike = len(panels) > 1 and len({tuple(curves) for curves in panels.values()}) == 1
     for axes, (title, curves), label in zip(all_axes, panels.items(), units):
+        longest = max(k for trace in curves.values() for k, _ in trace)
         for style, (name, trace) in zip(cycle(STYLES), curves.items()):
             k, residual = np.array(trace, float).T
             mark = "." if len(k) < 40 else ""
-            axes.semilogy(k, np.maximum(residual, FLOOR), style, marker=mark, lw=1.2, label=name)
+            named = f"{name} (paper: {paper[name]:g})" if name in paper else name
+            (line,) = axes.semilogy(k, np.maximum(residual, FLOOR), style, marker=mark, lw=1.2, label=named)
+            if goal is not None and paper.get(name, np.inf) <= 3 * longest:
+                axes.plot(paper[name], goal, color=line.get_color(), **PAPER)
+        if goal is not None and any(name in paper for name in curves):
+            axes.axhline(goal, color="0.6", lw=0.8, zorder=0)
         axes.set(xlabel=label, title=title)
         axes.grid(alpha=0.25)
-        if not alike:
-            axes.legend(fontsize=7)
+        if not alike:  # curves fall from the upper left to the lower right
+            axes.legend(fontsize=7, loc="upper right")
     if alike:  # one legend beside the panels covers no curve
         figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
     all_axes[0].set_ylabel("residual relative to max|b|")
@@ -71,16 +93,41 @@ def spread(path: Path, panels: dict[str, list[Trace]], units: dict[str, str], co
         return False
     figure, all_axes = _figure(len(panels), columns)
     for axes, (title, traces) in zip(all_axes, panels.items()):
-        _band(axes, traces, "tab:blue")
+        _band(axes, traces)
         axes.set(title=f"{title} ({len(traces)} solves)", xlabel=units.get(title, "iterations"))
         axes.grid(alpha=0.25)
-    all_axes[0].legend(fontsize=7)
+    all_axes[0].legend(fontsize=7, loc="lower left")
     for axes in all_axes[::columns]:
         axes.set_ylabel("residual relative to max|b|")
     return _finish(figure, path)
 
 
-def _band(axes, traces: list[Trace], colour: str) -> None:
+def solves(path: Path, panels: dict[str, list[Trace]], unit: str, shown: int = 12) -> bool:
+    """Some solves one by one, and the distribution of all of them beside it (Andersen, figure 8).
+
+    Solves that ended where they began, those of liquid in free fall, are left out.
+    """
+    panels = {title: [t for t in traces if len(t) > 1] for title, traces in panels.items()}
+    panels = {title: traces for title, traces in panels.items() if traces}
+    if not panels:
+        return False
+    figure, all_axes = _figure(2 * len(panels), 2)
+    for (single, all_of), (title, traces) in zip(all_axes.reshape(-1, 2), panels.items()):
+        some = [traces[k] for k in np.unique(np.linspace(0, len(traces) - 1, shown).round().astype(int))]
+        for style, trace in zip(cycle(STYLES), some):
+            k, residual = np.array(trace, float).T
+            single.semilogy(k, np.maximum(residual, FLOOR), style, marker=".", lw=1.0)
+        _band(all_of, traces)
+        all_of.legend(fontsize=7, loc="lower left")
+        single.set(title=f"{title}: {len(some)} solves", xlabel=unit, ylabel="residual relative to max|b|")
+        all_of.set(title=f"{title}: all {len(traces)} solves", xlabel=unit)
+        all_of.sharey(single)
+        for axes in (single, all_of):
+            axes.grid(alpha=0.25)
+    return _finish(figure, path)
+
+
+def _band(axes, traces: list[Trace], colour: str = BAND) -> None:
     k, (low, first, median, third, high) = quartiles(traces)
     low, first, median, third, high = (np.maximum(v, FLOOR) for v in (low, first, median, third, high))
     axes.fill_between(k, low, high, color=colour, alpha=0.15, lw=0, step="post", label="smallest to largest")
@@ -89,23 +136,28 @@ def _band(axes, traces: list[Trace], colour: str) -> None:
     axes.set_yscale("log")
 
 
-def medians(path: Path, panels: dict[str, dict[str, list[Trace]]], unit: str) -> bool:
-    """Median residuals of several settings, a panel per size (Andersen, figure 16)."""
+def medians(path: Path, panels: dict[str, dict[str, list[Trace]]], unit: str, ordered: bool = False) -> bool:
+    """Median residuals of several settings, a panel per size (Andersen, figures 16 and 17).
+
+    Settings that are `ordered` and many are shades of one scale.
+    """
     panels = {t: {k: v for k, v in curves.items() if any(v)} for t, curves in panels.items()}
     panels = {title: curves for title, curves in panels.items() if curves}
     if not panels:
         return False
     figure, all_axes = _figure(len(panels))
     for axes, (title, curves) in zip(all_axes, panels.items()):
+        if ordered:
+            axes.set_prop_cycle(color=_shades(len(curves)))
         for style, (name, traces) in zip(cycle(STYLES), curves.items()):
             k, values = quartiles(traces)
             (line,) = axes.semilogy(k, np.maximum(values[2], FLOOR), style, marker=".", lw=1.2, label=name)
-            axes.fill_between(
-                k, np.maximum(values[1], FLOOR), np.maximum(values[3], FLOOR), color=line.get_color(), alpha=0.15, lw=0
-            )
+            if not ordered:
+                low, high = (np.maximum(values[row], FLOOR) for row in (1, 3))
+                axes.fill_between(k, low, high, color=line.get_color(), alpha=0.15, lw=0)
         axes.set(xlabel=unit, title=title)
         axes.grid(alpha=0.25)
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, loc="upper right")
     all_axes[0].set_ylabel("median residual relative to max|b|")
     return _finish(figure, path)
 
@@ -122,7 +174,9 @@ def phases(path: Path, panels: dict[str, dict[int, dict[str, float]]], columns: 
         axes.set_xticks(list(sizes), [str(n) for n in sizes])
         axes.minorticks_off()
         axes.grid(alpha=0.25)
-    all_axes[0].legend(fontsize=7)
+    all_axes[0].legend(fontsize=7, loc="upper left")
+    low, high = all_axes[0].get_ylim()
+    all_axes[0].set_ylim(low, high * (high / low) ** 0.35)  # room for the legend
     for axes in all_axes[::columns]:
         axes.set_ylabel("seconds per step")
     for axes in all_axes[-columns:]:
@@ -130,21 +184,62 @@ def phases(path: Path, panels: dict[str, dict[int, dict[str, float]]], columns: 
     return _finish(figure, path)
 
 
-def by_size(path: Path, seconds: dict[str, dict[int, float]], title: str) -> bool:
-    """Seconds against the size (Lai, figure 5.11)."""
-    seconds = {name: values for name, values in seconds.items() if values}
-    if not seconds:
+def by_size(path: Path, values: dict[str, dict[int, float]], title: str, what: str = "seconds") -> bool:
+    """A quantity against the size (Lai, figure 5.11; Andersen, figure 9)."""
+    values = {name: of for name, of in values.items() if of}
+    if not values:
         return False
     figure, (axes,) = _figure()
-    for name, values in seconds.items():
-        axes.loglog(list(values), list(values.values()), marker="o", label=name)
-    sizes = sorted({n for values in seconds.values() for n in values})
-    axes.set_xticks(sizes, [str(n) for n in sizes])
-    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    axes.set(xlabel="cells along a side", ylabel="seconds", title=title)
-    axes.grid(alpha=0.25)
-    axes.legend(fontsize=8)
+    for style, marker, (name, of) in zip(cycle(STYLES), cycle("os^v"), values.items()):
+        axes.loglog(list(of), list(of.values()), style, marker=marker, label=name)
+    _size_axis(axes, {n for of in values.values() for n in of})
+    axes.set(ylabel=what, title=title)
+    axes.legend(fontsize=8, loc="upper left")
     return _finish(figure, path)
+
+
+def beside(
+    path: Path,
+    ours: dict[str, dict[int, float]],
+    paper: dict[str, dict[int, float]],
+    title: str,
+    what: str = "iterations",
+    columns: int = 4,
+) -> bool:
+    """A quantity against the size, ours and the paper's, a panel per method (the tables themselves)."""
+    ours = {name: of for name, of in ours.items() if of}
+    if not ours:
+        return False
+    figure, all_axes = _figure(len(ours), columns, share=True)
+    positive = min(value for of in ours.values() for value in of.values()) > 0
+    sizes = {n for of in ours.values() for n in of} | {n for name in ours for n in paper.get(name, {})}
+    for axes, (name, of) in zip(all_axes, ours.items()):
+        printed = paper.get(name, {})
+        axes.plot(list(printed), list(printed.values()), color=COLOURS[5], **{**PAPER, "ls": "--"}, label="paper")
+        axes.plot(list(of), list(of.values()), color=BAND, marker="o", label="ours")
+        axes.set(title=name, xscale="log", yscale="log" if positive else "linear")
+        _size_axis(axes, sizes)
+        axes.set_xlabel("")
+    figure.suptitle(title, fontsize=11)
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+    for axes in all_axes[::columns]:
+        axes.set_ylabel(what)
+    for axes in all_axes[-columns:]:
+        axes.set_xlabel("cells along a side")
+    return _finish(figure, path)
+
+
+def _size_axis(axes, sizes: Collection[int]) -> None:
+    axes.set_xticks(sorted(sizes), [str(n) for n in sorted(sizes)])
+    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+    axes.set_xlabel("cells along a side")
+    axes.grid(alpha=0.25)
+
+
+def _shades(count: int) -> list:
+    from matplotlib import colormaps
+
+    return list(colormaps["viridis"](np.linspace(0.0, 0.9, count)))
 
 
 def volume(path: Path, scenes: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]) -> bool:
@@ -188,6 +283,8 @@ def _figure(panels: int = 1, columns: int = 3, share: bool = False):
     axes = figure.subplots(down, across, squeeze=False, sharex=share, sharey=share).ravel()
     for unused in axes[panels:]:
         unused.remove()
+    for each in axes[:panels]:
+        each.set_prop_cycle(color=COLOURS)
     if share:
         for k in range(panels):
             axes[k].tick_params(labelbottom=k + columns >= panels)

@@ -69,25 +69,38 @@ def table12(plan: Plan) -> Iterator[Row]:
 def _averages(plan: Plan, table: str, scene: str, every) -> Iterator[Row]:
     yield from _published(table)
     share = _shares(plan)
+    counts: dict[str, dict[int, float]] = {}
     for n in plan.sizes:
         rows: dict[str, list[Row]] = {method: [] for method in plan.methods}
         traces: dict[str, list[Trace]] = {method: [] for method in plan.methods}
-        for k, snapshot in enumerate(snapshots(scene, n, FRAMES)):
-            plan.announce(f"{scene} at {n}, frame {snapshot.frame} of {FRAMES}")
-            share(n, snapshot.frame / FRAMES)
-            if k % every(n):
-                continue
-            for method in plan.methods:
-                trace: Trace = []
-                row = measure(table, n, method, snapshot.build, plan, active=snapshot.active, repeats=1, trace=trace)
-                rows[method].append(row)
-                traces[method].append(trace)
+        stopped = ""
+        try:
+            for k, snapshot in enumerate(snapshots(scene, n, FRAMES)):
+                plan.announce(f"{scene} at {n}, frame {snapshot.frame} of {FRAMES}")
+                share(n, snapshot.frame / FRAMES)
+                if k % every(n):
+                    continue
+                for method in plan.methods:
+                    trace: Trace = []
+                    row = measure(
+                        table, n, method, snapshot.build, plan, active=snapshot.active, repeats=1, trace=trace
+                    )
+                    rows[method].append(row)
+                    traces[method].append(trace)
+        except KeyboardInterrupt:  # what was measured is shown all the same
+            stopped = f"stopped in frame {snapshot.frame} of {FRAMES}"
         for method in plan.methods:
-            yield mean_row(table, n, method, rows[method])
+            yield mean_row(table, n, method, rows[method], stopped)
+        if stopped:
+            raise KeyboardInterrupt
         outer = {m: [r.outer_iterations for r in found if r.outer_iterations is not None]
                  for m, found in rows.items() if _nested(m)}  # fmt: skip
         plan.draw(f"{table}-{n}-outer", figures.histogram, outer, f"{scene} at {n}: {FRAMES} frames")
         plan.draw(f"{table}-{n}-convergence", figures.spread, traces, {m: _unit(m) for m in traces})
+        for method, found in rows.items():
+            if (mean := mean_row(table, n, method, found)).iterations is not None:
+                counts.setdefault(method, {})[n] = mean.iterations
+    _draw_counts(plan, table, counts, f"{scene}, means over {FRAMES} frames")
 
 
 def _shares(plan: Plan):
@@ -108,6 +121,7 @@ def _single(plan: Plan, table: str, scene: str, frame: int) -> Iterator[Row]:
     yield from _published(table)
     share = _shares(plan)
     seconds: dict[str, dict[int, float]] = {}
+    counts: dict[str, dict[int, float]] = {}
     for n in plan.sizes:
         plan.announce(f"{scene} at {n}, {frame} frames")
         snapshot = first_of(scene, n, frame, lambda part, n=n: share(n, 0.5 * part))  # type: ignore[misc]
@@ -117,8 +131,9 @@ def _single(plan: Plan, table: str, scene: str, frame: int) -> Iterator[Row]:
             trace: Trace = []
             row = measure(table, n, method, snapshot.build, plan, active=snapshot.active, trace=trace)
             traces[method] = trace
-            if row.seconds is not None:
+            if row.seconds is not None and row.iterations is not None:
                 seconds.setdefault(method, {})[n] = row.seconds
+                counts.setdefault(method, {})[n] = row.iterations
             yield row
             if _uses_policy(method):
                 yield measure(f"{table} from zero", n, method, snapshot.build, plan)
@@ -127,11 +142,21 @@ def _single(plan: Plan, table: str, scene: str, frame: int) -> Iterator[Row]:
         others = {m: t for m, t in traces.items() if m not in cycles}
         panels = {f"{scene} at {n}, frame {frame}": cycles, "inner iterations of the others": others}
         units = [unit for unit, curves in zip(("cycles", "CG iterations"), panels.values()) if any(curves.values())]
-        plan.draw(f"{table}-{n}", figures.convergence, panels, units)
+        plan.draw(f"{table}-{n}", figures.convergence, panels, units, published.ITERATIONS[table].get(n, {}), plan.rtol)
+    _draw_counts(plan, table, counts, f"{scene}, first substep of frame {frame}")
     if table == "lai-table12":
         pair = {name: seconds.get(method, {}) for name, method in (
             ("barycentric", "fas-mg+literal"), ("trilinear", "fas-mg+trilinear"))}  # fmt: skip
         plan.draw(f"{table}-seconds", figures.by_size, pair, "interpolation in FAS, frame 10 of the sphere")
+
+
+def _draw_counts(plan: Plan, table: str, counts: dict[str, dict[int, float]], title: str) -> None:
+    """The table as a figure, with the paper's numbers."""
+    paper: dict[str, dict[int, float]] = {}
+    for n, of in published.ITERATIONS[table].items():
+        for method, count in of.items():
+            paper.setdefault(method, {})[n] = count
+    plan.draw(table, figures.beside, counts, paper, title)
 
 
 # -- what the tables share -------------------------------------------------------------------------------------

@@ -12,8 +12,11 @@ from .row import Row
 Trace = list[tuple[float, float]]
 
 
-def mean_row(case: str, n: int, method: str, rows: Sequence[Row]) -> Row:
-    """The average of several rows of one method; it has converged if all of them have that had to."""
+def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str = "") -> Row:
+    """The average of several rows of one method; it has converged if all of them have that had to.
+
+    `stopped` says where a run was interrupted, whose average is over what there is.
+    """
     good = [r for r in rows if r.iterations is not None]
     if not good:
         return Row(case, n, None, method, reason=rows[0].reason if rows else "no problem to solve")
@@ -25,7 +28,7 @@ def mean_row(case: str, n: int, method: str, rows: Sequence[Row]) -> Row:
     missed = sum(not r.converged for r in bound or good)
     unsolvable = len(good) - len(bound) if bound else 0  # one method: what sets its rows apart is the problem
     peaks = [r.peak_bytes for r in good if r.peak_bytes is not None]
-    reasons = []
+    reasons = [stopped] if stopped else []
     if missed:
         reasons.append(f"{missed} of {len(good)} solves did not converge")
     if unsolvable:

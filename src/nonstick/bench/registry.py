@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .. import registry, validate
 from ..errors import NonstickError
+from .journal import Journal
 from .row import Row
 
 
@@ -31,6 +32,8 @@ class Plan:
     #: where figures go, and those drawn so far
     folder: Path = Path()
     drawn: list[Path] = field(default_factory=list)
+    #: measurements that need not be made again
+    journal: Journal = field(default_factory=Journal)
 
     def within(self, low: float, high: float) -> Plan:
         """The same plan for a part of the table, which is done when `high` of the whole is."""

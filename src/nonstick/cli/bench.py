@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -28,9 +29,11 @@ nonstick bench sphere3d --sizes 32 64 128 --methods fas-mg pi-mg
 
 nonstick bench lai-table1 --json rows.json --figures .
 
+nonstick bench lai-table2 --json rows.json --resume   goes on after a kill
+
 nonstick bench problem.npz          every method on your problem
 
-[bold]Problems:[/bold] circle2d, sphere3d, obstacle2d …: [cyan]nonstick cases[/cyan] lists all.
+[bold]Problems:[/bold] circle2d, sphere3d, obstacle2d …: [cyan]nonstick bench --list[/cyan].
 Seconds to minutes, at any size; [cyan]peers[/cyan] adds other packages.
 
 [bold]Lai 2020[/bold], all methods over simulations (paper: up to 256):
@@ -49,9 +52,9 @@ cm-table1    what the LCP costs at fixed work, four scenes, 3D     2 min
 
 [bold]Andersen 2017[/bold], 2D (paper: 200² and more):
 
-andersen-table1   Newton against PCG, fig. 10 and 11               1 min
+andersen-table1   Newton against PCG, fig. 8 to 11                 2 min
 andersen-solvers  sub-solver × preconditioner, fig. 12 to 14       1 min
-andersen-xi       accuracy of the sub-solver, fig. 16              1 min
+andersen-xi       accuracy of the sub-solver, fig. 16 and 17       1 min
 andersen-volume   volume over 5 s, correction off, fig. 15         1 min
 
 [bold]Takahashi–Batty[/bold]: tb-table1 … tb-table5, tb-figure5, tb-cycles.
@@ -95,6 +98,18 @@ def add(app: typer.Typer) -> None:
     app.command("bench", cls=_ManyValues, help=_HELP)(bench)
 
 
+def _list(asked: bool) -> None:
+    if asked:
+        from ..bench import benchmarks
+        from .listing import print_list
+
+        print_list(
+            ("case", "default sizes", "what it is"),
+            [(name, " ".join(map(str, of.sizes)), of.description) for name, of in benchmarks().items()],
+        )
+        raise typer.Exit
+
+
 def bench(
     case: str = typer.Argument(
         ..., metavar="CASE", help="A table or problem from the lists here, or a problem file (.npz, .mtx)."
@@ -121,6 +136,12 @@ def bench(
     folder: Path = typer.Option(
         Path(), "--figures", metavar="DIR", help="Where the figures of a table go (default: here).", show_default=False
     ),
+    resume: bool = typer.Option(
+        False, "--resume", help="Go on with a table that was stopped: solves beside the --json file are not repeated."
+    ),
+    _: bool = typer.Option(
+        False, "--list", help="List tables and problems with their default sizes.", callback=_list, is_eager=True
+    ),
 ) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -130,6 +151,8 @@ def bench(
     from ..bench.row import Row, to_json
     from ..io.atomic import write_text
 
+    if resume and json_file in (None, "-"):
+        fail("--resume goes on with the table of a --json FILE: name that file")
     entry = from_file(case) if case.endswith(PROBLEM_FILES) else get(case)
     if not folder.is_dir():
         fail(f"--figures wants a directory, and there is none called {folder}")
@@ -137,6 +160,7 @@ def bench(
     errors = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     rows: list[Row] = []
+    stopped = False
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task(case, total=None)
         plan = entry.plan(
@@ -146,11 +170,16 @@ def bench(
             done=lambda share: progress.update(task, total=1.0, completed=share),
         )  # fmt: skip
         if json_file not in (None, "-"):
-            write_text(json_file, to_json(rows))  # type: ignore[arg-type]  # a bad path is said before the work
-        for row in entry.run(plan):
-            rows.append(row)
-            if json_file not in (None, "-"):
-                write_text(json_file, to_json(rows))  # type: ignore[arg-type]
+            if not resume:
+                write_text(json_file, to_json(rows))  # type: ignore[arg-type]  # a bad path is said before the work
+            plan = replace(plan, journal=_journal(json_file, plan, resume))  # type: ignore[arg-type]
+        try:
+            for row in entry.run(plan):
+                rows.append(row)
+                if json_file not in (None, "-"):
+                    write_text(json_file, to_json(rows))  # type: ignore[arg-type]
+        except KeyboardInterrupt:
+            stopped = True
     if json_file == "-":
         print(to_json(rows), end="")
     else:
@@ -159,7 +188,24 @@ def bench(
             say(f"{len(rows)} rows are in {json_file}")
         if plan.drawn:
             say(f"figures: {', '.join(map(str, plan.drawn))}")
+    if stopped:
+        print(f"nonstick: interrupted{'' if json_file in (None, '-') else '; --resume goes on'}", file=sys.stderr)
+        raise SystemExit(1)
     _judge(rows, limited)
+
+
+def _journal(json_file: str, plan, resume: bool):
+    """Every single solve, in a file beside the rows."""
+    import numba
+
+    from .. import __version__
+    from ..bench.journal import Journal
+
+    settings = {
+        "version": __version__, "rtol": plan.rtol, "maxiter": plan.maxiter, "time limit": plan.time_limit,
+        "threads": numba.get_num_threads(),
+    }  # fmt: skip
+    return Journal(Path(json_file).with_suffix(".solves.jsonl"), settings, resume)
 
 
 def _judge(rows, limited: bool) -> None:

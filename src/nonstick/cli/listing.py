@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import typer
 
@@ -30,15 +30,20 @@ def cases(as_json: bool = _JSON) -> None:
 
 
 def _print(what: str, rows: Mapping[str, str], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(dict(rows), indent=1, ensure_ascii=False))
+    else:
+        print_list((what, "what it is"), list(rows.items()))
+
+
+def print_list(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """A name, then what there is to say about it; the last column may take several lines."""
     from rich.console import Console
     from rich.table import Table
 
-    if as_json:
-        print(json.dumps(dict(rows), indent=1, ensure_ascii=False))
-        return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(what, no_wrap=True, style="cyan")
-    table.add_column("what it is")
-    for name, description in rows.items():
-        table.add_row(name, description)
+    for k, head in enumerate(heads):
+        table.add_column(head, no_wrap=k < len(heads) - 1, style=None if k else "cyan")
+    for line in lines:
+        table.add_row(*line)
     Console().print(table)
