@@ -7,18 +7,18 @@ Ralston's third-order rule and interpolate linearly (Stam 1999; Chentanez–Mül
 import numpy as np
 from numba import prange
 
-from . import parallel, serial
-from ._particles import _sample, _velocity
+from . import merged, parallel, serial
+from ._interpolate import _sample, _velocity
 
 
-@serial
-def _trace(u, v, w, first, rate, a, b, c):
+@merged
+def _trace(u, v, w, nx, ny, nz, rate, a, b, c):
     """Where the liquid at (a, b, c) was one step before."""
-    k10, k11, k12 = _velocity(u, v, w, first, a, b, c)
+    k10, k11, k12 = _velocity(u, v, w, nx, ny, nz, a, b, c)
     h = 0.5 * rate
-    k20, k21, k22 = _velocity(u, v, w, first, a - h * k10, b - h * k11, c - h * k12)
+    k20, k21, k22 = _velocity(u, v, w, nx, ny, nz, a - h * k10, b - h * k11, c - h * k12)
     h = 0.75 * rate
-    k30, k31, k32 = _velocity(u, v, w, first, a - h * k20, b - h * k21, c - h * k22)
+    k30, k31, k32 = _velocity(u, v, w, nx, ny, nz, a - h * k20, b - h * k21, c - h * k22)
     h = rate / 9.0
     return (
         a - h * (2.0 * k10 + 3.0 * k20 + 4.0 * k30),
@@ -76,6 +76,7 @@ def _advect_level(out, phi, u, v, w, first, rate, near, released):
     the next cell: the side is then a free surface.
     """
     nx, ny, nz = phi.shape
+    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
     for plane in prange(nx):
         i = np.int64(plane)
         for j in range(ny):
@@ -83,7 +84,7 @@ def _advect_level(out, phi, u, v, w, first, rate, near, released):
                 if abs(phi[i, j, k]) > near:
                     out[i, j, k] = phi[i, j, k]
                     continue
-                a, b, c = _trace(u, v, w, first, rate, i + 0.5, j + 0.5, k + 0.5)
+                a, b, c = _trace(fu, fv, fw, nx, ny, nz, rate, i + 0.5, j + 0.5, k + 0.5)
                 value = _cubic(phi, a - 0.5, b - 0.5, c - 0.5)
                 over = max(max(0.5 - b, b - ny + 0.5), max(0.5 - c, c - nz + 0.5))
                 if first == 0:
@@ -102,6 +103,8 @@ def _advect_level(out, phi, u, v, w, first, rate, near, released):
 def _advect_faces(out, f, u, v, w, axis, first, rate):
     """One velocity component carried along with the liquid."""
     nx, ny, nz = f.shape
+    cx, cy, cz = v.shape[0], w.shape[1], v.shape[2]
+    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
     s0 = 0.0 if axis == 0 else 0.5
     s1 = 0.0 if axis == 1 else 0.5
     s2 = 0.0 if axis == 2 else 0.5
@@ -109,7 +112,7 @@ def _advect_faces(out, f, u, v, w, axis, first, rate):
         i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
-                a, b, c = _trace(u, v, w, first, rate, i + s0, j + s1, k + s2)
+                a, b, c = _trace(fu, fv, fw, cx, cy, cz, rate, i + s0, j + s1, k + s2)
                 out[i, j, k] = _sample(f, a - s0, b - s1, c - s2)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numba import prange
 
 from . import parallel, serial
-from ._particles import _sample
+from ._interpolate import _sample
 
 
 @serial

@@ -13,11 +13,14 @@ blocks of one colour never meet, and every sum is formed in the same order whate
 import numpy as np
 from numba import prange
 
-from . import parallel, serial
+from . import merged, parallel, serial
+from ._interpolate import _between_centres, _between_faces, _mix_slope, _sample, _splat, _velocity
 
 BLOCK = 4
 #: particles summed up in one go
 BATCH = 4096
+#: as many times that many are moved in one go
+MANY = 32
 
 
 @parallel
@@ -55,96 +58,12 @@ def _take(out, column, order):
         out[t] = column[order[t]]
 
 
-@serial
-def _low(c, n):
-    """Lower node of coordinate c among n nodes, clamped."""
-    return min(max(int(np.floor(c)), 0), n - 1)
-
-
-@serial
-def _high(c, n):
-    return min(max(int(np.floor(c)) + 1, 0), n - 1)
-
-
-@serial
-def _part(c):
-    return c - np.floor(c)
-
-
-@serial
-def _sample(f, a, b, c):
-    """Trilinear value of a nodal array at node coordinates (a, b, c), clamped at the border."""
-    nx, ny, nz = f.shape
-    i0, i1, fx = _low(a, nx), _high(a, nx), _part(a)
-    j0, j1, fy = _low(b, ny), _high(b, ny), _part(b)
-    k0, k1, fz = _low(c, nz), _high(c, nz), _part(c)
-    return (1.0 - fx) * (
-        (1.0 - fy) * ((1.0 - fz) * f[i0, j0, k0] + fz * f[i0, j0, k1])
-        + fy * ((1.0 - fz) * f[i0, j1, k0] + fz * f[i0, j1, k1])
-    ) + fx * (
-        (1.0 - fy) * ((1.0 - fz) * f[i1, j0, k0] + fz * f[i1, j0, k1])
-        + fy * ((1.0 - fz) * f[i1, j1, k0] + fz * f[i1, j1, k1])
-    )
-
-
-@serial
-def _mix(f, i0, i1, fx, j0, j1, fy, k0, k1, fz):
-    """Trilinear mean of eight entries."""
-    return (1.0 - fx) * (
-        (1.0 - fy) * ((1.0 - fz) * f[i0, j0, k0] + fz * f[i0, j0, k1])
-        + fy * ((1.0 - fz) * f[i0, j1, k0] + fz * f[i0, j1, k1])
-    ) + fx * (
-        (1.0 - fy) * ((1.0 - fz) * f[i1, j0, k0] + fz * f[i1, j0, k1])
-        + fy * ((1.0 - fz) * f[i1, j1, k0] + fz * f[i1, j1, k1])
-    )
-
-
-@serial
-def _velocity(u, v, w, first, a, b, c):
-    """The MAC velocity at position (a, b, c); the three components share their indices."""
-    nx, nz = v.shape[0], v.shape[2]
-    ny = w.shape[1]
-    a, b, c = min(max(a, 0.0), nx), min(max(b, 0.0), ny), min(max(c, 0.0), nz)
-    i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
-    fx, fy, fz = a - i, b - j, c - k
-    i1, gx = (i, fx + 0.5) if fx < 0.5 else (i + 1, fx - 0.5)
-    j1, gy = (j, fy + 0.5) if fy < 0.5 else (j + 1, fy - 0.5)
-    k1, gz = (k, fz + 0.5) if fz < 0.5 else (k + 1, fz - 0.5)
-    i0, j0, k0 = max(i1 - 1, 0), max(j1 - 1, 0), max(k1 - 1, 0)
-    i1, j1, k1 = min(i1, nx - 1), min(j1, ny - 1), min(k1, nz - 1)
-    u0 = 0.0
-    if first == 0:
-        u0 = _mix(u, i, i + 1, fx, j0, j1, gy, k0, k1, gz)
-    return u0, _mix(v, i0, i1, gx, j, j + 1, fy, k0, k1, gz), _mix(w, i0, i1, gx, j0, j1, gy, k, k + 1, fz)
-
-
-@serial
-def _splat(mom, mass, a, b, c, value, ga, gb, gc):
-    """Add a particle at node coordinates (a, b, c) with value + gradient · offset to one face array."""
-    nx, ny, nz = mom.shape
-    i0, i1, fx = _low(a, nx), _high(a, nx), _part(a)
-    j0, j1, fy = _low(b, ny), _high(b, ny), _part(b)
-    k0, k1, fz = _low(c, nz), _high(c, nz), _part(c)
-    low, high = gc * (k0 - c), gc * (k1 - c)
-    for di in range(2):
-        i = i1 if di else i0
-        wi = fx if di else 1.0 - fx
-        vi = value + ga * (i - a)
-        for dj in range(2):
-            j = j1 if dj else j0
-            wj = wi * (fy if dj else 1.0 - fy)
-            vj = vi + gb * (j - b)
-            wk = wj * (1.0 - fz)
-            mom[i, j, k0] += wk * (vj + low)
-            mass[i, j, k0] += wk
-            wk = wj * fz
-            mom[i, j, k1] += wk * (vj + high)
-            mass[i, j, k1] += wk
-
-
 @parallel
 def _scatter_velocity(u, v, w, mu, mv, mw, x, vel, aff, start, plane, first):
     """Momentum and mass on the faces; arrays must be zero on entry. `plane`: cells per plane of blocks."""
+    nx, ny, nz = v.shape[0], w.shape[1], v.shape[2]
+    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    fmu, fmv, fmw = mu.reshape(-1), mv.reshape(-1), mw.reshape(-1)
     planes = (start.size - 1) // plane
     blocks = (planes + BLOCK - 1) // BLOCK
     for colour in range(2):
@@ -156,10 +75,33 @@ def _scatter_velocity(u, v, w, mu, mv, mw, x, vel, aff, start, plane, first):
             block = 2 * turn + colour
             for p in range(start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]):
                 a, b, c = x[0, p], x[1, p], x[2, p]
+                i, fx = _between_faces(a, nx)
+                j, fy = _between_faces(b, ny)
+                k, fz = _between_faces(c, nz)
+                i0, i1, gx = _between_centres(a, nx)
+                j0, j1, gy = _between_centres(b, ny)
+                k0, k1, gz = _between_centres(c, nz)
+                di, dj, dk = i1 - i0, j1 - j0, k1 - k0
+                # from the particle to the lower and the upper entry along each axis
+                c00, c01 = i0 + 0.5 - a, i1 + 0.5 - a
+                c10, c11 = j0 + 0.5 - b, j1 + 0.5 - b
+                c20, c21 = k0 + 0.5 - c, k1 + 0.5 - c
                 if first == 0:
-                    _splat(u, mu, a, b - 0.5, c - 0.5, vel[0, p], aff[0, p], aff[1, p], aff[2, p])
-                _splat(v, mv, a - 0.5, b, c - 0.5, vel[1, p], aff[3, p], aff[4, p], aff[5, p])
-                _splat(w, mw, a - 0.5, b - 0.5, c, vel[2, p], aff[6, p], aff[7, p], aff[8, p])
+                    g0, g1, g2 = aff[0, p], aff[1, p], aff[2, p]
+                    _splat(
+                        fu, fmu, (i * ny + j0) * nz + k0, ny * nz, dj * nz, dk, fx, gy, gz,
+                        vel[0, p], -g0 * fx, g0 * (1.0 - fx), g1 * c10, g1 * c11, g2 * c20, g2 * c21,
+                    )  # fmt: skip
+                g0, g1, g2 = aff[3, p], aff[4, p], aff[5, p]
+                _splat(
+                    fv, fmv, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, dk, gx, fy, gz,
+                    vel[1, p], g0 * c00, g0 * c01, -g1 * fy, g1 * (1.0 - fy), g2 * c20, g2 * c21,
+                )  # fmt: skip
+                g0, g1, g2 = aff[6, p], aff[7, p], aff[8, p]
+                _splat(
+                    fw, fmw, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), 1, gx, gy, fz,
+                    vel[2, p], g0 * c00, g0 * c01, g1 * c10, g1 * c11, -g2 * fz, g2 * (1.0 - fz),
+                )  # fmt: skip
 
 
 @parallel
@@ -168,6 +110,7 @@ def _scatter_density(density, x, start, plane):
     planes = (start.size - 1) // plane
     blocks = (planes + BLOCK - 1) // BLOCK
     nx, ny, nz = density.shape
+    flat = density.reshape(-1)
     for colour in range(2):
         count = (blocks - colour + 1) // 2
         half = (count + 1) // 2
@@ -175,16 +118,21 @@ def _scatter_density(density, x, start, plane):
             turn = 2 * t if t < half else 2 * (t - half) + 1
             block = 2 * turn + colour
             for p in range(start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]):
-                a, b, c = x[0, p] - 0.5, x[1, p] - 0.5, x[2, p] - 0.5
-                fx, fy, fz = _part(a), _part(b), _part(c)
-                for di in range(2):
-                    i = _high(a, nx) if di else _low(a, nx)
-                    wi = fx if di else 1.0 - fx
-                    for dj in range(2):
-                        j = _high(b, ny) if dj else _low(b, ny)
-                        wj = wi * (fy if dj else 1.0 - fy)
-                        density[i, j, _low(c, nz)] += wj * (1.0 - fz)
-                        density[i, j, _high(c, nz)] += wj * fz
+                i0, i1, fx = _between_centres(x[0, p], nx)
+                j0, j1, fy = _between_centres(x[1, p], ny)
+                k0, k1, fz = _between_centres(x[2, p], nz)
+                q, si, sj, sk = (i0 * ny + j0) * nz + k0, (i1 - i0) * ny * nz, (j1 - j0) * nz, k1 - k0
+                low, high = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy
+                flat[np.uintp(q)] += low * (1.0 - fz)
+                flat[np.uintp(q + sk)] += low * fz
+                flat[np.uintp(q + sj)] += high * (1.0 - fz)
+                flat[np.uintp(q + sj + sk)] += high * fz
+                q += si
+                low, high = fx * (1.0 - fy), fx * fy
+                flat[np.uintp(q)] += low * (1.0 - fz)
+                flat[np.uintp(q + sk)] += low * fz
+                flat[np.uintp(q + sj)] += high * (1.0 - fz)
+                flat[np.uintp(q + sj + sk)] += high * fz
 
 
 @parallel
@@ -192,6 +140,8 @@ def _scatter_value(total, mass, x, value, start, plane):
     """Sums of value and of 1 over particles, by the trilinear hat of each cell centre; zero on entry."""
     planes = (start.size - 1) // plane
     blocks = (planes + BLOCK - 1) // BLOCK
+    nx, ny, nz = total.shape
+    flat, weight = total.reshape(-1), mass.reshape(-1)
     for colour in range(2):
         count = (blocks - colour + 1) // 2
         half = (count + 1) // 2
@@ -199,7 +149,11 @@ def _scatter_value(total, mass, x, value, start, plane):
             turn = 2 * t if t < half else 2 * (t - half) + 1
             block = 2 * turn + colour
             for p in range(start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]):
-                _splat(total, mass, x[0, p] - 0.5, x[1, p] - 0.5, x[2, p] - 0.5, value[p], 0.0, 0.0, 0.0)
+                i0, i1, fx = _between_centres(x[0, p], nx)
+                j0, j1, fy = _between_centres(x[1, p], ny)
+                k0, k1, fz = _between_centres(x[2, p], nz)
+                q, si, sj, sk = (i0 * ny + j0) * nz + k0, (i1 - i0) * ny * nz, (j1 - j0) * nz, k1 - k0
+                _splat(flat, weight, q, si, sj, sk, fx, fy, fz, value[p], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @parallel
@@ -208,26 +162,6 @@ def _normalise(u, mass):
     flat, m = u.reshape(-1), mass.reshape(-1)
     for t in prange(flat.size):
         flat[t] = flat[t] / m[t] if m[t] > 1e-9 else 0.0
-
-
-@serial
-def _gather(f, a, b, c):
-    """Trilinear value and gradient (per cell) of one face array at node coordinates."""
-    nx, ny, nz = f.shape
-    i0, i1, fx = _low(a, nx), _high(a, nx), _part(a)
-    j0, j1, fy = _low(b, ny), _high(b, ny), _part(b)
-    k0, k1, fz = _low(c, nz), _high(c, nz), _part(c)
-    f00 = (1.0 - fz) * f[i0, j0, k0] + fz * f[i0, j0, k1]
-    f01 = (1.0 - fz) * f[i0, j1, k0] + fz * f[i0, j1, k1]
-    f10 = (1.0 - fz) * f[i1, j0, k0] + fz * f[i1, j0, k1]
-    f11 = (1.0 - fz) * f[i1, j1, k0] + fz * f[i1, j1, k1]
-    low = (1.0 - fy) * f00 + fy * f01
-    high = (1.0 - fy) * f10 + fy * f11
-    gz = (1.0 - fx) * ((1.0 - fy) * (f[i0, j0, k1] - f[i0, j0, k0]) + fy * (f[i0, j1, k1] - f[i0, j1, k0])) + fx * (
-        (1.0 - fy) * (f[i1, j0, k1] - f[i1, j0, k0]) + fy * (f[i1, j1, k1] - f[i1, j1, k0])
-    )
-    gy = (1.0 - fx) * (f01 - f00) + fx * (f11 - f10)
-    return (1.0 - fx) * low + fx * high, high - low, gy, gz
 
 
 @parallel
@@ -242,31 +176,57 @@ def _gather_velocity(vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine)
     hand its gradient to the upper face, which gravity makes steeper in every step without end.
     """
     nx, ny, nz = phi.shape
-    for p in prange(x.shape[1]):
-        a, b, c = x[0, p], x[1, p], x[2, p]
-        n0 = 0.0
-        least = -np.inf
-        if affine and phi[_low(a, nx), _low(b, ny), _low(c, nz)] >= 0.0:
-            least = 0.0
-        if first == 0:
-            n0, g0, g1, g2 = _gather(u, a, b - 0.5, c - 0.5)
-            g0 = max(g0, least)
+    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    fu0, fv0, fw0 = u0.reshape(-1), v0.reshape(-1), w0.reshape(-1)
+    n = x.shape[1]
+    for block in prange((n + BATCH - 1) // BATCH):
+        begin = np.uintp(block) * np.uintp(BATCH)
+        for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
+            a, b, c = x[0, p], x[1, p], x[2, p]
+            i, fx = _between_faces(a, nx)
+            j, fy = _between_faces(b, ny)
+            k, fz = _between_faces(c, nz)
+            i0, i1, gx = _between_centres(a, nx)
+            j0, j1, gy = _between_centres(b, ny)
+            k0, k1, gz = _between_centres(c, nz)
+            di, dj, dk = i1 - i0, j1 - j0, k1 - k0
+            n0 = 0.0
+            least = -np.inf
+            if affine and phi[i, j, k] >= 0.0:
+                least = 0.0
+            if first == 0:
+                n0, g0, g1, g2 = _mix_slope(fu, (i * ny + j0) * nz + k0, ny * nz, dj * nz, dk, fx, gy, gz)
+                if affine:
+                    aff[0, p], aff[1, p], aff[2, p] = max(g0, least), g1, g2
+            n1, g0, g1, g2 = _mix_slope(fv, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, dk, gx, fy, gz)
             if affine:
-                aff[0, p], aff[1, p], aff[2, p] = g0, g1, g2
-        n1, g0, g1, g2 = _gather(v, a - 0.5, b, c - 0.5)
-        g1 = max(g1, least)
-        if affine:
-            aff[3, p], aff[4, p], aff[5, p] = g0, g1, g2
-        n2, g0, g1, g2 = _gather(w, a - 0.5, b - 0.5, c)
-        g2 = max(g2, least)
-        if affine:
-            aff[6, p], aff[7, p], aff[8, p] = g0, g1, g2
-        if flip > 0.0:
-            o0, o1, o2 = _velocity(u0, v0, w0, first, a, b, c)
-            n0 += flip * (vel[0, p] - o0)
-            n1 += flip * (vel[1, p] - o1)
-            n2 += flip * (vel[2, p] - o2)
-        vel[0, p], vel[1, p], vel[2, p] = n0, n1, n2
+                aff[3, p], aff[4, p], aff[5, p] = g0, max(g1, least), g2
+            n2, g0, g1, g2 = _mix_slope(
+                fw, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), 1, gx, gy, fz
+            )
+            if affine:
+                aff[6, p], aff[7, p], aff[8, p] = g0, g1, max(g2, least)
+            if flip > 0.0:
+                o0, o1, o2 = _velocity(fu0, fv0, fw0, nx, ny, nz, a, b, c)
+                n0 += flip * (vel[0, p] - o0)
+                n1 += flip * (vel[1, p] - o1)
+                n2 += flip * (vel[2, p] - o2)
+            vel[0, p], vel[1, p], vel[2, p] = n0, n1, n2
+
+
+@merged
+def _ralston(u, v, w, nx, ny, nz, rate, a, b, c, k10, k11, k12):
+    """What a particle at (a, b, c) moves by, third order; k1 is the velocity there."""
+    h = 0.5 * rate
+    k20, k21, k22 = _velocity(u, v, w, nx, ny, nz, a + h * k10, b + h * k11, c + h * k12)
+    h = 0.75 * rate
+    k30, k31, k32 = _velocity(u, v, w, nx, ny, nz, a + h * k20, b + h * k21, c + h * k22)
+    h = rate / 9.0
+    return (
+        h * (2.0 * k10 + 3.0 * k20 + 4.0 * k30),
+        h * (2.0 * k11 + 3.0 * k21 + 4.0 * k31),
+        h * (2.0 * k12 + 3.0 * k22 + 4.0 * k32),
+    )
 
 
 @parallel
@@ -281,101 +241,104 @@ def _advect(lift, x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, m
     lift[q] becomes the sum of -g · displacement over the q-th block of BATCH particles.
     """
     nx, ny, nz = solid.shape
+    cx, cy, cz = nx - 1, ny - 1, nz - 1
+    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    fpu, fpv, fpw = pu.reshape(-1), pv.reshape(-1), pw.reshape(-1)
+    fsu, fsv, fsw = su.reshape(-1), sv.reshape(-1), sw.reshape(-1)
+    fs = solid.reshape(-1)
     n = x.shape[1]
-    for q in prange(lift.size):
-        total = 0.0
-        for p in range(q * BATCH, min(n, (q + 1) * BATCH)):
-            a, b, c = x[0, p], x[1, p], x[2, p]
+    move = np.empty((5, min(n, MANY * BATCH)))
+    for bundle in range(0, lift.size, MANY):
+        base = bundle * BATCH
+        blocks = min(MANY, lift.size - bundle)
+        # Unsigned indices and no branches on particles: these loops run on vectors.
+        for q in prange(blocks):
+            begin = np.uintp(base) + np.uintp(q) * np.uintp(BATCH)
+            end = min(np.uintp(n), begin + np.uintp(BATCH))
             if carried:
-                k10, k11, k12 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
+                for p in range(begin, end):
+                    a, b, c = x[0, p], x[1, p], x[2, p]
+                    k0, k1, k2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
+                    r = p - np.uintp(base)
+                    move[0, r], move[1, r], move[2, r] = _ralston(fu, fv, fw, cx, cy, cz, rate, a, b, c, k0, k1, k2)
             else:
-                k10, k11, k12 = _velocity(u, v, w, first, a, b, c)
-            h = 0.5 * rate
-            k20, k21, k22 = _velocity(u, v, w, first, a + h * k10, b + h * k11, c + h * k12)
-            h = 0.75 * rate
-            k30, k31, k32 = _velocity(u, v, w, first, a + h * k20, b + h * k21, c + h * k22)
-            d0 = rate * (2.0 * k10 + 3.0 * k20 + 4.0 * k30) / 9.0
-            d1 = rate * (2.0 * k11 + 3.0 * k21 + 4.0 * k31) / 9.0
-            d2 = rate * (2.0 * k12 + 3.0 * k22 + 4.0 * k32) / 9.0
+                for p in range(begin, end):
+                    a, b, c = x[0, p], x[1, p], x[2, p]
+                    k0, k1, k2 = _velocity(fu, fv, fw, cx, cy, cz, a, b, c)
+                    r = p - np.uintp(base)
+                    move[0, r], move[1, r], move[2, r] = _ralston(fu, fv, fw, cx, cy, cz, rate, a, b, c, k0, k1, k2)
+            for p in range(begin, end):
+                move[3, p - np.uintp(base)] = _sample(solid, x[0, p], x[1, p], x[2, p])
             if shift:
-                s0, s1, s2 = _velocity(pu, pv, pw, first, a, b, c)
-                d0 += s0
-                d1 += s1
-                d2 += s2
-                total -= g0 * s0 + g1 * s1 + g2 * s2
-            # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
-            # cells) a particle could jump, so long steps are walked in pieces of at most half a cell.
-            far = max(abs(d0), abs(d1), abs(d2))
-            pieces = 1
-            near = _sample(solid, a, b, c)
-            tests = 0  # far from every wall there is nothing to test
-            if far * 1.8 > near - margin:
-                pieces = max(1, int(np.ceil(2.0 * far)))
-                tests = 3
-            for _ in range(pieces):
-                if first == 0:
-                    a += d0 / pieces
-                b += d1 / pieces
-                c += d2 / pieces
-                for _again in range(tests):
-                    s = _sample(solid, a, b, c)
-                    if s >= margin:
-                        break
-                    i = min(max(int(np.floor(a)), 0), nx - 2)
-                    j = min(max(int(np.floor(b)), 0), ny - 2)
-                    k = min(max(int(np.floor(c)), 0), nz - 2)
-                    fx = min(max(a - i, 0.0), 1.0)
-                    fy = min(max(b - j, 0.0), 1.0)
-                    fz = min(max(c - k, 0.0), 1.0)
-                    n0 = (1.0 - fy) * (
-                        (1.0 - fz) * (solid[i + 1, j, k] - solid[i, j, k])
-                        + fz * (solid[i + 1, j, k + 1] - solid[i, j, k + 1])
-                    ) + fy * (
-                        (1.0 - fz) * (solid[i + 1, j + 1, k] - solid[i, j + 1, k])
-                        + fz * (solid[i + 1, j + 1, k + 1] - solid[i, j + 1, k + 1])
-                    )
-                    n1 = (1.0 - fx) * (
-                        (1.0 - fz) * (solid[i, j + 1, k] - solid[i, j, k])
-                        + fz * (solid[i, j + 1, k + 1] - solid[i, j, k + 1])
-                    ) + fx * (
-                        (1.0 - fz) * (solid[i + 1, j + 1, k] - solid[i + 1, j, k])
-                        + fz * (solid[i + 1, j + 1, k + 1] - solid[i + 1, j, k + 1])
-                    )
-                    n2 = (1.0 - fx) * (
-                        (1.0 - fy) * (solid[i, j, k + 1] - solid[i, j, k])
-                        + fy * (solid[i, j + 1, k + 1] - solid[i, j + 1, k])
-                    ) + fx * (
-                        (1.0 - fy) * (solid[i + 1, j, k + 1] - solid[i + 1, j, k])
-                        + fy * (solid[i + 1, j + 1, k + 1] - solid[i + 1, j + 1, k])
-                    )
-                    size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-                    if size < 1e-6:
-                        break
-                    n0, n1, n2 = n0 / size, n1 / size, n2 / size
-                    # the distance may be steeper or flatter than 1 in the corners: divide by the slope
-                    step = (margin - s) / max(size, 0.3)
-                    a += step * n0
-                    b += step * n1
-                    c += step * n2
-                    w0, w1, w2 = _velocity(su, sv, sw, first, a, b, c)
-                    into = (vel[0, p] - w0) * n0 + (vel[1, p] - w1) * n1 + (vel[2, p] - w2) * n2
-                    if into < 0.0:
-                        vel[0, p] -= into * n0
-                        vel[1, p] -= into * n1
-                        vel[2, p] -= into * n2
-                if first == 0 and (a < margin or a > nx - 1 - margin):
-                    a = min(max(a, margin), nx - 1 - margin)
-                    vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
-                if b < margin or b > ny - 1 - margin:
-                    b = min(max(b, margin), ny - 1 - margin)
-                    vel[1, p] = max(vel[1, p], 0.0) if b <= margin else min(vel[1, p], 0.0)
-                if c < margin or c > nz - 1 - margin:
-                    c = min(max(c, margin), nz - 1 - margin)
-                    vel[2, p] = max(vel[2, p], 0.0) if c <= margin else min(vel[2, p], 0.0)
-            x[0, p] = a
-            x[1, p] = b
-            x[2, p] = c
-        lift[q] = total
+                for p in range(begin, end):
+                    k0, k1, k2 = _velocity(fpu, fpv, fpw, cx, cy, cz, x[0, p], x[1, p], x[2, p])
+                    r = p - np.uintp(base)
+                    move[0, r] += k0
+                    move[1, r] += k1
+                    move[2, r] += k2
+                    move[4, r] = g0 * k0 + g1 * k1 + g2 * k2
+        for q in prange(blocks):
+            total = 0.0
+            begin = base + np.int64(q) * BATCH
+            for p in range(begin, min(n, begin + BATCH)):
+                r = p - base
+                a, b, c = x[0, p], x[1, p], x[2, p]
+                d0, d1, d2 = move[0, r], move[1, r], move[2, r]
+                # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
+                # cells) a particle could jump, so long steps are walked in pieces of at most half a cell.
+                far = max(abs(d0), abs(d1), abs(d2))
+                pieces = 1
+                tests = 0  # far from every wall there is nothing to test
+                if far * 1.8 > move[3, r] - margin:
+                    pieces = max(1, int(np.ceil(2.0 * far)))
+                    d0, d1, d2 = d0 / pieces, d1 / pieces, d2 / pieces
+                    tests = 3
+                for _ in range(pieces):
+                    if first == 0:
+                        a += d0
+                    b += d1
+                    c += d2
+                    for _again in range(tests):
+                        s = _sample(solid, a, b, c)
+                        if s >= margin:
+                            break
+                        i = min(max(int(np.floor(a)), 0), nx - 2)
+                        j = min(max(int(np.floor(b)), 0), ny - 2)
+                        k = min(max(int(np.floor(c)), 0), nz - 2)
+                        fx = min(max(a - i, 0.0), 1.0)
+                        fy = min(max(b - j, 0.0), 1.0)
+                        fz = min(max(c - k, 0.0), 1.0)
+                        _, n0, n1, n2 = _mix_slope(fs, (i * ny + j) * nz + k, ny * nz, nz, 1, fx, fy, fz)
+                        size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+                        if size < 1e-6:
+                            break
+                        n0, n1, n2 = n0 / size, n1 / size, n2 / size
+                        # the distance may be steeper or flatter than 1 in the corners: divide by the slope
+                        step = (margin - s) / max(size, 0.3)
+                        a += step * n0
+                        b += step * n1
+                        c += step * n2
+                        w0, w1, w2 = _velocity(fsu, fsv, fsw, cx, cy, cz, a, b, c)
+                        into = (vel[0, p] - w0) * n0 + (vel[1, p] - w1) * n1 + (vel[2, p] - w2) * n2
+                        if into < 0.0:
+                            vel[0, p] -= into * n0
+                            vel[1, p] -= into * n1
+                            vel[2, p] -= into * n2
+                    if first == 0 and (a < margin or a > nx - 1 - margin):
+                        a = min(max(a, margin), nx - 1 - margin)
+                        vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
+                    if b < margin or b > ny - 1 - margin:
+                        b = min(max(b, margin), ny - 1 - margin)
+                        vel[1, p] = max(vel[1, p], 0.0) if b <= margin else min(vel[1, p], 0.0)
+                    if c < margin or c > nz - 1 - margin:
+                        c = min(max(c, margin), nz - 1 - margin)
+                        vel[2, p] = max(vel[2, p], 0.0) if c <= margin else min(vel[2, p], 0.0)
+                x[0, p] = a
+                x[1, p] = b
+                x[2, p] = c
+                if shift:
+                    total -= move[4, r]
+            lift[bundle + np.int64(q)] = total
 
 
 @parallel

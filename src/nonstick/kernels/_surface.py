@@ -16,7 +16,7 @@ import numpy as np
 from numba import prange
 
 from . import parallel, serial
-from ._particles import _sample
+from ._interpolate import _sample
 
 REACH = 1.5
 INSIDE = -1.0

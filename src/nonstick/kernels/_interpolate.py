@@ -1,0 +1,141 @@
+"""Trilinear values on MAC grids: at a point from the eight entries around it, and back.
+
+Positions are in cells from the lower corner of the grid, a 2D grid has one cell along the first axis. Half of
+the time of a substep is spent here, so the functions on faces work on flat arrays (`u.reshape(-1)`, made once by
+the kernel) and share their indices among the three components. Which half of its cell a point lies in decides
+about most indices; it is found by arithmetic, because no branch predictor can guess it. Unsigned indices
+spare the test for those that count from the end.
+"""
+
+import numpy as np
+
+from . import merged
+
+
+@merged
+def _low(c, n):
+    """Lower node of coordinate c among n nodes, clamped."""
+    return min(max(int(np.floor(c)), 0), n - 1)
+
+
+@merged
+def _high(c, n):
+    return min(max(int(np.floor(c)) + 1, 0), n - 1)
+
+
+@merged
+def _part(c):
+    return c - np.floor(c)
+
+
+@merged
+def _sample(f, a, b, c):
+    """Trilinear value of a nodal array at node coordinates (a, b, c), clamped at the border."""
+    nx, ny, nz = f.shape
+    i0, i1, fx = np.uintp(_low(a, nx)), np.uintp(_high(a, nx)), _part(a)
+    j0, j1, fy = np.uintp(_low(b, ny)), np.uintp(_high(b, ny)), _part(b)
+    k0, k1, fz = np.uintp(_low(c, nz)), np.uintp(_high(c, nz)), _part(c)
+    f00, f01, f10, f11 = f[i0, j0, k0], f[i0, j1, k0], f[i1, j0, k0], f[i1, j1, k0]
+    f00 += fz * (f[i0, j0, k1] - f00)
+    f01 += fz * (f[i0, j1, k1] - f01)
+    f10 += fz * (f[i1, j0, k1] - f10)
+    f11 += fz * (f[i1, j1, k1] - f11)
+    f00 += fy * (f01 - f00)
+    f10 += fy * (f11 - f10)
+    return f00 + fx * (f10 - f00)
+
+
+@merged
+def _between_faces(a, n):
+    """Along an axis of n cells: the cell of coordinate a, its place there, clamped."""
+    a = min(max(a, 0.0), float(n))
+    i = min(int(a), n - 1)
+    return i, a - i
+
+
+@merged
+def _between_centres(a, n):
+    """Along an axis of n cells: the two centres around coordinate a, clamped, and the place between them."""
+    a = min(max(a, 0.0), float(n)) + 0.5
+    i = int(a)
+    return max(i - 1, 0), min(i, n - 1), a - i
+
+
+@merged
+def _mix(f, q, si, sj, sk, fx, fy, fz):
+    """Trilinear mean of eight entries of a flat array: q and those si, sj, sk further."""
+    f00, f01 = f[np.uintp(q)], f[np.uintp(q + sj)]
+    f10, f11 = f[np.uintp(q + si)], f[np.uintp(q + si + sj)]
+    f00 += fz * (f[np.uintp(q + sk)] - f00)
+    f01 += fz * (f[np.uintp(q + sj + sk)] - f01)
+    f10 += fz * (f[np.uintp(q + si + sk)] - f10)
+    f11 += fz * (f[np.uintp(q + si + sj + sk)] - f11)
+    f00 += fy * (f01 - f00)
+    f10 += fy * (f11 - f10)
+    return f00 + fx * (f10 - f00)
+
+
+@merged
+def _velocity(u, v, w, nx, ny, nz, a, b, c):
+    """The MAC velocity at (a, b, c) on a grid of nx ny nz cells, from flat arrays.
+
+    In 2D `u` is a stand-in of two entries, of which the first is read: a branch would keep loops from running on
+    vectors.
+    """
+    i, fx = _between_faces(a, nx)
+    j, fy = _between_faces(b, ny)
+    k, fz = _between_faces(c, nz)
+    i0, i1, gx = _between_centres(a, nx)
+    j0, j1, gy = _between_centres(b, ny)
+    k0, k1, gz = _between_centres(c, nz)
+    di, dj, dk = i1 - i0, j1 - j0, k1 - k0
+    t = min(u.size - 2, 1)
+    u0 = _mix(u, t * ((i * ny + j0) * nz + k0), t * ny * nz, t * dj * nz, t * dk, fx, gy, gz)
+    v0 = _mix(v, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, dk, gx, fy, gz)
+    return u0, v0, _mix(w, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), 1, gx, gy, fz)
+
+
+@merged
+def _mix_slope(f, q, si, sj, sk, fx, fy, fz):
+    """`_mix` and its slopes along the three axes, per cell."""
+    f00, f01 = f[np.uintp(q)], f[np.uintp(q + sj)]
+    f10, f11 = f[np.uintp(q + si)], f[np.uintp(q + si + sj)]
+    d00, d01 = f[np.uintp(q + sk)] - f00, f[np.uintp(q + sj + sk)] - f01
+    d10, d11 = f[np.uintp(q + si + sk)] - f10, f[np.uintp(q + si + sj + sk)] - f11
+    f00 += fz * d00
+    f01 += fz * d01
+    f10 += fz * d10
+    f11 += fz * d11
+    d00 += fy * (d01 - d00)
+    d10 += fy * (d11 - d10)
+    e0, e1 = f01 - f00, f11 - f10
+    f00 += fy * e0
+    f10 += fy * e1
+    return f00 + fx * (f10 - f00), f10 - f00, e0 + fx * (e1 - e0), d00 + fx * (d10 - d00)
+
+
+@merged
+def _add(mom, mass, q, weight, value):
+    mom[np.uintp(q)] += weight * value
+    mass[np.uintp(q)] += weight
+
+
+@merged
+def _splat(mom, mass, q, si, sj, sk, fx, fy, fz, value, near0, far0, near1, far1, near2, far2):
+    """Add to eight entries of flat arrays a particle that is worth `value` there.
+
+    near and far along each axis is what the value changes by towards the lower and the upper entry.
+    """
+    w00, w01, w10, w11 = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy, fx * (1.0 - fy), fx * fy
+    v00, v01 = value + near0 + near1, value + near0 + far1
+    v10, v11 = value + far0 + near1, value + far0 + far1
+    rest = 1.0 - fz
+    _add(mom, mass, q, w00 * rest, v00 + near2)
+    _add(mom, mass, q + sk, w00 * fz, v00 + far2)
+    _add(mom, mass, q + sj, w01 * rest, v01 + near2)
+    _add(mom, mass, q + sj + sk, w01 * fz, v01 + far2)
+    q += si
+    _add(mom, mass, q, w10 * rest, v10 + near2)
+    _add(mom, mass, q + sk, w10 * fz, v10 + far2)
+    _add(mom, mass, q + sj, w11 * rest, v11 + near2)
+    _add(mom, mass, q + sj + sk, w11 * fz, v11 + far2)
