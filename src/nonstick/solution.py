@@ -114,7 +114,7 @@ class Monitor:
     def measure(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """The residual that `rtol` is compared with: KKT, or |A x - b| for a linear baseline."""
         if self.linear:
-            return self.problem.linear_residual(self.problem.gradient(x) if g is None else g)
+            return self.problem.linear_residual(x, g)
         return self.problem.kkt(x, g)
 
     def stop(self, status: str, message: str = "") -> None:

@@ -147,7 +147,8 @@ def test_coarsest_levels_are_one_unknown_per_part(rng):
 def test_aggregates_are_strongly_connected_parts_of_blocks(make_stencil):
     A = make_stencil((6, 7, 5), 1)
     groups = GridLevel(A.rows, 1).groups
-    root = sparse_levels.strong_parts(A.rows, groups, A.weights, sparse_levels.sure_weight(A.weights))
+    sure = sparse_levels.sure_weight(max(w.max() for w in A.weights))
+    root, parts = sparse_levels.strong_parts(A.rows, groups, A.weights, sure)
     peak = -(A.matrix().toarray() - np.diag(A.diagonal)).min(axis=1, initial=0.0)
     graph = sp.coo_array(A.matrix())
     ijk = np.stack(np.unravel_index(A.rows.cells, A.rows.shape), axis=1) // 2
@@ -155,7 +156,7 @@ def test_aggregates_are_strongly_connected_parts_of_blocks(make_stencil):
     same &= -graph.data >= 0.05 * np.minimum(peak[graph.row], peak[graph.col])
     inside = sp.csr_array((np.ones(same.sum()), (graph.row[same], graph.col[same])), shape=A.shape)
     _, label = sp.csgraph.connected_components(inside, directed=False)
-    assert len(set(zip(root, label))) == len(set(root)) == len(set(label))
+    assert len(set(zip(root, label))) == len(set(root)) == len(set(label)) == parts
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -177,8 +178,9 @@ def test_sparse_levels_run_alike_with_and_without_packing(make_stencil, rng, mon
 
 
 def row_excess(A, groups):
-    e = np.empty(A.n)
-    blocks._excess(e, A.diagonal, *A.weights, A.rows.start, A.rows.offset, groups)
+    e, largest = np.empty(A.n), np.zeros(groups.size - 1)
+    blocks._excess(e, largest, A.diagonal, *A.weights, A.rows.start, A.rows.offset, groups)
+    assert largest.max() == max(w.max() for w in A.weights)
     return e
 
 

@@ -76,7 +76,7 @@ def measure(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time
             x = np.ascontiguousarray(result["x"])
             seconds, iterations, outer = (result[key].item() for key in ("seconds", "iterations", "outer_iterations"))
     linear = PEERS[peer][0] == "ksp"
-    residual = problem.linear_residual(problem.gradient(x)) if linear else problem.kkt(x)
+    residual = problem.linear_residual(x) if linear else problem.kkt(x)
     return Row(
         case, n, problem.n, name, iterations=iterations, outer_iterations=outer, seconds=seconds, kkt=problem.kkt(x),
         converged=bool(residual <= rtol), threads=int(ranks),

@@ -31,11 +31,11 @@ def _unite(root, a, b):
 
 
 @parallel
-def _merge_blocks_stencil(root, sure, w0, w1, w2, cells, shape, start, offset, groups):
+def _merge_blocks_stencil(root, parts, sure, w0, w1, w2, cells, shape, start, offset, groups):
     """root[t] = smallest unknown strongly connected with t inside its 2x2x2 block.
 
     Inside a block a cell mostly has the roots of its three predecessors, which are one: only where they differ
-    are sets united. `sure` is a weight that is strong anywhere.
+    are sets united. `sure` is a weight that is strong anywhere; parts[g] counts the roots of group g.
     """
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
@@ -64,8 +64,11 @@ def _merge_blocks_stencil(root, sure, w0, w1, w2, cells, shape, start, offset, g
                     elif root[t + zm] != r:
                         _unite(root, t, t + zm)
                 k += 1
+        count = 0
         for t in range(start[groups[g]], start[groups[g + 1]]):
             root[t] = _find(root, t)
+            count += root[t] == t
+        parts[g] = count
 
 
 @serial
@@ -352,14 +355,6 @@ def _add_entry(data, indices, indptr, i, j, v):
     while indices[q] != j:
         q += 1
     data[q] += v
-
-
-@serial
-def _count_roots(root):
-    count = 0
-    for t in range(root.size):
-        count += root[t] == t
-    return count
 
 
 @serial

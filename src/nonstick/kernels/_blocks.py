@@ -52,9 +52,13 @@ def _assign_blocks(parent, number, cells, shape, start, groups):
 
 
 @parallel
-def _excess(e, d, w0, w1, w2, start, offset, groups):
-    """Diagonal minus weights; the rounding of a closed cell's diagonal is not an excess."""
+def _excess(e, top, d, w0, w1, w2, start, offset, groups):
+    """Diagonal minus weights; the rounding of a closed cell's diagonal is not an excess.
+
+    top[g] is the largest weight of group g.
+    """
     for g in prange(groups.size - 1):
+        largest = 0.0
         for s in range(groups[g], groups[g + 1]):
             xm, xp, ym, yp, zm, zp = offset[s]
             for t in range(start[s], start[s + 1]):
@@ -66,6 +70,8 @@ def _excess(e, d, w0, w1, w2, start, offset, groups):
                 if zm != 0:
                     v -= w2[t + zm]
                 e[t] = v if abs(v) > 1e-12 * d[t] else 0.0
+                largest = max(largest, w0[t], w1[t], w2[t])
+        top[g] = largest
 
 
 @parallel

@@ -44,6 +44,27 @@ def block_dot32(x: np.ndarray, y: np.ndarray) -> float:
     return float(partial.sum())
 
 
+@parallel_sum
+def _block_peak(peak, total, x):
+    """Of each block the largest absolute value, NaN if there is one, and the sum."""
+    n = x.size
+    for k in prange(peak.size):
+        s = 0.0
+        top = 0.0
+        for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
+            s += x[t]
+            top = max(top, abs(x[t]))
+        peak[k] = top if s == s else s
+        total[k] = s
+
+
+def peak_and_sum(x: np.ndarray) -> tuple[float, float]:
+    """The largest absolute value of a vector (NaN if an entry is) and the sum, deterministic."""
+    peak, total = np.zeros((2, -(-x.size // BLOCK)))
+    _block_peak(peak, total, x)
+    return float(peak.max(initial=0.0)), float(total.sum())
+
+
 @parallel
 def _axpy(y, alpha, x):
     """y += alpha x"""

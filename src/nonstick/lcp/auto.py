@@ -54,7 +54,7 @@ class Auto(Method):
     slack: float = 0.1
     #: with more bounded rows than this, start from the solution of a coarser problem: a cold start needs the
     #: more changes of the set the larger it is
-    many: int = 2_000
+    many: int = 4_000
     #: tolerance of those coarser solves, and the part of the first residual they are content with
     coarse_rtol: float = 1e-4
     coarse_part: float = 0.03
@@ -95,12 +95,11 @@ class FastLinear(Method):
     linear: ClassVar[bool] = True
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
-        unbounded = BoxProblem(problem.A, problem.b, -np.inf, np.inf)
         recipe = preconditioner(problem)
         with threads_for(problem.n):
             with monitor.setup():
                 M = recipe.setup(_maskable(problem.A))
-            ActiveSetCG(unbounded, recipe, M, Auto(), monitor).run(start.x, None)
+            ActiveSetCG(problem, recipe, M, Auto(), monitor, bounded=False).run(start.x, None)
 
 
 def preconditioner(problem: BoxProblem) -> Recipe:
@@ -129,11 +128,13 @@ def algebraic() -> Recipe:
 class ActiveSetCG:
     """The loop above, with its vectors. The policy, and all that judges it, is kept for the bounded rows alone."""
 
-    def __init__(self, problem: BoxProblem, recipe: Recipe, M: Inverse, options: Auto, monitor: Monitor):
+    def __init__(
+        self, problem: BoxProblem, recipe: Recipe, M: Inverse, options: Auto, monitor: Monitor, bounded: bool = True
+    ):
         self.problem, self.recipe, self.M, self.options, self.monitor = problem, recipe, M, options, monitor
         A, box = problem.A, problem.box
         self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
-        constrained = box.constrained
+        constrained = box.constrained if bounded else np.zeros(A.n, bool)
         self.rows = np.flatnonzero(constrained)
         self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
         self.policy = np.zeros(self.rows.size, np.int8)
@@ -303,7 +304,8 @@ class ActiveSetCG:
 
     def _verified(self, x) -> bool:
         """The residual was updated by recurrence and x may sit a rounding outside the box: look again."""
-        self.problem.box.project(x, out=x)
+        if self.rows.size:
+            self.problem.box.project(x, out=x)
         if self.monitor.check(x):
             return True
         self.A.residual(self.b, x, self.r)

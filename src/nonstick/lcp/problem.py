@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import NonstickError
 from ..kernels._active_set import kkt_peak
 from ..kernels._edges import _edge_values, _project_edges
+from ..kernels._vector import peak_and_sum
 from ..operators.base import Operator
 
 
@@ -149,7 +150,7 @@ class BoxProblem:
         self.A = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
         self.box = Box(_spread(lower, A.n), _spread(upper, A.n))
-        self.scale = float(np.abs(self.b).max(initial=0.0)) or self._scale_of_bounds()
+        self.scale = peak_and_sum(self.b)[0] or self._scale_of_bounds()
         self._coarser = coarser
         self.edges = edges
         if edges is not None and self.box.constrained.any():
@@ -205,9 +206,10 @@ class BoxProblem:
             return float(np.abs(self.natural_residual(x, g)).max(initial=0.0)) / self.scale
         return kkt_peak(x, g, self.A.diagonal, self.box.lower, self.box.upper) / self.scale
 
-    def linear_residual(self, g: np.ndarray) -> float:
+    def linear_residual(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """max|A x - b| / max|b|: what a solve that ignores the bounds makes small."""
-        return float(np.abs(g).max(initial=0.0)) / self.scale
+        g = self.gradient(x, self._work) if g is None else g
+        return peak_and_sum(g)[0] / self.scale
 
     def objective(self, x: np.ndarray) -> float:
         return float(0.5 * (x @ (self.A @ x)) - self.b @ x)

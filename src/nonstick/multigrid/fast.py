@@ -21,9 +21,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from ..kernels import _aggregate as agg
 from ..kernels import _blocks as blocks
-from ..kernels._vector import block_dot32
+from ..kernels._vector import block_dot32, peak_and_sum
 from ..linear.base import Inverse, Recipe
 from ..operators.masked import Masked
 from ..operators.stencil import StencilOperator
@@ -56,23 +55,24 @@ class FastCycle(Inverse):
 
     def __init__(self, A: StencilOperator, alpha: float = 0.65, cycles: int = 2, lag: float = 0.0):
         self.A, self.alpha, self.cycles = A, alpha, cycles
-        top = float(A.diagonal.max(initial=0.0))
+        top, total = peak_and_sum(A.diagonal)
         # One cell among many weighs little, unless its faces outweigh all others.
-        self.lag = lag if A.n and A.diagonal.mean() > 0.25 * top else 0.0
+        self.lag = lag if A.n and total > 0.25 * top * A.n else 0.0
         self.scale = 1.0 / top if top > 0 else 1.0
         threads = numba.get_num_threads()
         level = GridLevel(A.rows, threads)
         level.set_weights(A.weights, self.scale)
         self.grids = [level]
-        excess = np.empty(A.n)
-        blocks._excess(excess, A.diagonal, *A.weights, A.rows.start, A.rows.offset, level.groups)
+        excess, largest = np.empty(A.n), np.zeros(threads)
+        blocks._excess(excess, largest, A.diagonal, *A.weights, A.rows.start, A.rows.offset, level.groups)
+        sure = sure_weight(largest.max())
         #: weights and excess of each structured level; the finest is the operator's, not yet scaled
         self.matrices: list[tuple[np.ndarray, ...]] = [(*A.weights, excess)]
         self.parents: list[np.ndarray] = []
         while True:
             rows, groups, (w0, w1, w2, e) = level.rows, level.groups, self.matrices[-1]
             coarse, parent = coarse_rows(rows, groups)
-            if coarse.n <= SMALL or _torn(rows, groups, parent, coarse.n, w0, w1, w2, e):
+            if coarse.n <= SMALL or _torn(rows, groups, parent, coarse.n, sure, w0, w1, w2, e):
                 break
             self.parents.append(parent)
             level = GridLevel(coarse, threads)
@@ -80,7 +80,9 @@ class FastCycle(Inverse):
             self.grids.append(level)
             self.matrices.append(tuple(np.zeros(coarse.n) for _ in range(4)))  # type: ignore[arg-type]
             self._galerkin(len(self.grids) - 2, None)
-        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, 1.0 if self.parents else self.scale, alpha, cycles)
+            sure = sure_weight(max(float(w.max()) for w in self.matrices[-1][:3]))
+        scale = 1.0 if self.parents else self.scale
+        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, sure, scale, alpha, cycles)
         self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
         self._no_mask = np.zeros(max(level.rows.n, 1), np.int8)
         self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
@@ -201,12 +203,11 @@ class FastCycle(Inverse):
         fine.prolong(below.x)
 
 
-def _torn(rows, groups, parent, count, w0, w1, w2, e) -> bool:
+def _torn(rows, groups, parent, count, sure, w0, w1, w2, e) -> bool:
     """Would blocks glue liquid together across walls, in more than one block of a thousand?"""
     shape = np.array(rows.shape, np.int64)
-    sure = sure_weight((w0, w1, w2))
-    root = strong_parts(rows, groups, (w0, w1, w2), sure)
-    if agg._count_roots(root) == count:
+    root, parts = strong_parts(rows, groups, (w0, w1, w2), sure)
+    if parts == count:
         return False
     limit = max(8, count // 1000)
     first = np.empty(count, np.int32)

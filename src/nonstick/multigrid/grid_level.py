@@ -26,8 +26,15 @@ class GridLevel:
         rb._split_offsets(self.roff, self.boff, rows.start, rows.offset, rows.parity, self.rstart, self.bstart)
         # room for the neighbours that the ends of runs lack
         self.black0 = m = max(int(self.rstart[-1]), int(self.bstart[-1])) + 2
-        self.x, self.b, self.dinv = (np.zeros(2 * m, np.float32) for _ in range(3))
-        self.w = np.zeros((8, m), np.float32)
+        self.x, self.b, self.dinv = (np.empty(2 * m, np.float32) for _ in range(3))
+        self.w = np.empty((8, m), np.float32)
+        # Only what no cell will write: the rest is written before it is read.
+        red, black = int(self.rstart[-1]), int(self.bstart[-1])
+        for values in (self.x, self.b, self.dinv):
+            values[red:m] = 0.0
+            values[m + black :] = 0.0
+        self.w[:6, red:] = 0.0
+        self.w[6:, black:] = 0.0
         self.rx, self.bx = self.x[:m], self.x[m:]
         self.rb, self.bb = self.b[:m], self.b[m:]
         self.rdinv, self.bdinv = self.dinv[:m], self.dinv[m:]
@@ -66,7 +73,8 @@ class GridLevel:
 
     def set_parent(self, parent: np.ndarray, places: np.ndarray) -> None:
         """`places[parent[t]]` is where unknown t restricts to in the next level's `b`."""
-        self.rparent = np.zeros(self.black0, np.int32)
+        self.rparent = np.empty(self.black0, np.int32)
+        self.rparent[self.rstart[-1] :] = 0
         rb._split_parent(self.rparent, parent, places, self.rows.start, self.rows.parity, self.rstart, self.groups)
 
     # -- the cycle ------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ..kernels import _coarse_cycle as cc
 from ..operators.rows import Rows
 
 #: levels up to this size run in one serial compiled call
-SMALL = 20_000
+SMALL = 5_000
 
 
 @dataclass
@@ -43,12 +43,13 @@ class SparseLevels:
     """Built once from the graph of a structured level; values follow that level's free set."""
 
     def __init__(
-        self, rows: Rows, groups: np.ndarray, weights, excess: np.ndarray, scale: float, alpha: float, cycles: int
-    ):
+        self, rows: Rows, groups: np.ndarray, weights, excess: np.ndarray, sure: float, scale: float, alpha: float,
+        cycles: int,
+    ):  # fmt: skip
         self.rows, self.groups, self.weights, self.fine_excess = rows, groups, weights, excess
         self.scale, self.alpha, self.cycles = scale, alpha, cycles
         shape = np.array(rows.shape, np.int64)
-        root = strong_parts(rows, groups, weights, sure_weight(weights))
+        root, _ = strong_parts(rows, groups, weights, sure)
         table = (rows.start, rows.offset)
         self.parent, cells, red = _number(root, rows.cells, shape)
         slot = np.empty((cells.size, 6), np.int32)
@@ -174,17 +175,20 @@ class SparseLevels:
             cc._csr_relax_rows(fine.x, fine.b, *matrix, 0, fine.red)
 
 
-def strong_parts(rows: Rows, groups: np.ndarray, weights, sure: float) -> np.ndarray:
-    """The first unknown of the strongly connected part of its block; weights from `sure` on are strong anywhere."""
-    root = np.empty(rows.n, np.int32)
+def strong_parts(rows: Rows, groups: np.ndarray, weights, sure: float) -> tuple[np.ndarray, int]:
+    """The first unknown of the strongly connected part of its block, and how many parts there are.
+
+    Weights from `sure` on are strong anywhere.
+    """
+    root, parts = np.empty(rows.n, np.int32), np.zeros(groups.size - 1, np.int64)
     shape = np.array(rows.shape, np.int64)
-    agg._merge_blocks_stencil(root, sure, *weights, rows.cells, shape, rows.start, rows.offset, groups)
-    return root
+    agg._merge_blocks_stencil(root, parts, sure, *weights, rows.cells, shape, rows.start, rows.offset, groups)
+    return root, int(parts.sum())
 
 
-def sure_weight(weights) -> float:
+def sure_weight(largest: float) -> float:
     """A weight that counts as strong next to any other."""
-    return 0.05 * max(float(w.max(initial=0.0)) for w in weights)
+    return 0.05 * largest
 
 
 def _schedule(levels: int, cycles: int, at: int = 0) -> list[tuple[int, int]]:
