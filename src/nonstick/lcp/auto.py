@@ -52,9 +52,10 @@ class Auto(Method):
 
     sweeps: int = 2
     slack: float = 0.1
-    #: with more bounded rows than this, start from the solution of a coarser problem: a cold start needs the
-    #: more changes of the set the larger it is
-    many: int = 4_000
+    #: with more unknowns than `large` and more bounded ones than `many`, start from the solution of a coarser
+    #: problem: a cold start needs the more changes of the set the larger it is
+    large: int = 10_000
+    many: int = 500
     #: tolerance of those coarser solves, and the part of the first residual they are content with
     coarse_rtol: float = 1e-4
     coarse_part: float = 0.03
@@ -69,22 +70,28 @@ class Auto(Method):
         with threads_for(problem.n):
             self._solve(problem, start, monitor)
 
-    def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+    def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, above: FastCycle | None = None) -> None:
         recipe = preconditioner(problem)
         with monitor.setup():
-            M = recipe.setup(_maskable(problem.A))
+            M = recipe.setup(_maskable(problem.A)) if above is None else FastMultigrid().below(above, problem.A)
         cycle = _fast_cycle(M)
         predicted = False
-        if cycle is not None and start.cold and np.count_nonzero(problem.box.constrained) > self.many:
+        if cycle is not None and start.cold and self._worth_predicting(problem):
             self.predict(problem, cycle, start.x)
             predicted = True
         ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active, predicted)
+
+    def _worth_predicting(self, problem: BoxProblem) -> bool:
+        return problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
 
     def predict(self, problem: BoxProblem, M: FastCycle, x: np.ndarray) -> None:
         """x from the solution of a coarser problem."""
         coarser = Coarser(problem, M)
         start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)), cold=True)
-        self.solve(coarser.problem, start, Prediction(coarser.problem, self.coarse_rtol, self.coarse_part))
+        monitor = Prediction(coarser.problem, self.coarse_rtol, self.coarse_part)
+        shared = M if isinstance(coarser.problem.A, StencilOperator) else None
+        with threads_for(coarser.problem.n):
+            self._solve(coarser.problem, start, monitor, shared)
         coarser.interpolate(start.x, x)
 
 

@@ -52,11 +52,23 @@ class Nearby(Everywhere):
         self._parity = rows.parity
         self._marked = np.zeros(A.n, np.uint8)
 
+    def relax(self, x, b, lower, upper, r, count, around=None) -> None:
+        if self._whole(around):
+            super().relax(x, b, lower, upper, r, count)
+            return
+        cells, segment, within = self._ball(around, 3)
+        swept = within[2]
+        self._sweep_cells(x, b, lower, upper, count, cells[:swept], segment[:swept])
+        kernels._residual_cells(r, b, x, *self._matrix, cells, segment, self._table[1])
+
     def sweep(self, x, b, lower, upper, count, around) -> None:
         if self._whole(around):
             super().sweep(x, b, lower, upper, count, around)
             return
         cells, segment, _ = self._ball(around, 2)
+        self._sweep_cells(x, b, lower, upper, count, cells, segment)
+
+    def _sweep_cells(self, x, b, lower, upper, count, cells, segment) -> None:
         for half in range(2 * count):
             kernels._relax_cells(
                 x, b, lower, upper, *self._matrix, cells, segment, *self._table, self._parity, half & 1

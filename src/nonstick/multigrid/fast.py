@@ -49,26 +49,46 @@ class FastMultigrid(Recipe):
         cycle.refresh(free)
         return cycle
 
+    def below(self, above: FastCycle, A: StencilOperator) -> FastCycle:
+        """A cycle for a matrix on the first coarse level of another."""
+        return FastCycle(A, self.alpha, self.cycles, self.lag, above)
+
 
 class FastCycle(Inverse):
-    """One cycle from a zero guess."""
+    """One cycle from a zero guess.
 
-    def __init__(self, A: StencilOperator, alpha: float = 0.65, cycles: int = 2, lag: float = 0.0):
+    A cycle for a matrix on the first coarse level of another may borrow all levels from there down (`above`); the
+    lender gets its own matrices back when it is next refreshed.
+    """
+
+    def __init__(
+        self, A: StencilOperator, alpha: float = 0.65, cycles: int = 2, lag: float = 0.0, above: FastCycle | None = None
+    ):
         self.A, self.alpha, self.cycles = A, alpha, cycles
         top, total = peak_and_sum(A.diagonal)
         # One cell among many weighs little, unless its faces outweigh all others.
         self.lag = lag if A.n and total > 0.25 * top * A.n else 0.0
         self.scale = 1.0 / top if top > 0 else 1.0
+        self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
+        #: clamped cells, those the coarse matrices do not know of yet, and whether others have used the coarse levels
+        self._clamped, self._behind, self._lent = 0, np.zeros(0, np.int64), False
+        if above is not None and above.parents:
+            self._borrow(above)
+        else:
+            self._build()
+        self._no_mask = np.zeros(max(self.grids[-1].rows.n, 1), np.int8)
+        self.grids[0].set_weights(A.weights, self.scale)
+        self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
+
+    def _build(self) -> None:
+        """Structured levels while blocks are many and whole, then topology-aware ones."""
         threads = numba.get_num_threads()
-        level = GridLevel(A.rows, threads)
-        level.set_weights(A.weights, self.scale)
-        self.grids = [level]
-        excess, largest = np.empty(A.n), np.zeros(threads)
-        blocks._excess(excess, largest, A.diagonal, *A.weights, A.rows.start, A.rows.offset, level.groups)
-        sure = sure_weight(largest.max())
+        level = GridLevel(self.A.rows, threads)
+        excess, largest = self._excess(level)
+        sure = sure_weight(largest)
         #: weights and excess of each structured level; the finest is the operator's, not yet scaled
-        self.matrices: list[tuple[np.ndarray, ...]] = [(*A.weights, excess)]
-        self.parents: list[np.ndarray] = []
+        self.matrices: list[tuple[np.ndarray, ...]] = [(*self.A.weights, excess)]
+        self.grids, self.parents = [level], []
         while True:
             rows, groups, (w0, w1, w2, e) = level.rows, level.groups, self.matrices[-1]
             coarse, parent = coarse_rows(rows, groups)
@@ -78,17 +98,37 @@ class FastCycle(Inverse):
             level = GridLevel(coarse, threads)
             self.grids[-1].set_parent(parent, level.places())
             self.grids.append(level)
-            self.matrices.append(tuple(np.zeros(coarse.n) for _ in range(4)))  # type: ignore[arg-type]
+            self.matrices.append(_four_zeros(coarse.n))
             self._galerkin(len(self.grids) - 2, None)
             sure = sure_weight(max(float(w.max()) for w in self.matrices[-1][:3]))
-        scale = 1.0 if self.parents else self.scale
-        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, sure, scale, alpha, cycles)
+        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, sure, self._tail_scale, self.alpha, self.cycles)
         self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
-        self._no_mask = np.zeros(max(level.rows.n, 1), np.int8)
-        self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
-        #: clamped cells, and those the coarse matrices do not know of yet
-        self._clamped, self._behind = 0, np.zeros(0, np.int64)
-        self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
+
+    def _borrow(self, above: FastCycle) -> None:
+        """The levels of `above` below its finest, with the matrices of this operator."""
+        above._lent = True
+        self.grids, self.parents, self.tail = above.grids[1:], above.parents[1:], above.tail
+        excess, _ = self._excess(self.grids[0])
+        self.matrices = [(*self.A.weights, excess), *(_four_zeros(level.rows.n) for level in self.grids[1:])]
+        for l in range(len(self.parents)):
+            self._galerkin(l, None)
+        self._fill_tail(self.active)
+
+    def _excess(self, level: GridLevel) -> tuple[np.ndarray, float]:
+        """Row sums, and the largest weight."""
+        A, excess, largest = self.A, np.empty(self.A.n), np.zeros(level.groups.size)
+        blocks._excess(excess, largest, A.diagonal, *A.weights, A.rows.start, A.rows.offset, level.groups)
+        return excess, float(largest.max())
+
+    @property
+    def _tail_scale(self) -> float:
+        return 1.0 if self.parents else self.scale
+
+    def _fill_tail(self, active: np.ndarray) -> None:
+        """The matrices of the unstructured levels."""
+        *weights, excess = self.matrices[-1]
+        self.tail.set_matrix(weights, excess, self._tail_scale)
+        self.tail.set_values(active)
 
     # -- the free set -------------------------------------------------------------------------------------
 
@@ -102,8 +142,8 @@ class FastCycle(Inverse):
         self.toggle(np.flatnonzero(self.active != wanted))
 
     def toggle(self, cells: np.ndarray) -> None:
-        """Move cells into or out of the free set."""
-        if not cells.size:
+        """Move cells into or out of the free set, and take lent levels back."""
+        if not cells.size and not self._lent:
             return
         self.active[cells] ^= 1
         self._clamped += 2 * int(np.count_nonzero(self.active[cells])) - cells.size
@@ -113,9 +153,9 @@ class FastCycle(Inverse):
             self.grids[0].toggle_diagonal(self.A.diagonal, self.active, cells, self.scale)
         touched = np.union1d(self._behind, cells) if self._behind.size else cells
         self._behind = touched[self.active[touched] != self._coarse_active[touched]]
-        if self._behind.size > self.lag * self._clamped:
+        if self._lent or self._behind.size > self.lag * self._clamped:
             self._refresh_coarse(self._behind)
-            self._behind = self._behind[:0]
+            self._behind, self._lent = self._behind[:0], False
 
     def _refresh_coarse(self, behind: np.ndarray) -> None:
         """Bring the coarse matrices up to date with the cells that entered or left the free set."""
@@ -125,7 +165,7 @@ class FastCycle(Inverse):
             if self.parents:
                 self._galerkin(0, self.active)
             else:
-                self.tail.set_values(self.active)
+                self._fill_tail(self.active)
         elif self.parents:
             blocks._toggle_blocks(
                 *self.matrices[1], self._coarse_active, behind, *self.matrices[0], self.parents[0], rows.start,
@@ -137,7 +177,7 @@ class FastCycle(Inverse):
         for l in range(1, len(self.grids) - 1):
             self._galerkin(l, None)
         if self.parents:
-            self.tail.set_values(self._no_mask)
+            self._fill_tail(self._no_mask)
 
     def _galerkin(self, l: int, active: np.ndarray | None) -> None:
         """The matrix of grid level l + 1 from that of level l."""
@@ -201,6 +241,10 @@ class FastCycle(Inverse):
                 below.relax_black()
                 below.relax_red()
         fine.prolong(below.x)
+
+
+def _four_zeros(n: int) -> tuple[np.ndarray, ...]:
+    return tuple(np.zeros(n) for _ in range(4))
 
 
 def _torn(rows, groups, parent, count, sure, w0, w1, w2, e) -> bool:

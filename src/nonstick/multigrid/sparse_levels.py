@@ -46,8 +46,8 @@ class SparseLevels:
         self, rows: Rows, groups: np.ndarray, weights, excess: np.ndarray, sure: float, scale: float, alpha: float,
         cycles: int,
     ):  # fmt: skip
-        self.rows, self.groups, self.weights, self.fine_excess = rows, groups, weights, excess
-        self.scale, self.alpha, self.cycles = scale, alpha, cycles
+        self.rows, self.groups, self.alpha, self.cycles = rows, groups, alpha, cycles
+        self.set_matrix(weights, excess, scale)
         shape = np.array(rows.shape, np.int64)
         root, _ = strong_parts(rows, groups, weights, sure)
         table = (rows.start, rows.offset)
@@ -63,6 +63,10 @@ class SparseLevels:
         self.set_values(np.zeros(rows.n, np.int8), refresh=False)
         self._coarsen()
         self._pack()
+
+    def set_matrix(self, weights, excess: np.ndarray, scale: float) -> None:
+        """The matrix of the structured level above, times `scale`; `set_values` makes use of it."""
+        self.weights, self.fine_excess, self.scale = weights, excess, scale
 
     def set_values(self, active: np.ndarray, refresh: bool = True) -> None:
         """The Galerkin matrices of the fine matrix times `scale`, truncated to the free set."""
