@@ -11,7 +11,7 @@ import nonstick
 from nonstick import cases
 from nonstick.kernels import _active_set as kernels
 from nonstick.lcp.auto import ActiveSetCG, Auto, Guard
-from nonstick.lcp.nearby import Nearby
+from nonstick.lcp.nearby import REACH, Nearby
 from nonstick.lcp.nested import Coarser
 from nonstick.lcp.problem import BoxProblem
 from nonstick.multigrid.fast import FastCycle, FastMultigrid
@@ -156,7 +156,7 @@ def test_sweeps_nearby_are_sweeps_restricted_to_a_ball(make_stencil, shape):
     lower, upper = np.where(rng.random(A.n) < 0.3, 0.0, -np.inf), np.full(A.n, np.inf)
     twin, M = x.copy(), A.matrix().toarray()
     for half in range(4):
-        rows = ball[2] & (A.rows.coordinates_sum() % 2 == half % 2)
+        rows = ball[REACH] & (A.rows.coordinates_sum() % 2 == half % 2)
         step = (b - M @ twin)[rows] / A.diagonal[rows]
         twin[rows] = np.clip(twin[rows] + step, lower[rows], upper[rows])
     r = b - M @ x

@@ -98,6 +98,28 @@ def test_a_refreshed_cycle_is_a_new_cycle(make_stencil, rng, shape, levels, monk
         assert not z[~masked.free].any()
 
 
+@pytest.mark.parametrize("shape", [(13, 12), (9, 8, 7)])
+def test_a_cycle_on_borrowed_levels_is_a_new_cycle_and_gives_them_back(make_stencil, rng, structured, shape):
+    A = make_stencil(shape, 4)
+    lender = FastMultigrid(lag=0.0).setup(A)
+    r = rng.standard_normal(A.n)
+    before = lender.apply(r, np.empty(A.n)).copy()
+    rows = lender.grids[1].rows
+    weights = tuple(0.5 * w for w in lender.matrices[1][:3])
+    off = StencilOperator(rows, weights, np.zeros(rows.n)).matrix()
+    coarse = StencilOperator(rows, weights, 0.1 + rng.random(rows.n) - off.sum(axis=1))
+    borrower = FastMultigrid(lag=0.0).below(lender, coarse)
+    free = rng.random(rows.n) < 0.8
+    borrower.refresh(free)
+    new = FastMultigrid(lag=0.0).setup(Masked(coarse, free))
+    c = rng.standard_normal(rows.n)
+    z, expected = borrower.apply(c, np.empty(rows.n)), new.apply(c, np.empty(rows.n))
+    assert np.allclose(z, expected, atol=1e-5 * np.abs(expected).max())
+    lender.refresh(None)
+    after = lender.apply(r, np.empty(A.n))
+    assert np.allclose(after, before, atol=1e-5 * np.abs(before).max())
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_structured_levels_are_symmetric_too(make_stencil, structured, shape):
     A = make_stencil(shape, 2)

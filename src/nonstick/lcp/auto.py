@@ -70,10 +70,10 @@ class Auto(Method):
         with threads_for(problem.n):
             self._solve(problem, start, monitor)
 
-    def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, above: FastCycle | None = None) -> None:
+    def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
         recipe = preconditioner(problem)
         with monitor.setup():
-            M = recipe.setup(_maskable(problem.A)) if above is None else FastMultigrid().below(above, problem.A)
+            M = M or recipe.setup(_maskable(problem.A))
         cycle = _fast_cycle(M)
         predicted = False
         if cycle is not None and start.cold and self._worth_predicting(problem):
@@ -84,14 +84,15 @@ class Auto(Method):
     def _worth_predicting(self, problem: BoxProblem) -> bool:
         return problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
 
-    def predict(self, problem: BoxProblem, M: FastCycle, x: np.ndarray) -> None:
+    def predict(self, problem: BoxProblem, cycle: FastCycle, x: np.ndarray) -> None:
         """x from the solution of a coarser problem."""
-        coarser = Coarser(problem, M)
+        coarser = Coarser(problem, cycle)
+        A = coarser.problem.A
         start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)), cold=True)
         monitor = Prediction(coarser.problem, self.coarse_rtol, self.coarse_part)
-        shared = M if isinstance(coarser.problem.A, StencilOperator) else None
-        with threads_for(coarser.problem.n):
-            self._solve(coarser.problem, start, monitor, shared)
+        with threads_for(A.n):
+            M = FastMultigrid().below(cycle, A) if isinstance(A, StencilOperator) else None
+            self._solve(coarser.problem, start, monitor, M)
         coarser.interpolate(start.x, x)
 
 

@@ -1,7 +1,7 @@
 """Projected relaxation near the cells that have changed sides, and nowhere else.
 
-After the active set has changed, the error is rough where it changed: sweeps over two cells around do what
-full sweeps would, at a price that follows the change and not the grid.
+After the active set has changed, the error is rough where it changed: sweeps over the cells there and those next
+to them do what full sweeps would, at a price that follows the change and not the grid.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from ..operators.lowrank import LowRank
 from ..operators.stencil import StencilOperator
 from .projected_gs import ProjectedSweeps
 
+#: sweeps go this many steps from the cells that changed
+REACH = 1
 #: cells within 0, 1, 2, 3 steps of a cell of the grid
 BALL = (1, 7, 25, 63)
 
@@ -31,18 +33,18 @@ class Everywhere:
     def relax(self, x, b, lower, upper, r, count: int, around: np.ndarray | None = None) -> None:
         """`count` projected sweeps and r = b - A x; `around` is a permission to sweep there and nowhere else."""
         self.sweep(x, b, lower, upper, count, around)
-        self.residual(b, x, r, around, 3)
+        self.residual(b, x, r, around)
 
     def sweep(self, x, b, lower, upper, count: int, around: np.ndarray | None) -> None:
         self._sweeps.run(x, b, lower, upper, count=count)
 
-    def residual(self, b, x, r, around: np.ndarray | None, radius: int = 1) -> None:
-        """r = b - A x after x has changed less than `radius` steps from `around`."""
+    def residual(self, b, x, r, around: np.ndarray | None) -> None:
+        """r = b - A x after x has changed at `around`."""
         self.A.residual(b, x, r)
 
 
 class Nearby(Everywhere):
-    """Sweeps within two cells of those that changed, while these are few."""
+    """Sweeps near the cells that changed, while these are few."""
 
     def __init__(self, A: StencilOperator):
         super().__init__(A)
@@ -56,8 +58,8 @@ class Nearby(Everywhere):
         if self._whole(around):
             super().relax(x, b, lower, upper, r, count)
             return
-        cells, segment, within = self._ball(around, 3)
-        swept = within[2]
+        cells, segment, within = self._ball(around, REACH + 1)
+        swept = within[REACH]
         self._sweep_cells(x, b, lower, upper, count, cells[:swept], segment[:swept])
         kernels._residual_cells(r, b, x, *self._matrix, cells, segment, self._table[1])
 
@@ -65,7 +67,7 @@ class Nearby(Everywhere):
         if self._whole(around):
             super().sweep(x, b, lower, upper, count, around)
             return
-        cells, segment, _ = self._ball(around, 2)
+        cells, segment, _ = self._ball(around, REACH)
         self._sweep_cells(x, b, lower, upper, count, cells, segment)
 
     def _sweep_cells(self, x, b, lower, upper, count, cells, segment) -> None:
@@ -74,11 +76,11 @@ class Nearby(Everywhere):
                 x, b, lower, upper, *self._matrix, cells, segment, *self._table, self._parity, half & 1
             )  # fmt: skip
 
-    def residual(self, b, x, r, around, radius=1) -> None:
+    def residual(self, b, x, r, around) -> None:
         if self._whole(around):
             super().residual(b, x, r, around)
             return
-        cells, segment, _ = self._ball(around, radius)
+        cells, segment, _ = self._ball(around, 1)
         kernels._residual_cells(r, b, x, *self._matrix, cells, segment, self._table[1])
 
     def _whole(self, around: np.ndarray | None) -> bool:
