@@ -4,6 +4,7 @@
   truncated to the free rows, projection, exact line search. Monotone, so it needs no safeguard.
 - `same_fas`: FAS (Lai's Algorithm 3) with aggregates and α-scaled Galerkin matrices instead of barycentric transfers.
 - MPRGP and policy iteration take the fast cycle as it is.
+- `Less`: `auto` with one of its ingredients taken away, which says what the others lack.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nonstick.kernels._vector import dot
-from nonstick.lcp.auto import Auto
+from nonstick.lcp.auto import ActiveSetCG, Auto, preconditioner
 from nonstick.lcp.base import Method
 from nonstick.lcp.fas import FAS
 from nonstick.lcp.mprgp import MPRGP
@@ -56,6 +57,25 @@ class _Counted(Inverse):
     def apply(self, r, out):
         self.cycles.count += 1
         return self.inner.apply(r, out)
+
+
+@dataclass(frozen=True)
+class Less(Auto):
+    """`auto` whose CG begins anew with every change of the set, or at every step (a steepest descent)."""
+
+    anew: str = "change"
+
+    def _solve(self, problem, start, monitor):
+        recipe = preconditioner(problem)
+        with monitor.setup():
+            M = recipe.setup(problem.A)
+        _Less(problem, recipe, M, self, monitor).run(start.x, start.active)
+
+
+class _Less(ActiveSetCG):
+    def _direction(self, rho_old, curvature, disturbed):
+        begins = disturbed or self.options.anew == "step"
+        return super()._direction(rho_old, 0.0 if begins else curvature, disturbed)
 
 
 @dataclass(frozen=True)
@@ -113,7 +133,12 @@ def same_fas() -> FAS:
 
 def comparators() -> dict[str, tuple[Method, Cycles | None]]:
     """Name → method, and the counter of its cycles (None: its own iterations are cycles)."""
-    out: dict[str, tuple[Method, Cycles | None]] = {"auto": (Auto(many=10**12), None)}
+    out: dict[str, tuple[Method, Cycles | None]] = {
+        "auto": (Auto(many=10**12), None),
+        "auto, CG anew after a change": (Less(many=10**12), None),
+        "auto, no CG": (Less(many=10**12, anew="step"), None),
+        "auto, no sweeps": (Auto(many=10**12, sweeps=0), None),
+    }
     for name, make in (
         ("TNNMG", TNNMG),
         ("MPRGP", MPRGP),

@@ -11,6 +11,7 @@ from common import Rows, figure, options, progress, show
 from comparators import comparators
 
 from nonstick import api, cases
+from nonstick.bench.figures import COLOURS
 from nonstick.lcp.auto import Auto
 from nonstick.multigrid.fast import FastMultigrid
 
@@ -38,14 +39,21 @@ def main(out="benchmarks/results", sizes=(16,), problems=("sphere3d", "obstacle2
                 lines.append([case, n, name, *cells, of["zero"]["setups"], of["nested"]["seconds"]])
     heads = ["case", "n", "loop", "cycles from zero", "from nested", "setups (zero)", "seconds (nested)"]
     show("the same hierarchy under other loops, KKT 1e-6", heads, lines)
-    with figure(rows.path.with_suffix(".png"), 6.4, 4.0) as axes:
+    with figure(rows.path.with_suffix(".png"), 7.0, 4.4) as axes:
         for k, case in enumerate(dict.fromkeys(row["case"] for row in rows)):
             n = max(row["n"] for row in rows if row["case"] == case)
             of = [r for r in rows if (r["case"], r["n"], r["start"]) == (case, n, "nested")]
             place = [names.index(r["method"]) + 0.15 * (k - 1) for r in of]
-            axes.plot([r["cycles"] for r in of], place, "o^sDv"[k % 5], label=f"{case} at {n}")
+            axes.plot(
+                [r["cycles"] for r in of],
+                place,
+                "o^sDv"[k % 5],
+                color=COLOURS[k % len(COLOURS)],
+                label=f"{case} at {n}",
+            )
         axes.set_yticks(range(len(names)), names)
         axes.set_xlim(left=0)
+        axes.invert_yaxis()  # in the order of the table
         axes.set(xlabel="fine-grid cycles to KKT 1e-6, from the nested prediction")
         axes.grid(True, axis="x", which="both", lw=0.3)
         axes.legend(frameon=False, fontsize=8)
@@ -58,7 +66,7 @@ def _run(case, n, problem, name, start, x0, maxiter) -> dict:
     return {
         "case": case, "n": n, "unknowns": problem.n, "method": name, "start": start,
         "cycles": solution.iterations if cycles is None else cycles.count,
-        "setups": cycles.setups if cycles else solution.outer_iterations if name == "auto" else None,
+        "setups": cycles.setups if cycles else solution.outer_iterations if name.startswith("auto") else None,
         "outer_iterations": solution.outer_iterations, "seconds": solution.seconds, "kkt": solution.kkt(),
         "converged": solution.converged,
     }  # fmt: skip
