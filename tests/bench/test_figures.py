@@ -45,6 +45,34 @@ def test_medians(drawn):
     assert [line.get_ydata()[0] for line in two.lines] == [2.0, 5.0] and len(one.lines) == 1
 
 
+def test_counts_of_the_paper_are_marked(drawn):
+    trace = [(0, 1.0), (10, 1e-7)]
+    paper = {"t": {"near": 20, "far": 900}}
+    (axes,) = drawn(figures.convergence, {"t": {"near": trace, "far": trace}}, "cycles", paper, 1e-6)
+    marks = [line for line in axes.lines if line.get_marker() == "D"]
+    assert [(m.get_xdata()[0], m.get_ydata()[0]) for m in marks] == [(20, 1e-6)]  # a far one would squeeze the curves
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["near (paper: 20)", "far (paper: 900)"]
+
+
+def test_ours_beside_the_paper(drawn):
+    one, two = drawn(
+        figures.beside, {"a": {32: 5.0, 64: 6.0}, "b": {32: 7.0}, "c": {}}, {"a": {64: 9.0, 256: 3.0}}, "t"
+    )
+    paper, ours = one.lines
+    assert list(paper.get_xdata()) == [64, 256] and list(ours.get_ydata()) == [5.0, 6.0]
+    assert [t.get_text() for t in two.get_xticklabels()] == ["32", "64", "256"] and one.get_yscale() == "log"
+    (axes,) = drawn(figures.beside, {"a": {32: -1.0}}, {}, "t")
+    assert axes.get_yscale() == "linear"
+
+
+def test_solves_one_by_one_and_all(drawn):
+    trace = [(0, 1.0), (1, 1e-3)]
+    single, together = drawn(
+        figures.solves, {"m": [trace] * 30 + [[(0, 0.0)]], "empty": [[(0, 1.0)]]}, "Newton steps", 5
+    )
+    assert len(single.lines) == 5 and "all 30 solves" in together.get_title()  # one had nothing to do
+
+
 def test_curves_keep_their_iterations(drawn):
     (axes,) = drawn(figures.convergence, {"t": {"a": [(0, 1.0), (7, 1e-3), (9, 0.0)], "empty": []}}, "cycles")
     (line,) = axes.lines

@@ -19,6 +19,7 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(chentanez_muller, "EVERY", 2)
     monkeypatch.setattr(andersen_frames, "FRAMES", 1)
     monkeypatch.setattr(andersen_frames, "FRAMES_3D", 2)
+    monkeypatch.setattr(andersen_frames, "EVERY_3D", 1)
     monkeypatch.setattr(andersen_frames, "SCENE_3D", "sphere")  # not in free fall at first
     monkeypatch.setattr(andersen_frames, "SECONDS", 0.1)
     monkeypatch.setattr(andersen, "FRAME", 2)

@@ -91,14 +91,15 @@ def solvers(plan: Plan) -> Iterator[Row]:
     rest = plan.within(0.4, 1.0)
     yield from _grid(rest, "andersen-solvers newton", MinMapNewton, _masked(), steps.__getitem__, newton)
     n = max(plan.sizes)
+    counts = published.ANDERSEN_LINEAR.get(n, {})
     plan.draw("andersen-solvers-figure12", figures.convergence, {
         f"no preconditioner, {n}²": {solver: linear[solver, "identity"][n] for solver in SOLVERS},
         "CG": {name: linear["CG", name][n] for name in PRECONDITIONERS},
         BEST: {solver: linear[solver, BEST][n] for solver in SOLVERS},
-    })  # fmt: skip
+    }, "iterations", {"CG": {name: count for (_, name), count in counts.items()}}, plan.rtol, log=True)  # fmt: skip
     plan.draw("andersen-solvers-figure13", figures.convergence, {
         f"Newton over {solver}, {n}²": {name: newton[solver, name][n] for name in _masked()} for solver in SOLVERS
-    }, "inner iterations")  # fmt: skip
+    }, "inner iterations", log=True)  # fmt: skip
     plan.draw("andersen-solvers-figure14", figures.convergence, {
         f"CG, {BEST}": {f"{n}²": trace for n, trace in linear["CG", BEST].items()},
         "Newton, no preconditioner": {

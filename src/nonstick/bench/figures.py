@@ -48,13 +48,14 @@ def convergence(
     path: Path,
     panels: dict[str, dict[str, Trace]],
     unit: Sequence[str] | str = "iterations",
-    paper: Mapping[str, float] | None = None,
+    paper: Mapping[str, Mapping[str, float]] | None = None,
     goal: float | None = None,
+    log: bool = False,
 ) -> bool:
     """Residual against iterations, a panel per study (Lai, figure 5.10; Andersen, figures 12-14).
 
-    `paper` holds counts the paper needed to its tolerance: diamonds at the height of `goal`, where they fit in, and in
-    the legend.
+    `paper` holds, for each panel, counts the paper needed to its tolerance: diamonds at the height of `goal`, where
+    they fit in, and in the legend. `log` is for methods that need tens and thousands of iterations.
     """
     paper = paper or {}
     panels = {title: {k: t for k, t in curves.items() if t} for title, curves in panels.items()}
@@ -66,19 +67,22 @@ def convergence(
     alike = len(panels) > 1 and len({tuple(curves) for curves in panels.values()}) == 1
     for axes, (title, curves), label in zip(all_axes, panels.items(), units):
         longest = max(k for trace in curves.values() for k, _ in trace)
+        counts = paper.get(title, {})
         for style, (name, trace) in zip(cycle(STYLES), curves.items()):
             k, residual = np.array(trace, float).T
             mark = "." if len(k) < 40 else ""
-            named = f"{name} (paper: {paper[name]:g})" if name in paper else name
+            named = f"{name} (paper: {counts[name]:g})" if name in counts else name
             (line,) = axes.semilogy(k, np.maximum(residual, FLOOR), style, marker=mark, lw=1.2, label=named)
-            if goal is not None and paper.get(name, np.inf) <= 3 * longest:
-                axes.plot(paper[name], goal, color=line.get_color(), **PAPER)
-        if goal is not None and any(name in paper for name in curves):
+            if goal is not None and counts.get(name, np.inf) <= 3 * longest:
+                axes.plot(counts[name], goal, color=line.get_color(), **PAPER)
+        if goal is not None and any(name in counts for name in curves):
             axes.axhline(goal, color="0.6", lw=0.8, zorder=0)
+        if log:
+            axes.set_xscale("log")
         axes.set(xlabel=label, title=title)
         axes.grid(alpha=0.25)
         if not alike:  # curves fall from the upper left to the lower right
-            axes.legend(fontsize=7, loc="upper right")
+            axes.legend(fontsize=7, loc="lower left" if log else "upper right")
     if alike:  # one legend beside the panels covers no curve
         figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
     all_axes[0].set_ylabel("residual relative to max|b|")
@@ -157,7 +161,7 @@ def medians(path: Path, panels: dict[str, dict[str, list[Trace]]], unit: str, or
                 axes.fill_between(k, low, high, color=line.get_color(), alpha=0.15, lw=0)
         axes.set(xlabel=unit, title=title)
         axes.grid(alpha=0.25)
-        axes.legend(fontsize=7, loc="upper right")
+        axes.legend(fontsize=7, loc="lower left")
     all_axes[0].set_ylabel("median residual relative to max|b|")
     return _finish(figure, path)
 
