@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from nonstick.kernels._particles import (
-    BATCH,
     _advect,
     _cell_of,
     _gather_velocity,
@@ -110,25 +109,6 @@ def test_flip_adds_the_change_only():
     np.testing.assert_allclose(got, vel + 0.25, atol=1e-5)
 
 
-@pytest.mark.parametrize("three", [(1, 8, 6), (7, 5, 6)])
-def test_lift_is_the_work_of_the_displacement_against_gravity(three):
-    rng = np.random.default_rng(5)
-    first = int(three[0] == 1)
-    x, _ = cloud(three, 5000, rng)
-    slope, shift = 1e-3 * rng.normal(size=3), [np.zeros(s) for s in faces(three)]
-    for a in range(first, 3):  # along its own axis each component is linear, so sampling is exact
-        along = [1, 1, 1]
-        along[a] = -1
-        shift[a] += slope[a] * np.arange(shift[a].shape[a]).reshape(along)
-    g = np.array([0.0, -9.81, 0.5])
-    expected = -sum(g[a] * slope[a] * x[a].sum() for a in range(first, 3))
-    still, free = [np.zeros(s) for s in faces(three)], np.full([n + 1 for n in three], 1e3)
-    lift = np.empty(-(-x.shape[1] // BATCH))
-    vel = np.zeros(x.shape, np.float32)
-    _advect(lift, x, vel, *still, *shift, free, *still, first, 1.0, 0.02, True, True, *g)
-    assert lift.size == 2 and lift.sum() == pytest.approx(expected, rel=1e-9)
-
-
 @pytest.mark.parametrize("three", [(1, 16, 16), (8, 16, 16)])
 def test_advection_is_third_order_and_stays_out_of_solids(three):
     first = int(three[0] == 1)
@@ -146,8 +126,7 @@ def test_advection_is_third_order_and_stays_out_of_solids(three):
         x = np.array([[0.5], [8.0], [11.0]])
         vel = np.zeros((3, 1), np.float32)
         for _ in range(steps):
-            lift = np.empty(-(-x.shape[1] // BATCH))
-            _advect(lift, x, vel, *u, *u, free, *still, first, 1.0 / steps, 0.02, False, False, 0.0, 0.0, 0.0)
+            _advect(x, vel, *u, *u, free, *still, first, 1.0 / steps, 0.02, False, False)
         exact = np.array([8 - 3 * np.sin(1.0), 8 + 3 * np.cos(1.0)])
         errors.append(np.abs(x[1:, 0] - exact).max())
     assert errors[1] < errors[0] / 6
@@ -158,7 +137,6 @@ def test_advection_is_third_order_and_stays_out_of_solids(three):
     push = [np.zeros(s) for s in faces(three)]
     push[1][:] = 3.0
     for _ in range(4):
-        lift = np.empty(-(-x.shape[1] // BATCH))
-        _advect(lift, x, vel, *push, *push, ball, *still, first, 1.0, 0.02, False, False, 0.0, 0.0, 0.0)
+        _advect(x, vel, *push, *push, ball, *still, first, 1.0, 0.02, False, False)
     r = np.hypot(x[1] - 8, x[2] - 8)
     assert r.min() > 3.9 and x[1].max() <= 16 and x[1].min() >= 0

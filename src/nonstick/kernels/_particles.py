@@ -17,9 +17,9 @@ from . import merged, parallel, serial
 from ._interpolate import _between_centres, _between_faces, _mix_slope, _sample, _splat, _velocity
 
 BLOCK = 4
-#: particles summed up in one go
+#: particles moved by a thread in one go
 BATCH = 4096
-#: as many times that many are moved in one go
+#: as many times that many have their displacements in memory at once
 MANY = 32
 
 
@@ -230,7 +230,7 @@ def _ralston(u, v, w, nx, ny, nz, rate, a, b, c, k10, k11, k12):
 
 
 @parallel
-def _advect(lift, x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift, carried, g0, g1, g2):
+def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift, carried):
     """Third-order Runge–Kutta (Ralston) through the grid velocity, then out of solids.
 
     `rate` is dt/dx. pu pv pw, used if shift, are displacements in cells that even out the particle density:
@@ -238,7 +238,6 @@ def _advect(lift, x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, m
     their place already (APIC, PIC), and the first stage is free. `solid` is the nodal distance to the walls in
     cells, su sv sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than
     `margin` is moved out along the normal and loses the velocity into the wall; leaving is free.
-    lift[q] becomes the sum of -g · displacement over the q-th block of BATCH particles.
     """
     nx, ny, nz = solid.shape
     cx, cy, cz = nx - 1, ny - 1, nz - 1
@@ -247,10 +246,9 @@ def _advect(lift, x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, m
     fsu, fsv, fsw = su.reshape(-1), sv.reshape(-1), sw.reshape(-1)
     fs = solid.reshape(-1)
     n = x.shape[1]
-    move = np.empty((5, min(n, MANY * BATCH)))
-    for bundle in range(0, lift.size, MANY):
-        base = bundle * BATCH
-        blocks = min(MANY, lift.size - bundle)
+    move = np.empty((4, min(n, MANY * BATCH)))
+    for base in range(0, n, MANY * BATCH):
+        blocks = min(MANY, -(-(n - base) // BATCH))
         # Unsigned indices and no branches on particles: these loops run on vectors.
         for q in prange(blocks):
             begin = np.uintp(base) + np.uintp(q) * np.uintp(BATCH)
@@ -276,9 +274,7 @@ def _advect(lift, x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, m
                     move[0, r] += k0
                     move[1, r] += k1
                     move[2, r] += k2
-                    move[4, r] = g0 * k0 + g1 * k1 + g2 * k2
         for q in prange(blocks):
-            total = 0.0
             begin = base + np.int64(q) * BATCH
             for p in range(begin, min(n, begin + BATCH)):
                 r = p - base
@@ -336,21 +332,3 @@ def _advect(lift, x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, m
                 x[0, p] = a
                 x[1, p] = b
                 x[2, p] = c
-                if shift:
-                    total -= move[4, r]
-            lift[bundle + np.int64(q)] = total
-
-
-@parallel
-def _kinetic(partial, vel, block):
-    """partial[q] = sum of |vel|² over the q-th block of particles."""
-    n = vel.shape[1]
-    for q in prange(partial.size):
-        s = 0.0
-        for p in range(q * block, min(n, (q + 1) * block)):
-            s += (
-                np.float64(vel[0, p]) * vel[0, p]
-                + np.float64(vel[1, p]) * vel[1, p]
-                + np.float64(vel[2, p]) * vel[2, p]
-            )
-        partial[q] = s

@@ -211,6 +211,6 @@ class GridLiquid(Liquid):
             self.velocity[a] = state[f"velocity{a}"]
         self.projection.pressure, self.projection.active = state["pressure"], state["active"]
         self.steps, self.time = int(state["steps"]), float(state["time"])
-        self.ledger = Ledger(*map(float, state["ledger"]))
+        self.ledger = Ledger.of(state["ledger"])
         self.bodies.restore(state, self.time)
         self.solids.update(self.time)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..grid.shapes import Shape
-from ..kernels._particles import _cell_of, _kinetic, _sort_by_cell, _take
+from ..kernels._particles import _cell_of, _sort_by_cell, _take
 from .solids import Solids
 
 #: closest a particle may come to a wall, in cells
@@ -78,12 +78,6 @@ class Particles:
         if self.thick:
             _take(room32, self.mu, order)
             self.mu[:] = room32
-
-    def kinetic(self) -> float:
-        """Sum of |v|²/2, in a fixed order."""
-        partial = np.zeros(-(-self.n // 4096))
-        _kinetic(partial, self.vel, 4096)
-        return 0.5 * float(partial.sum())
 
     def slow(self, factor: float) -> None:
         self.vel *= np.float32(factor)

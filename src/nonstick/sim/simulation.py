@@ -23,7 +23,7 @@ from .step import STAGES, Liquid, Report
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
     "kkt", "volume", "volume_error", "particles", "converged", "method", "cfl", "capped", "max_speed", "kinetic",
-    "potential", "energy_owed", "contacts", "surface_seconds", "transfer_seconds", "viscosity_seconds",
+    "potential", "contacts", "surface_seconds", "transfer_seconds", "viscosity_seconds",
     "extrapolation_seconds", "advection_seconds", "viscosity_iterations", "viscosity_residual", "session",
     "body_kinetic", "body_potential", "body_contacts",
 )  # fmt: skip
@@ -138,7 +138,6 @@ class Simulation:
             kkt=outcome.kkt, volume=liquid.ledger.measured * cell, volume_error=liquid.ledger.error,
             particles=liquid.count, converged=int(solution.converged), method=outcome.method, cfl=report.cfl,
             capped=int(capped), max_speed=liquid.max_speed(), kinetic=kinetic, potential=potential,
-            energy_owed=liquid.ledger.owed,
             contacts=int(np.count_nonzero(liquid.projection.active)), session=self.session,
         )  # fmt: skip
         if report.viscosity is not None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..discretise.viscosity import ViscositySolution
-from ..kernels._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
+from ..kernels._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
 from ..kernels._solids import _known_faces
 from ..kernels._surface import (
     _constrain,
@@ -34,6 +34,7 @@ from ..kernels._surface import (
 from ..scenes.geometry import build
 from ..scenes.scene import Scene
 from .bodies import Bodies, make
+from .energy import energy, give_back
 from .even import displacement
 from .motion import rotation
 from .particles import MARGIN, Particles, seed
@@ -97,6 +98,9 @@ class Liquid:
         pull = float(np.linalg.norm(scene.gravity))
         if pull > 0.0:
             self.up[self.first :] = -np.array(scene.gravity) / pull
+        #: m/s², on three axes
+        self.gravity = np.zeros(3)
+        self.gravity[self.first :] = scene.gravity
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.steps = 0
         self.time = 0.0
@@ -161,6 +165,7 @@ class Liquid:
             self._flow_in()
             self.particles.sort()
             self.find_surface()
+            had = sum(self.energy())
         with self._stage("transfer"):
             velocity, mass = self._to_grid()
             before = [u.copy() for u in velocity] if self._flip > 0.0 else velocity
@@ -176,7 +181,7 @@ class Liquid:
             cfl = self._extend(velocity, mass, dt)
         with self._stage("advection"):
             self._move_bodies(dt)
-            self._move(velocity, before, outcome, dt)
+            self._move(velocity, mass, before, outcome, dt, had)
             self._flow_out()
         self.time += dt
         self.dt = dt
@@ -257,13 +262,23 @@ class Liquid:
             _extrapolate(u, known, np.empty(u.size, np.int32), 2)
         return velocity, mass
 
+    def _acting(self) -> list:
+        return [
+            (shape, force)
+            for shape, force in self.forces
+            if self.time >= force.start and (force.stop is None or self.time < force.stop)
+        ]
+
+    def _fed(self) -> bool:
+        """Whether anything but gravity may do work on the liquid in this step."""
+        walls = self.solids.moving or bool(len(self.bodies)) or bool(np.any(self.solids.separation))
+        return walls or bool(self._flowing() or self._acting())
+
     def _push(self, velocity: list[np.ndarray], dt: float) -> None:
         for axis, g in enumerate(self.scene.gravity):
             if g:
                 velocity[self.first + axis] += dt * g
-        for shape, force in self.forces:
-            if self.time < force.start or (force.stop is not None and self.time >= force.stop):
-                continue
+        for shape, force in self._acting():
             wave = np.cos(2 * np.pi * force.frequency * self.time) if force.frequency else 1.0
             for axis, a in enumerate(force.acceleration):
                 u = velocity[self.first + axis]
@@ -302,37 +317,52 @@ class Liquid:
             _put(velocity[axis], queue, count, values)
         return fastest * dt / self.dx
 
-    def _move(self, velocity, before, outcome: Outcome, dt: float) -> None:
+    def _move(self, velocity, mass, before, outcome: Outcome, dt: float, had: float) -> None:
+        """Particles take the velocity and move; `had` is the energy at the beginning of the step."""
         p, solids = self.particles, self.solids
         shift = self.scene.model.particles.even_out
+        fed = self._fed()
+        old = p.vel if fed else p.vel.copy()
+        aff = p.aff if self.affine else np.zeros((9, 1), np.float32)
+        _gather_velocity(p.vel, aff, p.x, self.phi, *velocity, *before, self.first, self._flip, self.affine)
         spread = velocity
         if shift:
             pressure, offset = outcome.solution.pressure, self.ledger.offset
             spread = displacement(p, self.phi, solids, outcome.problem, pressure, self.per_cell, offset)
-        lift = np.zeros(-(-p.n // BATCH))
-        gravity = np.zeros(3)
-        gravity[self.first :] = self.scene.gravity
-        aff = p.aff if self.affine else np.zeros((9, 1), np.float32)
-        _gather_velocity(p.vel, aff, p.x, self.phi, *velocity, *before, self.first, self._flip, self.affine)
+            self._pay(spread, velocity, mass, dt, had)
         _advect(
-            lift, p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN,
-            shift, self._flip == 0.0, *gravity,
+            p.x, p.vel, *velocity, *spread, solids.nodes, *solids.velocity, self.first, dt / self.dx, MARGIN, shift,
+            self._flip == 0.0,
         )  # fmt: skip
-        # joule, from cells times m/s²
-        self._pay(self._each * self.dx * float(lift.sum()))
+        if not fed:
+            excess = sum(self.energy()) - had
+            if excess > 0.0:
+                give_back(p, old, dt * self.gravity, excess / self._each)
 
-    def _pay(self, lift: float) -> None:
+    def _pay(self, spread, velocity, mass, dt: float, had: float) -> None:
         """Evening out moves particles up and down without work being done: motion pays for it.
 
-        Otherwise crushed liquid that spreads again would gain energy from nothing. Being let down pays back, and
-        no more than is owed; at most a fiftieth of the kinetic energy is taken in a step, the rest stays owed.
+        Otherwise crushed liquid that spreads again would gain energy from nothing. At most a fiftieth of the kinetic
+        energy is taken in a step. A displacement that lifts more than that and what the step loses anyway is made
+        smaller, in place: liquid at rest must not rise.
         """
-        owed = max(self.ledger.owed + lift, 0.0)
-        kinetic = self._each * self.particles.kinetic()
-        paid = min(owed, PAYMENT * kinetic)
+        lift = -self.dx * self._work(spread, mass)
+        if lift <= 0.0:
+            return
+        kinetic, potential = self.energy()
+        paid = min(lift, PAYMENT * kinetic)
+        # energy after moving, to first order in dt
+        ahead = kinetic + potential - dt * self._work(velocity, mass)
+        allowed = paid + max(had - ahead, 0.0)
+        if lift > allowed:
+            for shift in spread[self.first :]:
+                shift *= allowed / lift
         if paid > 0.0:
             self.particles.slow(float(np.sqrt(1.0 - paid / kinetic)))
-        self.ledger.owed = owed - paid
+
+    def _work(self, faces, mass) -> float:
+        """Mass of a particle times the sum of g · (face arrays at the particle) over all particles."""
+        return self._each * sum(float(g * (m * f).sum()) for g, m, f in zip(self.gravity, mass, faces) if g)
 
     # -- in and out -----------------------------------------------------------------------------------
 
@@ -392,11 +422,8 @@ class Liquid:
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy in joule (per metre of depth in 2D), the latter from the domain's corner."""
-        height = 0.0
-        for axis, g in enumerate(self.scene.gravity):
-            if g and self.particles.n:
-                height -= g * self.dx * float(self.particles.x[self.first + axis].sum())
-        return self._each * self.particles.kinetic(), self._each * height
+        kinetic, height = energy(self.particles, self.gravity)
+        return self._each * kinetic, self._each * self.dx * height
 
     @property
     def _each(self) -> float:
@@ -451,7 +478,7 @@ class Liquid:
         self.particles.mu, self.dt = state["mu"], float(state["dt"])
         self.projection.pressure, self.projection.active = state["pressure"], state["active"]
         self.steps, self.time = int(state["steps"]), float(state["time"])
-        self.ledger = Ledger(*map(float, state["ledger"]))
+        self.ledger = Ledger.of(state["ledger"])
         self.bodies.restore(state, self.time)
         self.solids.update(self.time)
         self.particles.sort()

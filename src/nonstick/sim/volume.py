@@ -29,8 +29,6 @@ class Ledger:
     offset: float = 0.0
     #: what was expected when it was measured; outflow comes later in a step
     due: float = 0.0
-    #: energy in joule that evening out has lent the liquid by lifting it, not yet paid back by its motion
-    owed: float = 0.0
 
     @property
     def expected(self) -> float:
@@ -45,7 +43,12 @@ class Ledger:
         self.measured, self.due = found, self.expected
 
     def array(self) -> np.ndarray:
-        return np.array([self.initial, self.inflow, self.outflow, self.measured, self.offset, self.due, self.owed])
+        return np.array([self.initial, self.inflow, self.outflow, self.measured, self.offset, self.due])
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Ledger:
+        """The ledger of a checkpoint; older ones held more."""
+        return cls(*map(float, array[:6]))
 
 
 #: stands for "no particles"
