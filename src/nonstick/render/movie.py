@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..io.atomic import replacing
-from .palette import INK
+from .palette import INK, ramp
 
 
 def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float) -> None:
@@ -64,6 +64,35 @@ def label(image: np.ndarray, text: str, corner: str = "top") -> np.ndarray:
     draw.rectangle((pad, y, pad + box[2] + pad, y + box[3] + pad), fill=(255, 255, 255, 190))
     draw.text((pad + pad // 2, y + pad // 3), text, fill=INK, font=font)
     return np.array(picture)
+
+
+def colour_bar(image: np.ndarray, text: str, low: str, high: str, colours: np.ndarray | None = None) -> np.ndarray:
+    """What the colours mean, in the lower right corner: a ramp between two values, with its name above.
+
+    `colours` (n, 3) replaces the ramp of the palette.
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    h, w, _ = image.shape
+    picture = Image.fromarray(image)
+    draw = ImageDraw.Draw(picture, "RGBA")
+    size = max(11, h // 32)
+    font, pad, long = ImageFont.load_default(size), size // 2, max(60, w // 4)
+    x1, y1 = w - 2 * pad, h - 2 * pad
+    x0, y0 = x1 - long, y1 - 3 * size - pad
+    draw.rectangle((x0 - pad, y0 - pad, x1 + pad, y1 + pad), fill=(255, 255, 255, 190))
+    draw.text((x0, y0 - pad // 2), text, fill=INK, font=font)
+    draw.text((x0, y1), low, fill=INK, font=font, anchor="ls")
+    draw.text((x1, y1), high, fill=INK, font=font, anchor="rs")
+    out = np.array(picture)
+    shades = (
+        ramp(np.linspace(0.0, 1.0, long))
+        if colours is None
+        else colours[np.linspace(0, len(colours) - 1, long, dtype=int)]
+    )
+    top = y0 + size + pad // 2
+    out[top : top + size // 2 + 2, x0:x1] = (255 * shades + 0.5).astype(np.uint8)
+    return out
 
 
 def beside(images: list[np.ndarray], gap: int = 8) -> np.ndarray:

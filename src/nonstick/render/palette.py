@@ -25,7 +25,7 @@ PAINTS = np.array(
 INK = (45, 48, 54)
 
 # dark blue → teal → yellow-white; readable in grey, and for most colour-blind eyes
-_STOPS = np.array(
+RAMP = np.array(
     [
         [0.07, 0.16, 0.42],
         [0.10, 0.36, 0.62],
@@ -39,7 +39,7 @@ _STOPS = np.array(
 
 def ramp(values: np.ndarray) -> np.ndarray:
     """Colours for values in [0, 1]."""
-    at = np.clip(values, 0.0, 1.0) * (len(_STOPS) - 1)
-    low = np.minimum(at.astype(int), len(_STOPS) - 2)
+    at = np.clip(values, 0.0, 1.0) * (len(RAMP) - 1)
+    low = np.minimum(at.astype(int), len(RAMP) - 2)
     part = (at - low)[..., None]
-    return _STOPS[low] * (1 - part) + _STOPS[low + 1] * part
+    return RAMP[low] * (1 - part) + RAMP[low + 1] * part

@@ -8,17 +8,26 @@ import numpy as np
 
 from ..grid.mac import Grid
 from ..grid.shapes import Shape
-from ..kernels._march import _march
+from ..kernels._march import BLOCK, _march, _occupied
 from ..kernels._solids import smooth
 from .palette import PAINTS
 
 #: bodies are sampled this many times as finely as the grid, so that their edges stay sharp
 FINE = 2
 COARSE = 8
-_WATER = np.array([0.06, 0.33, 0.62])
-_THICK = np.array([0.80, 0.30, 0.05])
-_STONE = np.array([0.80, 0.81, 0.83])
-_SKY = np.array([0.97, 0.98, 1.0])
+#: of the camera, in diagonals of what it shows
+DISTANCE = 2.2
+#: neighbouring pixels that differ by more get more rays
+STEP = 0.05
+_MIDDLE = np.array([[0.5, 0.5]])
+_CORNERS = np.array([[0.375, 0.125], [0.875, 0.375], [0.625, 0.875], [0.125, 0.625]])
+WATER = np.array([0.05, 0.33, 0.56])
+#: where `hue` is 1: thick liquid
+THICK = (0.80, 0.30, 0.05)
+#: and fast liquid
+FAST = (0.88, 0.96, 1.0)
+_STONE = np.array([0.95, 0.95, 0.94])
+_SKY = np.array([0.97, 0.975, 0.98])
 
 
 def draw(
@@ -34,42 +43,94 @@ def draw(
     clear: float = 0.1,
     hue: np.ndarray | None = None,
     bodies: Sequence[Shape] = (),
+    room: np.ndarray | None = None,
+    other: Sequence[float] = THICK,
 ) -> np.ndarray:
     """An RGB image (uint8). The camera looks along -z, turned by `azimuth` and `elevation` degrees.
 
+    It shows the points `room` (n, 3) in cells; by default the whole domain.
+
     `tint` is the liquid's colour and `clear` how deep one sees into it, as a share of the longest side; `hue` over
-    cells (0..1) goes from the tint to a second colour. `bodies` are shapes where they are in this frame, in metres;
+    cells (0..1) goes from the tint to the `other` colour. `bodies` are shapes where they are in this frame, in metres;
     each has a colour of its own.
     """
     # One pass of a ⅛-¾-⅛ filter takes the grain of single particles out of the surface.
     liquid = smooth(np.ascontiguousarray(phi, dtype=np.float64) / dx)
     solid = np.ascontiguousarray(phi_solid, dtype=np.float64) / dx
     shape = np.array(liquid.shape, float)
-    turn, tilt = np.radians(azimuth), np.radians(elevation)
-    forward = np.array([-np.sin(turn) * np.cos(tilt), -np.sin(tilt), -np.cos(turn) * np.cos(tilt)])
-    right = np.array([np.cos(turn), 0.0, -np.sin(turn)])
-    up = np.cross(right, forward)
-    diagonal = float(np.linalg.norm(shape))
-    # wide enough for the box as seen from here
-    across = np.abs(right) @ shape
-    along = np.abs(up) @ shape
-    size = 1.04 * max(across, along * width / height) / zoom
-    eye = 0.5 * shape - diagonal * forward
-    sun = np.array([0.45, 0.8, 0.4]) @ np.array([right, [0.0, 1.0, 0.0], -forward])
+    eye, forward, right, up, window = _camera(shape, room, width, height, azimuth, elevation, zoom)
+    sun = np.array([0.30, 0.80, 0.50]) @ np.array([right, [0.0, 1.0, 0.0], -forward])
     sun /= np.linalg.norm(sun)
-    image = np.empty((height, width, 3))
     every = float(max(1, round(shape.max() / 10)))
-    water = _WATER if tint is None else np.array(tint, float)
+    water = WATER if tint is None else np.array(tint, float)
     hue = np.zeros((1, 1, 1)) if hue is None else np.ascontiguousarray(hue, dtype=np.float64)
     # what one cannot see into shows its shape by shading alone
     ambient = 0.45 + 0.27 * min(clear / 0.1, 1.0)
     body, owner = _bodies(bodies, liquid.shape, dx)
-    _march(
-        image, liquid, solid, body, owner, PAINTS, float(FINE), hue, eye, forward, right, up, sun, water, _THICK,
-        _STONE, _SKY, size, clear * shape.max(), ambient, every,
+    full = np.empty(tuple(-(-n // BLOCK) for n in liquid.shape), np.int8)
+    _occupied(full, liquid, solid, body, float(FINE))
+    image = np.empty((height, width, 3))
+    rest = (
+        liquid, solid, body, owner, PAINTS, float(FINE), full, hue, eye, forward, right, up, window, sun, water,
+        np.array(other, float), _STONE, _SKY, clear * shape.max(), ambient, every,
     )  # fmt: skip
+    lined = _box_lines(shape, width, height, eye, forward, right, up, window)
+    _march(image, np.ones((height, width), np.int8), lined, _MIDDLE, *rest)
+    # more rays where neighbours differ: edges of things, glints, lines
+    _march(image, _contrast(image), lined, _CORNERS, *rest)
     # a little gamma, so that shaded walls do not look dirty
     return (255 * np.clip(image, 0, 1) ** 0.9 + 0.5).astype(np.uint8)
+
+
+def _camera(shape, room, width: int, height: int, azimuth: float, elevation: float, zoom: float):
+    """Eye, directions and window (left, top, pixel on the plane at distance 1) that show all of the room."""
+    points = np.array([np.zeros(3), shape]) if room is None else np.asarray(room, float)
+    low, high = points.min(axis=0), points.max(axis=0)
+    if room is None:
+        points = np.array([[(low, high)[i >> a & 1][a] for a in range(3)] for i in range(8)])
+    turn, tilt = np.radians(azimuth), np.radians(elevation)
+    forward = np.array([-np.sin(turn) * np.cos(tilt), -np.sin(tilt), -np.cos(turn) * np.cos(tilt)])
+    right = np.array([np.cos(turn), 0.0, -np.sin(turn)])
+    up = np.cross(right, forward)
+    eye = 0.5 * (low + high) - DISTANCE * float(np.linalg.norm(high - low)) * forward
+    points = points - eye
+    x, y = points @ right / (points @ forward), points @ up / (points @ forward)
+    pixel = 1.08 * max(np.ptp(x) / width, np.ptp(y) / height) / zoom
+    left = 0.5 * (x.min() + x.max()) - 0.5 * width * pixel
+    top = 0.5 * (y.min() + y.max()) + 0.5 * height * pixel
+    return eye, forward, right, up, np.array([left, top, pixel])
+
+
+def _box_lines(shape, width: int, height: int, eye, forward, right, up, window) -> np.ndarray:
+    """1 in pixels that an edge of the domain comes near to."""
+    t = np.linspace(0.0, 1.0, 2 * (width + height))[:, None]
+    out = np.zeros((height + 6, width + 6), np.int8)
+    corners = [np.array([i & 1, i >> 1 & 1, i >> 2 & 1]) for i in range(8)]
+    for one in corners:
+        for other in corners:
+            if (other - one).sum() != 1 or (other < one).any():
+                continue
+            at = (one + t * (other - one)) * shape - eye
+            depth = at @ forward
+            col = np.floor((at @ right / depth - window[0]) / window[2]).astype(int)
+            row = np.floor((window[1] - at @ up / depth) / window[2]).astype(int)
+            inside = (col >= -2) & (col < width + 2) & (row >= -2) & (row < height + 2)
+            for i in range(-1, 2):
+                for j in range(-1, 2):
+                    out[row[inside] + 3 + i, col[inside] + 3 + j] = 1
+    return np.ascontiguousarray(out[3:-3, 3:-3])
+
+
+def _contrast(image: np.ndarray) -> np.ndarray:
+    """1 in pixels that differ from a neighbour by more than the eye lets pass."""
+    out = np.zeros(image.shape[:2], np.int8)
+    across = np.abs(np.diff(image, axis=1)).max(axis=2) > STEP
+    along = np.abs(np.diff(image, axis=0)).max(axis=2) > STEP
+    out[:, 1:] |= across
+    out[:, :-1] |= across
+    out[1:] |= along
+    out[:-1] |= along
+    return out
 
 
 def _bodies(bodies: Sequence[Shape], shape: tuple[int, ...], dx: float) -> tuple[np.ndarray, np.ndarray]:

@@ -385,7 +385,7 @@ class Camera(_Table):
     elevation: float = Field(18.0, ge=-89.0, le=89.0, description="Degrees the camera looks down (3D).")
     zoom: Positive = 1.0
     colour: Literal["liquid", "speed", "pressure", "viscosity"] = Field(
-        "liquid", description="What colours show; 3D knows liquid and viscosity (which must vary)."
+        "liquid", description="What colours show; pressure in 2D only; viscosity where it varies."
     )
     tint: tuple[Share, Share, Share] | None = Field(None, description="Colour of the liquid: red, green, blue in 0..1.")
     clear: Positive = Field(0.1, description="How deep one sees into the liquid (3D), as a share of the longest side.")

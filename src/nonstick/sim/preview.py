@@ -10,13 +10,14 @@ import numpy as np
 from ..errors import NonstickError
 from ..grid.shapes import Shape
 from ..io.rundir import RunDirectory
-from ..render.movie import above, beside, label, write_movie, write_picture
+from ..render.movie import above, beside, colour_bar, label, write_movie, write_picture
 from ..scenes.scene import Scene
 from ..scenes.schema import Camera
 from .bodies import make
 from .solids import Solids
 
 STILLS = 6
+UNITS = {"speed": "m/s", "pressure": "Pa"}
 
 
 class Painter:
@@ -32,7 +33,20 @@ class Painter:
             raise NonstickError(f"{path} holds no frames yet")
         self._solids = Solids(self.scene).phi  # without bodies, which frames place by their transforms
         self._bodies = make(self.scene)
+        self._room = self._find_room() if self.scene.dimension == 3 else None
         self.scale = self._scale()
+
+    def _find_room(self) -> np.ndarray:
+        """Points, in cells, around all that liquid can be in during the run: what the camera shows."""
+        frames = self.frames[:: max(1, len(self.frames) // 8)]
+        moving = any(s.motion is not None for s in self.scene.model.solid)
+        solids = [self.run.read_frame(k)["phi_solid"] for k in frames] if moving else [self._solids]
+        free = np.any([phi > 0.0 for phi in solids], axis=0)
+        first, last = free.copy(), free.copy()
+        first[1:] &= ~free[:-1]
+        last[:-1] &= ~free[1:]
+        rim = np.argwhere(first | last)
+        return rim if len(rim) else np.array([np.zeros(3), self.scene.shape])
 
     @property
     def title(self) -> str:
@@ -43,8 +57,10 @@ class Painter:
 
     def _scale(self) -> float | None:
         """One colour scale for the whole movie, from a few frames."""
-        if self.camera.colour == "liquid" or self.scene.dimension == 3:
+        if self.camera.colour == "liquid":
             return None
+        if self.camera.colour == "pressure" and self.scene.dimension == 3:
+            raise NonstickError("camera.colour: 3D frames hold no pressure; use liquid, speed or viscosity")
         top = 0.0
         for frame in self.frames[:: max(1, len(self.frames) // 8)]:
             data = self.run.read_frame(frame)
@@ -70,16 +86,22 @@ class Painter:
         if self.scene.dimension == 2:
             from ..render.flat import draw
 
-            return draw(
-                data, solid, self.scene.dx, camera.width, camera.height, camera.colour, self.scale, camera.tint, bodies
-            )
+            return self._with_bar(
+                draw(data, solid, self.scene.dx, camera.width, camera.height, camera.colour, self.scale, camera.tint,
+                     bodies)
+            )  # fmt: skip
         if "phi" not in data:
             raise NonstickError("the frames hold no surface (output.surface = false), so there is nothing to render")
-        from ..render.flat import viscosity
+        from ..render.flat import values
+        from ..render.space import FAST, THICK, WATER
         from ..render.space import draw as draw_space
 
+        hue = None
+        if camera.colour != "liquid":
+            hue = values(data, camera.colour, self.scene.shape, self.scene.dx, self.scale)
+
         # The sides of the domain are no part of the solids; the marcher treats leaving the box as a wall.
-        return draw_space(
+        image = draw_space(
             data["phi"],
             solid,
             self.scene.dx,
@@ -90,9 +112,19 @@ class Painter:
             camera.zoom,
             camera.tint,
             camera.clear,
-            viscosity(data, self.scene.shape, self.scene.dx) if camera.colour == "viscosity" else None,
+            hue,
             bodies,
+            self._room,
+            FAST if camera.colour == "speed" else THICK,
         )
+        ends = np.array([camera.tint or WATER, FAST])
+        return self._with_bar(image, ends[0] + np.linspace(0.0, 1.0, 64)[:, None] * (ends[1] - ends[0]))
+
+    def _with_bar(self, image: np.ndarray, colours: np.ndarray | None = None) -> np.ndarray:
+        colour = self.camera.colour
+        if colour not in UNITS or self.scale is None:
+            return image
+        return colour_bar(image, f"{colour} ({UNITS[colour]})", "0", f"{self.scale:.3g}", colours)
 
 
 def render(
