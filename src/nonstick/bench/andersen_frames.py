@@ -122,7 +122,7 @@ def table1(plan: Plan) -> Iterator[Row]:
     plan.draw(case, figures.beside, slower, paper, "Newton's method against a linear solve", SLOWER, columns=3)
     plan.draw(f"{case}-figure9", figures.by_size, gains, "one solve of the last frame, one thread each", GAIN)
     plan.draw(f"{case}-figure10", figures.phases, _by_kind(phases))
-    yield from _three_dimensions(whole.within(0.7, 1.0), f"{case} 3D", max(max(plan.sizes) // 2, 8))
+    yield from _three_dimensions(whole.within(0.7, 1.0), f"{case} 3D", min(max(max(plan.sizes) // 2, 8), 100))
 
 
 def _kernels(plan: Plan, case: str, n: int, snapshot: Snapshot) -> dict[str, list[Row]]:
