@@ -14,8 +14,7 @@ between calls. A half-sweep touches 10 such arrays: b, 1/d, six weights, x of th
     prolong        x in and out, 1/d, parent 8n; coarse x 4 each
     inner          rᵀz in float32                                                                     8n
     leave          z 4n, p in and out 16n                                                             20n
-    apply          q = A p: three weights, diagonal, p, q                                             48n
-    dot            pᵀq                                                                                16n
+    energy         q = A p and pᵀq: three weights, diagonal, p, q                                     48n
     advance        x and r in and out, p, q, one flag                                                 49n
 
 A coarse visit is a start (6n) and, twice, relax, restrict, the visit below, prolong, relax, relax. The tail in CSR:
@@ -34,7 +33,6 @@ from common import Rows, figure, options, progress, show, timed
 
 from nonstick import cases
 from nonstick.kernels import _active_set, parallel
-from nonstick.kernels._vector import dot
 from nonstick.multigrid.fast import FastMultigrid
 
 #: the kernels that make up one multigrid cycle
@@ -101,8 +99,7 @@ def kernels(problem):
         ("prolong", 1, lambda: fine.prolong(below.x), 8 * n + 4 * nc),
         ("inner", 1, M.inner, 8 * n),
         ("leave", 1, lambda: M.leave(p, 0.5), 20 * n),
-        ("apply", 1, lambda: A.apply(x, q), 48 * n),
-        ("dot", 1, lambda: dot(x, q), 16 * n),
+        ("energy", 1, lambda: A.energy(x, q), 48 * n),
         ("advance", 1, lambda: _active_set._advance(x, r, p, q, 1e-30, *judge), 49 * n + 40 * judge[2].size),
     ]
 
