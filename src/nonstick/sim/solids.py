@@ -225,11 +225,7 @@ class Solids:
     def _label(self, distances) -> None:
         """Which wall is nearest to each cell: its index, or -1 for the sides of the domain."""
         grid = self.grid
-        side: Any = None
-        for x, length in zip(grid.cells(), grid.size):
-            here = np.minimum(x, length - x)
-            side = here if side is None else np.minimum(side, here)
-        nearest = np.broadcast_to(side, grid.shape).copy()
+        nearest = np.broadcast_to(_side_distance(grid.cells(), grid.size), grid.shape).copy()
         self.owner = np.full(grid.shape, -1, np.int16)
         for index, nodal in enumerate(distances):
             here = centre_distance(nodal)
@@ -246,7 +242,8 @@ class Solids:
         self.carrier: list[np.ndarray] = []
         for axis in range(d):
             nearest = np.full(grid.face_shape(axis), -1, np.int16)
-            best = np.full(nearest.shape, np.inf)
+            # the sides of the domain rest: without them a piston at one end would move the wall at the other
+            best = np.broadcast_to(_side_distance(grid.faces(axis), grid.size), nearest.shape).copy()
             for index, (wall, nodal) in enumerate(zip(self.walls, distances)):
                 here = nodal
                 for other in range(d):
@@ -316,6 +313,14 @@ class Solids:
             return wall.body.velocity_at(*points)[axis]
         assert wall.motion is not None
         return wall.motion.velocity(axis, points, self.time)
+
+
+def _side_distance(points, size) -> Any:
+    """Distance of points to the nearest side of the domain."""
+    out: Any = np.inf
+    for x, length in zip(points, size):
+        out = np.minimum(out, np.minimum(x, length - x))
+    return out
 
 
 def _now(value: float | Keyed, time: float) -> float:
