@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 from nonstick.grid.fractions import centre_distance
+from nonstick.kernels._extrapolate import _extrapolate
 from nonstick.kernels._particles import _cell_of, _sort_by_cell
 from nonstick.kernels._solids import _known_faces, _open_space, _room, smooth
 from nonstick.kernels._surface import (
     _constrain,
-    _extrapolate,
     _fill_holes,
     _put,
     _surface_band,
     _surface_particles,
     _volume_planes,
+    _weigh,
     flat_distance,
 )
 
@@ -32,7 +33,11 @@ def surface(x, three, solid=None, per_axis=2):
     middle = centre_distance(solid)
     _open_space(space, solid, 4)
     _surface_band(kind, start, middle, space, float(per_axis**d), True)
-    _surface_particles(phi, kind, x, start, solid, middle, space, flat_distance(d), float(per_axis**d), True, UP)
+    weight = np.empty(x.shape[1])
+    _weigh(weight, start, space, float(per_axis**d))
+    _surface_particles(
+        phi, kind, x, weight, start, solid, middle, space, flat_distance(d), float(per_axis**d), True, UP
+    )
     return phi, space
 
 

@@ -1,12 +1,13 @@
 """Compiled loops on plain arrays: no objects, no allocation inside an iteration, outputs first.
 
-Five decorators are shared by every kernel file:
+Decorators shared by every kernel file:
 
 - `serial`    one thread; for small levels, where starting threads costs more than the work
 - `parallel`  `prange` loops; results do not depend on the number of threads
 - `parallel_sum`  the same for kernels that sum over fixed pieces: inside one, SIMD may reorder the sum
 - `inline`    a small pointwise function used by the kernels of the same file
-- `merged`    the same, but joined by LLVM: sooner compiled; for functions that take arrays, whose calls are dear
+- `merged`    the same, but joined by LLVM: sooner compiled; for functions that take arrays, whose calls are dear;
+  `merged_sum` if it forms a sum that may be reordered
 
 Floating-point contraction (fused multiply-add) is allowed, reordering of sums only where the name says so.
 """
@@ -38,6 +39,7 @@ parallel: _Decorator = njit(cache=True, nogil=True, parallel=True, fastmath={"co
 parallel_sum: _Decorator = njit(cache=True, nogil=True, parallel=True, fastmath={"contract", "reassoc"})
 inline: _Decorator = njit(cache=True, nogil=True, inline="always", fastmath={"contract"})
 merged: _Decorator = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract"})
+merged_sum: _Decorator = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc"})
 
 
 #: below this many unknowns a second thread costs more than it does

@@ -9,7 +9,23 @@ spare the test for those that count from the end.
 
 import numpy as np
 
-from . import merged
+from . import merged, serial
+
+
+@serial
+def _stride(n):
+    """A step through the planes 0 … n - 1 that visits each once and any stretch of turns all over the grid.
+
+    Threads get a stretch of turns each; with the planes in order one would get the liquid and another the air.
+    """
+    step = max(int(0.618 * n), 1)
+    while True:
+        a, b = n, step
+        while b > 0:
+            a, b = b, a % b
+        if a == 1:
+            return step
+        step += 1
 
 
 @merged

@@ -15,8 +15,8 @@ lets go of the wall as soon as the gap exceeds about half a cell. All lengths ar
 import numpy as np
 from numba import prange
 
-from . import parallel, serial
-from ._interpolate import _sample
+from . import merged, merged_sum, parallel, serial
+from ._interpolate import _sample, _stride
 
 REACH = 1.5
 INSIDE = -1.0
@@ -48,40 +48,42 @@ def _surface_band(kind, start, centre, space, per_cell, closed):
     at cell centres in cells.
     """
     nx, ny, nz = kind.shape
+    # bit 0: particles in the cell, bit 1: not well filled; then gathered over the neighbours axis by axis
+    flag = np.empty((nx, ny, nz), np.uint8)
+    along = np.empty((nx, ny, nz), np.uint8)
+    across = np.empty((nx, ny, nz), np.uint8)
     for plane in prange(nx):
         i = np.int64(plane)
         for j in range(ny):
+            row = (i * ny + j) * nz
             for k in range(nz):
-                if centre[i, j, k] < -1.25:
-                    kind[i, j, k] = 0
-                    continue
-                some = False
-                deep = centre[i, j, k] >= 0.0
-                for di in range(-1, 2):
-                    for dj in range(-1, 2):
-                        for dk in range(-1, 2):
-                            a, b, c = i + di, j + dj, k + dk
-                            if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz:
-                                if not closed:
-                                    deep = False
-                                continue
-                            q = (a * ny + b) * nz + c
-                            count = start[q + 1] - start[q]
-                            if count > 0:
-                                some = True
-                            if space[a, b, c] > 0.25 and count < 0.5 * per_cell * space[a, b, c]:
-                                deep = False
-                        if some and not deep:
-                            break
-                    if some and not deep:
-                        break
+                count = start[np.uintp(row + k + 1)] - start[np.uintp(row + k)]
+                share = space[i, j, k]
+                thin = share > 0.25 and count < 0.5 * per_cell * share
+                flag[i, j, k] = (1 if count > 0 else 0) + (2 if thin else 0)
+            for k in range(nz):
+                low, high = max(k - 1, 0), min(k + 1, nz - 1)
+                along[i, j, k] = flag[i, j, low] | flag[i, j, k] | flag[i, j, high]
+        for j in range(ny):
+            low, high = max(j - 1, 0), min(j + 1, ny - 1)
+            for k in range(nz):
+                across[i, j, k] = along[i, low, k] | along[i, j, k] | along[i, high, k]
+    for plane in prange(nx):
+        i = np.int64(plane)
+        below, above = max(i - 1, 0), min(i + 1, nx - 1)
+        for j in range(ny):
+            for k in range(nz):
+                some = across[below, j, k] | across[i, j, k] | across[above, j, k]
+                side = i == 0 or j == 0 or k == 0 or i == nx - 1 or j == ny - 1 or k == nz - 1
+                deep = centre[i, j, k] >= 0.0 and some & 2 == 0 and (closed or not side)
                 # a centre in a wall may see particles in its mirror image only
-                kind[i, j, k] = 1 if centre[i, j, k] < 0.0 else 0
-                if some:
-                    kind[i, j, k] = 2 if deep else 1
+                found = 1 if centre[i, j, k] < 0.0 else 0
+                if some & 1 == 1:
+                    found = 2 if deep else 1
+                kind[i, j, k] = found if centre[i, j, k] >= -1.25 else 0
 
 
-@serial
+@merged
 def _normal(solid, a, b, c):
     """Central difference of the nodal wall distance at (a, b, c), normalised; zero where flat."""
     g0 = _sample(solid, a + 0.5, b, c) - _sample(solid, a - 0.5, b, c)
@@ -94,16 +96,69 @@ def _normal(solid, a, b, c):
 
 
 @parallel
-def _surface_particles(phi, kind, x, start, solid, centre, space, table, per_cell, closed, up):
+def _weigh(weight, start, space, per_cell):
+    """weight[p] = 1; the particles of a crowded cell weigh together as much as those of a full one."""
+    nx, ny, nz = space.shape
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
+        for j in range(ny):
+            for k in range(nz):
+                q = (i * ny + j) * nz + k
+                begin, end = start[np.uintp(q)], start[np.uintp(q + 1)]
+                if end > begin:
+                    share = per_cell * max(space[i, j, k], 0.1)
+                    each = share / (end - begin) if end - begin > share else 1.0
+                    for p in range(np.uintp(begin), np.uintp(end)):
+                        weight[p] = each
+
+
+@merged_sum
+def _pull(x, weight, begin, end, f0, o0, f1, o1, f2, o2):
+    """Sum of the weights of particles begin … end, and of weight times place; the place is f x + o on each axis."""
+    total, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
+    for p in range(np.uintp(begin), np.uintp(end)):
+        d0, d1, d2 = f0 * x[0, p] + o0, f1 * x[1, p] + o1, f2 * x[2, p] + o2
+        t = max(1.0 - (d0 * d0 + d1 * d1 + d2 * d2) * (1.0 / (REACH * REACH)), 0.0)
+        t *= t * t * weight[p]
+        total += t
+        c0 += t * d0
+        c1 += t * d1
+        c2 += t * d2
+    return total, c0, c1, c2
+
+
+@merged_sum
+def _pull_mirrored(x, weight, begin, end, f0, o0, f1, o1, f2, o2, s, n0, n1, n2, m0, m1, m2):
+    """The same for the images of the particles in the tangent plane of a wall at distance s."""
+    total, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
+    for p in range(np.uintp(begin), np.uintp(end)):
+        d0, d1, d2 = f0 * x[0, p] + o0, f1 * x[1, p] + o1, f2 * x[2, p] + o2
+        e = 2.0 * (s + d0 * n0 + d1 * n1 + d2 * n2)
+        d0 -= e * m0
+        d1 -= e * m1
+        d2 -= e * m2
+        t = max(1.0 - (d0 * d0 + d1 * d1 + d2 * d2) * (1.0 / (REACH * REACH)), 0.0)
+        t *= t * t * weight[p]
+        total += t
+        c0 += t * d0
+        c1 += t * d1
+        c2 += t * d2
+    return total, c0, c1, c2
+
+
+@parallel
+def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table, per_cell, closed, up):
     """φ at cell centres, in cells; OUTSIDE away from particles, INSIDE deep in the liquid.
 
-    `space` is the open share of cells. The particles of a crowded cell weigh together as much as those of a
-    full one, so that crowding does not drag the mean. A cell filled by three quarters is liquid even if its
-    mean lies far from the centre, so that particles crowded into a corner always meet a pressure.
+    `space` is the open share of cells. `weight`, from `_weigh`, keeps crowding from dragging the mean. A cell filled
+    by three quarters is liquid even if its mean lies far from the centre, so that particles crowded into a corner
+    always meet a pressure.
     """
     nx, ny, nz = phi.shape
-    for plane in prange(nx):
-        i = np.int64(plane)
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
         for j in range(ny):
             for k in range(nz):
                 if kind[i, j, k] == 0:
@@ -135,58 +190,52 @@ def _surface_particles(phi, kind, x, start, solid, centre, space, table, per_cel
                 jc = min(max(int(np.floor(b)), 0), ny - 1)
                 kc = min(max(int(np.floor(c)), 0), nz - 1)
                 total, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
+                # along the last axis the particles of neighbouring cells follow each other
+                k0, k1 = max(kc - 1, 0), min(kc + 1, nz - 1)
+                images = 0  # beyond the sides of the grid, along the last axis
+                if closed and (kc == 0 or kc == nz - 1):
+                    images = 2
                 for di in range(-1, 2):
-                    ii = ic + di
-                    flip0 = 0.0
+                    ii, f0, o0 = ic + di, 1.0, -a
                     if ii < 0 or ii >= nx:
                         if not closed or nx == 1:
                             continue
-                        flip0 = 0.0 if ii < 0 else 2.0 * nx
+                        f0, o0 = -1.0, (0.0 if ii < 0 else 2.0 * nx) - a
                         ii = 0 if ii < 0 else nx - 1
                     for dj in range(-1, 2):
-                        jj = jc + dj
-                        flip1 = 0.0
+                        jj, f1, o1 = jc + dj, 1.0, -b
                         if jj < 0 or jj >= ny:
                             if not closed:
                                 continue
-                            flip1 = 0.0 if jj < 0 else 2.0 * ny
+                            f1, o1 = -1.0, (0.0 if jj < 0 else 2.0 * ny) - b
                             jj = 0 if jj < 0 else ny - 1
-                        for dk in range(-1, 2):
-                            kk = kc + dk
-                            flip2 = 0.0
-                            if kk < 0 or kk >= nz:
-                                if not closed:
+                        row = (ii * ny + jj) * nz
+                        for image in range(1 + images):
+                            low, high, f2, o2 = row + k0, row + k1 + 1, 1.0, -c
+                            if image == 1:
+                                if kc > 0:
                                     continue
-                                flip2 = 0.0 if kk < 0 else 2.0 * nz
-                                kk = 0 if kk < 0 else nz - 1
-                            q = (ii * ny + jj) * nz + kk
-                            count = start[q + 1] - start[q]
-                            share = per_cell * max(space[ii, jj, kk], 0.1)
-                            each = share / count if count > share else 1.0
-                            for p in range(start[q], start[q + 1]):
-                                d0 = (x[0, p] if ii == ic + di else flip0 - x[0, p]) - a
-                                d1 = (x[1, p] if jj == jc + dj else flip1 - x[1, p]) - b
-                                d2 = (x[2, p] if kk == kc + dk else flip2 - x[2, p]) - c
-                                t = 1.0 - (d0 * d0 + d1 * d1 + d2 * d2) / (REACH * REACH)
-                                if t > 0.0:
-                                    t = each * t * t * t
-                                    total += t
-                                    c0 += t * d0
-                                    c1 += t * d1
-                                    c2 += t * d2
-                                if mirror:
-                                    # the image of the particle in the tangent plane at distance s
-                                    e = 2.0 * (s + d0 * n0 + d1 * n1 + d2 * n2)
-                                    d0 -= e * m0
-                                    d1 -= e * m1
-                                    d2 -= e * m2
-                                    t = 1.0 - (d0 * d0 + d1 * d1 + d2 * d2) / (REACH * REACH)
-                                    if t > 0.0:
-                                        t = each * t * t * t
-                                        total += t
-                                        c0 += t * d0
-                                        c1 += t * d1
-                                        c2 += t * d2
+                                low, high, f2 = row, row + 1, -1.0
+                            if image == 2:
+                                if kc < nz - 1:
+                                    continue
+                                low, high, f2, o2 = row + nz - 1, row + nz, -1.0, 2.0 * nz - c
+                            begin, end = start[np.uintp(low)], start[np.uintp(high)]
+                            if begin == end:
+                                continue
+                            t, e0, e1, e2 = _pull(x, weight, begin, end, f0, o0, f1, o1, f2, o2)
+                            total += t
+                            c0 += e0
+                            c1 += e1
+                            c2 += e2
+                            if mirror:
+                                t, e0, e1, e2 = _pull_mirrored(
+                                    x, weight, begin, end, f0, o0, f1, o1, f2, o2, s, n0, n1, n2, m0, m1, m2
+                                )
+                                total += t
+                                c0 += e0
+                                c1 += e1
+                                c2 += e2
                 value = OUTSIDE
                 if total > 0.0:
                     at = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2) / total / REACH * (table.size - 1)
@@ -208,8 +257,9 @@ def _fill_holes(phi, source, centre, wu, wv, ww):
     by half a cell has no such neighbour.)
     """
     nx, ny, nz = phi.shape
-    for plane in prange(nx):
-        i = np.int64(plane)
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
         for j in range(ny):
             for k in range(nz):
                 if source[i, j, k] < 0.0 or (source[i, j, k] >= OUTSIDE - 0.3 and not _near_liquid(source, i, j, k)):
@@ -239,7 +289,7 @@ def _fill_holes(phi, source, centre, wu, wv, ww):
                     phi[i, j, k] = -0.5
 
 
-@serial
+@merged
 def _near_liquid(phi, i, j, k):
     nx, ny, nz = phi.shape
     return (
@@ -260,8 +310,9 @@ def _volume_planes(partial, phi, space, offset, start, per_cell):
     are spray and count by their number. An empty `start` stands for no particles.
     """
     nx, ny, nz = phi.shape
-    for plane in prange(nx):
-        i = np.int64(plane)
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
         s = 0.0
         for j in range(ny):
             for k in range(nz):
@@ -271,7 +322,7 @@ def _volume_planes(partial, phi, space, offset, start, per_cell):
                     if start[q + 1] > start[q] and not _near_liquid(phi, i, j, k):
                         part = max(part, min((start[q + 1] - start[q]) / per_cell, 1.0))
                 s += part
-        partial[plane] = s
+        partial[i] = s
 
 
 @serial
@@ -316,113 +367,6 @@ def _continue_linearly(u, known, layers):
                 for k in range(nz):
                     if known[i, j, k] == 2:
                         known[i, j, k] = 1
-
-
-@serial
-def _extrapolate(u, known, queue, layers):
-    """Fill unknown values layer by layer with the mean of their known neighbours.
-
-    `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. `queue`
-    receives the linear indices of the filled entries in the order they were filled; returns their number.
-    A layer reads only values settled before it, so the result does not depend on the order.
-    """
-    nx, ny, nz = u.shape
-    end = 0
-    for i in range(nx):
-        for j in range(ny):
-            for k in range(nz):
-                if known[i, j, k] == 0:
-                    continue
-                if known[i, j, k] == 2:
-                    continue
-                if i > 0 and known[i - 1, j, k] == 0:
-                    known[i - 1, j, k] = 2
-                    queue[end] = ((i - 1) * ny + j) * nz + k
-                    end += 1
-                if i + 1 < nx and known[i + 1, j, k] == 0:
-                    known[i + 1, j, k] = 2
-                    queue[end] = ((i + 1) * ny + j) * nz + k
-                    end += 1
-                if j > 0 and known[i, j - 1, k] == 0:
-                    known[i, j - 1, k] = 2
-                    queue[end] = (i * ny + j - 1) * nz + k
-                    end += 1
-                if j + 1 < ny and known[i, j + 1, k] == 0:
-                    known[i, j + 1, k] = 2
-                    queue[end] = (i * ny + j + 1) * nz + k
-                    end += 1
-                if k > 0 and known[i, j, k - 1] == 0:
-                    known[i, j, k - 1] = 2
-                    queue[end] = (i * ny + j) * nz + k - 1
-                    end += 1
-                if k + 1 < nz and known[i, j, k + 1] == 0:
-                    known[i, j, k + 1] = 2
-                    queue[end] = (i * ny + j) * nz + k + 1
-                    end += 1
-    begin = 0
-    for layer in range(layers):
-        here = end
-        for q in range(begin, here):
-            t = queue[q]
-            k = t % nz
-            j = (t // nz) % ny
-            i = t // (nz * ny)
-            total, count = 0.0, 0
-            if i > 0 and known[i - 1, j, k] == 1:
-                total += u[i - 1, j, k]
-                count += 1
-            if i + 1 < nx and known[i + 1, j, k] == 1:
-                total += u[i + 1, j, k]
-                count += 1
-            if j > 0 and known[i, j - 1, k] == 1:
-                total += u[i, j - 1, k]
-                count += 1
-            if j + 1 < ny and known[i, j + 1, k] == 1:
-                total += u[i, j + 1, k]
-                count += 1
-            if k > 0 and known[i, j, k - 1] == 1:
-                total += u[i, j, k - 1]
-                count += 1
-            if k + 1 < nz and known[i, j, k + 1] == 1:
-                total += u[i, j, k + 1]
-                count += 1
-            u[i, j, k] = total / count
-        for q in range(begin, here):
-            t = queue[q]
-            known[t // (nz * ny), (t // nz) % ny, t % nz] = 1
-        if layer + 1 == layers:
-            break
-        for q in range(begin, here):
-            t = queue[q]
-            k = t % nz
-            j = (t // nz) % ny
-            i = t // (nz * ny)
-            if i > 0 and known[i - 1, j, k] == 0:
-                known[i - 1, j, k] = 2
-                queue[end] = t - ny * nz
-                end += 1
-            if i + 1 < nx and known[i + 1, j, k] == 0:
-                known[i + 1, j, k] = 2
-                queue[end] = t + ny * nz
-                end += 1
-            if j > 0 and known[i, j - 1, k] == 0:
-                known[i, j - 1, k] = 2
-                queue[end] = t - nz
-                end += 1
-            if j + 1 < ny and known[i, j + 1, k] == 0:
-                known[i, j + 1, k] = 2
-                queue[end] = t + nz
-                end += 1
-            if k > 0 and known[i, j, k - 1] == 0:
-                known[i, j, k - 1] = 2
-                queue[end] = t - 1
-                end += 1
-            if k + 1 < nz and known[i, j, k + 1] == 0:
-                known[i, j, k + 1] = 2
-                queue[end] = t + 1
-                end += 1
-        begin = here
-    return end
 
 
 @parallel

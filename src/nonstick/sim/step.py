@@ -20,15 +20,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..discretise.viscosity import ViscositySolution
+from ..kernels._extrapolate import _extrapolate
 from ..kernels._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
 from ..kernels._solids import _known_faces
 from ..kernels._surface import (
     _constrain,
-    _extrapolate,
     _fill_holes,
     _put,
     _surface_band,
     _surface_particles,
+    _weigh,
     flat_distance,
 )
 from ..scenes.geometry import build
@@ -230,9 +231,11 @@ class Liquid:
         p, solids = self.particles, self.solids
         kind = np.empty(self.three, np.int8)
         _surface_band(kind, p.start, solids.middle, solids.space, float(self.per_cell), True)
+        weight = np.empty(p.n)
+        _weigh(weight, p.start, solids.space, float(self.per_cell))
         _surface_particles(
-            self.phi, kind, p.x, p.start, solids.nodes, solids.middle, solids.space, self.table, float(self.per_cell),
-            True, self.up,
+            self.phi, kind, p.x, weight, p.start, solids.nodes, solids.middle, solids.space, self.table,
+            float(self.per_cell), True, self.up,
         )  # fmt: skip
         _fill_holes(self.phi, self.phi.copy(), solids.middle, *solids.open)
         ledger, around = self.ledger, (p.start, float(self.per_cell))
