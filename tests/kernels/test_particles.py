@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from numba import config, set_num_threads
 
 from nonstick.kernels._particles import (
     _advect,
     _cell_of,
+    _fastest,
     _gather_velocity,
+    _reorder,
+    _scale,
     _scatter_density,
     _scatter_velocity,
     _sort_by_cell,
@@ -140,3 +144,39 @@ def test_advection_is_third_order_and_stays_out_of_solids(three):
         _advect(x, vel, *push, *push, ball, *still, first, 1.0, 0.02, False, False)
     r = np.hypot(x[1] - 8, x[2] - 8)
     assert r.min() > 3.9 and x[1].max() <= 16 and x[1].min() >= 0
+
+
+def test_columns_follow_their_order():
+    rng = np.random.default_rng(5)
+    n = BATCH + 300
+    columns, order = rng.normal(size=(3, n)), rng.permutation(n).astype(np.int32)
+    got = columns.copy()
+    _reorder(got, np.empty(n), order, 1)
+    assert np.array_equal(got[1:], columns[1:, order]) and np.array_equal(got[0], columns[0])
+    vel = columns.astype(np.float32)
+    largest = np.empty(2, np.float32)
+    _fastest(largest, vel)
+    assert largest.max() == np.abs(vel).max()
+    scaled = vel.copy()
+    _scale(scaled, np.float32(0.5))
+    assert np.array_equal(scaled, np.float32(0.5) * vel)
+
+
+@pytest.mark.parametrize("carried", [True, False])
+def test_paths_do_not_depend_on_the_number_of_threads(carried):
+    """Loops on vectors round otherwise than what they leave over: blocks must not depend on threads."""
+    rng = np.random.default_rng(6)
+    three, n = (6, 7, 5), 3 * BATCH + 77
+    x = 0.5 + rng.random((3, n)) * (np.array(three)[:, None] - 1.0)
+    u, shift = ([rng.normal(size=s) for s in faces(three)] for _ in range(2))
+    still = [np.zeros(s) for s in faces(three)]
+    solid = np.full(tuple(k + 1 for k in three), 1e3)
+    vel = rng.normal(size=(3, n)).astype(np.float32)
+    ends = []
+    for threads in (1, config.NUMBA_NUM_THREADS):
+        set_num_threads(threads)
+        at, v, aff = x.copy(), vel.copy(), np.zeros((9, n), np.float32)
+        _gather_velocity(v, aff, at, solid[1:, 1:, 1:].copy(), *u, *u, 0, 0.0, True)
+        _advect(at, v, *u, *shift, solid, *still, 0, 0.7, 0.02, True, carried)
+        ends.append((at, v, aff))
+    assert all(np.array_equal(a, b) for a, b in zip(*ends))

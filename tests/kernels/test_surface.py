@@ -6,7 +6,7 @@ import pytest
 from nonstick.grid.fractions import centre_distance
 from nonstick.kernels._extrapolate import _extrapolate
 from nonstick.kernels._particles import _cell_of, _sort_by_cell
-from nonstick.kernels._solids import _known_faces, _open_space, _room, smooth
+from nonstick.kernels._solids import _keep_known, _known_faces, _open_space, _room, smooth
 from nonstick.kernels._surface import (
     _constrain,
     _fill_holes,
@@ -178,3 +178,20 @@ def test_known_faces_border_liquid_and_are_open():
     expected = np.zeros((1, 5, 4), np.int8)
     expected[0, 2, 1] = 1  # the face at 1 is closed
     assert np.array_equal(known, expected)
+
+
+def test_unknown_values_are_dropped():
+    rng = np.random.default_rng(3)
+    u, known = rng.normal(size=(3, 4, 5)), rng.integers(0, 2, (3, 4, 5)).astype(np.int8)
+    got, largest = u.copy(), np.empty(12)
+    _keep_known(largest, got, known)
+    assert np.array_equal(got, np.where(known == 1, u, 0.0))
+    assert np.array_equal(largest, np.abs(got).max(axis=2).ravel())
+
+
+def test_particles_of_a_crowded_cell_weigh_as_much_as_those_of_a_full_one():
+    start = np.cumsum([0, 2, 12, 0, 8])
+    space = np.array([1.0, 1.0, 1.0, 0.5]).reshape(1, 2, 2)
+    weight = np.empty(22)
+    _weigh(weight, start, space, 8.0)
+    np.testing.assert_allclose(weight, np.repeat([1.0, 8 / 12, 0.5], [2, 12, 8]))

@@ -52,10 +52,17 @@ def _sort_by_cell(order, start, cell):
 
 
 @parallel
-def _take(out, column, order):
-    """out[t] = column[order[t]]"""
-    for t in prange(order.size):
-        out[t] = column[order[t]]
+def _reorder(columns, room, order, first):
+    """columns[a, t] becomes columns[a, order[t]] from row `first` on; `room` is as long as a row.
+
+    Row by row, so that sorting needs room for one of them and not for all.
+    """
+    for a in range(first, columns.shape[0]):
+        column = columns[a]
+        for t in prange(order.size):
+            room[t] = column[np.uintp(order[t])]
+        for t in prange(order.size):
+            column[t] = room[t]
 
 
 @parallel
@@ -332,3 +339,23 @@ def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin,
                 x[0, p] = a
                 x[1, p] = b
                 x[2, p] = c
+
+
+@parallel
+def _fastest(largest, vel):
+    """largest[q] = the largest component of a velocity in the q-th block of BATCH particles."""
+    n = vel.shape[1]
+    for q in prange(largest.size):
+        begin = np.uintp(q) * np.uintp(BATCH)
+        top = np.float32(0.0)
+        for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
+            top = max(top, max(abs(vel[0, p]), max(abs(vel[1, p]), abs(vel[2, p]))))
+        largest[q] = top
+
+
+@parallel
+def _scale(columns, factor):
+    """All entries times a factor."""
+    flat = columns.reshape(-1)
+    for t in prange(flat.size):
+        flat[t] *= factor

@@ -64,14 +64,18 @@ def _known_faces(known, open_share, mass, phi, axis, with_liquid):
 
 
 @parallel
-def _largest(partial, u):
-    """partial[i] = max|u| in plane i."""
-    for i in prange(u.shape[0]):
+def _keep_known(largest, u, known):
+    """Unknown values become 0; largest[r] = max|u| of the known ones along row r of the last axis."""
+    nx, ny, nz = u.shape
+    flat, have = u.reshape(-1), known.reshape(-1)
+    for row in prange(nx * ny):
         best = 0.0
-        for j in range(u.shape[1]):
-            for k in range(u.shape[2]):
-                best = max(best, abs(u[i, j, k]))
-        partial[i] = best
+        begin = np.uintp(row) * np.uintp(nz)
+        for t in range(begin, begin + np.uintp(nz)):
+            value = flat[t] if have[t] == 1 else 0.0
+            flat[t] = value
+            best = max(best, abs(value))
+        largest[row] = best
 
 
 @parallel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..grid.shapes import Shape
-from ..kernels._particles import _cell_of, _sort_by_cell, _take
+from ..kernels._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
 from .solids import Solids
 
 #: closest a particle may come to a wall, in cells
@@ -65,23 +65,22 @@ class Particles:
         order = np.empty(n, np.int32)
         _sort_by_cell(order, self.start, cell)
         del cell
-        # Column by column, so that sorting needs room for one column and not for all.
-        room64, room32 = np.empty(n), np.empty(n, np.float32)
-        for a in range(self.first, 3):
-            _take(room64, self.x[a], order)
-            self.x[a] = room64
-            _take(room32, self.vel[a], order)
-            self.vel[a] = room32
-        for a in range(3 * self.first, self.aff.shape[0]):
-            _take(room32, self.aff[a], order)
-            self.aff[a] = room32
+        _reorder(self.x, np.empty(n), order, self.first)
+        room = np.empty(n, np.float32)
+        _reorder(self.vel, room, order, self.first)
+        _reorder(self.aff, room, order, 3 * self.first)
         if self.thick:
-            _take(room32, self.mu, order)
-            self.mu[:] = room32
+            _reorder(self.mu.reshape(1, n), room, order, 0)
+
+    def fastest(self) -> float:
+        """The largest velocity component."""
+        largest = np.zeros(-(-self.n // BATCH), np.float32)
+        _fastest(largest, self.vel)
+        return float(largest.max(initial=0.0))
 
     def slow(self, factor: float) -> None:
-        self.vel *= np.float32(factor)
-        self.aff *= np.float32(factor)
+        _scale(self.vel, np.float32(factor))
+        _scale(self.aff, np.float32(factor))
 
 
 def seed(

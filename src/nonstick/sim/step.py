@@ -22,7 +22,7 @@ import numpy as np
 from ..discretise.viscosity import ViscositySolution
 from ..kernels._extrapolate import _extrapolate
 from ..kernels._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
-from ..kernels._solids import _known_faces
+from ..kernels._solids import _keep_known, _known_faces
 from ..kernels._surface import (
     _constrain,
     _fill_holes,
@@ -107,6 +107,8 @@ class Liquid:
         self.time = 0.0
         #: length of the last step
         self.dt = 0.0
+        #: particles are sorted and φ is theirs, as `settle` leaves them
+        self.settled = False
 
     def fill(self) -> None:
         """The first particles, and the first page of the ledger."""
@@ -164,8 +166,10 @@ class Liquid:
         self.solids.update(self.time + dt)
         with self._stage("surface"):
             self._flow_in()
-            self.particles.sort()
-            self.find_surface()
+            if not self.settled:
+                self.particles.sort()
+                self.find_surface()
+            self.settled = False
             had = sum(self.energy())
         with self._stage("transfer"):
             velocity, mass = self._to_grid()
@@ -228,6 +232,18 @@ class Liquid:
 
     def find_surface(self, correct: bool = True) -> float:
         """φ from the particles, shifted to the volume of the ledger; particles must be sorted. Returns the volume."""
+        self._outline()
+        p, solids = self.particles, self.solids
+        ledger, around = self.ledger, (p.start, float(self.per_cell))
+        shift = 0.0
+        if correct and self.scene.model.volume.correct:
+            shift = ledger.offset = shift_for(self.phi, solids.space, ledger.expected, ledger.offset, *around)
+        ledger.measure(volume(self.phi, solids.space, shift, *around))
+        self.phi += shift
+        return ledger.measured
+
+    def _outline(self) -> None:
+        """φ from the particles as they are."""
         p, solids = self.particles, self.solids
         kind = np.empty(self.three, np.int8)
         _surface_band(kind, p.start, solids.middle, solids.space, float(self.per_cell), True)
@@ -238,13 +254,6 @@ class Liquid:
             float(self.per_cell), True, self.up,
         )  # fmt: skip
         _fill_holes(self.phi, self.phi.copy(), solids.middle, *solids.open)
-        ledger, around = self.ledger, (p.start, float(self.per_cell))
-        shift = 0.0
-        if correct and self.scene.model.volume.correct:
-            shift = ledger.offset = shift_for(self.phi, solids.space, ledger.expected, ledger.offset, *around)
-        ledger.measure(volume(self.phi, solids.space, shift, *around))
-        self.phi += shift
-        return ledger.measured
 
     @property
     def _flip(self) -> float:
@@ -304,8 +313,9 @@ class Liquid:
             known = np.empty(u.shape, np.int8)
             _known_faces(known, solids.open[axis], mass[axis], self.phi, axis, True)
             queue = np.empty(u.size, np.int32)
-            u[known == 0] = 0.0
-            fastest = max(fastest, float(u.max(initial=0.0)), -float(u.min(initial=0.0)))
+            largest = np.empty(u.shape[0] * u.shape[1])
+            _keep_known(largest, u, known)
+            fastest = max(fastest, float(largest.max(initial=0.0)))
             filled.append((queue, _extrapolate(u, known, queue, layers)))
         results = []
         sticky = self.projection.sticky()
@@ -417,8 +427,7 @@ class Liquid:
 
     def max_speed(self) -> float:
         """Largest velocity component of a particle or a wall."""
-        v = self.particles.vel
-        fastest = max(float(v.max(initial=0.0)), -float(v.min(initial=0.0)))
+        fastest = self.particles.fastest()
         for wall in self.solids.velocity[self.first :] if self.solids.moving else ():
             fastest = max(fastest, float(np.abs(wall).max()))
         return fastest
@@ -441,10 +450,15 @@ class Liquid:
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Bring surface and order of particles up to date at the end of a frame."""
+        """Bring surface and order of particles up to date at the end of a frame; the next step begins with them."""
         self.solids.update(self.time)
         self.particles.sort()
         self.find_surface()
+        self.settled = self._stays()
+
+    def _stays(self) -> bool:
+        """Nothing changes particles or walls between two steps."""
+        return not self.solids.moving and not self.sources
 
     def frame_arrays(self, output) -> dict[str, np.ndarray]:
         out = self._common_arrays(output)
@@ -485,3 +499,7 @@ class Liquid:
         self.bodies.restore(state, self.time)
         self.solids.update(self.time)
         self.particles.sort()
+        self.settled = bool(self.steps) and self._stays()
+        if self.settled:  # φ of the frame; to look for the shift again could find another
+            self._outline()
+            self.phi += self.ledger.offset
