@@ -5,6 +5,7 @@ import pytest
 from numba import config, set_num_threads
 
 from nonstick.kernels._particles import (
+    BATCH,
     _advect,
     _cell_of,
     _fastest,
