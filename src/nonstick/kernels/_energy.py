@@ -9,40 +9,46 @@ particle between two faces (Jiang et al. 2015, §5). Both transfers can only los
 import numpy as np
 from numba import prange
 
-from . import parallel, serial
+from . import merged, parallel, parallel_sum
 
 
-@serial
-def _spin(x, aff, p, first):
-    """Energy of the affine part of one particle, per mass."""
-    total = 0.0
-    for b in range(first, 3):
-        on = x[b, p] - np.floor(x[b, p])
-        off = on + 0.5 if on < 0.5 else on - 0.5
-        on, off = on * (1.0 - on), off * (1.0 - off)
-        for a in range(first, 3):
-            c = np.float64(aff[3 * a + b, p])
-            total += c * c * (on if a == b else off)
-    return 0.5 * total
+@merged
+def _inertia(a):
+    """f (1 - f) with the place f of coordinate a between two faces, and between two centres."""
+    on, off = a - np.floor(a), a + 0.5 - np.floor(a + 0.5)
+    return on * (1.0 - on), off * (1.0 - off)
 
 
-@parallel
-def _energy(kinetic, height, x, vel, aff, first, affine, g0, g1, g2, batch):
-    """Sums over the q-th batch of particles: kinetic energy and -g · x, per mass; `aff` is read if affine."""
+@parallel_sum
+def _energy(kinetic, height, x, vel, aff, affine, g0, g1, g2, batch):
+    """Sums over the q-th batch of particles: kinetic energy and -g · x, per mass; `aff` is read if affine.
+
+    What a 2D grid has no use for in `aff` is zero.
+    """
     n = x.shape[1]
     for q in prange(kinetic.size):
+        begin = np.uintp(q) * np.uintp(batch)
+        end = min(np.uintp(n), begin + np.uintp(batch))
         motion, rise = 0.0, 0.0
-        for p in range(q * batch, min(n, (q + 1) * batch)):
+        for p in range(begin, end):
             v0, v1, v2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
-            motion += 0.5 * (v0 * v0 + v1 * v1 + v2 * v2)
-            if affine:
-                motion += _spin(x, aff, p, first)
+            motion += v0 * v0 + v1 * v1 + v2 * v2
             rise -= g0 * x[0, p] + g1 * x[1, p] + g2 * x[2, p]
-        kinetic[q] = motion
+        if affine:
+            for p in range(begin, end):
+                on0, off0 = _inertia(x[0, p])
+                on1, off1 = _inertia(x[1, p])
+                on2, off2 = _inertia(x[2, p])
+                c0, c1, c2 = np.float64(aff[0, p]), np.float64(aff[1, p]), np.float64(aff[2, p])
+                c3, c4, c5 = np.float64(aff[3, p]), np.float64(aff[4, p]), np.float64(aff[5, p])
+                c6, c7, c8 = np.float64(aff[6, p]), np.float64(aff[7, p]), np.float64(aff[8, p])
+                motion += on0 * c0 * c0 + on1 * c4 * c4 + on2 * c8 * c8
+                motion += off0 * (c3 * c3 + c6 * c6) + off1 * (c1 * c1 + c7 * c7) + off2 * (c2 * c2 + c5 * c5)
+        kinetic[q] = 0.5 * motion
         height[q] = rise
 
 
-@serial
+@merged
 def _gain(vel, old, p, g0, g1, g2, most):
     """What a particle gained over the step beside gravity's work, per mass; 0 if it lost, at most `most` of all it has.
 

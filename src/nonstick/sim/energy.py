@@ -28,7 +28,7 @@ def energy(p: Particles, gravity: np.ndarray) -> tuple[float, float]:
     """Sums over particles of kinetic energy in (m/s)² and of -g · x in m/s² times cells."""
     parts = -(-p.n // BATCH)
     kinetic, height = np.zeros(parts), np.zeros(parts)
-    _energy(kinetic, height, p.x, p.vel, p.aff, p.first, p.affine, *gravity, BATCH)
+    _energy(kinetic, height, p.x, p.vel, p.aff, p.affine, *gravity, BATCH)
     return float(kinetic.sum()), float(height.sum())
 
 
