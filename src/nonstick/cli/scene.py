@@ -12,6 +12,9 @@ from .terminal import fail, say
 _SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
 _SCENE = typer.Argument(..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False)
 
+#: lines of a kind in the log that `info` shows
+TOLD = 5
+
 
 def add(app: typer.Typer) -> None:
     for command in (scenes, new, check, run, resume, info, render):
@@ -206,9 +209,15 @@ def info(
         centre = ", ".join(f"{float(row[k]):.4g}" for k in "xyz" if k in row)
         speed = sum(float(row[k]) ** 2 for k in ("vx", "vy", "vz") if k in row) ** 0.5
         say(f"{row['body']}: centre ({centre}) m, {speed:.3g} m/s at {float(row['time']):.3g} s")
+    told: dict[str, int] = {}
     for line in opened.log_lines():
-        if line["kind"] in ("unconverged", "retry", "cap", "failed"):
-            say(f"{line['kind']}: {line['message']}")
+        if line["kind"] in ("unconverged", "retry", "cap", "failed", "volume", "full"):
+            told[line["kind"]] = told.get(line["kind"], 0) + 1
+            if told[line["kind"]] <= TOLD:
+                say(f"{line['kind']}: {line['message']}")
+    for kind, count in told.items():
+        if count > TOLD:
+            say(f"{kind}: {count - TOLD} more in {directory / 'log.jsonl'}")
 
 
 def render(
@@ -312,6 +321,11 @@ def _report(directory: Path) -> None:
         say(f"warning: {numbers['unconverged']} pressure solves missed their tolerance; see {directory / 'log.jsonl'}")
     if numbers.get("capped"):
         say(f"warning: time.max_substeps was reached {numbers['capped']} times, so the CFL number was exceeded")
+    if numbers.get("largest_volume_error", 0.0) > 0.01:
+        say(f"warning: the volume was off by up to {100 * numbers['largest_volume_error']:.1f} %")
+    for line in opened.log_lines():
+        if line["kind"] == "full":
+            say(f"warning: {line['message']}")
     say(f"the run is in {directory}")
 
 

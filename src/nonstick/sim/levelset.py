@@ -53,7 +53,7 @@ class GridLiquid(Liquid):
         self.solids.update(self.time + dt)
         mu = self._viscous_walls(dt)
         with self._stage("surface"):
-            self._flow_in()
+            self._flow_in(dt)
             self._flow_out()
             self.find_surface()
         velocity = [u.copy() for u in self.velocity]
@@ -122,7 +122,7 @@ class GridLiquid(Liquid):
 
     # -- in and out -----------------------------------------------------------------------------------
 
-    def _flow_in(self) -> None:
+    def _flow_in(self, dt: float) -> None:
         grid = self.solids.grid
         for source in self.sources:
             if not source.flows(self.time):

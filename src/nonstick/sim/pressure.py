@@ -41,6 +41,8 @@ class Projection:
         self.active = np.zeros(shape, np.int8)
         #: cells in which walls may pull whatever the scene's walls.pressure says
         self.hold: np.ndarray | None = None
+        #: divergence (1/s) that sources ask for, over cells; without axes where there are none
+        self.swell = np.zeros(())
 
     def solve(self, phi: np.ndarray, velocity, dt: float) -> Outcome:
         """φ in metres and face velocities in the user's dimension; velocities are left alone."""
@@ -55,6 +57,8 @@ class Projection:
             phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
             walls=self._walls(), adhesion=_given(solids.adhesion), separation=_given(solids.separation), **extra,
         )  # fmt: skip
+        if self.swell.ndim:
+            problem.problem.b += problem.rows.from_grid(self.swell)
         start = {}
         if solver.warm_start and self.pressure.any():
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}

@@ -47,6 +47,8 @@ class Simulation:
         self.frame = 0
         #: how often this simulation was taken up again; marks rows whose first step paid for compilation
         self.session = 0
+        #: volume error above which the next line is written
+        self._drift = 0.01
         #: called with (kind, message) when something should not pass unseen
         self.tell: Callable[[str, str], None] = lambda kind, message: None
         #: called with the report of every substep
@@ -104,7 +106,15 @@ class Simulation:
             rows[-1]["step_seconds"] += time.perf_counter() - began
         for row in rows:
             row["frame"] = self.frame
+        self._watch_volume(rows)
         return rows
+
+    def _watch_volume(self, rows: list[dict[str, Any]]) -> None:
+        """Tell when the volume leaves the ledger by a percent, and again each time the drift has doubled."""
+        worst = max((float(r["volume_error"]) for r in rows), key=abs, default=0.0)
+        if abs(worst) > self._drift:
+            self._drift = 2.0 * abs(worst)
+            self.tell("volume", f"frame {self.frame}: the volume is off the ledger by {100 * worst:+.2f} %")
 
     def step(self, dt: float, capped: bool = False) -> dict[str, Any]:
         """One substep of the given length."""
@@ -115,6 +125,11 @@ class Simulation:
         if outcome.failed:
             kind = "retry" if outcome.solution.converged else "unconverged"
             self.tell(kind, f"step {self.liquid.steps}: {'; '.join(outcome.failed)}; kept {outcome.method}")
+        elif not outcome.solution.converged:  # an enclosed pocket is squeezed; no other method helps
+            self.tell("unconverged", f"step {self.liquid.steps}: {outcome.solution.message}")
+        for kind, message in self.liquid.remarks:
+            self.tell(kind, message)
+        self.liquid.remarks.clear()
         thick = report.viscosity
         if thick is not None and not thick.converged:
             self.tell("unconverged", f"step {self.liquid.steps}: viscosity, {thick.message}; kept {thick.method}")

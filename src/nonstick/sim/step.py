@@ -41,7 +41,7 @@ from .motion import rotation
 from .particles import MARGIN, Particles, seed
 from .pressure import Outcome, Projection
 from .solids import Solids
-from .sources import Source
+from .sources import Chambers, Source, crowding
 from .viscosity import Viscosity
 from .volume import Ledger, shift_for, volume
 
@@ -92,6 +92,11 @@ class Liquid:
         self.phi = np.full(self.three, 1.5)
         self.liquids = [(build(s.shape, scene.folder), s) for s in model.liquid]
         self.sources = Source.all(scene)
+        self._chambers: Chambers | None = None
+        #: sources that found no room, by index
+        self._choked: set[int] = set()
+        #: (kind, message) of what the log should tell
+        self.remarks: list[tuple[str, str]] = []
         self.outflows = [build(s.shape, scene.folder) for s in model.outflow]
         self.forces = [(None if f.shape is None else build(f.shape, scene.folder), f) for f in model.force]
         #: unit vector against gravity; zero without gravity
@@ -165,7 +170,7 @@ class Liquid:
         self.bodies.fall(self.time, dt)
         self.solids.update(self.time + dt)
         with self._stage("surface"):
-            self._flow_in()
+            self._flow_in(dt)
             if not self.settled:
                 self.particles.sort()
                 self.find_surface()
@@ -379,8 +384,9 @@ class Liquid:
 
     # -- in and out -----------------------------------------------------------------------------------
 
-    def _flow_in(self) -> None:
+    def _flow_in(self, dt: float) -> None:
         setting = self.scene.model.particles
+        self.projection.swell = np.zeros(self.solids.grid.shape if self.sources else ())
         p = self.particles
         for index, source in enumerate(self.sources):
             if not source.flows(self.time):
@@ -397,14 +403,30 @@ class Liquid:
             width = self.dx / setting.per_axis
             shift = source.phase(self.time, width) / self.dx
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
-            count = counts[np.ravel_multi_index(tuple(x.astype(np.int64)), self.three)]
+            cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.three)
             fresh = source.fresh(self._points(x), self.time, self.dt, width)
-            x = x[:, (count == 0) | (fresh & (count < self.per_cell))]
+            if source.began(self.time, self.dt):  # what is there already need not be filled
+                fresh &= counts[cells] < self.per_cell
+            fresh |= counts[cells] == 0
+            x = self._admit(index, x[:, fresh], cells[fresh], self.worth * counts.reshape(self.three), dt)
             points = self._points(x)
             velocity = [source.velocity(axis, points, self.time) for axis in range(self.d)]
             mu = self.viscosity.given(source.spec.viscosity, points)
             p.add(x, self._spread(velocity, x.shape[1]), mu)
             self.ledger.inflow += x.shape[1] * self.worth
+
+    def _admit(self, index: int, x: np.ndarray, cells: np.ndarray, there: np.ndarray, dt: float) -> np.ndarray:
+        """Those of the positions a source fills that find room; tells the pressure by how much the rest gives way."""
+        solids = self.solids
+        if self._chambers is None or solids.moving:
+            self._chambers = Chambers(solids.space)
+        fits = self._chambers.admit(cells, there, self.worth)
+        if not fits.all() and index not in self._choked:
+            self._choked.add(index)
+            self.remarks.append(("full", f"inflow.{index} finds no room: its chamber is full at {self.time:.4g} s"))
+        new = self.worth * np.bincount(cells[fits], minlength=there.size).reshape(self.three)
+        self.projection.swell += crowding(there, new, solids.space).reshape(solids.grid.shape) / dt
+        return x[:, fits]
 
     def _flow_out(self) -> None:
         p = self.particles
