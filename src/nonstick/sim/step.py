@@ -21,6 +21,7 @@ import numpy as np
 
 from ..discretise.viscosity import ViscositySolution
 from ..kernels._extrapolate import _extrapolate
+from ..kernels._gaps import _gap_planes
 from ..kernels._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
 from ..kernels._solids import _keep_known, _known_faces
 from ..kernels._surface import (
@@ -36,7 +37,7 @@ from ..scenes.geometry import build
 from ..scenes.scene import Scene
 from .bodies import Bodies, make
 from .energy import energy, give_back
-from .even import displacement
+from .even import PRESSED, displacement
 from .motion import rotation
 from .particles import MARGIN, Particles, seed
 from .pressure import Outcome, Projection
@@ -240,10 +241,11 @@ class Liquid:
         self._outline()
         p, solids = self.particles, self.solids
         ledger, around = self.ledger, (p.start, float(self.per_cell))
-        shift = 0.0
+        shift, open_gaps = 0.0, self._gaps() if self.steps else 0.0
         if correct and self.scene.model.volume.correct:
-            shift = ledger.offset = shift_for(self.phi, solids.space, ledger.expected, ledger.offset, *around)
-        ledger.measure(volume(self.phi, solids.space, shift, *around))
+            target = ledger.expected + open_gaps
+            shift = ledger.offset = shift_for(self.phi, solids.space, target, ledger.offset, *around)
+        ledger.measure(volume(self.phi, solids.space, shift, *around) - open_gaps)
         self.phi += shift
         return ledger.measured
 
@@ -259,6 +261,17 @@ class Liquid:
             float(self.per_cell), True, self.up,
         )  # fmt: skip
         _fill_holes(self.phi, self.phi.copy(), solids.middle, *solids.open)
+
+    def _gaps(self) -> float:
+        """Volume in cells between walls and liquid that does not press on them, which φ counts as liquid."""
+        p, solids = self.particles, self.solids
+        pressure = self.projection.pressure
+        partial = np.empty(self.three[0])
+        _gap_planes(
+            partial, self.phi, p.x, p.start, solids.nodes, solids.middle, solids.space, pressure.reshape(self.three),
+            PRESSED * float(pressure.max(initial=0.0)), self.table, float(self.per_cell),
+        )  # fmt: skip
+        return float(partial.sum())
 
     @property
     def _flip(self) -> float:
