@@ -1,5 +1,8 @@
 """Bodies in liquid: Archimedes, hovering, suction, light bodies, drag."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -87,3 +90,26 @@ def test_water_lets_go_of_a_box_that_is_thrown_up():
         speed[walls] = simulation.liquid.bodies.list[0].velocity[1]
     assert speed["cut"] == pytest.approx(1.5 - 0.0981, abs=0.02)
     assert speed["none"] < 0.9
+
+
+def test_a_step_with_bodies_leaves_nothing_behind():
+    """What holds itself stays until the garbage collector comes round, and memory grows."""
+    scene = Scene(
+        {
+            "domain": {"size": [1.0, 1.0], "resolution": 12},
+            "physics": {"viscosity": 5.0},
+            "liquid": [{"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}],
+            "bodies": [{"shape": {"type": "ball", "centre": [0.5, 0.45], "radius": 0.2}, "density": 700.0}],
+        }
+    )
+    simulation = Simulation(scene)
+    seen = []
+    simulation.watch = lambda report: seen.extend(
+        map(weakref.ref, (report.viscosity.problem.coupled, report.outcome.problem))
+    )
+    gc.disable()
+    try:
+        simulation.step(0.01)
+        assert [r() for r in seen] == [None, None]
+    finally:
+        gc.enable()

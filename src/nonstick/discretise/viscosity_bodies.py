@@ -238,21 +238,23 @@ class ViscosityWithBodies:
         column = system.zeros()
         product, inside = system.zeros(), owned.zeros()
         K = np.zeros((owned.n, m))
-        columns = []
+        rows, values = [], []
         for place in range(len(free)):
+            mine = [(flat, k) for p, flat, k in entries if p == place]
+            near = system.within(*_around(grid, [flat for flat, _ in mine]))
+            block = np.empty((near.n, dofs))
             for j in range(dofs):
-                for p, flat, k in entries:
-                    if p == place:
-                        column[flat] = k[:, j]
+                for flat, k in mine:
+                    column[flat] = k[:, j]
                 K[:, place * dofs + j] = owned.gather(column)
-                columns.append(sp.csc_array(system.gather(system.apply(column, product))[:, None]))
-                for p, flat, _ in entries:
-                    if p == place:
-                        column[flat] = 0.0
-        C = sp.csr_array(sp.hstack(columns)) if columns else sp.csr_array((system.n, 0))
+                block[:, j] = near.gather(near.apply(column, product))
+            for flat, _ in mine:
+                column[flat] = 0.0
+            rows.append(near.numbers)
+            values.append(block)
+        C = _columns(rows, values, (system.n, m))
         D = np.zeros((m, m))
         for n in range(m):
-            column[:] = 0.0
             owned.scatter(np.ascontiguousarray(K[:, n]), column)
             D[:, n] = K.T @ owned.gather(owned.apply(column, inside))
         D = 0.5 * (D + D.T)
@@ -265,7 +267,14 @@ class ViscosityWithBodies:
             weights[block, block] = masses[i] / cell * np.outer(self.unit[block], self.unit[block])
             b[block] = weights[block, block] @ (self.before[i] / self.unit[block])
         self.operator = BodyOperator(liquid.operator, system, C, D + weights)
-        self.box = BodyBox(self, weights, np.concatenate([liquid.rhs, b - push]))
+        self._weights = weights
+        self.rhs = np.concatenate([liquid.rhs, b - push])
+
+    @property
+    def box(self) -> BodyBox:
+        """The system as a box problem. It holds this problem, so this one must not hold it: every step's arrays would
+        stay until the garbage collector comes round."""
+        return BodyBox(self, self._weights, self.rhs)
 
     @property
     def n(self) -> int:
@@ -275,10 +284,6 @@ class ViscosityWithBodies:
     def matrix(self) -> sp.csr_array:
         """Rows of liquid faces, then of the free bodies' scaled motions V/unit."""
         return self.operator.matrix()
-
-    @property
-    def rhs(self) -> np.ndarray:
-        return self.box.b
 
     def start(self) -> np.ndarray:
         """The velocities before the step."""
@@ -292,10 +297,11 @@ class ViscosityWithBodies:
         validate.stopping(rtol, atol, maxiter)
         recipe = with_bodies(registry.get(method))
         x = self.start() if x0 is None else validate.vector(x0, self.n, "x0")
-        monitor = Monitor(self.box, rtol, atol, maxiter, callback)
+        box = self.box
+        monitor = Monitor(box, rtol, atol, maxiter, callback)
         if self.n:
-            recipe.solve(self.box, Start(x), monitor)
-        return BodyViscositySolution.of(self.box, x, method if isinstance(method, str) else repr(method), monitor)
+            recipe.solve(box, Start(x), monitor)
+        return BodyViscositySolution.of(box, x, method if isinstance(method, str) else repr(method), monitor)
 
     def motions(self, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray | float]]:
         V = self._after(x)
@@ -313,6 +319,28 @@ class ViscosityWithBodies:
         V = self.before.copy()
         V[self.free] = (x[self.liquid.n :] * self.unit).reshape(-1, self.dofs)
         return V
+
+
+def _around(grid, places: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Corners of the box of padded cells in which the rows of these faces' neighbours lie."""
+    cells = np.concatenate([np.empty(0, np.int64), *places]) % grid.P
+    at = np.array(np.unravel_index(cells, grid.padded))
+    if not cells.size:
+        return np.zeros(3, np.int64), np.zeros(3, np.int64)
+    return at.min(axis=1) - 1, at.max(axis=1) + 2
+
+
+def _columns(rows: list[np.ndarray], values: list[np.ndarray], shape: tuple[int, int]) -> sp.csr_array:
+    """The matrix with a block of columns for every entry of `values`, which stand in `rows`."""
+    r, c, v = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
+    before = 0
+    for number, block in zip(rows, values):
+        i, j = np.nonzero(block)
+        r.append(number[i])
+        c.append(before + j)
+        v.append(block[i, j])
+        before += block.shape[1]
+    return sp.csr_array((np.concatenate(v), (np.concatenate(r), np.concatenate(c))), shape=shape)
 
 
 def _padded_index(grid, a: int, at) -> np.ndarray:

@@ -44,25 +44,27 @@ class ProjectedSweeps:
 
     def __init__(self, A: Operator):
         self.A = A
+        self._stencil: tuple = ()
         if isinstance(A, StencilOperator):
             rows = A.rows
             self._stencil = (*A.weights, A.diagonal, rows.start, rows.offset, rows.parity)
-            self.run = self._serial if A.n < SMALL else self._coloured
         else:
             M = A.matrix()
             self._csr = (A.diagonal, M.data, M.indices, M.indptr, np.arange(A.n, dtype=np.int32))
-            self.run = self._lexicographic
 
-    def _serial(self, x, b, lower, upper, omega=1.0, count=1):
-        _stencil_sweeps(x, b, lower, upper, *self._stencil, omega, count)
+    # A method, not an attribute bound to one of three: an object that holds its own method is freed late.
+    def run(self, x, b, lower, upper, omega=1.0, count=1):
+        if self._stencil and self.A.n < SMALL:
+            _stencil_sweeps(x, b, lower, upper, *self._stencil, omega, count)
+        elif self._stencil:
+            self._coloured(x, b, lower, upper, omega, count)
+        else:
+            for _ in range(count):
+                _csr_relax(x, b, lower, upper, *self._csr, omega, True)
 
     def _coloured(self, x, b, lower, upper, omega=1.0, count=1):
         for half in range(2 * count):
             _stencil_relax(x, b, lower, upper, *self._stencil, half & 1, omega, True)
-
-    def _lexicographic(self, x, b, lower, upper, omega=1.0, count=1):
-        for _ in range(count):
-            _csr_relax(x, b, lower, upper, *self._csr, omega, True)
 
 
 class EdgeSweeps:

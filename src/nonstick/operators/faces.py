@@ -174,10 +174,14 @@ class FaceSystem:
 
     def positions(self) -> np.ndarray:
         """Index into a padded vector of every unknown, in compact order."""
-        out = np.empty(self.n, np.int64)
-        for a, first, last, _, at in self.runs:
-            out[at : at + last - first] = np.arange(a * self.P + first, a * self.P + last)
-        return out
+        return _places(self.runs, self.runs[:, 0] * self.P + self.runs[:, 1])
+
+    def within(self, low: np.ndarray, high: np.ndarray) -> Within:
+        """The rows whose run reaches into the box low <= padded cell < high."""
+        first, length = self.runs[:, 1], self.runs[:, 2] - self.runs[:, 1]
+        i, j, k = np.unravel_index(first, self.grid.padded)
+        hit = (i >= low[0]) & (i < high[0]) & (j >= low[1]) & (j < high[1]) & (k < high[2]) & (k + length > low[2])
+        return Within(self, self.runs[hit])
 
     def active(self) -> np.ndarray:
         """(3, *padded) booleans: the unknowns."""
@@ -265,3 +269,33 @@ class ViscosityOperator(Operator):
 
     def components(self):
         return connected_components(self.matrix(), directed=False)
+
+
+class Within:
+    """Some of the rows of a face system; vectors are the padded ones of the whole."""
+
+    def __init__(self, system: FaceSystem, runs: np.ndarray):
+        self.system, self.runs = system, runs.copy()
+        length = runs[:, 2] - runs[:, 1]
+        order = np.argsort(runs[:, 4], kind="stable")
+        self.runs[order, 4] = np.cumsum(length[order]) - length[order]
+        self.n = int(length.sum())
+        #: place of every row in a compact vector of the whole
+        self.numbers = _places(self.runs, runs[:, 4])
+
+    def apply(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        S = self.system
+        _faces_apply(out, x, S.m, S.k, self.runs, S.plain, S.strides, S.P)
+        return out
+
+    def gather(self, x: np.ndarray) -> np.ndarray:
+        out = np.empty(self.n, x.dtype)
+        _gather(out, x, self.runs, self.system.P)
+        return out
+
+
+def _places(runs: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """For every row, in compact order, where it stands if each run begins at `first`."""
+    order = np.argsort(runs[:, 4], kind="stable")
+    length = (runs[:, 2] - runs[:, 1])[order]
+    return np.repeat((first - runs[:, 4])[order], length) + np.arange(int(length.sum()))
