@@ -1,7 +1,7 @@
 """The volume ledger: what there was, what came in and went out, against what the surface encloses.
 
 The measure is the volume of the level set outside solids (clip(½ - φ/dx, 0, 1) per cell, exact for flat
-surfaces), and of particles flying outside it. The correction shifts the level set by at most half a cell so
+surfaces), and of particles flying outside it. The correction shifts the level set by at most three quarters of a cell so
 that it encloses what the ledger says; crowded particles are moved apart elsewhere (`nonstick.sim.even`), which
 keeps the shift small.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..kernels._surface import _volume_planes
 
-LIMIT = 0.5
+LIMIT = 0.75
 
 
 @dataclass
