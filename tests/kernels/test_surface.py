@@ -65,6 +65,16 @@ def test_flat_surface_is_where_the_particles_end(three, height):
     assert partial.sum() == pytest.approx(filled, rel=0.01)
 
 
+@pytest.mark.parametrize("three", [(1, 12, 12), (12, 12, 12)])
+@pytest.mark.parametrize("place", [6.5, 6.0, 6.3, 11.9])
+def test_a_lone_particle_is_spray_and_a_drop_is_not(three, place):
+    at = np.array([[0.5 if three[0] == 1 else 6.5], [6.5], [place]])
+    phi, _ = surface(at, three)
+    assert phi.min() >= 0.5
+    drop = lattice(three, lambda x: ((x[1:] - 6.0) ** 2).sum(axis=0) + (three[0] > 1) * (x[0] - 6.0) ** 2 < 1.5)
+    assert surface(drop, three)[0].min() < -0.3
+
+
 def test_surface_stays_level_at_a_tilted_wall():
     three = (1, 32, 16)
     at = np.meshgrid(*(np.arange(n + 1.0) for n in three), indexing="ij")

@@ -21,6 +21,8 @@ from ._interpolate import _sample, _stride
 REACH = 1.5
 INSIDE = -1.0
 OUTSIDE = 1.5
+#: share of the weight of a full neighbourhood below which particles are spray
+SPRAY = 0.15
 
 
 def flat_distance(dimension: int, size: int = 257) -> np.ndarray:
@@ -153,10 +155,12 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
 
     `space` is the open share of cells. `weight`, from `_weigh`, keeps crowding from dragging the mean. A cell filled
     by three quarters is liquid even if its mean lies far from the centre, so that particles crowded into a corner
-    always meet a pressure.
+    always meet a pressure. A centre with less than SPRAY of a full neighbourhood around it is none: one or two particles
+    would be a drop of several times their volume, or nothing, depending on where they are between the centres.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
+    few = SPRAY * per_cell * (0.25 * np.pi * REACH**2 if nx == 1 else 64.0 / 315.0 * np.pi * REACH**3)
     for turn in prange(nx):
         i = np.int64(turn) * step % nx
         for j in range(ny):
@@ -190,6 +194,7 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                 jc = min(max(int(np.floor(b)), 0), ny - 1)
                 kc = min(max(int(np.floor(c)), 0), nz - 1)
                 total, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
+                own = 0.0  # without images
                 # along the last axis the particles of neighbouring cells follow each other
                 k0, k1 = max(kc - 1, 0), min(kc + 1, nz - 1)
                 images = 0  # beyond the sides of the grid, along the last axis
@@ -225,6 +230,8 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                                 continue
                             t, e0, e1, e2 = _pull(x, weight, begin, end, f0, o0, f1, o1, f2, o2)
                             total += t
+                            if f0 > 0.0 and f1 > 0.0 and f2 > 0.0:
+                                own += t
                             c0 += e0
                             c1 += e1
                             c2 += e2
@@ -241,6 +248,8 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                     at = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2) / total / REACH * (table.size - 1)
                     q = min(int(at), table.size - 2)
                     value = table[q] + (at - q) * (table[q + 1] - table[q])
+                if own < few:
+                    value = max(value, 0.5)
                 q = (i * ny + j) * nz + k
                 if start[q + 1] - start[q] > 1.5 * per_cell * max(space[i, j, k], 0.5):
                     value = min(value, -0.25)
