@@ -155,8 +155,8 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
 
     `space` is the open share of cells. `weight`, from `_weigh`, keeps crowding from dragging the mean. A cell filled
     by three quarters is liquid even if its mean lies far from the centre, so that particles crowded into a corner
-    always meet a pressure. A centre with less than SPRAY of a full neighbourhood around it is none: one or two particles
-    would be a drop of several times their volume, or nothing, depending on where they are between the centres.
+    always meet a pressure. A centre with less than SPRAY of a full neighbourhood around it is none: one or two
+    particles would be a drop of several times their volume, or nothing, depending on where they are between centres.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)

@@ -1,9 +1,9 @@
 """The volume ledger: what there was, what came in and went out, against what the surface encloses.
 
 The measure is the volume of the level set outside solids (clip(½ - φ/dx, 0, 1) per cell, exact for flat
-surfaces), and of particles flying outside it. The correction shifts the level set by at most three quarters of a cell so
-that it encloses what the ledger says; crowded particles are moved apart elsewhere (`nonstick.sim.even`), which
-keeps the shift small.
+surfaces), and of particles flying outside it. The correction shifts the level set by at most three quarters of a
+cell (as much as liquid that meets a wall at CFL 2 is crushed in a step) so that it encloses what the ledger says;
+crowded particles are moved apart elsewhere (`nonstick.sim.even`), which keeps the shift small.
 """
 
 from __future__ import annotations
