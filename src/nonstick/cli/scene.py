@@ -115,6 +115,7 @@ def run(
     nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
     """
     from ..scenes.heat import HeatScene, is_heat
+    from ..sim.ahead import compiling_ahead
     from ..sim.run import run as go
 
     changes = {} if frames is None else {"time.frames": frames}
@@ -129,7 +130,7 @@ def run(
         return
     loaded = _load(scene, settings, changes)
     target = out or _free(Path("runs") / loaded.name)
-    with _Live(loaded.model.time.frames) as live:
+    with _Live(loaded.model.time.frames) as live, compiling_ahead(loaded.dimension):
         go(loaded, target, live.update)
     _report(target)
     if loaded.model.output.movie if movie is None else movie:

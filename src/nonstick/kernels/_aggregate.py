@@ -49,16 +49,21 @@ def _merge_blocks_stencil(root, parts, sure, w0, w1, w2, cells, shape, start, of
             for t in range(start[s], start[s + 1]):
                 r = np.int64(t)
                 root[t] = t
-                if x_inside and _holds(w0[t + xm], sure, t, t + xm, w0, w1, w2, start, offset):
+                # sure weights are told apart here: calls for the few others cost less than code for all
+                if x_inside and (w0[t + xm] >= sure or _holds(w0[t + xm], sure, t, t + xm, w0, w1, w2, start, offset)):
                     r = np.int64(root[t + xm])
                     root[t] = r
-                if y_inside and _holds(w1[t + ym], sure, t, t + ym, w0, w1, w2, start, offset):
+                if y_inside and (w1[t + ym] >= sure or _holds(w1[t + ym], sure, t, t + ym, w0, w1, w2, start, offset)):
                     if r == t:
                         r = np.int64(root[t + ym])
                         root[t] = r
                     elif root[t + ym] != r:
                         _unite(root, t, t + ym)
-                if (k & 1) == 1 and zm != 0 and _holds(w2[t + zm], sure, t, t + zm, w0, w1, w2, start, offset):
+                if (
+                    (k & 1) == 1
+                    and zm != 0
+                    and (w2[t + zm] >= sure or _holds(w2[t + zm], sure, t, t + zm, w0, w1, w2, start, offset))
+                ):
                     if r == t:
                         root[t] = root[t + zm]
                     elif root[t + zm] != r:

@@ -183,7 +183,7 @@ def _strong(w, peak, other):
     return w > 0.0 and w >= 0.05 * min(peak, other)
 
 
-@inline
+@serial
 def _peak(t, w0, w1, w2, start, offset):
     """The largest weight of a face of unknown t."""
     s = _segment_of(start, t)
@@ -194,7 +194,7 @@ def _peak(t, w0, w1, w2, start, offset):
     return v
 
 
-@inline
+@serial
 def _holds(w, sure, t, u, w0, w1, w2, start, offset):
     """Is the face of weight w between unknowns t and u strong? Whatever is at least `sure` is."""
     if w >= sure:

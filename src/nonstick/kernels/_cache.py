@@ -84,6 +84,14 @@ class SourceHashLocator(_CacheLocator):
         return self
 
 
+def compiled(stem: str) -> bool:
+    """Is any kernel of the file `stem`.py in the cache? With a folder of the user's own, nobody asks."""
+    if config.CACHE_DIR:  # type: ignore[attr-defined]
+        return True
+    folder = cache_folder() / f"{stem}-{source_stamp(HERE / f'{stem}.py')}"
+    return next(folder.glob("*.nbc"), None) is not None
+
+
 def _prune(folder: Path) -> None:
     """Keep the newest few versions of one file's kernels."""
     stem = folder.name.rsplit("-", 1)[0]

@@ -229,4 +229,8 @@ class BoxProblem:
 
 
 def _spread(bound: np.ndarray | float, n: int) -> np.ndarray:
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(bound, dtype=np.float64), (n,)))
+    """A vector that may be written to: kernels are compiled once more for those that may not."""
+    values = np.asarray(bound, dtype=np.float64)
+    if values.shape == (n,) and values.flags.writeable:
+        return np.ascontiguousarray(values)
+    return np.broadcast_to(values, (n,)).copy()
