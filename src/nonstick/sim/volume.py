@@ -67,27 +67,31 @@ def volume(
 def shift_for(
     phi: np.ndarray, space: np.ndarray, target: float, guess: float, start: np.ndarray = NONE, per_cell: float = 1.0
 ) -> float:
-    """The shift of φ, within ±LIMIT, at which it encloses `target`; secant steps from `guess`."""
+    """The shift of φ, within ±LIMIT, at which it encloses `target`, to a ten-thousandth; starts from `guess`.
+
+    Steps that grow until the target is passed, then false position (Illinois: an end that stays counts half, because
+    the volume hardly changes while a flat surface lies between two layers of cells).
+    """
     if target <= 0.0:
         return 0.0
     low, high = -LIMIT, LIMIT
-    c = min(max(guess, low), high)
-    v = volume(phi, space, c, start, per_cell)
-    slope = 0.0
-    for _ in range(6):
-        gap = v - target
+    over, under = 0.0, 0.0  # excess at low and lack at high, once they are known
+    c, stride, last = min(max(guess, low), high), 0.02, 0
+    for _ in range(30):
+        gap = volume(phi, space, c, start, per_cell) - target
         if abs(gap) < 1e-4 * target:
             break
-        # more volume at smaller offsets: keep the root between low and high
-        if gap > 0:
-            low = c
+        # more volume at smaller offsets: the root stays between low and high
+        if gap > 0.0:
+            low, over, under = c, gap, 0.5 * under if last > 0 else under
         else:
-            high = c
-        new = c + gap / slope if slope > 0 else c + (0.02 if gap > 0 else -0.02)
-        if not low < new < high:
-            new = 0.5 * (low + high)
-        w = volume(phi, space, new, start, per_cell)
-        if new != c:
-            slope = max((v - w) / (new - c), 0.0)
-        c, v = new, w
+            high, under, over = c, -gap, 0.5 * over if last < 0 else over
+        last = 1 if gap > 0.0 else -1
+        if over > 0.0 and under > 0.0:
+            c = low + (high - low) * over / (over + under)
+        elif low < high:
+            c = min(max(c + (stride if gap > 0.0 else -stride), low), high)
+            stride *= 4.0
+        else:
+            break
     return c
