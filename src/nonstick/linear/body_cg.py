@@ -113,6 +113,9 @@ class _Bodies:
         self.W = np.empty((m, system.n), M.b.dtype)
         dense = A.C.toarray()
         for j in range(m):
+            if not dense[:, j].any():  # out of the liquid
+                self.W[j] = 0.0
+                continue
             M.b[:] = 0.0
             M.b[A.places] = dense[:, j]
             system.gather(M.apply().astype(M.b.dtype, copy=False), self.W[j])

@@ -498,7 +498,10 @@ class Liquid:
     def frame_arrays(self, output) -> dict[str, np.ndarray]:
         out = self._common_arrays(output)
         if output.particles:
-            out["position"] = (self.particles.x[self.first :].T * self.dx).astype(np.float32)
+            position = np.empty((self.particles.n, self.d), np.float32)
+            for a in range(self.d):
+                np.multiply(self.particles.x[self.first + a], self.dx, out=position[:, a], casting="same_kind")
+            out["position"] = position
             out["velocity"] = np.ascontiguousarray(self.particles.vel[self.first :].T)
             if self.particles.thick:
                 out["viscosity"] = self.particles.mu.copy()
