@@ -20,6 +20,20 @@ def test_a_sound_scene_has_no_warnings_and_estimates():
     assert "memory about" in text and "disk about" in text and "16×16" in text
 
 
+def test_viscosity_and_bodies_in_it_take_memory():
+    def memory(**more):
+        text = " ".join(check(Scene({"domain": {"size": [1.0, 1.0, 1.0], "resolution": 48}, **more})).facts)
+        return int(text.split("memory about ")[1].split()[0]), text
+
+    pool = [{"shape": {"type": "box", "low": [0.0, 0.0, 0.0], "high": [1.0, 0.4, 1.0]}}]
+    ball = [{"shape": {"type": "ball", "centre": [0.5, 0.7, 0.5], "radius": 0.2}, "density": 500.0}]
+    water, _ = memory(liquid=pool, bodies=ball)
+    honey, text = memory(liquid=pool, physics={"viscosity": 10.0})
+    both, _ = memory(liquid=pool, bodies=ball, physics={"viscosity": 10.0})
+    assert water < honey < both and "flows in" not in text
+    assert "flows in" in memory(liquid=pool, inflow=[{**pool[0], "velocity": [0.0, -1.0, 0.0]}])[1]
+
+
 def test_thin_walls_and_walls_outside():
     thin = {"shape": {"type": "box", "low": [0.3, 0.3], "high": [0.7, 0.36]}}
     assert "solid.0.shape is thinner" in warnings(solid=[thin])

@@ -16,11 +16,17 @@ from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
 from .particles import seed
 from .solids import Solids
+from .viscosity import Viscosity
 
-# Measured with the sphere at 32³ to 128³: what a run takes besides the interpreter and compiled code.
+# Peaks measured: the sphere at 32³ to 128³, a circle, a pool with bodies; honey and a viscous sphere; bodies in honey.
 BYTES_PER_CELL = 190
 BYTES_PER_PARTICLE = 130
+#: interpreter and compiled code
 BYTES_BASE = 230 * 2**20
+#: more where viscosity acts
+BYTES_PER_VISCOUS_CELL = 210
+#: of a face of viscous liquid, for every degree of freedom of a body
+BYTES_PER_TIE = 8
 
 
 @dataclass
@@ -52,7 +58,8 @@ def check(scene: Scene) -> Findings:
         _check_liquid(found, index, shape, solids, inside, x.shape[1] / setting.per_axis**scene.dimension)
     _check_walls(found, scene, solids)
     _check_bodies(found, scene, bodies)
-    memory = BYTES_BASE + BYTES_PER_CELL * cells + BYTES_PER_PARTICLE * count
+    thick = Viscosity(solids, scene.model).acts
+    memory = _memory(scene, cells, count, thick, sum(b.dynamic for b in bodies))
     frame = (4 * cells if scene.model.output.surface else 0) + (
         8 * scene.dimension * count if scene.model.output.particles else 0
     )
@@ -62,9 +69,20 @@ def check(scene: Scene) -> Findings:
     found.facts += [
         f"{scene.name}: {'×'.join(map(str, scene.shape))} cells of {scene.dx:.4g} m, {count} particles",
         f"{frames} frames at {scene.model.time.fps:g} a second: {frames / scene.model.time.fps:.3g} s",
-        f"memory about {memory / 2**20:.0f} MB, disk about {(frame * (frames + 1) + checkpoint * kept) / 2**20:.0f} MB",
+        f"memory about {memory / 2**20:.0f} MB, disk about {(frame * (frames + 1) + checkpoint * kept) / 2**20:.0f} MB"
+        + (", and more as liquid flows in" if scene.model.inflow else ""),
     ]
     return found
+
+
+def _memory(scene: Scene, cells: int, particles: int, thick: bool, bodies: int) -> float:
+    """Largest resident memory of a run, in bytes, as far as the liquid of the beginning tells."""
+    d = scene.dimension
+    total = BYTES_BASE + BYTES_PER_CELL * cells + BYTES_PER_PARTICLE * particles
+    if thick:
+        faces = d * particles / scene.model.particles.per_axis**d
+        total += BYTES_PER_VISCOUS_CELL * cells + BYTES_PER_TIE * faces * (3 if d == 2 else 6) * bodies
+    return total
 
 
 def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np.ndarray, volume: float) -> None:
