@@ -164,7 +164,9 @@ def test_accuracy_of_the_sub_solver(table):
 
 def test_volume(table):
     ours, _, drawn = table("andersen-volume", (12,))
-    assert [row.method for row in ours] == [f"scene {k} {w}" for k in range(1, 6) for w in andersen_frames.WALLS]
+    assert [(row.case, row.method) for row in ours] == [
+        (f"andersen-volume, {walls}", f"scene {k}") for k in range(1, 6) for walls in andersen_frames.WALLS
+    ]
     for row in ours:
         low, end, high = (row.extra[f"{k} in %"] for k in (
             "smallest volume change", "volume change after 5 s", "largest volume change"))  # fmt: skip
