@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nonstick.bench import andersen, andersen_frames, chentanez_muller, get, lai, measure
+from nonstick.bench import andersen, andersen_frames, chentanez_muller, figures, get, lai, measure, published
 from nonstick.bench.journal import Journal
 from nonstick.bench.snapshots import first_of, snapshots
 from nonstick.errors import NonstickError
@@ -82,13 +82,23 @@ def test_single_solves(table, monkeypatch, name, frame):
         return first_of(scene, n, 2)
 
     monkeypatch.setattr(lai, "first_of", early)
+    monkeypatch.setitem(published.ITERATIONS[name], 16, {"fas-mg": 7.0})
+    marked = {}
+    real = figures.convergence
+
+    def convergence(path, panels, units, paper, goal):
+        marked.update({curve: paper[title].get(curve) for title, curves in panels.items() for curve in curves})
+        return real(path, panels, units, paper, goal)
+
+    monkeypatch.setattr(figures, "convergence", convergence)
     ours, paper, drawn = table(name, (16,), ("fas-mg", "pi-mg", "auto"))
     assert asked == [frame]
     # policy methods are shown with the policy of the substep before, and without
     assert [(row.case, row.method) for row in ours] == [
         (name, "fas-mg"), (name, "pi-mg"), (f"{name} from zero", "pi-mg"), (name, "auto"), (f"{name} from zero", "auto")
     ]  # fmt: skip
-    assert all(row.converged for row in ours) and len(paper) == 28
+    assert all(row.converged for row in ours) and len(paper) == 28 + 1
+    assert marked == {"fas-mg": 7.0, "pi-mg": None, "auto": None}  # the paper's count is in the figure
     assert drawn == [f"bench-{name}-16.png", f"bench-{name}.png"]
 
 

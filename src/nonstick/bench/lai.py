@@ -142,7 +142,8 @@ def _single(plan: Plan, table: str, scene: str, frame: int) -> Iterator[Row]:
         others = {m: t for m, t in traces.items() if m not in cycles}
         panels = {f"{scene} at {n}, frame {frame}": cycles, "inner iterations of the others": others}
         units = [unit for unit, curves in zip(("cycles", "CG iterations"), panels.values()) if any(curves.values())]
-        plan.draw(f"{table}-{n}", figures.convergence, panels, units, published.ITERATIONS[table].get(n, {}), plan.rtol)
+        paper = dict.fromkeys(panels, published.ITERATIONS[table].get(n, {}))
+        plan.draw(f"{table}-{n}", figures.convergence, panels, units, paper, plan.rtol)
     _draw_counts(plan, table, counts, f"{scene}, first substep of frame {frame}")
     if table == "lai-table12":
         pair = {name: seconds.get(method, {}) for name, method in (
