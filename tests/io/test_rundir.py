@@ -15,3 +15,17 @@ def test_a_damaged_frame_is_named(tmp_path, content):
     file.write_bytes(file.read_bytes()[:100] if content == b"half" else content)
     with pytest.raises(NonstickError, match=r"000001\.npz is damaged"):
         run.read_frame(1)
+
+
+def test_a_table_of_an_older_version_gets_the_new_columns(tmp_path):
+    run = RunDirectory.create(tmp_path / "run", "", {})
+    (run.path / "stats.csv").write_text("step,frame,gone\n1,1,7\n2,2,8\n")
+    run.append_rows([{"step": 3, "frame": 3, "new": 0.5}], ("step", "frame", "new"))
+    assert run.rows() == [
+        {"step": "1", "frame": "1", "gone": "7", "new": ""},
+        {"step": "2", "frame": "2", "gone": "8", "new": ""},
+        {"step": "3", "frame": "3", "gone": "", "new": "0.5"},
+    ]
+    run.cut_rows(2)
+    run.append_rows([{"step": 3, "frame": 3, "new": 1.5}], ("step", "frame", "new"))
+    assert [r["new"] for r in run.rows()] == ["", "", "1.5"]

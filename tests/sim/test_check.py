@@ -76,3 +76,46 @@ def test_walls_of_kind_edge_ask_for_a_method_that_takes_them(method, taken):
         else:
             with pytest.raises(NonstickError, match=r"walls\.pressure.*'psor'"):
                 look(scene)
+
+
+def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_path):
+    from nonstick.io.rundir import RunDirectory
+    from nonstick.sim import resources
+    from nonstick.sim.run import run
+
+    huge = Scene({"domain": {"size": [1.0, 1.0, 1.0], "resolution": 3000}, "liquid": [
+        {"shape": {"type": "ball", "centre": [0.5, 0.5, 0.5], "radius": 0.2}}]})  # fmt: skip
+    sentence = check(huge).warnings[0]
+    assert "3000×3000×3000 cells need at least 4.7 TB of memory" in sentence and "domain.resolution=" in sentence
+    with pytest.raises(NonstickError, match="of memory and"):
+        run(huge, tmp_path / "huge")
+    assert not (tmp_path / "huge").exists()
+
+    scene = Scene({**BASE, "liquid": [POOL], "time": {"frames": 1}})
+    monkeypatch.setattr(resources, "free_memory", lambda: resources.Needs.of(scene).memory + 1.0)
+    monkeypatch.setattr(resources, "free_disk", lambda path: 1000.0)
+    told = []
+    run(scene, tmp_path / "short", warn=told.append)
+    assert "memory" in told[0] and "disk" in told[1] and "0 MB are free at" in told[1]
+    assert [x["message"] for x in RunDirectory(tmp_path / "short").log_lines() if x["kind"] == "short"] == told
+
+
+def test_estimates_of_large_grids_count_particles_without_making_them(monkeypatch):
+    from nonstick.sim import check as module
+
+    pool = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
+    scene = Scene({**BASE, "liquid": [pool]})
+    made = check(scene).facts[0]
+    monkeypatch.setattr(module, "MANY", 1)
+    assert "512 particles" in made and "512 particles" in check(scene).facts[0]
+
+
+def test_sizes_for_people():
+    from nonstick.sim.resources import size
+
+    assert [size(n) for n in (3 * 2**20, 2.5 * 2**30, 40 * 2**30, 5.25 * 2**40)] == [
+        "3 MB",
+        "2.5 GB",
+        "40 GB",
+        "5.2 TB",
+    ]

@@ -131,3 +131,18 @@ def test_the_cap_on_substeps_is_reported(tmp_path):
     directory = run(scene, tmp_path / "run")
     assert directory.meta()["summary"]["capped"] == 1
     assert any(line["kind"] == "cap" for line in directory.log_lines())
+
+
+def test_a_run_of_an_older_version_goes_on_and_can_be_summed_up(unbroken, tmp_path):
+    path = tmp_path / "older"
+    run(small(**{"time.frames": 2}), path)
+    table = path / "stats.csv"
+    lines = [line.split(",") for line in table.read_text().splitlines()]
+    drop = [lines[0].index(name) for name in ("contacts", "body_kinetic", "viscosity_seconds", "capped")]
+    table.write_text("\n".join(",".join(v for i, v in enumerate(row) if i not in drop) for row in lines) + "\n")
+    directory = resume(path, frames=5)
+    assert frames(path) == frames(unbroken)
+    rows = directory.rows()
+    assert rows[0]["contacts"] == "" and rows[-1]["contacts"] != ""
+    found = directory.meta()["summary"]
+    assert found["steps"] == len(rows) and found["capped"] == 0 and found["unconverged"] == 0

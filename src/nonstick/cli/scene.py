@@ -131,7 +131,7 @@ def run(
     loaded = _load(scene, settings, changes)
     target = out or _free(Path("runs") / loaded.name)
     with _Live(loaded.model.time.frames) as live, compiling_ahead(loaded.dimension):
-        go(loaded, target, live.update)
+        go(loaded, target, live.update, live.warn)
     _report(target)
     if loaded.model.output.movie if movie is None else movie:
         _preview(target)
@@ -298,6 +298,9 @@ class _Live:
 
     def __exit__(self, *_):
         self.progress.stop()
+
+    def warn(self, sentence: str) -> None:
+        self.console.print(f"warning: {sentence}", markup=False, highlight=False)
 
     def update(self, simulation, rows) -> None:
         last = rows[-1]

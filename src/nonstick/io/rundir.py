@@ -32,18 +32,22 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: str | Path, scene_toml: str, meta: Mapping[str, Any]) -> RunDirectory:
+        cls.check_free(path)
         run = cls(path)
-        if run.path.exists() and not run.path.is_dir():
-            raise NonstickError(f"{run.path} is a file; --out takes a directory")
-        if run.path.is_dir() and any(run.path.iterdir()):
-            raise NonstickError(
-                f"{run.path} is not empty; go on with `nonstick resume {run.path}` or choose another --out"
-            )
         run.frames_path.mkdir(parents=True)
         run.checkpoints_path.mkdir()
         write_text(run.path / "scene.toml", scene_toml)
         run.write_meta(meta)
         return run
+
+    @staticmethod
+    def check_free(path: str | Path) -> None:
+        """Refuse a path where a new run cannot be."""
+        path = Path(path)
+        if path.exists() and not path.is_dir():
+            raise NonstickError(f"{path} is a file; --out takes a directory")
+        if path.is_dir() and any(path.iterdir()):
+            raise NonstickError(f"{path} is not empty; go on with `nonstick resume {path}` or choose another --out")
 
     @classmethod
     def open(cls, path: str | Path) -> RunDirectory:
@@ -83,10 +87,27 @@ class RunDirectory:
     def append_rows(self, rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...], name: str = "stats.csv") -> None:
         file = self.path / name
         fresh = not file.exists()
+        header = list(columns) if fresh else self._widen(name, columns)
         with open(file, "a", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, columns)
+            writer = csv.DictWriter(stream, header, restval="")
             if fresh:
                 writer.writeheader()
+            writer.writerows(rows)
+
+    def _widen(self, name: str, columns: tuple[str, ...]) -> list[str]:
+        """The header of a table, first given the columns it lacks: a run begun by an older version has fewer."""
+        with open(self.path / name, newline="", encoding="utf-8") as stream:
+            header = next(csv.reader(stream), [])
+        missing = [c for c in columns if c not in header]
+        if missing:
+            header += missing
+            self._write_rows(name, header, self.rows(name))
+        return header
+
+    def _write_rows(self, name: str, header: list[str], rows: Iterable[Mapping[str, Any]]) -> None:
+        with replacing(self.path / name) as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, header, restval="")
+            writer.writeheader()
             writer.writerows(rows)
 
     def rows(self, name: str = "stats.csv") -> list[dict[str, str]]:
@@ -103,10 +124,7 @@ class RunDirectory:
         if not rows:  # at most a header and half a row of a killed run
             (self.path / name).unlink(missing_ok=True)
             return
-        with replacing(self.path / name) as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(keep)
+        self._write_rows(name, list(rows[0]), keep)
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 

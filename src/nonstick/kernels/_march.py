@@ -361,13 +361,13 @@ def _ray(
     g0, g1, g2 = 0.0, 0.0, 0.0
     h0, h1, h2 = a, b, c
     for leg in range(3):
-        what, a, b, c, way = _through(phi, solid, body, fine, full, a, b, c, d0_, d1_, d2_, leg == 1, 4.5 * absorb)
+        what, a, b, c, way = _through(phi, solid, body, fine, full, a, b, c, d0_, d1_, d2_, leg == 1, 8.0 * absorb)
         if leg == 0:
             depth = (a - eye[0]) * d0 + (b - eye[1]) * d1 + (c - eye[2]) * d2
         seen = what != 2
         if leg == 1:
             wet += way
-            seen = wet < 4.4 * absorb
+            seen = wet < 7.9 * absorb
         elif leg == 2 and what == 2:
             g0, g1, g2 = w0 * ambient + 0.1, w1 * ambient + 0.1, w2 * ambient + 0.1
         elif leg == 2 and what == 1:
@@ -379,7 +379,7 @@ def _ray(
         if seen:
             s0_, s1_, s2_ = _look(
                 what, phi, solid, body, owner, paint, fine, full, stone, a, b, c, sun, d0_, d1_, d2_, every, soak,
-                water, leg == 0 or (leg == 1 and wet < 2.0 * absorb),
+                water, leg == 0 or (leg == 1 and wet < 6.0 * absorb),
             )  # fmt: skip
             if leg == 0:
                 return s0_, s1_, s2_, depth

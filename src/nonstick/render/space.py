@@ -40,7 +40,7 @@ def draw(
     elevation: float,
     zoom: float,
     tint=None,
-    clear: float = 0.1,
+    clear: float = 0.2,
     hue: np.ndarray | None = None,
     bodies: Sequence[Shape] = (),
     room: np.ndarray | None = None,

@@ -388,7 +388,7 @@ class Camera(_Table):
         "liquid", description="What colours show; pressure in 2D only; viscosity where it varies."
     )
     tint: tuple[Share, Share, Share] | None = Field(None, description="Colour of the liquid: red, green, blue in 0..1.")
-    clear: Positive = Field(0.1, description="How deep one sees into the liquid (3D), as a share of the longest side.")
+    clear: Positive = Field(0.2, description="How deep one sees into the liquid (3D), as a share of the longest side.")
     fps: Positive | None = Field(None, description="Frames per second of the movie; default: at most 30.")
 
 

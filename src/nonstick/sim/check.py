@@ -15,18 +15,11 @@ from ..scenes.scene import Scene
 from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
 from .particles import seed
+from .resources import Needs, shortages, size, too_large
 from .solids import Solids
-from .viscosity import Viscosity
 
-# Peaks measured: the sphere at 32³ to 128³, a circle, a pool with bodies; honey and a viscous sphere; bodies in honey.
-BYTES_PER_CELL = 190
-BYTES_PER_PARTICLE = 130
-#: interpreter and compiled code
-BYTES_BASE = 230 * 2**20
-#: more where viscosity acts
-BYTES_PER_VISCOUS_CELL = 210
-#: of a face of viscous liquid, for every degree of freedom of a body
-BYTES_PER_TIE = 8
+#: on grids of more cells particles are not made, only counted
+MANY = 2_000_000
 
 
 @dataclass
@@ -40,49 +33,41 @@ class Findings:
 def check(scene: Scene) -> Findings:
     """Everything is computed on the scene's own grid, at the time 0."""
     found = Findings()
+    sentence = too_large(scene)
+    if sentence:  # nor could anything else be looked at
+        found.warnings.append(sentence)
+        return found
     check_methods(scene)
     check_bodies(scene)
     bodies = make(scene)
     solids = Solids(scene, bodies)
     Bodies(scene, bodies, solids).check_start()
     check_edges(scene, solids.mode)
-    cells = int(np.prod(scene.shape))
     setting = scene.model.particles
     rng = np.random.default_rng(setting.seed)
     count = 0
     for index, liquid in enumerate(scene.model.liquid):
         shape = build(liquid.shape, scene.folder)
         inside = shape.sample(solids.grid.cells()) < 0
-        x = seed(shape, solids, setting.per_axis, setting.jitter, rng)
-        count += x.shape[1]
-        _check_liquid(found, index, shape, solids, inside, x.shape[1] / setting.per_axis**scene.dimension)
+        each = setting.per_axis**scene.dimension
+        if inside.size > MANY:
+            here = int(each * (inside * solids.space.reshape(inside.shape)).sum())
+        else:
+            here = seed(shape, solids, setting.per_axis, setting.jitter, rng).shape[1]
+        count += here
+        _check_liquid(found, index, shape, solids, inside, here / each)
     _check_walls(found, scene, solids)
     _check_bodies(found, scene, bodies)
-    thick = Viscosity(solids, scene.model).acts
-    memory = _memory(scene, cells, count, thick, sum(b.dynamic for b in bodies))
-    frame = (4 * cells if scene.model.output.surface else 0) + (
-        8 * scene.dimension * count if scene.model.output.particles else 0
-    )
-    checkpoint = count * (36 + 36 * (setting.transfer == "apic")) + 9 * cells
     frames = scene.model.time.frames
-    kept = min(frames, 3 + frames // scene.model.output.checkpoint_every)
+    needs = Needs.of(scene, count)
+    found.warnings += shortages(scene, count, ".")
     found.facts += [
         f"{scene.name}: {'×'.join(map(str, scene.shape))} cells of {scene.dx:.4g} m, {count} particles",
         f"{frames} frames at {scene.model.time.fps:g} a second: {frames / scene.model.time.fps:.3g} s",
-        f"memory about {memory / 2**20:.0f} MB, disk about {(frame * (frames + 1) + checkpoint * kept) / 2**20:.0f} MB"
+        f"memory about {size(needs.memory)}, disk about {size(needs.disk)}"
         + (", and more as liquid flows in" if scene.model.inflow else ""),
     ]
     return found
-
-
-def _memory(scene: Scene, cells: int, particles: int, thick: bool, bodies: int) -> float:
-    """Largest resident memory of a run, in bytes, as far as the liquid of the beginning tells."""
-    d = scene.dimension
-    total = BYTES_BASE + BYTES_PER_CELL * cells + BYTES_PER_PARTICLE * particles
-    if thick:
-        faces = d * particles / scene.model.particles.per_axis**d
-        total += BYTES_PER_VISCOUS_CELL * cells + BYTES_PER_TIE * faces * (3 if d == 2 else 6) * bodies
-    return total
 
 
 def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np.ndarray, volume: float) -> None:

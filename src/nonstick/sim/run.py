@@ -23,19 +23,27 @@ from ..io.body_files import write_start
 from ..io.rundir import RunDirectory
 from ..scenes.heat import HeatScene
 from ..scenes.scene import Scene
+from .resources import shortages
 from .simulation import COLUMNS, Simulation
 from .step import STAGES
 
 Progress = Callable[[Simulation, list[dict[str, Any]]], None]
 
 
-def run(scene: Scene, out: str | Path, progress: Progress | None = None) -> RunDirectory:
-    """Make all frames of a scene in a new directory."""
+def run(
+    scene: Scene, out: str | Path, progress: Progress | None = None, warn: Callable[[str], None] | None = None
+) -> RunDirectory:
+    """Make all frames of a scene in a new directory; `warn` gets a sentence if memory or disk will not do."""
+    RunDirectory.check_free(out)
     simulation = Simulation(scene)
     directory = RunDirectory.create(out, scene.to_toml(), _meta(scene))
     directory.log(
         "start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {simulation.liquid.count} particles"
     )
+    for sentence in shortages(scene, simulation.liquid.count, directory.path):
+        directory.log("short", sentence)
+        if warn is not None:
+            warn(sentence)
     directory.write_frame(0, simulation.frame_arrays())
     write_start(directory, simulation.bodies)
     _append_bodies(simulation, directory)
@@ -134,7 +142,8 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
             warm.append(row)
         seen.add(row["session"])
     warm = warm or rows
-    column = lambda name, of=rows: np.array([float(r[name]) for r in of])  # noqa: E731
+    # rows that an older version wrote have no value in newer columns
+    column = lambda name, of=rows: np.array([float(r.get(name) or 0.0) for r in of])  # noqa: E731
     stages = [s for s in STAGES if s != "viscosity" or column("viscosity_seconds").any()]
     energy = column("kinetic") + column("potential")
     if rows[0].get("body_kinetic"):  # empty without bodies, and missing in runs of older versions

@@ -18,6 +18,7 @@ from ..bodies.body import RigidBody
 from ..errors import NonstickError
 from ..scenes.scene import Scene
 from .methods import check_bodies, check_edges, check_methods
+from .resources import require
 from .step import STAGES, Liquid, Report
 
 COLUMNS = (
@@ -42,6 +43,7 @@ class Simulation:
         self.scene = Scene.load(scene) if isinstance(scene, str) else scene
         check_methods(self.scene)
         check_bodies(self.scene)
+        require(self.scene)
         self.liquid = _state(self.scene)
         check_edges(self.scene, self.liquid.solids.mode)
         self.frame = 0
