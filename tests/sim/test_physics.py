@@ -167,6 +167,18 @@ def test_level_set_lets_go_of_the_wall_and_keeps_its_volume():
     assert top("none") == 15
 
 
+def test_level_set_leaves_a_round_wall_all_along():
+    """What comes out of a wall is air: no columns of liquid stay behind, and the volume needs no correction."""
+    simulation = Simulation(Scene.load("circle", {"domain.resolution": 48, "surface.track": "grid"}))
+    for _ in range(9):
+        simulation.next_frame()
+    liquid = simulation.liquid
+    wall = (liquid.solids.middle[0] > 0.0) & (liquid.solids.middle[0] < 1.0)
+    high = np.arange(48)[None, :] > 40
+    assert (liquid.level[0][wall & high] > 0.0).mean() > 0.95
+    assert abs(liquid.ledger.offset) < 0.06
+
+
 def test_level_set_runs_resume_bit_for_bit(tmp_path):
     from nonstick.sim.run import resume, run
 

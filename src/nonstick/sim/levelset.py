@@ -18,6 +18,8 @@ from .volume import Ledger, shift_for, volume
 
 #: φ is kept a distance within this many cells of the surface
 BAND = 8.0
+#: cells a step by which liquid has to move out of a wall to have let go of it
+LEAVE = 0.01
 
 
 class GridLiquid(Liquid):
@@ -106,6 +108,8 @@ class GridLiquid(Liquid):
         released = free.astype(np.int8)
         # inside solids φ follows its liquid neighbours, so that the surface meets walls without a kink
         beyond = np.where(self.phi > 0.0, np.maximum(self.phi, self.level), self.phi)
+        # what comes out of a wall is air, whatever the pressure was
+        beyond = np.where(self._leaving(velocity, rate), np.maximum(beyond, -self.solids.middle), beyond)
         source = np.where(self.solids.middle < 0.0, np.minimum(beyond, BAND), self.level)
         _advect_level(moved, np.ascontiguousarray(source), *velocity, self.first, rate, BAND - 0.5, released)
         self.level = self._distance(moved, released)
@@ -113,6 +117,16 @@ class GridLiquid(Liquid):
         for axis in range(self.first, 3):
             _advect_faces(carried[axis], velocity[axis], *velocity, axis, self.first, rate)
         self.velocity = carried
+
+    def _leaving(self, velocity: list[np.ndarray], rate: float) -> np.ndarray:
+        """Cells in separating walls from which the velocity points out, by more than LEAVE cells a step."""
+        walls = self.solids
+        out = np.zeros(self.three)
+        for a in range(self.first, 3):
+            u = velocity[a] - walls.velocity[a] if walls.moving else velocity[a]
+            middle = 0.5 * (np.take(u, range(self.three[a]), a) + np.take(u, range(1, self.three[a] + 1), a))
+            out += middle * np.gradient(walls.middle, axis=a)
+        return (walls.middle < 0.0) & (rate * out > LEAVE) & (self.projection.sticky() == 0)
 
     def _distance(self, phi: np.ndarray, released: np.ndarray) -> np.ndarray:
         out, fixed = np.empty_like(phi), np.empty(phi.shape, np.int8)
