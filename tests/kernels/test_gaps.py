@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick.kernels._gaps import FULL, SLACK, _gap_planes
-from nonstick.kernels._surface import flat_distance
+from nonstick.kernels._surface import _weigh, flat_distance
 
 
 def lattice(three, top, per_axis=4):
@@ -32,9 +32,11 @@ def gaps(three, top, wall, pressure=0.0):
     space = np.broadcast_to(np.clip(wall - height[:-1], 0.0, 1.0), three).copy()
     # up to the wall all is liquid, as mirror images make it; the floor is not asked
     phi, partial = np.where((middle < wall + 0.5) & (middle > 2), -1.0, 1.5) * np.ones(three), np.empty(three[0])
+    weight = np.empty(x.shape[1])
+    _weigh(weight, start, space, per_cell)
     _gap_planes(
-        partial, phi, x, start, solid, centre, space, np.full(three, pressure), 0.0, flat_distance(3 - (three[0] == 1)),
-        per_cell,
+        partial, phi, x, weight, start, solid, centre, space, np.full(three, pressure), 0.0,
+        flat_distance(3 - (three[0] == 1)), per_cell,
     )  # fmt: skip
     return partial.sum() / (three[0] * three[1])
 

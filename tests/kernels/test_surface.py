@@ -126,11 +126,11 @@ def test_walls_take_only_what_points_into_them(sticky):
         closed = np.zeros(shapes[2])
         queue = np.array([np.ravel_multi_index((1, 1, 1), shapes[2])], np.int32)
         values = np.empty(1)
-        _constrain(values, queue, 1, 2, *u, closed, floor, *still, flags, 0)
+        _constrain(values, queue, 1, 2, *u, closed, floor, *still, True, flags, 0)
         _put(u[2], queue, 1, values)
         assert u[2][1, 1, 1] == pytest.approx(1.0 if sign > 0 and not sticky else 0.0)
         queue = np.array([np.ravel_multi_index((1, 1, 1), shapes[0])], np.int32)
-        _constrain(values, queue, 1, 0, *u, np.zeros(shapes[0]), floor, *still, flags, 0)
+        _constrain(values, queue, 1, 0, *u, np.zeros(shapes[0]), floor, *still, True, flags, 0)
         assert values[0] == pytest.approx(0.7)
 
 

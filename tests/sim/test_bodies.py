@@ -223,3 +223,21 @@ def test_validation_tells_what_happened(pool):
     told = script.story(pool)
     assert told["frames"] == 6 and [b["name"] for b in told["bodies"]] == ["crate", "paddle"]
     assert told["bodies"][0]["floor at frame"] is None and told["deep share"] == 0.0 and told["volume"] < 0.02
+
+
+def test_walls_are_laid_out_again_only_where_one_has_moved():
+    ball = {"shape": {"type": "ball", "centre": [0.5, 0.5], "radius": 0.2}}
+    pool = [{"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.25]}}]
+    domain = {"size": [1.0, 1.0], "resolution": 12}
+    falling = Simulation(Scene({"domain": domain, "liquid": pool, "bodies": [{**ball, "density": 800.0}]}))
+    solids = falling.liquid.solids
+    assert not solids.update(0.3)
+    falling.bodies[0].velocity[1] = -2.0
+    assert not solids.update(0.4) and solids.velocity[2].min() == -2.0
+    falling.bodies[0].centre[1] = 0.45
+    assert solids.update(0.4) and not solids.update(0.4)
+    still = Simulation(Scene({"domain": domain, "liquid": pool, "solid": [ball]}))
+    assert not still.liquid.solids.update(0.3)
+    turned = {**ball, "motion": {"velocity": [0.1, 0.0]}}
+    driven = Simulation(Scene({"domain": domain, "liquid": pool, "solid": [turned]}))
+    assert driven.liquid.solids.update(0.3)

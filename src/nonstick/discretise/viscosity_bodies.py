@@ -242,16 +242,16 @@ class ViscosityWithBodies:
         for place in range(len(free)):
             mine = [(flat, k) for p, flat, k in entries if p == place]
             near = system.within(*_around(grid, [flat for flat, _ in mine]))
-            block = np.empty((near.n, dofs))
+            part = np.empty((near.n, dofs))
             for j in range(dofs):
                 for flat, k in mine:
                     column[flat] = k[:, j]
                 K[:, place * dofs + j] = owned.gather(column)
-                block[:, j] = near.gather(near.apply(column, product))
+                part[:, j] = near.gather(near.apply(column, product))
             for flat, _ in mine:
                 column[flat] = 0.0
             rows.append(near.numbers)
-            values.append(block)
+            values.append(part)
         C = _columns(rows, values, (system.n, m))
         D = np.zeros((m, m))
         for n in range(m):

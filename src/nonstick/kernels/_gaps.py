@@ -10,8 +10,9 @@ the particles around a cell centre without images. For liquid whose flat surface
 import numpy as np
 from numba import prange
 
-from . import parallel, serial
-from ._surface import REACH, _normal
+from . import merged, parallel
+from ._interpolate import _stride
+from ._surface import REACH, _normal, _pull
 
 #: centres farther from a wall than this are not asked
 NEAR = 1.25
@@ -21,7 +22,7 @@ SLACK = 0.2
 FULL = 0.9
 
 
-@serial
+@merged
 def _width(table, s, along):
     """Gap at a wall at distance s from a centre whose mean of particles lies at `along` away from the wall."""
     at = max(along, 0.0) / REACH * (table.size - 1)
@@ -29,22 +30,25 @@ def _width(table, s, along):
     return s + table[q] + (at - q) * (table[q + 1] - table[q])
 
 
-@serial
+@merged
 def _lost(g, s, space):
     """Part of a cell that a gap of width g takes, at a wall at distance s from its centre."""
     return min(max(g - max(s - 0.5, 0.0), 0.0), space)
 
 
 @parallel
-def _gap_planes(partial, phi, x, start, solid, centre, space, pressure, least, table, per_cell):
+def _gap_planes(partial, phi, x, weight, start, solid, centre, space, pressure, least, table, per_cell):
     """partial[i] = volume of the gaps in plane i, in cells, that `_volume_planes` counts as liquid.
+
+    `weight` is what particles count, from `nonstick.kernels._surface._weigh`.
 
     In cells under pressure (beyond least) a gap counts only as far as it exceeds SLACK: there it is what liquid that
     has just come down has still to close, or the noise of particles, of which one side would be counted.
     """
     nx, ny, nz = phi.shape
-    for plane in prange(nx):
-        i = np.int64(plane)
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
         sum_here = 0.0
         for j in range(ny):
             for k in range(nz):
@@ -60,22 +64,16 @@ def _gap_planes(partial, phi, x, start, solid, centre, space, pressure, least, t
                     if start[here + 1] - start[here] >= FULL * per_cell * space[i, j, k]:
                         continue
                 total, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
+                low, high = max(k - 1, 0), min(k + 2, nz)
                 for a in range(max(i - 1, 0), min(i + 2, nx)):
                     for b in range(max(j - 1, 0), min(j + 2, ny)):
-                        for c in range(max(k - 1, 0), min(k + 2, nz)):
-                            q = (a * ny + b) * nz + c
-                            count = start[q + 1] - start[q]
-                            share = per_cell * max(space[a, b, c], 0.1)
-                            each = share / count if count > share else 1.0
-                            for p in range(start[q], start[q + 1]):
-                                d0, d1, d2 = x[0, p] - i - 0.5, x[1, p] - j - 0.5, x[2, p] - k - 0.5
-                                t = 1.0 - (d0 * d0 + d1 * d1 + d2 * d2) / (REACH * REACH)
-                                if t > 0.0:
-                                    t = each * t * t * t
-                                    total += t
-                                    c0 += t * d0
-                                    c1 += t * d1
-                                    c2 += t * d2
+                        row = (a * ny + b) * nz
+                        begin, end = start[np.uintp(row + low)], start[np.uintp(row + high)]
+                        t, e0, e1, e2 = _pull(x, weight, begin, end, 1.0, -i - 0.5, 1.0, -j - 0.5, 1.0, -k - 0.5)
+                        total += t
+                        c0 += e0
+                        c1 += e1
+                        c2 += e2
                 if total <= 0.0:
                     continue
                 c0, c1, c2 = c0 / total, c1 / total, c2 / total
@@ -91,4 +89,4 @@ def _gap_planes(partial, phi, x, start, solid, centre, space, pressure, least, t
                     lost += _lost(_width(table, s - slack, c0 * n0 + c1 * n1 + c2 * n2), s, 1.0)
                 # no more than the cell counts for
                 sum_here += min(lost, space[i, j, k] * min(max(0.5 - phi[i, j, k], 0.0), 1.0))
-        partial[plane] = sum_here
+        partial[i] = sum_here

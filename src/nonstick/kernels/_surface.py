@@ -379,12 +379,13 @@ def _continue_linearly(u, known, layers):
 
 
 @parallel
-def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, sw, sticky, first):
+def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, sw, moving, sticky, first):
     """Velocity the walls allow on the extrapolated faces of one axis that lie inside a solid.
 
     The component of the relative velocity along the wall normal is removed: always at sticky walls, only
     if it points into the wall at separating ones; otherwise liquid about to leave would be held back.
-    `sticky` is 1 in cells next to a sticky wall. values[q] belongs to the face queue[q].
+    `sticky` is 1 in cells next to a sticky wall; su sv sw, the velocity of walls, are read if `moving`. values[q]
+    belongs to the face queue[q].
     """
     nx, ny, nz = open_share.shape
     cx, cy, cz = sticky.shape
@@ -410,11 +411,20 @@ def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, s
                 values[q] = max(own, 0.0) if at == 0 else min(own, 0.0)
             continue
         n0, n1, n2 = _normal(solid, a, b, c)
-        r0 = 0.0
-        if first == 0:
-            r0 = _sample(u, a, b - 0.5, c - 0.5) - _sample(su, a, b - 0.5, c - 0.5)
-        r1 = _sample(v, a - 0.5, b, c - 0.5) - _sample(sv, a - 0.5, b, c - 0.5)
-        r2 = _sample(w, a - 0.5, b - 0.5, c) - _sample(sw, a - 0.5, b - 0.5, c)
+        # velocity at the middle of the face: its own component as it is, of the others the mean of four
+        r0, r1, r2 = own, own, own
+        if axis != 0 and first == 0:
+            r0 = _sample(u, a, b - 0.5, c - 0.5)
+        if axis != 1:
+            r1 = _sample(v, a - 0.5, b, c - 0.5)
+        if axis != 2:
+            r2 = _sample(w, a - 0.5, b - 0.5, c)
+        if first == 1:
+            r0 = 0.0
+        if moving:
+            r0 -= _sample(su, a, b - 0.5, c - 0.5) if first == 0 else 0.0
+            r1 -= _sample(sv, a - 0.5, b, c - 0.5)
+            r2 -= _sample(sw, a - 0.5, b - 0.5, c)
         into = r0 * n0 + r1 * n1 + r2 * n2
         if into < 0.0 or hold:
             values[q] = own - into * (n0 if axis == 0 else (n1 if axis == 1 else n2))

@@ -67,6 +67,9 @@ class Solids:
             mode = b.pressure or model.walls.pressure
             self.walls.append(Wall(body.shape, False, mode, b.separation, b.adhesion, None, body))
         self.moving = any(w.motion is not None or w.body is not None for w in self.walls)
+        #: a wall moves by a law; bodies stay where they are until `place`
+        self.driven = any(w.motion is not None for w in self.walls)
+        self._pose: bytes | None = None
         self._still: dict[int, np.ndarray] = {}
         self._static: tuple[np.ndarray, ...] | None = None
         self.coupling: Coupling | None = None
@@ -81,15 +84,19 @@ class Solids:
     def _lift_shape(self, shape):
         return (1,) * (3 - self.d) + tuple(shape)
 
-    def update(self, time: float) -> None:
-        """Move the walls to where they are at `time`; nothing happens if none moves."""
+    def update(self, time: float) -> bool:
+        """Move the walls to where they are at `time`; says whether any is elsewhere than before."""
         if self.time >= 0.0 and not self.moving and not self._varies():
             self.time = time
-            return
+            return False
         grid, d = self.grid, self.d
-        moved = self.time < 0.0 or self.moving
-        self.time = time
-        if moved:
+        bodies = [w.body for w in self.walls if w.body is not None]
+        pose = b"".join(np.append(b.centre, b.orientation).tobytes() for b in bodies)
+        moved = self.driven or pose != self._pose
+        self.time, self._pose = time, pose
+        if not moved:
+            self.refresh()
+        else:
             nodes = grid.nodes()
             #: distance to each wall at the nodes in metres; of bodies only around them
             self.distances = [self._distance(index, nodes) for index in range(len(self.walls))]
@@ -107,6 +114,7 @@ class Solids:
             self.middle = np.ascontiguousarray(self.centre.reshape(self.three) / grid.dx)
             self._label(self.distances)
         self._behave()
+        return moved
 
     def _lay_out(self) -> None:
         phi = np.full(self.grid.node_shape, FAR * self.grid.dx)
@@ -130,7 +138,7 @@ class Solids:
         """Open shares of all faces. What bodies cover is kept apart, because the pressure moves them."""
         grid, d = self.grid, self.d
         static = [here for wall, here in zip(self.walls, self.distances) if wall.body is None]
-        if self._static is None or any(w.motion is not None for w in self.walls):
+        if self._static is None or self.driven:
             weights = [np.ones(grid.face_shape(a)) for a in range(d)]
             if static:
                 weights = list(open_fractions(np.minimum.reduce(static)))
@@ -182,7 +190,7 @@ class Solids:
         if self.coupling is None:
             return None
         velocity = None
-        if any(w.motion is not None for w in self.walls):
+        if self.driven:
             first = 3 - self.d
             body = [w.body is not None for w in self.walls] + [False]
             velocity = tuple(
@@ -215,7 +223,7 @@ class Solids:
 
     def moved_phi(self) -> np.ndarray | None:
         """Nodal distance to all walls but bodies in metres, if one of them moves."""
-        if not any(w.motion is not None for w in self.walls):
+        if not self.driven:
             return None
         return np.minimum.reduce([here for w, here in zip(self.walls, self.distances) if w.body is None])
 

@@ -169,10 +169,10 @@ class Liquid:
     def step(self, dt: float) -> Report:
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.bodies.fall(self.time, dt)
-        self.solids.update(self.time + dt)
         with self._stage("surface"):
+            moved = self.solids.update(self.time + dt)
             self._flow_in(dt)
-            if not self.settled:
+            if moved or not self.settled:
                 self.particles.sort()
                 self.find_surface()
             self.settled = False
@@ -238,10 +238,10 @@ class Liquid:
 
     def find_surface(self, correct: bool = True) -> float:
         """φ from the particles, shifted to the volume of the ledger; particles must be sorted. Returns the volume."""
-        self._outline()
+        weight = self._outline()
         p, solids = self.particles, self.solids
         ledger, around = self.ledger, (p.start, float(self.per_cell))
-        shift, open_gaps = 0.0, self._gaps() if self.steps else 0.0
+        shift, open_gaps = 0.0, self._gaps(weight) if self.steps else 0.0
         if correct and self.scene.model.volume.correct:
             target = ledger.expected + open_gaps
             shift = ledger.offset = shift_for(self.phi, solids.space, target, ledger.offset, *around)
@@ -249,8 +249,8 @@ class Liquid:
         self.phi += shift
         return ledger.measured
 
-    def _outline(self) -> None:
-        """φ from the particles as they are."""
+    def _outline(self) -> np.ndarray:
+        """φ from the particles as they are; returns what each of them counts."""
         p, solids = self.particles, self.solids
         kind = np.empty(self.three, np.int8)
         _surface_band(kind, p.start, solids.middle, solids.space, float(self.per_cell), True)
@@ -261,15 +261,16 @@ class Liquid:
             float(self.per_cell), True, self.up,
         )  # fmt: skip
         _fill_holes(self.phi, self.phi.copy(), solids.middle, *solids.open)
+        return weight
 
-    def _gaps(self) -> float:
+    def _gaps(self, weight: np.ndarray) -> float:
         """Volume in cells between walls and liquid that does not press on them, which φ counts as liquid."""
         p, solids = self.particles, self.solids
         pressure = self.projection.pressure
         partial = np.empty(self.three[0])
         _gap_planes(
-            partial, self.phi, p.x, p.start, solids.nodes, solids.middle, solids.space, pressure.reshape(self.three),
-            PRESSED * float(pressure.max(initial=0.0)), self.table, float(self.per_cell),
+            partial, self.phi, p.x, weight, p.start, solids.nodes, solids.middle, solids.space,
+            pressure.reshape(self.three), PRESSED * float(pressure.max(initial=0.0)), self.table, float(self.per_cell),
         )  # fmt: skip
         return float(partial.sum())
 
@@ -341,7 +342,7 @@ class Liquid:
             values = np.empty(count)
             _constrain(
                 values, queue, count, axis, *velocity, solids.open[axis], solids.nodes, *solids.velocity,
-                sticky, self.first,
+                solids.moving, sticky, self.first,
             )  # fmt: skip
             results.append(values)
         for axis, (queue, count), values in zip(range(self.first, 3), filled, results):
@@ -489,11 +490,7 @@ class Liquid:
         self.solids.update(self.time)
         self.particles.sort()
         self.find_surface()
-        self.settled = self._stays()
-
-    def _stays(self) -> bool:
-        """Nothing changes particles or walls between two steps."""
-        return not self.solids.moving and not self.sources
+        self.settled = not self.sources
 
     def frame_arrays(self, output) -> dict[str, np.ndarray]:
         out = self._common_arrays(output)
@@ -537,7 +534,7 @@ class Liquid:
         self.bodies.restore(state, self.time)
         self.solids.update(self.time)
         self.particles.sort()
-        self.settled = bool(self.steps) and self._stays()
+        self.settled = bool(self.steps) and not self.sources
         if self.settled:  # φ of the frame; to look for the shift again could find another
             self._outline()
             self.phi += self.ledger.offset
