@@ -13,7 +13,8 @@ import numpy as np
 from ..grid.levelset import extend_into_solids
 from ..kernels._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
 from ..scenes.scene import Scene
-from .step import STAGES, Liquid, Report
+from .state import STAGES
+from .step import Liquid, Report
 from .volume import Ledger, shift_for, volume
 
 #: φ is kept a distance within this many cells of the surface

@@ -25,7 +25,7 @@ from ..scenes.heat import HeatScene
 from ..scenes.scene import Scene
 from .resources import shortages
 from .simulation import COLUMNS, Simulation
-from .step import STAGES
+from .state import STAGES
 
 Progress = Callable[[Simulation, list[dict[str, Any]]], None]
 

@@ -19,7 +19,8 @@ from ..errors import NonstickError
 from ..scenes.scene import Scene
 from .methods import check_bodies, check_edges, check_methods
 from .resources import require
-from .step import STAGES, Liquid, Report
+from .state import STAGES
+from .step import Liquid, Report
 
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
