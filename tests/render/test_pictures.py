@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import Scene
 from nonstick.render import flat, space
-from nonstick.render.movie import beside, label
+from nonstick.render.movie import beside, colour_bar, label
 from nonstick.sim.preview import render
 from nonstick.sim.run import run
 
@@ -56,3 +56,24 @@ def test_side_by_side_and_labels():
     a, b = np.zeros((20, 30, 3), np.uint8), np.zeros((40, 10, 3), np.uint8)
     assert beside([a, b]).shape == (40, 48, 3)
     assert label(np.full((64, 64, 3), 128, np.uint8), "x").max() > 128
+
+
+def test_the_colour_bar_shows_the_ramp_where_there_is_room():
+    image = np.full((200, 240, 3), 128, np.uint8)
+    barred = colour_bar(image, "speed (m/s)", "0", "2.5")
+    assert (barred != image).any(axis=2)[140:, 150:].mean() > 0.5 and (barred[:130] == image[:130]).all()
+    row = barred[170:185, 160:225].astype(int)
+    assert (np.ptp(row, axis=1) > 100).any()
+    assert (colour_bar(image[:60, :80], "speed", "0", "1") == 128).all()
+
+
+def test_the_camera_shows_all_of_the_room():
+    n = 16
+    room = np.array([[4.0, 4.0, 4.0], [12.0, 12.0, 12.0], [4.0, 12.0, 8.0]])
+    eye, forward, right, up, (left, top, pixel) = space._camera(np.full(3, 16.0), room, 60, 40, 30.0, 18.0, 1.0)
+    at = room - eye
+    col, row = (at @ right / (at @ forward) - left) / pixel, (top - at @ up / (at @ forward)) / pixel
+    assert (col > 0).all() and (col < 60).all() and (row > 0).all() and (row < 40).all()
+    phi = np.full((n, n, n), 1.5)
+    image = space.draw(phi, np.full((n + 1,) * 3, 50.0), 1.0, 60, 40, 30.0, 18.0, 1.0, room=room)
+    assert image.shape == (40, 60, 3) and image.min() > 40  # walls all over, none of them black

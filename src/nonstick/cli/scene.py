@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -130,7 +132,7 @@ def run(
         return
     loaded = _load(scene, settings, changes)
     target = out or _free(Path("runs") / loaded.name)
-    with _Live(loaded.model.time.frames) as live, compiling_ahead(loaded.dimension):
+    with _resumable(target), _Live(loaded.model.time.frames) as live, compiling_ahead(loaded.dimension):
         go(loaded, target, live.update, live.warn)
     _report(target)
     if loaded.model.output.movie if movie is None else movie:
@@ -168,7 +170,7 @@ def resume(
             _preview(directory)
         return
     own = Scene.load(RunDirectory.open(directory).path / "scene.toml")
-    with _Live(frames or own.model.time.frames) as live:
+    with _resumable(directory), _Live(frames or own.model.time.frames) as live:
         go(directory, from_frame, frames, None if scene is None else Scene.load(scene), live.update)
     _report(directory)
     if own.model.output.movie if movie is None else movie:
@@ -275,6 +277,17 @@ def _is_heat_run(directory: Path) -> bool:
     from ..scenes.heat import is_heat
 
     return is_heat(RunDirectory.open(directory).path / "scene.toml")
+
+
+@contextmanager
+def _resumable(directory: Path) -> Iterator[None]:
+    """On Ctrl-C say how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if (directory / "checkpoints").is_dir():
+            say(f"stopped; go on with: nonstick resume {directory}")
+        raise
 
 
 class _Live:

@@ -12,6 +12,8 @@ from ..errors import NonstickError
 #: exit codes
 BAD_INPUT = 2
 NOT_CONVERGED = 2
+#: what typer makes of Ctrl-C, without a word
+_TYPER_INTERRUPTED = 130
 
 
 def say(message: str) -> None:
@@ -25,15 +27,23 @@ def fail(message: str) -> NoReturn:
     raise SystemExit(BAD_INPUT)
 
 
+def _interrupted() -> NoReturn:
+    print("nonstick: interrupted", file=sys.stderr)
+    raise SystemExit(1) from None
+
+
 def guarded(command: Callable[[], object]) -> None:
     """Run a command; a mistake of the user ends in one sentence, never in a traceback."""
     try:
         command()
+    except SystemExit as leave:
+        if leave.code != _TYPER_INTERRUPTED:
+            raise
+        _interrupted()
     except NonstickError as error:
         fail(str(error))
     except KeyboardInterrupt:
-        print("nonstick: interrupted", file=sys.stderr)
-        raise SystemExit(1) from None
+        _interrupted()
     except BrokenPipeError:  # the reader (head, less) has left; nothing more to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None

@@ -74,6 +74,8 @@ def colour_bar(image: np.ndarray, text: str, low: str, high: str, colours: np.nd
     from PIL import Image, ImageDraw, ImageFont
 
     h, w, _ = image.shape
+    if w < 120 or h < 80:  # no room for it
+        return image
     picture = Image.fromarray(image)
     draw = ImageDraw.Draw(picture, "RGBA")
     size = max(11, h // 32)

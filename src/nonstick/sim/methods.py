@@ -11,16 +11,23 @@ def check_methods(scene: Scene) -> None:
     """Refuse names that do not exist or belong to another system: the first step, or honey, would come too late."""
     solver = scene.model.solver
     check_scalar(solver.method, scene.where)
-    if not registry.get(solver.viscosity).viscous:
+    if not _known(solver.viscosity, scene.where, "solver.viscosity").viscous:
         raise NonstickError(
             f"{scene.where}: solver.viscosity is {solver.viscosity!r}, which does not solve for viscosity; take "
             "'visc-auto' or another visc-… method"
         )
 
 
+def _known(name: str, where: str, key: str):
+    try:
+        return registry.get(name)
+    except NonstickError as error:
+        raise NonstickError(f"{where}: {key}: {error}") from None
+
+
 def check_scalar(method: str, where: str) -> None:
     """The same for the method that solves for pressure or temperature."""
-    if registry.get(method).viscous:
+    if _known(method, where, "solver.method").viscous:
         raise NonstickError(
             f"{where}: solver.method is {method!r}, which solves for viscosity and nothing else; take 'auto' or "
             "another method, and name viscosity methods in solver.viscosity"

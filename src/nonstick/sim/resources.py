@@ -46,7 +46,7 @@ class Needs:
 
 
 def _viscous(scene: Scene) -> bool:
-    own = [liquid.viscosity for liquid in (*scene.model.liquid, *scene.model.inflow)]
+    own = [x.viscosity for x in scene.model.liquid] + [x.viscosity for x in scene.model.inflow]
     return scene.model.physics.viscosity > 0.0 or any(own)
 
 

@@ -1,0 +1,56 @@
+"""The simulator's commands: a run interrupted, resumed, shown; what goes wrong is one sentence."""
+
+import pytest
+
+from nonstick.sim.simulation import Simulation
+
+TINY = ("--set", "domain.resolution=16", "--set", "camera.width=64", "--set", "camera.height=64")
+
+
+def test_ctrl_c_says_how_to_go_on_and_nothing_is_lost(run, tmp_path, monkeypatch):
+    path = tmp_path / "run"
+    step = Simulation.next_frame
+
+    def interrupted(self):
+        if self.frame == 2:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr(Simulation, "next_frame", interrupted)
+    code, out, err = run("run", "circle", "-n", 4, "-o", path, *TINY)
+    assert code == 1 and f"nonstick resume {path}" in out and err.endswith("nonstick: interrupted\n")
+    code, out, err = run("info", path)
+    assert code == 0 and "2 frames, interrupted" in out
+    code, out, err = run("render", path, "-s", "colour=pressure")  # an unfinished run can be looked at
+    assert code == 0 and (path / "preview.mp4").is_file()
+    monkeypatch.undo()
+    code, out, err = run("resume", path, "--no-movie")
+    assert code == 0 and "not converged" in out
+    assert sorted(f.name for f in (path / "frames").iterdir())[-1] == "000004.npz"
+    code, out, err = run("run", "circle", "-o", path, *TINY)
+    assert code == 2 and "is not empty" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (("run", "circle", "-s", "solver.method=nosuch"), "solver.method: unknown method 'nosuch'"),
+        (("run", "circle", "-s", "solver.viscosity=nosuch"), "solver.viscosity: unknown"),
+        (("run", "circle", "-s", "domain.resolution=2"), "domain.resolution"),
+        (("run", "circle", "-s", "liquid.3.velocity=[1,0]"), "liquid.3.velocity"),
+        (("run", "circle", "-o", __file__), "is a file"),
+        (("run", "sphere", "-s", "domain.resolution=3000"), "domain.resolution="),
+        (("check", "cirle"), "did you mean 'circle'"),
+        (("render", "nowhere"), "no run directory"),
+        (("resume", "nowhere"), "no run directory"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(run, words, sentence):
+    code, out, err = run(*words)
+    assert code == 2 and sentence in err and err.count("\n") == 1 and err.startswith("nonstick: ")
+
+
+def test_a_3d_run_has_no_pressure_to_show(run, tmp_path):
+    run("run", "sphere", "-n", 1, "-o", tmp_path / "run", "--no-movie", "-s", "domain.resolution=8")
+    code, out, err = run("render", tmp_path / "run", "-s", "colour=pressure")
+    assert code == 2 and "3D frames hold no pressure" in err
