@@ -66,8 +66,10 @@ class FastCycle(Inverse):
     ):
         self.A, self.alpha, self.cycles = A, alpha, cycles
         top, total = peak_and_sum(A.diagonal)
-        # One cell among many weighs little, unless its faces outweigh all others.
-        self.lag = lag if A.n and total > 0.25 * top * A.n else 0.0
+        #: a few cells outweigh all others
+        self._rough = total <= 0.25 * top * A.n
+        # Elsewhere one cell among many weighs little.
+        self.lag = 0.0 if self._rough else lag
         self.scale = 1.0 / top if top > 0 else 1.0
         self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
         #: clamped cells, those the coarse matrices do not know of yet, and whether others have used the coarse levels
@@ -101,13 +103,15 @@ class FastCycle(Inverse):
             self.matrices.append(_four_zeros(coarse.n))
             self._galerkin(len(self.grids) - 2, None)
             sure = sure_weight(max(float(w.max()) for w in self.matrices[-1][:3]))
+        if self._rough and self.parents:  # blocks hold what hardly belongs together: coarse levels need more care
+            self.cycles += 1
         self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, sure, self._tail_scale, self.alpha, self.cycles)
         self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
 
     def _borrow(self, above: FastCycle) -> None:
         """The levels of `above` below its finest, with the matrices of this operator."""
         above._lent = True
-        self.grids, self.parents, self.tail = above.grids[1:], above.parents[1:], above.tail
+        self.grids, self.parents, self.tail, self.cycles = above.grids[1:], above.parents[1:], above.tail, above.cycles
         excess, _ = self._excess(self.grids[0])
         self.matrices = [(*self.A.weights, excess), *(_four_zeros(level.rows.n) for level in self.grids[1:])]
         for l in range(len(self.parents)):
