@@ -80,3 +80,14 @@ def test_chambers_take_what_fits():
     np.testing.assert_array_equal(chambers.admit(cells, there, 0.5), [True, True, True, True, True])
     there[0, 1] = [0.5, 1.0]
     np.testing.assert_array_equal(chambers.admit(cells, there, 0.5), [True, False, False, True, True])
+
+
+def test_liquid_in_a_sealed_full_tank_moves():
+    full = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 1.0]}}
+    push = {"acceleration": [3.0, 0.0], "shape": {"type": "box", "low": [0.0, 0.5], "high": [1.0, 1.0]}}
+    simulation, rows, _ = simulate(30, liquid=[full], force=[push])
+    assert all(r["converged"] for r in rows)
+    x, v = simulation.liquid.particles.x, simulation.liquid.particles.vel
+    upper = x[2] > 16
+    assert v[1][upper].mean() > 0.2 and v[1][x[2] < 8].mean() < -0.05  # it turns round
+    assert max(abs(r["volume_error"]) for r in rows) < 0.01
