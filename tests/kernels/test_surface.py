@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from nonstick.grid.fractions import centre_distance
-from nonstick.kernels._extrapolate import _extrapolate
+from nonstick.kernels._extrapolate import _constrain, _extrapolate, _put
 from nonstick.kernels._particles import _cell_of, _sort_by_cell
 from nonstick.kernels._solids import _keep_known, _known_faces, _open_space, _room, smooth
 from nonstick.kernels._surface import (
-    _constrain,
     _fill_holes,
-    _put,
     _surface_band,
     _surface_particles,
     _volume_planes,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
+from nonstick.kernels._extrapolate import _continue_linearly
 from nonstick.kernels._particles import _scatter_value
-from nonstick.kernels._surface import _continue_linearly
 from nonstick.sim.run import resume, run
 
 RAMP = {"along": "x", "at": [0.2, 0.8], "values": [1.0, 100.0]}

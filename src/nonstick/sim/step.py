@@ -20,10 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..discretise.viscosity import ViscositySolution
-from ..kernels._extrapolate import _extrapolate
+from ..kernels._extrapolate import _constrain, _extrapolate, _put
 from ..kernels._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
 from ..kernels._solids import _keep_known, _known_faces
-from ..kernels._surface import _constrain, _put
 from .energy import give_back
 from .even import displacement
 from .particles import MARGIN

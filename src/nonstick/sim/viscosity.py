@@ -16,10 +16,9 @@ import numpy as np
 
 from ..discretise.viscosity import ViscosityProblem, ViscositySolution, liquid_volumes
 from ..discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
-from ..kernels._extrapolate import _extrapolate
+from ..kernels._extrapolate import _continue_linearly, _extrapolate
 from ..kernels._particles import _normalise, _scatter_value
 from ..kernels._solids import _known_faces
-from ..kernels._surface import _continue_linearly
 from ..scenes.schema import Ramp, SceneModel
 from .particles import Particles
 from .solids import Solids
