@@ -6,6 +6,8 @@ the same pressure and from zero. The liquid moves on with the simulator's own so
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from common import Rows, figure, options, progress, show
 
@@ -15,6 +17,7 @@ from nonstick.sim.simulation import Simulation
 
 def main(out="benchmarks/results", sizes=(16,), frames=3, every=1, repeats=1, scene="sphere"):
     rows = Rows(out, "frames", ("scene", "n", "step"))
+    taken: dict[int, list[tuple[float, int]]] = {}  # seconds and substeps of each frame, without the extra solves
     with progress("frames", len(sizes) * frames) as step:
         for n in sizes:
             simulation = Simulation(Scene.load(scene, {"domain.resolution": n}))
@@ -22,7 +25,12 @@ def main(out="benchmarks/results", sizes=(16,), frames=3, every=1, repeats=1, sc
             for frame in range(frames):
                 step(f"{n}³, frame {frame + 1} of {frames}")
                 record.frame = frame + 1
+                began, extra, steps = time.perf_counter(), record.seconds, record.steps
                 simulation.next_frame()
+                if frame or frames == 1:
+                    taken.setdefault(n, []).append(
+                        (time.perf_counter() - began - (record.seconds - extra), record.steps - steps)
+                    )
     lines = []
     for n in sorted({row["n"] for row in rows if row["scene"] == scene}):
         # The first frame compiles; kernels are compiled once, so it is left out of the means where there are others.
@@ -38,6 +46,9 @@ def main(out="benchmarks/results", sizes=(16,), frames=3, every=1, repeats=1, sc
     heads = ["n", "frames", "solves", "cycles", "changes", "linear cycles", "Σauto/Σlinear", "mean ratio",
              "÷ cold linear", "worst kkt"]  # fmt: skip
     show(f"scene {scene}: warm auto against our linear solve from the same start", heads, lines)
+    for n, pairs in taken.items():
+        seconds, steps = (sum(column) for column in zip(*pairs))
+        print(f"the simulation at {n}³ took {seconds / max(steps, 1):.3f} s a substep over {steps} substeps")
     with figure(rows.path.with_suffix(".png")) as axes:
         for n in sorted({row["n"] for row in rows if row["scene"] == scene}):
             of = [row for row in rows if (row["scene"], row["n"]) == (scene, n)]
@@ -57,6 +68,8 @@ class _Record:
     def __init__(self, simulation: Simulation, rows: Rows, label: dict, every: int, repeats: int):
         self.rows, self.label, self.every, self.repeats = rows, label, every, repeats
         self.frame = self.steps = 0
+        #: spent on solving again
+        self.seconds = 0.0
         self.stage = simulation.liquid.projection
         self._solve = self.stage.solve
         self.stage.solve = self.solve  # type: ignore[method-assign]
@@ -66,7 +79,9 @@ class _Record:
         outcome = self._solve(phi, velocity, dt)
         self.steps += 1
         if self.steps % self.every == 0:
+            began = time.perf_counter()
             self._compare(outcome.problem, before, contact)
+            self.seconds += time.perf_counter() - began
         return outcome
 
     def _compare(self, problem, before, contact) -> None:
