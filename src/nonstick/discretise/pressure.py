@@ -97,7 +97,7 @@ class PressureProblem:
         phi = np.asarray(phi_liquid)
         if phi.ndim not in (2, 3) or min(phi.shape) < 1:
             raise NonstickError(f"phi_liquid must be a 2D or 3D array over cells, not of shape {phi.shape}")
-        if np.isnan(phi).any() or np.isneginf(phi).any():
+        if not phi.min() > -np.inf:  # the least of NaN and anything is NaN
             raise NonstickError("phi_liquid holds NaN or -inf")
         self.phi_liquid = phi
         self.shape: tuple[int, ...] = phi.shape
@@ -176,8 +176,9 @@ class PressureProblem:
             new = np.array(u, dtype=np.float64, order="C")
             face = (outer, n + 1, inner)
             w = np.ascontiguousarray(self.weights[axis], dtype=np.float64).reshape(face)
-            s = 0.0 if solid is None else solid[axis]
-            s = np.ascontiguousarray(np.broadcast_to(s, u.shape), dtype=np.float64).reshape(face)
+            s = np.zeros((1, 1, 1))
+            if solid is not None:
+                s = np.ascontiguousarray(np.broadcast_to(solid[axis], u.shape), dtype=np.float64).reshape(face)
             cell = (outer, n, inner)
             factor = self.dt / (self.rho * self.dx)
             _pressure_update(new.reshape(face), p.reshape(cell), phi.reshape(cell), w, s, factor, THETA_MIN)

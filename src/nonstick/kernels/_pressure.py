@@ -90,9 +90,10 @@ def _pressure_update(out, p, phi, f, s, factor, least):
     """Faces along the middle axis of (outer, n, inner) views: out -= factor * (ghost-fluid gradient of p).
 
     `out` holds the velocity on entry. Closed faces that touch liquid take the solid velocity s; faces that
-    touch no liquid, and open faces on the edge of the grid, stay as they are.
+    touch no liquid, and open faces on the edge of the grid, stay as they are. Solids at rest: s is a single zero.
     """
     outer, n, inner = p.shape
+    rest = s.size == 1
     for q in prange(outer * (n + 1)):
         o = q // (n + 1)
         i = q % (n + 1)
@@ -102,7 +103,7 @@ def _pressure_update(out, p, phi, f, s, factor, least):
             if not (left or right):
                 continue
             if f[o, i, k] <= 0.0:
-                out[o, i, k] = s[o, i, k]
+                out[o, i, k] = 0.0 if rest else s[o, i, k]
             elif 0 < i < n:
                 if left and right:
                     step = p[o, i, k] - p[o, i - 1, k]

@@ -39,6 +39,8 @@ class Projection:
         shape = solids.grid.shape
         self.pressure = np.zeros(shape)
         self.active = np.zeros(shape, np.int8)
+        #: cells cut by walls, where no wall moves
+        self._cut: np.ndarray | None = None
         #: cells in which walls may pull whatever the scene's walls.pressure says
         self.hold: np.ndarray | None = None
         #: divergence (1/s) that sources ask for, over cells; without axes where there are none
@@ -102,6 +104,10 @@ class Projection:
         # "solid" by the true distance at the centres; PressureProblem would have to guess it from open faces.
         if isinstance(self.solids.mode, str) and self.solids.mode == "solid":
             return self.solids.centre < 0
+        if isinstance(self.solids.mode, str) and self.solids.mode == "cut" and not self.solids.moving:
+            if self._cut is None:
+                self._cut = cut_cells(self.solids.weights)
+            return self._cut
         return self.solids.mode
 
 
