@@ -42,10 +42,26 @@ def test_skipping_empty_blocks_changes_nothing(shape):
 
 def test_a_leap_ends_at_the_end_of_the_block():
     full = np.zeros((3, 3, 3), np.int8)
-    assert _leap(full, 5.0, 6.0, 7.0, 1.0, 0.0, 0.0) == pytest.approx(3.0, abs=0.01)
-    assert _leap(full, 5.0, 6.0, 7.0, 0.0, -1.0, 0.0) == pytest.approx(2.0, abs=0.01)
+    assert _leap(full, 5.0, 6.0, 7.0, 1.0, 0.0, 0.0) == (pytest.approx(3.0, abs=0.01), 0)
+    full[1, 1, 1] = 2
+    assert _leap(full, 5.0, 6.0, 7.0, 0.0, -1.0, 0.0) == (pytest.approx(2.0, abs=0.01), 2)
     full[1, 1, 1] = 1
-    assert _leap(full, 5.0, 6.0, 7.0, 1.0, 0.0, 0.0) == 0.0
+    assert _leap(full, 5.0, 6.0, 7.0, 1.0, 0.0, 0.0) == (0.0, 1)
+
+
+def test_crossing_deep_liquid_at_once_counts_the_same_way():
+    phi = np.clip(ball((40, 40, 40), (20, 20, 20), 15.0), -1.5, 1.5)
+    solid = np.full((41,) * 3, 50.0)
+    full = blocks(phi, solid)
+    assert (full == 2).any() and (full == 0).any()
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        d = rng.normal(size=3)
+        d /= np.linalg.norm(d)
+        start = 20 - 14.9 * d
+        for blocked in (full, np.ones_like(full)):
+            way = _through(phi, solid, NO_BODY, 2.0, blocked, *start, *d, True, 1e9)[4]
+            assert way == pytest.approx(29.9, abs=1.5)
 
 
 def test_the_way_through_liquid_and_the_side_it_leaves_by():

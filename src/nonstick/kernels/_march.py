@@ -22,22 +22,30 @@ def _value(f, a, b, c):
 
 @serial
 def _occupied(out, phi, solid, body, fine):
-    """out = 1 for blocks of cells in or next to which there is a surface of liquid, solid or body."""
+    """out = 1 for blocks of cells in or next to which there is a surface of liquid, solid or body.
+
+    0 stands for air alone, 2 for liquid alone, 3 for solid alone.
+    """
     nx, ny, nz = phi.shape
     for p in range(out.shape[0]):
         for q in range(out.shape[1]):
             for r in range(out.shape[2]):
-                least = 1e3
+                least, most = 1e3, -1e3
                 for i in range(max(0, BLOCK * p - 1), min(nx, BLOCK * p + BLOCK + 1)):
                     for j in range(max(0, BLOCK * q - 1), min(ny, BLOCK * q + BLOCK + 1)):
                         for k in range(max(0, BLOCK * r - 1), min(nz, BLOCK * r + BLOCK + 1)):
-                            least = min(least, phi[i, j, k], solid[i, j, k])
+                            least = min(least, phi[i, j, k])
+                            most = max(most, phi[i, j, k])
+                wall, rock = 1e3, -1e3
                 i1, j1, k1 = min(nx, BLOCK * p + BLOCK), min(ny, BLOCK * q + BLOCK), min(nz, BLOCK * r + BLOCK)
                 for i in range(BLOCK * p, i1 + 1):
                     for j in range(BLOCK * q, j1 + 1):
                         for k in range(BLOCK * r, k1 + 1):
-                            least = min(least, solid[i, j, k], _off(body, fine, i, j, k) - 1.0)
-                out[p, q, r] = 1 if least < 0.5 else 0
+                            rock = max(rock, solid[i, j, k])
+                            wall = min(wall, solid[i, j, k], _off(body, fine, i, j, k) - 1.0)
+                out[p, q, r] = 3 if rock < -0.5 else 1
+                if wall >= 0.5:
+                    out[p, q, r] = 0 if least >= 0.5 else (2 if most < -0.25 else 1)
 
 
 @serial
@@ -72,13 +80,13 @@ def _sky(d1):
 
 
 @serial
-def _leap(empty, a, b, c, d0, d1, d2):
-    """Way to the end of the block around a point if nothing is in it, else 0."""
+def _leap(full, a, b, c, d0, d1, d2):
+    """(way to the end of the block around a point if one thing alone is in it, else 0; what, as in `_occupied`)."""
     p, q, r = int(a) // BLOCK, int(b) // BLOCK, int(c) // BLOCK
-    if p < 0 or q < 0 or r < 0 or p >= empty.shape[0] or q >= empty.shape[1] or r >= empty.shape[2]:
-        return 0.0
-    if empty[p, q, r] != 0:
-        return 0.0
+    if p < 0 or q < 0 or r < 0 or p >= full.shape[0] or q >= full.shape[1] or r >= full.shape[2]:
+        return 0.0, 1
+    if full[p, q, r] == 1:
+        return 0.0, 1
     way = 1e9
     if abs(d0) > 1e-9:
         way = min(way, (BLOCK * (p + (1 if d0 > 0.0 else 0)) - a) / d0)
@@ -86,7 +94,7 @@ def _leap(empty, a, b, c, d0, d1, d2):
         way = min(way, (BLOCK * (q + (1 if d1 > 0.0 else 0)) - b) / d1)
     if abs(d2) > 1e-9:
         way = min(way, (BLOCK * (r + (1 if d2 > 0.0 else 0)) - c) / d2)
-    return way + 1e-3
+    return way + 1e-3, int(full[p, q, r])
 
 
 @serial
@@ -107,8 +115,12 @@ def _through(phi, solid, body, fine, full, a, b, c, d0, d1, d2, in_liquid, enoug
             h = max(h, -b / -d1 if b < 0.0 else ((b - ny) / d1 if b > ny else 0.0))
             h = max(h, -c / -d2 if c < 0.0 else ((c - nz) / d2 if c > nz else 0.0))
             return 0, a - h * d0, b - h * d1, c - h * d2, max(wet - h, 0.0) if in_liquid else 0.0
-        h = _leap(full, a, b, c, d0, d1, d2)
-        if h == 0.0:
+        h, kind = _leap(full, a, b, c, d0, d1, d2)
+        if kind == 2 and in_liquid:
+            wet += h
+            if wet > enough:
+                return 0, a, b, c, wet
+        elif kind != 0:
             s = _value(solid, a, b, c)
             if s < 0.0:
                 h = min(-s, 1.0)
@@ -156,8 +168,17 @@ def _shadow(phi, solid, body, fine, full, a, b, c, sun, soak):
     for _ in range(40 * (nx + ny + nz)):
         if a < 0.0 or b < 0.0 or c < 0.0 or a > nx or b > ny or c > nz:
             break
-        h = _leap(full, a, b, c, sun[0], sun[1], sun[2])
-        if h == 0.0:
+        h, kind = _leap(full, a, b, c, sun[0], sun[1], sun[2])
+        if kind == 2:
+            wet += h
+            if wet > 4.0 * soak:
+                break
+        elif kind == 3:
+            walled = True
+        elif kind == 0:
+            if walled:
+                return 0.0, 1.0
+        else:
             s = _value(solid, a, b, c)
             o = _off(body, fine, a, b, c)
             if o < 0.0:
@@ -342,10 +363,12 @@ def _ray(
     # the wall in front is cut away: walk on until the room behind it begins
     gone, length = 0.0, far - near
     while gone < length:
-        s = _value(solid, a, b, c)
-        if s > 0.0:
-            break
-        h = max(0.15, min(-s, 2.0))
+        h, kind = _leap(full, a, b, c, d0, d1, d2)
+        if kind != 3:
+            s = _value(solid, a, b, c)
+            if s > 0.0:
+                break
+            h = max(0.15, min(-s, 2.0))
         a += h * d0
         b += h * d1
         c += h * d2
@@ -379,7 +402,7 @@ def _ray(
         if seen:
             s0_, s1_, s2_ = _look(
                 what, phi, solid, body, owner, paint, fine, full, stone, a, b, c, sun, d0_, d1_, d2_, every, soak,
-                water, leg == 0 or (leg == 1 and wet < 6.0 * absorb),
+                water, leg == 0 or (leg == 1 and wet < 4.0 * absorb),
             )  # fmt: skip
             if leg == 0:
                 return s0_, s1_, s2_, depth
@@ -412,7 +435,7 @@ def _ray(
             d0_, d1_, d2_ = d0 + 2.0 * cosine * n0, d1 + 2.0 * cosine * n1, d2 + 2.0 * cosine * n2
             glow = 1.1 * _sky(d1_)
             g0, g1, g2 = 0.97 * glow, 0.985 * glow, glow
-            if fresnel < 0.05 or touch:
+            if fresnel < 0.08 or touch:
                 break
             a, b, c = h0 + 0.6 * n0, h1 + 0.6 * n1, h2 + 0.6 * n2
     # a colour passes the deeper the more of it the liquid has: thin water is pale and greenish, deep water blue
@@ -442,7 +465,13 @@ def _march(
     """
     height, width = image.shape[0], image.shape[1]
     nx, ny, nz = phi.shape
-    for row in prange(height):
+    # neighbouring rows take as long as each other, the top of a picture less than its bottom: threads share both
+    stride = 8
+    part = (height + stride - 1) // stride
+    for index in prange(stride * part):
+        row = index % part * stride + index // part
+        if row >= height:
+            continue
         for col in range(width):
             if todo[row, col] == 0:
                 continue

@@ -55,8 +55,8 @@ def draw(
     each has a colour of its own.
     """
     # One pass of a ⅛-¾-⅛ filter takes the grain of single particles out of the surface.
-    liquid = smooth(np.ascontiguousarray(phi, dtype=np.float64) / dx)
-    solid = np.ascontiguousarray(phi_solid, dtype=np.float64) / dx
+    liquid = smooth(np.ascontiguousarray(phi, dtype=np.float64) / dx).astype(np.float32)
+    solid = (np.ascontiguousarray(phi_solid, dtype=np.float64) / dx).astype(np.float32)
     shape = np.array(liquid.shape, float)
     eye, forward, right, up, window = _camera(shape, room, width, height, azimuth, elevation, zoom)
     sun = np.array([0.30, 0.80, 0.50]) @ np.array([right, [0.0, 1.0, 0.0], -forward])
@@ -136,9 +136,9 @@ def _contrast(image: np.ndarray) -> np.ndarray:
 def _bodies(bodies: Sequence[Shape], shape: tuple[int, ...], dx: float) -> tuple[np.ndarray, np.ndarray]:
     """Distance to the nearest body in cells, and which one it is, on refined nodes."""
     if not bodies:
-        return np.full((1, 1, 1), 1e3), np.zeros((1, 1, 1), np.int8)
+        return np.full((1, 1, 1), 1e3, np.float32), np.zeros((1, 1, 1), np.int8)
     nodes = Grid(tuple(FINE * n for n in shape), dx / FINE).nodes()
-    body = np.full(tuple(FINE * n + 1 for n in shape), 1e3)
+    body = np.full(tuple(FINE * n + 1 for n in shape), 1e3, np.float32)
     owner = np.zeros(body.shape, np.int8)
     for index, one in enumerate(bodies):
         # rays take steps of at most a cell, so the distance matters within a few cells of a body only
