@@ -77,3 +77,18 @@ def test_the_camera_shows_all_of_the_room():
     phi = np.full((n, n, n), 1.5)
     image = space.draw(phi, np.full((n + 1,) * 3, 50.0), 1.0, 60, 40, 30.0, 18.0, 1.0, room=room)
     assert image.shape == (40, 60, 3) and image.min() > 40  # walls all over, none of them black
+
+
+@pytest.mark.parametrize("shape", [(8, 10), (7, 9)])
+def test_pixels_between_others_are_filled_where_those_agree(shape):
+    h, w = shape
+    i, j = np.mgrid[:h, :w]
+    smooth = np.repeat((0.001 * i + 0.002 * j)[..., None], 3, axis=2)
+    image = np.where((i % 2 == 0) & (j % 2 == 0), 1.0, np.nan)[..., None] * smooth
+    todo = space._between(image, np.zeros(shape, np.int8))
+    assert not todo.any()
+    np.testing.assert_allclose(image[: h - 2, : w - 2], smooth[: h - 2, : w - 2], atol=1e-12)
+    assert np.isfinite(image).all()
+    image[:, 6:] += 0.5  # an edge
+    todo = space._between(image, np.zeros(shape, np.int8))
+    assert todo[1::2, 4:6].all() and todo[::2, 5].all() and not todo[:, :4].any() and not todo[::2, ::2].any()

@@ -268,7 +268,7 @@ def _look(
         if abs(n) < 0.8:
             t = x / every
             off = abs(t - np.floor(t + 0.5)) * every
-            line = min(line, 0.93 + 0.07 * min(1.0, off / (0.03 * every)))
+            line = min(line, 0.93 + 0.07 * min(1.0, off / (0.05 * every)))
     most = max(water[0], water[1], water[2], 1e-6)
     l0 = (dome + direct * wet ** (2.0 - 1.5 * water[0] / most)) * line
     l1 = (dome + direct * wet ** (2.0 - 1.5 * water[1] / most)) * line
