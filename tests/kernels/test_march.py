@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from nonstick.kernels._march import _edges, _leap, _occupied, _shadow, _through
+from nonstick.kernels._march import _edges, _shadow
+from nonstick.kernels._rays import _leap, _occupied, _through
 
 NO_BODY = np.full((1, 1, 1), 1e3)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..grid.mac import Grid
 from ..grid.shapes import Shape
-from ..kernels._march import BLOCK, _march, _occupied
+from ..kernels._march import _march
+from ..kernels._rays import BLOCK, _occupied
 from ..kernels._solids import smooth
 from .palette import PAINTS
 
