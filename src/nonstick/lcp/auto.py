@@ -73,7 +73,7 @@ class Auto(Method):
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
         recipe = preconditioner(problem)
         with monitor.setup():
-            M = M or recipe.setup(_maskable(problem.A))
+            M = recipe.setup(_maskable(problem.A)) if M is None else M
         cycle = _fast_cycle(M)
         predicted = False
         if cycle is not None and start.cold and self._worth_predicting(problem):

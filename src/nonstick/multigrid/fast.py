@@ -116,7 +116,7 @@ class FastCycle(Inverse):
         self.matrices = [(*self.A.weights, excess), *(_four_zeros(level.rows.n) for level in self.grids[1:])]
         for l in range(len(self.parents)):
             self._galerkin(l, None)
-        self._fill_tail(self.active)
+        self._fill_tail(np.zeros(self.grids[-1].rows.n, np.int8))
 
     def _excess(self, level: GridLevel) -> tuple[np.ndarray, float]:
         """Row sums, and the largest weight."""

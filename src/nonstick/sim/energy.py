@@ -12,10 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels._energy import _energy, _gains, _take_gains
+from ..kernels._particles import BATCH
 from .particles import Particles
 
-#: particles summed up in one go
-BATCH = 4096
 #: largest share of its kinetic energy one particle that gained gives back in a step
 MOST = 0.9
 #: and the same for all of them together, if those that gained have not enough

@@ -98,17 +98,19 @@ class Projection:
 
     def _walls(self):
         solids = self.solids
-        if self.hold is not None and not (isinstance(solids.mode, str) and solids.mode == "edge"):
+        mode = solids.mode if isinstance(solids.mode, str) else "given cell by cell"
+        if self.hold is not None and mode != "edge":
             bounded = wall_cells(solids.mode, solids.weights, solids.centre, solids.grid.shape)
-            return bounded & ~(self.hold & cut_cells(solids.weights))
+            return bounded & ~(self.hold & self._cut_cells())
         # "solid" by the true distance at the centres; PressureProblem would have to guess it from open faces.
-        if isinstance(self.solids.mode, str) and self.solids.mode == "solid":
-            return self.solids.centre < 0
-        if isinstance(self.solids.mode, str) and self.solids.mode == "cut" and not self.solids.moving:
-            if self._cut is None:
-                self._cut = cut_cells(self.solids.weights)
-            return self._cut
-        return self.solids.mode
+        if mode == "solid":
+            return solids.centre < 0
+        return self._cut_cells() if mode == "cut" and not solids.moving else solids.mode
+
+    def _cut_cells(self) -> np.ndarray:
+        if self._cut is None or self.solids.moving:
+            self._cut = cut_cells(self.solids.weights)
+        return self._cut
 
 
 def _given(value):
