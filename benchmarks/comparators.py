@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from nonstick.inverse.base import Inverse, Recipe
+from nonstick.inverse.krylov.cg import CG
+from nonstick.inverse.multigrid.aggregation import TopologyAware
+from nonstick.inverse.multigrid.fast import FastMultigrid
 from nonstick.kernels._vector import dot
-from nonstick.lcp.auto import ActiveSetCG, Auto, preconditioner
-from nonstick.lcp.base import Method
-from nonstick.lcp.fas import FAS
-from nonstick.lcp.mprgp import MPRGP
-from nonstick.lcp.policy import PolicyIteration
-from nonstick.lcp.projected_gs import ProjectedSweeps
-from nonstick.linear.base import Inverse, Recipe
-from nonstick.linear.cg import CG
-from nonstick.multigrid.aggregation import TopologyAware
-from nonstick.multigrid.fast import FastMultigrid
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 from nonstick.operators.transfer import AggregateTransfer
+from nonstick.solvers.active_set import ActiveSetCG, Auto, preconditioner
+from nonstick.solvers.base import Method
+from nonstick.solvers.fas import FAS
+from nonstick.solvers.mprgp import MPRGP
+from nonstick.solvers.policy import PolicyIteration
+from nonstick.solvers.projected_gs import ProjectedSweeps
 
 
 @dataclass

@@ -12,8 +12,8 @@ from comparators import comparators
 
 from nonstick import api, cases
 from nonstick.bench.figures import COLOURS
-from nonstick.lcp.auto import Auto
-from nonstick.multigrid.fast import FastMultigrid
+from nonstick.inverse.multigrid.fast import FastMultigrid
+from nonstick.solvers.active_set import Auto
 
 
 def main(out="benchmarks/results", sizes=(16,), problems=("sphere3d", "obstacle2d"), maxiter=300):

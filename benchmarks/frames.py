@@ -12,7 +12,7 @@ import numpy as np
 from common import Rows, figure, options, progress, show
 
 from nonstick.scenes.scene import Scene
-from nonstick.sim.simulation import Simulation
+from nonstick.sim.liquid.simulation import Simulation
 
 
 def main(out="benchmarks/results", sizes=(16,), frames=3, every=1, repeats=1, scene="sphere"):

@@ -11,9 +11,9 @@ from common import Rows, figure, options, progress, show
 
 from nonstick import api, cases
 from nonstick.bench.mazes import maze
-from nonstick.lcp.problem import BoxProblem
 from nonstick.operators.rows import Rows as Layout
 from nonstick.operators.stencil import StencilOperator
+from nonstick.problem.box import BoxProblem
 
 
 def main(out="benchmarks/results", sizes=(16,), names=()):

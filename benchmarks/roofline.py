@@ -32,8 +32,8 @@ import numpy as np
 from common import Rows, figure, options, progress, show, timed
 
 from nonstick import cases
+from nonstick.inverse.multigrid.fast import FastMultigrid
 from nonstick.kernels import _active_set, parallel
-from nonstick.multigrid.fast import FastMultigrid
 
 #: the kernels that make up one multigrid cycle
 CYCLE = ("enter", "relax black", "relax red", "restrict", "coarse levels", "prolong")

@@ -14,7 +14,7 @@ import numpy as np
 
 from nonstick.render.heat import HeatView
 from nonstick.render.movie import beside, label, write_movie, write_picture
-from nonstick.sim.heat import Heat
+from nonstick.sim.heat.simulation import Heat
 
 
 def main(n: int = 96, frames: int = 120, movie: str | None = "heat.mp4", picture: str | None = "heat.png"):

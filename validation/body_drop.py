@@ -16,7 +16,7 @@ from nonstick import Scene
 from nonstick.bodies import rotation
 from nonstick.io.body_files import surface
 from nonstick.io.rundir import RunDirectory
-from nonstick.sim.bodies import make
+from nonstick.sim.liquid.bodies import make
 
 
 def story(path: str | Path) -> dict:

@@ -14,29 +14,28 @@ if TYPE_CHECKING:
     from .discretise.pressure import PressureProblem
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
-    from .lcp.problem import BoxProblem
+    from .problem.box import BoxProblem
+    from .problem.solution import Solution
     from .registry import methods
     from .scenes.scene import Scene
-    from .sim.simulation import Simulation
-    from .solution import Solution
+    from .sim.liquid.simulation import Simulation
 
-else:
-    from . import lcp  # the package of methods, which can be called; imports nothing by itself
 
 # Public names load on first use, so that `nonstick --help` does not wait for numba.
 _WHERE = {
     "solve": ".api",
+    "lcp": ".api",
     "solve_problem": ".api",
     "methods": ".registry",
     "NonstickError": ".errors",
-    "BoxProblem": ".lcp.problem",
+    "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",
     "ViscosityProblem": ".discretise.viscosity",
     "RigidBody": ".bodies.body",
-    "Solution": ".solution",
+    "Solution": ".problem.solution",
     "Scene": ".scenes.scene",
-    "Simulation": ".sim.simulation",
+    "Simulation": ".sim.liquid.simulation",
 }
 
 __all__ = [

@@ -10,14 +10,15 @@ import scipy.sparse as sp
 
 from . import registry, validate
 from .errors import NonstickError
-from .lcp.base import Method
-from .lcp.pockets import Settled, settle
-from .lcp.problem import BoxProblem
 from .operators.base import Operator
 from .operators.csr import CSROperator
 from .operators.lowrank import LowRank
 from .operators.stencil import StencilOperator
-from .solution import Monitor, Solution, Start
+from .problem.box import BoxProblem
+from .problem.monitor import Monitor, Start
+from .problem.solution import Solution
+from .solvers.base import Method
+from .solvers.pockets import Settled, settle
 
 
 def solve(

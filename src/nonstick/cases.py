@@ -16,9 +16,9 @@ from .discretise.pressure import PressureProblem
 from .errors import NonstickError
 from .grid.mac import Grid
 from .grid.shapes import Ball, Box, Capsule, HalfSpace, Shape, Shell, rotated_box, union
-from .lcp.problem import BoxProblem
 from .operators.rows import Rows
 from .operators.stencil import StencilOperator
+from .problem.box import BoxProblem
 
 GRAVITY = 9.81
 DENSITY = 1000.0

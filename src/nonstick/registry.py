@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .errors import NonstickError
-from .lcp.base import Method
+from .solvers.base import Method
 
 if TYPE_CHECKING:
-    from .linear.base import Recipe
+    from .inverse.base import Recipe
 
 
 @dataclass(frozen=True)
@@ -71,25 +71,25 @@ def _nearest(name: str) -> str:
 
 @register("no-lcp", "the linear baseline: ILU-CG on A x = b, bounds ignored (walls hold on to liquid)", complete=False)
 def _no_lcp() -> Method:
-    from .lcp.linear import LinearSolve
+    from .solvers.linear import LinearSolve
 
     return LinearSolve()
 
 
 def _lai_pcg():
-    from .linear.cg import CG
-    from .precond.ilu import ILU
+    from .inverse.krylov.cg import CG
+    from .inverse.precond.ilu import ILU
 
     return CG(ILU(), maxiter=20_000)
 
 
 def _lai_multigrid(literal: bool = False):
     """Richardson over Lai's V(2,2) cycles: normalised and truncated to the free set, or as the paper has them."""
-    from .linear.richardson import Richardson
-    from .multigrid.cycles import V
-    from .multigrid.geometric import Assembled, Geometric
-    from .multigrid.hierarchy import Multigrid
-    from .multigrid.smoothers import Lexicographic, RedBlack
+    from .inverse.krylov.richardson import Richardson
+    from .inverse.multigrid.cycles import V
+    from .inverse.multigrid.geometric import Assembled, Geometric
+    from .inverse.multigrid.hierarchy import Multigrid
+    from .inverse.multigrid.smoothers import Lexicographic, RedBlack
 
     if literal:
         coarsening = Geometric(normalise=False, truncate=False, split=False)
@@ -99,51 +99,51 @@ def _lai_multigrid(literal: bool = False):
 
 @register("pi-pcg", "policy iteration over CG with incomplete LU")
 def _pi_pcg():
-    from .lcp.policy import PolicyIteration
+    from .solvers.policy import PolicyIteration
 
     return PolicyIteration(_lai_pcg())
 
 
 @register("pi-mg", "policy iteration over barycentric Galerkin multigrid")
 def _pi_mg():
-    from .lcp.policy import PolicyIteration
+    from .solvers.policy import PolicyIteration
 
     return PolicyIteration(_lai_multigrid())
 
 
 @register("pi-mg+literal", "pi-mg with the paper's transfers: not normalised, not truncated")
 def _pi_mg_literal():
-    from .lcp.policy import PolicyIteration
+    from .solvers.policy import PolicyIteration
 
     return PolicyIteration(_lai_multigrid(literal=True))
 
 
 @register("pe-pcg", "penalty method over CG with incomplete LU")
 def _pe_pcg():
-    from .lcp.penalty import Penalty
+    from .solvers.penalty import Penalty
 
     return Penalty(_lai_pcg())
 
 
 @register("pe-mg", "penalty method over barycentric Galerkin multigrid")
 def _pe_mg():
-    from .lcp.penalty import Penalty
+    from .solvers.penalty import Penalty
 
     return Penalty(_lai_multigrid())
 
 
 @register("pe-mg+literal", "pe-mg with the paper's transfers: not normalised, not truncated")
 def _pe_mg_literal():
-    from .lcp.penalty import Penalty
+    from .solvers.penalty import Penalty
 
     return Penalty(_lai_multigrid(literal=True))
 
 
 @register("fas-mg", "FAS multigrid on the complementarity problem, with band smoothing at the walls")
 def _fas_mg():
-    from .lcp.fas import FAS
-    from .lcp.policy import PolicyIteration
-    from .linear.cg import CG
+    from .inverse.krylov.cg import CG
+    from .solvers.fas import FAS
+    from .solvers.policy import PolicyIteration
 
     return FAS(patience=10, progress=0.1, fallback=PolicyIteration(CG(_lai_multigrid().M)))
 
@@ -177,8 +177,8 @@ def _fas_direct():
 
 def _fas_variant(direct: bool = False, **transfers):
     """Lai's V(2,2) cycle without our additions, with one thing changed."""
-    from .lcp.fas import FAS
-    from .multigrid.geometric import Geometric
+    from .inverse.multigrid.geometric import Geometric
+    from .solvers.fas import FAS
 
     return FAS(Geometric(split=False, **transfers), band=0, hold=None, direct=direct, maxiter=1000)
 
@@ -188,35 +188,35 @@ def _fas_variant(direct: bool = False, **transfers):
 
 @register("fmg", "full multigrid cycles with projected smoothing until converged; needs a PressureProblem")
 def _fmg() -> Method:
-    from .lcp.chentanez_muller import ChentanezMuller
+    from .solvers.chentanez_muller import ChentanezMuller
 
     return ChentanezMuller()
 
 
 @register("fmg+cm", "the fixed work of Chentanez–Müller's table 1: 3 full and 4 V-cycles, S = 3", complete=False)
 def _fmg_cm() -> Method:
-    from .lcp.chentanez_muller import ChentanezMuller
+    from .solvers.chentanez_muller import ChentanezMuller
 
     return ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3)
 
 
 @register("fmg+literal", "full cycles exactly as printed by Chentanez–Müller: they stagnate", complete=False)
 def _fmg_literal() -> Method:
-    from .lcp.chentanez_muller import ChentanezMuller
+    from .solvers.chentanez_muller import ChentanezMuller
 
     return ChentanezMuller(constrained_levels=3, literal=True)
 
 
 @register("pgs", "projected Gauss–Seidel: simple, robust, slow; also for walls='edge'")
 def _pgs() -> Method:
-    from .lcp.projected_gs import ProjectedSOR
+    from .solvers.projected_gs import ProjectedSOR
 
     return ProjectedSOR(omega=1.0)
 
 
 @register("psor", "projected SOR with Young's best relaxation factor for the free set")
 def _psor() -> Method:
-    from .lcp.projected_gs import ProjectedSOR
+    from .solvers.projected_gs import ProjectedSOR
 
     return ProjectedSOR(omega=None)
 
@@ -226,7 +226,7 @@ def _psor() -> Method:
 
 @register("newton", "minimum-map Newton over ILU-CG, safeguarded; stops on the KKT residual")
 def _newton() -> Method:
-    from .lcp.newton import MinMapNewton
+    from .solvers.newton import MinMapNewton
 
     return MinMapNewton()
 
@@ -237,7 +237,7 @@ def _newton() -> Method:
     complete=False,
 )
 def _newton_paper() -> Method:
-    from .lcp.newton import MinMapNewton
+    from .solvers.newton import MinMapNewton
 
     return MinMapNewton.paper()
 
@@ -251,7 +251,7 @@ def tagiaamg(visits: int = 2, alpha: float = 0.55, literal: bool = False) -> Rec
     alpha is 0.55 in W-cycles too: the paper's 0.65 is as good in open tanks and worse in mazes. `literal` merges all
     that is connected inside a block, as the paper does, also through narrow doors (docs).
     """
-    from .multigrid.aggregation import TopologyAware
+    from .inverse.multigrid.aggregation import TopologyAware
 
     coarsening = TopologyAware(alpha, theta=0.0, cut=0.0) if literal else TopologyAware(alpha)
     return _aggregation(coarsening, visits)
@@ -264,15 +264,15 @@ def tagiaamg_literal() -> Recipe:
 
 def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
     """Topology-oblivious aggregation, 2^d cells to one."""
-    from .multigrid.aggregation import GIA
+    from .inverse.multigrid.aggregation import GIA
 
     return _aggregation(GIA(alpha or (0.55 if visits == 1 else 0.65)), visits)
 
 
 def _aggregation(coarsening, visits: int) -> Recipe:
-    from .multigrid.hierarchy import Multigrid
-    from .multigrid.packed import Packed
-    from .multigrid.rbssor import RBSSOR, Resmoothed
+    from .inverse.multigrid.hierarchy import Multigrid
+    from .inverse.multigrid.packed import Packed
+    from .inverse.multigrid.rbssor import RBSSOR, Resmoothed
     from .operators.stencil import SMALL
 
     cycle, bottom = Resmoothed(visits=visits), Packed(coarsening, 1.2, visits)
@@ -281,15 +281,15 @@ def _aggregation(coarsening, visits: int) -> Recipe:
 
 def saamg() -> Recipe:
     """Smoothed aggregation, V-cycle, SPAI-0 sweeps."""
-    from .multigrid.cycles import V
-    from .multigrid.hierarchy import Multigrid
-    from .multigrid.smoothed import Smoothed, SPAI0Sweeps
+    from .inverse.multigrid.cycles import V
+    from .inverse.multigrid.hierarchy import Multigrid
+    from .inverse.multigrid.smoothed import Smoothed, SPAI0Sweeps
 
     return Multigrid(Smoothed(), SPAI0Sweeps(), V(1, 1), smallest=300)
 
 
 def _mic() -> Recipe:
-    from .precond.mic import MIC
+    from .inverse.precond.mic import MIC
 
     return MIC()
 
@@ -305,8 +305,8 @@ _PRECONDITIONERS = {
 
 def _linear_baseline(preconditioner: str) -> Callable[[], Method]:
     def build() -> Method:
-        from .lcp.linear import LinearSolve
-        from .linear.cg import CG
+        from .inverse.krylov.cg import CG
+        from .solvers.linear import LinearSolve
 
         return LinearSolve(CG(_PRECONDITIONERS[preconditioner][0]()))
 
@@ -315,7 +315,7 @@ def _linear_baseline(preconditioner: str) -> Callable[[], Method]:
 
 def _mprgp(preconditioner: str) -> Callable[[], Method]:
     def build() -> Method:
-        from .lcp.mprgp import MPRGP
+        from .solvers.mprgp import MPRGP
 
         return MPRGP(_PRECONDITIONERS[preconditioner][0]())
 
@@ -324,8 +324,8 @@ def _mprgp(preconditioner: str) -> Callable[[], Method]:
 
 def _interior_point(preconditioner: str = "tagiaamg", **options) -> Callable[[], Method]:
     def build() -> Method:
-        from .lcp.interior_point import InteriorPoint
-        from .linear.cg import CG
+        from .inverse.krylov.cg import CG
+        from .solvers.interior_point import InteriorPoint
 
         # Incomplete Cholesky needs far more inner iterations than multigrid (§7.2.2: up to 100).
         options.setdefault("inner_maxiter", 100 if preconditioner == "mic" else 3)
@@ -359,8 +359,8 @@ register("ipm-pd+cab+ss", "ipm-pd with adaptive barrier and step selection (for 
 
 @register("mehrotra", "Mehrotra's predictor-corrector interior point, topology-aware multigrid CG")
 def _mehrotra() -> Method:
-    from .lcp.mehrotra import Mehrotra
-    from .linear.cg import CG
+    from .inverse.krylov.cg import CG
+    from .solvers.mehrotra import Mehrotra
 
     return Mehrotra(CG(tagiaamg()))
 
@@ -370,77 +370,77 @@ def _mehrotra() -> Method:
 
 @register("visc-box-mg", "viscosity: CG over multigrid with the box smoother (Aanjaneya)", complete=False)
 def _visc_box_mg():
-    from .linear.face_cg import FaceCG
-    from .linear.viscous import Cycle
-    from .multigrid.face_box import BoxMultigrid
+    from .inverse.multigrid.face_box import BoxMultigrid
+    from .solvers.face_cg import FaceCG
+    from .solvers.viscous import Cycle
 
     return FaceCG(Cycle(BoxMultigrid()))
 
 
 @register("visc-box-mg+literal", "ablation: visc-box-mg with the paper's coarse volumes of 0 or 1", complete=False)
 def _visc_box_mg_literal():
-    from .linear.face_cg import FaceCG
-    from .linear.viscous import Cycle
-    from .multigrid.face_box import BoxMultigrid
+    from .inverse.multigrid.face_box import BoxMultigrid
+    from .solvers.face_cg import FaceCG
+    from .solvers.viscous import Cycle
 
     return FaceCG(Cycle(BoxMultigrid(literal=True)))
 
 
 @register("visc-box-mg+full", "ablation: visc-box-mg with the rectangular box of 17 or 75 faces", complete=False)
 def _visc_box_mg_full():
-    from .linear.face_cg import FaceCG
-    from .linear.viscous import Cycle
-    from .multigrid.face_box import BoxMultigrid
+    from .inverse.multigrid.face_box import BoxMultigrid
+    from .solvers.face_cg import FaceCG
+    from .solvers.viscous import Cycle
 
     return FaceCG(Cycle(BoxMultigrid(full=True)))
 
 
 @register("visc-jacobi-mg", "viscosity: CG over multigrid with damped Jacobi, the naïve baseline", complete=False)
 def _visc_jacobi_mg():
-    from .linear.face_cg import FaceCG
-    from .linear.viscous import Cycle
-    from .multigrid.face_jacobi import JacobiMultigrid
+    from .inverse.multigrid.face_jacobi import JacobiMultigrid
+    from .solvers.face_cg import FaceCG
+    from .solvers.viscous import Cycle
 
     return FaceCG(Cycle(JacobiMultigrid()))
 
 
 @register("visc-jacobi-mg+cg", "viscosity: visc-jacobi-mg with conjugate gradients at the bottom", complete=False)
 def _visc_jacobi_mg_cg():
-    from .linear.face_cg import FaceCG
-    from .linear.viscous import Cycle
-    from .multigrid.face_jacobi import JacobiMultigrid
+    from .inverse.multigrid.face_jacobi import JacobiMultigrid
+    from .solvers.face_cg import FaceCG
+    from .solvers.viscous import Cycle
 
     return FaceCG(Cycle(JacobiMultigrid(exact_bottom=True)))
 
 
 @register("visc-cg", "viscosity: conjugate gradients with the diagonal", complete=False)
 def _visc_cg():
-    from .linear.face_cg import FaceCG
-    from .linear.viscous import Diagonal
+    from .solvers.face_cg import FaceCG
+    from .solvers.viscous import Diagonal
 
     return FaceCG(Diagonal())
 
 
 @register("visc-mic-cg", "viscosity: modified incomplete Cholesky CG on the assembled matrix", complete=False)
 def _visc_mic_cg():
-    from .linear.viscous import AssembledCG
+    from .solvers.viscous import AssembledCG
 
     return AssembledCG()
 
 
 @register("visc-direct", "viscosity: sparse factorisation of the assembled matrix", complete=False)
 def _visc_direct():
-    from .linear.viscous import Direct
+    from .solvers.viscous import Direct
 
     return Direct()
 
 
 @register("visc-auto", "viscosity, ours and the default: single-precision Chebyshev multigrid CG", complete=False)
 def _visc_auto():
-    from .linear.face_cg import FaceCG
-    from .linear.viscous import Cycle
-    from .multigrid.face_box import BoxMultigrid
-    from .multigrid.face_chebyshev import ChebyshevMultigrid
+    from .inverse.multigrid.face_box import BoxMultigrid
+    from .inverse.multigrid.face_chebyshev import ChebyshevMultigrid
+    from .solvers.face_cg import FaceCG
+    from .solvers.viscous import Cycle
 
     return FaceCG(Cycle(ChebyshevMultigrid()), then=(Cycle(BoxMultigrid()),))
 
@@ -450,13 +450,13 @@ def _visc_auto():
 
 @register("auto", "ours: inexact active set over a float32 multigrid CG, safeguarded; the default")
 def _auto() -> Method:
-    from .lcp.auto import Auto
+    from .solvers.active_set import Auto
 
     return Auto()
 
 
 @register("mg-cg", "ours: the linear solve A x = b by the multigrid CG of auto, bounds ignored", complete=False)
 def _mg_cg() -> Method:
-    from .lcp.auto import FastLinear
+    from .solvers.active_set import FastLinear
 
     return FastLinear()

@@ -17,8 +17,8 @@ from nonstick.bench.static import sweep
 from nonstick.cli import app
 from nonstick.cli.bench import _ManyValues
 from nonstick.errors import NonstickError
-from nonstick.lcp.problem import BoxProblem
 from nonstick.operators.csr import CSROperator
+from nonstick.problem.box import BoxProblem
 
 KEYS = (
     "case", "n", "unknowns", "method", "iterations", "outer_iterations", "seconds", "setup_seconds",

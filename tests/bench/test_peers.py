@@ -7,7 +7,7 @@ from nonstick import api, cases
 from nonstick.bench import petsc
 from nonstick.bench.peers import PEERS, names, rows_of, run
 from nonstick.bench.registry import get
-from nonstick.lcp.problem import BoxProblem
+from nonstick.problem.box import BoxProblem
 
 PROBLEMS = [("circle2d", 24), ("sphere3d", 10)]
 

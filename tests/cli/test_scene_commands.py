@@ -2,7 +2,7 @@
 
 import pytest
 
-from nonstick.sim.simulation import Simulation
+from nonstick.sim.liquid.simulation import Simulation
 
 TINY = ("--set", "domain.resolution=16", "--set", "camera.width=64", "--set", "camera.height=64")
 

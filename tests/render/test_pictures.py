@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from nonstick import Scene
-from nonstick.render import flat, space
+from nonstick.render import plane as flat
+from nonstick.render import space
 from nonstick.render.movie import beside, colour_bar, label
-from nonstick.sim.preview import render
-from nonstick.sim.run import run
+from nonstick.sim.liquid.preview import render
+from nonstick.sim.liquid.run import run
 
 
 def bluish(image):

@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterator
 
 from .. import cases
 from ..errors import NonstickError
-from ..lcp.base import Method
-from ..lcp.linear import LinearSolve
-from ..lcp.newton import MinMapNewton
-from ..lcp.problem import BoxProblem
-from ..linear.base import NoPreconditioner, Recipe
-from ..linear.bicgstab import BiCGStab
-from ..linear.cg import CG
-from ..linear.cr import CR
-from ..linear.gmres import GMRES
-from ..precond.ainv import AINV
-from ..precond.ilu import ILU
-from ..precond.jacobi import Jacobi
-from ..precond.mic import MIC
-from ..precond.reused import Reused
-from ..precond.spai0 import SPAI0
+from ..inverse.base import NoPreconditioner, Recipe
+from ..inverse.krylov.bicgstab import BiCGStab
+from ..inverse.krylov.cg import CG
+from ..inverse.krylov.cr import CR
+from ..inverse.krylov.gmres import GMRES
+from ..inverse.precond.ainv import AINV
+from ..inverse.precond.ilu import ILU
+from ..inverse.precond.jacobi import Jacobi
+from ..inverse.precond.mic import MIC
+from ..inverse.precond.reused import Reused
+from ..inverse.precond.spai0 import SPAI0
+from ..problem.box import BoxProblem
+from ..solvers.base import Method
+from ..solvers.linear import LinearSolve
+from ..solvers.newton import MinMapNewton
 from . import figures, published
 from .means import Trace, mean_row
 from .measure import measure, warm_up

@@ -18,13 +18,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..errors import NonstickError
-from ..lcp.base import Method
-from ..lcp.linear import LinearSolve
-from ..lcp.newton import MinMapNewton
-from ..linear.cg import CG
-from ..precond.ainv import AINV
+from ..inverse.krylov.cg import CG
+from ..inverse.precond.ainv import AINV
 from ..scenes.scene import Scene
-from ..sim.simulation import Simulation
+from ..sim.liquid.simulation import Simulation
+from ..solvers.base import Method
+from ..solvers.linear import LinearSolve
+from ..solvers.newton import MinMapNewton
 from . import figures, published
 from .array_library import ArrayCG, ArrayNewton
 from .means import Trace, mean_row

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..lcp.base import Method
-from ..lcp.newton import MinMapNewton, conjugate_gradients, minimum_map_newton
+from ..solvers.base import Method
+from ..solvers.newton import MinMapNewton, conjugate_gradients, minimum_map_newton
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,10 @@ from numba.core import event
 
 from .. import api, registry
 from ..errors import NonstickError
-from ..lcp.base import Method
-from ..lcp.problem import BoxProblem
-from ..solution import Monitor, Solution
+from ..problem.box import BoxProblem
+from ..problem.monitor import Monitor
+from ..problem.solution import Solution
+from ..solvers.base import Method
 from .journal import checksum
 from .registry import Plan
 from .row import Row

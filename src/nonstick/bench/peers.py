@@ -25,8 +25,8 @@ import numpy as np
 
 from .. import cases
 from ..errors import NonstickError
-from ..lcp.base import Method
-from ..lcp.problem import BoxProblem
+from ..problem.box import BoxProblem
+from ..solvers.base import Method
 from . import petsc
 from .measure import measure, warm_up
 from .registry import Plan, benchmark

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..lcp.problem import BoxProblem
+from ..problem.box import BoxProblem
 from .petsc_driver import PEERS
 from .row import Row
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..discretise.pressure import PressureProblem
-from ..lcp.problem import BoxProblem
+from ..problem.box import BoxProblem
 from ..scenes.scene import Scene
-from ..sim.simulation import Simulation
+from ..sim.liquid.simulation import Simulation
 
 
 @dataclass

@@ -9,7 +9,7 @@ from .. import cases, validate
 from ..api import as_operator
 from ..errors import NonstickError
 from ..io.problem_file import read_problem
-from ..lcp.problem import BoxProblem
+from ..problem.box import BoxProblem
 from .measure import measure, warm_up
 from .registry import Benchmark, Plan, benchmark
 from .row import Row

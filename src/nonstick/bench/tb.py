@@ -19,15 +19,15 @@ import numpy as np
 
 from .. import cases, registry
 from ..discretise.pressure import PressureProblem
-from ..lcp.base import Method
-from ..lcp.linear import LinearSolve
-from ..lcp.problem import BoxProblem
-from ..linear.cg import CG
-from ..multigrid.hierarchy import Multigrid
-from ..multigrid.packed import Packed
+from ..inverse.krylov.cg import CG
+from ..inverse.multigrid.hierarchy import Multigrid
+from ..inverse.multigrid.packed import Packed
 from ..operators.masked import peel
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
+from ..problem.box import BoxProblem
+from ..solvers.base import Method
+from ..solvers.linear import LinearSolve
 from .mazes import maze, open_faces
 from .measure import measure, warm_up
 from .registry import Plan, benchmark

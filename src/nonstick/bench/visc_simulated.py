@@ -17,7 +17,7 @@ import numpy as np
 from ..discretise.viscosity import ViscosityProblem, ViscousBox
 from ..operators.faces import ViscosityOperator
 from ..scenes.scene import Scene
-from ..sim.simulation import Simulation
+from ..sim.liquid.simulation import Simulation
 from .means import mean_row
 from .measure import measure
 from .registry import Plan, benchmark

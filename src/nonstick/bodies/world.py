@@ -22,8 +22,8 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..grid.shapes import HalfSpace, Shape
-from ..kernels._contacts import _contact_impulses
 from . import rotation
+from ._contacts import _contact_impulses
 from .body import RigidBody, point_velocity
 from .contact import Contacts, Key, Partner, find
 from .surface import Probes, probes

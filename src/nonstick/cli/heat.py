@@ -9,7 +9,7 @@ from .terminal import say
 
 def run(scene, target: Path) -> None:
     """Make all frames of a heat scene."""
-    from ..sim.heat_run import run as go
+    from ..sim.heat.run import run as go
 
     go(scene, target, _line(scene.model.time.frames))
     _report(target)
@@ -19,8 +19,8 @@ def resume(directory: Path, from_frame: int | None, frames: int | None, scene: P
     """Go on with a run of heat; does its scene want a movie?"""
     from ..io.rundir import RunDirectory
     from ..scenes.heat import HeatScene
-    from ..sim.heat_run import load
-    from ..sim.heat_run import resume as go
+    from ..sim.heat.run import load
+    from ..sim.heat.run import resume as go
 
     own = load(RunDirectory.open(directory))
     again = None if scene is None else HeatScene.load(scene)

@@ -82,11 +82,11 @@ def check(scene: str = _SCENE, settings: list[str] = _SET) -> None:
     from ..scenes.heat import HeatScene, is_heat
 
     if is_heat(scene):
-        from ..sim.heat_check import check as look_at_heat
+        from ..sim.heat.check import check as look_at_heat
 
         found = look_at_heat(_load(scene, settings, kind=HeatScene))
     else:
-        from ..sim.check import check as look
+        from ..sim.liquid.check import check as look
 
         found = look(_load(scene, settings))
     for line in found.facts:
@@ -117,8 +117,8 @@ def run(
     nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
     """
     from ..scenes.heat import HeatScene, is_heat
-    from ..sim.ahead import compiling_ahead
-    from ..sim.run import run as go
+    from ..sim.compile_ahead import compiling_ahead
+    from ..sim.liquid.run import run as go
 
     changes = {} if frames is None else {"time.frames": frames}
     if is_heat(scene):
@@ -160,7 +160,7 @@ def resume(
     """
     from ..io.rundir import RunDirectory
     from ..scenes.scene import Scene
-    from ..sim.run import resume as go
+    from ..sim.liquid.run import resume as go
 
     if _is_heat_run(directory):
         from .heat import resume as resume_heat
@@ -188,8 +188,8 @@ def info(
     nonstick info runs/sphere
     """
     from ..io.rundir import RunDirectory
-    from ..sim import heat_run
-    from ..sim.run import summary as of_liquid
+    from ..sim.heat import run as heat_run
+    from ..sim.liquid.run import summary as of_liquid
     from .heat import say_summary as say_heat
 
     heat = _is_heat_run(directory)
@@ -371,8 +371,8 @@ def _preview(directory: Path, compare: Path | None = None, camera=None, out: Pat
     from rich.console import Console
     from rich.progress import Progress
 
-    from ..sim.heat_preview import render as paint_heat
-    from ..sim.preview import render as paint_liquid
+    from ..sim.heat.preview import render as paint_heat
+    from ..sim.liquid.preview import render as paint_liquid
 
     def paint(tick):
         if _is_heat_run(directory):

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import scipy.sparse as sp
 
+from ..api import solve_problem
 from ..errors import NonstickError
-from ..lcp.problem import BoxProblem
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
-from ..solution import Solution
+from ..problem.box import BoxProblem
+from ..problem.solution import Solution
 
 
 @dataclass
@@ -97,8 +98,6 @@ class DiffusionProblem:
 
     def solve(self, method="auto", **options) -> DiffusionSolution:
         """Take the step; options as for `nonstick.solve`. The present temperature is the first guess."""
-        from ..api import solve_problem
-
         x0 = options.pop("x0", None)
         x0 = self.temperature if x0 is None else np.asarray(x0, dtype=float)
         if x0.shape == self.shape:

@@ -24,16 +24,18 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import scipy.sparse as sp
 
+from ..api import solve_problem
 from ..errors import NonstickError
 from ..grid.fractions import centre_distance, close_edges, closed_box, open_fractions, open_part
 from ..grid.labels import wall_cells
 from ..grid.levelset import THETA_MIN
-from ..kernels._pressure import _pressure_rows, _pressure_update
-from ..lcp.problem import BoxProblem, WallEdges
 from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
-from ..solution import Solution
+from ..problem.box import BoxProblem
+from ..problem.edges import WallEdges
+from ..problem.solution import Solution
+from ._pressure import _pressure_rows, _pressure_update
 from .coupling import Body, Coupling, Moved
 from .scalars import positive
 
@@ -140,8 +142,6 @@ class PressureProblem:
 
     def solve(self, method="auto", **options) -> PressureSolution:
         """Solve and update the velocity; options as for `nonstick.solve` (`x0` may be a grid of pressures)."""
-        from ..api import solve_problem
-
         x0 = options.pop("x0", None)
         if x0 is not None and np.shape(x0) == self.shape:
             x0 = self.rows.from_grid(np.asarray(x0, dtype=float))

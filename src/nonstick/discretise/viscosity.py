@@ -19,11 +19,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .. import registry, validate
 from ..errors import NonstickError
-from ..kernels._volumes import control_volumes
-from ..lcp.problem import Box, BoxProblem
 from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator, face_shift
-from ..solution import Monitor, Solution, Start
+from ..problem.box import Box, BoxProblem
+from ..problem.monitor import Monitor, Start
+from ..problem.solution import Solution
+from ._volumes import control_volumes
 from .scalars import positive
 
 
@@ -141,8 +143,6 @@ class ViscosityProblem:
 
     def solve(self, method="visc-auto", *, x0=None, rtol=1e-6, atol=0.0, maxiter=None, callback=None):
         """Solve; `x0` is a vector over the unknowns (default: the advected velocity). `.velocity` has the result."""
-        from .. import registry, validate
-
         validate.stopping(rtol, atol, maxiter)
         recipe = registry.get(method)
         x = self.advected() if x0 is None else validate.vector(x0, self.n, "x0")

@@ -26,10 +26,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from .. import registry, validate
 from ..errors import NonstickError
 from ..operators.base import Operator
 from ..operators.faces import FaceSystem
-from ..solution import Monitor, Solution, Start
+from ..problem.monitor import Monitor, Start
+from ..problem.solution import Solution
 from .viscosity import ViscosityProblem, ViscousBox, _fluid_faces, _grid_of
 
 
@@ -291,8 +293,7 @@ class ViscosityWithBodies:
 
     def solve(self, method="visc-auto", *, x0=None, rtol=1e-6, atol=0.0, maxiter=None, callback=None):
         """`.velocity` and `.motions` of the result hold faces and bodies after the step."""
-        from .. import registry, validate
-        from ..linear.body_cg import with_bodies
+        from ..solvers.body_cg import with_bodies
 
         validate.stopping(rtol, atol, maxiter)
         recipe = with_bodies(registry.get(method))

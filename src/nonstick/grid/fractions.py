@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NonstickError
-from ..kernels._fractions import _open_2d, _open_3d
+from ._fractions import _open_2d, _open_3d
 
 
 def open_fractions(phi_solid: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NonstickError
-from ..kernels._levelset import _extend_into_solids
+from ._levelset import _extend_into_solids
 
 #: smallest fraction of a cell between a pressure sample and the surface (bounds the condition of the matrix)
 THETA_MIN = 0.01

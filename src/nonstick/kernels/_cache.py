@@ -17,7 +17,8 @@ from pathlib import Path
 from numba import config
 from numba.core.caching import CacheImpl, _CacheLocator  # type: ignore[attr-defined]
 
-HERE = Path(__file__).parent
+#: kernel files lie in this folder and beside the one package that uses them; their names begin with `_`
+PACKAGE = Path(__file__).parents[1]
 #: versions of one file's kernels that are kept
 KEPT = 4
 
@@ -25,16 +26,24 @@ KEPT = 4
 @cache
 def source_stamp(path: Path) -> str:
     """Hash of a kernel file and of the kernel files it imports."""
-    files, todo = {Path(__file__), HERE / "__init__.py"}, [path]
+    files, todo = {Path(__file__), Path(__file__).with_name("__init__.py")}, [path]
     while todo:
         file = todo.pop()
         if file not in files and file.is_file():
             files.add(file)
-            todo += [HERE / f"{name}.py" for name in re.findall(r"^from \.(\w+) import", file.read_text(), re.M)]
+            todo += imported_kernels(file)
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:24]
+
+
+def imported_kernels(path: Path) -> list[Path]:
+    """The kernel files a file imports from: `from ._blocks import …`, `from ..kernels._vector import …`."""
+    out = []
+    for dots, module in re.findall(r"^from (\.+)([\w.]*\b_\w+) import", path.read_text(), re.M):
+        out.append(path.parents[len(dots) - 1].joinpath(*module.split(".")).with_suffix(".py"))
+    return out
 
 
 def cache_folder() -> Path:
@@ -48,13 +57,19 @@ def cache_folder() -> Path:
     return Path(base) / "nonstick" / "kernels"
 
 
+def folder_of(path: Path) -> Path:
+    """Where the compiled kernels of a file are kept: `grid._fractions-<hash>`."""
+    name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    return cache_folder() / f"{name}-{source_stamp(path)}"
+
+
 class SourceHashLocator(_CacheLocator):
-    """Finds the cache of functions defined in this folder; other packages are not touched."""
+    """Finds the cache of functions defined in this package; other packages are not touched."""
 
     def __init__(self, py_func, path: Path):
         self._line = py_func.__code__.co_firstlineno
         self._stamp = source_stamp(path)
-        self._folder = cache_folder() / f"{path.stem}-{self._stamp}"
+        self._folder = folder_of(path)
 
     def get_cache_path(self):
         return str(self._folder)
@@ -74,7 +89,7 @@ class SourceHashLocator(_CacheLocator):
     @classmethod
     def from_function(cls, py_func, py_file):
         path = Path(py_file)
-        if path.parent != HERE or config.CACHE_DIR:  # type: ignore[attr-defined]
+        if PACKAGE not in path.parents or config.CACHE_DIR:  # type: ignore[attr-defined]
             return None
         self = cls(py_func, path)
         try:
@@ -84,18 +99,17 @@ class SourceHashLocator(_CacheLocator):
         return self
 
 
-def compiled(stem: str) -> bool:
-    """Is any kernel of the file `stem`.py in the cache? With a folder of the user's own, nobody asks."""
+def compiled(path: Path) -> bool:
+    """Is any kernel of the file in the cache? With a folder of the user's own, nobody asks."""
     if config.CACHE_DIR:  # type: ignore[attr-defined]
         return True
-    folder = cache_folder() / f"{stem}-{source_stamp(HERE / f'{stem}.py')}"
-    return next(folder.glob("*.nbc"), None) is not None
+    return next(folder_of(path).glob("*.nbc"), None) is not None
 
 
 def _prune(folder: Path) -> None:
     """Keep the newest few versions of one file's kernels."""
-    stem = folder.name.rsplit("-", 1)[0]
-    versions = [p for p in folder.parent.glob(f"{stem}-*") if p.name.rsplit("-", 1)[0] == stem]
+    name = folder.name.rsplit("-", 1)[0]
+    versions = [p for p in folder.parent.glob(f"{name}-*") if p.name.rsplit("-", 1)[0] == name]
     for old in sorted(versions, key=lambda p: p.stat().st_mtime, reverse=True)[KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
 

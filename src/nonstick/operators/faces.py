@@ -15,15 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..kernels._faces import (
-    _cut_runs,
-    _faces_apply,
-    _faces_diagonal,
-    _faces_residual,
-    _gather,
-    _mark_plain,
-    _scatter,
-)
+from ..kernels._faces import _cut_runs, _faces_apply, _faces_diagonal, _faces_residual, _gather, _mark_plain, _scatter
 from .base import Operator
 
 #: plain stretches shorter than this are not worth a loop of their own

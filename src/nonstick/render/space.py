@@ -8,9 +8,9 @@ import numpy as np
 
 from ..grid.mac import Grid
 from ..grid.shapes import Shape
-from ..kernels._march import _march
-from ..kernels._rays import BLOCK, _occupied
 from ..kernels._solids import smooth
+from ._march import _march
+from ._rays import BLOCK, _occupied
 from .palette import PAINTS
 
 #: bodies are sampled this many times as finely as the grid, so that their edges stay sharp

@@ -1,0 +1,83 @@
+"""Preconditioned BiCGStab (van der Vorst 1992): any nonsingular A, any M, short recurrences.
+
+Two products with A and two with M per iteration. Preconditioning is from the right, so the residual that is
+tested is the true one. Where a scalar product that should not vanish does, it restarts from the residual.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...kernels._vector import _axpy, _xpby, dot
+from ...operators.base import Operator
+from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from ..precond.deflation import Coupled
+
+BREAKDOWN = 1e-14
+
+
+@dataclass(frozen=True)
+class BiCGStab(Recipe):
+    """Stabilised biconjugate gradients preconditioned by `M`."""
+
+    M: Recipe = field(default_factory=NoPreconditioner)
+    rtol: float = 1e-8
+    maxiter: int = 10_000
+
+    def setup(self, operator, reuse=None):
+        inner = reuse.M if isinstance(reuse, _BiCGStab) else None
+        return _BiCGStab(operator, Coupled(self.M).setup(operator, inner), self.rtol, self.maxiter)
+
+
+class _BiCGStab(IterativeInverse):
+    def __init__(self, A: Operator, M, rtol: float, maxiter: int):
+        self.A, self.M, self.rtol, self.maxiter = A, M, rtol, maxiter
+        self._r, self._shadow, self._p, self._v, self._t, self._z = (np.empty(A.n) for _ in range(6))
+
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
+        A, M, r, shadow, p, v, t, z = self.A, self.M, self._r, self._shadow, self._p, self._v, self._t, self._z
+        rtol = self.rtol if rtol is None else rtol
+        maxiter = self.maxiter if maxiter is None else maxiter
+        goal = max(rtol * max_abs(b), atol)
+        A.residual(b, x, r)
+        history = [max_abs(r)]
+        restart = True
+        rho = alpha = omega = 1.0
+        k = 0
+        while k < maxiter and goal < history[-1] < np.inf:
+            k += 1
+            rho_old, rho = rho, dot(shadow, r) if not restart else 0.0
+            if not restart and abs(rho) <= BREAKDOWN * np.sqrt(dot(shadow, shadow) * dot(r, r)):
+                restart = True
+            if restart:
+                A.residual(b, x, r)
+                shadow[:], p[:] = r, r
+                rho = dot(r, r)
+                restart = False
+            else:
+                # p = r + beta (p - omega v)
+                _axpy(p, -omega, v)
+                _xpby(p, r, (rho / rho_old) * (alpha / omega))
+            M.apply(p, z)
+            A.apply(z, v)
+            across = dot(shadow, v)
+            if across == 0.0:
+                if k == 1 or rho == 0.0:
+                    break
+                restart = True
+                continue
+            alpha = rho / across
+            _axpy(x, alpha, z)
+            _axpy(r, -alpha, v)
+            if max_abs(r) > goal:  # else half a step was enough
+                M.apply(r, z)
+                A.apply(z, t)
+                length = dot(t, t)
+                omega = dot(t, r) / length if length > 0.0 else 0.0
+                _axpy(x, omega, z)
+                _axpy(r, -omega, t)
+                restart = omega == 0.0
+            history.append(max_abs(r))
+        return LinearResult(k, history[-1], history[-1] <= goal, history)

@@ -1,0 +1,66 @@
+"""Preconditioned conjugate residuals: symmetric A, symmetric positive definite M (Saad, Iterative Methods, §6.8).
+
+Minimises the residual in the norm of M over the same Krylov space as conjugate gradients, and does not
+need A to be definite. One product with A and one with M per iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...kernels._vector import _axpy, _xpby, dot
+from ...operators.base import Operator
+from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from ..precond.deflation import Coupled
+
+
+@dataclass(frozen=True)
+class CR(Recipe):
+    """Conjugate residuals preconditioned by `M`."""
+
+    M: Recipe = field(default_factory=NoPreconditioner)
+    rtol: float = 1e-8
+    maxiter: int = 10_000
+
+    def setup(self, operator, reuse=None):
+        inner = reuse.M if isinstance(reuse, _CR) else None
+        return _CR(operator, Coupled(self.M).setup(operator, inner), self.rtol, self.maxiter)
+
+
+class _CR(IterativeInverse):
+    def __init__(self, A: Operator, M, rtol: float, maxiter: int):
+        self.A, self.M, self.rtol, self.maxiter = A, M, rtol, maxiter
+        self._r, self._z, self._Az, self._p, self._Ap, self._MAp = (np.empty(A.n) for _ in range(6))
+
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
+        A, M, r, z, Az, p, Ap, MAp = self.A, self.M, self._r, self._z, self._Az, self._p, self._Ap, self._MAp
+        rtol = self.rtol if rtol is None else rtol
+        maxiter = self.maxiter if maxiter is None else maxiter
+        goal = max(rtol * max_abs(b), atol)
+        A.residual(b, x, r)
+        history = [max_abs(r)]
+        if history[-1] <= goal:
+            return LinearResult(0, history[-1], True, history)
+        M.apply(r, z)
+        A.apply(z, Az)
+        p[:], Ap[:] = z, Az
+        mu = dot(z, Az)
+        for k in range(1, maxiter + 1):
+            M.apply(Ap, MAp)
+            length = dot(Ap, MAp)
+            if not length > 0.0 or mu == 0.0:  # nothing left to gain in this Krylov space
+                return LinearResult(k - 1, history[-1], False, history)
+            alpha = mu / length
+            _axpy(x, alpha, p)
+            _axpy(r, -alpha, Ap)
+            history.append(max_abs(r))
+            if history[-1] <= goal:
+                return LinearResult(k, history[-1], True, history)
+            _axpy(z, -alpha, MAp)
+            A.apply(z, Az)
+            mu_old, mu = mu, dot(z, Az)
+            _xpby(p, z, mu / mu_old)
+            _xpby(Ap, Az, mu / mu_old)
+        return LinearResult(maxiter, history[-1], False, history)

@@ -1,0 +1,105 @@
+"""Restarted GMRES (Saad & Schultz 1986), flexible and preconditioned from the right.
+
+SciPy has a GMRES; it stops on the 2-norm and keeps no residual vector. Here the residual follows the short
+recurrence `r ← s² r + c γ v` of the Givens rotations, so that the max norm every solver of this package stops
+on is known at every iteration, and `M` may itself be an iteration. All vectors are allocated in `setup`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...kernels._vector import _axpy
+from ...operators.base import Operator
+from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from ..precond.deflation import Coupled
+
+
+@dataclass(frozen=True)
+class GMRES(Recipe):
+    """Generalised minimal residuals preconditioned by `M`, restarted every `restart` iterations."""
+
+    M: Recipe = field(default_factory=NoPreconditioner)
+    restart: int = 50
+    rtol: float = 1e-8
+    maxiter: int = 10_000
+
+    def setup(self, operator, reuse=None):
+        inner = reuse.M if isinstance(reuse, _GMRES) else None
+        return _GMRES(operator, Coupled(self.M).setup(operator, inner), self.restart, self.rtol, self.maxiter)
+
+
+class _GMRES(IterativeInverse):
+    def __init__(self, A: Operator, M, restart: int, rtol: float, maxiter: int):
+        self.A, self.M, self.rtol, self.maxiter = A, M, rtol, maxiter
+        self.restart = min(restart, max(A.n, 1))
+        self._V = np.empty((self.restart + 1, A.n))
+        self._Z = np.empty((self.restart, A.n))
+        self._r, self._w, self._spare = (np.empty(A.n) for _ in range(3))
+        self._R = np.zeros((self.restart + 1, self.restart))
+
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
+        rtol = self.rtol if rtol is None else rtol
+        maxiter = self.maxiter if maxiter is None else maxiter
+        goal = max(rtol * max_abs(b), atol)
+        self.A.residual(b, x, self._r)
+        history = [max_abs(self._r)]
+        k = 0
+        while k < maxiter and goal < history[-1] < np.inf:
+            steps = self._cycle(x, goal, min(self.restart, maxiter - k), history)
+            k += steps
+            self.A.residual(b, x, self._r)
+            before, history[-1] = history[-1], max_abs(self._r)  # the recurrence drifts; this is the truth
+            if steps == 0 or (history[-1] > goal and before <= goal and history[-1] > 1e3 * before):
+                break  # the space is exhausted, or rounding is all that is left
+        return LinearResult(k, history[-1], history[-1] <= goal, history)
+
+    def _cycle(self, x: np.ndarray, goal: float, limit: int, history: list[float]) -> int:
+        """One Arnoldi process from the residual in `_r`; corrects x, appends to history, returns the steps."""
+        A, M, V, Z, r, w, spare, R = self.A, self.M, self._V, self._Z, self._r, self._w, self._spare, self._R
+        gamma = np.zeros(limit + 1)
+        cosine, sine = np.zeros(limit), np.zeros(limit)
+        gamma[0] = np.linalg.norm(r)
+        np.divide(r, gamma[0], out=V[0])
+        j = 0
+        while j < limit:
+            M.apply(V[j], Z[j])
+            A.apply(Z[j], w)
+            norm = np.linalg.norm(w)
+            R[: j + 1, j] = 0.0
+            for _ in range(2):  # orthogonalise twice: once is not enough in floating point
+                h = V[: j + 1] @ w
+                np.dot(h, V[: j + 1], out=spare)
+                w -= spare
+                R[: j + 1, j] += h
+            below = np.linalg.norm(w)
+            for i in range(j):
+                R[i, j], R[i + 1, j] = _rotate(cosine[i], sine[i], R[i, j], R[i + 1, j])
+            pivot = np.hypot(R[j, j], below)
+            if not pivot > 1e-14 * norm:  # A V is dependent: a singular operator gives no more
+                break
+            cosine[j], sine[j] = R[j, j] / pivot, below / pivot
+            R[j, j] = pivot
+            gamma[j + 1] = -sine[j] * gamma[j]
+            gamma[j] = cosine[j] * gamma[j]
+            happy = below <= 1e-14 * norm
+            if happy:
+                V[j + 1] = 0.0
+            else:
+                np.divide(w, below, out=V[j + 1])
+            r *= sine[j] ** 2
+            _axpy(r, cosine[j] * gamma[j + 1], V[j + 1])
+            history.append(max_abs(r))
+            j += 1
+            if history[-1] <= goal or happy:
+                break
+        if j:
+            np.dot(np.linalg.solve(np.triu(R[:j, :j]), gamma[:j]), Z[:j], out=spare)
+            x += spare
+        return j
+
+
+def _rotate(c: float, s: float, a: float, b: float) -> tuple[float, float]:
+    return c * a + s * b, -s * a + c * b

@@ -1,0 +1,48 @@
+"""Stationary iteration `x += damping M (b - A x)`: a multigrid cycle or a smoother used as a solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...kernels._vector import _axpy
+from ...operators.base import Operator
+from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from ..precond.deflation import Coupled
+
+
+@dataclass(frozen=True)
+class Richardson(Recipe):
+    """Richardson's iteration preconditioned by `M`."""
+
+    M: Recipe = field(default_factory=NoPreconditioner)
+    damping: float = 1.0
+    rtol: float = 1e-8
+    maxiter: int = 10_000
+
+    def setup(self, operator, reuse=None):
+        inner = reuse.M if isinstance(reuse, _Richardson) else None
+        return _Richardson(operator, Coupled(self.M).setup(operator, inner), self.damping, self.rtol, self.maxiter)
+
+
+class _Richardson(IterativeInverse):
+    def __init__(self, A: Operator, M, damping: float, rtol: float, maxiter: int):
+        self.A, self.M, self.damping, self.rtol, self.maxiter = A, M, damping, rtol, maxiter
+        self._r, self._z = np.empty(A.n), np.empty(A.n)
+
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
+        A, M, r, z = self.A, self.M, self._r, self._z
+        rtol = self.rtol if rtol is None else rtol
+        maxiter = self.maxiter if maxiter is None else maxiter
+        goal = max(rtol * max_abs(b), atol)
+        A.residual(b, x, r)
+        history = [max_abs(r)]
+        k = 0
+        while k < maxiter and goal < history[-1] < np.inf:  # an iteration that diverges ends at infinity
+            M.apply(r, z)
+            _axpy(x, self.damping, z)
+            A.residual(b, x, r)
+            history.append(max_abs(r))
+            k += 1
+        return LinearResult(k, history[-1], history[-1] <= goal, history)

@@ -1,0 +1,147 @@
+"""A structured level of the fast cycle: a seven-point matrix on a row layout, split by colour, in float32."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels import _blocks as blocks
+from ...operators.rows import Rows
+from . import _redblack as rb
+
+
+class GridLevel:
+    """Colour-split arrays of one level, and its transfer to the next.
+
+    `x` and `b` hold red unknowns first and black ones from `black0` on. `weights` and `excess` are the float64
+    matrix in C order (scaled so that the finest diagonal is at most 1); the finest level borrows the operator's.
+    """
+
+    def __init__(self, rows: Rows, threads: int):
+        self.rows = rows
+        self.groups = balanced_groups(rows, threads)
+        segments = rows.start.size - 1
+        self.rstart, self.bstart = np.empty(segments + 1, np.int64), np.empty(segments + 1, np.int64)
+        rb._split_starts(self.rstart, self.bstart, rows.start, rows.parity)
+        self.roff, self.boff = np.empty((segments, 6), np.int64), np.empty((segments, 6), np.int64)
+        rb._split_offsets(self.roff, self.boff, rows.start, rows.offset, rows.parity, self.rstart, self.bstart)
+        # room for the neighbours that the ends of runs lack
+        self.black0 = m = max(int(self.rstart[-1]), int(self.bstart[-1])) + 2
+        self.x, self.b, self.dinv = (np.empty(2 * m, np.float32) for _ in range(3))
+        self.w = np.empty((8, m), np.float32)
+        # Only what no cell will write: the rest is written before it is read.
+        red, black = int(self.rstart[-1]), int(self.bstart[-1])
+        for values in (self.x, self.b, self.dinv):
+            values[red:m] = 0.0
+            values[m + black :] = 0.0
+        self.w[:6, red:] = 0.0
+        self.w[6:, black:] = 0.0
+        self.rx, self.bx = self.x[:m], self.x[m:]
+        self.rb, self.bb = self.b[:m], self.b[m:]
+        self.rdinv, self.bdinv = self.dinv[:m], self.dinv[m:]
+        self._table = (rows.start, rows.parity, self.rstart, self.bstart)
+        self._sums = np.zeros((2, segments))
+
+    # -- matrix ---------------------------------------------------------------------------------------
+
+    def set_weights(self, weights, scale: float) -> None:
+        r = self.rows
+        rb._split_weights(
+            self.w, *weights, scale, r.start, r.offset, r.parity, self.rstart, self.bstart, self.groups
+        )  # fmt: skip
+
+    def set_diagonal(self, diagonal: np.ndarray, active: np.ndarray, scale: float) -> None:
+        rb._split_inverse_diagonal(self.rdinv, self.bdinv, diagonal, active, scale, *self._table, self.groups)
+
+    def toggle_diagonal(self, diagonal: np.ndarray, active: np.ndarray, toggled: np.ndarray, scale: float) -> None:
+        rb._toggle_inverse(self.rdinv, self.bdinv, diagonal, active, toggled, scale, *self._table)
+
+    def set_coarse(self, weights, excess) -> None:
+        """The matrix of a coarse level, from its weights and excess."""
+        r = self.rows
+        self.set_weights(weights, 1.0)
+        rb._split_inverse_coarse(
+            self.rdinv, self.bdinv, excess, *weights, r.start, r.offset, r.parity, self.rstart, self.bstart, self.groups
+        )
+
+    # -- transfer to the next level ---------------------------------------------------------------------
+
+    def places(self) -> np.ndarray:
+        """Place of each unknown in `x` and `b`."""
+        index = np.empty(self.rows.n, np.int32)
+        rb._split_index(index, *self._table, self.black0, self.groups)
+        return index
+
+    def set_parent(self, parent: np.ndarray, places: np.ndarray) -> None:
+        """`places[parent[t]]` is where unknown t restricts to in the next level's `b`."""
+        self.rparent = np.empty(self.black0, np.int32)
+        self.rparent[self.rstart[-1] :] = 0
+        rb._split_parent(self.rparent, parent, places, self.rows.start, self.rows.parity, self.rstart, self.groups)
+
+    # -- the cycle ------------------------------------------------------------------------------------
+
+    def enter(self, r: np.ndarray, scale: float) -> None:
+        rb._enter(self.rx, self.rb, self.bb, r, scale, self.rdinv, *self._table, self.groups)
+
+    def leave(self, out: np.ndarray, beta: float, scale: float) -> None:
+        rb._leave(out, beta, self.rx, self.bx, scale, *self._table, self.groups)
+
+    def inner(self, q: np.ndarray) -> tuple[float, float]:
+        """bᵀx, and qᵀx for a vector in C order."""
+        rb._inner(*self._sums, q, self.rx, self.bx, self.rb, self.bb, *self._table, self.groups)
+        rho, along = self._sums.sum(axis=1)
+        return float(rho), float(along)
+
+    def start_red(self) -> None:
+        rb._start_red(self.rx, self.rb, self.rdinv, self.rstart, self.groups)
+
+    def relax_black(self) -> None:
+        rb._relax_black(self.bx, self.bb, self.bdinv, self.rx, self.w, self.bstart, self.boff, self.groups)
+
+    def relax_red(self) -> None:
+        rb._relax_red(self.rx, self.rb, self.rdinv, self.bx, self.w, self.rstart, self.roff, self.groups)
+
+    def restrict(self, coarse_b: np.ndarray, from_zero: bool) -> None:
+        coarse_b[:] = 0
+        if from_zero:
+            rb._restrict_red(
+                coarse_b, self.rdinv, self.bx, self.w, self.rparent, self.rstart, self.roff, self.groups
+            )  # fmt: skip
+        else:
+            rb._restrict_red_again(
+                coarse_b,
+                self.rx,
+                self.rb,
+                self.rdinv,
+                self.bx,
+                self.w,
+                self.rparent,
+                self.rstart,
+                self.roff,
+                self.groups,
+            )
+
+    def prolong(self, coarse_x: np.ndarray) -> None:
+        rb._prolong_red(self.rx, self.rdinv, coarse_x, self.rparent, self.rstart, self.groups)
+
+
+def coarse_rows(rows: Rows, groups: np.ndarray) -> tuple[Rows, np.ndarray]:
+    """The layout of occupied 2x2x2 blocks, and the block of each unknown."""
+    shape = np.array(rows.shape, np.int64)
+    half = (shape + 1) // 2
+    number = np.empty(int(half.prod()), np.int32)
+    room = np.empty(min(number.size, rows.n), np.int64)
+    count = blocks._number_blocks(number, room, rows.cells, shape, rows.start)
+    parent = np.empty(rows.n, np.int32)
+    blocks._assign_blocks(parent, number, rows.cells, shape, rows.start, groups)
+    return Rows.from_numbering(room[:count].copy(), tuple(int(s) for s in half), rows.dimension, number), parent
+
+
+def balanced_groups(rows: Rows, pieces: int) -> np.ndarray:
+    """Segment numbers that cut the rows into pieces of about equal size, between blocks of coarse cells."""
+    if rows.n == 0:
+        return np.zeros(1, np.int64)
+    plane = rows.shape[1] * rows.shape[2] if rows.shape[0] > 1 else rows.shape[2]
+    block = rows.cells[rows.start[:-1]] // (2 * plane)
+    edge = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [block.size]])
+    at = np.searchsorted(rows.start[edge], np.linspace(0, rows.n, pieces + 1))
+    return np.unique(edge[np.clip(at, 0, edge.size - 1)]).astype(np.int64)

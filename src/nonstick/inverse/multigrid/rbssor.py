@@ -1,0 +1,174 @@
+"""Red-black SSOR and the cycle it is made for (Takahashi–Batty §4, algorithm 1).
+
+`RBSSOR` sweeps red then black before the coarse correction and black then red after it. `Resmoothed(2)` is the
+paper's W-cycle: between its two coarse corrections each level is resmoothed red-black-black-red and its residual
+taken anew; `Resmoothed(1)` is a V-cycle. Both start from zero, and both are symmetric.
+
+Savings, all exact: the first sweep from zero reads no neighbours of red cells (9); residuals of the colour smoothed
+last come with the sweep (12, 19); the two black sweeps of resmoothing are one (17). See `kernels._rbssor`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...operators.base import Operator
+from ...operators.masked import peel
+from ...operators.stencil import SMALL, StencilOperator
+from ._rbssor import _csr_pass, _csr_pass_small, _scale_start, _stencil_pass, _stencil_pass_small
+from .cycles import Cycle
+from .smoothers import Lexicographic, Smoother, SmootherRecipe, relaxed_diagonal
+
+
+@dataclass(frozen=True)
+class RBSSOR(SmootherRecipe):
+    """Over-relaxation in two colours; matrices that are not two-coloured by their cells get lexicographic sweeps."""
+
+    omega: float = 1.2
+
+    def setup(self, A):
+        base, _ = peel(A)
+        if isinstance(base, StencilOperator):
+            return _StencilPasses(base, relaxed_diagonal(A), self.omega)
+        colour = known_colours(base)
+        if colour is None:
+            return Lexicographic(self.omega).setup(A)
+        return _MatrixPasses(base, relaxed_diagonal(A), colour, self.omega)
+
+
+def known_colours(A: Operator) -> np.ndarray | None:
+    """The colours a coarse matrix came with, or those of the checkerboard; None if neither separates its rows."""
+    colour = getattr(A, "colour", None)
+    return two_colours(A) if colour is None else colour
+
+
+def two_colours(A: Operator) -> np.ndarray | None:
+    """The checkerboard colour of each unknown, or None if two of one colour are coupled."""
+    if A.cells is None:
+        return None
+    colour = (np.asarray(A.cells).sum(axis=1) & 1).astype(np.int8)
+    M = A.matrix()
+    row = np.repeat(np.arange(A.n), np.diff(M.indptr))
+    same = (colour[row] == colour[M.indices]) & (row != M.indices) & (M.data != 0.0)
+    return None if same.any() else colour
+
+
+class ColourPasses(Smoother):
+    """Sweeps made of passes `x = keep x + gain (b - c)/d` over one colour, with the residual on request.
+
+    There are two colours, red and black, in the paper. A few more follow black where a coarse cell holds unknowns that
+    are coupled to each other (`TopologyAware.theta`): sweeps run through all of them and back, the last one is the one
+    that is merged (17), and the residual of the colour smoothed last comes with its sweep.
+    """
+
+    colours = 2
+
+    def __init__(self, diagonal: np.ndarray, omega: float):
+        self.diagonal, self.omega = diagonal, omega
+        self._none = np.empty(0, diagonal.dtype)
+
+    @abstractmethod
+    def _pass(self, x, r, b, colour: int, keep: float, gain: float) -> None:
+        """One colour; r is `_none` where no residual is wanted."""
+
+    def _start(self, x, b) -> None:
+        """The first colour from zero; those after black must not be seen before their turn."""
+        _scale_start(x, b, self.diagonal, self.omega)
+
+    def pre(self, x, b):
+        for colour in range(self.colours):
+            self._pass(x, self._none, b, colour, 1.0 - self.omega, self.omega)
+
+    def post(self, x, b):
+        for colour in reversed(range(self.colours)):
+            self._pass(x, self._none, b, colour, 1.0 - self.omega, self.omega)
+
+    def pre_from_zero(self, x, b):
+        self._start(x, b)
+        for colour in range(1, self.colours):
+            self._pass(x, self._none, b, colour, 0.0, self.omega)
+
+    def pre_from_zero_residual(self, x, b, r) -> None:
+        """One sweep from zero and the residual it leaves (9–12)."""
+        last = self.colours - 1
+        self._start(x, b)
+        for colour in range(1, self.colours):
+            self._pass(x, r if colour == last else self._none, b, colour, 0.0, self.omega)
+        for colour in range(last):
+            self._pass(x, r, b, colour, 1.0, 0.0)
+
+    def resmooth_residual(self, x, b, r) -> None:
+        """Red, black, black, red, and the residual they leave (13–20)."""
+        omega, last = self.omega, self.colours - 1
+        for colour in range(last):
+            self._pass(x, self._none, b, colour, 1.0 - omega, omega)
+        self._pass(x, self._none, b, last, (1.0 - omega) ** 2, (2.0 - omega) * omega)
+        for colour in reversed(range(last)):
+            self._pass(x, r if colour == 0 else self._none, b, colour, 1.0 - omega, omega)
+        for colour in range(1, self.colours):
+            self._pass(x, r, b, colour, 1.0, 0.0)
+
+
+class _StencilPasses(ColourPasses):
+    def __init__(self, A: StencilOperator, diagonal, omega):
+        super().__init__(diagonal, omega)
+        self._tables = *A.weights, diagonal, A.rows.start, A.rows.offset, A.rows.parity
+        self._kernel = _stencil_pass_small if A.n < SMALL else _stencil_pass
+
+    def _pass(self, x, r, b, colour, keep, gain):
+        self._kernel(x, r, b, *self._tables, colour, keep, gain, r.size > 0)
+
+
+class _MatrixPasses(ColourPasses):
+    def __init__(self, A: Operator, diagonal, colour: np.ndarray, omega):
+        super().__init__(diagonal, omega)
+        M = A.matrix()
+        self._tables = M.data, M.indices, M.indptr, diagonal
+        self.colours = max(2, int(colour.max(initial=0)) + 1)
+        self._rows = [np.flatnonzero(colour == c) for c in range(self.colours)]
+        self._late = np.flatnonzero(colour > 1)
+        self._kernel = _csr_pass_small if A.n < SMALL else _csr_pass
+
+    def _start(self, x, b):
+        super()._start(x, b)
+        x[self._late] = 0.0
+
+    def _pass(self, x, r, b, colour, keep, gain):
+        self._kernel(x, r, b, *self._tables, self._rows[colour], keep, gain, r.size > 0)
+
+
+@dataclass(frozen=True)
+class Resmoothed(Cycle):
+    """Algorithm 1 of the paper with `visits` coarse corrections per level: 2 is its W-cycle, 1 its V-cycle."""
+
+    visits: int = 2
+
+    def run(self, levels, k=0, from_zero=False):
+        level = levels[k]
+        if k == len(levels) - 1:
+            level.solve(from_zero)
+            return
+        for visit in range(self.visits):
+            self._smooth(level, from_zero and visit == 0)
+            level.transfer.restrict(level.r, levels[k + 1].b)
+            self.run(levels, k + 1, from_zero=True)
+            level.transfer.prolong_add(levels[k + 1].x, level.x)
+        level.smoother.post(level.x, level.b)
+
+    def _smooth(self, level, from_zero: bool) -> None:
+        smoother, x, b, r = level.smoother, level.x, level.b, level.r
+        if isinstance(smoother, ColourPasses):
+            if from_zero:
+                smoother.pre_from_zero_residual(x, b, r)
+            else:
+                smoother.resmooth_residual(x, b, r)
+            return
+        if from_zero:
+            smoother.pre_from_zero(x, b)
+        else:
+            smoother.pre(x, b)
+            smoother.post(x, b)
+        level.A.residual(b, x, r)

@@ -1,0 +1,119 @@
+"""Incomplete LDLᵀ factors without fill, and their triangular solves.
+
+`A ≈ (E + U)ᵀ E⁻¹ (E + U)`, U strictly upper triangular with the pattern of A. Dropped fill, multiplied by
+`tuning`, goes to the two diagonals it touches: 0 is IC(0) (= ILU(0) of a symmetric matrix), 0.97 Bridson's
+MIC(0). A pivot below `safety` times the diagonal is replaced by the diagonal.
+
+Factors store 1/E. Rows outside the free set, and rows without an equation, have 1/E = 0, which cuts them
+off from their neighbours in both solves: nothing else has to know about the mask. On the seven-point
+stencil no two neighbours of a cell are neighbours, so U is A's own and 1/E is all there is to store.
+
+Elimination and substitution are recurrences from row to row: these kernels are serial.
+"""
+
+import numpy as np
+
+from ...kernels import inline, serial
+
+u64 = np.uint64
+
+
+@inline
+def _inverse_pivot(e, d, free, safety):
+    if not free or not d > 0.0:
+        return 0.0 * d
+    if not e >= safety * d or not e > 0.0:
+        e = d
+    return 1.0 / e
+
+
+@serial
+def _stencil_factor(inv, w0, w1, w2, d, free, start, offset, tuning, safety):
+    """inv = 1/E of the masked stencil operator with diagonal d; `inv` doubles as the running diagonal."""
+    inv[:] = d
+    for s in range(start.size - 1):
+        xp, yp, zp = u64(offset[s, 1]), u64(offset[s, 3]), u64(offset[s, 5])
+        for t in range(u64(start[s]), u64(start[s + 1])):
+            e = _inverse_pivot(inv[t], d[t], free[t], safety)
+            inv[t] = e
+            if e > 0.0:
+                a = w0[t] if free[t + xp] else 0.0
+                b = w1[t] if free[t + yp] else 0.0
+                c = w2[t] if free[t + zp] else 0.0
+                if a > 0.0:
+                    inv[t + xp] -= e * a * (a + tuning * (b + c))
+                if b > 0.0:
+                    inv[t + yp] -= e * b * (b + tuning * (a + c))
+                if c > 0.0:
+                    inv[t + zp] -= e * c * (c + tuning * (a + b))
+
+
+@serial
+def _stencil_substitute(z, r, inv, w0, w1, w2, start, offset):
+    """z = (E + U)⁻¹ E (E + U)⁻ᵀ r; zero where inv is zero."""
+    for s in range(start.size - 1):
+        xm, ym, zm = offset[s, 0], offset[s, 2], offset[s, 4]
+        h0 = 1.0 if xm != 0 else 0.0
+        h1 = 1.0 if ym != 0 else 0.0
+        h2 = 1.0 if zm != 0 else 0.0
+        xm, ym, zm = u64(xm), u64(ym), u64(zm)
+        for t in range(u64(start[s]), u64(start[s + 1])):
+            # An absent neighbour reads z[t] itself, which may hold anything, even NaN: make it a number.
+            z[t] = 0.0
+            far = r[t] + (h0 * w0[t + xm] * z[t + xm] + h1 * w1[t + ym] * z[t + ym])
+            z[t] = inv[t] * (far + h2 * w2[t + zm] * z[t + zm])
+    for s in range(start.size - 2, -1, -1):
+        xp, yp, zp = u64(offset[s, 1]), u64(offset[s, 3]), u64(offset[s, 5])
+        first = u64(start[s])
+        t = u64(start[s + 1])
+        while t > first:
+            t -= u64(1)
+            z[t] += inv[t] * (w0[t] * z[t + xp] + w1[t] * z[t + yp] + w2[t] * z[t + zp])
+
+
+@serial
+def _csr_factor(inv, upper, indices, indptr, d, free, tuning, safety):
+    """1/E and U (in place over the strictly upper entries of A, columns ascending) of a masked matrix."""
+    inv[:] = d
+    for k in range(inv.size):
+        e = _inverse_pivot(inv[k], d[k], free[k], safety)
+        inv[k] = e
+        for p in range(indptr[k], indptr[k + 1]):
+            if e == 0.0 or not free[indices[p]]:
+                upper[p] = 0.0
+        if e == 0.0:
+            continue
+        for p in range(indptr[k], indptr[k + 1]):
+            if upper[p] == 0.0:
+                continue
+            i = indices[p]
+            scaled = e * upper[p]
+            inv[i] -= scaled * upper[p]
+            # Row k beyond i meets row i: what matches is updated, the rest would be fill.
+            q = indptr[i]
+            for p2 in range(p + 1, indptr[k + 1]):
+                if upper[p2] == 0.0:
+                    continue
+                j = indices[p2]
+                while q < indptr[i + 1] and indices[q] < j:
+                    q += 1
+                if q < indptr[i + 1] and indices[q] == j:
+                    upper[q] -= scaled * upper[p2]
+                else:
+                    inv[i] -= tuning * scaled * upper[p2]
+                    inv[j] -= tuning * scaled * upper[p2]
+
+
+@serial
+def _csr_substitute(z, r, inv, upper, indices, indptr):
+    """z = (E + U)⁻¹ E (E + U)⁻ᵀ r; zero where inv is zero."""
+    z[:] = r
+    for k in range(z.size):
+        z[k] *= inv[k]
+        for p in range(indptr[k], indptr[k + 1]):
+            z[indices[p]] -= upper[p] * z[k]
+    for k in range(z.size - 1, -1, -1):
+        s = 0.0
+        for p in range(indptr[k], indptr[k + 1]):
+            s += upper[p] * z[indices[p]]
+        z[k] -= inv[k] * s

@@ -1,0 +1,259 @@
+"""Preconditioners for `A + U S Uᵀ` (rigid bodies in a liquid), from any preconditioner Z of A.
+
+A light body (S large) gives A + U S Uᵀ as many large eigenvalues as it has degrees of freedom; Z knows none of them
+and conjugate gradients spend an iteration or two on each. They are deflated (the balancing form, Mandel 1993):
+
+    z = Y E⁻¹Yᵀr + (I - Y E⁻¹Yᵀ A_c) Z (I - A_c Y E⁻¹Yᵀ) r,    E = Yᵀ A_c Y,  A_c = A + U S Uᵀ,
+
+symmetric and positive for every Y. The best Y is A⁻¹U, the pressures around bodies that are pushed; but a rough one
+serves: with y for A⁻¹u the largest eigenvalue left is, for S → ∞, 1/cos² of the angle between the two in the energy
+norm. So Y is found in a few layers of cells around each body, zero beyond, by a few sweeps, for a small part of the
+price of Z. Where layers meet, a cell belongs to the nearest body. Heavy bodies need no Y, and get none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ...operators.base import Operator
+from ...operators.lowrank import LowRank, find_low_rank
+from ...operators.masked import Masked
+from ...operators.stencil import StencilOperator
+from ..base import Inverse, NoPreconditioner, Recipe
+from . import _deflation as kernels
+
+#: layers of cells around a body in which Y is not zero, as a part of its size and at least
+WIDER, LAYERS = 0.15, 3
+#: sweeps that find Y, for every cell of a body's diameter and at least; those that adapt it to another free set
+SWEEPS, LEAST, RESWEEPS = 0.4, 6, 1
+OMEGA = 1.6
+#: bodies whose largest eigenvalue is below 1 + LIGHT are left to the iteration
+LIGHT = 1.0
+
+
+@dataclass(frozen=True)
+class Coupled(Recipe):
+    """`M` for operators without bodies; with bodies, `M` of the rest and the deflation above."""
+
+    M: Recipe = field(default_factory=NoPreconditioner)
+
+    def setup(self, operator, reuse=None):
+        low = find_low_rank(operator)
+        if low is None:
+            return self.M.setup(operator, reuse)
+        if isinstance(reuse, CoupledInverse) and reuse.operator is operator and reuse.low is low:
+            return reuse.refresh(self.M)
+        return CoupledInverse(self.M, operator, low)
+
+
+class CoupledInverse(Inverse):
+    """Z for the operator without its bodies (`Z`), deflated by `around`."""
+
+    def __init__(self, M: Recipe, operator: Operator, low: LowRank):
+        self.operator, self.low = operator, low
+        self._bare = _mirror(operator)
+        self.Z: Any = M.setup(self._bare)
+        self._r = np.empty(operator.n)
+        groups = light_bodies(low) if isinstance(low.base, StencilOperator) else []
+        self.around = Surroundings(low, groups) if groups else None
+        if self.around is not None:
+            self.around.adapt(*_state(operator), first=True)
+
+    def refresh(self, M: Recipe) -> CoupledInverse:
+        """The free set or the shift of the operator has changed."""
+        _update(self._bare, self.operator)
+        self.Z = M.setup(self._bare, self.Z)
+        if self.around is not None:
+            self.around.adapt(*_state(self.operator))
+        return self
+
+    def apply(self, r, out):
+        around = self.around
+        if around is None:
+            return self.Z.apply(r, out)
+        self._r[:] = r
+        with np.errstate(over="ignore", invalid="ignore"):  # an iteration that diverges is noticed elsewhere
+            c, _ = around.before(self._r)
+            self.Z.apply(self._r, out)
+            around.after(out, c)
+        return out
+
+    def direction(self, r: np.ndarray, p: np.ndarray, rho_old: float, fresh: bool, top: float) -> float:
+        """p = M r + β p, β = rᵀMr/rho_old or 0; returns rᵀMr. The same as `apply` for a fast cycle Z, in fewer passes.
+
+        With c = E⁻¹Yᵀr and r' = r - A_c Y c, rᵀMr = r'ᵀZr' + cᵀYᵀr. Z r' leaves the cycle as a part of p, so its
+        projection is that of p less that of what p was.
+        """
+        cycle, around = self.Z, self.around
+        if around is None:
+            cycle.run(r, top)
+            rho = cycle.inner()[0]
+            cycle.leave(p, 0.0 if fresh else rho / rho_old)
+            return rho
+        saved = r[around.changed]
+        c, gained = around.before(r)
+        cycle.run(r, top)
+        r[around.changed] = saved
+        rho = cycle.inner()[0] + gained
+        beta = 0.0 if fresh else rho / rho_old
+        old = 0.0 if fresh else beta * around.image_of(p)
+        cycle.leave(p, beta)
+        around.after(p, c, old)
+        return rho
+
+
+class Surroundings:
+    """Cells around light bodies, Y and A Y there, and the two projections of the preconditioner."""
+
+    def __init__(self, low: LowRank, groups: list[np.ndarray]):
+        base = low.base
+        assert isinstance(base, StencilOperator)
+        self.low = low
+        k = max(g.size for g in groups)
+        grid = base.rows
+        table = (grid.start, grid.offset, *base.weights)
+        # entries of U that belong to these bodies: row, body, column within its body
+        body, column = np.full(low.rank, -1), np.zeros(low.rank, np.int64)
+        for b, g in enumerate(groups):
+            body[g], column[g] = b, np.arange(g.size)
+        row = np.repeat(low.touched, np.diff(low.U.indptr))
+        mine = body[low.U.indices]
+        owner = np.full(base.n, -1, np.int16)
+        owner[row[mine >= 0]] = mine[mine >= 0]
+        claimed = low.touched[owner[low.touched] >= 0]
+        # cells around the first body; it has none where all it touches is claimed by another
+        cells = grid.cells[claimed[owner[claimed] == 0]]
+        size = np.ptp(np.stack(np.unravel_index(cells, grid.shape)), axis=1).max() if cells.size else 0
+        queue = np.empty(base.n, np.int32)
+        queue[: claimed.size] = claimed
+        layers = max(LAYERS, int(np.ceil(WIDER * size)))
+        count = kernels._grow(queue, owner, claimed.size, layers, *table)
+        rows = np.sort(queue[:count])
+        rows = rows[np.argsort(owner[rows], kind="stable")]
+        self.rows = rows
+        self.start = np.searchsorted(owner[rows], np.arange(len(groups) + 1)).astype(np.int64)
+        place = np.empty(base.n, np.int32)
+        place[rows] = np.arange(rows.size)
+        self.near, self.weight = np.empty((rows.size, 6), np.int32), np.empty((rows.size, 6), np.float32)
+        self.inner = np.empty(rows.size, np.int8)
+        kernels._links(self.near, self.weight, self.inner, rows, place, owner, *table)
+        self.diagonal = base.diagonal[rows]
+        # float32 like the cycles they accompany: half the memory traffic, and any Y is a good Y
+        self.G, self.Y, self.AY = (np.zeros((rows.size, k), np.float32) for _ in range(3))
+        own = (mine >= 0) & (owner[row] == mine)
+        self.G[place[row[own]], column[low.U.indices[own]]] = low.U.data[own]
+        self._touched = place[low.touched], owner[low.touched]
+        #: rows that `before` changes
+        self.changed = np.concatenate([rows, low.touched[owner[low.touched] < 0]])
+        self._sweeps = max(LEAST, int(np.ceil(SWEEPS * size)))
+        self._YAY = np.empty((len(groups), k, k))
+        self._c = np.empty((len(groups), k))
+        self._all = np.ones(rows.size, np.int8)
+        self._mask, self._steady = self._all, False
+
+    def adapt(self, free: np.ndarray | None, shift: np.ndarray | None, first: bool = False) -> None:
+        """Y for the free set and the shift, and everything that follows from it."""
+        low, rows = self.low, self.rows
+        mask = self._all if free is None else free[rows].view(np.int8)
+        if not first and shift is None and self._steady and np.array_equal(mask, self._mask):
+            return  # every row that touches a body is listed, so nothing has changed around them
+        self._mask, self._steady = mask, shift is None
+        d = self.diagonal if shift is None else self.diagonal + shift[rows]
+        live = self.inner * mask
+        sweeps = self._sweeps if first else RESWEEPS
+        kernels._improve(self.Y, self.G, self.near, self.weight, d, live, self.start, OMEGA if first else 1.0, sweeps)
+        kernels._image(self.AY, self._YAY, self.Y, self.near, self.weight, d, mask, self.start)
+        self._U = low.U
+        if free is not None:
+            keep = np.repeat(free[low.touched], np.diff(low.U.indptr))
+            self._U = sp.csr_array((low.U.data * keep, low.U.indices, low.U.indptr), shape=low.U.shape)
+        self._Ut = sp.csr_array(self._U.T)
+        Y = self._spread_over_touched()
+        UY = self._Ut @ Y
+        bodies, k = self._c.shape
+        E = np.zeros((bodies * k,) * 2)
+        for b in range(bodies):
+            E[b * k : (b + 1) * k, b * k : (b + 1) * k] = 0.5 * (self._YAY[b] + self._YAY[b].T)
+        self._C = low.S @ UY
+        E += UY.T @ self._C
+        self._E = _pseudo_inverse(0.5 * (E + E.T))
+
+    def _spread_over_touched(self) -> np.ndarray:
+        """Y at the rows that touch bodies: one block of columns for every body."""
+        bodies, k = self._c.shape
+        at, owner = self._touched
+        out = np.zeros((at.size, bodies, k))
+        own = np.flatnonzero(owner >= 0)
+        out[own, owner[own]] = self.Y[at[own]]
+        return out.reshape(at.size, bodies * k)
+
+    def before(self, r: np.ndarray) -> tuple[np.ndarray, float]:
+        """c = E⁻¹Yᵀr and cᵀYᵀr; r -= A_c Y c."""
+        kernels._gather_columns(self._c, self.Y, self.rows, r, self.start)
+        c = self._E @ self._c.ravel()
+        gained = float(c @ self._c.ravel())
+        kernels._spread_columns(r, self.AY, self.rows, -c.reshape(self._c.shape), self.start)
+        r[self.low.touched] -= self._U @ (self._C @ c)
+        return c, gained
+
+    def image_of(self, z: np.ndarray) -> np.ndarray:
+        """(A_c Y)ᵀ z"""
+        kernels._gather_columns(self._c, self.AY, self.rows, z, self.start)
+        return self._c.ravel() + self._C.T @ (self._Ut @ z[self.low.touched])
+
+    def after(self, z: np.ndarray, c: np.ndarray, known: np.ndarray | float = 0.0) -> None:
+        """z += Y (c - E⁻¹ ((A_c Y)ᵀ z - known))"""
+        c = c - self._E @ (self.image_of(z) - known)
+        kernels._spread_columns(z, self.Y, self.rows, c.reshape(self._c.shape), self.start)
+
+
+def light_bodies(low: LowRank) -> list[np.ndarray]:
+    """The columns of U that belong to each body light enough to be deflated."""
+    if not low.touched.size or not low.rank:
+        return []
+    count, label = connected_components(sp.csr_array(low.S != 0), directed=False)
+    used = np.diff(sp.csc_array(low.U).indptr) > 0
+    groups = [np.flatnonzero((label == g) & used) for g in range(count)]
+    return [g for g in groups if g.size and (low.light is None or low.light[g].max() > LIGHT)]
+
+
+def _pseudo_inverse(E: np.ndarray) -> np.ndarray:
+    """Of a symmetric matrix that is not negative; columns are of different units, so the diagonal is scaled to one."""
+    d = np.diag(E)
+    scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0.0)
+    value, vector = np.linalg.eigh(scale[:, None] * E * scale)
+    keep = value > 1e-10
+    half = scale[:, None] * (vector[:, keep] / np.sqrt(value[keep]))
+    return half @ half.T
+
+
+def _mirror(operator: Operator) -> Operator:
+    """The operator without its bodies, under masks of its own."""
+    if isinstance(operator, Masked):
+        return Masked(_mirror(operator.A), operator.free, operator.shift)
+    assert isinstance(operator, LowRank)
+    return operator.base
+
+
+def _update(mirror: Operator, operator: Operator) -> None:
+    while isinstance(operator, Masked):
+        assert isinstance(mirror, Masked)
+        mirror.update(operator.free, operator.shift)
+        operator, mirror = operator.A, mirror.A
+
+
+def _state(operator: Operator) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Free rows and shift of all masks together."""
+    free = shift = None
+    while isinstance(operator, Masked):
+        if operator.free is not None:
+            free = operator.free if free is None else free & operator.free
+        if operator.shift is not None:
+            shift = operator.shift if shift is None else shift + operator.shift
+        operator = operator.A
+    return free, shift

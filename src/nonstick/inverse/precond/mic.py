@@ -1,0 +1,93 @@
+"""Modified incomplete Cholesky without fill, MIC(0), with Bridson's tuning and safety (SIGGRAPH course, 2007).
+
+On a stencil operator, masked or shifted or not, nothing is assembled: the factor is one number per unknown.
+Any other operator is factored from its CSR entries. `MIC(tuning=0)` is IC(0).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...operators.base import Operator
+from ...operators.masked import peel
+from ...operators.stencil import StencilOperator
+from ..base import Inverse, Recipe
+from ._incomplete import _csr_factor, _csr_substitute, _stencil_factor, _stencil_substitute
+
+
+@dataclass(frozen=True)
+class MIC(Recipe):
+    """Dropped fill times `tuning` goes to the diagonal; pivots below `safety`·diagonal are reset to it."""
+
+    tuning: float = 0.97
+    safety: float = 0.25
+
+    def setup(self, operator, reuse=None):
+        return factor(operator, self.tuning, self.safety, reuse)
+
+
+def factor(operator: Operator, tuning: float, safety: float, reuse: Inverse | None = None) -> Inverse:
+    """The incomplete factor of an operator; `reuse` lends its arrays if it belongs to the same base operator."""
+    base, free = peel(operator)
+    kind = _StencilFactor if isinstance(base, StencilOperator) else _CSRFactor
+    inverse = reuse if isinstance(reuse, kind) and reuse.base is base else kind(base)
+    return inverse.refresh(operator.diagonal, free, tuning, safety)
+
+
+class _Factor(Inverse):
+    """1/E, zero on clamped rows; those are solved by their diagonal alone."""
+
+    def __init__(self, base: Operator):
+        self.base = base
+        self._inv = np.empty(base.n, base.dtype)
+        self._all = np.ones(base.n, bool)
+
+    def refresh(self, diagonal: np.ndarray, free: np.ndarray | None, tuning: float, safety: float) -> _Factor:
+        self._diagonal = diagonal
+        self._clamped = None if free is None else ~free
+        self._eliminate(diagonal, self._all if free is None else free, tuning, safety)
+        return self
+
+    def apply(self, r, out):
+        self._substitute(r, out)
+        if self._clamped is not None:
+            np.divide(r, self._diagonal, out=out, where=self._clamped)
+        return out
+
+    @abstractmethod
+    def _eliminate(self, diagonal: np.ndarray, free: np.ndarray, tuning: float, safety: float) -> None: ...
+
+    @abstractmethod
+    def _substitute(self, r: np.ndarray, out: np.ndarray) -> None: ...
+
+
+class _StencilFactor(_Factor):
+    def _eliminate(self, diagonal, free, tuning, safety):
+        rows = self.base.rows
+        _stencil_factor(
+            self._inv, *self.base.weights, diagonal, free, rows.start, rows.offset, float(tuning), float(safety)
+        )
+
+    def _substitute(self, r, out):
+        rows = self.base.rows
+        _stencil_substitute(out, r, self._inv, *self.base.weights, rows.start, rows.offset)
+
+
+class _CSRFactor(_Factor):
+    def __init__(self, base):
+        super().__init__(base)
+        U = sp.csr_array(sp.triu(base.matrix(), k=1))
+        U.sort_indices()
+        self._entries, self._upper = U.data, np.empty_like(U.data)
+        self._indices, self._indptr = U.indices.astype(np.int32), U.indptr.astype(np.int32)
+
+    def _eliminate(self, diagonal, free, tuning, safety):
+        self._upper[:] = self._entries
+        _csr_factor(self._inv, self._upper, self._indices, self._indptr, diagonal, free, float(tuning), float(safety))
+
+    def _substitute(self, r, out):
+        _csr_substitute(out, r, self._inv, self._upper, self._indices, self._indptr)

@@ -1,0 +1,47 @@
+"""SPAI-0: the diagonal M that minimises `‖I - M A‖` in the Frobenius norm, `m_i = a_ii / Σ_j a_ij²`.
+
+Bröker & Grote (2002). Entries stay positive for a positive diagonal, so conjugate gradients may use it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...kernels._stencil import _stencil_apply
+from ...operators.base import Operator
+from ...operators.masked import peel
+from ...operators.stencil import StencilOperator
+from ..base import Recipe
+from .jacobi import Diagonal
+
+
+@dataclass(frozen=True)
+class SPAI0(Recipe):
+    """No parameters; a stencil operator is not assembled."""
+
+    def setup(self, operator, reuse=None):
+        base, free = peel(operator)
+        d = operator.diagonal
+        ones = np.ones(base.n) if free is None else free.astype(float)
+        squares = d**2 + ones * _squares(base, ones)
+        scale = np.zeros(base.n)
+        np.divide(d, squares, out=scale, where=squares > 0)
+        return Diagonal(scale)
+
+
+def _squares(base: Operator, x: np.ndarray) -> np.ndarray:
+    """Σ_{j≠i} a_ij² x_j"""
+    if isinstance(base, StencilOperator):
+        w0, w1, w2 = (-(w.astype(float) ** 2) for w in base.weights)
+        return _apply_stencil(base, w0, w1, w2, x)
+    A = base.matrix()
+    squares = A.multiply(A).tocsr()
+    return squares @ x - base.diagonal**2 * x
+
+
+def _apply_stencil(base: StencilOperator, w0, w1, w2, x) -> np.ndarray:
+    out = np.empty(base.n)
+    _stencil_apply(out, x, w0, w1, w2, np.zeros(base.n), base.rows.start, base.rows.offset)
+    return out

@@ -1,0 +1,170 @@
+"""The box problem `min 1/2 x'Ax - b'x, lower <= x <= upper` and its optimality residual.
+
+With `lower = 0, upper = inf` this is the complementarity problem `0 <= x ⟂ A x - b >= 0` of separating
+walls; unconstrained rows have bounds ±inf. The gradient is `g = A x - b`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..kernels._active_set import kkt_peak
+from ..kernels._vector import peak_and_sum
+from ..operators.base import Operator
+from .edges import WallEdges
+
+
+@dataclass(frozen=True)
+class Box:
+    """Bounds, and everything a method may want to do with them."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @cached_property
+    def constrained(self) -> np.ndarray:
+        """Rows with at least one finite bound."""
+        return np.isfinite(self.lower) | np.isfinite(self.upper)
+
+    @property
+    def one_sided(self) -> bool:
+        """True if no row has a finite upper bound."""
+        return not np.isfinite(self.upper).any()
+
+    def project(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        return np.clip(x, self.lower, self.upper, out=out)
+
+    def split(self, x: np.ndarray, g: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """The policy of (x, g): int8 array, -1 clamped at lower, +1 clamped at upper, 0 free.
+
+        A row is clamped where the step -g/d leads strictly out of the box. Equality is free: with
+        ties clamped the active set peels one layer of cells per outer iteration.
+        """
+        with np.errstate(invalid="ignore"):
+            low = d * (x - self.lower) < g
+            high = d * (x - self.upper) > g
+        return high.astype(np.int8) - low.astype(np.int8)
+
+    def at(self, active: np.ndarray) -> np.ndarray:
+        """The bound each clamped row sits on, 0 on free rows."""
+        return np.where(active < 0, self.lower, np.where(active > 0, self.upper, 0.0))
+
+    def max_step(self, x: np.ndarray, p: np.ndarray) -> float:
+        """The largest alpha >= 0 for which x - alpha p stays in the box."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = np.where(p > 0, (x - self.lower) / p, np.where(p < 0, (x - self.upper) / p, np.inf))
+        return float(step.min(initial=np.inf))
+
+
+class BoxProblem:
+    """Data of a bound-constrained quadratic problem. Problems know their residual, never how to solve.
+
+    `coarser` is a function that rediscretises the same problem on a grid twice as coarse; problems
+    made from geometry have one, bare matrices have not. `edges` constrain the values at the wall instead
+    of the cells; a problem has either bounds or edges.
+    """
+
+    #: False where parts without a free surface need no care (viscosity: always consistent)
+    may_float = True
+
+    def __init__(
+        self,
+        A: Operator,
+        b: np.ndarray,
+        lower: np.ndarray | float = 0.0,
+        upper: np.ndarray | float = np.inf,
+        coarser: Callable[[], BoxProblem] | None = None,
+        edges: WallEdges | None = None,
+    ):
+        self.A = A
+        self.b = np.ascontiguousarray(b, dtype=np.float64)
+        self.box = Box(_spread(lower, A.n), _spread(upper, A.n))
+        self.scale = peak_and_sum(self.b)[0] or self._scale_of_bounds()
+        self._coarser = coarser
+        self.edges = edges
+        if edges is not None and self.box.constrained.any():
+            raise NonstickError("a problem with constraints on the edges of a wall takes no other bounds")
+        self._work = np.empty(A.n)
+
+    @property
+    def n(self) -> int:
+        return self.A.n
+
+    def _scale_of_bounds(self) -> float:
+        """What residuals are measured against where b = 0: how far zero lies outside the box, in the units of b."""
+        return float(np.abs(self.A.diagonal * self.box.project(np.zeros(self.n))).max(initial=0.0)) or 1.0
+
+    def gradient(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """g = A x - b"""
+        out = np.empty(self.n) if out is None else out
+        self.A.apply(x, out)
+        out -= self.b
+        return out
+
+    def natural_residual(self, x: np.ndarray, g: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """d·(x - clip(x - g/d, lower, upper)), in the units of b; for x >= 0 this is min(d·x, g)."""
+        # Written as clip(g, d(x - upper), d(x - lower)): the same number, and d = 0 needs no special case.
+        out = np.empty(self.n) if out is None else out
+        d = self.A.diagonal
+        if self.edges is not None:
+            return self._edge_residual(x, g, out)
+        with np.errstate(invalid="ignore"):
+            np.minimum(g, np.where(np.isfinite(self.box.lower), d * (x - self.box.lower), np.inf), out=out)
+            np.maximum(out, np.where(np.isfinite(self.box.upper), d * (x - self.box.upper), -np.inf), out=out)
+        return out
+
+    def _edge_residual(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """d·(x - P(x - g/d)) with P the projection onto the polyhedron of the edges instead of the box.
+
+        It vanishes where every wall value is >= 0 and g = D C' push, push >= 0, zero where the wall value is
+        not. The metric is the paper's, plain least squares: with the energy's own (g = C' push) a nearly closed
+        solid cell would take the whole push, and the liquid next to it would go on sticking.
+        """
+        assert self.edges is not None
+        d = self.A.diagonal
+        moved = x - np.divide(g, d, out=np.zeros(self.n), where=d > 0)
+        np.subtract(x, self.edges.project(moved), out=out)
+        out *= d
+        np.copyto(out, g, where=d <= 0)
+        return out
+
+    def kkt(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
+        """max|natural residual| / max|b|: the number `rtol` is compared with, for every method."""
+        g = self.gradient(x, self._work) if g is None else g
+        if self.edges is not None:
+            return float(np.abs(self.natural_residual(x, g)).max(initial=0.0)) / self.scale
+        return kkt_peak(x, g, self.A.diagonal, self.box.lower, self.box.upper) / self.scale
+
+    def linear_residual(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
+        """max|A x - b| / max|b|: what a solve that ignores the bounds makes small."""
+        g = self.gradient(x, self._work) if g is None else g
+        return peak_and_sum(g)[0] / self.scale
+
+    def objective(self, x: np.ndarray) -> float:
+        return float(0.5 * (x @ (self.A @ x)) - self.b @ x)
+
+    @property
+    def can_coarsen(self) -> bool:
+        return self._coarser is not None
+
+    def coarsen(self) -> BoxProblem:
+        """The same problem, discretised on a grid twice as coarse."""
+        if self._coarser is None:
+            raise NonstickError(
+                "this method discretises the problem anew on coarser grids, which a bare matrix cannot do: "
+                "pass a nonstick.PressureProblem, or choose another method"
+            )
+        return self._coarser()
+
+
+def _spread(bound: np.ndarray | float, n: int) -> np.ndarray:
+    """A vector that may be written to: kernels are compiled once more for those that may not."""
+    values = np.asarray(bound, dtype=np.float64)
+    if values.shape == (n,) and values.flags.writeable:
+        return np.ascontiguousarray(values)
+    return np.broadcast_to(values, (n,)).copy()

@@ -1,0 +1,73 @@
+"""What a solve returns.
+
+No solver grades itself: `Solution.kkt()` recomputes the optimality residual from the problem, and
+`converged` compares that number, not the solver's own, with the tolerance asked for. A linear baseline
+(`no-lcp`) ignores the bounds: it has converged when `A x = b` is met, and its `kkt()` still tells the truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .box import BoxProblem
+from .monitor import ADVICE, Monitor
+
+#: a residual this many times the first one (and max|b|) at the iteration limit was not on its way down
+_RUNAWAY = 1e6
+
+
+@dataclass
+class Solution:
+    """The answer, and how it was reached. `kkt()` recomputes the residual from the problem itself."""
+
+    problem: BoxProblem = field(repr=False)
+    x: np.ndarray = field(repr=False)
+    #: A x - b: the divergence left after the pressure update; >= 0 where x sits at its lower bound
+    dual: np.ndarray = field(repr=False)
+    method: str
+    converged: bool
+    status: str
+    message: str
+    #: what the method's paper counts: V-cycles, CG iterations, sweeps
+    iterations: int
+    outer_iterations: int
+    #: KKT residual after every outer iteration (linear baselines: max|A x - b| / max|b|)
+    history: list[float] = field(repr=False)
+    seconds: float
+    setup_seconds: float
+    #: counters particular to a method (steps by kind, line-search steps, levels, ...)
+    notes: dict[str, object] = field(default_factory=dict, repr=False)
+
+    def kkt(self) -> float:
+        """The optimality residual of `x`, recomputed."""
+        return self.problem.kkt(self.x)
+
+    @property
+    def active(self) -> np.ndarray:
+        """The policy at the solution, to warm-start the next solve: -1 lower, +1 upper, 0 free."""
+        return self.problem.box.split(self.x, self.dual, self.problem.A.diagonal)
+
+    @classmethod
+    def of(cls, problem: BoxProblem, x: np.ndarray, method: str, monitor: Monitor) -> Solution:
+        seconds = monitor.seconds
+        dual = problem.gradient(x)
+        residual = monitor.measure(x, dual)
+        converged = bool(residual <= monitor.tolerance)
+        status = monitor.status or "maxiter"
+        if converged:
+            status = "converged"
+        elif status == "converged":
+            status = "stagnated"
+        elif status == "maxiter" and residual > _RUNAWAY * max([1.0, *monitor.history[:1]]) and not monitor.message:
+            status = "diverged"  # raising maxiter, the advice of that status, would not help
+        name = "linear residual" if monitor.linear else "KKT"
+        message = monitor.message or f"{ADVICE[status]} ({name} {residual:.2e}, asked {monitor.tolerance:.1e})"
+        if monitor.linear:
+            message += f"; the bounds were ignored, KKT of the box problem {problem.kkt(x, dual):.2e}"
+        message = "; ".join([message, *monitor.remarks])
+        return cls(
+            problem, x, dual, method, converged, status, message, monitor.iterations,
+            monitor.outer_iterations, monitor.history, seconds, monitor.setup_seconds, monitor.notes,
+        )  # fmt: skip

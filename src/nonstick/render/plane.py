@@ -1,0 +1,92 @@
+"""Drawings of 2D frames: liquid, solids, spray; coloured plainly, by speed or by pressure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinates
+
+from ..grid.shapes import Shape
+from ._plane import _colour, _cover, _dots, _walls
+from .palette import AIR, PAINTS, RAMP, SOLID, SOLID_EDGE, WATER, WATER_EDGE, ramp
+
+
+def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: int, height: int,
+         colour: str = "liquid", scale: float | None = None, tint=None,
+         bodies: Sequence[Shape] = ()) -> np.ndarray:  # fmt: skip
+    """An RGB image (uint8) of one frame. `phi_solid` is nodal; `scale` is the value at the end of the ramp.
+
+    `bodies` are shapes where they are in this frame, in metres.
+    """
+    nx, ny = (n - 1 for n in phi_solid.shape)
+    per_cell = min(width / nx, height / ny)
+    w, h = max(2, round(nx * per_cell) // 2 * 2), max(2, round(ny * per_cell) // 2 * 2)
+    pixel = nx / w
+    water, edge = (WATER, WATER_EDGE) if tint is None else (np.array(tint), 0.6 * np.array(tint))
+    image = np.empty((h, w, 3))
+    if "phi" in frame:
+        cover = np.empty((h, w))
+        share = np.zeros((1, 1)) if colour == "liquid" else values(frame, colour, (nx, ny), dx, scale)
+        _cover(cover, np.ascontiguousarray(frame["phi"], dtype=float) / dx, pixel)
+        _colour(image, cover, np.ascontiguousarray(share), RAMP, water, edge, AIR, max(1, round(0.3 / pixel)))
+        _spray(image, frame, dx, (nx, ny), water if colour == "liquid" else ramp(np.array(0.5)))
+    else:
+        image[:] = AIR
+    _walls(image, np.ascontiguousarray(phi_solid, dtype=float) / dx, pixel, SOLID, SOLID_EDGE)
+    if bodies:
+        X, Y = np.meshgrid((np.arange(w) + 0.5) * nx / w, ny - (np.arange(h) + 0.5) * ny / h)
+    for index, one in enumerate(bodies):
+        phi = np.asarray(one(dx * X, dx * Y)) / dx
+        paint = PAINTS[index % len(PAINTS)]
+        inside = np.clip(0.5 - phi / pixel, 0.0, 1.0)[..., None]
+        rim = np.clip(1.0 + phi / max(0.25, 2 * pixel), 0.0, 1.0)[..., None]
+        image += (paint * (1 - 0.4 * rim) - image) * inside
+    line = max(1, w // 320)  # the sides of the domain are walls too
+    for part in (image[:line], image[-line:], image[:, :line], image[:, -line:]):
+        part[:] = SOLID_EDGE
+    return (255 * np.clip(image, 0, 1) + 0.5).astype(np.uint8)
+
+
+def values(frame, colour: str, shape: tuple[int, ...], dx: float, scale: float | None) -> np.ndarray:
+    """The field behind the colours, over cells, as a share of `scale`."""
+    if colour == "viscosity":
+        return viscosity(frame, shape, dx)
+    field = np.maximum(frame.get("pressure", np.zeros(shape)), 0.0)
+    if colour == "speed":
+        field = np.zeros(shape)
+        if len(frame.get("position", ())):
+            field = _on_cells(np.linalg.norm(frame["velocity"].astype(float), axis=1), frame["position"], shape, dx)
+    top = scale or float(field.max()) or 1.0
+    return field / top
+
+
+def _on_cells(value: np.ndarray, position: np.ndarray, shape: tuple[int, ...], dx: float) -> np.ndarray:
+    """Means of particles over cells, smoothed; cells without any take those of the nearest cell that has some."""
+    index = tuple(np.clip((position / dx).astype(int).T, 0, np.array(shape)[:, None] - 1))
+    flat = np.ravel_multi_index(index, shape)
+    size = int(np.prod(shape))
+    count = np.bincount(flat, minlength=size).reshape(shape)
+    mean = np.bincount(flat, value, minlength=size).reshape(shape) / np.maximum(count, 1)
+    nearest = distance_transform_edt(count == 0, return_distances=False, return_indices=True)
+    return gaussian_filter(mean[tuple(nearest)], 0.7)
+
+
+def viscosity(frame: dict[str, np.ndarray], shape: tuple[int, ...], dx: float) -> np.ndarray:
+    """Where each cell's viscosity lies between the least and the most of the frame (0..1, of logarithms)."""
+    if len(frame.get("viscosity", ())) == 0:
+        return np.zeros(shape)
+    value = np.log(np.maximum(frame["viscosity"].astype(float), 1e-12))
+    low, high = float(value.min()), float(value.max())
+    return _on_cells((value - low) / max(high - low, 1e-9), frame["position"], shape, dx)
+
+
+def _spray(image: np.ndarray, frame, dx: float, shape: tuple[int, int], ink: np.ndarray) -> None:
+    """Particles outside the drawn surface, as soft dots half a particle spacing wide."""
+    if "position" not in frame or not len(frame["position"]):
+        return
+    x = frame["position"].astype(float) / dx
+    phi = map_coordinates(frame["phi"].astype(float) / dx, [x[:, 0] - 0.5, x[:, 1] - 0.5], order=1, mode="nearest")
+    x = x[phi > 0.1]
+    per = image.shape[1] / shape[0]
+    _dots(image, x[:, 0] * per - 0.5, (shape[1] - x[:, 1]) * per - 0.5, max(0.8, 0.28 * per), ink)

@@ -1,0 +1,86 @@
+"""Energy of particles, and taking back what they gained from nothing.
+
+An APIC particle is a small cloud of mass on the faces around it: with value v and gradient c of a velocity
+component it hands `Σ w_i (v + c · (x_i - x))² / 2` to the faces, which is `v²/2 + cᵀ D c / 2` with the inertia
+`D = Σ w_i (x_i - x)(x_i - x)ᵀ` of the transfer's weights, for the trilinear hat diag(f (1 - f)), f the place of the
+particle between two faces (Jiang et al. 2015, §5). Both transfers can only lose energy counted so.
+"""
+
+import numpy as np
+from numba import prange
+
+from ...kernels import merged, parallel, parallel_sum
+
+
+@merged
+def _inertia(a):
+    """f (1 - f) with the place f of coordinate a between two faces, and between two centres."""
+    on, off = a - np.floor(a), a + 0.5 - np.floor(a + 0.5)
+    return on * (1.0 - on), off * (1.0 - off)
+
+
+@parallel_sum
+def _energy(kinetic, height, x, vel, aff, affine, g0, g1, g2, batch):
+    """Sums over the q-th batch of particles: kinetic energy and -g · x, per mass; `aff` is read if affine.
+
+    What a 2D grid has no use for in `aff` is zero.
+    """
+    n = x.shape[1]
+    for q in prange(kinetic.size):
+        begin = np.uintp(q) * np.uintp(batch)
+        end = min(np.uintp(n), begin + np.uintp(batch))
+        motion, rise = 0.0, 0.0
+        for p in range(begin, end):
+            v0, v1, v2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
+            motion += v0 * v0 + v1 * v1 + v2 * v2
+            rise -= g0 * x[0, p] + g1 * x[1, p] + g2 * x[2, p]
+        if affine:
+            for p in range(begin, end):
+                on0, off0 = _inertia(x[0, p])
+                on1, off1 = _inertia(x[1, p])
+                on2, off2 = _inertia(x[2, p])
+                c0, c1, c2 = np.float64(aff[0, p]), np.float64(aff[1, p]), np.float64(aff[2, p])
+                c3, c4, c5 = np.float64(aff[3, p]), np.float64(aff[4, p]), np.float64(aff[5, p])
+                c6, c7, c8 = np.float64(aff[6, p]), np.float64(aff[7, p]), np.float64(aff[8, p])
+                motion += on0 * c0 * c0 + on1 * c4 * c4 + on2 * c8 * c8
+                motion += off0 * (c3 * c3 + c6 * c6) + off1 * (c1 * c1 + c7 * c7) + off2 * (c2 * c2 + c5 * c5)
+        kinetic[q] = 0.5 * motion
+        height[q] = rise
+
+
+@merged
+def _gain(vel, old, p, g0, g1, g2, most):
+    """What a particle gained over the step beside gravity's work, per mass; 0 if it lost, at most `most` of all it has.
+
+    g0 g1 g2 are gravity times the length of the step.
+    """
+    v0, v1, v2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
+    o0, o1, o2 = np.float64(old[0, p]), np.float64(old[1, p]), np.float64(old[2, p])
+    has = 0.5 * (v0 * v0 + v1 * v1 + v2 * v2)
+    had = 0.5 * (o0 * o0 + o1 * o1 + o2 * o2)
+    return min(max(has - had - (v0 * g0 + v1 * g1 + v2 * g2), 0.0), most * has)
+
+
+@parallel
+def _gains(partial, vel, old, g0, g1, g2, most, batch):
+    """partial[q] = sum of the gains over the q-th batch of particles."""
+    n = vel.shape[1]
+    for q in prange(partial.size):
+        total = 0.0
+        for p in range(q * batch, min(n, (q + 1) * batch)):
+            total += _gain(vel, old, p, g0, g1, g2, most)
+        partial[q] = total
+
+
+@parallel
+def _take_gains(vel, aff, old, g0, g1, g2, most, share):
+    """Every particle gives back this share of what it gained, by slowing down."""
+    for p in prange(vel.shape[1]):
+        gain = share * _gain(vel, old, p, g0, g1, g2, most)
+        if gain > 0.0:
+            v0, v1, v2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
+            factor = np.float32(np.sqrt(1.0 - 2.0 * gain / (v0 * v0 + v1 * v1 + v2 * v2)))
+            for a in range(3):
+                vel[a, p] *= factor
+            for a in range(aff.shape[0]):
+                aff[a, p] *= factor

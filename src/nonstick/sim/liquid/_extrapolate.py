@@ -1,0 +1,195 @@
+"""Values continued beyond where they are known, layer by layer, and what walls allow of them."""
+
+import numpy as np
+from numba import prange
+
+from ...kernels import parallel, serial
+from ...kernels._interpolate import _sample
+from ._surface import _normal
+
+
+@parallel
+def _extrapolate(u, known, queue, layers):
+    """Fill unknown values layer by layer with the mean of their known neighbours.
+
+    `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. `queue`
+    receives the linear indices of the filled entries, layer by layer; returns their number.
+    A layer reads only values settled before it, so the result does not depend on the order.
+    """
+    nx, ny, nz = u.shape
+    flat, have = u.reshape(-1), known.reshape(-1)
+    rows = nx * ny
+    first = np.empty(rows + 1, np.int64)
+    mark = np.empty(u.size, np.int8)
+    end = 0
+    for _layer in range(layers):
+        # Whole rows of bytes, found by comparing vectors: cheaper than to follow a front.
+        first[0] = end
+        for turn in prange(rows):
+            row = np.int64(turn)
+            i, j = row // ny, row % ny
+            here = row * nz
+            below = here - ny * nz if i > 0 else here
+            above = here + ny * nz if i + 1 < nx else here
+            left = here - nz if j > 0 else here
+            right = here + nz if j + 1 < ny else here
+            for k in range(nz):
+                mark[np.uintp(here + k)] = (
+                    have[np.uintp(below + k)]
+                    | have[np.uintp(above + k)]
+                    | have[np.uintp(left + k)]
+                    | have[np.uintp(right + k)]
+                )
+            for k in range(nz - 1):
+                mark[np.uintp(here + k)] |= have[np.uintp(here + k + 1)]
+            for k in range(1, nz):
+                mark[np.uintp(here + k)] |= have[np.uintp(here + k - 1)]
+            count = 0
+            for k in range(nz):
+                new = mark[np.uintp(here + k)] & ~have[np.uintp(here + k)]
+                mark[np.uintp(here + k)] = new
+                count += new
+            first[row + 1] = count
+        for row in range(rows):
+            first[row + 1] += first[row]
+        begin, end = end, first[rows]
+        for turn in prange(rows):
+            row = np.int64(turn)
+            at = first[row]
+            if first[row + 1] > at:
+                for t in range(row * nz, (row + 1) * nz):
+                    if mark[np.uintp(t)] != 0:
+                        queue[at] = t
+                        at += 1
+        for step in prange(end - begin):
+            t = np.int64(queue[begin + np.int64(step)])
+            k = t % nz
+            j = (t // nz) % ny
+            i = t // (nz * ny)
+            total, count = 0.0, 0
+            if i > 0 and have[t - ny * nz] == 1:
+                total += flat[t - ny * nz]
+                count += 1
+            if i + 1 < nx and have[t + ny * nz] == 1:
+                total += flat[t + ny * nz]
+                count += 1
+            if j > 0 and have[t - nz] == 1:
+                total += flat[t - nz]
+                count += 1
+            if j + 1 < ny and have[t + nz] == 1:
+                total += flat[t + nz]
+                count += 1
+            if k > 0 and have[t - 1] == 1:
+                total += flat[t - 1]
+                count += 1
+            if k + 1 < nz and have[t + 1] == 1:
+                total += flat[t + 1]
+                count += 1
+            flat[t] = total / count
+        for step in prange(end - begin):
+            have[queue[begin + np.int64(step)]] = 1
+    return end
+
+
+@serial
+def _continue_linearly(u, known, layers):
+    """Fill unknown values layer by layer, linearly along the axes: a field that is affine goes on as it is.
+
+    `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. Every axis on which
+    two known values follow each other says 2a - b, and the mean counts; where there is none, the mean of the
+    known neighbours.
+    """
+    nx, ny, nz = u.shape
+    for _layer in range(layers):
+        for i in range(nx):
+            for j in range(ny):
+                for k in range(nz):
+                    if known[i, j, k] != 0:
+                        continue
+                    straight, lines, total, count = 0.0, 0, 0.0, 0
+                    for way in range(6):
+                        step = 1 if way % 2 else -1
+                        di = step if way // 2 == 0 else 0
+                        dj = step if way // 2 == 1 else 0
+                        dk = step if way // 2 == 2 else 0
+                        a, b, c = i + di, j + dj, k + dk
+                        if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or known[a, b, c] != 1:
+                            continue
+                        total += u[a, b, c]
+                        count += 1
+                        e, f, g = a + di, b + dj, c + dk
+                        if e < 0 or f < 0 or g < 0 or e >= nx or f >= ny or g >= nz or known[e, f, g] != 1:
+                            continue
+                        straight += 2.0 * u[a, b, c] - u[e, f, g]
+                        lines += 1
+                    if lines:
+                        u[i, j, k] = straight / lines
+                        known[i, j, k] = 2
+                    elif count:
+                        u[i, j, k] = total / count
+                        known[i, j, k] = 2
+        for i in range(nx):
+            for j in range(ny):
+                for k in range(nz):
+                    if known[i, j, k] == 2:
+                        known[i, j, k] = 1
+
+
+@parallel
+def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, sw, moving, sticky, first):
+    """Velocity the walls allow on the extrapolated faces of one axis that lie inside a solid.
+
+    The component of the relative velocity along the wall normal is removed: always at sticky walls, only
+    if it points into the wall at separating ones; otherwise liquid about to leave would be held back.
+    `sticky` is 1 in cells next to a sticky wall; su sv sw, the velocity of walls, are read if `moving`. values[q]
+    belongs to the face queue[q].
+    """
+    nx, ny, nz = open_share.shape
+    cx, cy, cz = sticky.shape
+    for q in prange(count):
+        t = np.int64(queue[q])
+        k = t % nz
+        j = (t // nz) % ny
+        i = t // (nz * ny)
+        a = i + (0.0 if axis == 0 else 0.5)
+        b = j + (0.0 if axis == 1 else 0.5)
+        c = k + (0.0 if axis == 2 else 0.5)
+        own = u[i, j, k] if axis == 0 else (v[i, j, k] if axis == 1 else w[i, j, k])
+        values[q] = own
+        if open_share[i, j, k] > 0.0:
+            continue
+        hold = sticky[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)] == 1
+        at = i if axis == 0 else (j if axis == 1 else k)
+        last = (nx if axis == 0 else (ny if axis == 1 else nz)) - 1
+        if at == 0 or at == last:  # a side of the grid
+            if hold:
+                values[q] = 0.0
+            else:
+                values[q] = max(own, 0.0) if at == 0 else min(own, 0.0)
+            continue
+        n0, n1, n2 = _normal(solid, a, b, c)
+        # velocity at the middle of the face: its own component as it is, of the others the mean of four
+        r0, r1, r2 = own, own, own
+        if axis != 0 and first == 0:
+            r0 = _sample(u, a, b - 0.5, c - 0.5)
+        if axis != 1:
+            r1 = _sample(v, a - 0.5, b, c - 0.5)
+        if axis != 2:
+            r2 = _sample(w, a - 0.5, b - 0.5, c)
+        if first == 1:
+            r0 = 0.0
+        if moving:
+            r0 -= _sample(su, a, b - 0.5, c - 0.5) if first == 0 else 0.0
+            r1 -= _sample(sv, a - 0.5, b, c - 0.5)
+            r2 -= _sample(sw, a - 0.5, b - 0.5, c)
+        into = r0 * n0 + r1 * n1 + r2 * n2
+        if into < 0.0 or hold:
+            values[q] = own - into * (n0 if axis == 0 else (n1 if axis == 1 else n2))
+
+
+@serial
+def _put(u, queue, count, values):
+    """u[queue[q]] = values[q]"""
+    flat = u.reshape(-1)
+    for q in range(count):
+        flat[queue[q]] = values[q]

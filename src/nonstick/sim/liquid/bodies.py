@@ -1,0 +1,159 @@
+"""The rigid bodies of a scene: made from its tables, moved among its walls, written to its frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...bodies import rotation
+from ...bodies.body import RigidBody
+from ...bodies.motion import Prescribed
+from ...bodies.surface import probes
+from ...bodies.world import Wall, World, box_walls
+from ...errors import NonstickError
+from ...grid.shapes import Complement
+from ...scenes.geometry import build
+from ...scenes.scene import Scene
+from .solids import Solids
+
+#: overlap at the beginning beyond which a scene is refused, as a share of a body's least half extent
+OVERLAP = 0.1
+
+
+def make(scene: Scene) -> list[RigidBody]:
+    """The bodies of a scene at time 0; mistakes name their key."""
+    out: list[RigidBody] = []
+    d = scene.dimension
+    for index, spec in enumerate(scene.model.bodies):
+        key = f"{scene.where}: bodies.{index}"
+        name = spec.name or f"body-{index + 1}"
+        if any(b.name == name for b in out):
+            raise NonstickError(f"{key}.name: there are two bodies called {name!r}")
+        spin: Any = np.radians(spec.spin)
+        if d == 3:
+            axis = np.array(spec.axis, float)
+            if len(axis) != 3 or not np.linalg.norm(axis) > 0:
+                raise NonstickError(f"{key}.axis must have three coordinates, not all zero")
+            spin = spin * axis / np.linalg.norm(axis)
+        try:
+            body = RigidBody(
+                build(spec.shape, scene.folder), spec.density or 1000.0, spec.velocity, spin, name=name, dimension=d,
+                restitution=spec.restitution, friction=spec.friction,
+            )  # fmt: skip
+            if spec.motion is not None:
+                body.motion = Prescribed(spec.motion, body.centre, d)
+        except NonstickError as error:
+            raise NonstickError(f"{key}: {error}") from None
+        out.append(body)
+    return out
+
+
+class Bodies:
+    """The bodies of a running scene. `world.bodies` may be changed in place by what pushes them."""
+
+    def __init__(self, scene: Scene, bodies: list[RigidBody], solids: Solids):
+        self.scene = scene
+        self.list = bodies
+        self.world = World(bodies, box_walls(scene.model.domain.size) + _walls(solids), scene.gravity)
+
+    def __len__(self) -> int:
+        return len(self.list)
+
+    def __iter__(self):
+        return iter(self.list)
+
+    def fall(self, time: float, dt: float) -> None:
+        """Gravity, at the beginning of a step from `time`; the pressure solve comes next."""
+        self.world.time = time  # one clock for all, so that a run taken up again has the same
+        self.world.fall(dt)
+
+    def move(self, dt: float) -> None:
+        """Contact and poses to the end of the step."""
+        self.world.move(dt)
+
+    def check_start(self) -> None:
+        """Refuse bodies that begin deep in walls or in each other."""
+        for key, other, depth in overlaps(self.world):
+            index = next(k for k, b in enumerate(self.list) if b.name == key)
+            raise NonstickError(
+                f"{self.scene.where}: bodies.{index} ({key}) begins {depth:.3g} m deep in {other}; move it away"
+            )
+
+    # -- numbers --------------------------------------------------------------------------------------
+
+    def energy(self) -> tuple[float, float]:
+        """Kinetic and potential energy of the bodies that move by forces, in joule."""
+        kinetic = sum(b.kinetic() for b in self.list if b.dynamic)
+        pull = np.array(self.scene.gravity)
+        return kinetic, -sum(b.mass * float(pull @ b.centre) for b in self.list if b.dynamic)
+
+    def max_speed(self) -> float:
+        """Largest speed of any point of a body."""
+        return max(
+            (float(np.linalg.norm(b.velocity)) + float(np.linalg.norm(b.spin)) * b.radius for b in self.list),
+            default=0.0,
+        )
+
+    # -- frames and checkpoints -----------------------------------------------------------------------
+
+    def frame_arrays(self) -> dict[str, np.ndarray]:
+        """Transforms: centre of mass, orientation (angle, or quaternion w x y z) since time 0, velocities."""
+        if not self.list:
+            return {}
+        return {
+            "body_centre": np.array([b.centre for b in self.list]),
+            "body_orientation": np.array([b.orientation for b in self.list]),
+            "body_velocity": np.array([b.velocity for b in self.list]),
+            "body_spin": np.array([b.spin for b in self.list]),
+        }
+
+    def state(self) -> dict[str, np.ndarray]:
+        return self.world.state() if self.list else {}
+
+    def restore(self, state: dict[str, np.ndarray], time: float) -> None:
+        if self.list:
+            self.world.restore(state, time)
+
+
+def overlaps(world: World) -> list[tuple[str, str, float]]:
+    """Pairs that begin deep in each other: names and depth in metres."""
+    partners, contacts = world.touching_now()
+    out = []
+    for i, j, gap in zip(contacts.first, contacts.second, contacts.gap):
+        one, other = partners[i], partners[j]
+        if -gap > OVERLAP * min(one.size, other.size):
+            out.append((one.name, other.name, float(-gap)))
+    return out
+
+
+def _walls(solids: Solids) -> list[Wall]:
+    """The solids of a scene as things to collide with."""
+    out = []
+    for index, (_, wall) in enumerate(zip(solids.scene.model.solid, solids.walls)):
+        shape = Complement(wall.shape) if wall.container else wall.shape
+        # the inside of a container is hollow and touches bodies by their probes alone
+        points = None if wall.container else probes(wall.shape, solids.d)
+        made = Wall(f"solid.{index}", shape, probes=points)
+        if wall.motion is not None:
+            _set_moving(made, wall.motion, solids.d)
+        out.append(made)
+    return out
+
+
+def _set_moving(wall: Wall, motion: Prescribed, d: int) -> None:
+    shape = wall.shape
+
+    def place(time: float):
+        return motion.placed(shape, time)
+
+    def speed(time: float, x: np.ndarray) -> np.ndarray:
+        return np.array([np.broadcast_to(motion.velocity(a, tuple(x), time), x.shape[1:]) for a in range(d)])
+
+    def pose(time: float):
+        offset, angle, _, _ = motion.at(time)
+        vector = motion.spin_vector(angle)
+        R = rotation.matrix(vector if d == 2 else rotation.from_vector(vector))
+        return R, motion.about, offset
+
+    wall.place, wall.speed, wall.pose = place, speed, pose

@@ -1,0 +1,128 @@
+"""A look at a scene before it is run: sizes, estimates, and what may go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.ndimage import label
+
+from ...bodies.body import RigidBody
+from ...grid.mac import Grid
+from ...grid.shapes import Shape
+from ...scenes.geometry import build
+from ...scenes.scene import Scene
+from ..resources import Needs, shortages, size, too_large
+from .bodies import Bodies, make
+from .methods import check_bodies, check_edges, check_methods
+from .particles import seed
+from .solids import Solids
+
+#: on grids of more cells particles are not made, only counted
+MANY = 2_000_000
+
+
+@dataclass
+class Findings:
+    """What `nonstick check` prints."""
+
+    facts: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def check(scene: Scene) -> Findings:
+    """Everything is computed on the scene's own grid, at the time 0."""
+    found = Findings()
+    sentence = too_large(scene)
+    if sentence:  # nor could anything else be looked at
+        found.warnings.append(sentence)
+        return found
+    check_methods(scene)
+    check_bodies(scene)
+    bodies = make(scene)
+    solids = Solids(scene, bodies)
+    Bodies(scene, bodies, solids).check_start()
+    check_edges(scene, solids.mode)
+    setting = scene.model.particles
+    rng = np.random.default_rng(setting.seed)
+    count = 0
+    for index, liquid in enumerate(scene.model.liquid):
+        shape = build(liquid.shape, scene.folder)
+        inside = shape.sample(solids.grid.cells()) < 0
+        each = setting.per_axis**scene.dimension
+        if inside.size > MANY:
+            here = int(each * (inside * solids.space.reshape(inside.shape)).sum())
+        else:
+            here = seed(shape, solids, setting.per_axis, setting.jitter, rng).shape[1]
+        count += here
+        _check_liquid(found, index, shape, solids, inside, here / each)
+    _check_walls(found, scene, solids)
+    _check_bodies(found, scene, bodies)
+    frames = scene.model.time.frames
+    needs = Needs.of(scene, count)
+    found.warnings += shortages(scene, count, ".")
+    found.facts += [
+        f"{scene.name}: {'×'.join(map(str, scene.shape))} cells of {scene.dx:.4g} m, {count} particles",
+        f"{frames} frames at {scene.model.time.fps:g} a second: {frames / scene.model.time.fps:.3g} s",
+        f"memory about {size(needs.memory)}, disk about {size(needs.disk)}"
+        + (", and more as liquid flows in" if scene.model.inflow else ""),
+    ]
+    return found
+
+
+def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np.ndarray, volume: float) -> None:
+    key = f"liquid.{index}.shape"
+    if volume == 0.0:
+        found.warnings.append(f"{key} holds no liquid: it lies outside the domain or inside solids")
+        return
+    if not solids.walls and reaches_beyond(shape, solids.grid):
+        found.warnings.append(f"{key} reaches beyond the domain; what lies outside is left away")
+    blocked = float(inside.sum() - (inside * solids.space.reshape(inside.shape)).sum())
+    if inside.any() and blocked > 0.5 * inside.sum():
+        found.warnings.append(f"{key} lies for the most part inside solids; only {volume:.0f} cells are left")
+
+
+def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> None:
+    rho = scene.model.physics.density
+    for index, body in enumerate(bodies):
+        kind = f"{body.mass:.4g} kg" + (" per metre" if body.d == 2 else "")
+        if body.dynamic:
+            kind += f", density {body.density / rho:.3g} of the liquid's"
+        else:
+            kind = "prescribed"
+        found.facts.append(f"bodies.{index} ({body.name}): {kind}")
+        if 2 * body.least < 3 * scene.dx:
+            found.warnings.append(
+                f"bodies.{index} ({body.name}) is only {2 * body.least / scene.dx:.1f} cells thick: liquid will hardly "
+                "feel it; raise domain.resolution"
+            )
+
+
+def reaches_beyond(shape: Shape, grid: Grid) -> bool:
+    """Does a shape leave the domain? Looks at a ring of cells around it."""
+    for axis in range(grid.dimension):
+        for outside in (-0.5 * grid.dx, grid.size[axis] + 0.5 * grid.dx):
+            points = list(grid.cells())
+            points[axis] = np.array(outside)
+            if (np.asarray(shape(*points)) < 0).any():
+                return True
+    return False
+
+
+def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
+    for index, (spec, wall) in enumerate(zip(scene.model.solid, solids.walls)):
+        phi = wall.shape.sample(solids.grid.nodes())
+        phi = -phi if spec.container else phi
+        key = f"solid.{index}.shape"
+        if not (phi < 0).any():
+            found.warnings.append(f"{key} touches no node of the grid: it lies outside, or is thinner than a cell")
+        elif float(-phi.min()) < 0.75 * scene.dx:
+            found.warnings.append(
+                f"{key} is thinner than {1.5:g} cells ({scene.dx:.3g} m each): liquid may pass; raise domain.resolution"
+            )
+        if phi.max() <= 0:
+            found.warnings.append(f"{key} fills the whole domain")
+    free = solids.space.reshape(scene.shape) > 0.05
+    _, parts = label(free)
+    if parts > 1 and parts < 50:
+        found.facts.append(f"the room outside solids falls into {parts} parts that do not touch")

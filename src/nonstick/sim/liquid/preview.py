@@ -1,0 +1,166 @@
+"""Previews of runs: preview.mp4, preview.png (six frames), and two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import NonstickError
+from ...grid.shapes import Shape
+from ...io.rundir import RunDirectory
+from ...render.movie import above, beside, colour_bar, label, write_movie, write_picture
+from ...scenes.scene import Scene
+from ...scenes.schema import Camera
+from .bodies import make
+from .solids import Solids
+
+STILLS = 6
+UNITS = {"speed": "m/s", "pressure": "Pa"}
+
+
+class Painter:
+    """Paints the frames of one run."""
+
+    def __init__(self, path: str | Path, camera: Camera | None = None):
+        self.run = RunDirectory.open(path)
+        self.scene = Scene.load(self.run.path / "scene.toml")
+        self.scene.folder = Path(self.run.meta().get("folder", "."))
+        self.camera = camera or self.scene.model.camera
+        self.frames = self.run.frames()
+        if not self.frames:
+            raise NonstickError(f"{path} holds no frames yet")
+        self._solids = Solids(self.scene).phi  # without bodies, which frames place by their transforms
+        self._bodies = make(self.scene)
+        self._room = self._find_room() if self.scene.dimension == 3 else None
+        self.scale = self._scale()
+
+    def _find_room(self) -> np.ndarray:
+        """Points, in cells, around all that liquid can be in during the run: what the camera shows."""
+        frames = self.frames[:: max(1, len(self.frames) // 8)]
+        moving = any(s.motion is not None for s in self.scene.model.solid)
+        solids = [self.run.read_frame(k)["phi_solid"] for k in frames] if moving else [self._solids]
+        free = np.any([phi > 0.0 for phi in solids], axis=0)
+        first, last = free.copy(), free.copy()
+        first[1:] &= ~free[:-1]
+        last[:-1] &= ~free[1:]
+        rim = np.argwhere(first | last)
+        return rim if len(rim) else np.array([np.zeros(3), self.scene.shape])
+
+    @property
+    def title(self) -> str:
+        words = {"none": "sticky walls", "cut": "separating walls", "solid": "separating walls (solid cells)",
+                 "edge": "separating walls (edges)", "all": "splashy"}  # fmt: skip
+        model = self.scene.model
+        return f"{model.walls.viscous} walls" if model.physics.viscosity > 0.0 else words[model.walls.pressure]
+
+    def _scale(self) -> float | None:
+        """One colour scale for the whole movie, from a few frames."""
+        if self.camera.colour == "liquid":
+            return None
+        if self.camera.colour == "pressure" and self.scene.dimension == 3:
+            raise NonstickError("camera.colour: 3D frames hold no pressure; use liquid, speed or viscosity")
+        top = 0.0
+        for frame in self.frames[:: max(1, len(self.frames) // 8)]:
+            data = self.run.read_frame(frame)
+            if self.camera.colour == "speed" and len(data.get("velocity", ())):
+                top = max(top, float(np.quantile(np.linalg.norm(data["velocity"], axis=1), 0.98)))
+            elif self.camera.colour == "pressure" and "pressure" in data:
+                top = max(top, float(np.quantile(data["pressure"], 0.995)))
+        return top or None
+
+    def _placed(self, data: dict[str, np.ndarray]) -> list[Shape]:
+        """The bodies where a frame has them."""
+        if "body_centre" not in data:
+            return []
+        for body, centre, orientation in zip(self._bodies, data["body_centre"], data["body_orientation"]):
+            body.centre, body.orientation = centre, orientation
+        return [body.placed() for body in self._bodies]
+
+    def paint(self, frame: int) -> np.ndarray:
+        data = self.run.read_frame(frame)
+        bodies = self._placed(data)
+        solid = data.get("phi_solid", self._solids)
+        camera = self.camera
+        if self.scene.dimension == 2:
+            from ...render.plane import draw
+
+            return self._with_bar(
+                draw(data, solid, self.scene.dx, camera.width, camera.height, camera.colour, self.scale, camera.tint,
+                     bodies)
+            )  # fmt: skip
+        if "phi" not in data:
+            raise NonstickError("the frames hold no surface (output.surface = false), so there is nothing to render")
+        from ...render.plane import values
+        from ...render.space import FAST, THICK, WATER
+        from ...render.space import draw as draw_space
+
+        hue = None
+        if camera.colour != "liquid":
+            hue = values(data, camera.colour, self.scene.shape, self.scene.dx, self.scale)
+
+        # The sides of the domain are no part of the solids; the marcher treats leaving the box as a wall.
+        image = draw_space(
+            data["phi"],
+            solid,
+            self.scene.dx,
+            camera.width,
+            camera.height,
+            camera.azimuth,
+            camera.elevation,
+            camera.zoom,
+            camera.tint,
+            camera.clear,
+            hue,
+            bodies,
+            self._room,
+            FAST if camera.colour == "speed" else THICK,
+        )
+        ends = np.array([camera.tint or WATER, FAST])
+        return self._with_bar(image, ends[0] + np.linspace(0.0, 1.0, 64)[:, None] * (ends[1] - ends[0]))
+
+    def _with_bar(self, image: np.ndarray, colours: np.ndarray | None = None) -> np.ndarray:
+        colour = self.camera.colour
+        if colour not in UNITS or self.scale is None:
+            return image
+        return colour_bar(image, f"{colour} ({UNITS[colour]})", "0", f"{self.scale:.3g}", colours)
+
+
+def render(
+    path: str | Path,
+    compare: str | Path | None = None,
+    camera: Camera | None = None,
+    out: str | Path | None = None,
+    tick: Callable[[int, int], None] | None = None,
+) -> tuple[Path, Path]:
+    """Make the movie and the picture of a run, or of two runs side by side; returns their paths."""
+    painters = [Painter(path, camera)] + ([Painter(compare, camera)] if compare is not None else [])
+    frames = sorted(set.intersection(*(set(p.frames) for p in painters)))
+    if not frames:
+        raise NonstickError(f"{path} and {compare} have no frame in common")
+    scene = painters[0].scene
+    movie = Path(out) if out else painters[0].run.path / ("compare.mp4" if compare else "preview.mp4")
+    picture = movie.with_suffix(".png")
+    chosen = sorted({frames[round(k * (len(frames) - 1) / (STILLS - 1))] for k in range(STILLS)})
+    stills: dict[int, np.ndarray] = {}
+
+    def images() -> Iterator[np.ndarray]:
+        for done, frame in enumerate(frames):
+            parts = [p.paint(frame) for p in painters]
+            time = f"{frame / scene.model.time.fps:.2f} s"
+            parts = [label(i, p.title if compare else p.scene.name) for i, p in zip(parts, painters)]
+            image = label(beside(parts), time, "bottom")
+            if frame in chosen:
+                stills[frame] = image
+            if tick is not None:
+                tick(done + 1, len(frames))
+            yield image
+
+    fps = painters[0].camera.fps or min(30.0, scene.model.time.fps)
+    write_movie(movie, images(), fps)
+    shown = [stills[f] for f in chosen]
+    across = 3 if compare is None else 2
+    rows = [beside(shown[k : k + across]) for k in range(0, len(shown), across)]
+    write_picture(picture, above(rows))
+    return movie, picture

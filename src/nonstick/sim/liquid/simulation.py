@@ -1,0 +1,197 @@
+"""`Simulation`: a scene in motion, frame by frame, with a row of statistics for every substep.
+
+Substeps are as long as the CFL number allows, counted with the speed at their beginning and a step of
+gravity; a frame is divided evenly. If that would take more than `time.max_substeps`, the cap is kept and
+the row says so.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...bodies.body import RigidBody
+from ...errors import NonstickError
+from ...scenes.scene import Scene
+from ..resources import require
+from .methods import check_bodies, check_edges, check_methods
+from .state import STAGES
+from .step import Liquid, Report
+
+COLUMNS = (
+    "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
+    "kkt", "volume", "volume_error", "particles", "converged", "method", "cfl", "capped", "max_speed", "kinetic",
+    "potential", "contacts", "surface_seconds", "transfer_seconds", "viscosity_seconds",
+    "extrapolation_seconds", "advection_seconds", "viscosity_iterations", "viscosity_residual", "session",
+    "body_kinetic", "body_potential", "body_contacts",
+)  # fmt: skip
+
+
+class Simulation:
+    """Steps a scene.
+
+    >>> simulation = Simulation(Scene.load("circle", {"domain.resolution": 16}))
+    >>> rows = simulation.next_frame()
+    >>> simulation.frame, rows[0]["step"]
+    (1, 1)
+    """
+
+    def __init__(self, scene: Scene | str):
+        self.scene = Scene.load(scene) if isinstance(scene, str) else scene
+        check_methods(self.scene)
+        check_bodies(self.scene)
+        require(self.scene)
+        self.liquid = _state(self.scene)
+        check_edges(self.scene, self.liquid.solids.mode)
+        self.frame = 0
+        #: how often this simulation was taken up again; marks rows whose first step paid for compilation
+        self.session = 0
+        #: volume error above which the next line is written
+        self._drift = 0.01
+        #: called with (kind, message) when something should not pass unseen
+        self.tell: Callable[[str, str], None] = lambda kind, message: None
+        #: called with the report of every substep
+        self.watch: Callable[[Report], None] = lambda report: None
+        self.liquid.fill()
+        self._check_liquid()
+
+    def _check_liquid(self) -> None:
+        if self.liquid.ledger.expected <= 0 and not self.scene.model.inflow and not self._dry():
+            raise NonstickError(
+                f"{self.scene.where}: liquid holds no cell of the domain outside solids; "
+                "check liquid.*.shape, or add an inflow"
+            )
+
+    def _dry(self) -> bool:
+        """Only bodies, and no liquid asked for."""
+        return bool(self.scene.model.bodies) and not self.scene.model.liquid
+
+    @property
+    def bodies(self) -> list[RigidBody]:
+        """The rigid bodies, in the order of the scene; their velocities may be set between steps."""
+        return self.liquid.bodies.list
+
+    @property
+    def time(self) -> float:
+        return self.liquid.time
+
+    # -- stepping -------------------------------------------------------------------------------------
+
+    def next_frame(self) -> list[dict[str, Any]]:
+        """Advance to the next frame; one row of statistics per substep."""
+        setting = self.scene.model.time
+        end = (self.frame + 1) / setting.fps
+        rows: list[dict[str, Any]] = []
+        while True:
+            left = end - self.liquid.time
+            if left <= 1e-9 * end:
+                break
+            wanted = max(math.ceil(left / self._stable_dt() * (1 - 1e-9)), setting.min_substeps - len(rows), 1)
+            allowed = max(setting.max_substeps - len(rows), 1)
+            capped = wanted > allowed
+            if capped:
+                self.tell(
+                    "cap",
+                    f"frame {self.frame + 1} needs {len(rows) + wanted} substeps for CFL {setting.cfl:g}, "
+                    f"time.max_substeps allows {setting.max_substeps}",
+                )
+            rows.append(self.step(left / min(wanted, allowed), capped))
+        self.frame += 1
+        self.liquid.time = end  # no drift of the clock by rounding
+        began = time.perf_counter()
+        self.liquid.settle()
+        if rows:  # the surface of a frame is that of the next step: its time counts here
+            rows[-1]["surface_seconds"] += time.perf_counter() - began
+            rows[-1]["step_seconds"] += time.perf_counter() - began
+        for row in rows:
+            row["frame"] = self.frame
+        self._watch_volume(rows)
+        return rows
+
+    def _watch_volume(self, rows: list[dict[str, Any]]) -> None:
+        """Tell when the volume leaves the ledger by a percent, and again each time the drift has doubled."""
+        worst = max((float(r["volume_error"]) for r in rows), key=abs, default=0.0)
+        if abs(worst) > self._drift:
+            self._drift = 2.0 * abs(worst)
+            self.tell("volume", f"frame {self.frame}: the volume is off the ledger by {100 * worst:+.2f} %")
+
+    def step(self, dt: float, capped: bool = False) -> dict[str, Any]:
+        """One substep of the given length."""
+        began = time.perf_counter()
+        report = self.liquid.step(dt)
+        self.watch(report)
+        outcome = report.outcome
+        if outcome.failed:
+            kind = "retry" if outcome.solution.converged else "unconverged"
+            self.tell(kind, f"step {self.liquid.steps}: {'; '.join(outcome.failed)}; kept {outcome.method}")
+        elif not outcome.solution.converged:  # an enclosed pocket is squeezed; no other method helps
+            self.tell("unconverged", f"step {self.liquid.steps}: {outcome.solution.message}")
+        for kind, message in self.liquid.remarks:
+            self.tell(kind, message)
+        self.liquid.remarks.clear()
+        thick = report.viscosity
+        if thick is not None and not thick.converged:
+            self.tell("unconverged", f"step {self.liquid.steps}: viscosity, {thick.message}; kept {thick.method}")
+        return self._row(report, capped, time.perf_counter() - began)
+
+    def _stable_dt(self) -> float:
+        """Solves v dt + g dt² = CFL dx for the fastest particle."""
+        v = self.liquid.max_speed()
+        g = max(map(abs, self.scene.gravity), default=0.0) + sum(
+            max(map(abs, f.acceleration)) for f in self.scene.model.force
+        )
+        reach = self.scene.model.time.cfl * self.scene.dx
+        down = v + math.sqrt(v * v + 4 * g * reach)
+        return 2 * reach / down if down > 0 else math.inf
+
+    def _row(self, report: Report, capped: bool, seconds: float) -> dict[str, Any]:
+        liquid, outcome = self.liquid, report.outcome
+        solution = outcome.solution
+        kinetic, potential = liquid.energy()
+        cell = self.scene.dx**self.scene.dimension
+        row: dict[str, Any] = dict.fromkeys(COLUMNS)
+        row.update(
+            step=liquid.steps, frame=self.frame + 1, time=liquid.time, dt=report.dt, unknowns=outcome.problem.rows.n,
+            iterations=solution.iterations, outer_iterations=solution.outer_iterations, step_seconds=seconds,
+            kkt=outcome.kkt, volume=liquid.ledger.measured * cell, volume_error=liquid.ledger.error,
+            particles=liquid.count, converged=int(solution.converged), method=outcome.method, cfl=report.cfl,
+            capped=int(capped), max_speed=liquid.max_speed(), kinetic=kinetic, potential=potential,
+            contacts=int(np.count_nonzero(liquid.projection.active)), session=self.session,
+        )  # fmt: skip
+        if report.viscosity is not None:
+            row.update(viscosity_iterations=report.viscosity.iterations, viscosity_residual=report.viscosity.kkt())
+        if self.bodies:
+            row["body_kinetic"], row["body_potential"] = liquid.bodies.energy()
+            row["body_contacts"] = liquid.bodies.world.touching
+        for stage in STAGES:
+            row[f"{stage}_seconds"] = report.seconds[stage]
+        return row
+
+    # -- frames and checkpoints -----------------------------------------------------------------------
+
+    def frame_arrays(self) -> dict[str, np.ndarray]:
+        """What a frame file holds: SI units, the domain's lower corner at zero, float32."""
+        return self.liquid.frame_arrays(self.scene.model.output)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything needed to go on bit for bit, as plain arrays."""
+        out = self.liquid.state()
+        out["frame"] = np.array(self.frame)
+        return out
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        self.frame = int(state["frame"])
+        self.session += 1
+        self.liquid.restore(state)
+
+
+def _state(scene: Scene) -> Liquid:
+    if scene.model.surface.track == "grid":
+        from .levelset import GridLiquid
+
+        return GridLiquid(scene)
+    return Liquid(scene)

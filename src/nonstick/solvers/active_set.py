@@ -1,0 +1,380 @@
+"""`auto`: a complementarity solve for about the price of a linear solve.
+
+An active-set method whose inner solve is never finished: one preconditioned CG step per look at the set.
+
+    x feasible and relaxed; r = b - A x; policy from (x, r), ties free
+    repeat
+        z = M r on the free rows              M: one float32 multigrid cycle truncated to the free set
+        one CG step along p = z + β p         β = -zᵀA p / pᵀA p: p is kept when the set changes, less clamped rows
+        policy from (x, r); stop on the true KKT residual
+        if the policy changed: clip, two projected Gauss–Seidel sweeps nearby, r anew, refresh M
+
+While the set stands still this is plain MG-CG and costs the same. Safeguards, because inexact updates
+have no convergence proof: if sets repeat or the changes do not die out, the set is held until the face
+problem is solved (exact policy iteration, monotone for M-matrices); if sets repeat even then, a monotone
+descent takes over (`face_descent`), which converges for every symmetric positive definite matrix.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..inverse.base import Inverse, Recipe
+from ..inverse.krylov.cg import CG
+from ..inverse.multigrid.cycles import V
+from ..inverse.multigrid.fast import FastCycle, FastMultigrid
+from ..inverse.multigrid.hierarchy import Multigrid
+from ..inverse.multigrid.smoothed import Smoothed, SPAI0Sweeps
+from ..inverse.precond.deflation import Coupled, CoupledInverse
+from ..inverse.precond.jacobi import Jacobi
+from ..kernels import _active_set as kernels
+from ..kernels import threads_for
+from ..kernels._vector import _xpby, dot
+from ..operators.base import Operator
+from ..operators.lowrank import LowRank
+from ..operators.masked import Masked
+from ..operators.stencil import StencilOperator
+from ..problem.box import BoxProblem
+from ..problem.monitor import Monitor, Start
+from .base import Method
+from .face_descent import face_descent
+from .nearby import Everywhere, nearby
+from .nested import Coarser, Prediction
+
+
+@dataclass(frozen=True)
+class Auto(Method):
+    """`slack`: rows nearer to a tie than this part of the tolerance keep their policy; `sweeps` follow a change."""
+
+    sweeps: int = 2
+    slack: float = 0.1
+    #: with more unknowns than `large` and more bounded ones than `many`, start from the solution of a coarser
+    #: problem: a cold start needs the more changes of the set the larger it is
+    large: int = 10_000
+    many: int = 500
+    #: tolerance of those coarser solves, and the part of the first residual they are content with
+    coarse_rtol: float = 1e-4
+    coarse_part: float = 0.03
+    #: cycles for which a set that came with the problem is believed, whatever x says
+    trust: int = 2
+    #: cycles after which the fast cycle has proved too weak (or float32 too short) for the coefficients
+    strain: int = 60
+    #: set changes after which the set is held until the face problem is solved
+    patience: int = 40
+
+    def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        with threads_for(problem.n):
+            self._solve(problem, start, monitor)
+
+    def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
+        recipe = preconditioner(problem)
+        with monitor.setup():
+            M = recipe.setup(_maskable(problem.A)) if M is None else M
+        cycle = _fast_cycle(M)
+        predicted = False
+        if cycle is not None and start.cold and self._worth_predicting(problem):
+            self.predict(problem, cycle, start.x)
+            predicted = True
+        ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active, predicted)
+
+    def _worth_predicting(self, problem: BoxProblem) -> bool:
+        return problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
+
+    def predict(self, problem: BoxProblem, cycle: FastCycle, x: np.ndarray) -> None:
+        """x from the solution of a coarser problem."""
+        coarser = Coarser(problem, cycle)
+        A = coarser.problem.A
+        start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)), cold=True)
+        monitor = Prediction(coarser.problem, self.coarse_rtol, self.coarse_part)
+        with threads_for(A.n):
+            M = FastMultigrid().below(cycle, A) if isinstance(A, StencilOperator) else None
+            self._solve(coarser.problem, start, monitor, M)
+        coarser.interpolate(start.x, x)
+
+
+@dataclass(frozen=True)
+class FastLinear(Method):
+    """The same loop without bounds: our multigrid CG for A x = b, the price `auto` is measured against."""
+
+    linear: ClassVar[bool] = True
+
+    def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        recipe = preconditioner(problem)
+        with threads_for(problem.n):
+            with monitor.setup():
+                M = recipe.setup(_maskable(problem.A))
+            ActiveSetCG(problem, recipe, M, Auto(), monitor, bounded=False).run(start.x, None)
+
+
+def preconditioner(problem: BoxProblem) -> Recipe:
+    """The cheapest symmetric cycle the operator allows."""
+    if isinstance(problem.A, LowRank):
+        return Coupled(FastMultigrid() if isinstance(problem.A.base, StencilOperator) else algebraic())
+    return FastMultigrid() if isinstance(problem.A, StencilOperator) else algebraic()
+
+
+def _maskable(A: Operator) -> Operator:
+    """With bodies, the preconditioner is set up for the masked operator it will be refreshed for."""
+    return Masked(A) if isinstance(A, LowRank) else A
+
+
+def _fast_cycle(M: Inverse) -> FastCycle | None:
+    """The fast cycle a preconditioner is or rests on."""
+    M = M.Z if isinstance(M, CoupledInverse) else M
+    return M if isinstance(M, FastCycle) else None
+
+
+def algebraic() -> Recipe:
+    """Smoothed aggregation in float64: slower per cycle, and hard to impress by rough coefficients."""
+    return Multigrid(Smoothed(), SPAI0Sweeps(), V(1, 1), smallest=300)
+
+
+class ActiveSetCG:
+    """The loop above, with its vectors. The policy, and all that judges it, is kept for the bounded rows alone."""
+
+    def __init__(
+        self, problem: BoxProblem, recipe: Recipe, M: Inverse, options: Auto, monitor: Monitor, bounded: bool = True
+    ):
+        self.problem, self.recipe, self.M, self.options, self.monitor = problem, recipe, M, options, monitor
+        A, box = problem.A, problem.box
+        self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
+        constrained = box.constrained if bounded else np.zeros(A.n, bool)
+        self.rows = np.flatnonzero(constrained)
+        self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
+        self.policy = np.zeros(self.rows.size, np.int8)
+        #: the policy x was last settled for, and the rows M knows as clamped
+        self._settled, self._clamped = self.policy.copy(), np.zeros(self.rows.size, bool)
+        self._all, self._moved = np.arange(self.rows.size), np.empty(self.rows.size, np.int64)
+        self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
+        self.z = np.zeros(0 if isinstance(M, FastCycle) else A.n)
+        blocks = -(-A.n // kernels.BLOCK)
+        self._peak, self._flips = np.zeros(blocks), np.zeros(blocks, np.int64)
+        edges = np.searchsorted(self.rows, kernels.BLOCK * np.arange(blocks + 1))
+        d = A.diagonal[self.rows]
+        self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
+        # The fast cycle takes the free set as it is; other preconditioners are set up for a masked operator.
+        self.masked: Masked | None = None if isinstance(M, FastCycle) else Masked(A)
+        if isinstance(M, CoupledInverse) and isinstance(M.operator, Masked):
+            self.masked = M.operator
+        self.near: Everywhere | None = None
+
+    def run(self, x: np.ndarray, active: np.ndarray | None, predicted: bool = False) -> None:
+        monitor = self.monitor
+        if active is not None:
+            self.policy[:] = active[self.rows]
+            self._settled[:] = self.policy
+            self._clamp(x)
+            self.A.residual(self.b, x, self.r)
+            self._look(x, np.inf)
+        elif self.rows.size:
+            self._relax(x)
+            if predicted and self._kkt() > 1.0:
+                self._doubt(x)
+            self._follow(x)
+        else:
+            self.A.residual(self.b, x, self.r)
+            self._look(x, np.inf)
+        if monitor.watch(self._kkt()) and self._verified(x):
+            return
+        self._refresh()
+        guard = Guard(self.options.patience)
+        rho, curvature, disturbed = 0.0, 0.0, True
+        limit = monitor.limit(1000)
+        while monitor.iterations < limit:
+            descent, rho = self._direction(rho, curvature, disturbed)
+            curvature, old = self.A.energy(self.p, self.q), curvature
+            if not curvature > 0.0:
+                if not old > 0.0:  # p was z: the preconditioner is not positive here, as it may be off M-matrices
+                    self._fall_back(x)
+                    return
+                curvature = 0.0
+                continue
+            disturbed = False
+            trusted = active is not None and monitor.iterations < self.options.trust
+            held = guard.hold and not self._face_solved(descent / curvature)
+            slack = np.inf if trusted or held else self._slack()
+            kernels._advance(x, self.r, self.p, self.q, descent / curvature, *self._judge, slack, self._flips)
+            monitor.iterations += 1
+            if monitor.iterations == self.options.strain and _fast_cycle(self.M) is not None:
+                self._strengthen(x)
+                curvature = 0.0
+            if slack == np.inf:
+                continue
+            if monitor.watch(self._kkt()):
+                if self._verified(x) or monitor.status:
+                    return
+                disturbed = True
+            if self._flips.any():
+                monitor.outer_iterations += 1
+                self._settle(x)
+                self._refresh()
+                disturbed = True
+                if guard.gives_up(self.policy):
+                    self._fall_back(x)
+                    return
+
+    def _relax(self, x: np.ndarray) -> None:
+        """Sweeps over all rows, and a first policy."""
+        self._nearby().relax(x, self.b, *self.bounds, self.r, self.options.sweeps)
+        self._look(x)
+
+    def _doubt(self, x: np.ndarray) -> None:
+        """Coarse grids know nothing of coefficients that are rough on the fine one: is zero a better start?"""
+        zero = self.problem.box.project(np.zeros(self.A.n))
+        if self.problem.kkt(zero) < self._kkt():
+            x[:] = zero
+            self.policy[:] = 0
+            self._relax(x)
+
+    def _nearby(self) -> Everywhere:
+        if self.near is None:
+            self.near = nearby(self.A)
+        return self.near
+
+    def _settle(self, x: np.ndarray) -> None:
+        """The set has changed: clip, relax around the change, and let the policy follow from there."""
+        changed = np.flatnonzero(self.policy != self._settled)
+        self._settled[:] = self.policy
+        kernels._clamp(self._moved, x, self.rows, self.lower, self.upper, self.policy, changed)
+        self._nearby().relax(x, self.b, *self.bounds, self.r, self.options.sweeps, self.rows[changed])
+        self._look(x, whole=False)
+        self._follow(x)
+
+    def _follow(self, x: np.ndarray) -> None:
+        """Rows that changed sides again, or that sweeps moved off their bounds, go where they belong, and r knows."""
+        self._settled[:] = self.policy
+        moved = self._clamp(x)
+        if moved.size:
+            self._nearby().residual(self.b, x, self.r, moved)
+
+    def _clamp(self, x: np.ndarray) -> np.ndarray:
+        """Clamped rows sit on their bounds, free ones inside the box; the rows this has moved."""
+        count = kernels._clamp(self._moved, x, self.rows, self.lower, self.upper, self.policy, self._all)
+        return self._moved[:count]
+
+    def _direction(self, rho_old: float, curvature: float, disturbed: bool) -> tuple[float, float]:
+        """p = M r + β p; returns rᵀp and rᵀ M r. `curvature`: pᵀq of the last p, 0 if there is none.
+
+        The textbook's β is for iterations that nothing disturbs. With bounds, β makes p conjugate to the last
+        direction whatever happened since: a change of the set does not throw away what CG has learnt.
+        """
+        M, q = self.M, self.q
+        flexible = self.rows.size > 0
+        if isinstance(M, CoupledInverse) and _fast_cycle(M) is not None and not flexible:
+            rho = M.direction(self.r, self.p, rho_old, not curvature > 0.0, self._top())
+            return rho, rho
+        if isinstance(M, FastCycle):
+            # The cycle's own float32 copies of r and z spare a pass over memory each.
+            M.run(self.r, self._top())
+            rho, along = M.inner(q if flexible else None)
+        else:
+            M.apply(self.r, self.z)
+            kernels._zero_clamped(self.z, self.rows, self.policy)
+            rho, along = dot(self.r, self.z), dot(self.z, q)
+        beta = 0.0
+        if curvature > 0.0:
+            beta = -along / curvature if flexible else rho / rho_old
+        descent = self._combine(beta, rho, disturbed)
+        if not descent > 0.0 and beta != 0.0:
+            descent = self._combine(0.0, rho, False)
+        return descent, rho
+
+    def _combine(self, beta: float, rho: float, disturbed: bool) -> float:
+        """p = z + β p on the free rows; rᵀp."""
+        if isinstance(self.M, FastCycle):
+            self.M.leave(self.p, beta)
+        elif beta == 0.0:
+            self.p[:] = self.z
+        else:
+            _xpby(self.p, self.z, beta)
+        if not disturbed or beta == 0.0:
+            return rho  # the last step was exact: rᵀp of its direction is 0
+        kernels._zero_clamped(self.p, self.rows, self.policy)
+        return dot(self.r, self.p)
+
+    def _top(self) -> float:
+        """A size for r, to bring it into the range of float32."""
+        return self._peak.max(initial=0.0) or 1.0
+
+    def _slack(self) -> float:
+        return self.options.slack * self.monitor.tolerance * self.problem.scale
+
+    def _look(self, x: np.ndarray, slack: float | None = None, whole: bool = True) -> None:
+        """The residual, and a new policy unless the slack is infinite."""
+        kernels._look(x, self.r, *self._judge, self._slack() if slack is None else slack, self._flips, whole)
+
+    def _kkt(self) -> float:
+        return self._peak.max(initial=0.0) / self.problem.scale
+
+    def _verified(self, x) -> bool:
+        """The residual was updated by recurrence and x may sit a rounding outside the box: look again."""
+        if self.rows.size:
+            self.problem.box.project(x, out=x)
+        if self.monitor.check(x):
+            return True
+        self.A.residual(self.b, x, self.r)
+        return False
+
+    def _face_solved(self, alpha: float) -> bool:
+        """Will the step leave a residual on the free rows that no longer matters?"""
+        left = self.r - alpha * self.q
+        left[self.rows[self.policy != 0]] = 0.0
+        return np.abs(left).max(initial=0.0) <= 0.1 * self.monitor.tolerance * self.problem.scale
+
+    def _refresh(self) -> None:
+        clamped = self.policy != 0
+        with self.monitor.setup():
+            if isinstance(self.M, FastCycle):
+                self.M.toggle(self.rows[clamped != self._clamped])
+                self._clamped = clamped
+            else:
+                assert self.masked is not None
+                self.M = self.recipe.setup(self.masked.update(self._free(clamped)), self.M)
+
+    def _free(self, clamped: np.ndarray) -> np.ndarray:
+        free = np.ones(self.A.n, bool)
+        free[self.rows[clamped]] = False
+        return free
+
+    def _strengthen(self, x) -> None:
+        """Go on with an algebraic hierarchy."""
+        self.recipe = Coupled(algebraic())
+        self.z = np.zeros(self.A.n)
+        self.A.residual(self.b, x, self.r)
+        self.masked = Masked(self.A, self._free(self.policy != 0))
+        with self.monitor.setup():
+            self.M = self.recipe.setup(self.masked)
+
+    def _fall_back(self, x) -> None:
+        """Monotone descent: slow, and certain."""
+        recipe = self.recipe if _fast_cycle(self.M) is not None else Jacobi()
+        face_descent(self.problem, x, CG(recipe), self.monitor, self.monitor.limit(10_000))
+
+
+class Guard:
+    """Watches the active sets of an iteration that has no convergence proof.
+
+    When a set comes back for the third time, or changes do not die out, the set is held until the face problem is
+    solved. Then it is policy iteration, which never sees a set twice on M-matrices; if one comes back, give up.
+    """
+
+    def __init__(self, patience: int):
+        self.patience = patience
+        self.hold = False
+        self.changes = 0
+        self._seen: Counter[int] = Counter()
+
+    def gives_up(self, active: np.ndarray) -> bool:
+        self.changes += 1
+        key = hash(active.tobytes())
+        self._seen[key] += 1
+        if self.hold:
+            return self._seen[key] > 1
+        if self._seen[key] > 2 or self.changes > self.patience:
+            self.hold = True
+            self._seen.clear()
+        return False

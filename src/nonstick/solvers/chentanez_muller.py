@@ -1,0 +1,245 @@
+"""Full multigrid with projected smoothing (Chentanez and Müller 2011, algorithms 1-3).
+
+Coarse levels are the problem itself, discretised anew on coarser grids (`problem.coarsen()`, §3.1.1); a
+coarse level solves for a correction p, whose bounds are those of the level above minus what is there
+already (DownsampleSubtract, eq. 19):
+
+    b^{m-1} = Restrict(b^m - A^m p^m),   p_min^{m-1} = max over the children of p_min^m - p^m
+
+and the same, mirrored, for upper bounds. Smoothing is projected red-black Gauss–Seidel. Level numbers run
+the other way round here: 0 is the finest.
+
+Taken literally the method stagnates: the exact solution is no fixed point, because residuals of clamped
+cells, which press against the bound and are no error, are restricted into free coarse neighbours. Unless
+`literal` is set, five things differ:
+
+- rows on a bound whose residual presses them there are left out of restriction and prolongation;
+- the projection is part of each colour, not a step after both;
+- all levels are constrained, not the S = 3 finest (on large 2D grids three are not enough);
+- interpolation is one-sided: it does not reach through walls;
+- a coarse correction is cut to the box and damped where it would raise the energy 1/2 p'Ap - b'p. As sweeps
+  never raise it, the cycle converges whatever the coarse grids look like, e.g. where a thin wall vanishes;
+  where it does so too slowly (mazes of passages narrower than a coarse cell) projected SOR takes over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..inverse.base import Inverse
+from ..inverse.multigrid.geometric import Geometric
+from ..inverse.multigrid.hierarchy import Bottom
+from ..inverse.multigrid.smoothers import RedBlack
+from ..kernels._edges import _edge_bounds
+from ..kernels._vector import _axpy, dot
+from ..operators.base import Operator
+from ..operators.transfer import MatrixTransfer
+from ..problem.box import BoxProblem
+from ._bounds import _clip, _feasible_step, _free_rows
+from .base import Method
+from .projected_gs import EdgeSweeps, ProjectedSOR, ProjectedSweeps
+
+#: the coarsest level has at most this many unknowns, unless the grid cannot be halved that often
+SMALLEST = 50
+#: cycles over which progress is judged
+PATIENCE = 10
+
+
+@dataclass(frozen=True)
+class ChentanezMuller(Method):
+    """`full_cycles` full cycles, then `v_cycles` V-cycles; None means until converged.
+
+    `constrained_levels` is the paper's S (None: all). The paper's C is part of `problem.coarsen()`.
+    """
+
+    full_cycles: int | None = None
+    v_cycles: int | None = 0
+    pre: int = 4
+    post: int = 4
+    constrained_levels: int | None = None
+    literal: bool = False
+    maxiter: int = 1000
+    handles_edges: ClassVar[bool] = True
+    handles_bodies: ClassVar[bool] = False
+
+    def solve(self, problem, start, monitor):
+        """Algorithm 1."""
+        with monitor.setup():
+            levels = self.discretise(problem)
+        top, g = levels[0], np.empty(problem.n)
+        top.x = start.x
+        limit = monitor.limit(self.maxiter)
+        full = limit if self.full_cycles is None else self.full_cycles
+        total = limit if self.v_cycles is None else min(limit, full + self.v_cycles)
+        watched = self.full_cycles is None and (self.literal or problem.edges is None)
+        while not monitor.check(top.x, problem.gradient(top.x, g)) and monitor.iterations < total:
+            if watched and _slow(monitor.history, 0.9 if self.literal else 0.3):
+                self.give_up(problem, start, monitor)
+                break
+            if monitor.iterations < full:
+                self.full_cycle(levels)
+            else:
+                self.v_cycle(levels, 0)
+            monitor.iterations += 1
+            monitor.outer_iterations += 1
+        monitor.notes["levels"] = [level.A.n for level in levels]
+
+    def give_up(self, problem, start, monitor) -> None:
+        """Cycles have become too slow: the literal method says so, the other leaves the rest to projected SOR."""
+        if self.literal:
+            monitor.stop("stagnated")
+        else:
+            monitor.remark(f"after {monitor.iterations} cycles progress was too slow; projected SOR finished")
+            ProjectedSOR(omega=None).solve(problem, start, monitor)
+
+    def full_cycle(self, levels: list[Level]) -> None:
+        """Algorithm 3: restrict the residual to the bottom, and cycle once on every level on the way up."""
+        for k in range(len(levels) - 1):
+            self.descend(levels, k)
+        self.solve_bottom(levels[-1])
+        for k in reversed(range(len(levels) - 1)):
+            self.ascend(levels, k)
+            self.v_cycle(levels, k)
+
+    def v_cycle(self, levels: list[Level], k: int) -> None:
+        """Algorithm 2."""
+        level = levels[k]
+        if k == len(levels) - 1:
+            self.solve_bottom(level)
+            return
+        level.smooth(self.pre)
+        self.descend(levels, k)
+        self.v_cycle(levels, k + 1)
+        self.ascend(levels, k)
+        level.smooth(self.post)
+
+    def descend(self, levels: list[Level], k: int) -> None:
+        """Residual and bounds of level k+1 from those of level k; the correction there starts at zero."""
+        fine, coarse = levels[k], levels[k + 1]
+        fine.measure()
+        fine.transfer.restrict(fine.r, coarse.b)
+        coarse.x[:] = 0.0
+        if self.constrained_levels is None or k < self.constrained_levels:
+            fine.transfer.restrict_bounds(fine.lower, fine.upper, fine.x, coarse.lower, coarse.upper)
+        else:
+            coarse.lower[:], coarse.upper[:] = -np.inf, np.inf
+
+    def ascend(self, levels: list[Level], k: int) -> None:
+        """Add the correction of level k+1 to level k."""
+        fine, coarse = levels[k], levels[k + 1]
+        if self.literal:
+            fine.transfer.prolong_add(coarse.x, fine.x)
+        else:
+            fine.transfer.prolong(coarse.x, fine.step)
+            fine.take_step()
+
+    def solve_bottom(self, level: Level) -> None:
+        """The coarsest level: by pseudo-inverse, and where there are bounds by sweeps from there."""
+        level.measure()
+        level.bottom.apply(level.r, level.step)
+        if self.literal:
+            level.x += level.step
+        else:
+            level.take_step()
+            level.smooth(self.pre + self.post)
+
+    def discretise(self, problem: BoxProblem) -> list[Level]:
+        """The hierarchy, finest level first."""
+        if not problem.can_coarsen:
+            problem.coarsen()  # says in a sentence that this method is not for bare matrices
+        kind = LiteralLevel if self.literal else Level
+        levels = [kind(problem.A) if problem.edges is None else EdgeLevel(problem)]
+        if problem.edges is None:
+            levels[0].b, levels[0].lower, levels[0].upper = problem.b, problem.box.lower, problem.box.upper
+        while problem.n > SMALLEST:
+            finer, problem = problem, problem.coarsen()
+            if not 0 < problem.n < finer.n:
+                break
+            levels[-1].connect(problem.A, one_sided=not self.literal)
+            levels.append(kind(problem.A))
+        levels[-1].bottom = Bottom().setup(levels[-1].A)
+        return levels
+
+
+def _slow(history: list[float], progress: float) -> bool:
+    """The last cycles reduced the residual by less than the factor `progress`, all of them together."""
+    before, after = history[:-PATIENCE], history[-PATIENCE:]
+    return len(before) >= PATIENCE and min(after) > progress * min(before)
+
+
+class Level:
+    """One grid: its operator, smoother and vectors, and the way to the next coarser one."""
+
+    #: to the next coarser level; the coarsest has a direct solver instead
+    transfer: MatrixTransfer
+    bottom: Inverse
+
+    def __init__(self, A: Operator):
+        self.A = A
+        self.sweeps = ProjectedSweeps(A)
+        self.x, self.b, self.r, self.step, self._work = (np.zeros(A.n) for _ in range(5))
+        self.lower, self.upper = np.full(A.n, -np.inf), np.full(A.n, np.inf)
+        self.free = np.ones(A.n, bool)
+
+    def connect(self, coarse: Operator, one_sided: bool) -> None:
+        """Trilinear interpolation, one-sided as in Lai's transfers or plain; R = Pᵀ/2ᵈ."""
+        self.transfer = Geometric("trilinear", one_sided=one_sided, normalise=one_sided).between(self.A, coarse)
+        self.transfer.truncate(self.free)
+
+    def smooth(self, count: int) -> None:
+        self.sweeps.run(self.x, self.b, self.lower, self.upper, 1.0, count)
+
+    def measure(self) -> None:
+        """The residual, and the rows it does not press against a bound."""
+        self.A.residual(self.b, self.x, self.r)
+        _free_rows(self.free, self.x, self.r, self.lower, self.upper)
+
+    def take_step(self) -> None:
+        """x += alpha·(step cut to the box): the best alpha in [0, 1] for the energy, r as `measure` left it."""
+        _feasible_step(self.step, self.x, self.lower, self.upper)
+        gain = dot(self.r, self.step)
+        if gain > 0.0:
+            self.A.apply(self.step, self._work)
+            curvature = dot(self.step, self._work)
+            _axpy(self.x, min(1.0, gain / curvature) if curvature > 0.0 else 1.0, self.step)
+
+
+class LiteralLevel(Level):
+    """As printed: both colours, then the projection; every residual counts."""
+
+    def __init__(self, A: Operator):
+        super().__init__(A)
+        self._red_black = RedBlack().setup(A)
+
+    def smooth(self, count):
+        for _ in range(count):
+            self._red_black.pre(self.x, self.b)
+            _clip(self.x, self.lower, self.upper)
+
+    def measure(self):
+        self.A.residual(self.b, self.x, self.r)
+
+
+class EdgeLevel(Level):
+    """The finest level of a problem with constraints on the edges of its walls (§3.1).
+
+    Sweeps project the edges; b holds their pushes. Coarse levels see bounds on the cells that keep the
+    edges feasible.
+    """
+
+    def __init__(self, problem: BoxProblem):
+        super().__init__(problem.A)
+        assert problem.edges is not None
+        self.edges = problem.edges
+        self.edge_sweeps = EdgeSweeps(problem.A, problem.b, problem.edges)
+        self.b = self.edge_sweeps.b
+
+    def smooth(self, count):
+        self.edge_sweeps.run(self.x, 1.0, count)
+
+    def measure(self):
+        _edge_bounds(self.lower, self.x, self.edges.a, self.edges.b, self.edges.theta)
+        super().measure()

@@ -1,0 +1,67 @@
+"""A monotone method for any symmetric positive semidefinite matrix: the net under the active-set iterations.
+
+Each iteration lowers q(x) = ½xᵀAx - bᵀx twice: a scaled projected gradient step, which finds the face, and a step to
+the minimiser of that face, both with a projected backtracking search (Moré and Toraldo's GPCG scheme). The change
+of q is computed from the step itself, so that it stays meaningful near the solution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..inverse.base import Recipe
+from ..operators.masked import Masked
+from ..problem.box import BoxProblem
+from ..problem.monitor import Monitor
+from .inner import solve_inner
+
+SUFFICIENT = 1e-4
+HALVINGS = 40
+
+
+def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Monitor, limit: int) -> None:
+    """Improve x in place until the monitor or the iteration limit stops it."""
+    A, box = problem.A, problem.box
+    d = np.where(A.diagonal > 0, A.diagonal, 1.0)
+    g, rhs = np.empty(problem.n), np.empty(problem.n)
+    masked, inverse = Masked(A), None
+    box.project(x, out=x)
+    problem.gradient(x, g)
+    goal = 0.1 * monitor.tolerance * problem.scale
+    while not monitor.check(x, g) and monitor.iterations < limit:
+        monitor.outer_iterations += 1
+        monitor.iterations += 1
+        moved = _projected_search(problem, x, g, -g / d)
+        free = ((x > box.lower) | (g < 0)) & ((x < box.upper) | (g > 0))
+        if free.any():
+            with monitor.setup():
+                inverse = inner.setup(masked.update(free), inverse)
+            np.multiply(g, -1.0, out=rhs)
+            rhs[~free] = 0.0
+            step = np.zeros(problem.n)
+            solve_inner(inverse, masked, rhs, step, goal, limit - monitor.iterations, monitor)
+            moved |= _projected_search(problem, x, g, step)
+        if not moved:
+            monitor.check(x, g)
+            if not monitor.status:
+                monitor.stop("stagnated")
+            return
+
+
+def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.ndarray) -> bool:
+    """Walk from x along the projection of x + αp, α = 1, ½, ¼, …, to a sufficient decrease; updates x and g."""
+    step, image = np.empty_like(x), np.empty_like(x)
+    alpha = 1.0
+    for _ in range(HALVINGS):  # far out, q may overflow: such a step is no decrease and is halved
+        problem.box.project(x + alpha * p, out=step)
+        step -= x
+        problem.A.apply(step, image)
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope, curvature = float(g @ step), float(step @ image)
+        if slope < 0.0 and slope + 0.5 * curvature <= SUFFICIENT * slope:
+            x += step
+            problem.box.project(x, out=x)
+            problem.gradient(x, g)
+            return True
+        alpha *= 0.5
+    return False

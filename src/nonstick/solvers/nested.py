@@ -1,0 +1,87 @@
+"""Nested iteration: the solution of a coarser problem predicts x, and with it the active set.
+
+Coarse problems are made from the matrix alone. With A = L(w) + diag(e), face weights w and row sums e, a
+coarse face has half the sum of its fine weights (its cells are twice as far apart), e and b are summed,
+bounds are averaged over the children that have one. x is interpolated, not the set: the policy follows
+from x and its residual after two sweeps.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import scipy.sparse as sp
+
+from ..inverse.multigrid.fast import FastCycle
+from ..inverse.multigrid.grid_level import balanced_groups, coarse_rows
+from ..kernels import _blocks as blocks
+from ..operators.base import Operator
+from ..operators.lowrank import LowRank
+from ..operators.stencil import StencilOperator
+from ..problem.box import BoxProblem
+from ..problem.monitor import Monitor
+from . import _nested as kernels
+
+
+class Prediction(Monitor):
+    """Stops a coarse solve where the next grid no longer sees the difference.
+
+    There the first residual will be about as large as the first one here, being what interpolation leaves: a small
+    part of that is good enough.
+    """
+
+    def __init__(self, problem: BoxProblem, rtol: float, part: float):
+        super().__init__(problem, rtol)
+        self.part = part
+
+    def watch(self, kkt: float) -> bool:
+        if not self.history and np.isfinite(kkt):
+            self.tolerance = max(self.tolerance, self.part * kkt)
+        return super().watch(kkt)
+
+
+class Coarser:
+    """A problem on 2x2x2 blocks, and the way back. `cycle` has often made the coarse matrix already."""
+
+    def __init__(self, problem: BoxProblem, cycle: FastCycle):
+        bodies = problem.A if isinstance(problem.A, LowRank) else None
+        A = problem.A if bodies is None else bodies.base
+        assert isinstance(A, StencilOperator)
+        self.A = A
+        self.shape = np.array(A.rows.shape, np.int64)
+        if cycle.parents:
+            rows, self.parent = cycle.grids[1].rows, cycle.parents[0]
+            c0, c1, c2, e = (values / (cycle.alpha * cycle.scale) for values in cycle.matrices[1])
+        else:
+            rows, self.parent = coarse_rows(A.rows, cycle.grids[0].groups)
+            c0, c1, c2, e = (np.zeros(rows.n) for _ in range(4))
+            blocks._galerkin_blocks(
+                c0, c1, c2, e, *cycle.matrices[0], np.zeros(A.n, np.int8), self.parent, A.rows.cells, self.shape,
+                A.rows.start, A.rows.offset, 1.0, cycle.grids[0].groups,
+            )  # fmt: skip
+        for w in (c0, c1, c2):
+            w *= 0.5
+        d = np.empty(rows.n)
+        groups = balanced_groups(rows, numba.get_num_threads())
+        kernels._coarse_diagonal(d, e, c0, c1, c2, rows.start, rows.offset, groups)
+        b, lower, upper = (np.zeros(rows.n) for _ in range(3))
+        counts = np.zeros((2, rows.n), np.int64)
+        self.box = box = problem.box
+        self.groups = cycle.grids[0].groups
+        kernels._gather_rhs_and_bounds(
+            b, lower, upper, problem.b, box.lower, box.upper, self.parent, *counts, A.rows.start, self.groups
+        )
+        coarse: Operator = StencilOperator(rows, (c0, c1, c2), d)
+        if bodies is not None:  # forces on bodies are summed like b
+            parent, at = np.unique(self.parent[bodies.touched], return_inverse=True)
+            gather = sp.csr_array((np.ones(at.size), (at, np.arange(at.size))), shape=(parent.size, at.size))
+            coarse = LowRank(coarse, parent, gather @ bodies.U, bodies.S, bodies.light)
+        self.problem = BoxProblem(coarse, b, lower, upper)
+
+    def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:
+        """x = the interpolated coarse solution, clipped to the box."""
+        rows = self.A.rows
+        kernels._interpolate(
+            x, coarse, self.box.lower, self.box.upper, self.parent, rows.cells, self.shape, rows.start, rows.offset,
+            *self.A.weights, self.groups,
+        )  # fmt: skip

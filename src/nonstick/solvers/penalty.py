@@ -1,0 +1,74 @@
+"""The penalty method (Lai 2020, Algorithm 2): violated bounds pull back with a stiff spring.
+
+`(A + ρ Π) x = b + ρ Π·bound` (eq. 4.5), Π selecting the rows that violated a bound in the last iterate. At the end
+x oversteps its bound by g/ρ, so the optimality residual is about d/ρ: the spring is ρ_i = 10³·d_i/rtol in every row,
+whatever the units (the paper's 10⁹ is 10³/tolerance for d of order one).
+
+Unknowns of penalised rows are solved for as deviations from their bound: ρ·bound would otherwise swamp the digits
+of the other terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..inverse.base import Recipe
+from ..operators.masked import Masked
+from .base import Method
+from .face_descent import face_descent
+from .inner import solve_inner
+
+
+@dataclass(frozen=True)
+class Penalty(Method):
+    """`inner` solves the linear systems; `strength`·d/rtol is the penalty."""
+
+    inner: Recipe
+    strength: float = 1e3
+    inner_factor: float = 0.5
+    maxiter: int = 20_000
+
+    def solve(self, problem, start, monitor):
+        A, b, box, x = problem.A, problem.b, problem.box, start.x
+        limit = monitor.limit(self.maxiter)
+        goal = self.inner_factor * monitor.tolerance * problem.scale
+        spring = self.strength / min(max(monitor.tolerance, 1e-12), 1.0) * A.diagonal
+        rhs, y, feasible = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
+        masked, inverse = Masked(A), None
+        if monitor.check(x):
+            return
+        violated = violations(x, box) if start.active is None else start.active
+        seen: set[bytes] = set()
+        while not monitor.status and monitor.iterations < limit:
+            repeated = violated.tobytes() in seen
+            seen.add(violated.tobytes())
+            if repeated:
+                if goal < 1e-3 * monitor.tolerance * problem.scale:
+                    monitor.notes["fallback"] = "descent"
+                    monitor.remark("penalised sets repeated, so a monotone descent finished the solve")
+                    face_descent(problem, feasible, self.inner, monitor, limit)
+                    break
+                goal *= 1e-2
+                seen.clear()
+            bound = box.at(violated)
+            with monitor.setup():
+                inverse = self.inner.setup(masked.update(None, np.where(violated != 0, spring, 0.0)), inverse)
+            A.residual(b, bound, rhs)
+            np.subtract(x, bound, out=y)
+            solve_inner(inverse, masked, rhs, y, goal, limit - monitor.iterations, monitor)
+            np.add(y, bound, out=x)
+            monitor.outer_iterations += 1
+            # y tells a penalised row's side of its bound where x = bound + y has no digits left for it.
+            violated = np.where(violated * y > 0, violated, np.where(violated == 0, violations(x, box), 0)).astype(
+                np.int8
+            )
+            box.project(x, out=feasible)
+            monitor.check(feasible)
+        box.project(feasible if monitor.outer_iterations else x, out=x)
+
+
+def violations(x: np.ndarray, box) -> np.ndarray:
+    """Π as int8: -1 below lower, +1 above upper, 0 within."""
+    return (x > box.upper).astype(np.int8) - (x < box.lower).astype(np.int8)

@@ -1,0 +1,331 @@
+"""Pockets: parts of the problem without a free surface, where A is singular (every row sums to zero).
+
+On a pocket the constant is a null vector of A, so the sum s of b decides (A symmetric, A 1 = 0):
+
+- s = 0, compatible: the linear solution is known up to a constant. It is solved without bounds, then shifted so
+  that the smallest constrained value sits on its bound (mean zero where nothing is constrained).
+- s < 0, expanding, some row bounded below: one solution, with Σ dual = -s. The cell where the mean-free
+  Neumann solution y comes nearest to its bound is clamped in it: x - y solves A(x - y) = dual - |s|/n, is
+  subharmonic off the clamped cells, hence largest on one of them, and where y - lower is smallest x cannot lie
+  above its bound without exceeding that maximum (M-matrices). s > 0 with upper bounds only mirrors this.
+- otherwise there is no solution: b loses its mean on the pocket, the rest is the compatible case, and the
+  status says so.
+- bounds on both sides always admit a solution; it is the compatible one if that fits between them.
+
+Compatible pockets reach the method as they are, singular but consistent: conjugate gradients and multigrid
+cycles leave the constant alone, and holding one cell instead would make it their slowest mode (multigrid on a
+full sphere at 32³: 8 cycles as it is, over 200 with a cell held). In the others one cell j is *grounded*,
+`A_jj += g, b_j += g t`: the cell known to be clamped at t, so that grounding changes nothing and A becomes
+definite. Where that is not certain (no M-matrix, bounds on both sides, a Neumann solution of limited accuracy)
+the result is checked and the ground moved. A method that fails on a compatible pocket gets it grounded too,
+which picks the solution with x_j = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..inverse.krylov.cg import CG
+from ..inverse.precond.mic import MIC
+from ..kernels._components import _closed_parts
+from ..operators.base import Operator
+from ..operators.csr import CSROperator
+from ..operators.lowrank import LowRank
+from ..operators.rows import Rows
+from ..operators.stencil import StencilOperator
+from ..problem.box import BoxProblem
+from ..problem.edges import WallEdges
+
+#: row sums below this part of the diagonal count as zero
+ROW_SUM = 1e-12
+#: |s| below this part of Σ|b| counts as zero
+BALANCE = 1e-11
+#: a constant pressure whose forces on a body cancel to this part moves it not
+PUSH = 1e-9
+
+
+@dataclass
+class Pocket:
+    """One singular part of a problem."""
+
+    rows: np.ndarray
+    #: s, the sum of b
+    total: float
+    #: "compatible", "expanding" (a solution exists though s != 0) or "infeasible"
+    kind: str
+    #: solved without bounds and shifted afterwards; otherwise the bounds stay
+    shifted: bool
+    #: grounded row and the value it is held at
+    ground: int = -1
+    target: float = 0.0
+
+
+@dataclass
+class Settled:
+    """A problem methods can solve in place of one with pockets, and the way back."""
+
+    original: BoxProblem
+    problem: BoxProblem
+    pockets: list[Pocket] = field(default_factory=list)
+
+    @property
+    def infeasible(self) -> list[Pocket]:
+        return [p for p in self.pockets if p.kind == "infeasible"]
+
+    def restore(self, x: np.ndarray) -> None:
+        """Shift, in place, pockets that were solved up to a constant."""
+        for pocket in self.pockets:
+            if pocket.shifted:
+                x[pocket.rows] += _shift(self.original, pocket.rows, x[pocket.rows])
+
+    def moved(self, x: np.ndarray) -> bool:
+        """True if a ground pulled at the solution: it is then moved to a cell that is clamped in x."""
+        lower, upper = self.original.box.lower, self.original.box.upper
+        dual = self.original.gradient(x)
+        change = False
+        for pocket in self.pockets:
+            rows, j = pocket.rows, pocket.ground
+            if pocket.shifted or j < 0 or x[j] == pocket.target:
+                continue
+            at_lower, at_upper = x[rows] <= lower[rows], x[rows] >= upper[rows]
+            force = np.where(at_lower, dual[rows], np.where(at_upper, -dual[rows], -np.inf))
+            best = int(np.argmax(force))
+            pocket.ground = int(rows[best]) if force[best] > 0 else -1
+            pocket.target = float(x[pocket.ground]) if pocket.ground >= 0 else 0.0
+            change = True
+        if change:
+            self.problem = _grounded(self.original, self.pockets)
+        return change
+
+    def ground(self) -> bool:
+        """Hold a cell of every compatible pocket, for a method that needs a definite matrix; False if all are."""
+        bare = [p for p in self.pockets if p.shifted and p.ground < 0]
+        for pocket in bare:
+            pocket.ground = int(pocket.rows[0])
+        if bare:
+            self.problem = _grounded(self.original, self.pockets)
+        return bool(bare)
+
+    def corrected(self) -> BoxProblem:
+        """The problem asked for, with b made compatible where it was not: what the solution solves."""
+        b = self.original.b.copy()
+        for pocket in self.infeasible:
+            b[pocket.rows] -= b[pocket.rows].mean()
+        box = self.original.box
+        out = BoxProblem(self.original.A, b, box.lower, box.upper, edges=self.original.edges)
+        out.scale = self.original.scale
+        return out
+
+    @property
+    def sentence(self) -> str:
+        """What had to be changed, for the message of the solution."""
+        bad = self.infeasible
+        worst = max(bad, key=lambda p: abs(p.total))
+        what = "is" if len(bad) == 1 else "are"
+        pockets = "one pocket" if len(bad) == 1 else f"{len(bad)} pockets"
+        return (
+            f"{pockets} without a free surface {what} compressed or expanded with no wall that could let go "
+            f"(sum of b up to {worst.total:.3g} over {worst.rows.size} cells), so no solution exists; "
+            "the mean of b was subtracted there"
+        )
+
+
+def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
+    """Find the pockets of a problem and make it solvable; None if there are none.
+
+    With `linear` bounds do not count, as for a method that ignores them.
+    """
+    found = find(problem.A) if problem.may_float else None
+    if not found:
+        return None
+    pockets = [_classify(problem, rows, linear) for rows in found]
+    return Settled(problem, _grounded(problem, pockets), pockets)
+
+
+def find(A: Operator) -> list[np.ndarray]:
+    """Row numbers of every connected part of A whose rows all sum to zero."""
+    if isinstance(A, LowRank):
+        return _find_around_bodies(A)
+    count, label = A.components()
+    closed = np.ones(count, bool)
+    if isinstance(A, StencilOperator):
+        _closed_parts(closed, label, *A.weights, A.diagonal, A.rows.start, A.rows.offset, ROW_SUM)
+    else:
+        closed[label[np.abs(A.row_sums()) > ROW_SUM * A.diagonal]] = False
+    if not closed.any():
+        return []
+    members = np.flatnonzero(closed[label])
+    members = members[np.argsort(label[members], kind="stable")]
+    return np.split(members, np.flatnonzero(np.diff(label[members])) + 1)
+
+
+def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
+    """Pockets whose constant pressure moves no body; pockets in balance across a body are one."""
+    closed = find(A.base)
+    if not closed or not A.rank:
+        return closed
+    part = np.full(A.n, -1, np.int64)
+    for k, rows in enumerate(closed):
+        part[rows] = k
+    mine = part[A.touched]
+    hit = mine >= 0
+    sums = sp.csr_array((np.ones(hit.sum()), (mine[hit], np.flatnonzero(hit))), shape=(len(closed), A.touched.size))
+    push, size = (sums @ A.U).toarray(), (sums @ abs(A.U)).toarray()
+    size = np.maximum(size, ROW_SUM * size.max(axis=0))
+    moves = (np.abs(push) > PUSH * size).any(axis=1)
+    found = [rows for rows, m in zip(closed, moves) if not m]
+    _, label = A.components()
+    name = np.array([label[rows[0]] for rows in closed])
+    for group in np.unique(name[moves]):
+        members = np.flatnonzero(moves & (name == group))
+        if (np.abs(push[members].sum(axis=0)) <= PUSH * size[members].sum(axis=0)).all():
+            found.append(np.sort(np.concatenate([closed[k] for k in members])))
+    return found
+
+
+def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool) -> Pocket:
+    b = problem.b[rows]
+    total = float(b.sum())
+    lower, upper = problem.box.lower[rows], problem.box.upper[rows]
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    any_low, any_high = bool(low.any()), bool(high.any())
+    if problem.edges is not None:
+        any_low = bool(np.isin(problem.edges.a, rows).any())
+    if linear:
+        any_low = any_high = False
+    balanced = abs(total) <= BALANCE * float(np.abs(b).sum())
+    if balanced:
+        kind = "compatible"
+    elif (total < 0 and any_low) or (total > 0 and any_high):
+        kind = "expanding"
+    else:
+        kind = "infeasible"
+    if problem.edges is not None:  # only sweeps solve these, and they need no definite matrix
+        return Pocket(rows, total, kind, shifted=kind != "expanding")
+    if kind != "expanding" and not (any_low and any_high):
+        return Pocket(rows, total, kind, shifted=True)
+    y = _neumann(problem.A, rows, b - total / rows.size)
+    if kind == "compatible":
+        gap = np.min(upper - y, initial=np.inf) - np.max(lower - y, initial=-np.inf)
+        if gap >= 0:
+            return Pocket(rows, total, kind, shifted=True)
+    if total <= 0 and any_low:
+        j = int(np.argmin(np.where(low, y - lower, np.inf)))
+        return Pocket(rows, total, kind, False, int(rows[j]), float(lower[j]))
+    j = int(np.argmin(np.where(high, upper - y, np.inf)))
+    return Pocket(rows, total, kind, False, int(rows[j]), float(upper[j]))
+
+
+def _shift(problem: BoxProblem, rows: np.ndarray, x: np.ndarray) -> float:
+    """The constant that brings a solution without bounds to the smallest values its lower bounds allow."""
+    if problem.edges is not None:
+        inside = np.isin(problem.edges.a, rows)
+        if inside.any():
+            full = np.zeros(problem.n)
+            full[rows] = x
+            return -float(problem.edges.values(full)[inside].min())
+        return -float(x.mean())
+    lower, upper = problem.box.lower[rows], problem.box.upper[rows]
+    if np.isfinite(lower).any():
+        return float(np.max(lower - x))
+    if np.isfinite(upper).any():
+        return float(np.min(upper - x))
+    return -float(x.mean())
+
+
+def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A solution of A y = b on one pocket, b without mean: needed only to compare cells with one another."""
+    part = _part(A, rows)
+    y = np.zeros(rows.size)
+    shift = np.zeros(rows.size)
+    shift[0] = _strength(part.diagonal, 0)
+    part = _add_diagonal(part, shift)
+    CG(MIC()).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
+    return y
+
+
+def _part(A: Operator, rows: np.ndarray) -> Operator:
+    """The operator on one connected part."""
+    if isinstance(A, LowRank):
+        return A.part(rows, _part(A.base, rows))
+    if isinstance(A, StencilOperator):
+        small = Rows.from_cells(A.rows.cells[rows], A.rows.shape, A.rows.dimension)
+        w0, w1, w2 = (w[rows] for w in A.weights)
+        return StencilOperator(small, (w0, w1, w2), A.diagonal[rows])
+    return CSROperator(A.matrix()[rows][:, rows])
+
+
+def _strength(diagonal: np.ndarray, j: int) -> float:
+    return float(diagonal[j]) or float(diagonal.max(initial=0.0)) or 1.0
+
+
+def _add_diagonal(A: Operator, shift: np.ndarray) -> Operator:
+    if isinstance(A, LowRank):
+        return A.with_base(_add_diagonal(A.base, shift))
+    if isinstance(A, StencilOperator):
+        return StencilOperator(A.rows, A.weights, A.diagonal + shift)
+    return CSROperator(A.matrix() + sp.diags_array(shift), A.cells)
+
+
+def _grounded(problem: BoxProblem, pockets: list[Pocket]) -> BoxProblem:
+    """The problem with compatible pockets free of bounds, and the ground of every pocket that has one held."""
+    b, lower, upper = problem.b.copy(), problem.box.lower.copy(), problem.box.upper.copy()
+    shift, target = np.zeros(problem.n), np.zeros(problem.n)
+    loose = np.zeros(problem.n, bool)
+    edges = problem.edges
+    for pocket in pockets:
+        rows, j = pocket.rows, pocket.ground
+        if pocket.shifted:
+            b[rows] -= b[rows].mean()
+            lower[rows], upper[rows] = -np.inf, np.inf
+            loose[rows] = True
+            if edges is not None:
+                keep = ~np.isin(edges.a, rows)
+                edges = WallEdges(edges.a[keep], edges.b[keep], edges.theta[keep])
+        if j >= 0:
+            shift[j] = _strength(problem.A.diagonal, j)
+            target[j] = pocket.target
+    b += shift * target
+    coarser = _coarser(problem, loose, shift, target)
+    out = BoxProblem(_add_diagonal(problem.A, shift), b, lower, upper, coarser, edges)
+    out.scale = problem.scale
+    return out
+
+
+def _coarser(
+    problem: BoxProblem, loose: np.ndarray, shift: np.ndarray, target: np.ndarray
+) -> Callable[[], BoxProblem] | None:
+    """Coarser problems are grounded in the cell above, by R A P = shift/2^d, and lose the same bounds."""
+    if not problem.can_coarsen:
+        return None
+
+    def make() -> BoxProblem:
+        coarse = problem.coarsen()
+        parent = _parents(problem.A, coarse.A)
+        half, value = np.zeros(coarse.n), np.zeros(coarse.n)
+        held = np.flatnonzero((shift > 0) & (parent >= 0))
+        half[parent[held]] = shift[held] / 2**problem.A.rows.dimension  # type: ignore[attr-defined]
+        value[parent[held]] = target[held]
+        free = np.zeros(coarse.n, bool)
+        free[parent[loose & (parent >= 0)]] = True
+        lower = np.where(free, -np.inf, coarse.box.lower)
+        upper = np.where(free, np.inf, coarse.box.upper)
+        A = _add_diagonal(coarse.A, half)
+        return BoxProblem(A, coarse.b + half * value, lower, upper, _coarser(coarse, free, half, value), coarse.edges)
+
+    return make
+
+
+def _parents(fine: Operator, coarse: Operator) -> np.ndarray:
+    """The coarse unknown above each fine one, -1 where there is none."""
+    assert isinstance(fine, StencilOperator) and isinstance(coarse, StencilOperator)
+    ijk = np.unravel_index(fine.rows.cells, fine.rows.shape)
+    above = np.ravel_multi_index([c // 2 for c in ijk], coarse.rows.shape)  # type: ignore[call-overload]
+    at = np.searchsorted(coarse.rows.cells, above)
+    at[at == coarse.n] = 0
+    hit = coarse.rows.cells[at] == above if coarse.n else np.zeros(fine.n, bool)
+    return np.where(hit, at, -1)

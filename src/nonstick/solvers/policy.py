@@ -1,0 +1,73 @@
+"""Policy iteration (Lai 2020, Algorithm 1): fix which rows are clamped, solve, decide again.
+
+A policy says of each row whether it is clamped at a bound or free. Given x and g = A x - b, the best policy clamps
+the rows where the step -g/d leads out of the box; for x >= 0 that is `d·x < g` (eq. 4.1, with the diagonal d so that
+both sides have one unit). Then the free rows are solved with the others held at their bounds (eq. 4.2), until the
+optimality residual is small enough.
+
+Ties are free: clamping rows with x = 0 and g = 0 peels one layer of cells per iteration. On M-matrices no policy
+returns; on other matrices one may, and then `face_descent` takes over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..inverse.base import Recipe
+from ..operators.masked import Masked
+from .base import Method
+from .face_descent import face_descent
+from .inner import solve_inner
+
+
+@dataclass(frozen=True)
+class PolicyIteration(Method):
+    """`inner` solves the linear systems, to `inner_factor` times the tolerance of the whole."""
+
+    inner: Recipe
+    inner_factor: float = 0.5
+    #: at most this many inner iterations per policy (None: until the inner tolerance is reached)
+    inner_maxiter: int | None = None
+    maxiter: int = 20_000
+
+    def solve(self, problem, start, monitor):
+        A, b, box, x = problem.A, problem.b, problem.box, start.x
+        limit = monitor.limit(self.maxiter)
+        goal = self.inner_factor * monitor.tolerance * problem.scale
+        g, rhs, y = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
+        masked, inverse = Masked(A), None
+        problem.gradient(x, g)
+        if monitor.check(x, g):
+            return
+        policy = box.split(x, g, A.diagonal) if start.active is None else start.active
+        seen: set[bytes] = set()
+        while not monitor.status and monitor.iterations < limit:
+            repeated = policy.tobytes() in seen
+            seen.add(policy.tobytes())
+            if repeated and self.inner_maxiter is None:
+                if goal < 1e-3 * monitor.tolerance * problem.scale:  # not for want of accuracy
+                    monitor.notes["fallback"] = "descent"
+                    monitor.remark("policies repeated, so a monotone descent finished the solve")
+                    face_descent(problem, x, self.inner, monitor, limit)
+                    break
+                goal *= 1e-2
+                seen.clear()
+            free = policy == 0
+            bound = box.at(policy)
+            with monitor.setup():
+                inverse = self.inner.setup(masked.update(free), inverse)
+            A.residual(b, bound, rhs)
+            rhs[~free] = 0.0
+            np.multiply(x, free, out=y)
+            remaining = limit - monitor.iterations
+            if self.inner_maxiter is not None:
+                remaining = min(remaining, self.inner_maxiter)
+            solve_inner(inverse, masked, rhs, y, goal, remaining, monitor)
+            np.add(y, bound, out=x)
+            monitor.outer_iterations += 1
+            problem.gradient(x, g)
+            monitor.check(x, g)
+            policy = box.split(x, g, A.diagonal)
+        box.project(x, out=x)

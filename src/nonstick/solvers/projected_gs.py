@@ -1,0 +1,173 @@
+"""Projected Gauss–Seidel and SOR: relax one unknown after the other and clip it to its bounds.
+
+    x_i ← clip(x_i + ω (b_i - Σ_j a_ij x_j) / a_ii, lower_i, upper_i)
+
+Chentanez–Müller 2011 eq. 14; red-black on stencil operators, in the order of the rows on other matrices.
+It converges for every symmetric positive definite A and 0 < ω < 2, slowly: with h the mesh width,
+O(1/h²) sweeps at ω = 1 and O(1/h) at the best ω.
+
+Constraints on the edges of a wall (§3.1) are enforced by a projection after each sweep. Taken alone,
+"sweep, then project" has a fixed point that depends on the order of the sweep. Here each edge remembers
+its push, and a push is part of the right-hand side of the next sweep and is let go when no longer needed:
+the first projection is the paper's, and the fixed point solves `A x = b + D C' push`, `0 <= push ⟂ C x >= 0`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+
+from ..kernels._csr import _csr_relax
+from ..kernels._edges import _project_edges
+from ..kernels._stencil import _stencil_relax, _stencil_sweeps
+from ..kernels._vector import dot
+from ..operators.base import Operator
+from ..operators.stencil import SMALL, StencilOperator
+from ..problem.edges import WallEdges
+from .base import Method
+
+#: eigenvalues of the scaled matrix (all lie in [0, 2]) below this are null vectors of pockets
+_NULL = 1e-8
+#: checks without progress after which sweeping ends; they are a tenth of all sweeps apart, so 40 mean 45 times as many
+PATIENCE = 40
+#: passes over the edges after each sweep: hubs share leaves, so one pass is not yet a projection; passes are cheap
+PASSES = 10
+
+
+class ProjectedSweeps:
+    """Projected relaxation for one operator: `run(x, b, lower, upper, omega, count)` works on x in place."""
+
+    def __init__(self, A: Operator):
+        self.A = A
+        self._stencil: tuple = ()
+        if isinstance(A, StencilOperator):
+            rows = A.rows
+            self._stencil = (*A.weights, A.diagonal, rows.start, rows.offset, rows.parity)
+        else:
+            M = A.matrix()
+            self._csr = (A.diagonal, M.data, M.indices, M.indptr, np.arange(A.n, dtype=np.int32))
+
+    # A method, not an attribute bound to one of three: an object that holds its own method is freed late.
+    def run(self, x, b, lower, upper, omega=1.0, count=1):
+        if self._stencil and self.A.n < SMALL:
+            _stencil_sweeps(x, b, lower, upper, *self._stencil, omega, count)
+        elif self._stencil:
+            self._coloured(x, b, lower, upper, omega, count)
+        else:
+            for _ in range(count):
+                _csr_relax(x, b, lower, upper, *self._csr, omega, True)
+
+    def _coloured(self, x, b, lower, upper, omega=1.0, count=1):
+        for half in range(2 * count):
+            _stencil_relax(x, b, lower, upper, *self._stencil, half & 1, omega, True)
+
+
+class EdgeSweeps:
+    """Sweeps with the edge projection after each; holds the pushes, and the right-hand side they are part of."""
+
+    def __init__(self, A: Operator, b: np.ndarray, edges: WallEdges):
+        self.A, self.edges = A, edges
+        self.b = b.copy()
+        self.push = edges.no_push()
+        self._sweeps = ProjectedSweeps(A)
+        self._low, self._high = np.full(A.n, -np.inf), np.full(A.n, np.inf)
+
+    def run(self, x, omega=1.0, count=1):
+        for _ in range(count):
+            self._sweeps.run(x, self.b, self._low, self._high, omega, 1)
+            for _ in range(PASSES):
+                _project_edges(x, self.b, *self.push, *self.edges.grouped, self.A.diagonal)
+
+
+@dataclass(frozen=True)
+class ProjectedSOR(Method):
+    """Projected SOR. `omega` 1 is projected Gauss–Seidel; None takes Young's best factor for the free set.
+
+    That factor is 2/(1 + √(1 - μ²)), μ the spectral radius of Jacobi's method on the rows that are free
+    at present, found by a few Lanczos steps; it is found anew, ever more rarely, when the free set moved.
+    With constraints on edges ω > 1 need not converge, so there None means 1.
+    """
+
+    omega: float | None = 1.0
+    maxiter: int = 1_000_000
+    handles_edges: ClassVar[bool] = True
+    handles_bodies: ClassVar[bool] = False
+
+    def solve(self, problem, start, monitor):
+        x, box, g = start.x, problem.box, np.empty(problem.n)
+        if problem.edges is None:
+            sweeps = ProjectedSweeps(problem.A)
+
+            def run(omega, count):
+                sweeps.run(x, problem.b, box.lower, box.upper, omega, count)
+
+        else:
+            run = partial(EdgeSweeps(problem.A, problem.b, problem.edges).run, x)
+
+        find = self.omega is None and problem.edges is None
+        omega = self.omega or (1.5 if find else 1.0)
+        active, renew = None, 10
+        limit = monitor.limit(self.maxiter)
+        while not monitor.check(x, problem.gradient(x, g)) and monitor.iterations < limit:
+            if find and monitor.iterations >= renew:
+                active, old = box.split(x, g, problem.A.diagonal), active
+                if old is None or np.any(active != old):
+                    omega = best_omega(problem.A, active == 0, g)
+                renew = 3 * monitor.iterations
+            if len(monitor.history) > PATIENCE and _flat(monitor.history):
+                monitor.stop("stagnated")
+                break
+            stride = min(max(10, monitor.iterations // 10), limit - monitor.iterations)
+            run(omega, stride)
+            monitor.iterations += stride
+            monitor.outer_iterations += stride
+        monitor.notes["omega"] = omega
+
+
+def _flat(history: list[float]) -> bool:
+    """Rounding has taken over: the last checks brought nothing."""
+    return min(history[-PATIENCE:]) > 0.99 * min(history[:-PATIENCE])
+
+
+def best_omega(A: Operator, free: np.ndarray, r: np.ndarray, steps: int = 2000, rtol: float = 0.05) -> float:
+    """Young's 2/(1 + √(1 - μ²)) for A on the free rows; μ = 1 - the smallest eigenvalue of D^-½ A D^-½.
+
+    Lanczos from the residual r, which holds the errors still to be removed: the null space of a pocket
+    without free surface is not among them. Stops when the smallest Ritz value settles to `rtol`.
+    """
+    scale = np.where(free & (A.diagonal > 0), 1.0, 0.0) / np.sqrt(np.where(A.diagonal > 0, A.diagonal, 1.0))
+    v, w, old = scale * r, np.empty(A.n), np.zeros(A.n)
+    length = sqrt(dot(v, v))
+    alpha: list[float] = []
+    beta: list[float] = []
+    smallest, look = 1.0, 8
+    while length > (_NULL if alpha else 0.0) and len(alpha) < min(steps, A.n):
+        v /= length
+        A.apply(scale * v, w)
+        w *= scale
+        alpha.append(dot(w, v))
+        w -= alpha[-1] * v
+        if beta:
+            w -= beta[-1] * old
+        v, w, old = w, old, v
+        length = sqrt(dot(v, v))
+        if len(alpha) >= look:
+            last, smallest = smallest, _smallest(alpha, beta)
+            if smallest > (1.0 - rtol) * last:
+                break
+            look += max(4, look // 4)
+        beta.append(length)
+    else:
+        smallest = _smallest(alpha, beta[: len(alpha) - 1])
+    return 2.0 / (1.0 + sqrt(smallest * (2.0 - smallest)))
+
+
+def _smallest(alpha: list[float], beta: list[float]) -> float:
+    """The smallest eigenvalue that is not the rounding of a zero."""
+    values = eigh_tridiagonal(alpha, beta, eigvals_only=True) if alpha else np.ones(1)
+    return float(min(values[values > _NULL].min(initial=1.0), 1.0))

@@ -1,0 +1,257 @@
+"""Multigrid over face velocities: transfers, coarse systems, smoothers and whole cycles against dense twins."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from nonstick import ViscosityProblem
+from nonstick.inverse.multigrid.face_box import BoxMultigrid, BoxSmoother, BoxTable, full_box, stencil_box
+from nonstick.inverse.multigrid.face_chebyshev import Chebyshev, ChebyshevMultigrid
+from nonstick.inverse.multigrid.face_cycle import FaceLevel
+from nonstick.inverse.multigrid.face_jacobi import JacobiMultigrid
+from nonstick.inverse.multigrid.faces import AIR, FLUID, SOLID, FaceTransfer, coarsen_volumes, coarsen_voxels
+from nonstick.kernels._faces import _faces_polynomial, _faces_polynomial_small, _faces_scaled
+
+
+def pool(cells, mu=0.02, seed=0, ball=True, variable=False):
+    """A random velocity in a tilted pool with a ball in it; dx = 1/cells[0]."""
+    rng = np.random.default_rng(seed)
+    d, h = len(cells), 1 / cells[0]
+    centres = np.meshgrid(*[(np.arange(n) + 0.5) * h for n in cells], indexing="ij")
+    nodes = np.meshgrid(*[np.arange(n + 1) * h for n in cells], indexing="ij")
+    middle = [0.45 * n * h for n in cells]
+    phi = centres[0] + 0.3 * centres[1] - 0.8
+    solid = np.sqrt(sum((x - m) ** 2 for x, m in zip(nodes, middle))) - (0.17 if ball else -1.0)
+    velocity = [rng.standard_normal([n + (i == a) for i, n in enumerate(cells)]) for a in range(d)]
+    viscosity = np.where(centres[1] < 0.4, mu, 100 * mu) if variable else mu
+    return ViscosityProblem(
+        velocity=velocity, viscosity=viscosity, dt=1.0, dx=h, rho=1.0, phi_liquid=phi, phi_solid=solid
+    )
+
+
+def dense(system, n, function):
+    """The matrix of a function between compact vectors."""
+    columns = []
+    for i in range(n):
+        e = np.zeros(n)
+        e[i] = 1.0
+        columns.append(function(e))
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize("cells", [(8, 6), (7, 9), (5, 6, 7), (6, 4, 4)])
+@pytest.mark.parametrize("coarsening", ["volumes", "voxels"])
+def test_prolongation_is_the_scaled_transpose_of_restriction(cells, coarsening):
+    problem = pool(cells)
+    fine, fluid = problem.system, problem.padded_fluid()
+    if coarsening == "volumes":
+        coarse, _ = coarsen_volumes(fine, fluid)
+    else:
+        labels = np.full(fine.grid.cells, FLUID, np.int8)
+        coarse, *_ = coarsen_voxels(fine.grid, labels, 1.0)
+    assert coarse.n > 0
+    transfer = FaceTransfer(fine, coarse)
+
+    def restrict(x):
+        return coarse.gather(transfer.restrict(fine.scatter(x), coarse.zeros()))
+
+    def prolong(x):
+        return fine.gather(transfer.prolong(coarse.scatter(x), fine.zeros()))
+
+    R, P = dense(fine, fine.n, restrict), dense(coarse, coarse.n, prolong)
+    np.testing.assert_allclose(P, 2 ** len(cells) * R.T, atol=1e-14)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_restriction_has_the_stencils_of_the_paper(d):
+    n = 8
+    velocity = [np.zeros([n + (i == a) for i in range(d)]) for a in range(d)]
+    problem = ViscosityProblem(velocity=velocity, viscosity=1.0, dt=1.0, dx=1.0, phi_liquid=-np.ones((n,) * d))
+    fine = problem.system
+    coarse, _ = coarsen_volumes(fine, problem.padded_fluid())
+    transfer = FaceTransfer(fine, coarse)
+    for a in fine.grid.axes:
+        probe = np.zeros((3, *coarse.grid.padded))
+        centre = [3 if axis in fine.grid.axes else 1 for axis in range(3)]  # coarse face or cell 2 along each axis
+        probe[(a, *centre)] = 1.0
+        spread = transfer.prolong(probe.ravel(), fine.zeros()).reshape(3, *fine.grid.padded)[a] / 2**d
+        expected = np.ones((1, 1, 1))
+        for axis in range(3):
+            line = np.zeros(fine.grid.padded[axis])
+            if axis not in fine.grid.axes:
+                line[1] = 1.0
+            elif axis == a:
+                line[4:7] = 0.25, 0.5, 0.25
+            else:
+                line[4:8] = 0.125, 0.375, 0.375, 0.125
+            expected = expected * line.reshape([-1 if i == axis else 1 for i in range(3)])
+        np.testing.assert_allclose(spread, expected, atol=1e-15)
+
+
+def test_coarse_coefficients_are_exact_where_liquid_is_full():
+    problem = pool((16, 12), ball=False)
+    coarse, _ = coarsen_volumes(problem.system, problem.padded_fluid())
+    k = coarse.k.reshape(6, *coarse.grid.padded)
+    assert k[4, 1, 2, 2] == pytest.approx(2 * problem.system.scale / 4, rel=1e-14)
+    assert k[1, 1, 2, 2] == pytest.approx(problem.system.scale / 4, rel=1e-14)
+    assert coarse.m.max() == pytest.approx(1.0)
+
+
+def test_coarse_stress_of_a_cell_is_what_interpolation_makes_of_it():
+    """Energy of a coarse velocity, interpolated: where u changes along x only, τ_xx agrees exactly, whatever k is."""
+    n = 8
+    rng = np.random.default_rng(4)
+    line = rng.random(n)  # viscosity of the columns
+    velocity = [np.zeros((n + 1, n)), np.zeros((n, n + 1))]
+    viscosity = np.repeat(line[:, None], n, axis=1)
+    fluid = [np.ones(v.shape, bool) for v in velocity]
+    problem = ViscosityProblem(
+        velocity=velocity, viscosity=viscosity, dt=1.0, dx=1.0, rho=1.0, phi_liquid=-np.ones((n, n)), fluid=fluid
+    )
+    coarse, _ = coarsen_volumes(problem.system, problem.padded_fluid())
+    k = coarse.k.reshape(6, *coarse.grid.padded)[4, 1, 1:5, 2]
+    np.testing.assert_allclose(k, 2 * line.reshape(4, 2).mean(axis=1) / 4, rtol=1e-13)
+
+
+def test_voxels_coarsen_as_in_the_paper():
+    """SOLID if any child is, else FLUID if any child is, else AIR; faces and edges follow section 6.1."""
+    grid = pool((8, 4)).grid
+    labels = np.full((1, 8, 4), AIR, np.int8)
+    labels[0, :4, :] = FLUID
+    labels[0, 4, 0] = FLUID
+    labels[0, 0, 0] = SOLID
+    coarse, new, mu = coarsen_voxels(grid, labels, 8.0)
+    np.testing.assert_array_equal(new[0], [[SOLID, FLUID], [FLUID, FLUID], [FLUID, AIR], [AIR, AIR]])
+    assert mu == 2.0
+    u, v = coarse.active()[1:][:, 1, 1:6, 1:4]
+    # u faces 1 (beside SOLID) is no unknown in row 0; faces on the box are solid; face 3 touches FLUID in row 0
+    np.testing.assert_array_equal(u[:, 0], [False, False, True, True, False])
+    np.testing.assert_array_equal(u[:, 1], [False, True, True, True, False])
+    np.testing.assert_array_equal(v[:4, 1], [False, True, True, True])
+    np.testing.assert_array_equal(coarse.m[coarse.active().ravel()], 1.0)
+
+
+@pytest.mark.parametrize("cells", [(9, 8), (5, 6, 5)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_polynomial_step_against_its_twin(cells, dtype):
+    problem = pool(cells)
+    S = problem.system
+    A, d = problem.matrix, problem.operator.diagonal
+    rng = np.random.default_rng(3)
+    x, y, b = rng.standard_normal((3, S.n)).astype(dtype)
+    for kernel in (_faces_polynomial, _faces_polynomial_small):
+        out = S.scatter(y)
+        kernel(out, S.scatter(x), S.scatter(b), S.m, S.k, S.runs, S.plain, S.strides, S.P, 1.3, -0.2, 0.7)
+        expected = 1.3 * x - 0.2 * y + 0.7 * (b - A @ x) / d
+        np.testing.assert_allclose(S.gather(out), expected, atol=1e3 * np.finfo(dtype).eps)
+    out = S.zeros(dtype)
+    _faces_scaled(out, S.scatter(b), S.m, S.k, S.runs, S.plain, S.strides, S.P, 0.6)
+    np.testing.assert_allclose(S.gather(out), 0.6 * b / d, rtol=10 * np.finfo(dtype).eps)
+
+
+def test_chebyshev_smoother_is_its_polynomial():
+    problem = pool((9, 8))
+    S, A, d = problem.system, problem.matrix.toarray(), problem.operator.diagonal
+    degree, ratio = 3, 5.0
+    high = 4 / (1 + 1 / ratio)
+    middle, half = 0.5 * (high + high / ratio), 0.5 * (high - high / ratio)
+    values, vectors = np.linalg.eigh(A / np.sqrt(np.outer(d, d)))
+    assert values.max() <= 4 + 1e-12
+    T = np.polynomial.chebyshev.Chebyshev.basis(degree)
+    damped = T((middle - values) / half) / T(middle / half)
+    error = (vectors * damped) @ vectors.T / np.sqrt(d)[:, None] * np.sqrt(d)
+    level = FaceLevel(S, np.float64)
+    exact = np.random.default_rng(0).standard_normal(S.n)
+    S.scatter(A @ exact, level.b)
+    Chebyshev(degree, ratio).before(level)
+    np.testing.assert_allclose(exact - S.gather(level.x), error @ exact, atol=1e-10)
+    Chebyshev(degree, ratio).after(level)
+    np.testing.assert_allclose(exact - S.gather(level.x), error @ (error @ exact), atol=1e-10)
+
+
+def neighbourhood(problem, centre):
+    """Unknowns at the places of the centre's stencil."""
+    a, *at = problem.faces[centre]
+    d, at = len(at), np.array(at)
+    unit = np.eye(d, dtype=int)
+    places = [(a, at)] + [(a, at + s * unit[i]) for i in range(d) for s in (-1, 1)]
+    places += [(b, at + p * unit[b] - q * unit[a]) for b in range(d) if b != a for p in (0, 1) for q in (0, 1)]
+    number = {tuple(f): n for n, f in enumerate(problem.faces.tolist())}
+    return [number[k] for k in ((int(b), *p.tolist()) for b, p in places) if k in number]
+
+
+@pytest.mark.parametrize("cells", [(11, 10), (6, 5, 6)])
+@pytest.mark.parametrize("variable", [False, True])
+def test_box_sweep_against_its_twin(cells, variable):
+    """Boxes solved one after the other with the assembled matrix, in the order of the slabs."""
+    problem = pool(cells, ball=not variable, variable=variable)
+    S, A = problem.system, problem.matrix.toarray()
+    smoother = BoxSmoother(S, BoxTable(stencil_box()))
+    assert variable or len(cells) == 3 or (smoother.kind == 2).any()
+    number = np.full(3 * S.P, -1)
+    number[S.positions()] = np.arange(S.n)
+    b = np.random.default_rng(5).standard_normal(S.n)
+    x = np.zeros(S.n)
+    slabs = [S.runs[first:last] for first, last in zip(smoother.slabs[:-1], smoother.slabs[1:])]
+    order = [number[run[0] * S.P + t] for s in (*slabs[0::2], *slabs[1::2]) for run in s for t in range(run[1], run[2])]
+    assert sorted(order) == list(range(S.n))
+    for sweep in (order, order[::-1]):
+        for centre in sweep:
+            box = neighbourhood(problem, centre)
+            x[box] += np.linalg.solve(A[np.ix_(box, box)], (b - A @ x)[box])
+        level = FaceLevel(S, np.float64)
+        S.scatter(b, level.b)
+        smoother.before(level)
+        if sweep is not order:
+            smoother.after(level)
+        np.testing.assert_allclose(S.gather(level.x), x, atol=1e-9 * np.abs(x).max())
+
+
+def test_boxes_have_the_sizes_of_the_paper():
+    grid2, grid3 = pool((4, 4)).grid, pool((4, 4, 4)).grid
+    for faces, flat, solid in ((stencil_box(), 9, 15), (full_box(), 17, 75)):
+        table = BoxTable(faces)
+        assert {table.members(grid2)[a].sum() for a in grid2.axes} == {flat}
+        assert {table.members(grid3)[a].sum() for a in grid3.axes} == {solid}
+
+
+RECIPES = {
+    "auto": ChebyshevMultigrid(dtype=np.float64, bottom=25),
+    "box": BoxMultigrid(bottom=25),
+    "full box": BoxMultigrid(full=True, bottom=25),
+    "jacobi": JacobiMultigrid(bottom=25, exact_bottom=True),
+    "naive": JacobiMultigrid(bottom=25),
+}
+
+
+@pytest.mark.parametrize(("name", "cells"), [(n, (7, 6)) for n in RECIPES] + [("auto", (5, 4, 4)), ("box", (5, 4, 4))])
+def test_cycle_is_symmetric_and_positive(name, cells):
+    problem = pool(cells, mu=0.5)
+    cycle = RECIPES[name].setup(problem.box)
+    assert len(cycle.levels) > 1
+    S = problem.system
+
+    def apply(r):
+        S.scatter(r, cycle.levels[0].b)
+        return S.gather(cycle.apply())
+
+    B = dense(S, S.n, apply)
+    scale = np.abs(B).max()
+    np.testing.assert_allclose(B, B.T, atol=1e-6 * scale)  # CG at the bottom stops at 1e-7
+    assert np.linalg.eigvalsh(0.5 * (B + B.T)).min() > 0
+
+
+def test_nothing_depends_on_the_number_of_threads():
+    problem = pool((20, 18), mu=0.5)
+    found = []
+    before = numba.get_num_threads()
+    try:
+        for threads in {1, numba.config.NUMBA_NUM_THREADS}:
+            numba.set_num_threads(threads)
+            found.append([problem.solve(m, rtol=1e-8).x for m in ("visc-auto", "visc-box-mg")])
+    finally:
+        numba.set_num_threads(before)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)

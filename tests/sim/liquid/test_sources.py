@@ -1,0 +1,93 @@
+"""Inflow under water, into a full tank, and what gives way; outflow to the last drop."""
+
+import numpy as np
+import pytest
+
+from nonstick import Scene, Simulation
+from nonstick.sim.liquid.sources import Chambers, crowding
+
+POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
+
+
+def simulate(frames, cells=24, **scene):
+    simulation = Simulation(Scene({"domain": {"size": [1.0, 1.0], "resolution": cells}, **scene}))
+    told: list[tuple[str, str]] = []
+    simulation.tell = lambda kind, message: told.append((kind, message))
+    rows = [row for _ in range(frames) for row in simulation.next_frame()]
+    return simulation, rows, told
+
+
+def test_a_source_under_water_gives_its_full_flow_and_the_level_rises():
+    source = {"shape": {"type": "box", "low": [0.4, 0.1], "high": [0.6, 0.3]}, "velocity": [0.0, 0.8]}
+    simulation, rows, told = simulate(40, liquid=[POOL], inflow=[source])
+    ledger, cell = simulation.liquid.ledger, (1 / 24) ** 2
+    assert ledger.inflow * cell == pytest.approx(0.2 * 0.8 * 40 / 60, rel=0.05)
+    assert max(abs(r["volume_error"]) for r in rows) < 0.01 and not told
+    assert np.quantile(simulation.liquid.particles.x[2], 0.99) > (0.5 + 0.09) * 24
+    assert all(r["converged"] for r in rows)
+
+
+def test_a_source_in_a_full_tank_stops_and_says_so():
+    full = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 1.0]}}
+    source = {"shape": {"type": "box", "low": [0.4, 0.4], "high": [0.6, 0.6]}, "velocity": [1.0, 0.0]}
+    simulation, rows, told = simulate(20, liquid=[full], inflow=[source])
+    assert simulation.liquid.ledger.inflow == 0.0
+    assert max(abs(r["volume_error"]) for r in rows) < 0.01
+    assert [kind for kind, _ in told] == ["full"] and "inflow.0" in told[0][1]
+
+
+def test_what_is_squeezed_is_reported_every_step_and_as_drift():
+    full = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 1.0]}}
+    piston = {"shape": {"type": "box", "low": [-1.0, -1.0], "high": [0.1, 2.0]}, "motion": {"velocity": [0.3, 0.0]}}
+    _, rows, told = simulate(8, 16, liquid=[full], solid=[piston])
+    kinds = [kind for kind, _ in told]
+    assert kinds.count("unconverged") == len(rows) and not any(r["converged"] for r in rows)
+    assert 2 <= kinds.count("volume") <= 4  # at a percent, and whenever it has doubled
+
+
+def test_an_outflow_drains_and_every_drop_is_in_the_ledger():
+    drain = {"shape": {"type": "box", "low": [-1.0, -1.0], "high": [2.0, 0.1]}}
+    drop = {"shape": {"type": "box", "low": [0.3, 0.3], "high": [0.7, 0.6]}}
+    simulation, rows, told = simulate(40, liquid=[drop], outflow=[drain])
+    assert rows[-1]["particles"] == 0 and not told
+    assert simulation.liquid.ledger.outflow == pytest.approx(simulation.liquid.ledger.initial)
+    assert max(abs(r["volume_error"]) for r in rows) < 0.01
+
+
+def test_crowding():
+    space = np.ones((3, 3))
+    new = np.zeros((3, 3))
+    new[1] = 0.25
+    # vacated room, cell by cell more or less
+    there = space - new + np.array([[0.0, 0.0, 0.0], [0.2, -0.1, -0.1], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(crowding(there, new, space), 0.0, atol=1e-15)
+    # no room: all of it
+    np.testing.assert_allclose(crowding(space, new, space), new)
+    # empty: none; crowded already: at most twice
+    np.testing.assert_array_equal(crowding(0 * space, new, space), 0.0)
+    np.testing.assert_allclose(crowding(9 * space, new, space), 2 * new)
+
+
+def test_chambers_take_what_fits():
+    space = np.ones((1, 5, 2))
+    space[0, 2] = 0.0
+    chambers = Chambers(space)
+    assert chambers.count == 2
+    there = np.zeros_like(space)
+    there[0, 0] = 1.0
+    cells = np.array([2, 2, 2, 8, 8])  # three of half a cell on the left, two on the right
+    there[0, 1, 1] = 0.5
+    np.testing.assert_array_equal(chambers.admit(cells, there, 0.5), [True, True, True, True, True])
+    there[0, 1] = [0.5, 1.0]
+    np.testing.assert_array_equal(chambers.admit(cells, there, 0.5), [True, False, False, True, True])
+
+
+def test_liquid_in_a_sealed_full_tank_moves():
+    full = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 1.0]}}
+    push = {"acceleration": [3.0, 0.0], "shape": {"type": "box", "low": [0.0, 0.5], "high": [1.0, 1.0]}}
+    simulation, rows, _ = simulate(30, liquid=[full], force=[push])
+    assert all(r["converged"] for r in rows)
+    x, v = simulation.liquid.particles.x, simulation.liquid.particles.vel
+    upper = x[2] > 16
+    assert v[1][upper].mean() > 0.2 and v[1][x[2] < 8].mean() < -0.05  # it turns round
+    assert max(abs(r["volume_error"]) for r in rows) < 0.01
