@@ -8,17 +8,58 @@ t, and keyframes. The axis of the rotation stays; the clock stands still before 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from ..errors import NonstickError
-from ..grid.shapes import Shape
-from ..scenes.schema import Motion
+from ..grid.shapes import Shape, Vector
 from .body import point_velocity
 from .expression import Expression
 
 
+class Keys(Protocol):
+    """Shifts and turns (degrees) at given times; `smooth` without overshoot, or in straight lines."""
+
+    @property
+    def times(self) -> tuple[float, ...]: ...
+    @property
+    def offsets(self) -> tuple[Vector, ...] | None: ...
+    @property
+    def angles(self) -> tuple[float, ...] | None: ...
+    @property
+    def smooth(self) -> bool: ...
+
+
+class Motion(Protocol):
+    """What a motion is made of; the table `motion` of a scene is one. Angles are in degrees, all else in SI units."""
+
+    @property
+    def velocity(self) -> Vector | None: ...
+    @property
+    def amplitude(self) -> Vector | None: ...
+    @property
+    def frequency(self) -> float: ...
+    @property
+    def spin(self) -> float: ...
+    @property
+    def axis(self) -> Vector: ...
+    @property
+    def about(self) -> Vector | None: ...
+    @property
+    def position(self) -> tuple[str | float, ...] | None: ...
+    @property
+    def angle(self) -> str | None: ...
+    @property
+    def keys(self) -> Keys | None: ...
+    @property
+    def start(self) -> float: ...
+    @property
+    def stop(self) -> float | None: ...
+
+
 class Prescribed:
-    """A motion of the schema made callable; `about` is the centre of its rotation at the beginning."""
+    """A motion made callable; `about` is the centre of its rotation at the beginning."""
 
     def __init__(self, motion: Motion, about, dimension: int):
         self.motion, self.d = motion, dimension

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ class Needs:
 
     @classmethod
     def of(cls, scene: Scene, particles: int = 0) -> Needs:
-        """Of a scene with that many particles; with none known, what its grid alone takes."""
+        """Of a liquid scene with that many particles; with none known, what its grid alone takes."""
         output, frames = scene.model.output, scene.model.time.frames
         cells = float(np.prod(scene.shape, dtype=float))
         frame = 4 * cells * output.surface + 8 * scene.dimension * particles * output.particles
@@ -121,12 +122,23 @@ def require(scene: Scene) -> None:
         raise NonstickError(f"{scene.where}: {sentence}")
 
 
-def shortages(scene: Scene, particles: int, out: str | Path) -> list[str]:
+def shortages(need: Needs, out: str | Path) -> list[str]:
     """Sentences on what will run out, before the run begins."""
-    need, found = Needs.of(scene, particles), []
+    found: list[str] = []
     memory, disk = free_memory(), free_disk(out)
     if need.memory > memory:
         found.append(f"the run needs about {size(need.memory)} of memory and {size(memory)} are free")
     if need.disk > disk:
         found.append(f"the run needs about {size(need.disk)} of disk and {size(disk)} are free at {out}")
     return found
+
+
+def peak_bytes() -> int:
+    """Largest resident memory of this process so far."""
+    try:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    except ImportError:
+        return 0
+    return int(peak) * (1 if platform.system() == "Darwin" else 1024)

@@ -12,7 +12,6 @@ from ...errors import NonstickError
 from ...io.rundir import RunDirectory
 from ...render.heat import HeatView
 from ...render.movie import beside, label, write_movie, write_picture
-from .run import heat_of, load
 from .simulation import Heat
 
 
@@ -39,12 +38,12 @@ def render(
 ) -> tuple[Path, Path]:
     """Make the movie and the picture of a run, or of two runs side by side; returns their paths."""
     run = RunDirectory.open(path)
-    scene, status = load(run), run.meta().get("status")
-    heat = heat_of(scene)
+    scene, status = run.scene(), run.meta().get("status")
+    heat = Heat.of(scene)
     heats, panels = [heat], [_of_run(run, heat)]
     if compare is not None:
         other = RunDirectory.open(compare)
-        heats.append(heat_of(load(other)))
+        heats.append(Heat.of(other.scene()))
         panels.append(_of_run(other, heats[1]))
     elif scene.model.output.compare and (np.isfinite(heat.lower) or np.isfinite(heat.upper)):
         free = replace(heat, lower=-np.inf, upper=np.inf)
@@ -75,6 +74,6 @@ def render(
 def _of_run(run: RunDirectory, heat: Heat) -> _Panel:
     frames = run.frames()
     if not frames:
-        raise NonstickError(f"{run.path} holds no frames yet")
+        raise NonstickError(f"{run.path} has no frames yet; run it first")
     states = (run.read_frame(frame)["temperature"] for frame in frames)
     return _Panel(run.read_frame(0)["inside"], heat, states, len(frames))

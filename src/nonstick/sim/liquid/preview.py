@@ -11,7 +11,6 @@ from ...errors import NonstickError
 from ...grid.shapes import Shape
 from ...io.rundir import RunDirectory
 from ...render.movie import above, beside, colour_bar, label, write_movie, write_picture
-from ...scenes.scene import Scene
 from ...scenes.schema import Camera
 from .bodies import make
 from .solids import Solids
@@ -25,12 +24,11 @@ class Painter:
 
     def __init__(self, path: str | Path, camera: Camera | None = None):
         self.run = RunDirectory.open(path)
-        self.scene = Scene.load(self.run.path / "scene.toml")
-        self.scene.folder = Path(self.run.meta().get("folder", "."))
+        self.scene = self.run.scene()
         self.camera = camera or self.scene.model.camera
         self.frames = self.run.frames()
         if not self.frames:
-            raise NonstickError(f"{path} holds no frames yet")
+            raise NonstickError(f"{path} has no frames yet; run it first")
         self._solids = Solids(self.scene).phi  # without bodies, which frames place by their transforms
         self._bodies = make(self.scene)
         self._room = self._find_room() if self.scene.dimension == 3 else None
@@ -91,7 +89,7 @@ class Painter:
                      bodies)
             )  # fmt: skip
         if "phi" not in data:
-            raise NonstickError("the frames hold no surface (output.surface = false), so there is nothing to render")
+            raise NonstickError("the frames have no surface to render: run the scene again with output.surface = true")
         from ...render.plane import values
         from ...render.space import FAST, THICK, WATER
         from ...render.space import draw as draw_space
@@ -100,7 +98,7 @@ class Painter:
         if camera.colour != "liquid":
             hue = values(data, camera.colour, self.scene.shape, self.scene.dx, self.scale)
 
-        # The sides of the domain are no part of the solids; the marcher treats leaving the box as a wall.
+        # The sides of the domain are not part of the solids; the marcher treats leaving the box as a wall.
         image = draw_space(
             data["phi"],
             solid,

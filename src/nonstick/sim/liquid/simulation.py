@@ -42,6 +42,7 @@ class Simulation:
 
     def __init__(self, scene: Scene | str):
         self.scene = Scene.load(scene) if isinstance(scene, str) else scene
+        self.scene.require("liquid")
         check_methods(self.scene)
         check_bodies(self.scene)
         require(self.scene)
