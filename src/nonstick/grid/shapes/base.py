@@ -15,7 +15,7 @@ the arguments of the class, or of its class method `from_scene` where it has one
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import UnionType
@@ -150,7 +150,7 @@ class Shape(ABC):
     def dimension(self) -> int | None:
         """How many coordinates the shape takes, 2 or 3; None if nothing in it says so."""
         found = {len(value) for name in _vectors(type(self)) if (value := getattr(self, name)) is not None}
-        found |= {part.dimension for part in self._parts()} - {None}
+        found |= {part.dimension for part in self._parts() if part.dimension is not None}
         if len(found) > 1:
             raise NonstickError("the parts of a shape have different numbers of coordinates")
         return found.pop() if found else None
@@ -185,7 +185,7 @@ class Shape(ABC):
 
     # -- other shapes from this one -------------------------------------------------------------------
 
-    def rotate(self, angle: float, axis: Direction = (0.0, 0.0, 1.0), centre: Vector | None = None) -> Shape:
+    def rotate(self, angle: float, axis: Sequence[float] = (0.0, 0.0, 1.0), centre: Vector | None = None) -> Shape:
         """Turned by `angle` (radians) about `centre`; in 3D about the direction `axis`."""
         from .placed import Rotated
 

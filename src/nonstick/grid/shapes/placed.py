@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from .base import Corners, Direction, Moments, Probes, Shape, Vector
+from .base import Corners, Moments, Probes, Shape, Vector
 from .primitives import Box
 
 
@@ -96,7 +97,7 @@ class Rotated(Shape):
 
     shape: Shape
     angle: float
-    axis: Direction = (0.0, 0.0, 1.0)
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
     centre: Vector | None = None
 
     def matrix(self, dimension: int) -> np.ndarray:
@@ -130,7 +131,7 @@ class Rotated(Shape):
         return self.shape.middle
 
 
-def rotated_box(centre: Vector, half: Vector, angle: float, axis: Direction = (0.0, 0.0, 1.0)) -> Shape:
+def rotated_box(centre: Vector, half: Vector, angle: float, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> Shape:
     """A box of half extents `half` turned about its centre."""
     low = tuple(c - h for c, h in zip(centre, half))
     high = tuple(c + h for c, h in zip(centre, half))

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...io.rundir import RunDirectory
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
@@ -48,7 +50,7 @@ class HeatKind(Kind):
         return directory.frames()
 
     def restore(self, simulation: HeatSimulation, directory: RunDirectory, frame: int) -> None:
-        state = {"frame": frame, "temperature": directory.read_frame(frame)["temperature"]}
+        state = {"frame": np.array(frame), "temperature": directory.read_frame(frame)["temperature"]}
         if frame:
             state["before"] = directory.read_frame(frame - 1)["temperature"]
         simulation.restore(state)
