@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from nonstick import NonstickError
 from nonstick.bodies import rotation
@@ -114,8 +115,10 @@ def test_rotations():
     for _ in range(20):
         a, b = rng.normal(size=(2, 3))
         p, q = rotation.from_vector(a), rotation.from_vector(b)
-        assert np.allclose(rotation.matrix(rotation.product(p, q)), rotation.matrix(p) @ rotation.matrix(q))
-        assert np.allclose(rotation.matrix(rotation.from_vector(rotation.to_vector(p))), rotation.matrix(p))
+        twin_p, twin_q = Rotation.from_rotvec(a), Rotation.from_rotvec(b)
+        assert np.allclose(rotation.matrix(p), twin_p.as_matrix(), rtol=0, atol=1e-14)
+        assert np.allclose(rotation.matrix(rotation.product(p, q)), (twin_p * twin_q).as_matrix(), rtol=0, atol=1e-14)
+        assert np.allclose(rotation.matrix(rotation.turned(p, b)), (twin_q * twin_p).as_matrix(), rtol=0, atol=1e-14)
         r = rng.normal(size=3)
         assert np.allclose(rotation.cross(a, r), np.cross(a, r))
     assert np.allclose(rotation.from_vector(np.zeros(3)), [1, 0, 0, 0])

@@ -225,9 +225,7 @@ def render(
         fail(f"the movie is written as .mp4, and --out says {out}; choose a name that ends in .mp4")
     scene = RunDirectory.open(directory).scene()
     if compare is not None and (other := RunDirectory.open(compare).scene()).kind != scene.kind:
-        fail(
-            f"{directory} is a run of {scene.kind} and {compare} is a run of {other.kind}: compare two runs of a kind"
-        )
+        fail(f"{directory} is a run of {scene.kind} and {compare} is a run of {other.kind}: compare two runs of a kind")
     camera = kind_of(scene).camera(scene, dict(parse_override(text) for text in settings))
     _preview(directory, compare, camera, out)
 
