@@ -1,7 +1,7 @@
 """Rotations: an angle in 2D, a unit quaternion (w, x, y, z) in 3D, both as arrays; matrices act on columns.
 
 SciPy's `Rotation` gives the same numbers up to their last bits (the tests compare with it). It is not used here for two
-reasons: other last bits would change the frames of every scene with bodies in 3D, and one call takes four times as long.
+reasons: other last bits would change the frames of scenes with bodies in 3D, and one call takes four times as long.
 """
 
 from __future__ import annotations
