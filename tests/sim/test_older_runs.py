@@ -1,4 +1,4 @@
-"""Runs that the version before scenes had kinds began: `data/` holds their scene.toml and meta.json as it wrote them."""
+"""Runs that an older version began: `data/` holds their scene.toml and meta.json as it wrote them."""
 
 import shutil
 from pathlib import Path

@@ -321,14 +321,12 @@ def _preview(directory: Path, compare: Path | None = None, camera=None, out: Pat
     from rich.console import Console
     from rich.progress import Progress
 
-    from ..io.rundir import RunDirectory
-    from ..sim.kinds import kind_of
+    from ..sim.preview import render
 
-    kind = kind_of(RunDirectory.open(directory).scene())
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("painting")
-        movie, picture = kind.render(
+        movie, picture = render(
             directory, compare, camera, out, lambda done, of: progress.update(task, completed=done, total=of)
         )
     say(f"movie    {movie}")

@@ -19,10 +19,10 @@ from ..errors import NonstickError
 from ..io.rundir import RunDirectory
 from ..scenes.scene import Scene
 from .findings import Findings
+from .preview import Film
 from .resources import Needs
 
 Row = dict[str, Any]
-Tick = Callable[[int, int], None]
 
 
 class AnySimulation(Protocol):
@@ -52,7 +52,7 @@ class Kind(ABC):
     # -- making ---------------------------------------------------------------------------------------
 
     @abstractmethod
-    def simulate(self, scene: Scene) -> Any:
+    def simulate(self, scene: Scene) -> AnySimulation:
         """The simulation of a scene, at frame 0."""
 
     @abstractmethod
@@ -125,11 +125,8 @@ class Kind(ABC):
         return None
 
     @abstractmethod
-    def render(
-        self, path: Path, compare: Path | None = None, camera: Any = None, out: Path | None = None,
-        tick: Tick | None = None,
-    ) -> tuple[Path, Path]:  # fmt: skip
-        """Make the movie and the picture of a run, or of two side by side; returns their paths."""
+    def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
+        """The images of a run, or of two runs side by side."""
 
 
 #: where the class of each kind is; a kind loads when a scene of it is met
@@ -142,7 +139,7 @@ def kind_of(scene: Scene) -> Kind:
     return getattr(import_module(module, __package__), name)()
 
 
-def simulate(scene: Scene | str) -> Any:
+def simulate(scene: Scene | str) -> AnySimulation:
     """The simulation of a scene of any kind, at frame 0.
 
     Parameters

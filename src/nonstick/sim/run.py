@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import NonstickError
 from ..io.rundir import RunDirectory
 from ..scenes.scene import HARMLESS, Scene
-from .kinds import Kind, Row, kind_of
+from .kinds import AnySimulation, Kind, Row, kind_of
 from .resources import peak_bytes, shortages
 
 #: called after every frame with its number and its rows
@@ -118,7 +118,7 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
     return kind_of(directory.scene()).summary(rows) if rows else {"steps": 0}
 
 
-def _go_on(kind: Kind, simulation: Any, directory: RunDirectory, progress: Progress | None) -> None:
+def _go_on(kind: Kind, simulation: AnySimulation, directory: RunDirectory, progress: Progress | None) -> None:
     frames = simulation.scene.model.time.frames
     simulation.tell = directory.log
     began = time.time()

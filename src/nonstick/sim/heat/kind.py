@@ -12,7 +12,8 @@ from ...io.rundir import RunDirectory
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..findings import Findings
-from ..kinds import Kind, Row, Tick
+from ..kinds import Kind, Row
+from ..preview import Film
 from ..resources import Needs
 from .simulation import COLUMNS, HeatSimulation
 
@@ -76,10 +77,7 @@ class HeatKind(Kind):
             f"{numbers['coldest']:.2f} to {numbers['hottest']:.2f} degrees outside the bands",
         ]
 
-    def render(
-        self, path: Path, compare: Path | None = None, camera: Any = None, out: Path | None = None,
-        tick: Tick | None = None,
-    ) -> tuple[Path, Path]:  # fmt: skip
-        from .preview import render
+    def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
+        from .preview import HeatFilm
 
-        return render(path, compare, out, tick)
+        return HeatFilm(path, compare)

@@ -9,9 +9,10 @@ from ...bodies.body import RigidBody
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..findings import Findings, reaches_beyond
-from ..resources import Needs, shortages, size, too_large
+from ..resources import shortages, size
 from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
+from .needs import needs, too_large
 from .particles import seed
 from .solids import Solids
 
@@ -48,12 +49,12 @@ def check(scene: Scene) -> Findings:
     _check_walls(found, scene, solids)
     _check_bodies(found, scene, bodies)
     frames = scene.model.time.frames
-    needs = Needs.of(scene, count)
-    found.warnings += shortages(needs, ".")
+    need = needs(scene, count)
+    found.warnings += shortages(need, ".")
     found.facts += [
         f"{scene.name}: {'×'.join(map(str, scene.shape))} cells of {scene.dx:.4g} m, {count} particles",
         f"{frames} frames at {scene.model.time.fps:g} a second: {frames / scene.model.time.fps:.3g} s",
-        f"memory about {size(needs.memory)}, disk about {size(needs.disk)}"
+        f"memory about {size(need.memory)}, disk about {size(need.disk)}"
         + (", and more as liquid flows in" if scene.model.inflow else ""),
     ]
     return found

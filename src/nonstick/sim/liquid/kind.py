@@ -13,8 +13,10 @@ from ...io import body_files
 from ...io.rundir import RunDirectory
 from ...scenes.scene import Scene
 from ..findings import Findings
-from ..kinds import Kind, Row, Tick, column, warm
+from ..kinds import Kind, Row, column, warm
+from ..preview import Film
 from ..resources import Needs
+from .needs import needs
 from .simulation import COLUMNS, Simulation
 from .state import STAGES
 
@@ -37,7 +39,7 @@ class LiquidKind(Kind):
         return f"{simulation.liquid.count} particles"
 
     def needs(self, simulation: Simulation) -> Needs:
-        return Needs.of(simulation.scene, simulation.liquid.count)
+        return needs(simulation.scene, simulation.liquid.count)
 
     def compiling(self, scene: Scene) -> AbstractContextManager[None]:
         from ..compile_ahead import compiling_ahead
@@ -122,10 +124,7 @@ class LiquidKind(Kind):
         changes = {f"camera.{key.removeprefix('camera.')}": value for key, value in changes.items()}
         return scene.replace(changes).model.camera
 
-    def render(
-        self, path: Path, compare: Path | None = None, camera: Any = None, out: Path | None = None,
-        tick: Tick | None = None,
-    ) -> tuple[Path, Path]:  # fmt: skip
-        from .preview import render
+    def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
+        from .preview import LiquidFilm
 
-        return render(path, compare, camera, out, tick)
+        return LiquidFilm(path, compare, camera)
