@@ -60,7 +60,26 @@ class Motion(Protocol):
 
 
 class Prescribed:
-    """A motion made callable; `about` is the centre of its rotation at the beginning."""
+    """A prescribed motion: where a shape is at a time, and how fast it moves.
+
+    Parameters
+    ----------
+    motion : Motion
+        What the motion is made of, for example the table `motion` of a scene.
+    about : sequence of float
+        Centre of its rotation at the beginning, if the motion does not say.
+    dimension : int
+        2 or 3.
+
+    Examples
+    --------
+    >>> from nonstick.bodies import Prescribed
+    >>> from nonstick.scenes.schema import Motion
+    >>> lift = Prescribed(Motion(position=("0", "0.5*t")), (0.0, 0.0), 2)
+    >>> offset, angle, rate, spin = lift.at(2.0)
+    >>> offset.tolist(), rate.tolist()
+    ([0.0, 1.0], [0.0, 0.5])
+    """
 
     def __init__(self, motion: Motion, about, dimension: int):
         self.motion, self.d = motion, dimension
@@ -73,16 +92,14 @@ class Prescribed:
         self.axis = axis / length if length > 0 else axis
         self.position = None if motion.position is None else [_formula(p, "position") for p in motion.position]
         if self.position is not None and len(self.position) != dimension:
-            raise NonstickError(
-                f"motion.position has {len(self.position)} formulas, but the scene is {dimension}-dimensional"
-            )
+            raise NonstickError(f"motion.position has {len(self.position)} formulas, but the scene is {dimension}D")
         self.angle = None if motion.angle is None else _formula(motion.angle, "angle")
         self.shifts: _Keyframes | None = None
         self.turns: _Keyframes | None = None
         keys = motion.keys
         if keys is not None and keys.offsets is not None:
             if any(len(o) != dimension for o in keys.offsets):
-                raise NonstickError(f"motion.keys.offsets need {dimension} coordinates each")
+                raise NonstickError(f"motion.keys.offsets: each offset needs {dimension} coordinates")
             self.shifts = _Keyframes(keys.times, np.array(keys.offsets), keys.smooth)
         if keys is not None and keys.angles is not None:
             self.turns = _Keyframes(keys.times, np.array(keys.angles)[:, None], keys.smooth)

@@ -52,7 +52,29 @@ class Wall:
 
 @dataclass
 class World:
-    """Bodies, the walls around them and gravity."""
+    """Bodies, the walls around them and gravity.
+
+    Parameters
+    ----------
+    bodies : sequence of RigidBody
+    walls : sequence of Wall
+        `box_walls(size)` makes the sides of a box.
+    gravity : sequence of float
+        Acceleration in m/s².
+
+    Examples
+    --------
+    A crate falls half a metre and comes to rest on the floor:
+
+    >>> from nonstick.bodies import RigidBody, World, box_walls
+    >>> from nonstick.grid import Box
+    >>> crate = RigidBody(Box((0.4, 0.5), (0.6, 0.7)), density=500.0, restitution=0.0)
+    >>> world = World([crate], box_walls((1.0, 1.0)), gravity=(0.0, -9.81))
+    >>> for _ in range(100):
+    ...     world.advance(0.01)
+    >>> round(float(crate.centre[1]), 2)
+    0.1
+    """
 
     bodies: Sequence[RigidBody]
     walls: Sequence[Wall] = ()
@@ -351,13 +373,16 @@ class World:
         one, other = partners[contacts.first[worst]], partners[contacts.second[worst]]
         raise NonstickError(
             f"{one.name} is pressed {-contacts.gap[worst]:.3g} m into {other.name} at t = {self.time:.4g} s: it is "
-            "caught between things that do not give way; leave it room, or stop the motion that presses it"
+            "caught between things that cannot move; give it more room, or stop the motion that presses it"
         )
 
     def _check_finite(self) -> None:
         for b in self.bodies:
             if not np.isfinite(b.state()).all():
-                raise NonstickError(f"{b.name} has no finite position or velocity at t = {self.time:.4g} s")
+                raise NonstickError(
+                    f"{b.name} has a position or velocity that is not finite at t = {self.time:.4g} s; "
+                    "look for forces or motions that grow without limit"
+                )
 
     # -- state ----------------------------------------------------------------------------------------
 

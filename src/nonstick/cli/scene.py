@@ -69,9 +69,9 @@ def new(
     from ..scenes.library import builtin_text
 
     if file.suffix != ".toml":
-        fail(f"a scene file ends in .toml, {str(file)!r} does not")
+        fail(f"the name of a scene file must end in .toml, and {str(file)!r} does not")
     if file.exists():
-        fail(f"{file} exists already")
+        fail(f"{file} exists already; choose another name, or delete it first")
     write_text(file, builtin_text(scene))
     say(f"{file} is a copy of the scene {scene!r}; run it with: nonstick run {file}")
 
@@ -225,7 +225,9 @@ def render(
         fail(f"the movie is written as .mp4, and --out says {out}; choose a name that ends in .mp4")
     scene = RunDirectory.open(directory).scene()
     if compare is not None and (other := RunDirectory.open(compare).scene()).kind != scene.kind:
-        fail(f"{directory} is a run of {scene.kind} and {compare} is a run of {other.kind}: compare two runs of a kind")
+        fail(
+            f"{directory} is a run of {scene.kind} and {compare} one of {other.kind}: compare two runs of the same kind"
+        )
     camera = kind_of(scene).camera(scene, dict(parse_override(text) for text in settings))
     _preview(directory, compare, camera, out)
 

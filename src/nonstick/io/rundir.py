@@ -46,7 +46,7 @@ class RunDirectory:
         """Refuse a path where a new run cannot be."""
         path = Path(path)
         if path.exists() and not path.is_dir():
-            raise NonstickError(f"{path} is a file; --out takes a directory")
+            raise NonstickError(f"{path} is a file, and --out needs a directory")
         if path.is_dir() and any(path.iterdir()):
             raise NonstickError(f"{path} is not empty; continue with `nonstick resume {path}` or choose another --out")
 
@@ -186,4 +186,6 @@ def _load(path: Path) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise NonstickError(f"{path} is damaged: {error}") from None
+        raise NonstickError(
+            f"{path} is damaged; delete it and resume the run from an earlier frame ({error})"
+        ) from None

@@ -204,7 +204,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise NonstickError(f"--set takes key=value, not {text!r}")
+        raise NonstickError(f"--set needs key=value, for example domain.resolution=96, and not {text!r}")
     try:
         return key.strip(), tomllib.loads(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
@@ -235,7 +235,9 @@ def _put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") -
 
 def _element(table: list, part: str, key: str, where: str):
     if not part.isdigit() or int(part) >= len(table):
-        raise NonstickError(f"{where}: cannot set {key!r}, there are {len(table)} entries and {part!r} is none of them")
+        raise NonstickError(
+            f"{where}: cannot set {key!r}, {part!r} is not one of its {len(table)} entries (the first is 0)"
+        )
     return table[int(part)]
 
 

@@ -77,7 +77,7 @@ class Ramp(Table):
     @model_validator(mode="after")
     def _matched(self):
         if len(self.at) != len(self.values):
-            raise ValueError("at and values need the same length")
+            raise ValueError("`at` and `values` need the same length")
         if any(a >= b for a, b in zip(self.at, self.at[1:])):
             raise ValueError("the coordinates `at` must increase")
         if self.scale == "log" and min(self.values) <= 0.0:
@@ -165,15 +165,15 @@ class Body(Table):
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa this body sustains before liquid lets go of it.")
     motion: Motion | None = Field(
-        None, description="A prescribed motion: the body moves liquid and others, not they it."
+        None, description="A prescribed motion: the body pushes liquid and other bodies, and they do not push it."
     )
 
     @model_validator(mode="after")
     def _heavy(self):
         if self.density is None and self.motion is None:
-            raise ValueError("a body needs a density, or a motion")
+            raise ValueError("a body needs a density or a motion")
         if self.motion is not None and (self.velocity is not None or self.spin):
-            raise ValueError("a body with a motion has its velocity from it: leave velocity and spin out")
+            raise ValueError("the motion of a body gives its velocity: remove velocity and spin, or the motion")
         return self
 
 
@@ -202,7 +202,7 @@ class Inflow(Table):
 
 
 class Outflow(Table):
-    """A region in which liquid is taken away."""
+    """A region in which liquid is removed."""
 
     shape: Shape
 
@@ -298,9 +298,9 @@ class SceneModel(SceneTables):
                 given = entry.viscosity
                 if given is not None and given != self.physics.viscosity and self.surface.track == "grid":
                     raise ValueError(
-                        f"{table}.{index}.viscosity is carried by particles, and surface.track = grid has none: take "
+                        f"{table}.{index}.viscosity needs particles to carry it; surface.track = grid has none: use "
                         "surface.track = particles, or one physics.viscosity for all liquid"
                     )
                 if isinstance(given, Ramp) and given.along == "z" and self.dimension == 2:
-                    raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D")
+                    raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D: use x or y")
         return self

@@ -127,7 +127,7 @@ class Shape(ABC):
 
         found = self.exact_moments(dimension) or integrate(self, dimension)
         if not found.volume > 0.0:
-            raise NonstickError("the shape is empty, so it has no mass")
+            raise NonstickError("the shape is empty, so it has no mass; check its keys")
         return found
 
     def probes(self, dimension: int) -> Probes:
@@ -152,7 +152,9 @@ class Shape(ABC):
         found = {len(value) for name in _vectors(type(self)) if (value := getattr(self, name)) is not None}
         found |= {part.dimension for part in self._parts() if part.dimension is not None}
         if len(found) > 1:
-            raise NonstickError("the parts of a shape have different numbers of coordinates")
+            raise NonstickError(
+                "the parts of a shape have different numbers of coordinates: use 2D parts or 3D parts only"
+            )
         return found.pop() if found else None
 
     def _parts(self) -> Iterator[Shape]:

@@ -31,7 +31,7 @@ class Mesh(Shape):
     def load(cls, path: Path, scale: float = 1.0) -> Mesh:
         """The mesh of a file, scaled about the origin."""
         if not path.is_file():
-            raise NonstickError(f"there is no mesh file {str(path)!r}")
+            raise NonstickError(f"there is no mesh file {str(path)!r}; paths start at the folder of the scene file")
         try:
             import igl  # noqa: F401
             import trimesh
@@ -42,9 +42,9 @@ class Mesh(Shape):
         except Exception as error:  # trimesh raises whatever its readers raise
             raise NonstickError(f"{path} cannot be read as a mesh: {error}") from None
         if len(getattr(mesh, "faces", ())) == 0:
-            raise NonstickError(f"{path} holds no triangles")
+            raise NonstickError(f"{path} contains no triangles")
         if not mesh.is_watertight:
-            raise NonstickError(f"the mesh {path} is not closed, so it has no inside; repair it first")
+            raise NonstickError(f"the mesh {path} is not closed, so it has no inside; close its holes first")
         vertices = np.ascontiguousarray(mesh.vertices, dtype=float) * scale
         return cls(vertices, np.ascontiguousarray(mesh.faces, dtype=np.int64))
 

@@ -24,7 +24,7 @@ def integrate(shape: Shape, d: int) -> Moments:
         )
     side = high - low
     if (side <= 0).any():
-        raise NonstickError("the shape is empty, so it has no mass")
+        raise NonstickError("the shape is empty, so it has no mass; check its keys")
     h = float((np.prod(side) / POINTS[d]) ** (1 / d))
     h = max(h, float(side.max()) / 2000)
     axes = [np.arange(max(1, int(np.ceil(s / h)))) for s in side]
@@ -35,7 +35,7 @@ def integrate(shape: Shape, d: int) -> Moments:
     cell = float(np.prod(steps))
     volume = float(share.sum()) * cell
     if not volume > 0:
-        raise NonstickError("the shape is empty, so it has no mass")
+        raise NonstickError("the shape is empty, so it has no mass; check its keys")
     sums = [share.sum(axis=tuple(b for b in range(d) if b != a)) for a in range(d)]
     centre = np.array([float(s @ x) for s, x in zip(sums, points)]) * cell / volume
     second = np.zeros((d, d))

@@ -49,9 +49,9 @@ def check(scene: Scene[HeatModel]) -> Findings:
     x = np.broadcast_to(grid.cells()[0], grid.shape)
     for index, (low, high, _) in enumerate(heat.bands):
         if not ((x > low) & (x < high) & inside).any():
-            found.warnings.append(f"band.{index} holds no cell of the body: low {low:g}, high {high:g}")
+            found.warnings.append(f"band.{index} contains no cell of the body: low is {low:g}, high is {high:g}")
     if not fixed.any():
         found.warnings.append("no band holds a temperature, so nothing will happen; add a [[band]] that meets the body")
     if not heat.lower <= heat.start <= heat.upper:
-        found.warnings.append("start lies outside lower and upper; the first frame jumps to the nearer bound")
+        found.warnings.append("start is not between lower and upper; the first frame jumps to the nearer bound")
     return found

@@ -64,7 +64,7 @@ class Bodies:
 
     def fall(self, time: float, dt: float) -> None:
         """Gravity, at the beginning of a step from `time`; the pressure solve comes next."""
-        self.world.time = time  # one clock for all, so that a run taken up again has the same
+        self.world.time = time  # one clock for all, so that a resumed run has the same
         self.world.fall(dt)
 
     def move(self, dt: float) -> None:
