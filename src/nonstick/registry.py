@@ -270,9 +270,10 @@ def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
 
 
 def _aggregation(coarsening, visits: int) -> Recipe:
+    from .inverse.multigrid.cycles import Resmoothed
     from .inverse.multigrid.hierarchy import Multigrid
     from .inverse.multigrid.packed import Packed
-    from .inverse.multigrid.rbssor import RBSSOR, Resmoothed
+    from .inverse.multigrid.rbssor import RBSSOR
     from .operators.stencil import SMALL
 
     cycle, bottom = Resmoothed(visits=visits), Packed(coarsening, 1.2, visits)
