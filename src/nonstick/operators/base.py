@@ -25,6 +25,11 @@ class Operator(ABC):
     cells: np.ndarray | None = None
 
     @property
+    def bodies(self) -> Operator | None:
+        """The low-rank operator of rigid bodies in this one, if there is one."""
+        return None
+
+    @property
     def shape(self) -> tuple[int, int]:
         return self.n, self.n
 
