@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from . import registry, validate
 from .errors import NonstickError
 from .operators.base import Operator
+from .operators.convert import as_operator
 from .operators.csr import CSROperator
-from .operators.stencil import StencilOperator
 from .problem.box import BoxProblem
 from .problem.monitor import Monitor, Start
 from .problem.solution import Solution
@@ -220,16 +219,3 @@ def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold
     monitor.problem = settled.original
     kinds = [pocket.kind for pocket in settled.pockets]
     monitor.notes["pockets"] = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-
-
-def as_operator(A, cells=None) -> Operator:
-    """Anything matrix-like as an operator; with `cells` a stencil operator where the matrix allows it."""
-    if isinstance(A, Operator):
-        return A
-    A = sp.csr_array(A, dtype=float)
-    if cells is not None:
-        cells = np.asarray(cells)
-        stencil = StencilOperator.from_matrix(A, cells)
-        if stencil is not None:
-            return stencil
-    return CSROperator(A, cells)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .. import cases, validate
-from ..api import as_operator
+from ..operators.convert import as_operator
 from ..errors import NonstickError
 from ..io.problem_file import read_problem
 from ..problem.box import BoxProblem
