@@ -3,7 +3,7 @@
     (I + alpha L) q = q_old,   lower <= q <= upper,
 
 on the cells of a body: L is the graph Laplacian over faces between two cells of the body, so nothing flows through
-its surface (Neumann); cells of `fixed` bands hold their temperature (Dirichlet) and are no unknowns. alpha is
+its surface (Neumann); cells of `fixed` bands hold their temperature (Dirichlet) and are not unknowns. alpha is
 diffusivity · dt / dx². With alpha = inf the problem is the equilibrium, `L q = 0` between the bands.
 """
 

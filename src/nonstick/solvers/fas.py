@@ -56,7 +56,7 @@ class FAS(Method):
     #: stagnated: `patience` cycles did not bring the residual down to this part of what it was
     patience: int = 20
     progress: float = 0.5
-    #: discretise coarse levels anew (`problem.coarsen()`) instead of taking R A P; needs a geometric coarsening
+    #: discretise coarse levels again (`problem.coarsen()`) instead of taking R A P; needs a geometric coarsening
     direct: bool = False
     #: what finishes a solve that stagnated, if anything
     fallback: Method | None = None
