@@ -1,6 +1,6 @@
 """Scenes: the tables of scene files, the built-in ones, and the `Scene` class.
 
-The names below load on first use, so that the list of scenes does not wait for numpy.
+The names below load on first use, so that commands that need only a file do not wait for numpy.
 """
 
 from __future__ import annotations

@@ -10,6 +10,20 @@ from pydantic import ValidationError
 
 #: what pydantic calls the parts of a union; these are not keys of a file
 _PARTS = ("Keyed", "Ramp", "float", "constrained-float")
+#: our words for mistakes that pydantic describes in Python's
+_WORDS = {
+    "tuple_type": "should be a list",
+    "model_type": "should be a table",
+    "model_attributes_type": "should be a table",
+    "float_type": "should be a number",
+    "int_type": "should be a whole number",
+    "int_from_float": "should be a whole number",
+    "int_parsing": "should be a whole number",
+    "bool_type": "should be true or false",
+    "bool_parsing": "should be true or false",
+    "string_type": "should be text in quotes",
+    "finite_number": "should be a finite number",
+}
 
 
 def sentence(error: ValidationError, model: Any) -> str:
@@ -32,7 +46,7 @@ def sentence(error: ValidationError, model: Any) -> str:
         return f"{key!r} is missing"
     if kind == "dimension":
         return f"{key} {first['msg']}"
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    message = _WORDS.get(kind) or first["msg"].removeprefix("Value error, ").removeprefix("Input ")
     message = message[:1].lower() + message[1:]
     shown = "" if kind.startswith("shape") else repr(given)
     shown = f" (it is {shown})" if 0 < len(shown) < 60 else ""

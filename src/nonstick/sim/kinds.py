@@ -30,6 +30,8 @@ class AnySimulation(Protocol):
 
     scene: Scene
     frame: int
+    #: how often the run was resumed
+    session: int
     #: called with (kind, message) when something should not pass unseen
     tell: Callable[[str, str], None]
 

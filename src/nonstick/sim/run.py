@@ -106,6 +106,7 @@ def resume(
         raise NonstickError(f"{path} has no saved frame to go on from: start a new run")
     simulation = kind.simulate(own)
     kind.restore(simulation, directory, usable[-1])
+    simulation.session = 1 + max((int(row.get("session") or 0) for row in directory.rows()), default=0)
     directory.drop_after(usable[-1])
     directory.log("resume", f"from frame {usable[-1]}")
     _go_on(kind, simulation, directory, progress)

@@ -26,7 +26,7 @@ from ...scenes.scene import Scene
 
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
-    "kkt", "converged", "coldest", "hottest",
+    "kkt", "converged", "coldest", "hottest", "session",
 )  # fmt: skip
 
 #: the box around the dragon
@@ -57,6 +57,8 @@ class HeatSimulation:
         self.heat = Heat.of(self.scene)
         self.temperature, self.inside, self.fixed = self.heat.begin()
         self.frame = 0
+        #: how often the run was resumed; marks rows whose first step paid for compilation
+        self.session = 0
         #: the last frame changed so little that nothing more will happen
         self.at_rest = False
         self.tell: Callable[[str, str], None] = lambda kind, message: None
@@ -78,7 +80,7 @@ class HeatSimulation:
         row = dict(zip(COLUMNS, (
             self.frame, self.frame, self.time, self.heat.dt, solution.problem.n, solution.iterations,
             solution.outer_iterations, solution.seconds, time.perf_counter() - began, solution.kkt(),
-            int(solution.converged), values.min(initial=np.inf), values.max(initial=-np.inf),
+            int(solution.converged), values.min(initial=np.inf), values.max(initial=-np.inf), self.session,
         )))  # fmt: skip
         return [row]
 

@@ -67,7 +67,6 @@ class LiquidKind(Kind):
 
     def restore(self, simulation: Simulation, directory: RunDirectory, frame: int) -> None:
         simulation.restore(directory.read_checkpoint(frame))
-        simulation.session = max((int(r["session"]) for r in directory.rows()), default=0) + 1
 
     # -- words and pictures ---------------------------------------------------------------------------
 
