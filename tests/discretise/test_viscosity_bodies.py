@@ -9,7 +9,7 @@ import scipy.sparse.linalg as sla
 from nonstick import NonstickError, ViscosityProblem
 from nonstick.discretise.viscosity_bodies import ViscosityWithBodies, ViscousBody
 
-METHODS = ("visc-auto", "visc-box-mg", "visc-cg")
+METHODS = ("visc-auto", "visc-box-mg", "visc-cg", "visc-mic-cg", "visc-direct")
 
 
 def faces_of(cells, h):
@@ -225,5 +225,3 @@ def test_no_bodies_no_liquid_and_faulty_input():
     with pytest.raises(NonstickError, match="finite"):
         bad = ViscousBody(np.zeros(2), np.array([np.nan, 0.0]), 0.0, 1.0, 1.0)
         ViscosityWithBodies(**same, bodies=[bad], body_of_face=owner)
-    with pytest.raises(NonstickError, match="matrix-free"):
-        ViscosityWithBodies(**same, bodies=[body], body_of_face=owner).solve("visc-direct")
