@@ -7,12 +7,17 @@ from dataclasses import replace
 import numba
 import numpy as np
 import pytest
-from nonstick.inverse.multigrid.face_cycle import FaceLevel
-from nonstick.inverse.multigrid.faces import AIR, FLUID, SOLID, FaceTransfer, coarsen_volumes, coarsen_voxels
 
 from nonstick import ViscosityProblem
-from nonstick.inverse.multigrid.face_box import BoxSmoother, BoxTable, full_box, stencil_box
-from nonstick.inverse.multigrid.face_chebyshev import Chebyshev
+from nonstick.compositions import BOX_MG, CHEBYSHEV_MG, face_multigrid
+from nonstick.inverse.multigrid.face_box import BoxSmoother, BoxSweep, BoxTable, full_box, stencil_box
+from nonstick.inverse.multigrid.face_chebyshev import Chebyshev, ViscousBottom
+from nonstick.inverse.multigrid.face_jacobi import BandJacobi
+from nonstick.inverse.multigrid.face_level import FaceLevel
+from nonstick.inverse.multigrid.face_transfer import FaceTransfer
+from nonstick.inverse.multigrid.face_volumes import MeanVolumes, coarsen_volumes
+from nonstick.inverse.multigrid.face_voxels import AIR, FLUID, SOLID, Voxels, coarsen_voxels
+from nonstick.inverse.multigrid.hierarchy import Sweeps
 from nonstick.kernels._faces import _faces_polynomial, _faces_polynomial_small, _faces_scaled
 
 
