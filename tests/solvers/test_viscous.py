@@ -266,3 +266,38 @@ def test_they_refuse_other_problems():
 def test_maxiter_is_a_status():
     solution = pool((20, 20), 1.0).solve("visc-cg", maxiter=3)
     assert not solution.converged and solution.status == "maxiter" and solution.iterations == 3
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_iteration_is_told_once(name):
+    told = []
+    solution = pool((14, 13), 1.0).solve(name, callback=lambda monitor: told.append((monitor.iterations, monitor.kkt)))
+    assert [k for k, _ in told] == list(range(solution.iterations + 1))
+    assert solution.outer_iterations == solution.iterations == len(solution.history) - 1
+    assert solution.history[:-1] == [kkt for _, kkt in told][:-1]
+    assert solution.history[-1] == pytest.approx(solution.kkt(), rel=1e-3)  # the true residual at the end
+
+
+def test_a_callback_may_stop_it():
+    solution = pool((20, 20), 1.0).solve(
+        "visc-cg", callback=lambda monitor: monitor.iterations == 4 and monitor.stop("maxiter", "enough")
+    )
+    assert solution.iterations == 4 and solution.message.startswith("enough")
+
+
+def test_old_names_are_deprecated():
+    problem = pool((6, 5), 1.0)
+    with pytest.warns(DeprecationWarning, match="problem"):
+        assert problem.box.n == problem.problem.n
+    with pytest.warns(DeprecationWarning, match="velocity"):
+        assert problem.given is problem.velocity
+
+
+def test_pressure_baselines_solve_it_too():
+    """They take the compact vectors, and ignore bounds that are not there."""
+    problem = pool((14, 13), 1.0)
+    expected = problem.solve("visc-direct", rtol=1e-10)
+    for name in ("no-lcp", "mic-cg"):
+        found = problem.solve(name, rtol=1e-10)
+        assert found.converged and "ignored" not in found.message
+        np.testing.assert_allclose(found.x, expected.x, atol=1e-6)

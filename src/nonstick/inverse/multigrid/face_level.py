@@ -105,11 +105,13 @@ class FaceDirections(Directions):
         return self.M.levels[0].x
 
     def begin(self, r, size):
-        self.scale = 1.0 / (size or 1.0)
-        np.multiply(r, self.scale, out=self.M.levels[0].b, casting="same_kind")
+        self.scale, self._fresh = 1.0 / (size or 1.0), True
         return self.A.peak(r)
 
     def find(self, r, size):
+        if self._fresh:
+            np.multiply(r, self.scale, out=self.M.levels[0].b, casting="same_kind")
+            self._fresh = False
         self.M.run()
         return self.along(r)
 
