@@ -36,7 +36,7 @@ def test_a_scene_of_any_kind_is_checked_and_simulated(scene):
     assert one.frame == 1 and one.time > 0.0
     assert {"step", "frame", "time", "dt", "unknowns", "iterations", "kkt", "converged", "session"} <= set(rows[0])
     assert set(rows[0]) <= set(kind_of(scene).columns)
-    other.restore(one.state())
+    other.restore({name: np.array(values) for name, values in one.state().items()})
     one.next_frame()
     other.next_frame()
     for name, values in one.frame_arrays().items():
