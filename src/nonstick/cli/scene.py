@@ -139,7 +139,7 @@ def resume(
         None, "--movie/--no-movie", help="Make the preview at the end.", show_default=False
     ),
 ) -> None:
-    """Go on with a run that was interrupted; the frames are those of an unbroken run, bit for bit.
+    """Continue a run that was interrupted; the frames are those of an unbroken run, bit for bit.
 
     [bold]Example:[/bold]
 
