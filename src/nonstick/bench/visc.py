@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..api import solve_problem
 from ..discretise.viscosity import ViscosityProblem, ViscousBox
 from . import figures
 from .means import Trace
@@ -150,7 +151,7 @@ def profile(plan: Plan) -> Iterator[Row]:
                 n = size if d == 2 else max(size // 8, 8)
                 plan.announce(f"{method}, {d}D at {n}")
                 problem = ball(n, d)
-                solution = problem.source.solve(method, x0=np.zeros(problem.n), rtol=plan.rtol, maxiter=plan.maxiter)
+                solution = solve_problem(problem, method, rtol=plan.rtol, maxiter=plan.maxiter)
                 for digits in range(1, 1 + round(-np.log10(plan.rtol))):
                     reached = next((i for i, r in enumerate(solution.history) if r <= 10.0**-digits), None)
                     yield Row(
