@@ -13,7 +13,7 @@ ROOT = Path(nonstick.__file__).parent
 
 # Lowest first; a module may import, at its top, from its own layer and from those below it.
 LAYERS = (
-    ("errors", "kernels"),
+    ("errors", "optional", "kernels"),
     ("grid",),
     ("operators",),
     ("problem", "validate"),

@@ -25,7 +25,7 @@ def test_a_peer_reaches_the_solution(name, case, n):
 
 
 def test_a_peer_that_is_not_installed_is_a_dash(monkeypatch):
-    monkeypatch.setattr("nonstick.bench.peers.find_spec", lambda package: None)
+    monkeypatch.setattr("nonstick.bench.peers.missing", lambda extra, package: f"{package} is not installed")
     monkeypatch.setattr("nonstick.bench.petsc.version", lambda: None)
     rows = list(run(get("peers").plan((8,), ("psor",))))
     assert [row.method for row in rows] == ["psor", *names()]

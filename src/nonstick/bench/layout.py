@@ -46,7 +46,7 @@ def _quantities(rows: Sequence[Row]) -> list[tuple[str, Callable[[Row], str], bo
     if all(row.outer_iterations in (None, 1, row.iterations) for row in rows):
         del out[1]  # one loop only: the same numbers again, or ones
     keys = dict.fromkeys(key for row in rows for key in row.extra)
-    return out + [(key, lambda row, key=key: _number(row.extra.get(key), signs=4), False) for key in keys]  # type: ignore[misc]
+    return out + [(key, lambda row, key=key: _number(row.extra.get(key), signs=4), False) for key in keys]
 
 
 def _count(row: Row, value: float | None) -> str:

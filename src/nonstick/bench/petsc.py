@@ -54,6 +54,11 @@ def version() -> str | None:
     return run.stdout.strip() if run.returncode == 0 else None
 
 
+def missing() -> str | None:
+    """How to get PETSc; None if it is installed."""
+    return ADVICE if version() is None else None
+
+
 def measure(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time_limit: float) -> Row:
     """Solve by `name` (as from `names()`) and judge x by the problem."""
     peer, _, ranks = name.partition("@")
@@ -86,8 +91,9 @@ def measure(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time
 
 def _run(command: list[str], seconds: float) -> tuple[int | None, str]:
     """Exit code (None: it took too long) and what was said on stderr."""
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment(), text=True, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
+    with subprocess.Popen(
+        command, env=environment(), text=True, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
         try:
             _, errors = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:

@@ -10,6 +10,7 @@ from importlib import import_module
 
 import typer
 
+from .screen import showing_compilation
 from .terminal import guarded, say
 
 #: modules with an `add(app)`, in the order of the help page
@@ -65,4 +66,5 @@ for _name in _COMMANDS:
 
 def main(words: list[str] | None = None) -> None:
     """Entry point of the `nonstick` command; always ends in SystemExit."""
-    guarded(lambda: app(words))
+    with showing_compilation():
+        guarded(lambda: app(words))

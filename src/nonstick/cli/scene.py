@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from .screen import close_off, screen
 from .terminal import fail, say
 
 _SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
@@ -120,6 +121,7 @@ def run(
     from ..sim.compile_ahead import compiling_ahead
     from ..sim.liquid.run import run as go
 
+    _check_movie(movie)
     changes = {} if frames is None else {"time.frames": frames}
     if is_heat(scene):
         from .heat import run as run_heat
@@ -127,16 +129,14 @@ def run(
         warm = _load(scene, settings, changes, HeatScene)
         target = out or _free(Path("runs") / warm.model.name)
         run_heat(warm, target)
-        if warm.model.output.movie if movie is None else movie:
-            _preview(target)
+        _movie(target, movie, warm.model.output.movie)
         return
     loaded = _load(scene, settings, changes)
     target = out or _free(Path("runs") / loaded.name)
     with _resumable(target), _Live(loaded.model.time.frames) as live, compiling_ahead(loaded.dimension):
         go(loaded, target, live.update, live.warn)
     _report(target)
-    if loaded.model.output.movie if movie is None else movie:
-        _preview(target)
+    _movie(target, movie, loaded.model.output.movie)
 
 
 def resume(
@@ -162,19 +162,18 @@ def resume(
     from ..scenes.scene import Scene
     from ..sim.liquid.run import resume as go
 
+    _check_movie(movie)
     if _is_heat_run(directory):
         from .heat import resume as resume_heat
 
         wanted = resume_heat(directory, from_frame, frames, scene)
-        if wanted if movie is None else movie:
-            _preview(directory)
+        _movie(directory, movie, wanted)
         return
     own = Scene.load(RunDirectory.open(directory).path / "scene.toml")
     with _resumable(directory), _Live(frames or own.model.time.frames) as live:
         go(directory, from_frame, frames, None if scene is None else Scene.load(scene), live.update)
     _report(directory)
-    if own.model.output.movie if movie is None else movie:
-        _preview(directory)
+    _movie(directory, movie, own.model.output.movie)
 
 
 def info(
@@ -294,16 +293,15 @@ class _Live:
     """The progress bar of a run; a line per frame where there is no terminal."""
 
     def __init__(self, frames: int):
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.console = Console(stderr=True)
+        self.console = screen()
         self.frames = frames
         self.live = self.console.is_terminal
         columns = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"),
                    TextColumn("left"), TimeRemainingColumn())  # fmt: skip
         self.progress = Progress(*columns, console=self.console, disable=not self.live)
-        self.task = self.progress.add_task("starting (compiles on first use)", total=frames)
+        self.task = self.progress.add_task("starting", total=frames)
 
     def __enter__(self):
         self.progress.start()
@@ -316,6 +314,7 @@ class _Live:
         self.console.print(f"warning: {sentence}", markup=False, highlight=False)
 
     def update(self, simulation, rows) -> None:
+        close_off()
         last = rows[-1]
         worst = max(float(r["kkt"]) for r in rows)
         text = (
@@ -341,7 +340,7 @@ def _report(directory: Path) -> None:
     if numbers.get("largest_volume_error", 0.0) > 0.01:
         say(f"warning: the volume was off by up to {100 * numbers['largest_volume_error']:.1f} %")
     for line in opened.log_lines():
-        if line["kind"] == "full":
+        if line["kind"] in ("full", "surfaces"):
             say(f"warning: {line['message']}")
     say(f"the run is in {directory}")
 
@@ -367,8 +366,29 @@ def _say_summary(numbers: dict) -> None:
         say(f"peak memory {numbers['peak_bytes'] / 2**20:.0f} MB")
 
 
+def _check_movie(asked: bool | None) -> None:
+    """A movie that was asked for and cannot be made is an error before the run, not after it."""
+    from ..render.movie import obstacle
+
+    sentence = obstacle()
+    if asked and sentence is not None:
+        fail(f"--movie: {sentence}")
+
+
+def _movie(directory: Path, asked: bool | None, by_default: bool) -> None:
+    """Make the preview if it was asked for, or by default; without the packages for it say how to get it."""
+    from ..render.movie import obstacle
+
+    sentence = obstacle()
+    if not (by_default if asked is None else asked):
+        return
+    if sentence is None:
+        _preview(directory)
+    else:
+        say(f"no movie: {sentence}, then: nonstick render {directory}")
+
+
 def _preview(directory: Path, compare: Path | None = None, camera=None, out: Path | None = None) -> None:
-    from rich.console import Console
     from rich.progress import Progress
 
     from ..sim.heat.preview import render as paint_heat
@@ -379,7 +399,7 @@ def _preview(directory: Path, compare: Path | None = None, camera=None, out: Pat
             return paint_heat(directory, compare, out, tick)
         return paint_liquid(directory, compare, camera, out, tick)
 
-    console = Console(stderr=True)
+    console = screen()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("painting")
         movie, picture = paint(lambda done, of: progress.update(task, completed=done, total=of))

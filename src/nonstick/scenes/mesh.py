@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..grid.shapes import Shape
+from ..optional import need
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,9 @@ def load(path: Path, scale: float) -> tuple[MeshShape, tuple[float, ...]]:
     """The mesh of a file, scaled about the origin, and the centre of its bounding box."""
     if not path.is_file():
         raise NonstickError(f"there is no mesh file {str(path)!r}")
-    try:
-        import igl  # noqa: F401
-        import trimesh
-    except ImportError:
-        raise NonstickError("meshes need two more packages: pip install 'nonstick[mesh]'") from None
+    need("mesh", "trimesh", "igl")
+    import trimesh
+
     try:
         mesh = trimesh.load_mesh(path)
     except Exception as error:  # trimesh raises whatever its readers raise
