@@ -46,7 +46,7 @@ class CompilingNotice(logging.Handler):
         elif screen().is_terminal:
             text = f"compiling kernels, {self._kernels - self._told[0]} done"
             if self._line is None:
-                self._line = screen().status(text)
+                self._line = screen().status(text, refresh_per_second=4)
                 self._line.start()
             self._line.update(text)
 
@@ -56,7 +56,8 @@ class CompilingNotice(logging.Handler):
         if self._told is not None:
             kernels, seconds = self._kernels - self._told[0], self._seconds - self._told[1]
             if kernels:
-                _print(f"compiled {kernels} kernels in {seconds:.1f} s; next time they are ready")
+                what = "1 kernel" if kernels == 1 else f"{kernels} kernels"
+                _print(f"compiled {what} in {seconds:.1f} s; next time there is nothing to wait for")
             self._told = (self._kernels, self._seconds)
 
     def _stop(self) -> None:
