@@ -58,7 +58,7 @@ clean:
 	rm -rf .venv site build dist demo bench-peers bench-*.json bench-*.png .pytest_cache .ruff_cache .mypy_cache
 
 # -- the environment --------------------------------------------------------------------------------
-# One stamp per set of extras, made anew when pyproject.toml changes. `core` is the package alone.
+# One stamp per set of extras, made again when pyproject.toml changes. `core` is the package alone.
 
 EXTRA-core :=
 EXTRA-pictures := [pictures]

@@ -69,7 +69,7 @@ def _print(title: str, ours: Sequence[Row], paper: Sequence[Row], show: Callable
     unknowns = {n: str(*of) if len(of) == 1 else "various" for n, of in counts.items()}
     cells = {(row.n, row.method, source): show(row) for source, rows in enumerate((ours, paper)) for row in rows}
     methods = list(dict.fromkeys(row.method for row in (*ours, *paper)))
-    if paper:  # columns nobody has a figure for are noise
+    if paper:  # a column without any number says nothing
         methods = [m for m in methods if any(text != "-" for (_, name, _), text in cells.items() if name == m)]
     own = {row.n for row in ours}
     for group in _groups(methods, cells, console.width - (8 if paper else 0)):

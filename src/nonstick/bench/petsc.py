@@ -26,7 +26,7 @@ RANKS = (1, 2)
 _PYTHON = "/usr/bin/python3"
 _DRIVER = Path(__file__).with_name("petsc_driver.py")
 
-ADVICE = "petsc4py is not installed for the system's Python (Debian: apt-get install python3-petsc4py)"
+ADVICE = "petsc4py is not installed for the system's Python; that needs root (Debian: apt-get install python3-petsc4py)"
 
 
 def names() -> list[str]:
