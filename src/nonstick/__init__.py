@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .errors import NonstickError
     from .problem.box import BoxProblem
     from .problem.solution import Solution
-    from .registry import methods
+    from .registry import load_plugin, methods, register
     from .scenes.scene import Scene
     from .sim.liquid.simulation import Simulation
 
@@ -27,6 +27,8 @@ _WHERE = {
     "lcp": ".api",
     "solve_problem": ".api",
     "methods": ".registry",
+    "register": ".registry",
+    "load_plugin": ".registry",
     "NonstickError": ".errors",
     "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
@@ -49,13 +51,32 @@ __all__ = [
     "Solution",
     "ViscosityProblem",
     "lcp",
+    "load_plugin",
     "methods",
+    "register",
     "solve",
     "solve_problem",
 ]
 
 
+#: packages and modules for readers who build their own: `nonstick.solvers.PolicyIteration`, `nonstick.cases.build`
+_MODULES = (
+    "api",
+    "cases",
+    "compositions",
+    "discretise",
+    "grid",
+    "inverse",
+    "operators",
+    "problem",
+    "registry",
+    "solvers",
+)
+
+
 def __getattr__(name: str):
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     if name in _WHERE:
         value = getattr(import_module(_WHERE[name], __name__), name)
         globals()[name] = value
@@ -64,4 +85,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_WHERE))
+    return sorted(set(globals()) | set(_WHERE) | set(_MODULES))
