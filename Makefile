@@ -3,7 +3,7 @@ PYTHON ?= python3
 JOBS ?= 2
 DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400 --set camera.height=400
 BIN := .venv/bin
-SOURCES := src tests $(wildcard conftest.py examples validation benchmarks docs/*.py)
+SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
 .PHONY: help demo test test-fast lint format bench bench-peers docs clean
 .DEFAULT_GOAL := help

@@ -45,6 +45,7 @@ def test_solving_needs_none_of_them(tmp_path):
     assert done.returncode == 0 and done.stdout.strip() == "True", done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_writes_its_frames_and_says_how_to_get_the_movie(tmp_path):
     done = command("run circle --frames 2 --set domain.resolution=16 --out run", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -49,6 +49,7 @@ def test_bodies_against_solids_in_their_place():
     assert len(rows) == 12 and all(row["coupled"] > 0 and row["iterations"] > 0 for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_leaves_rows_and_a_picture(name, tmp_path, capsys):
     rows = importlib.import_module(name).main(out=tmp_path, **SCRIPTS[name])
