@@ -21,7 +21,7 @@ help:
 
 demo: .venv/.ready-pictures
 	@rm -rf demo/separating demo/sticky
-	@echo "the sphere splash with separating walls (the first run compiles, about a minute) ..."
+	@echo "the sphere splash with separating walls ..."
 	@$(BIN)/nonstick run sphere $(DEMO) --out demo/separating
 	@echo "the same with sticky walls ..."
 	@$(BIN)/nonstick run sphere $(DEMO) --set walls.pressure=none --out demo/sticky
