@@ -32,7 +32,7 @@ from .journal import checksum
 from .registry import Plan
 from .row import Row
 
-#: a solve shorter than this is run `REPEATS` times, and the fastest counts: other processes only ever slow one down
+#: a solve shorter than this is run `REPEATS` times, and the fastest counts: other processes can only slow a solve down
 SHORT_SECONDS = 3.0
 REPEATS = 3
 
