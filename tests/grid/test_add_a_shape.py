@@ -9,6 +9,7 @@ import pytest
 
 from nonstick import NonstickError, RigidBody, Scene, Simulation
 from nonstick.grid import Box, Positive, Shape, Vector, shape_kinds
+from nonstick.grid.shapes import base
 from nonstick.scenes import build, json_schema
 
 
@@ -25,6 +26,15 @@ class Diamond(Shape):
 
     def bounds(self, dimension):
         return np.array(self.centre) - self.size, np.array(self.centre) + self.size
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    """Shapes that a test defines are not known to the next one."""
+    known = dict(base._KINDS)
+    yield
+    base._KINDS.clear()
+    base._KINDS.update(known)
 
 
 TABLE = {"type": "test-diamond", "centre": [0.5, 0.6], "size": 0.2}
