@@ -151,11 +151,13 @@ class Corner(Shape):
 """
 
 
-def test_a_file_of_ones_own_can_hold_it(tmp_path):
+def test_a_file_of_ones_own_holds_it_for_the_command_line(tmp_path):
     (tmp_path / "my_shapes.py").write_text(PLUGIN)
-    code = (
-        "import my_shapes; from nonstick import Scene; "
-        "print(Scene({'domain': {'size': [1.0, 1.0]}, 'liquid': [{'shape': {'type': 'corner', 'point': [0.5, 0.5]}}]}))"
+    (tmp_path / "corner.toml").write_text(
+        "[domain]\nsize = [1.0, 1.0]\nresolution = 12\n[time]\nframes = 1\n"
+        "[[liquid]]\nshape = {type = 'corner', point = [0.5, 0.5]}\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0 and "Scene('scene', 64×64 cells)" in done.stdout, done.stderr
+    command = [sys.executable, "-m", "nonstick", "--plugin", "my_shapes.py", "run", "corner.toml", "--no-movie"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "1 frame\n" in done.stdout, done.stderr
+    assert (tmp_path / "runs" / "scene" / "frames" / "000001.npz").is_file()
