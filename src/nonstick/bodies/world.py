@@ -144,8 +144,8 @@ class World:
         target = np.where(contacts.gap > 0.0, -contacts.gap / h, 0.0)
         slow = 1.5 * float(np.sqrt(self.pull @ self.pull)) * dt + 1e-9
         hits = (before < -slow) & (before * h < -contacts.gap) & (bounce > 0.0)
-        # The velocity already has a step of gravity that the position has not felt yet. A bounce does not reflect it,
-        # so that a body leaves as fast as it arrived.
+        # The velocity already has a step of gravity that the position has not felt yet. A bounce does not reflect that
+        # step, so that a body leaves as fast as it arrived.
         falls = (setup[0] >= 0).astype(float) - (setup[1] >= 0)
         arrives = np.minimum(before - dt * falls * (self.pull @ contacts.normal), 0.0)
         target = np.where(hits, np.maximum(target, -bounce * arrives), target)
