@@ -4,12 +4,19 @@ from .base import Identity, Inverse, IterativeInverse, LinearResult, NoPrecondit
 from .krylov.bicgstab import BiCGStab
 from .krylov.cg import CG
 from .krylov.cr import CR
-from .krylov.direct import Direct
+from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
 from .krylov.richardson import Richardson
 from .multigrid.cycles import F, Full, Resmoothed, V, W
-from .multigrid.hierarchy import Multigrid
+from .multigrid.face_box import BoxSweep
+from .multigrid.face_chebyshev import Chebyshev, ViscousBottom
+from .multigrid.face_jacobi import BandJacobi
+from .multigrid.face_volumes import MeanVolumes
+from .multigrid.face_voxels import Voxels
+from .multigrid.hierarchy import Multigrid, Sweeps
 from .precond.ainv import AINV
+from .precond.as_matrix import AsMatrix
+from .precond.bordered import WithBorder
 from .precond.ilu import ILU
 from .precond.jacobi import Jacobi
 from .precond.mic import MIC
@@ -23,20 +30,30 @@ __all__ = [
     "ILU",
     "MIC",
     "SPAI0",
+    "AsMatrix",
+    "BandJacobi",
     "BiCGStab",
+    "BoxSweep",
+    "Chebyshev",
     "Direct",
     "F",
+    "Factor",
     "Full",
     "Identity",
     "Inverse",
     "IterativeInverse",
     "Jacobi",
     "LinearResult",
+    "MeanVolumes",
     "Multigrid",
     "NoPreconditioner",
     "Recipe",
     "Resmoothed",
     "Richardson",
+    "Sweeps",
     "V",
+    "ViscousBottom",
+    "Voxels",
     "W",
+    "WithBorder",
 ]
