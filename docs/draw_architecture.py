@@ -1,4 +1,6 @@
-"""Draw the packages of nonstick and their imports: `python docs/draw_architecture.py` writes docs/images/architecture.svg.
+"""Draw the packages of nonstick and their imports: writes docs/images/architecture.svg.
+
+`python docs/draw_architecture.py` draws it, with `--check` it only says whether the picture is up to date.
 
 The picture is made from the source, not by hand. Every `import` in `src/nonstick` counts, also inside functions;
 imports for type checking do not run and do not count. A box is a package (or a module at the top of the tree). A box
