@@ -1,6 +1,6 @@
 """Full multigrid with projected smoothing (Chentanez and Müller 2011, algorithms 1-3).
 
-Coarse levels are the problem itself, discretised anew on coarser grids (`problem.coarsen()`, §3.1.1); a
+Coarse levels are the problem itself, discretised again on coarser grids (`problem.coarsen()`, §3.1.1); a
 coarse level solves for a correction p, whose bounds are those of the level above minus what is there
 already (DownsampleSubtract, eq. 19):
 
@@ -9,8 +9,8 @@ already (DownsampleSubtract, eq. 19):
 and the same, mirrored, for upper bounds. Smoothing is projected red-black Gauss–Seidel. Level numbers run
 the other way round here: 0 is the finest.
 
-Taken literally the method stagnates: the exact solution is no fixed point, because residuals of clamped
-cells, which press against the bound and are no error, are restricted into free coarse neighbours. Unless
+Taken literally the method stagnates: the exact solution is not a fixed point, because residuals of clamped
+cells, which press against the bound and are not errors, are restricted into free coarse neighbours. Unless
 `literal` is set, five things differ:
 
 - rows on a bound whose residual presses them there are left out of restriction and prolongation;
@@ -62,8 +62,11 @@ class ChentanezMuller(Method):
     constrained_levels: int | None = None
     literal: bool = False
     maxiter: int = 1000
-    handles_edges: ClassVar[bool] = True
-    handles_bodies: ClassVar[bool] = False
+    treats: ClassVar[frozenset[str]] = frozenset({"edges"})
+
+    def check(self, problem):
+        super().check(problem)
+        problem.require_coarser()
 
     def solve(self, problem, start, monitor):
         """Algorithm 1."""

@@ -56,11 +56,16 @@ class FAS(Method):
     #: stagnated: `patience` cycles did not bring the residual down to this part of what it was
     patience: int = 20
     progress: float = 0.5
-    #: discretise coarse levels anew (`problem.coarsen()`) instead of taking R A P; needs a geometric coarsening
+    #: discretise coarse levels again (`problem.coarsen()`) instead of taking R A P; needs a geometric coarsening
     direct: bool = False
     #: what finishes a solve that stagnated, if anything
     fallback: Method | None = None
-    handles_bodies: ClassVar[bool] = False
+    treats: ClassVar[frozenset[str]] = frozenset()
+
+    def check(self, problem):
+        super().check(problem)
+        if self.direct:
+            problem.require_coarser()
 
     def solve(self, problem, start, monitor):
         with monitor.setup():

@@ -119,7 +119,7 @@ class _Face:
         if not slope > 0.0:
             # Conjugacy lost to rounding: start again from the preconditioned gradient, unless this was one.
             if np.array_equal(p, self.z):
-                return self._stuck("the preconditioned gradient is no descent direction")
+                return self._stuck("the preconditioned gradient is not a descent direction")
             self.p[:] = self.z
             return self.advance()
         step = slope / curvature if curvature > 0.0 else np.inf

@@ -89,14 +89,13 @@ class ProjectedSOR(Method):
     """Projected SOR. `omega` 1 is projected Gauss–Seidel; None takes Young's best factor for the free set.
 
     That factor is 2/(1 + √(1 - μ²)), μ the spectral radius of Jacobi's method on the rows that are free
-    at present, found by a few Lanczos steps; it is found anew, ever more rarely, when the free set moved.
+    at present, found by a few Lanczos steps; it is found again, more and more rarely, when the free set has moved.
     With constraints on edges ω > 1 need not converge, so there None means 1.
     """
 
     omega: float | None = 1.0
     maxiter: int = 1_000_000
-    handles_edges: ClassVar[bool] = True
-    handles_bodies: ClassVar[bool] = False
+    treats: ClassVar[frozenset[str]] = frozenset({"edges"})
 
     def solve(self, problem, start, monitor):
         x, box, g = start.x, problem.box, np.empty(problem.n)
