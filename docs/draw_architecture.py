@@ -1,15 +1,16 @@
 """Draw the packages of nonstick and their imports: writes docs/images/architecture.svg.
 
-`python docs/draw_architecture.py` draws it, with `--check` it only says whether the picture is up to date.
+`python docs/draw_architecture.py` draws it. With `--check` it only says whether the picture is up to date.
 
-The picture is made from the source, not by hand. Every `import` in `src/nonstick` counts, also inside functions;
-imports for type checking do not run and do not count. A box is a package (or a module at the top of the tree). A box
-stands one row above the highest box it imports from. An arrow points from a package to one it imports. Arrows that
-follow from others are left out: if `sim` imports `discretise` and `discretise` imports `grid`, then `sim` to `grid`
-is not drawn. Pointing at a box shows all its imports.
+The picture is made from the source, not by hand. Every `import` in `src/nonstick` counts, also inside functions.
+Imports for type checking do not run and do not count; `import_module`, which loads a name on first use, does not count
+either. A box is a package, or a module at the top of the tree. A box stands one row above the highest box it imports
+from. An arrow points from a package to one it imports. Arrows that follow from others are not drawn: if `sim` imports
+`discretise` and `discretise` imports `grid`, there is no arrow from `sim` to `grid`. Pointing at a box shows all its
+imports.
 
-Packages that import each other in a circle would share a row and have a red frame. There are none, and
-`tests/test_layers.py` keeps it so. Only the standard library is used, and the same source always gives the same text.
+Packages that import each other in a circle would share a row and have a red frame; `tests/test_layers.py` allows none.
+Only the standard library is used, and the same source always gives the same text.
 """
 
 from __future__ import annotations
@@ -24,8 +25,6 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "nonstick"
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
-#: imports that only put off work until a name is used: `registry` asks `compositions` for its names on first use
-LAZY = {("registry", "compositions")}
 #: front doors: they load everything else by name
 DOORS = {"__init__", "__main__"}
 
@@ -42,7 +41,7 @@ def import_graph(source: Path = SOURCE) -> Graph:
             continue
         package = ["nonstick", *path.relative_to(source).parent.parts]
         for target in imported(ast.parse(path.read_text(encoding="utf-8")), package):
-            if target in names and target != here and (here, target) not in LAZY:
+            if target in names and target != here:
                 graph[here].add(target)
     return graph
 

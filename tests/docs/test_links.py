@@ -1,6 +1,7 @@
 """Links between pages lead somewhere: files exist, and so do the headings they point at."""
 
 import re
+from unicodedata import normalize
 
 import pages
 import pytest
@@ -12,8 +13,8 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 def anchors(page) -> set[str]:
     """The anchors of a page, as Markdown makes them from its headings."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    plain = (re.sub(r"[^\w\s-]", "", title.lower(), flags=re.ASCII) for title in _HEADING.findall(text))
-    return {re.sub(r"[\s-]+", "-", title.strip()) for title in plain}
+    plain = (normalize("NFKD", title).encode("ascii", "ignore").decode().lower() for title in _HEADING.findall(text))
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title).strip()) for title in plain}
 
 
 def links(page) -> list[str]:
