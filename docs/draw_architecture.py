@@ -18,7 +18,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +29,9 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 #: front doors: they load everything else by name
 DOORS = {"__init__", "__main__"}
+
+#: a box, the space beside it, and the distance between rows
+WIDE, HIGH, GAP, STEP = 132, 40, 28, 78
 
 Graph = dict[str, set[str]]
 
@@ -109,40 +114,78 @@ def needed(graph: Graph) -> Graph:
     """The arrows that do not follow from others."""
     out: Graph = {}
     for name, targets in graph.items():
-        through = set().union(*(reachable(graph, t) - {t, name} for t in targets)) if targets else set()
-        circle = {t for t in targets if name in reachable(graph, t)}
-        out[name] = (targets - through) | circle
+        below = {target: reachable(graph, target) for target in targets}
+        # In a circle everything follows from everything: arrows inside it are drawn, and explain no others.
+        through = [found - {target} for target, found in below.items() if name not in found]
+        out[name] = {target for target in targets if name in below[target] or not any(target in t for t in through)}
     return out
 
 
-def arranged(levels: list[list[str]], arrows: Graph) -> dict[str, tuple[float, int]]:
-    """The place of every box: how far right (0 to 1) and in which row, each near the boxes it is joined to."""
-    x = {name: (k + 1) / (len(row) + 1) for row in levels for k, name in enumerate(row)}
-    joined: Graph = {name: set(arrows[name]) for name in arrows}
-    for name, targets in arrows.items():
-        for target in targets:
-            joined[target].add(name)
-    for _ in range(12):
-        for row in levels:
-            wish = {name: sum(x[o] for o in sorted(joined[name])) / len(joined[name]) if joined[name] else x[name]
-                    for name in row}  # fmt: skip
-            for k, name in enumerate(sorted(row, key=lambda n: (round(wish[n], 9), n))):
-                x[name] = (k + 1) / (len(row) + 1)
-    return {name: (x[name], level) for level, row in enumerate(levels) for name in row}
+@dataclass(frozen=True)
+class Bend:
+    """Where an arrow that skips rows passes through one of them."""
+
+    start: str
+    end: str
+    row: int
+
+
+Item = str | Bend
+
+
+def chains(levels: list[list[str]], arrows: Graph) -> list[list[Item]]:
+    """Every arrow as a list of what it passes through, from the package that imports to the one imported."""
+    row = {name: k for k, names in enumerate(levels) for name in names}
+    return [
+        [start, *(Bend(start, end, k) for k in range(row[start] - 1, row[end], -1)), end]
+        for start in sorted(arrows)
+        for end in sorted(arrows[start])
+    ]
+
+
+def places(levels: list[list[str]], lines: list[list[Item]]) -> dict[Item, float]:
+    """How far right the centre of each box and bend lies, near what it is joined to; the middle is 0."""
+    members: list[list[Item]] = [list(row) for row in levels]
+    joined: dict[Item, list[Item]] = {name: [] for row in levels for name in row}
+    for line in lines:
+        for upper, lower in pairwise(line):
+            joined.setdefault(upper, []).append(lower)
+            joined.setdefault(lower, []).append(upper)
+        for bend in line[1:-1]:
+            members[bend.row].append(bend)  # type: ignore[union-attr]
+    x: dict[Item, float] = {}
+    for row in members:
+        _spread(x, row)
+    for _ in range(16):
+        for row in (*members, *reversed(members)):
+            near = {item: [x[other] for other in joined[item]] or [x[item]] for item in row}
+            wish = {item: round(sum(at) / len(at), 6) for item, at in near.items()}
+            _spread(x, sorted(row, key=lambda item: (wish[item], str(item))))
+    return x
+
+
+def _spread(x: dict[Item, float], row: list[Item]) -> None:
+    """Put the members of a row side by side, the row in the middle."""
+    widths = [WIDE + GAP if isinstance(item, str) else GAP for item in row]
+    left = -sum(widths) / 2
+    for item, width in zip(row, widths):
+        x[item] = left + width / 2
+        left += width
 
 
 def draw(source: Path = SOURCE) -> str:
     """The picture, as SVG text."""
     graph = import_graph(source)
-    arrows, levels, circular = needed(graph), rows(graph), circles(graph)
-    place = arranged(levels, arrows)
-    wide, high, step, margin = 132, 40, 78, 24
-    width = 2 * margin + max(4, max(map(len, levels))) * (wide + 36)
-    height = 2 * margin + (len(levels) - 1) * step + high
+    levels, circular = rows(graph), circles(graph)
+    lines = chains(levels, needed(graph))
+    x = places(levels, lines)
+    row = {name: k for k, names in enumerate(levels) for name in names}
+    reach = max(abs(value) for value in x.values()) + (WIDE + GAP) / 2
+    width, height = round(2 * reach), (len(levels) - 1) * STEP + HIGH + 2 * GAP
 
-    def centre(name: str) -> tuple[float, float]:
-        across, level = place[name]
-        return round(margin + across * (width - 2 * margin), 1), margin + (len(levels) - 1 - level) * step + high / 2
+    def centre(item: Item) -> tuple[float, float]:
+        level = row[item] if isinstance(item, str) else item.row
+        return round(x[item] + reach, 1), GAP + (len(levels) - 1 - level) * STEP + HIGH / 2
 
     text = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">',
@@ -151,34 +194,42 @@ def draw(source: Path = SOURCE) -> str:
         '<path d="M0 0L8 4L0 8z" fill="#5b6b7b"/></marker></defs>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
-    for name in sorted(graph):
-        for target in sorted(arrows[name]):
-            (x0, y0), (x1, y1) = centre(name), centre(target)
-            y0, y1 = y0 + high / 2, y1 - high / 2
-            bend = min(step, abs(y1 - y0)) / 2
-            text.append(
-                f'<path d="M{x0} {y0}C{x0} {y0 + bend} {x1} {y1 - bend} {x1} {y1}" fill="none" stroke="#5b6b7b" '
-                'stroke-width="1.2" stroke-opacity="0.75" marker-end="url(#tip)"/>'
-            )
-    for name in sorted(graph):
-        x, y = centre(name)
-        inside = sorted(p.parent.name for p in (source / name).glob("*/__init__.py"))
-        frame = "#c62828" if name in circular else "#2a6f97"
-        hint = f"{name} imports {', '.join(sorted(graph[name])) or 'nothing'}"
+    for line in lines:
+        points = [centre(item) for item in line]
+        path, y = f"M{points[0][0]} {points[0][1] + HIGH / 2}", points[0][1] + HIGH / 2
+        for k, (px, py) in enumerate(points[1:], 2):
+            before, top = points[k - 2][0], py - HIGH / 2
+            bend = abs(top - y) / 2
+            path += f"C{before} {y + bend} {px} {top - bend} {px} {top}"
+            y = top
+            if k < len(points):  # straight through the row
+                path, y = path + f"V{top + HIGH}", top + HIGH
         text.append(
-            f"<g><title>{escape(hint)}</title>"
-            f'<rect x="{x - wide / 2}" y="{y - high / 2}" width="{wide}" height="{high}" rx="6" fill="#eaf3f8" '
-            f'stroke="{frame}" stroke-width="1.4"/>'
-            f'<text x="{x}" y="{y + (0 if inside else 5)}" text-anchor="middle" font-size="15" fill="#12303f">'
-            f"{escape(name)}</text>"
+            f'<path d="{path}" fill="none" stroke="#5b6b7b" stroke-width="1.2" stroke-opacity="0.75" '
+            'marker-end="url(#tip)"/>'
         )
-        if inside:
-            text.append(
-                f'<text x="{x}" y="{y + 14}" text-anchor="middle" font-size="10" fill="#3d5a68">'
-                f"{escape(' '.join(inside))}</text>"
-            )
-        text.append("</g>")
+    for name in sorted(graph):
+        text += _box(name, *centre(name), source, graph, name in circular)
     return "\n".join([*text, "</svg>", ""])
+
+
+def _box(name: str, x: float, y: float, source: Path, graph: Graph, circular: bool) -> list[str]:
+    """A package with the names of its subpackages; pointing at it shows its imports."""
+    inside = sorted(path.parent.name for path in (source / name).glob("*/__init__.py"))
+    hint = f"{name} imports {', '.join(sorted(graph[name])) or 'nothing'}"
+    text = [
+        f"<g><title>{escape(hint)}</title>",
+        f'<rect x="{x - WIDE / 2}" y="{y - HIGH / 2}" width="{WIDE}" height="{HIGH}" rx="6" fill="#eaf3f8" '
+        f'stroke="{"#c62828" if circular else "#2a6f97"}" stroke-width="1.4"/>',
+        f'<text x="{x}" y="{y + (0 if inside else 5)}" text-anchor="middle" font-size="15" fill="#12303f">'
+        f"{escape(name)}</text>",
+    ]
+    if inside:
+        text.append(
+            f'<text x="{x}" y="{y + 14}" text-anchor="middle" font-size="10" fill="#3d5a68">'
+            f"{escape(' '.join(inside))}</text>"
+        )
+    return [*text, "</g>"]
 
 
 def main(arguments: list[str]) -> int:
