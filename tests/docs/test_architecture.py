@@ -1,6 +1,6 @@
 """The picture of the packages is what the imports say now."""
 
-import importlib.util
+import importlib
 from pathlib import Path
 
 import pytest
@@ -8,12 +8,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def drawing():
-    spec = importlib.util.spec_from_file_location("draw_architecture", ROOT / "docs" / "draw_architecture.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def drawing(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    return importlib.import_module("draw_architecture")
 
 
 def test_picture_is_up_to_date(drawing):

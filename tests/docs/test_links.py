@@ -32,6 +32,17 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(target), f"{link}: no such heading; there are {sorted(anchors(target))}"
 
 
+@pytest.mark.parametrize("page", pages.pages(), ids=lambda page: str(page.relative_to(pages.ROOT)))
+def test_files_that_are_named_exist(page):
+    """`operators/masked.py` is a file of the source, the tests or the scripts; recipes name files to be made."""
+    if page.name == "recipes.md":
+        return
+    places = (pages.ROOT, pages.ROOT / "src" / "nonstick")
+    for name in re.findall(r"`((?:\w+/)*\w+\.py)`", page.read_text(encoding="utf-8")):
+        found = any((place / name).exists() or ("/" not in name and any(place.rglob(name))) for place in places)
+        assert found, f"there is no {name}"
+
+
 def test_every_page_is_in_the_menu():
     menu = (pages.ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in sorted((pages.ROOT / "docs").rglob("*.md")):
