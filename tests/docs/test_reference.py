@@ -1,6 +1,8 @@
 """The reference is complete: every name, key, column and command is on its page."""
 
+import importlib
 import json
+import pkgutil
 import re
 
 import pages
@@ -23,9 +25,16 @@ def words(text: str) -> set[str]:
     return {word for code in re.findall(r"`([^`]+)`", text) for word in re.split(r"[^\w.+-]+", code)}
 
 
-def test_every_public_name_is_in_the_api_page():
+def packages() -> list[str]:
+    """nonstick and those of its packages that say which of their names are public."""
+    inside = [f"nonstick.{info.name}" for info in pkgutil.iter_modules(nonstick.__path__) if info.ispkg]
+    return [name for name in ("nonstick", *inside) if hasattr(importlib.import_module(name), "__all__")]
+
+
+@pytest.mark.parametrize("package", packages())
+def test_every_public_name_is_in_the_api_page(package):
     listed = {line.rpartition(".")[2] for line in page("api.md").splitlines() if line.startswith("::: ")}
-    assert set(nonstick.__all__) <= listed
+    assert set(importlib.import_module(package).__all__) <= listed
 
 
 def test_every_method_is_described():
