@@ -14,7 +14,7 @@ import numpy as np
 
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid.run import peak_bytes
-from nonstick.sim.liquid.step import STAGES
+from nonstick.sim.liquid.simulation import STAGES
 
 
 def main(n: int = 64, frames: int = 100, scene: str = "sphere") -> float:

@@ -1,4 +1,4 @@
-"""The pressure stage: the problem of this step, a warm start carried over by grid cell, and no silent failure."""
+"""The pressure stage: the problem of a step, started from the last solution, with other methods if one fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STRONGER_EDGES = ("fmg", "psor", "pgs")
 
 @dataclass
 class Outcome:
-    """What the stage leaves behind for the step and for its row of statistics."""
+    """A pressure solve: what the rest of the step and its row of statistics need of it."""
 
     problem: PressureProblem
     solution: PressureSolution
@@ -32,35 +32,51 @@ class Outcome:
 
 
 class Projection:
-    """Solves the pressure of step after step. Holds the pressure and the contact set of the last one."""
+    """Solves the pressure of step after step, and keeps pressure and contact set of the last one to start from."""
 
     def __init__(self, solids: Solids, solver: Solver, density: float):
         self.solids, self.solver, self.density = solids, solver, density
         shape = solids.grid.shape
         self.pressure = np.zeros(shape)
         self.active = np.zeros(shape, np.int8)
-        #: cells cut by walls, where no wall moves
+        #: cells cut by solids, where none moves
         self._cut: np.ndarray | None = None
-        #: cells in which walls may pull whatever the scene's walls.pressure says
-        self.hold: np.ndarray | None = None
-        #: divergence (1/s) that sources ask for, over cells; without axes where there are none
-        self.swell = np.zeros(())
 
-    def solve(self, phi: np.ndarray, velocity, dt: float) -> Outcome:
-        """φ in metres and face velocities in the user's dimension; velocities are left alone."""
+    def solve(
+        self,
+        phi: np.ndarray,
+        velocity,
+        dt: float,
+        hold: np.ndarray | None = None,
+        divergence: np.ndarray | None = None,
+    ) -> Outcome:
+        """Solve for the pressure of one step; all arrays are in the user's dimension.
+
+        Parameters
+        ----------
+        phi
+            Distance to the surface at cell centres, in metres.
+        velocity
+            Face arrays; they are not changed.
+        dt
+            Length of the step.
+        hold
+            Cells whose walls may pull whatever `walls.pressure` of the scene says.
+        divergence
+            What sources ask for, over cells, in 1/s.
+        """
         solids, solver = self.solids, self.solver
         extra: dict[str, Any] = {}
         coupling = solids.current()
         if coupling is not None:
             extra["bodies"] = coupling
         elif solids.moving:
-            extra["solid_velocity"] = tuple(v.reshape(v.shape[3 - solids.d :]) for v in solids.velocity[3 - solids.d :])
+            extra["solid_velocity"] = solids.layout.drop_faces(solids.velocity)
         problem = PressureProblem(
             phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
-            walls=self._walls(), adhesion=_given(solids.adhesion), separation=_given(solids.separation), **extra,
+            walls=self._walls(hold), adhesion=_given(solids.adhesion), separation=_given(solids.separation),
+            source=divergence, **extra,
         )  # fmt: skip
-        if self.swell.ndim:
-            problem.problem.b += problem.rows.from_grid(self.swell)
         start = {}
         if solver.warm_start and self.pressure.any():
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
@@ -90,21 +106,17 @@ class Projection:
             solids.push([(m.velocity, m.spin) for m in best.bodies])
         return Outcome(problem, best, best_kkt, best_name, failed)
 
-    def sticky(self) -> np.ndarray:
-        """1 in cells next to a wall that does not let go, on three axes."""
-        if self.hold is None:
-            return self.solids.sticky
-        return np.maximum(self.solids.sticky, self.hold.reshape(self.solids.three).astype(np.int8))
-
-    def _walls(self):
+    def _walls(self, hold: np.ndarray | None) -> str | np.ndarray:
+        """Which cells may separate, as `PressureProblem` takes it."""
         solids = self.solids
+        centre = solids.layout.drop(solids.centre)
         mode = solids.mode if isinstance(solids.mode, str) else "given cell by cell"
-        if self.hold is not None and mode != "edge":
-            bounded = wall_cells(solids.mode, solids.weights, solids.centre, solids.grid.shape)
-            return bounded & ~(self.hold & self._cut_cells())
+        if hold is not None and mode != "edge":
+            bounded = wall_cells(solids.mode, solids.weights, centre, solids.grid.shape)
+            return bounded & ~(hold & self._cut_cells())
         # "solid" by the true distance at the centres; PressureProblem would have to guess it from open faces.
         if mode == "solid":
-            return solids.centre < 0
+            return centre < 0
         return self._cut_cells() if mode == "cut" and not solids.moving else solids.mode
 
     def _cut_cells(self) -> np.ndarray:
@@ -113,5 +125,6 @@ class Projection:
         return self._cut
 
 
-def _given(value):
+def _given(value: np.ndarray | float) -> np.ndarray | float | None:
+    """None for zero everywhere."""
     return None if np.ndim(value) == 0 and value == 0.0 else value

@@ -24,8 +24,8 @@ from ...io.rundir import RunDirectory
 from ...scenes.heat import HeatScene
 from ...scenes.scene import Scene
 from ..resources import shortages
+from .liquid import STAGES
 from .simulation import COLUMNS, Simulation
-from .state import STAGES
 
 Progress = Callable[[Simulation, list[dict[str, Any]]], None]
 
