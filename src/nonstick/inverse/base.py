@@ -16,11 +16,39 @@ from ..operators.base import Operator
 
 
 class Inverse(ABC):
-    """An approximation of A⁻¹."""
+    """An approximation of A⁻¹; vectors are of the layout of the operator it was set up for."""
 
     @abstractmethod
     def apply(self, r: np.ndarray, out: np.ndarray) -> np.ndarray:
         """out ≈ A⁻¹ r; r is left alone."""
+
+    def directions(self, A: Operator) -> Directions:
+        """The view conjugate gradients take of their preconditioner."""
+        return Directions(A, self)
+
+
+class Directions:
+    """z ≈ A⁻¹ r in the three pieces a conjugate gradient method takes it: find z, multiply by it, add it.
+
+    This is the plain form. A cycle that keeps copies of r and z of its own, in another precision or order, has a
+    subclass that spares the passes over memory in between.
+    """
+
+    def __init__(self, A: Operator, M: Inverse):
+        self.A, self.M, self.z = A, M, A.zeros()
+
+    def find(self, r: np.ndarray, size: float) -> float:
+        """z ≈ A⁻¹ r; returns rᵀz. `size` is max|r| or near it."""
+        self.M.apply(r, self.z)
+        return self.A.dot(r, self.z)
+
+    def along(self, q: np.ndarray) -> float:
+        """qᵀz"""
+        return self.A.dot(q, self.z)
+
+    def add_to(self, p: np.ndarray, beta: float) -> None:
+        """p = z + beta p"""
+        self.A.combine(p, self.z, beta)
 
 
 class Recipe(ABC):

@@ -1,7 +1,9 @@
-"""What every method needs of a matrix: `A x`, its diagonal, and (rarely) its entries.
+"""What every method needs of a matrix: `A x`, its diagonal, (rarely) its entries, and the vectors it works on.
 
-All vectors are flat float arrays over the unknowns; where an unknown sits on a grid is the operator's
-own business (`StencilOperator.rows`), so one solver serves grids and plain matrices alike.
+A problem's vectors are flat float64 arrays over the unknowns; where an unknown sits on a grid is the operator's own
+business (`StencilOperator.rows`), so one solver serves grids and plain matrices alike. Some operators are faster on
+vectors of another layout, for example padded arrays over a grid: `native` is the same operator on those. Iterations
+are written with the verbs under "vectors" alone, so that one conjugate gradient method serves every layout.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels._vector import dot
+from ..kernels._vector import _axpy, _xpby, dot, peak_and_sum
 
 
 class Operator(ABC):
@@ -21,6 +23,11 @@ class Operator(ABC):
     diagonal: np.ndarray
     #: (n, d) integer grid coordinates of the unknowns, or None for a bare matrix
     cells: np.ndarray | None = None
+
+    @property
+    def bodies(self) -> Operator | None:
+        """The low-rank operator of rigid bodies in this one, if there is one."""
+        return None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -37,7 +44,7 @@ class Operator(ABC):
     def energy(self, x: np.ndarray, out: np.ndarray) -> float:
         """out = A x; returns xᵀA x."""
         self.apply(x, out)
-        return dot(x, out)
+        return self.dot(x, out)
 
     def residual(self, b: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """out = b - A x"""
@@ -56,6 +63,48 @@ class Operator(ABC):
     @abstractmethod
     def components(self) -> tuple[int, np.ndarray]:
         """Connected parts of the graph of A: their number and the label of each unknown."""
+
+    # -- vectors: those of this operator's layout ----------------------------------------------------------
+
+    @property
+    def native(self) -> Operator:
+        """The same operator on the vectors it is fastest on."""
+        return self
+
+    def zeros(self, dtype=np.float64) -> np.ndarray:
+        """A vector of the layout."""
+        return np.zeros(self.n, dtype)
+
+    def enter(self, x: np.ndarray) -> np.ndarray:
+        """The vector of the layout for a flat one over the unknowns; it may be the same array."""
+        return x
+
+    def leave(self, vector: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """out = the flat vector over the unknowns of one of the layout."""
+        if out is not vector:
+            out[:] = vector
+        return out
+
+    def dot(self, x: np.ndarray, y: np.ndarray) -> float:
+        """xᵀy, the same bits for any number of threads."""
+        return dot(x, y)
+
+    def peak(self, x: np.ndarray) -> float:
+        """max|x|, NaN if an entry is."""
+        return peak_and_sum(x)[0]
+
+    def combine(self, y: np.ndarray, x: np.ndarray, beta: float) -> None:
+        """y = x + beta y"""
+        if beta == 0.0:
+            y[:] = x
+        else:
+            _xpby(y, x, beta)
+
+    def step(self, x: np.ndarray, r: np.ndarray, p: np.ndarray, q: np.ndarray, alpha: float) -> float:
+        """x += alpha p and r -= alpha q; returns max|r|."""
+        _axpy(x, alpha, p)
+        _axpy(r, -alpha, q)
+        return self.peak(r)
 
     def __matmul__(self, x: np.ndarray) -> np.ndarray:
         return self.apply(x, np.empty_like(x))

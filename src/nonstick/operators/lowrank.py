@@ -33,6 +33,10 @@ class LowRank(Operator):
         self.diagonal[self.touched] += np.asarray(self.U.multiply(self.U @ self.S).sum(axis=1)).ravel()
 
     @property
+    def bodies(self) -> LowRank:
+        return self
+
+    @property
     def rank(self) -> int:
         return self.S.shape[0]
 

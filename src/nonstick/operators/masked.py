@@ -34,6 +34,10 @@ class Masked(Operator):
     def cells(self):  # type: ignore[override]
         return self.A.cells
 
+    @property
+    def bodies(self):
+        return self.A.bodies
+
     def apply(self, x, out):
         if self.free is None:
             self.A.apply(x, out)

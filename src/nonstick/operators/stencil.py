@@ -32,6 +32,7 @@ class StencilOperator(Operator):
         self.n = rows.n
         self._matrix: sp.csr_array | None = None
         self._cells: np.ndarray | None = None
+        self._parts: np.ndarray | None = None
 
     @property
     def cells(self) -> np.ndarray:  # type: ignore[override]
@@ -47,7 +48,9 @@ class StencilOperator(Operator):
     def energy(self, x, out):
         if self.n < SMALL:
             return super().energy(x, out)
-        parts = np.empty(self.rows.start.size - 1)
+        if self._parts is None:
+            self._parts = np.empty(self.rows.start.size - 1)
+        parts = self._parts
         _stencil_energy(out, parts, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
         return float(parts.sum())
 

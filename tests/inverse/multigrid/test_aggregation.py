@@ -9,9 +9,10 @@ from scipy.sparse.csgraph import connected_components
 
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.multigrid.aggregation import GIA, Pairwise, TopologyAware
+from nonstick.inverse.multigrid.cycles import Resmoothed
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.inverse.multigrid.packed import Packed
-from nonstick.inverse.multigrid.rbssor import RBSSOR, Resmoothed
+from nonstick.inverse.multigrid.rbssor import RBSSOR
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 from nonstick.operators.rows import Rows

@@ -1,4 +1,4 @@
-"""Preconditioned conjugate gradients for symmetric positive (semi)definite operators.
+"""Preconditioned conjugate gradients for symmetric positive (semi)definite operators, on vectors of any layout.
 
 Semidefinite systems work if b is in the range of A: pockets are made compatible before they get here.
 """
@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from ...kernels._vector import _axpy, _xpby, dot
 from ...operators.base import Operator
-from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from ..base import Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
 from ..precond.deflation import Coupled
 
 
@@ -29,36 +26,25 @@ class CG(Recipe):
 
 
 class _CG(IterativeInverse):
-    def __init__(self, A: Operator, M, rtol: float, maxiter: int):
+    def __init__(self, A: Operator, M: Inverse, rtol: float, maxiter: int):
         self.A, self.M, self.rtol, self.maxiter = A, M, rtol, maxiter
-        self._r, self._z, self._p, self._q = (np.empty(A.n) for _ in range(4))
+        self._z = M.directions(A)
+        self._r, self._p, self._q = (A.zeros() for _ in range(3))
 
     def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
-        A, M, r, z, p, q = self.A, self.M, self._r, self._z, self._p, self._q
+        A, z, r, p, q = self.A, self._z, self._r, self._p, self._q
         rtol = self.rtol if rtol is None else rtol
         maxiter = self.maxiter if maxiter is None else maxiter
-        goal = max(rtol * max_abs(b), atol)
+        goal = max(rtol * A.peak(b), atol)
         A.residual(b, x, r)
-        history = [max_abs(r)]
-        if history[-1] <= goal:
-            return LinearResult(0, history[-1], True, history)
+        history = [A.peak(r)]
         rho_old = 0.0
-        for k in range(1, maxiter + 1):
-            M.apply(r, z)
-            rho = dot(r, z)
-            if k == 1:
-                p[:] = z
-            else:
-                _xpby(p, z, rho / rho_old)
-            A.apply(p, q)
-            curvature = dot(p, q)
+        while not history[-1] <= goal and len(history) <= maxiter:
+            rho = z.find(r, history[-1])
+            z.add_to(p, rho / rho_old if rho_old else 0.0)
+            curvature = A.energy(p, q)
             if not curvature > 0.0:  # a null direction, or breakdown: x is as good as it gets
-                return LinearResult(k - 1, history[-1], False, history)
-            alpha = rho / curvature
-            _axpy(x, alpha, p)
-            _axpy(r, -alpha, q)
+                break
+            history.append(A.step(x, r, p, q, rho / curvature))
             rho_old = rho
-            history.append(max_abs(r))
-            if history[-1] <= goal:
-                return LinearResult(k, history[-1], True, history)
-        return LinearResult(maxiter, history[-1], False, history)
+        return LinearResult(len(history) - 1, history[-1], history[-1] <= goal, history)

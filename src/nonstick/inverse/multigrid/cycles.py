@@ -1,17 +1,52 @@
-"""Multigrid cycles for linear problems: V, W, F and full.
+"""Multigrid cycles for linear problems: V, W, F, full and resmoothed; the one recursion of this package.
 
-Every cycle improves `levels[k].x` for `A x = b`. V and W are symmetric when pre = post; F and full are
-not, so they belong in `Richardson`, not in CG.
+A cycle improves x for `A x = b` on a list of levels, the finest first, and asks of a level only the five verbs of
+`Level`. V, W and resmoothed cycles are symmetric if smoothing after the correction is the adjoint of smoothing before
+it; F and full are not, so they belong in `Richardson`, not in CG.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from .hierarchy import Level
+
+class Level(ABC):
+    """One level of a hierarchy: it holds x and b, and knows the way to the next coarser level and back."""
+
+    #: the correction, and the right-hand side it is for
+    x: Any
+    b: Any
+
+    @abstractmethod
+    def smooth(self, sweeps: int, from_zero: bool) -> None:
+        """Improve x before the coarse correction; `from_zero` starts from x = 0, whatever x holds."""
+
+    @abstractmethod
+    def restrict_residual(self, coarse: Level, from_zero: bool) -> None:
+        """coarse.b = R (b - A x); `from_zero` says how x was smoothed last, which may save work."""
+
+    @abstractmethod
+    def correct(self, coarse: Level) -> None:
+        """x += P coarse.x"""
+
+    @abstractmethod
+    def smooth_back(self, sweeps: int) -> None:
+        """Improve x after the coarse correction: the adjoint of `smooth`."""
+
+    def resmooth(self, sweeps: int) -> None:
+        """Improve x between two coarse corrections of a resmoothed cycle; symmetric."""
+        self.smooth(sweeps, False)
+        self.smooth_back(sweeps)
+
+    def solve(self) -> None:
+        """x ≈ A⁻¹ b: asked of the coarsest level alone."""
+        raise TypeError(f"{type(self).__name__} cannot be the coarsest level")
+
+
+Levels = Sequence[Level]
 
 
 @dataclass(frozen=True)
@@ -22,23 +57,28 @@ class Cycle(ABC):
     post: int = 1
 
     @abstractmethod
-    def run(self, levels: list[Level], k: int = 0, from_zero: bool = False) -> None:
-        """One cycle from level k down and back; `from_zero` starts from x = 0 whatever x holds."""
+    def run(self, levels: Levels, k: int = 0, from_zero: bool = False) -> None:
+        """One cycle from level k down and back; `from_zero` starts from x = 0, whatever x holds."""
 
-    def descend(self, levels: list[Level], k: int, from_zero: bool, *below: Cycle) -> None:
-        """The textbook: smooth, restrict the residual, cycle below, correct, smooth."""
-        level = levels[k]
+    def descend(self, levels: Levels, k: int, from_zero: bool, below: Sequence[Cycle], corrections: int = 1) -> None:
+        """The textbook: smooth, restrict the residual, cycle below, correct, smooth back.
+
+        `below` are the cycles of one visit to the next level; `corrections` visits are made, with resmoothing between.
+        """
         if k == len(levels) - 1:
-            level.solve(from_zero)
+            levels[k].solve()
             return
-        coarse = levels[k + 1]
-        level.presmooth(self.pre, from_zero)
-        level.A.residual(level.b, level.x, level.r)
-        level.transfer.restrict(level.r, coarse.b)
-        for visit, cycle in enumerate(below):
-            cycle.run(levels, k + 1, from_zero=visit == 0)
-        level.transfer.prolong_add(coarse.x, level.x)
-        level.postsmooth(self.post)
+        level, coarse = levels[k], levels[k + 1]
+        for correction in range(corrections):
+            if correction == 0:
+                level.smooth(self.pre, from_zero)
+            else:
+                level.resmooth(self.pre)
+            level.restrict_residual(coarse, from_zero and correction == 0)
+            for visit, cycle in enumerate(below):
+                cycle.run(levels, k + 1, from_zero=visit == 0)
+            level.correct(coarse)
+        level.smooth_back(self.post)
 
 
 @dataclass(frozen=True)
@@ -46,16 +86,18 @@ class V(Cycle):
     """One visit to each coarser level."""
 
     def run(self, levels, k=0, from_zero=False):
-        self.descend(levels, k, from_zero, self)
+        self.descend(levels, k, from_zero, (self,))
 
 
 @dataclass(frozen=True)
 class W(Cycle):
-    """Two visits to each coarser level; the finest is visited once."""
+    """`visits` cycles on each coarser level; the finest level is visited once."""
+
+    visits: int = 2
 
     def run(self, levels, k=0, from_zero=False):
         # Two exact solves of the coarsest system are one.
-        self.descend(levels, k, from_zero, *((self, self) if k + 2 < len(levels) else (self,)))
+        self.descend(levels, k, from_zero, (self,) * (self.visits if k + 2 < len(levels) else 1))
 
 
 @dataclass(frozen=True)
@@ -63,27 +105,34 @@ class F(Cycle):
     """An F visit, then a V visit."""
 
     def run(self, levels, k=0, from_zero=False):
-        self.descend(levels, k, from_zero, self, V(self.pre, self.post))
+        self.descend(levels, k, from_zero, (self, V(self.pre, self.post)))
+
+
+@dataclass(frozen=True)
+class Resmoothed(Cycle):
+    """Takahashi–Batty, algorithm 1: `visits` coarse corrections per level, resmoothed in between.
+
+    2 is the paper's W-cycle, 1 its V-cycle; every visit to a coarser level starts from zero.
+    """
+
+    visits: int = 2
+
+    def run(self, levels, k=0, from_zero=False):
+        self.descend(levels, k, from_zero, (self,), self.visits)
 
 
 @dataclass(frozen=True)
 class Full(Cycle):
-    """Nested iteration: solve on the coarsest level, interpolate, and one V-cycle on each finer one."""
+    """Nested iteration on the residual equation: solve the coarsest level, then one V-cycle on each finer one."""
 
     def run(self, levels, k=0, from_zero=False):
-        level = levels[k]
         if k == len(levels) - 1:
-            level.solve(from_zero)
+            levels[k].solve()
             return
-        coarse, step = levels[k + 1], V(self.pre, self.post)
+        level, coarse = levels[k], levels[k + 1]
         if from_zero:
-            level.transfer.restrict(level.b, coarse.b)
-            self.run(levels, k + 1, from_zero=True)
-            level.transfer.prolong(coarse.x, level.x)
-            step.run(levels, k)
-        else:  # the same on the residual equation
-            level.A.residual(level.b, level.x, level.r)
-            level.transfer.restrict(level.r, coarse.b)
-            self.run(levels, k + 1, from_zero=True)
-            level.transfer.prolong_add(coarse.x, level.x)
-            step.run(levels, k)
+            level.smooth(0, True)
+        level.restrict_residual(coarse, False)
+        self.run(levels, k + 1, from_zero=True)
+        level.correct(coarse)
+        V(self.pre, self.post).run(levels, k)

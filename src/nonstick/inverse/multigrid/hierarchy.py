@@ -18,6 +18,7 @@ from ...operators.transfer import Transfer
 from ..base import Inverse, Recipe
 from ._dense import _factor, _substitute
 from .cycles import Cycle, V
+from .level import OperatorLevel
 from .smoothers import RedBlack, Smoother, SmootherRecipe
 
 
@@ -42,38 +43,9 @@ class Coarsening(ABC):
         """
         raise TypeError(f"{type(self).__name__} has no refresh")
 
-    def can_refresh(self, operator: Operator, levels: list[Level]) -> bool:
+    def can_refresh(self, operator: Operator, levels: list[OperatorLevel]) -> bool:
         """May `levels` be refreshed for the operator as it is now, or must they be built anew?"""
         return type(self).refresh is not Coarsening.refresh
-
-
-class Level:
-    """One level: its operator, the transfer to the next, its smoother and its vectors."""
-
-    def __init__(self, A: Operator, smoother: Smoother, bottom: Inverse | None = None):
-        self.A = A
-        self.smoother = smoother
-        self.bottom = bottom
-        self.transfer: Transfer = None  # type: ignore[assignment]  # set unless this is the coarsest
-        self.x, self.b, self.r = (np.zeros(A.n, A.dtype) for _ in range(3))
-
-    def presmooth(self, sweeps: int, from_zero: bool) -> None:
-        if from_zero:
-            if sweeps:
-                self.smoother.pre_from_zero(self.x, self.b)
-            else:
-                self.x[:] = 0.0
-        for _ in range(sweeps - from_zero):
-            self.smoother.pre(self.x, self.b)
-
-    def postsmooth(self, sweeps: int) -> None:
-        for _ in range(sweeps):
-            self.smoother.post(self.x, self.b)
-
-    def solve(self, from_zero: bool) -> None:
-        """The coarsest level."""
-        assert self.bottom is not None
-        self.bottom.apply(self.b, self.x)
 
 
 @dataclass(frozen=True)
@@ -189,7 +161,7 @@ class MultigridInverse(Inverse):
 
     def _assemble(self, operators: list[Operator], transfers: list[Transfer], bottom: Inverse | None = None) -> None:
         recipe = self.recipe
-        self.levels = [Level(A, recipe.smoother.setup(A)) for A in operators]
+        self.levels = [recipe.smoother.setup(A).level(A) for A in operators]
         for level, transfer in zip(self.levels, transfers):
             level.transfer = transfer
         self.levels[-1].bottom = recipe.coarsest.setup(operators[-1], bottom)

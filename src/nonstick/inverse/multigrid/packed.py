@@ -18,8 +18,9 @@ from ...operators.transfer import AggregateTransfer
 from ..base import Inverse, Recipe
 from ._packed import _packed_cycle, _packed_shift
 from .aggregation import Aggregation, Pairwise, TopologyAware, galerkin_csr, total_shift
+from .cycles import Resmoothed
 from .hierarchy import Bottom, Multigrid
-from .rbssor import RBSSOR, Resmoothed, known_colours
+from .rbssor import RBSSOR, known_colours
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
-"""Red-black SSOR and the cycle it is made for (Takahashi–Batty §4, algorithm 1).
+"""Red-black SSOR, the smoother of `cycles.Resmoothed` (Takahashi–Batty §4, algorithm 1).
 
-`RBSSOR` sweeps red then black before the coarse correction and black then red after it. `Resmoothed(2)` is the
-paper's W-cycle: between its two coarse corrections each level is resmoothed red-black-black-red and its residual
-taken anew; `Resmoothed(1)` is a V-cycle. Both start from zero, and both are symmetric.
+`RBSSOR` sweeps red then black before the coarse correction and black then red after it; between two corrections a level
+is resmoothed red-black-black-red.
 
 Savings, all exact: the first sweep from zero reads no neighbours of red cells (9); residuals of the colour smoothed
 last come with the sweep (12, 19); the two black sweeps of resmoothing are one (17). See `kernels._rbssor`.
@@ -19,7 +18,7 @@ from ...operators.base import Operator
 from ...operators.masked import peel
 from ...operators.stencil import SMALL, StencilOperator
 from ._rbssor import _csr_pass, _csr_pass_small, _scale_start, _stencil_pass, _stencil_pass_small
-from .cycles import Cycle
+from .level import OperatorLevel
 from .smoothers import Lexicographic, Smoother, SmootherRecipe, relaxed_diagonal
 
 
@@ -69,6 +68,9 @@ class ColourPasses(Smoother):
     def __init__(self, diagonal: np.ndarray, omega: float):
         self.diagonal, self.omega = diagonal, omega
         self._none = np.empty(0, diagonal.dtype)
+
+    def level(self, A):
+        return ColouredLevel(A, self)
 
     @abstractmethod
     def _pass(self, x, r, b, colour: int, keep: float, gain: float) -> None:
@@ -140,35 +142,31 @@ class _MatrixPasses(ColourPasses):
         self._kernel(x, r, b, *self._tables, self._rows[colour], keep, gain, r.size > 0)
 
 
-@dataclass(frozen=True)
-class Resmoothed(Cycle):
-    """Algorithm 1 of the paper with `visits` coarse corrections per level: 2 is its W-cycle, 1 its V-cycle."""
+class ColouredLevel(OperatorLevel):
+    """A level whose residual comes with the sweeps."""
 
-    visits: int = 2
+    smoother: ColourPasses
 
-    def run(self, levels, k=0, from_zero=False):
-        level = levels[k]
-        if k == len(levels) - 1:
-            level.solve(from_zero)
-            return
-        for visit in range(self.visits):
-            self._smooth(level, from_zero and visit == 0)
-            level.transfer.restrict(level.r, levels[k + 1].b)
-            self.run(levels, k + 1, from_zero=True)
-            level.transfer.prolong_add(levels[k + 1].x, level.x)
-        level.smoother.post(level.x, level.b)
+    def __init__(self, A: Operator, smoother: ColourPasses):
+        super().__init__(A, smoother)
+        self._fresh = False  # r is the residual of x
 
-    def _smooth(self, level, from_zero: bool) -> None:
-        smoother, x, b, r = level.smoother, level.x, level.b, level.r
-        if isinstance(smoother, ColourPasses):
-            if from_zero:
-                smoother.pre_from_zero_residual(x, b, r)
-            else:
-                smoother.resmooth_residual(x, b, r)
-            return
-        if from_zero:
-            smoother.pre_from_zero(x, b)
+    def smooth(self, sweeps, from_zero):
+        self._fresh = from_zero and sweeps == 1
+        if self._fresh:
+            self.smoother.pre_from_zero_residual(self.x, self.b, self.r)
         else:
-            smoother.pre(x, b)
-            smoother.post(x, b)
-        level.A.residual(b, x, r)
+            super().smooth(sweeps, from_zero)
+
+    def resmooth(self, sweeps):
+        self._fresh = sweeps == 1
+        if self._fresh:
+            self.smoother.resmooth_residual(self.x, self.b, self.r)
+        else:
+            super().resmooth(sweeps)
+
+    def restrict_residual(self, coarse, from_zero):
+        if not self._fresh:
+            self.A.residual(self.b, self.x, self.r)
+        self._fresh = False
+        self.transfer.restrict(self.r, coarse.b)

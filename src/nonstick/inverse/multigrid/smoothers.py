@@ -17,6 +17,7 @@ from ...kernels._stencil import _stencil_relax, _stencil_relax_small
 from ...operators.base import Operator
 from ...operators.masked import Masked
 from ...operators.stencil import SMALL, StencilOperator
+from .level import OperatorLevel
 
 
 class Smoother(ABC):
@@ -34,6 +35,10 @@ class Smoother(ABC):
         """`pre` for x = 0, whatever x holds."""
         x[:] = 0.0
         self.pre(x, b)
+
+    def level(self, A: Operator) -> OperatorLevel:
+        """The level this smooths; a smoother that gets residuals for less makes a level of its own kind."""
+        return OperatorLevel(A, self)
 
 
 class SmootherRecipe(ABC):
