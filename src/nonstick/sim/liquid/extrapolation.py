@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels._solids import _keep_known, _known_faces
-from ._extrapolate import _constrain, _extrapolate, _put
+from ._extrapolate import _constrain, _extrapolate, _keep_known, _known_faces, _put
 from .solids import Solids
 
 

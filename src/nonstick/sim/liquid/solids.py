@@ -20,10 +20,10 @@ from ...grid.fractions import centre_distance, close_edges, open_fractions
 from ...grid.labels import wall_cells
 from ...grid.mac import Grid
 from ...grid.shapes import Box, Shape
-from ...kernels._solids import _open_space, _room
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ...scenes.schema import Keyed
+from ._solids import _open_space, _room
 from .layout import Layout, between
 
 #: nodal distance where there is no solid, in cells

@@ -15,11 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...discretise.pressure import PressureProblem
-from ...kernels._solids import _crowding, _displace
 from ...kernels._stencil import _stencil_relax
 from ...operators.lowrank import LowRank
 from ...operators.stencil import StencilOperator
 from ._particles import _scatter_density
+from ._spacing import _crowding, _displace
 from .cloud import Cloud
 from .solids import Solids
 

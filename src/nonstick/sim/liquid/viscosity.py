@@ -16,9 +16,8 @@ import numpy as np
 
 from ...discretise.viscosity import ViscosityProblem, ViscositySolution, liquid_volumes
 from ...discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
-from ...kernels._solids import _known_faces
 from ...scenes.schema import Ramp, SceneModel
-from ._extrapolate import _continue_linearly
+from ._extrapolate import _continue_linearly, _known_faces
 from .layout import between
 from .solids import Solids
 
