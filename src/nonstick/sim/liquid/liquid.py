@@ -71,6 +71,15 @@ class Liquid:
     """Liquid, solids and bodies of a scene in motion.
 
     `tracker` makes what carries the liquid: `particles.Particles` or `levelset.LevelSet`.
+
+    Examples
+    --------
+    >>> from nonstick import Scene
+    >>> from nonstick.sim.liquid.levelset import LevelSet
+    >>> liquid = Liquid(Scene.load("circle", {"domain.resolution": 16}), LevelSet)
+    >>> report = liquid.step(0.01)
+    >>> liquid.steps, liquid.count, report.outcome.solution.converged
+    (1, 0, True)
     """
 
     def __init__(self, scene: Scene, tracker: Callable[[Scene, Solids, Ledger, Viscosity], Tracker]):

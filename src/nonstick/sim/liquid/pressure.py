@@ -26,7 +26,7 @@ class Outcome:
     problem: PressureProblem
     solution: PressureSolution
     kkt: float
-    #: method that solved it, and those that had failed before
+    #: method that solved it, and what those that failed have said
     method: str
     failed: list[str]
 
@@ -65,46 +65,60 @@ class Projection:
         divergence
             What sources ask for, over cells, in 1/s.
         """
-        solids, solver = self.solids, self.solver
+        problem = self._problem(phi, velocity, dt, hold, divergence)
+        outcome = self._try_methods(problem)
+        self.pressure = outcome.solution.pressure
+        self.active = problem.rows.to_grid(outcome.solution.active)
+        if problem.coupling is not None:
+            self.solids.push([(m.velocity, m.spin) for m in outcome.solution.bodies])
+        return outcome
+
+    def _problem(self, phi, velocity, dt: float, hold, divergence) -> PressureProblem:
+        """The pressure problem among the solids as they are now."""
+        solids = self.solids
         extra: dict[str, Any] = {}
         coupling = solids.current()
         if coupling is not None:
             extra["bodies"] = coupling
         elif solids.moving:
             extra["solid_velocity"] = solids.layout.drop_faces(solids.velocity)
-        problem = PressureProblem(
+        return PressureProblem(
             phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
             walls=self._walls(hold), adhesion=_given(solids.adhesion), separation=_given(solids.separation),
             source=divergence, **extra,
         )  # fmt: skip
+
+    def _try_methods(self, problem: PressureProblem) -> Outcome:
+        """Solve by the scene's method, and by others if it misses its tolerance; the best result is kept."""
+        solver = self.solver
         start = {}
         if solver.warm_start and self.pressure.any():
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
         failed: list[str] = []
-        best, best_kkt, best_name = None, np.inf, solver.method
-        names = (solver.method, *STRONGER)
-        if isinstance(solids.mode, str) and solids.mode == "edge":
-            names = (*(() if solver.method == "auto" else (solver.method,)), *STRONGER_EDGES)
-        for name in dict.fromkeys(names):
-            if name != solver.method and name not in registry.methods():
-                continue
-            if coupling is not None and "bodies" not in registry.get(name).treats:
-                continue
+        best: Outcome | None = None
+        for name in self._candidates(problem):
             limit = solver.maxiter if name == solver.method else None
             solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
             # A compressed pocket has no solution: the problem without its mean counts, and no other method helps.
             kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))  # type: ignore[arg-type]
-            if best is None or kkt < best_kkt:
-                best, best_kkt, best_name = solution, kkt, name
+            if best is None or kkt < best.kkt:
+                best = Outcome(problem, solution, kkt, name, failed)
             if solution.converged or solution.status == "infeasible":
                 break
             failed.append(f"{name}: {solution.message}")
         assert best is not None
-        self.pressure = best.pressure
-        self.active = problem.rows.to_grid(best.active)
-        if coupling is not None:
-            solids.push([(m.velocity, m.spin) for m in best.bodies])
-        return Outcome(problem, best, best_kkt, best_name, failed)
+        return best
+
+    def _candidates(self, problem: PressureProblem) -> list[str]:
+        """Names of methods to try, in this order."""
+        own = self.solver.method
+        names: tuple[str, ...] = (own, *STRONGER)
+        if isinstance(self.solids.mode, str) and self.solids.mode == "edge":
+            names = STRONGER_EDGES if own == "auto" else (own, *STRONGER_EDGES)
+        known = [name for name in dict.fromkeys(names) if name == own or name in registry.methods()]
+        if problem.coupling is not None:
+            return [name for name in known if "bodies" in registry.get(name).treats]
+        return known
 
     def _walls(self, hold: np.ndarray | None) -> str | np.ndarray:
         """Which cells may separate, as `PressureProblem` takes it."""
@@ -120,6 +134,7 @@ class Projection:
         return self._cut_cells() if mode == "cut" and not solids.moving else solids.mode
 
     def _cut_cells(self) -> np.ndarray:
+        """Cells that a solid or the edge of the grid cuts."""
         if self._cut is None or self.solids.moving:
             self._cut = cut_cells(self.solids.weights)
         return self._cut
