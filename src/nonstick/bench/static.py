@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .. import cases, validate
-from ..api import as_operator
 from ..errors import NonstickError
 from ..io.problem_file import read_problem
+from ..operators.convert import as_operator
 from ..problem.box import BoxProblem
 from .measure import measure, warm_up
 from .registry import Benchmark, Plan, benchmark

@@ -20,15 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..api import solve_problem
 from ..errors import NonstickError
-from ..grid.fractions import centre_distance, close_edges, closed_box, open_fractions, open_part
+from ..grid.fractions import centre_distance, open_part
 from ..grid.labels import wall_cells
 from ..grid.levelset import THETA_MIN
 from ..operators.lowrank import LowRank
@@ -38,8 +36,10 @@ from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 from ..problem.solution import Solution
 from ._pressure import _pressure_rows, _pressure_update
+from .base import Discretised, extended
 from .coarse_fields import children, coarse_fluxes, coarse_phi
 from .coupling import Body, Coupling, Moved
+from .fields import face_arrays, open_cells, open_faces, wall_area
 from .scalars import positive
 
 Faces = tuple[np.ndarray, ...]
@@ -63,23 +63,48 @@ class PressureSolution(Solution):
     bodies: list[Moved] = field(default_factory=list, repr=False)
 
 
-class PressureProblem:
-    """One pressure solve: fields in, `BoxProblem` inside, fields out.
+class PressureProblem(Discretised):
+    """One pressure solve of a liquid with a free surface among solids.
 
-    phi_liquid      signed distance at cell centres, negative in liquid; used as given
-    velocity        (u, v) or (u, v, w) on faces
-    dt, dx, rho     time step, cell size, density
-    phi_solid       signed distance of the solid at nodes, negative inside; or
-    weights         open fraction of every face, one array an axis; neither: an empty closed box
-    solid_velocity  velocity of solids on faces, like `velocity`; default at rest
-    walls           which cells may separate: "cut", "solid", "edge", "all", "none" or a boolean array over cells
-    adhesion        how much tension (Pa, number or array over cells) a wall holds before it lets go
-    separation      velocity (number or array over cells) at which walls push liquid off (Andersen eq. 48)
-    source          volume added per volume and second (1/s, number or array over cells): the divergence that liquid
-                    has after the update
-    bodies          rigid bodies moved by the pressure (`nonstick.discretise.coupling.Body`), in front of the solids
-                    above, which are static to them; cells they cut may separate like those of other walls; or a
-                    `Coupling` made for these solids
+    Parameters
+    ----------
+    phi_liquid : ndarray
+        Signed distance at cell centres, negative in liquid; used as given.
+    velocity : tuple of ndarray
+        (u, v) or (u, v, w) on faces.
+    dt, dx, rho : float
+        Time step, cell size, density.
+    phi_solid : ndarray, optional
+        Signed distance of the solid at nodes, negative inside.
+    weights : tuple of ndarray, optional
+        Open fraction of every face, one array an axis, in place of `phi_solid`. Neither: an empty closed box.
+    solid_velocity : tuple of ndarray, optional
+        Velocity of solids on faces, like `velocity`; at rest if not given.
+    walls : str or ndarray of bool
+        Which cells may separate: "cut", "solid", "edge", "all", "none", or a boolean array over cells.
+    adhesion : float or ndarray, optional
+        How much tension (Pa) a wall holds before it lets go; a number or an array over cells.
+    separation : float or ndarray, optional
+        Velocity at which walls push liquid off (Andersen eq. 48); a number or an array over cells.
+    source : float or ndarray, optional
+        Volume added per volume and second (1/s): the divergence that liquid has after the update; a number or an array
+        over cells.
+    bodies : sequence of Body, or Coupling
+        Rigid bodies moved by the pressure (`nonstick.discretise.Body`), in front of the solids above, which are static
+        to them; cells they cut may separate like those of other walls. A `Coupling` is one made for these solids.
+
+    Examples
+    --------
+    Water at rest under a ceiling, after a step of gravity: it may leave the ceiling, so no pressure holds it there.
+
+    >>> import numpy as np, nonstick
+    >>> phi = np.full((4, 4), -1.0)
+    >>> phi[:, 0] = 1.0  # a layer of air at the bottom
+    >>> u, v = np.zeros((5, 4)), np.full((4, 5), -0.1)
+    >>> problem = nonstick.PressureProblem(phi_liquid=phi, velocity=(u, v), dt=0.01, dx=0.25, walls="all")
+    >>> solution = problem.solve()
+    >>> solution.converged, float(solution.pressure.max())
+    (True, 0.0)
     """
 
     def __init__(
@@ -107,9 +132,9 @@ class PressureProblem:
         if not phi.min() > -np.inf:  # the least of NaN and anything is NaN
             raise NonstickError("phi_liquid holds NaN or -inf")
         shape = phi.shape
-        velocity = _faces("velocity", velocity, shape)
-        solid = None if solid_velocity is None else _faces("solid_velocity", solid_velocity, shape)
-        weights = _open(phi_solid, weights, shape)
+        velocity = face_arrays("velocity", velocity, shape)
+        solid = None if solid_velocity is None else face_arrays("solid_velocity", solid_velocity, shape)
+        weights = open_faces(phi_solid, weights, shape)
         coupling = None
         if isinstance(bodies, Coupling) or len(bodies):
             if isinstance(walls, str) and walls == "edge":
@@ -156,38 +181,23 @@ class PressureProblem:
     # -- the box problem ------------------------------------------------------------------------------
 
     @property
-    def matrix(self) -> sp.csr_array:
-        """The entries, assembled on first use; solvers work on `problem.A` without."""
-        return self.problem.A.matrix()
-
-    @property
-    def rhs(self) -> np.ndarray:
-        return self.problem.b
-
-    @property
     def cells(self) -> np.ndarray:
         """(n, d) grid coordinates of the unknowns, in C order."""
         return self.problem.A.cells  # type: ignore[return-value]
 
     @property
-    def constrained(self) -> np.ndarray:
-        """Boolean over the unknowns: bounded cells."""
-        return self.problem.box.constrained
-
-    @property
     def dimension(self) -> int:
         return len(self.shape)
 
-    def solve(self, method="auto", **options) -> PressureSolution:
-        """Solve and update the velocity; options as for `nonstick.solve` (`x0` may be a grid of pressures)."""
-        x0 = options.pop("x0", None)
-        if x0 is not None and np.shape(x0) == self.shape:
-            x0 = self.rows.from_grid(np.asarray(x0, dtype=float))
-        solution = solve_problem(self.problem, method, x0=x0, **options)
+    def as_vector(self, x0):
+        """A first guess may be a grid of pressures."""
+        return self.rows.from_grid(np.asarray(x0, dtype=float)) if np.shape(x0) == self.shape else x0
+
+    def with_fields(self, solution: Solution) -> PressureSolution:
         pressure = self.rows.to_grid(solution.x)
-        carried = {f.name: getattr(solution, f.name) for f in fields(Solution)}
         moved = self.moved(pressure)
-        return PressureSolution(**carried, pressure=pressure, velocity=self.update(pressure, moved), bodies=moved)
+        velocity = self.update(pressure, moved)
+        return extended(PressureSolution, solution, pressure=pressure, velocity=velocity, bodies=moved)
 
     def moved(self, pressure: np.ndarray) -> list[Moved]:
         """The bodies after this pressure has acted on them."""
@@ -245,7 +255,7 @@ class PressureProblem:
     # -- building -------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.rows = Rows.from_mask(self._unknowns())
+        self.rows = Rows.from_mask(open_cells(self.weights, self.shape) & (self.phi_liquid < 0))
         A, b = self._assemble()
         if not np.isfinite(b).all():
             raise NonstickError("velocity or solid_velocity holds NaN or infinite values at the liquid")
@@ -256,7 +266,8 @@ class PressureProblem:
         lower = np.full(self.rows.n, -np.inf)
         lower[wall] = 0.0 if self.adhesion is None else -self._strength("adhesion", self.adhesion)[wall]
         if self.separation is not None:
-            b[wall] += (self._strength("separation", self.separation) * self._wall_area() / self.dx)[wall]
+            area = self.rows.from_grid(wall_area(self.weights))
+            b[wall] += (self._strength("separation", self.separation) * area / self.dx)[wall]
         edges = self._edges(A, centre) if isinstance(self.walls, str) and self.walls == "edge" else None
         if self.coupling is not None:
             self.problem = BoxProblem(self.coupling.couple(A, self.rows, self.dt, self.rho), b, lower, np.inf)
@@ -266,16 +277,6 @@ class PressureProblem:
         self._lower = lower
         twin = copy(self)
         self.problem = BoxProblem(A, b, lower, np.inf, coarser=lambda: twin.coarsen().problem, edges=edges)
-
-    def _unknowns(self) -> np.ndarray:
-        """Liquid cells with an open face inside the grid."""
-        opened = np.zeros(self.shape, bool)
-        for axis, w in enumerate(self.weights):
-            inner, lower, upper = _cuts(self.dimension, axis)
-            way = w[inner] > 0
-            opened[lower] |= way
-            opened[upper] |= way
-        return opened & (self.phi_liquid < 0)
 
     def _assemble(self) -> tuple[StencilOperator, np.ndarray]:
         rows = self.rows
@@ -336,11 +337,6 @@ class PressureProblem:
             raise NonstickError(f"{name} must not be negative")
         return self._per_cell(name, value)
 
-    def _wall_area(self) -> np.ndarray:
-        """Area of the wall inside each unknown's cell over dx^(d-1): what the open fractions do not balance."""
-        total = sum(np.diff(w, axis=axis) ** 2 for axis, w in enumerate(self.weights))
-        return np.sqrt(self.rows.from_grid(np.asarray(total)))
-
     def _edges(self, A: StencilOperator, centre) -> WallEdges:
         """Pairs of coupled unknowns on either side of the wall; theta is measured from the liquid side."""
         here = self.rows.from_grid(centre)
@@ -396,40 +392,3 @@ class _CoarsePressureProblem(PressureProblem):
 
     def __init__(self, **fields: Any):
         self._make(**fields)
-
-
-def _faces(name: str, arrays, shape: tuple[int, ...]) -> Faces:
-    """Face arrays of a grid of `shape` cells, checked."""
-    if len(arrays) != len(shape):
-        raise NonstickError(f"{name} needs {len(shape)} face arrays for a {len(shape)}D grid")
-    out = tuple(np.asarray(a) for a in arrays)
-    for axis, a in enumerate(out):
-        expected = tuple(n + (b == axis) for b, n in enumerate(shape))
-        if a.shape != expected:
-            raise NonstickError(f"{name}[{axis}] has shape {a.shape}, the grid's faces {expected}")
-    return out
-
-
-def _open(phi_solid, weights, shape: tuple[int, ...]) -> Faces:
-    """Open fractions, given or from the distance to the solid, checked."""
-    if phi_solid is not None and weights is not None:
-        raise NonstickError("give either phi_solid or weights, not both")
-    if weights is not None:
-        out = _faces("weights", weights, shape)
-        for w in out:
-            if not (w.size == 0 or (w.min() >= 0.0 and w.max() <= 1.0)):
-                raise NonstickError("weights are open fractions: every one must lie between 0 and 1")
-        return out
-    if phi_solid is None:
-        return closed_box(shape)
-    nodes = tuple(n + 1 for n in shape)
-    if np.shape(phi_solid) != nodes:
-        raise NonstickError(f"phi_solid has shape {np.shape(phi_solid)}, the grid's nodes {nodes}")
-    return tuple(close_edges(w, axis) for axis, w in enumerate(open_fractions(phi_solid)))
-
-
-def _cuts(dimension: int, axis: int):
-    """Slices: faces inside the grid, and the cells below and above them."""
-    inner, lower, upper = ([slice(None)] * dimension for _ in range(3))
-    inner[axis], lower[axis], upper[axis] = slice(1, -1), slice(None, -1), slice(1, None)
-    return tuple(inner), tuple(lower), tuple(upper)

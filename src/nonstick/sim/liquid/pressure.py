@@ -91,7 +91,7 @@ class Projection:
     def _try_methods(self, problem: PressureProblem) -> Outcome:
         """Solve by the scene's method, and by others if it misses its tolerance; the best result is kept."""
         solver = self.solver
-        start = {}
+        start: dict[str, Any] = {}
         if solver.warm_start and self.pressure.any():
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
         failed: list[str] = []

@@ -17,10 +17,10 @@ import numpy as np
 from ...bodies.body import RigidBody
 from ...errors import NonstickError
 from ...scenes.scene import Scene
-from ..resources import require
 from .levelset import LevelSet
 from .liquid import STAGES, Liquid, Report
 from .methods import check_bodies, check_edges, check_methods
+from .needs import require
 from .particles import Particles
 from .tracker import Tracker
 
@@ -71,6 +71,7 @@ class Simulation:
 
     def __init__(self, scene: Scene | str):
         self.scene = Scene.load(scene) if isinstance(scene, str) else scene
+        self.scene.require("liquid")
         check_methods(self.scene)
         check_bodies(self.scene)
         require(self.scene)
