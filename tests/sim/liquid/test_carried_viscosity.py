@@ -132,7 +132,7 @@ def test_one_viscosity_for_all_is_not_carried():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"surface": {"track": "grid"}}, r"liquid\.0\.viscosity is carried by particles"),
+        ({"surface": {"track": "grid"}}, r"liquid\.0\.viscosity needs particles to carry it"),
         ({"liquid": [{"shape": {"type": "ball", "centre": [0.5, 0.5], "radius": 0.2},
                       "viscosity": {**RAMP, "along": "z"}}]}, "the scene is 2D"),
         ({"liquid": [{"shape": {"type": "ball", "centre": [0.5, 0.5], "radius": 0.2},

@@ -105,7 +105,7 @@ def test_a_step_with_bodies_leaves_nothing_behind():
     simulation = Simulation(scene)
     seen = []
     simulation.watch = lambda report: seen.extend(
-        map(weakref.ref, (report.viscosity.problem.coupled, report.outcome.problem))
+        map(weakref.ref, (report.viscosity.problem.source, report.outcome.problem))
     )
     gc.disable()
     try:
