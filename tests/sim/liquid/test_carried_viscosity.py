@@ -218,7 +218,7 @@ def test_a_step_leaves_no_viscosity_problem_behind():
     """Were a problem and its box to hold each other, memory would grow until the garbage collector comes round."""
     simulation = Simulation(Scene(block()))
     seen = []
-    simulation.watch = lambda report: seen.append(weakref.ref(report.viscosity.problem.source))
+    simulation.watch = lambda report: seen.append(weakref.ref(report.viscosity.source))
     gc.disable()
     try:
         simulation.step(0.01)

@@ -50,6 +50,18 @@ def test_checkpoints_have_the_keys_they_always_had(track):
     assert list(simulation.state()) == [*own, "pressure", "active", "steps", "time", "ledger", "frame"]
 
 
+@pytest.mark.parametrize("track", ["particles", "grid"])
+def test_simulations_that_share_a_state_do_not_share_arrays(track):
+    scene = tank(liquid=[POOL], surface={"track": track})
+    one, other = Simulation(scene), Simulation(scene)
+    one.next_frame()
+    other.restore(one.state())
+    one.next_frame()
+    other.next_frame()
+    here, there = one.frame_arrays(), other.frame_arrays()
+    assert all(np.array_equal(here[name], there[name]) for name in here)
+
+
 def test_what_a_source_adds_is_part_of_the_scale_of_the_residual():
     """Under water the liquid around a source gives way; the tolerance is relative to max|b| with that part."""
     source = {"shape": {"type": "box", "low": [0.4, 0.1], "high": [0.6, 0.3]}, "velocity": [0.0, 0.8]}

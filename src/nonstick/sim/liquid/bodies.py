@@ -9,7 +9,8 @@ import numpy as np
 from ...bodies import rotation
 from ...bodies.body import RigidBody
 from ...bodies.motion import Prescribed
-from ...bodies.world import Wall, World, box_walls
+from ...bodies.walls import Wall, box_walls
+from ...bodies.world import World
 from ...errors import NonstickError
 from ...grid.shapes import Complement
 from ...scenes.geometry import build

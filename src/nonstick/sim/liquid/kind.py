@@ -16,9 +16,8 @@ from ..findings import Findings
 from ..kinds import Kind, Row, column, warm
 from ..preview import Film
 from ..resources import Needs
-from .liquid import STAGES
 from .needs import needs
-from .simulation import COLUMNS, Simulation
+from .simulation import COLUMNS, STAGES, Simulation
 
 
 class LiquidKind(Kind):

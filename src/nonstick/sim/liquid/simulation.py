@@ -220,7 +220,10 @@ class Simulation:
         return self.liquid.frame_arrays(self.scene.model.output)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on bit for bit, as plain arrays."""
+        """Everything needed to go on bit for bit, as plain arrays.
+
+        They are the simulation's own and change with its next step: save or copy them before.
+        """
         out = self.liquid.state()
         out["frame"] = np.array(self.frame)
         return out
@@ -240,4 +243,5 @@ class Simulation:
         """
         self.frame = int(state["frame"])
         self.session += 1
-        self.liquid.restore(state)
+        # a simulation changes its arrays in place, and the one the state came from may go on
+        self.liquid.restore({name: np.array(values) for name, values in state.items()})

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+import trimesh
 
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.grid import Mesh
-
-trimesh = pytest.importorskip("trimesh")
-pytest.importorskip("igl")
 
 
 def test_mesh_is_a_signed_distance_and_a_solid(tmp_path):
