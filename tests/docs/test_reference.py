@@ -37,6 +37,12 @@ def test_every_public_name_is_in_the_api_page(package):
     assert set(importlib.import_module(package).__all__) <= listed
 
 
+def test_every_entry_of_the_api_page_exists():
+    for entry in (line.removeprefix("::: ") for line in page("api.md").splitlines() if line.startswith("::: ")):
+        module, _, name = entry.rpartition(".")
+        assert hasattr(importlib.import_module(module), name), f"there is no {entry}"
+
+
 def test_every_method_is_described():
     known = words(page("methods.md"))
     short = {name: name.partition("+")[2] for name in nonstick.methods()}
