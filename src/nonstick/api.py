@@ -12,7 +12,6 @@ from . import registry, validate
 from .errors import NonstickError
 from .operators.base import Operator
 from .operators.csr import CSROperator
-from .operators.lowrank import LowRank
 from .operators.stencil import StencilOperator
 from .problem.box import BoxProblem
 from .problem.monitor import Monitor, Start
@@ -172,7 +171,7 @@ def solve_problem(
             f"method {name!r} solves problems with bounds on the unknowns; constraints on the edges of a wall "
             "(walls='edge') need 'pgs', 'psor' or 'fmg'"
         )
-    if isinstance(problem.A, LowRank) and not recipe.handles_bodies:
+    if problem.A.bodies is not None and not recipe.handles_bodies:
         raise NonstickError(
             f"method {name!r} works on stencils and coarser grids and cannot treat rigid bodies, which couple all "
             "cells around them: take 'auto', 'mg-cg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method"

@@ -22,7 +22,6 @@ from ..discretise.pressure import PressureProblem
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.packed import Packed
-from ..operators.masked import peel
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
@@ -218,8 +217,8 @@ def count_nonzeros(method: Method, problem: BoxProblem) -> int | None:
     inverse = M.setup(A)
     total = 0
     for level in inverse.levels[:-1]:
-        total += peel(level.A)[0].matrix().nnz + 2 * level.transfer.matrix().nnz
-    last = peel(inverse.levels[-1].A)[0]
+        total += level.A.core.matrix().nnz + 2 * level.transfer.matrix().nnz
+    last = inverse.levels[-1].A.core
     packed = M.coarsest.hierarchy(last) if isinstance(M.coarsest, Packed) else None
     for operator, _, parent in packed or [(last, None, None)]:
         total += operator.matrix().nnz + (0 if parent is None else 2 * int(np.count_nonzero(parent >= 0)))

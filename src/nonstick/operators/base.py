@@ -9,11 +9,16 @@ are written with the verbs under "vectors" alone, so that one conjugate gradient
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..kernels._vector import _axpy, _xpby, dot, peak_and_sum
+
+if TYPE_CHECKING:
+    from .lowrank import LowRank
+    from .stencil import StencilOperator
 
 
 class Operator(ABC):
@@ -58,6 +63,51 @@ class Operator(ABC):
     @abstractmethod
     def components(self) -> tuple[int, np.ndarray]:
         """Connected parts of the graph of A: their number and the label of each unknown."""
+
+    # -- what it is made of --------------------------------------------------------------------------------
+
+    @property
+    def core(self) -> Operator:
+        """The operator under any masks: off-diagonal entries of free rows are its own."""
+        return self
+
+    @property
+    def free(self) -> np.ndarray | None:
+        """The rows that no mask clamps; None: all of them."""
+        return None
+
+    @property
+    def shift(self) -> np.ndarray | None:
+        """What masks add to the diagonal of the core; None: nothing."""
+        return None
+
+    @property
+    def stencil(self) -> StencilOperator | None:
+        """This operator as conductances on the faces of a grid; None if it is anything else, masks included."""
+        return None
+
+    @property
+    def bodies(self) -> LowRank | None:
+        """The low-rank term of rigid bodies, under masks too; None without bodies."""
+        return None
+
+    # -- variations ----------------------------------------------------------------------------------------
+
+    def part(self, rows: np.ndarray) -> Operator:
+        """The operator on some of the unknowns (ascending), without its couplings to the others."""
+        raise TypeError(f"{type(self).__name__} has no parts")
+
+    def plus_diagonal(self, shift: np.ndarray) -> Operator:
+        """A + diag(shift), of the same kind as A."""
+        raise TypeError(f"{type(self).__name__} takes no other diagonal")
+
+    def scaled_norm(self, scale: np.ndarray) -> float:
+        """A bound of |diag(scale) A| by sums of absolute values (at most 2 for 1/diagonal and dominant rows)."""
+        return float((self.absolute_row_sums() * scale).max(initial=0.0)) or 1.0
+
+    def absolute_row_sums(self) -> np.ndarray:
+        """|A| 1"""
+        return np.asarray(abs(self.matrix()).sum(axis=1)).ravel()
 
     # -- vectors: those of this operator's layout ----------------------------------------------------------
 

@@ -44,9 +44,9 @@ class Coarser:
     """A problem on 2x2x2 blocks, and the way back. `cycle` has often made the coarse matrix already."""
 
     def __init__(self, problem: BoxProblem, cycle: FastCycle):
-        bodies = problem.A if isinstance(problem.A, LowRank) else None
-        A = problem.A if bodies is None else bodies.base
-        assert isinstance(A, StencilOperator)
+        bodies = problem.A.bodies
+        A = (problem.A if bodies is None else bodies.base).stencil
+        assert A is not None
         self.A = A
         self.shape = np.array(A.rows.shape, np.int64)
         if cycle.parents:

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from ...operators.base import Operator
 from ...operators.csr import CSROperator
-from ...operators.masked import Masked, peel
+from ...operators.masked import Masked
 from ...operators.rows import Rows
 from ...operators.stencil import StencilOperator
 from ...operators.transfer import AggregateTransfer, Transfer
@@ -74,7 +74,7 @@ class Aggregation(Coarsening):
         return galerkin_csr(A, free, transfer, cells, self.alpha)
 
     def coarsen(self, A, depth):
-        base, free = peel(A)
+        base, free = A.core, A.free
         merged = self.aggregate(base)
         if merged is None:
             return None
@@ -86,8 +86,8 @@ class Aggregation(Coarsening):
         return self._shifted(A, coarse, transfer), transfer
 
     def refresh(self, A, depth, coarse, transfer):
-        base, free = peel(A)
-        inner, _ = peel(coarse)
+        base, free = A.core, A.free
+        inner = coarse.core
         if not _same(transfer, base, free):
             transfer.truncate(free)
             inner = self.galerkin(base, free, transfer, inner.cells)
@@ -95,7 +95,7 @@ class Aggregation(Coarsening):
         return self._shifted(A, inner, transfer), transfer
 
     def _shifted(self, A: Operator, coarse: Operator, transfer: Transfer) -> Operator:
-        shift = total_shift(A)
+        shift = A.shift
         if shift is None:
             return coarse
         restricted = transfer.restrict(shift, np.empty(coarse.n))
@@ -164,8 +164,9 @@ class _Couplings:
 
     def __init__(self, A: Operator):
         self.strongest = np.empty(A.n)
-        if isinstance(A, StencilOperator):
-            self.entries: tuple = (*A.weights, A.rows.start, A.rows.offset)
+        stencil = A.stencil
+        if stencil is not None:
+            self.entries: tuple = (*stencil.weights, stencil.rows.start, stencil.rows.offset)
             self._join, self._survey, self._gather = _join_stencil, _survey_stencil, _gather_stencil
             _strongest_stencil(self.strongest, *self.entries)
         else:
@@ -207,7 +208,7 @@ class GIA(Aggregation):
         if A.cells is None:
             return Pairwise(self.alpha).aggregate(A)
         block, colour = blocks(A.cells)
-        if isinstance(A, StencilOperator):  # coarse unknowns in C order, as the row layout wants them
+        if A.stencil is not None:  # coarse unknowns in C order, as the row layout wants them
             kept, parent = np.unique(block, return_inverse=True)
             return parent.astype(np.int32), kept.size, None
         _, first, inverse = np.unique(block, return_index=True, return_inverse=True)
@@ -217,8 +218,8 @@ class GIA(Aggregation):
         return number[inverse], order.size, np.asarray(A.cells)[first[order]] >> 1
 
     def galerkin(self, A, free, transfer, cells):
-        if isinstance(A, StencilOperator):
-            return galerkin_stencil(A, free, transfer, self.alpha)
+        if A.stencil is not None:
+            return galerkin_stencil(A.stencil, free, transfer, self.alpha)
         return galerkin_csr(A, free, transfer, cells, self.alpha)
 
 
@@ -261,16 +262,6 @@ def blocks(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return number, (coarse.sum(axis=1) & 1).astype(np.int8)
 
 
-def total_shift(A: Operator) -> np.ndarray | None:
-    """All diagonal shifts of nested masks, zero on clamped rows; None if there is none."""
-    total, base = None, A
-    while isinstance(base, Masked):
-        if base.shift is not None:
-            total = base.shift if total is None else total + base.shift
-        base = base.A
-    return total
-
-
 def coarse_excess(A: Operator, free, transfer: AggregateTransfer, alpha: float) -> np.ndarray:
     """Row sums of alpha PᵀAP as far as they come from row sums of A; rounding noise counts as zero.
 
@@ -288,8 +279,9 @@ def galerkin_csr(A: Operator, free, transfer: AggregateTransfer, cells, alpha: f
     n = transfer.n_coarse
     free = _ALL if free is None else free
     room = np.empty(n + 1, np.int64)
-    if isinstance(A, StencilOperator):
-        entries: tuple = (*A.weights, A.rows.start, A.rows.offset)
+    stencil = A.stencil
+    if stencil is not None:
+        entries: tuple = (*stencil.weights, stencil.rows.start, stencil.rows.offset)
         count, links = _count_links_stencil, _links_stencil
     else:
         M = A.matrix()

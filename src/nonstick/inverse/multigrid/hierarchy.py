@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...operators.base import Operator
-from ...operators.masked import Masked
 from ...operators.transfer import Transfer
 from ..base import Inverse, Recipe
 from ._dense import _factor, _substitute
@@ -125,8 +124,7 @@ class Multigrid(Recipe):
     repeat: int = 1
 
     def setup(self, operator, reuse=None):
-        known = isinstance(reuse, MultigridInverse) and reuse.operator is operator
-        if known and self.coarsening.can_refresh(operator, reuse.levels):
+        if reuse is not None and reuse.operator is operator and self.coarsening.can_refresh(operator, reuse.levels):
             reuse.refresh()
             return reuse
         return MultigridInverse(self, operator)
@@ -165,7 +163,7 @@ class MultigridInverse(Inverse):
         for level, transfer in zip(self.levels, transfers):
             level.transfer = transfer
         self.levels[-1].bottom = recipe.coarsest.setup(operators[-1], bottom)
-        free = self.operator.free if isinstance(self.operator, Masked) else None
+        free = self.operator.free
         self._clamped = None if free is None else ~free
 
     def apply(self, r, out):

@@ -13,11 +13,10 @@ import numpy as np
 
 from ...operators.base import Operator
 from ...operators.csr import CSROperator
-from ...operators.masked import peel
 from ...operators.transfer import AggregateTransfer
 from ..base import Inverse, Recipe
 from ._packed import _packed_cycle, _packed_shift
-from .aggregation import Aggregation, Pairwise, TopologyAware, galerkin_csr, total_shift
+from .aggregation import Aggregation, Pairwise, TopologyAware, galerkin_csr
 from .cycles import Resmoothed
 from .hierarchy import Bottom, Multigrid
 from .rbssor import RBSSOR, known_colours
@@ -44,7 +43,7 @@ class Packed(Recipe):
 
     def hierarchy(self, operator: Operator):
         """Operators, colours and parents of all levels, or None if the first has no colours."""
-        base, free = peel(operator)
+        base, free = operator.core, operator.free
         A: Operator = CSROperator(base.matrix(), base.cells)
         if free is not None:  # clamped rows lose their couplings; the packed cycle divides them by their diagonal
             A = CSROperator(_decoupled(base, free), base.cells)
@@ -78,7 +77,7 @@ def _decoupled(base: Operator, free: np.ndarray):
 class _Packed(Inverse):
     def __init__(self, recipe: Packed, operator: Operator, levels):
         self.recipe = recipe
-        self.base, free = peel(operator)
+        self.base, free = operator.core, operator.free
         self.free = None if free is None else free.copy()
         sizes = np.array([A.n for A, _, _ in levels])
         most = max(2, *(int(colour.max(initial=0)) + 1 for _, colour, _ in levels))
@@ -113,7 +112,7 @@ class _Packed(Inverse):
 
     def fits(self, operator: Operator) -> bool:
         """Only the shift may have changed."""
-        base, free = peel(operator)
+        base, free = operator.core, operator.free
         if base is not self.base or (free is None) != (self.free is None):
             return False
         return free is None or self.free is None or np.array_equal(free, self.free)
@@ -121,7 +120,7 @@ class _Packed(Inverse):
     def refresh(self, operator: Operator) -> _Packed:
         # On clamped rows the masked diagonal (1 + shift) replaces that of A.
         self.shift[self.place] = operator.diagonal - self.base_diagonal[self.place]
-        total = total_shift(operator)
+        total = operator.shift
         if total is not None and self.free is None:
             self.shift[self.place] = total
         _packed_shift(self.d, self.base_diagonal, self.shift, self.parent, self.first, self.recipe.coarsening.alpha)

@@ -21,9 +21,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ...operators.base import Operator
-from ...operators.lowrank import LowRank, find_low_rank
+from ...operators.lowrank import LowRank
 from ...operators.masked import Masked
-from ...operators.stencil import StencilOperator
 from ..base import Inverse, NoPreconditioner, Recipe
 from . import _deflation as kernels
 
@@ -43,10 +42,10 @@ class Coupled(Recipe):
     M: Recipe = field(default_factory=NoPreconditioner)
 
     def setup(self, operator, reuse=None):
-        low = find_low_rank(operator)
+        low = operator.bodies
         if low is None:
             return self.M.setup(operator, reuse)
-        if isinstance(reuse, CoupledInverse) and reuse.operator is operator and reuse.low is low:
+        if reuse is not None and reuse.operator is operator and reuse.low is low:
             return reuse.refresh(self.M)
         return CoupledInverse(self.M, operator, low)
 
@@ -56,20 +55,20 @@ class CoupledInverse(Inverse):
 
     def __init__(self, M: Recipe, operator: Operator, low: LowRank):
         self.operator, self.low = operator, low
-        self._bare = _mirror(operator)
+        self._bare = Masked(low.base, operator.free, operator.shift)
         self.Z: Any = M.setup(self._bare)
         self._r = np.empty(operator.n)
-        groups = light_bodies(low) if isinstance(low.base, StencilOperator) else []
+        groups = [] if low.base.stencil is None else light_bodies(low)
         self.around = Surroundings(low, groups) if groups else None
         if self.around is not None:
-            self.around.adapt(*_state(operator), first=True)
+            self.around.adapt(operator.free, operator.shift, first=True)
 
     def refresh(self, M: Recipe) -> CoupledInverse:
         """The free set or the shift of the operator has changed."""
-        _update(self._bare, self.operator)
+        self._bare.update(self.operator.free, self.operator.shift)
         self.Z = M.setup(self._bare, self.Z)
         if self.around is not None:
-            self.around.adapt(*_state(self.operator))
+            self.around.adapt(self.operator.free, self.operator.shift)
         return self
 
     def apply(self, r, out):
@@ -111,8 +110,8 @@ class Surroundings:
     """Cells around light bodies, Y and A Y there, and the two projections of the preconditioner."""
 
     def __init__(self, low: LowRank, groups: list[np.ndarray]):
-        base = low.base
-        assert isinstance(base, StencilOperator)
+        base = low.base.stencil
+        assert base is not None
         self.low = low
         k = max(g.size for g in groups)
         grid = base.rows
@@ -230,30 +229,3 @@ def _pseudo_inverse(E: np.ndarray) -> np.ndarray:
     keep = value > 1e-10
     half = scale[:, None] * (vector[:, keep] / np.sqrt(value[keep]))
     return half @ half.T
-
-
-def _mirror(operator: Operator) -> Operator:
-    """The operator without its bodies, under masks of its own."""
-    if isinstance(operator, Masked):
-        return Masked(_mirror(operator.A), operator.free, operator.shift)
-    assert isinstance(operator, LowRank)
-    return operator.base
-
-
-def _update(mirror: Operator, operator: Operator) -> None:
-    while isinstance(operator, Masked):
-        assert isinstance(mirror, Masked)
-        mirror.update(operator.free, operator.shift)
-        operator, mirror = operator.A, mirror.A
-
-
-def _state(operator: Operator) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Free rows and shift of all masks together."""
-    free = shift = None
-    while isinstance(operator, Masked):
-        if operator.free is not None:
-            free = operator.free if free is None else free & operator.free
-        if operator.shift is not None:
-            shift = operator.shift if shift is None else shift + operator.shift
-        operator = operator.A
-    return free, shift

@@ -12,8 +12,6 @@ import numpy as np
 from ...discretise.pressure import PressureProblem
 from ...kernels._solids import _crowding, _displace
 from ...kernels._stencil import _stencil_relax
-from ...operators.lowrank import LowRank
-from ...operators.stencil import StencilOperator
 from ._particles import _scatter_density
 from .particles import Particles
 from .solids import Solids
@@ -49,9 +47,9 @@ def displacement(
     # Whether a clamped cell holds 0 or a solver's rounding must not decide what moves.
     least = PRESSED * float(pressure.max(initial=0.0))
     _crowding(source, density, solids.room, phi, pressure.reshape(solids.three), least, STRENGTH, SLACK, MOST)
-    A, rows, box = problem.problem.A, problem.rows, problem.problem.box
-    A = A.base if isinstance(A, LowRank) else A
-    assert isinstance(A, StencilOperator)
+    rows, box, bodies = problem.rows, problem.problem.box, problem.problem.A.bodies
+    A = (problem.problem.A if bodies is None else bodies.base).stencil
+    assert A is not None
     b = rows.from_grid(source) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)
     if rows.n:
