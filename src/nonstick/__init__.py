@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .errors import NonstickError
     from .problem.box import BoxProblem
     from .problem.solution import Solution
-    from .registry import methods
+    from .registry import load_plugin, methods, register
     from .scenes.scene import Scene
     from .sim.liquid.simulation import Simulation
 
@@ -27,6 +27,8 @@ _WHERE = {
     "lcp": ".api",
     "solve_problem": ".api",
     "methods": ".registry",
+    "register": ".registry",
+    "load_plugin": ".registry",
     "NonstickError": ".errors",
     "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
@@ -49,7 +51,9 @@ __all__ = [
     "Solution",
     "ViscosityProblem",
     "lcp",
+    "load_plugin",
     "methods",
+    "register",
     "solve",
     "solve_problem",
 ]

@@ -166,16 +166,10 @@ def solve_problem(
     validate.stopping(rtol, atol, maxiter, callback)
     recipe = registry.get(method)
     name = method if isinstance(method, str) else repr(method)
-    if problem.edges is not None and not recipe.handles_edges:
-        raise NonstickError(
-            f"method {name!r} solves problems with bounds on the unknowns; constraints on the edges of a wall "
-            "(walls='edge') need 'pgs', 'psor' or 'fmg'"
-        )
-    if problem.A.bodies is not None and not recipe.handles_bodies:
-        raise NonstickError(
-            f"method {name!r} works on stencils and coarser grids and cannot treat rigid bodies, which couple all "
-            "cells around them: take 'auto', 'mg-cg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method"
-        )
+    try:
+        recipe.check(problem)
+    except NonstickError as error:
+        raise NonstickError(f"method {name!r} {error}") from None
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
     if active is not None:  # rows that have lost their bound since (walls move) have nothing to be clamped at
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)

@@ -187,4 +187,4 @@ def _nested(method: str) -> bool:
 def _unit(method: str) -> str:
     if method.startswith(("fas-mg", "fmg", "pi-mg", "pe-mg")) or method == "auto":
         return "cycles"
-    return "CG iterations" if registry.entries()[method].complete or registry.get(method).linear else "iterations"
+    return "CG iterations" if registry.entries()[method].converges else "iterations"

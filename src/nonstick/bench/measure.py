@@ -120,7 +120,7 @@ def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -
 def _must(method: str | Method, name: str) -> bool:
     """Whether missing the tolerance is a failure; a changed method shown under a registered name is judged by that."""
     entry = registry.entries().get(method if isinstance(method, str) else name)
-    return entry is None or entry.complete or registry.get(method).linear
+    return entry is None or entry.converges
 
 
 def _solve(problem: BoxProblem, method: str | Method, plan: Plan, x0=None, active=None, steps=None) -> Solution:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .. import cases, registry
+from .. import cases, compositions, registry
 from ..discretise.pressure import PressureProblem
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.hierarchy import Multigrid
@@ -99,7 +99,7 @@ def bounded_source(n: int, block: int = 4, fraction: float = 0.2) -> BoxProblem:
     low = (n - block) // 2
     b = np.all((A.cells >= low) & (A.cells < low + block), axis=1).astype(float)
     x = np.zeros(A.n)
-    CG(registry.tagiaamg()).setup(A).solve(b, x, rtol=1e-8)
+    CG(compositions.tagiaamg()).setup(A).solve(b, x, rtol=1e-8)
     return BoxProblem(A, b, -np.inf, fraction * float(x.max()))
 
 
@@ -185,7 +185,7 @@ def cycles(plan: Plan) -> Iterator[Row]:
     plan = replace(plan, rtol=min(plan.rtol, 1e-8))
     problems = {"maze": neumann_maze, "sphere3d": lambda n: cases.build("sphere3d", n).problem}
     for title, build in problems.items():
-        for family in (registry.tagiaamg, registry.giaamg):
+        for family in (compositions.tagiaamg, compositions.giaamg):
             for visits, alpha in ((2, 0.65), (2, 0.55), (2, 0.5), (1, 0.55), (1, 0.5)):
                 method = LinearSolve(CG(family(visits, alpha)))
                 label = f"{family.__name__} {'VW'[visits - 1]} {alpha}"

@@ -6,7 +6,9 @@ A new group of commands is a module in this package with a function `add(app)`, 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from pathlib import Path
 
 import typer
 
@@ -51,10 +53,28 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
+def _load(files: list[Path]) -> list[Path]:
+    if files:
+        from ..registry import load_plugin
+
+        for file in files:
+            load_plugin(file)
+    return files
+
+
 @app.callback()
 def _root(
     version: bool = typer.Option(
         False, "--version", "-V", callback=_show_version, is_eager=True, help="Print the version and leave."
+    ),
+    plugin: list[Path] = typer.Option(
+        [],
+        "--plugin",
+        metavar="FILE.py",
+        envvar="NONSTICK_PLUGINS",
+        callback=_load,
+        help="Run a Python file first that registers methods of yours (nonstick.register); may be given several "
+        "times, anywhere on the line. It is run as it is: take only files you trust.",
     ),
 ) -> None: ...
 
@@ -65,4 +85,22 @@ for _name in _COMMANDS:
 
 def main(words: list[str] | None = None) -> None:
     """Entry point of the `nonstick` command; always ends in SystemExit."""
-    guarded(lambda: app(words))
+    words = sys.argv[1:] if words is None else words
+    guarded(lambda: app(_plugins_first(words)))
+
+
+def _plugins_first(words: list[str]) -> list[str]:
+    """The same command line with `--plugin FILE` moved to the front, where options of all commands belong."""
+    first, rest, todo = [], [], list(words)
+    while todo:
+        word = todo.pop(0)
+        if word == "--":
+            rest += [word, *todo]
+            break
+        if word == "--plugin" and todo:
+            first += [word, todo.pop(0)]
+        elif word.startswith("--plugin="):
+            first.append(word)
+        else:
+            rest.append(word)
+    return first + rest

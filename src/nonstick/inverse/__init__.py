@@ -1,0 +1,42 @@
+"""Approximate inverses: `recipe.setup(operator)` makes an `Inverse`, `inverse.apply(r, out)` uses it."""
+
+from .base import Identity, Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
+from .krylov.bicgstab import BiCGStab
+from .krylov.cg import CG
+from .krylov.cr import CR
+from .krylov.direct import Direct
+from .krylov.gmres import GMRES
+from .krylov.richardson import Richardson
+from .multigrid.cycles import F, Full, Resmoothed, V, W
+from .multigrid.hierarchy import Multigrid
+from .precond.ainv import AINV
+from .precond.ilu import ILU
+from .precond.jacobi import Jacobi
+from .precond.mic import MIC
+from .precond.spai0 import SPAI0
+
+__all__ = [
+    "AINV",
+    "CG",
+    "CR",
+    "GMRES",
+    "ILU",
+    "MIC",
+    "SPAI0",
+    "BiCGStab",
+    "Direct",
+    "F",
+    "Full",
+    "Identity",
+    "Inverse",
+    "IterativeInverse",
+    "Jacobi",
+    "LinearResult",
+    "Multigrid",
+    "NoPreconditioner",
+    "Recipe",
+    "Resmoothed",
+    "Richardson",
+    "V",
+    "W",
+]

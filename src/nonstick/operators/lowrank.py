@@ -32,16 +32,16 @@ class LowRank(Operator):
         self.diagonal[self.touched] += np.asarray(self.U.multiply(self.U @ self.S).sum(axis=1)).ravel()
 
     @property
+    def bodies(self) -> LowRank:
+        return self
+
+    @property
     def rank(self) -> int:
         return self.S.shape[0]
 
     @property
     def cells(self):  # type: ignore[override]
         return self.base.cells
-
-    @property
-    def bodies(self):
-        return self
 
     def gather(self, x: np.ndarray) -> np.ndarray:
         """Uᵀ x"""

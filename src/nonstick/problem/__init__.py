@@ -1,0 +1,8 @@
+"""What is to be solved, how far a solve is, and what came out: the same for every method."""
+
+from .box import Box, BoxProblem
+from .edges import WallEdges
+from .monitor import Monitor, Start
+from .solution import Solution
+
+__all__ = ["Box", "BoxProblem", "Monitor", "Solution", "Start", "WallEdges"]

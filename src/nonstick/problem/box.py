@@ -152,14 +152,25 @@ class BoxProblem:
     def can_coarsen(self) -> bool:
         return self._coarser is not None
 
-    def coarsen(self) -> BoxProblem:
-        """The same problem, discretised on a grid twice as coarse."""
+    def require_coarser(self) -> None:
+        """Refuse, in a sentence, if there is no coarser problem."""
         if self._coarser is None:
             raise NonstickError(
-                "this method discretises the problem anew on coarser grids, which a bare matrix cannot do: "
-                "pass a nonstick.PressureProblem, or choose another method"
+                "discretises the problem again on coarser grids, which a bare matrix cannot do: pass a "
+                "nonstick.PressureProblem, or take another method"
             )
+
+    def coarsen(self) -> BoxProblem:
+        """The same problem, discretised on a grid twice as coarse."""
+        self.require_coarser()
+        assert self._coarser is not None
         return self._coarser()
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """What a method must be able to treat beside bounds on the unknowns (`Method.treats`)."""
+        present = {"edges": self.edges is not None, "bodies": self.A.bodies is not None}
+        return frozenset(name for name, there in present.items() if there)
 
 
 def _spread(bound: np.ndarray | float, n: int) -> np.ndarray:

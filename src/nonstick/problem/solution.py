@@ -64,7 +64,7 @@ class Solution:
             status = "diverged"  # raising maxiter, the advice of that status, would not help
         name = "linear residual" if monitor.linear else "KKT"
         message = monitor.message or f"{ADVICE[status]} ({name} {residual:.2e}, asked {monitor.tolerance:.1e})"
-        if monitor.linear:
+        if monitor.linear and problem.box.constrained.any():
             message += f"; the bounds were ignored, KKT of the box problem {problem.kkt(x, dual):.2e}"
         message = "; ".join([message, *monitor.remarks])
         return cls(

@@ -1,0 +1,27 @@
+"""Methods for box problems, one a file. `nonstick.registry` has their names, `nonstick.compositions` what they mean."""
+
+from .base import Method
+from .chentanez_muller import ChentanezMuller
+from .fas import FAS
+from .interior_point import InteriorPoint
+from .linear import LinearSolve
+from .mehrotra import Mehrotra
+from .mprgp import MPRGP
+from .newton import MinMapNewton
+from .penalty import Penalty
+from .policy import PolicyIteration
+from .projected_gs import ProjectedSOR
+
+__all__ = [
+    "FAS",
+    "MPRGP",
+    "ChentanezMuller",
+    "InteriorPoint",
+    "LinearSolve",
+    "Mehrotra",
+    "Method",
+    "MinMapNewton",
+    "Penalty",
+    "PolicyIteration",
+    "ProjectedSOR",
+]

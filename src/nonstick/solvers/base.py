@@ -1,25 +1,60 @@
-"""What a method for box problems looks like."""
+"""What a method looks like."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from ..errors import NonstickError
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 
+#: what a problem may have beside bounds on its unknowns, and what to tell those whose method cannot treat it
+_REFUSED = {
+    "edges": "solves problems with bounds on the unknowns; constraints on the edges of a wall (walls='edge') need "
+    "'pgs', 'psor' or 'fmg'",
+    "bodies": "works on stencils and coarser grids and cannot treat rigid bodies, which couple all cells around them: "
+    "take 'auto', 'mg-cg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method",
+}
+
 
 class Method(ABC):
-    """Parameters of a method (a frozen dataclass); `repr` is its label in tables."""
+    """Parameters of a method: a frozen dataclass. `repr` is its label in tables.
 
-    #: solves problems with constraints at the wall itself (`BoxProblem.edges`), which are no box
-    handles_edges: ClassVar[bool] = False
-    #: solves problems with rigid bodies: needs only products with the operator, no stencil and no coarser problem
-    handles_bodies: ClassVar[bool] = True
+    A method of your own defines `solve` and, if it cannot treat every problem, `check`.
+
+    Examples
+    --------
+    Projected gradient steps of fixed length:
+
+    >>> import numpy as np, nonstick
+    >>> from dataclasses import dataclass
+    >>> from nonstick.solvers import Method
+    >>> @dataclass(frozen=True)
+    ... class ProjectedGradient(Method):
+    ...     step: float = 0.2
+    ...     def solve(self, problem, start, monitor):
+    ...         x = start.x
+    ...         while not monitor.check(x) and monitor.iterations < monitor.limit(10_000):
+    ...             problem.box.project(x - self.step * problem.gradient(x), out=x)
+    ...             monitor.iterations += 1
+    >>> nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, -3.0], method=ProjectedGradient()).x.round(5)
+    array([0.5, 0. ])
+    """
+
+    #: what it can treat of "edges" (`BoxProblem.edges`, which are no box) and "bodies" (rows coupled by rigid bodies)
+    treats: ClassVar[frozenset[str]] = frozenset({"bodies"})
     #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
     linear: ClassVar[bool] = False
-    #: solves the system of a `ViscosityProblem` and nothing else
-    viscous: ClassVar[bool] = False
+
+    def check(self, problem: BoxProblem) -> None:
+        """Raise NonstickError, with a sentence that says why, for a problem this method cannot treat."""
+        self.check_traits(problem.traits)
+
+    def check_traits(self, traits: frozenset[str]) -> None:
+        """The same before there is a problem."""
+        for trait in sorted(traits - self.treats):
+            raise NonstickError(_REFUSED[trait])
 
     @abstractmethod
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:

@@ -62,8 +62,11 @@ class ChentanezMuller(Method):
     constrained_levels: int | None = None
     literal: bool = False
     maxiter: int = 1000
-    handles_edges: ClassVar[bool] = True
-    handles_bodies: ClassVar[bool] = False
+    treats: ClassVar[frozenset[str]] = frozenset({"edges"})
+
+    def check(self, problem):
+        super().check(problem)
+        problem.require_coarser()
 
     def solve(self, problem, start, monitor):
         """Algorithm 1."""

@@ -60,7 +60,12 @@ class FAS(Method):
     direct: bool = False
     #: what finishes a solve that stagnated, if anything
     fallback: Method | None = None
-    handles_bodies: ClassVar[bool] = False
+    treats: ClassVar[frozenset[str]] = frozenset()
+
+    def check(self, problem):
+        super().check(problem)
+        if self.direct:
+            problem.require_coarser()
 
     def solve(self, problem, start, monitor):
         with monitor.setup():

@@ -95,8 +95,7 @@ class ProjectedSOR(Method):
 
     omega: float | None = 1.0
     maxiter: int = 1_000_000
-    handles_edges: ClassVar[bool] = True
-    handles_bodies: ClassVar[bool] = False
+    treats: ClassVar[frozenset[str]] = frozenset({"edges"})
 
     def solve(self, problem, start, monitor):
         x, box, g = start.x, problem.box, np.empty(problem.n)

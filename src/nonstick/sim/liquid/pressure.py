@@ -72,7 +72,7 @@ class Projection:
         for name in dict.fromkeys(names):
             if name != solver.method and name not in registry.methods():
                 continue
-            if coupling is not None and not registry.get(name).handles_bodies:
+            if coupling is not None and "bodies" not in registry.get(name).treats:
                 continue
             limit = solver.maxiter if name == solver.method else None
             solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))

@@ -1,0 +1,142 @@
+"""What every built-in name stands for: one expression per name, in the order of the papers.
+
+Read it as a table of contents. A method is made of parts that can be exchanged; `PolicyIteration(CG(ILU()))` against
+`PolicyIteration(Richardson(Multigrid(...)))` is the paper's PI-PCG against PI-MG. All parts are frozen dataclasses that
+hold parameters only, so one object serves any number of solves.
+"""
+
+from __future__ import annotations
+
+from .inverse.base import Recipe
+from .inverse.krylov.cg import CG
+from .inverse.krylov.richardson import Richardson
+from .inverse.multigrid.aggregation import GIA, Aggregation, TopologyAware
+from .inverse.multigrid.cycles import Resmoothed, V
+from .inverse.multigrid.face_box import BoxMultigrid
+from .inverse.multigrid.face_chebyshev import ChebyshevMultigrid
+from .inverse.multigrid.face_jacobi import JacobiMultigrid
+from .inverse.multigrid.geometric import Assembled, Geometric
+from .inverse.multigrid.hierarchy import Multigrid
+from .inverse.multigrid.packed import Packed
+from .inverse.multigrid.rbssor import RBSSOR
+from .inverse.multigrid.smoothed import Smoothed, SPAI0Sweeps
+from .inverse.multigrid.smoothers import Lexicographic, RedBlack
+from .inverse.precond.ilu import ILU
+from .inverse.precond.mic import MIC
+from .operators.stencil import SMALL
+from .solvers.active_set import Auto, FastLinear
+from .solvers.base import Method
+from .solvers.chentanez_muller import ChentanezMuller
+from .solvers.face_cg import FaceCG
+from .solvers.fas import FAS
+from .solvers.interior_point import InteriorPoint
+from .solvers.linear import LinearSolve
+from .solvers.mehrotra import Mehrotra
+from .solvers.mprgp import MPRGP
+from .solvers.newton import MinMapNewton
+from .solvers.penalty import Penalty
+from .solvers.policy import PolicyIteration
+from .solvers.projected_gs import ProjectedSOR
+from .solvers.viscous import AssembledCG, Cycle, Diagonal, Direct
+
+# -- parts with a name of their own ---------------------------------------------------------------------------
+
+#: Lai's two linear solvers. The multigrid is normalised and truncated to the free set; the literal one is the paper's.
+LAI_PCG = CG(ILU(), maxiter=20_000)
+LAI_CYCLE = Multigrid(Geometric(), RedBlack(), V(2, 2))
+LAI_MG = Richardson(LAI_CYCLE, maxiter=200)
+LAI_LITERAL_CYCLE = Multigrid(Geometric(normalise=False, truncate=False, split=False), Lexicographic(), V(2, 2))
+LAI_LITERAL_MG = Richardson(Assembled(LAI_LITERAL_CYCLE), maxiter=200)
+
+#: Smoothed aggregation, V-cycle, SPAI-0 sweeps: the SAAMG of Takahashi–Batty's tables.
+SAAMG = Multigrid(Smoothed(), SPAI0Sweeps(), V(1, 1), smallest=300)
+
+
+def _literal_fas(direct: bool = False, **transfers) -> FAS:
+    """Lai's V(2,2) cycle without our additions, with one thing changed."""
+    return FAS(Geometric(split=False, **transfers), band=0, hold=None, direct=direct, maxiter=1000)
+
+
+def aggregation_cycle(coarsening: Aggregation, visits: int) -> Recipe:
+    """Takahashi–Batty's cycle over an aggregation: large levels one by one, the small ones in one compiled call."""
+    bottom = Packed(coarsening, 1.2, visits)
+    return Multigrid(coarsening, RBSSOR(1.2), Resmoothed(visits=visits), coarsest=bottom, smallest=SMALL)
+
+
+def tagiaamg(visits: int = 2, alpha: float = 0.55, literal: bool = False) -> Recipe:
+    """Topology-aware aggregation; `visits` 2 is the paper's W-cycle, 1 its V-cycle.
+
+    alpha is 0.55 in W-cycles too: the paper's 0.65 is as good in open tanks and worse in mazes. `literal` merges all
+    that is connected inside a block, as the paper does, also through narrow doors.
+    """
+    return aggregation_cycle(TopologyAware(alpha, theta=0.0, cut=0.0) if literal else TopologyAware(alpha), visits)
+
+
+def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
+    """Topology-oblivious aggregation, 2^d cells to one."""
+    return aggregation_cycle(GIA(alpha or (0.55 if visits == 1 else 0.65)), visits)
+
+
+TAGIAAMG = tagiaamg()
+GIAAMG = giaamg()
+#: Incomplete Cholesky needs far more inner iterations than multigrid (§7.2.2: up to 100).
+FEW, MANY = 3, 100
+
+# -- the methods -------------------------------------------------------------------------------------------------
+
+METHODS: dict[str, Method] = {
+    # Lai 2020
+    "no-lcp": LinearSolve(CG(ILU())),
+    "pi-pcg": PolicyIteration(LAI_PCG),
+    "pi-mg": PolicyIteration(LAI_MG),
+    "pi-mg+literal": PolicyIteration(LAI_LITERAL_MG),
+    "pe-pcg": Penalty(LAI_PCG),
+    "pe-mg": Penalty(LAI_MG),
+    "pe-mg+literal": Penalty(LAI_LITERAL_MG),
+    "fas-mg": FAS(patience=10, progress=0.1, fallback=PolicyIteration(CG(LAI_CYCLE))),
+    "fas-mg+literal": _literal_fas(),
+    "fas-mg+trilinear": _literal_fas(scheme="trilinear"),
+    "fas-mg+pwc": _literal_fas(scheme="constant"),
+    "fas-mg+simple-boundary": _literal_fas(one_sided=False, normalise=False),
+    "fas-mg+direct": _literal_fas(direct=True),
+    # Chentanez–Müller 2012
+    "fmg": ChentanezMuller(),
+    "fmg+cm": ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3),
+    "fmg+literal": ChentanezMuller(constrained_levels=3, literal=True),
+    "pgs": ProjectedSOR(omega=1.0),
+    "psor": ProjectedSOR(omega=None),
+    # Andersen 2017
+    "newton": MinMapNewton(),
+    "newton+paper": MinMapNewton.paper(),
+    # Takahashi–Batty
+    "mic-cg": LinearSolve(CG(MIC())),
+    "saamg-cg": LinearSolve(CG(SAAMG)),
+    "giaamg-cg": LinearSolve(CG(GIAAMG)),
+    "tagiaamg-cg": LinearSolve(CG(TAGIAAMG)),
+    "tagiaamg-cg+literal": LinearSolve(CG(tagiaamg(2, 0.65, literal=True))),
+    "mic-mprgp": MPRGP(MIC()),
+    "saamg-mprgp": MPRGP(SAAMG),
+    "tagiaamg-mprgp": MPRGP(TAGIAAMG),
+    "ipm-pd": InteriorPoint(CG(TAGIAAMG), inner_maxiter=FEW),
+    "ipm-pd+tagiaamg-cg": InteriorPoint(CG(TAGIAAMG), inner_maxiter=FEW),
+    "ipm-pd+mic-cg": InteriorPoint(CG(MIC()), inner_maxiter=MANY),
+    "ipm-pd+saamg-cg": InteriorPoint(CG(SAAMG), inner_maxiter=FEW),
+    "plb": InteriorPoint(CG(TAGIAAMG), inner_maxiter=FEW, system="log-barrier"),
+    "ipm-p": InteriorPoint(CG(TAGIAAMG), inner_maxiter=FEW, system="primal"),
+    "ipm-pd+hs": InteriorPoint(CG(TAGIAAMG), inner_maxiter=FEW, step=0.5),
+    "ipm-pd+cab+ss": InteriorPoint(CG(TAGIAAMG), inner_maxiter=FEW, adaptive=True),
+    "mehrotra": Mehrotra(CG(TAGIAAMG)),
+    # Aanjaneya 2019
+    "visc-box-mg": FaceCG(Cycle(BoxMultigrid())),
+    "visc-box-mg+literal": FaceCG(Cycle(BoxMultigrid(literal=True))),
+    "visc-box-mg+full": FaceCG(Cycle(BoxMultigrid(full=True))),
+    "visc-jacobi-mg": FaceCG(Cycle(JacobiMultigrid())),
+    "visc-jacobi-mg+cg": FaceCG(Cycle(JacobiMultigrid(exact_bottom=True))),
+    "visc-cg": FaceCG(Diagonal()),
+    "visc-mic-cg": AssembledCG(),
+    "visc-direct": Direct(),
+    "visc-auto": FaceCG(Cycle(ChebyshevMultigrid()), then=(Cycle(BoxMultigrid()),)),
+    # ours
+    "auto": Auto(),
+    "mg-cg": FastLinear(),
+}
