@@ -22,6 +22,7 @@ from ..discretise.pressure import PressureProblem
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.packed import Packed
+from ..inverse.precond.deflation import Deflated
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
@@ -212,6 +213,7 @@ def count_nonzeros(method: Method, problem: BoxProblem) -> int | None:
     if not isinstance(method, LinearSolve) or not isinstance(method.inner, CG):
         return None
     M, A = method.inner.M, problem.A
+    M = M.M if isinstance(M, Deflated) else M
     if not isinstance(M, Multigrid):
         return A.matrix().nnz + (A.matrix().nnz + A.n) // 2
     inverse = M.setup(A)

@@ -27,10 +27,20 @@ class Masked(Operator):
     def update(self, free: np.ndarray | None = None, shift: np.ndarray | None = None) -> Masked:
         """Change the free set and the shift in place."""
         self._free, self._shift = free, shift
-        self.clamped = None if free is None else ~free
-        d = self.A.diagonal if free is None else np.where(free, self.A.diagonal, 1)
-        self.diagonal = d if shift is None else d + shift
+        self._diagonal: np.ndarray | None = None  # made when asked for: not every method does
+        self._clamped: np.ndarray | None = None
         return self
+
+    @property
+    def diagonal(self) -> np.ndarray:  # type: ignore[override]
+        if self._diagonal is None:
+            d = self.A.diagonal if self._free is None else np.where(self._free, self.A.diagonal, 1)
+            self._diagonal = d if self._shift is None else d + self._shift
+        return self._diagonal
+
+    @property
+    def dtype(self):
+        return self.A.dtype
 
     @property
     def cells(self):  # type: ignore[override]
@@ -58,9 +68,11 @@ class Masked(Operator):
         if self._free is None:
             self.A.apply(x, out)
         else:
+            if self._clamped is None:
+                self._clamped = ~self._free
             np.multiply(x, self._free, out=self._work)
             self.A.apply(self._work, out)
-            np.copyto(out, x, where=self.clamped)
+            np.copyto(out, x, where=self._clamped)
         if self._shift is not None:
             np.multiply(self._shift, x, out=self._work)
             out += self._work
@@ -68,6 +80,8 @@ class Masked(Operator):
 
     def matrix(self) -> sp.csr_array:
         A = self.A.matrix()
+        if self._free is None and self._shift is None:
+            return A
         if self._free is not None:
             F = sp.diags_array(self._free.astype(float))
             A = F @ A @ F + sp.diags_array((~self._free).astype(float))

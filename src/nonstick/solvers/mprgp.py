@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..inverse.base import Inverse, NoPreconditioner, Recipe
-from ..inverse.precond.deflation import Coupled
 from ..kernels._vector import dot
 from ..operators.masked import Masked
 from .base import Method
@@ -93,7 +92,7 @@ class _Face:
         if fresh:
             with self.monitor.setup():
                 self.operator.update(self.free)
-                self.M = Coupled(self.recipe.M).setup(self.operator, self.M)
+                self.M = self.recipe.M.setup(self.operator, self.M)
             self.setups += 1
         assert self.M is not None
         self.M.apply(self.phi, self.z)

@@ -30,6 +30,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..inverse.krylov.cg import CG
+from ..inverse.precond.deflation import Deflated
 from ..inverse.precond.mic import MIC
 from ..kernels._components import _closed_parts
 from ..operators.base import Operator
@@ -243,7 +244,7 @@ def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray) -> np.ndarray:
     shift = np.zeros(rows.size)
     shift[0] = _strength(part.diagonal, 0)
     part = part.plus_diagonal(shift)
-    CG(MIC()).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
+    CG(Deflated(MIC())).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
     return y
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from ...kernels._vector import _axpy, _xpby, dot
 from ...operators.base import Operator
 from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
-from ..precond.deflation import Coupled
 
 BREAKDOWN = 1e-14
 
@@ -28,7 +27,7 @@ class BiCGStab(Recipe):
 
     def setup(self, operator, reuse=None):
         inner = reuse.M if isinstance(reuse, _BiCGStab) else None
-        return _BiCGStab(operator, Coupled(self.M).setup(operator, inner), self.rtol, self.maxiter)
+        return _BiCGStab(operator, self.M.setup(operator, inner), self.rtol, self.maxiter)
 
 
 class _BiCGStab(IterativeInverse):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from ...operators.base import Operator
 from ..base import Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
-from ..precond.deflation import Coupled
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class CG(Recipe):
 
     def setup(self, operator, reuse=None):
         inner = reuse.M if isinstance(reuse, _CG) else None
-        return _CG(operator, Coupled(self.M).setup(operator, inner), self.rtol, self.maxiter)
+        return _CG(operator, self.M.setup(operator, inner), self.rtol, self.maxiter)
 
 
 class _CG(IterativeInverse):

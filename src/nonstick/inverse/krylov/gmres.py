@@ -14,7 +14,6 @@ import numpy as np
 from ...kernels._vector import _axpy
 from ...operators.base import Operator
 from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
-from ..precond.deflation import Coupled
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class GMRES(Recipe):
 
     def setup(self, operator, reuse=None):
         inner = reuse.M if isinstance(reuse, _GMRES) else None
-        return _GMRES(operator, Coupled(self.M).setup(operator, inner), self.restart, self.rtol, self.maxiter)
+        return _GMRES(operator, self.M.setup(operator, inner), self.restart, self.rtol, self.maxiter)
 
 
 class _GMRES(IterativeInverse):

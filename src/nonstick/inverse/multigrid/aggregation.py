@@ -52,7 +52,7 @@ from ._cuts import (
     _survey_csr,
     _survey_stencil,
 )
-from .hierarchy import Coarsening
+from .hierarchy import Stepwise
 
 _ALL = np.empty(0, np.bool_)
 #: a row sum below this fraction of the diagonal is rounding: the row is pure Neumann
@@ -60,7 +60,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Aggregation(Coarsening):
+class Aggregation(Stepwise):
     """What the three have in common: Galerkin sums over aggregates, and cheap refreshing."""
 
     alpha: float = 0.65

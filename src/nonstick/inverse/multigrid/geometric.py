@@ -27,7 +27,7 @@ from ...operators.transfer import MatrixTransfer
 from ..base import Recipe
 from ._galerkin import _galerkin_pattern, _galerkin_values
 from ._geometric import _coarse_faces, _corner_weights, _open_faces, _sides
-from .hierarchy import Coarsening
+from .hierarchy import Stepwise
 
 #: a row whose sum exceeds this fraction of its largest coupling is coupled to air
 AIR_TOLERANCE = 0.1
@@ -79,7 +79,7 @@ class GridMatrix(CSROperator):
 
 
 @dataclass(frozen=True)
-class Geometric(Coarsening):
+class Geometric(Stepwise):
     """Halve the grid along every axis."""
 
     scheme: str = "barycentric"

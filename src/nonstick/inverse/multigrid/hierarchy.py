@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,25 @@ from .smoothers import RedBlack, Smoother, SmootherRecipe
 
 
 class Coarsening(ABC):
-    """How a level becomes the next: parameters only."""
+    """How a hierarchy is made of an operator: parameters only."""
+
+    def fits(self, A: Operator) -> bool:
+        """Can this operator be coarsened?"""
+        return True
+
+    @abstractmethod
+    def hierarchy(self, multigrid: Multigrid, operator: Operator, reuse: Any) -> Inverse:
+        """The levels of an operator; `reuse` are those this made for the same operator before it changed, or None."""
+
+
+class Stepwise(Coarsening):
+    """A coarsening that leads from one level to the next."""
+
+    def hierarchy(self, multigrid, operator, reuse):
+        if reuse is not None and reuse.operator is operator and self.can_refresh(operator, reuse.levels):
+            reuse.refresh()
+            return reuse
+        return MultigridInverse(multigrid, self, operator)
 
     @abstractmethod
     def coarsen(self, A: Operator, depth: int) -> tuple[Operator, Transfer] | None:
@@ -44,7 +63,7 @@ class Coarsening(ABC):
 
     def can_refresh(self, operator: Operator, levels: list[OperatorLevel]) -> bool:
         """May `levels` be refreshed for the operator as it is now, or must they be built anew?"""
-        return type(self).refresh is not Coarsening.refresh
+        return type(self).refresh is not Stepwise.refresh
 
 
 @dataclass(frozen=True)
@@ -124,22 +143,21 @@ class Multigrid(Recipe):
     repeat: int = 1
 
     def setup(self, operator, reuse=None):
-        if reuse is not None and reuse.operator is operator and self.coarsening.can_refresh(operator, reuse.levels):
-            reuse.refresh()
-            return reuse
-        return MultigridInverse(self, operator)
+        return self.coarsening.hierarchy(self, operator, reuse)
+
+    def fits(self, operator):
+        return self.coarsening.fits(operator)
 
 
 class MultigridInverse(Inverse):
     """The hierarchy of one operator. `levels[0]` is the finest."""
 
-    def __init__(self, recipe: Multigrid, operator: Operator):
-        self.recipe = recipe
-        self.operator = operator
+    def __init__(self, recipe: Multigrid, coarsening: Stepwise, operator: Operator):
+        self.recipe, self.coarsening, self.operator = recipe, coarsening, operator
         operators, transfers = [operator], []
-        recipe.coarsening.require(operator)
+        coarsening.require(operator)
         while len(operators) < recipe.max_levels and operators[-1].n > recipe.smallest:
-            step = recipe.coarsening.coarsen(operators[-1], len(operators) - 1)
+            step = coarsening.coarsen(operators[-1], len(operators) - 1)
             if step is None or step[0].n >= operators[-1].n:
                 break
             operators.append(step[0])
@@ -150,9 +168,7 @@ class MultigridInverse(Inverse):
         """New coarse operators after the free set or the shift of the operator changed."""
         operators, transfers = [self.operator], []
         for depth, level in enumerate(self.levels[:-1]):
-            coarse, transfer = self.recipe.coarsening.refresh(
-                operators[-1], depth, self.levels[depth + 1].A, level.transfer
-            )
+            coarse, transfer = self.coarsening.refresh(operators[-1], depth, self.levels[depth + 1].A, level.transfer)
             operators.append(coarse)
             transfers.append(transfer)
         self._assemble(operators, transfers, self.levels[-1].bottom)

@@ -22,12 +22,12 @@ from ...operators.csr import CSROperator
 from ...operators.transfer import MatrixTransfer
 from ..precond.spai0 import SPAI0
 from ._aggregation import _gather_aggregates, _strong
-from .hierarchy import Coarsening
+from .hierarchy import Stepwise
 from .smoothers import Smoother, SmootherRecipe
 
 
 @dataclass(frozen=True)
-class Smoothed(Coarsening):
+class Smoothed(Stepwise):
     """`theta` is the threshold of strong couplings on the finest level, halved on each coarser one."""
 
     theta: float = 0.08

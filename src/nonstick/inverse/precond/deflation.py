@@ -14,7 +14,6 @@ price of Z. Where layers meet, a cell belongs to the nearest body. Heavy bodies 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from ...operators.base import Operator
 from ...operators.lowrank import LowRank
 from ...operators.masked import Masked
-from ..base import Inverse, NoPreconditioner, Recipe
+from ..base import Directions, Inverse, NoPreconditioner, Recipe
 from . import _deflation as kernels
 
 #: layers of cells around a body in which Y is not zero, as a part of its size and at least
@@ -36,8 +35,15 @@ LIGHT = 1.0
 
 
 @dataclass(frozen=True)
-class Coupled(Recipe):
-    """`M` for operators without bodies; with bodies, `M` of the rest and the deflation above."""
+class Deflated(Recipe):
+    """`M` for operators without bodies; with bodies, `M` of the rest and the deflation above.
+
+    Examples
+    --------
+    >>> from nonstick.inverse import CG, MIC, Deflated
+    >>> CG(Deflated(MIC()))  # doctest: +ELLIPSIS
+    CG(M=Deflated(M=MIC(...
+    """
 
     M: Recipe = field(default_factory=NoPreconditioner)
 
@@ -47,23 +53,34 @@ class Coupled(Recipe):
             return self.M.setup(operator, reuse)
         if reuse is not None and reuse.operator is operator and reuse.low is low:
             return reuse.refresh(self.M)
-        return CoupledInverse(self.M, operator, low)
+        return DeflatedInverse(self.M, operator, low)
+
+    def fits(self, operator):
+        return self.M.fits(_bare(operator))
+
+    def chosen(self, operator):
+        return Deflated(self.M.chosen(_bare(operator)))
 
 
-class CoupledInverse(Inverse):
+def _bare(operator: Operator) -> Operator:
+    """The operator without its bodies, masks aside."""
+    return operator if operator.bodies is None else operator.bodies.base
+
+
+class DeflatedInverse(Inverse):
     """Z for the operator without its bodies (`Z`), deflated by `around`."""
 
     def __init__(self, M: Recipe, operator: Operator, low: LowRank):
         self.operator, self.low = operator, low
         self._bare = Masked(low.base, operator.free, operator.shift)
-        self.Z: Any = M.setup(self._bare)
+        self.Z = M.setup(self._bare)
         self._r = np.empty(operator.n)
         groups = [] if low.base.stencil is None else light_bodies(low)
         self.around = Surroundings(low, groups) if groups else None
         if self.around is not None:
             self.around.adapt(operator.free, operator.shift, first=True)
 
-    def refresh(self, M: Recipe) -> CoupledInverse:
+    def refresh(self, M: Recipe) -> DeflatedInverse:
         """The free set or the shift of the operator has changed."""
         self._bare.update(self.operator.free, self.operator.shift)
         self.Z = M.setup(self._bare, self.Z)
@@ -82,28 +99,42 @@ class CoupledInverse(Inverse):
             around.after(out, c)
         return out
 
-    def direction(self, r: np.ndarray, p: np.ndarray, rho_old: float, fresh: bool, top: float) -> float:
-        """p = M r + β p, β = rᵀMr/rho_old or 0; returns rᵀMr. The same as `apply` for a fast cycle Z, in fewer passes.
+    @property
+    def blocks(self):
+        return self.Z.blocks
 
-        With c = E⁻¹Yᵀr and r' = r - A_c Y c, rᵀMr = r'ᵀZr' + cᵀYᵀr. Z r' leaves the cycle as a part of p, so its
-        projection is that of p less that of what p was.
-        """
-        cycle, around = self.Z, self.around
-        if around is None:
-            cycle.run(r, top)
-            rho = cycle.inner()[0]
-            cycle.leave(p, 0.0 if fresh else rho / rho_old)
-            return rho
+    def directions(self, A, flexible=False):
+        if flexible or A.free is not None or self.Z.blocks is None:
+            return Directions(A, self)
+        inner = self.Z.directions(A)
+        return inner if self.around is None else DeflatedDirections(inner, self.around)
+
+
+class DeflatedDirections(Directions):
+    """The same as `apply` for a Z with directions of its own, in fewer passes.
+
+    With c = E⁻¹Yᵀr and r' = r - A_c Y c, rᵀMr = r'ᵀZr' + cᵀYᵀr. Z r' enters p as it is, so its projection is that of p
+    less that of what p was.
+    """
+
+    def __init__(self, inner: Directions, around: Surroundings):
+        self.inner, self.around = inner, around
+
+    def hold(self, rows, policy):
+        self.inner.hold(rows, policy)
+
+    def find(self, r, size):
+        around = self.around
         saved = r[around.changed]
-        c, gained = around.before(r)
-        cycle.run(r, top)
+        self.c, gained = around.before(r)
+        rho = self.inner.find(r, size)
         r[around.changed] = saved
-        rho = cycle.inner()[0] + gained
-        beta = 0.0 if fresh else rho / rho_old
-        old = 0.0 if fresh else beta * around.image_of(p)
-        cycle.leave(p, beta)
-        around.after(p, c, old)
-        return rho
+        return rho + gained
+
+    def add_to(self, p, beta):
+        old = 0.0 if beta == 0.0 else beta * self.around.image_of(p)
+        self.inner.add_to(p, beta)
+        self.around.after(p, self.c, old)
 
 
 class Surroundings:
