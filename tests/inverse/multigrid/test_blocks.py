@@ -4,16 +4,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import nonstick
+from nonstick import cases
+from nonstick.compositions import TAGIAAMG
+from nonstick.inverse.krylov.cg import CG
+from nonstick.inverse.krylov.richardson import Richardson
 from nonstick.inverse.multigrid import blocks as block_levels
 from nonstick.inverse.multigrid import sparse_levels
 from nonstick.inverse.multigrid.blocks import BlockHierarchy, Blocks
-from nonstick.inverse.multigrid.cycles import W
+from nonstick.inverse.multigrid.cycles import F, Resmoothed, V, W
 from nonstick.inverse.multigrid.grid_level import GridLevel, coarse_rows
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.kernels import _blocks as blocks
 from nonstick.operators.masked import Masked
 from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
+from nonstick.solvers.interior_point import InteriorPoint
 
 #: the cycle of `auto`, and the same with coarse matrices that follow every cell
 CYCLE = Multigrid(Blocks(), cycle=W(1, 1))
@@ -154,8 +160,6 @@ def test_walls_inside_blocks_tear_them(structured):
 
 
 def test_iterations_do_not_grow_behind_a_thin_wall(structured):
-    from nonstick.inverse.krylov.cg import CG
-
     counts = []
     for n, wall in ((8, 3), (16, 7), (32, 15)):
         A = two_tanks(n, wall)
@@ -219,3 +223,49 @@ def galerkin(A, coarse, parent, active, groups):
     table = (A.rows.cells, shape, A.rows.start, A.rows.offset)
     blocks._galerkin_blocks(*c, *A.weights, e, active, parent, *table, 1.0, groups)
     return c
+
+
+@pytest.mark.parametrize("levels", ["structured", "sparse"])
+@pytest.mark.parametrize("shape", [(13, 12), (9, 8, 7)])
+def test_a_shift_belongs_to_the_matrix(make_stencil, rng, shape, levels, monkeypatch):
+    """With a free set and a shift of very different sizes the cycle is that of the shifted matrix, also refreshed."""
+    if levels == "structured":
+        monkeypatch.setattr(block_levels, "SMALL", 3)
+    A = make_stencil(shape, 8)
+    masked = Masked(A)
+    cycle = EXACT.setup(masked)
+    for free, shift in (
+        (None, 10.0 ** rng.uniform(-3, 6, A.n)),
+        (rng.random(A.n) < 0.8, 10.0 ** rng.uniform(-3, 3, A.n)),
+        (rng.random(A.n) < 0.8, None),
+    ):
+        cycle = EXACT.setup(masked.update(free, shift), cycle)
+        d = A.diagonal if shift is None else A.diagonal + shift
+        same = StencilOperator(A.rows, A.weights, d)  # the shift in the matrix itself
+        expected = EXACT.setup(Masked(same, free))
+        B, C = (np.stack([M.apply(e, np.empty(A.n)) for e in np.eye(A.n)]) for M in (cycle, expected))
+        rows = np.ones(A.n, bool) if free is None else free
+        assert np.abs(B - B.T).max() <= 1e-4 * np.abs(B).max()
+        B, C, K = (X[np.ix_(rows, rows)] for X in (B, C, masked.matrix().toarray()))
+        assert np.abs(B - C).max() <= 1e-3 * np.abs(C).max()
+        eigenvalues = np.linalg.eigvals(B @ K).real  # a good preconditioner of the shifted matrix
+        assert eigenvalues.min() > 0.2 and eigenvalues.max() < 3.0
+
+
+@pytest.mark.parametrize("name", ["circle2d", "sphere3d"])
+def test_interior_point_takes_the_cycle(name):
+    """Its matrices are shifted by up to many times their diagonal; few inner iterations show that the cycle knows."""
+    problem = cases.build(name, 24).problem
+    method = InteriorPoint(CG(CYCLE), inner_maxiter=50)
+    solution = nonstick.solve_problem(problem, method, rtol=1e-6)
+    paper = nonstick.solve_problem(problem, InteriorPoint(CG(TAGIAAMG), inner_maxiter=50), rtol=1e-6)
+    assert solution.converged and solution.iterations <= 2 * paper.iterations
+
+
+@pytest.mark.parametrize("cycle", [V(1, 1), V(2, 2), W(1, 1), W(2, 2), F(1, 1), Resmoothed(1, 1)], ids=repr)
+def test_other_cycles_run_on_blocks(make_stencil, rng, structured, cycle):
+    A = make_stencil((13, 12), 8)
+    b = rng.standard_normal(A.n)
+    outer = Richardson if isinstance(cycle, F) else CG  # an F-cycle is not symmetric
+    solver = outer(Multigrid(Blocks(), cycle=cycle)).setup(A)
+    assert solver.solve(b, np.zeros(A.n), rtol=1e-6, maxiter=40).converged
