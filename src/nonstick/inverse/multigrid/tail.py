@@ -8,7 +8,7 @@ a resmoothed cycle, Gauss–Seidel and SSOR, float32 and float64 share one loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +17,10 @@ from . import _tail as kernels
 from .cycles import Cycle, Level
 from .level import RedBlackLevel
 
-Step = tuple[int, int, int, float, float]
+#: colours of one level: all from the first up to the second
+Rows = tuple[int, int]
+#: operation, level, first colour, end, keep, gain
+Step = tuple[int, int, int, int, float, float]
 
 
 class MatrixLevel(Protocol):
@@ -35,26 +38,23 @@ class MatrixLevel(Protocol):
 
 
 class Notes(Level):
-    """A level that writes down what it is asked to do."""
+    """A level that writes down what it is asked to do: level `k`, with so many colours."""
 
-    def __init__(self, steps: list[Step], ends: np.ndarray, omega: float):
-        self.steps, self.omega = steps, omega
-        self.rows = int(ends[0]), int(ends[-1])
-        colours = [(int(a), int(b)) for a, b in pairwise(ends)]
-        while len(colours) > 2 and colours[-1][0] == colours[-1][1]:
-            colours.pop()  # trailing colours this level does not have
-        self.colours = colours
+    def __init__(self, steps: list[Step], k: int, colours: int, omega: float):
+        self.steps, self.k, self.omega = steps, k, omega
+        self.rows: Rows = 0, colours
+        self.colours: list[Rows] = [(c, c + 1) for c in range(colours)]
 
-    def _note(self, what: int, rows: tuple[int, int], keep: float = 0.0, gain: float = 1.0) -> None:
-        self.steps.append((what, *rows, keep, gain))
+    def _note(self, what: int, rows: Rows, keep: float = 0.0, gain: float = 1.0) -> None:
+        self.steps.append((what, self.k, *rows, keep, gain))
 
     def solve(self) -> None:
         """One unknown for each connected part; a row without a diagonal is a part without an equation."""
         self._note(kernels.START, self.rows)
 
-    def _restrict(self, coarse: Notes, colours: Sequence[tuple[int, int]]) -> None:
-        self._note(kernels.CLEAR, coarse.rows)
-        self._note(kernels.RESTRICT, (colours[0][0], colours[-1][1]))
+    def _restrict(self, coarse: Notes, rows: Rows) -> None:
+        coarse._note(kernels.CLEAR, coarse.rows)
+        self._note(kernels.RESTRICT, rows)
 
 
 class GaussSeidelNotes(Notes, RedBlackLevel):
@@ -71,7 +71,7 @@ class GaussSeidelNotes(Notes, RedBlackLevel):
 
     def restrict_residual(self, coarse, from_zero):
         self._note(kernels.RESIDUAL, self.colours[0])
-        self._restrict(coarse, self.colours[:1])
+        self._restrict(coarse, self.colours[0])
 
     def correct(self, coarse):
         self._note(kernels.PROLONG, self.colours[0])
@@ -88,7 +88,7 @@ class SequentialNotes(Notes):
 
     def restrict_residual(self, coarse, from_zero):
         self._note(kernels.RESIDUAL, self.rows)
-        self._restrict(coarse, [self.rows])
+        self._restrict(coarse, self.rows)
 
     def correct(self, coarse):
         self._note(kernels.PROLONG, self.rows)
@@ -105,7 +105,7 @@ class SSORNotes(Notes):
         assert sweeps == 1 and from_zero, "a resmoothed cycle starts every visit from zero"
         (first, *others), last = self.colours, len(self.colours) - 1
         self._note(kernels.START, first, gain=self.omega)
-        self._note(kernels.ZERO, (others[0][0], self.rows[1]))
+        self._note(kernels.ZERO, (1, last + 1))
         for colour, rows in enumerate(others, 1):
             self._note(kernels.PASS_RESIDUAL if colour == last else kernels.PASS, rows, 0.0, self.omega)
         for rows in self.colours[:-1]:
@@ -124,7 +124,7 @@ class SSORNotes(Notes):
             self._note(kernels.RESIDUAL, rows)
 
     def restrict_residual(self, coarse, from_zero):
-        self._restrict(coarse, self.colours)
+        self._restrict(coarse, self.rows)
 
     def correct(self, coarse):
         self._note(kernels.PROLONG, self.rows)
@@ -133,6 +133,14 @@ class SSORNotes(Notes):
         for _ in range(sweeps):
             for rows in reversed(self.colours):
                 self._note(kernels.PASS, rows, 1.0 - self.omega, self.omega)
+
+
+@cache
+def _program(cycle: Cycle, notes: type[Notes], omega: float, colours: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """What one visit of the cycle does on levels with so many colours: (operation, level, colours), and factors."""
+    steps: list[Step] = []
+    cycle.visit([notes(steps, k, count, omega) for k, count in enumerate(colours)], 0)
+    return np.array([step[:4] for step in steps], np.int64), np.array([step[4:] for step in steps])
 
 
 class PackedTail(Level):
@@ -156,10 +164,15 @@ class PackedTail(Level):
                 self.parent[here] = np.where(level.parent < 0, -1, level.parent + rows[k + 1])
         self._x, self._b, self._r = (np.zeros(rows[-1], dtype) for _ in range(3))
         self.x, self.b = self._x[: sizes[0]], self._b[: sizes[0]]
-        steps: list[Step] = []
-        cycle.visit([notes(steps, level.ends + at, omega) for level, at in zip(levels, rows)], 0)
-        self._program = np.array([step[:3] for step in steps], np.int64)
-        self._factors = np.array([step[3:] for step in steps], dtype)
+        # trailing colours that a level does not have are left out
+        colours = [max(2, int(np.searchsorted(level.ends, level.ends[-1]))) for level in levels]
+        ends = np.zeros((len(levels), max(colours) + 1), np.int64)
+        for k, (level, count) in enumerate(zip(levels, colours)):
+            ends[k, : count + 1] = level.ends[: count + 1] + rows[k]
+        steps, factors = _program(cycle, notes, omega, tuple(colours))
+        what, level_of, first, last = steps.T
+        self._program = np.stack((what, ends[level_of, first], ends[level_of, last]), axis=1)
+        self._factors = factors.astype(dtype)
 
     def solve(self):
         """x ≈ A⁻¹ b on the first level: one visit of the cycle."""
