@@ -28,6 +28,7 @@ from ...operators.rows import Rows
 from ...operators.stencil import StencilOperator
 from ...operators.transfer import AggregateTransfer, Transfer
 from ._aggregation import (
+    _add_diagonal,
     _coarse_weights,
     _count_links_csr,
     _count_links_stencil,
@@ -137,8 +138,8 @@ class TopologyAware(Aggregation):
         if cells.min() < 0:  # halving must end in one block: -1 and 0 would never meet
             cells = cells - (int(cells.min()) >> 20 << 20)
         couplings = _Couplings(A)
-        strongest, linked = couplings.strongest, couplings.strongest > 0.0
-        root, parent = np.empty(A.n, np.int64), np.empty(A.n, np.int32)
+        linked = couplings.strongest > 0.0
+        root, parent = np.empty(A.n, np.int32), np.empty(A.n, np.int32)
         # A level that hardly shrinks would double the work of a W-cycle: take larger blocks at once.
         enough = np.count_nonzero(linked) * (0.75 if self.theta or self.cut else 1.0)
         while True:
@@ -148,7 +149,7 @@ class TopologyAware(Aggregation):
             whole = not (block[linked] != block[linked][:1]).any()
             if self.cut and not whole:
                 couplings.cut(root, self.cut)
-            count = _number_parts(parent, root, strongest, colour)
+            count = _number_parts(parent, root, linked, colour)
             if count == 0:
                 return None
             if count < enough or whole:
@@ -164,14 +165,11 @@ class _Couplings:
 
     def __init__(self, A: Operator):
         self.strongest = np.empty(A.n)
-        stencil = A.stencil
-        if stencil is not None:
-            self.entries: tuple = (*stencil.weights, stencil.rows.start, stencil.rows.offset)
+        self.entries, stencil = couplings_of(A)
+        if stencil:
             self._join, self._survey, self._gather = _join_stencil, _survey_stencil, _gather_stencil
             _strongest_stencil(self.strongest, *self.entries)
         else:
-            M = A.matrix()
-            self.entries = M.data, M.indices, M.indptr
             self._join, self._survey, self._gather = _join_csr, _survey_csr, _gather_csr
             _strongest_csr(self.strongest, *self.entries)
 
@@ -274,32 +272,46 @@ def coarse_excess(A: Operator, free, transfer: AggregateTransfer, alpha: float) 
     return out
 
 
+def couplings_of(A: Operator) -> tuple[tuple, bool]:
+    """The off-diagonals of an operator as the kernels take them, and whether they are those of a stencil."""
+    stencil = A.stencil
+    if stencil is not None:
+        return (*stencil.weights, stencil.rows.start, stencil.rows.offset), True
+    M = A.matrix()
+    return (M.data, M.indices, M.indptr), False
+
+
 def galerkin_csr(A: Operator, free, transfer: AggregateTransfer, cells, alpha: float) -> CSROperator:
     """alpha PᵀAP as a sparse matrix with sorted rows, and its colours."""
     n = transfer.n_coarse
     free = _ALL if free is None else free
-    room = np.empty(n + 1, np.int64)
-    stencil = A.stencil
-    if stencil is not None:
-        entries: tuple = (*stencil.weights, stencil.rows.start, stencil.rows.offset)
-        count, links = _count_links_stencil, _links_stencil
-    else:
-        M = A.matrix()
-        entries = M.data, M.indices, M.indptr
-        count, links = _count_links_csr, _links_csr
-    count(room, transfer.parent, free, *entries)
-    first = np.cumsum(room)
-    used = np.empty(n, np.int64)
-    values, columns = np.empty(first[-1]), np.empty(first[-1], np.int32)
     excess = coarse_excess(A, free, transfer, alpha)
-    links(values, columns, used, excess, first, transfer.parent, free, alpha, *entries)
-    indptr = np.zeros(n + 1, np.int32)
-    np.cumsum(used + 1, out=indptr[1:])
-    data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], np.int32)
-    _pack_rows(data, indices, indptr, values, columns, first, used, excess)
+    data, indices, indptr = galerkin_rows(*couplings_of(A), transfer.parent, n, free, alpha, excess)
     coarse = CSROperator(sp.csr_array((data, indices, indptr), shape=(n, n)), cells)
     coarse.colour = _colours(coarse)
     return coarse
+
+
+def galerkin_rows(entries: tuple, stencil: bool, parent: np.ndarray, n: int, free=_ALL, alpha=1.0, excess=None):
+    """alpha PᵀAP with sorted rows: entries, columns, row starts. `excess` gets what clamped neighbours add to row sums,
+    and leads to the diagonal; without it there is none.
+    """
+    count, links = (_count_links_stencil, _links_stencil) if stencil else (_count_links_csr, _links_csr)
+    room = np.empty(n + 1, np.int64)
+    count(room, parent, free, *entries)
+    if excess is not None:
+        room[1:] += 1
+    first = np.cumsum(room)
+    used = np.empty(n, np.int64)
+    values, columns = np.empty(first[-1]), np.empty(first[-1], np.int32)
+    links(values, columns, used, np.empty(n) if excess is None else excess, first, parent, free, alpha, *entries)
+    if excess is not None:
+        _add_diagonal(values, columns, used, first, excess)
+    indptr = np.zeros(n + 1, np.int32)
+    np.cumsum(used, out=indptr[1:])
+    data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], np.int32)
+    _pack_rows(data, indices, indptr, values, columns, first, used)
+    return data, indices, indptr
 
 
 def _colours(A: CSROperator) -> np.ndarray | None:

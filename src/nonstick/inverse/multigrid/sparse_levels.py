@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...kernels._blocks import STRONG
 from ...operators.rows import Rows
-from . import _aggregate as agg
+from . import _sparse_levels as agg
 from . import _tail as kernels
+from ._aggregation import _join_csr, _number_parts, _strongest_csr
+from .aggregation import galerkin_rows
 from .cycles import Cycle, Level
 from .level import RedBlackLevel
 from .tail import GaussSeidelNotes, PackedTail, SequentialNotes
@@ -64,13 +67,9 @@ class SparseLevels:
         self.set_matrix(weights, excess, scale)
         shape = np.array(rows.shape, np.int64)
         root, _ = strong_parts(rows, groups, weights, sure)
-        table = (rows.start, rows.offset)
-        self.parent, cells, red = _number(root, rows.cells, shape)
-        slot = np.empty((cells.size, 6), np.int32)
-        several = cells.size > np.unique(cells).size
-        edges = (self.parent, rows.cells, shape, *table, *weights, several)
-        graph = _collect(slot, lambda i, j: agg._coarse_graph_stencil(slot, i, j, *edges))
-        self.levels = [_new_level(cells, (shape + 1) // 2, red, graph)]
+        self.parent, cells, red = _number(root, *_blocks_of(rows.cells, shape))
+        _, indices, indptr = galerkin_rows((*weights, rows.start, rows.offset), True, self.parent, cells.size)
+        self.levels = [SparseLevel(cells, (shape + 1) // 2, red, indptr, indices)]
         # The first matrix is kept in float64: cells are added to and subtracted from it.
         self.weights64 = np.zeros(self.levels[0].indices.size)
         self.excess64 = np.zeros(cells.size)
@@ -128,13 +127,14 @@ class SparseLevels:
         """Until nothing is connected any more: one unknown per connected part of the liquid."""
         while self.levels[-1].indices.size:
             fine = self.levels[-1]
-            root, peak = np.empty(fine.n, np.int32), np.empty(fine.n, np.float32)
-            agg._merge_blocks_csr(root, peak, fine.cells, fine.shape, fine.weights, fine.indices, fine.indptr)
-            fine.parent, cells, red = _number(root, fine.cells, fine.shape)
-            slot = np.empty((cells.size, 6), np.int32)
-            edges = (fine.parent, fine.weights, fine.indices, fine.indptr)
-            graph = _collect(slot, lambda i, j, s=slot, e=edges: agg._coarse_graph_csr(s, i, j, *e))
-            self.levels.append(_new_level(cells, (fine.shape + 1) // 2, red, graph))
+            entries = fine.weights, fine.indices, fine.indptr
+            block, colour = _blocks_of(fine.cells, fine.shape)
+            root, strongest = np.empty(fine.n, np.int32), np.empty(fine.n, np.float32)
+            _strongest_csr(strongest, *entries)
+            _join_csr(root, strongest, block, STRONG, *entries)
+            fine.parent, cells, red = _number(root, block, colour)
+            _, indices, indptr = galerkin_rows(entries, False, fine.parent, cells.size)
+            self.levels.append(SparseLevel(cells, (fine.shape + 1) // 2, red, indptr, indices))
             self._galerkin(fine, self.levels[-1])
 
     def _pack(self, cycle: Cycle) -> None:
@@ -162,33 +162,21 @@ def strong_parts(rows: Rows, groups: np.ndarray, weights, sure: float) -> tuple[
 
 def sure_weight(largest: float) -> float:
     """A weight that counts as strong next to any other."""
-    return 0.05 * largest
+    return STRONG * largest
 
 
-def _number(root, cells, shape):
+def _blocks_of(cells: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The block of each cell and its colour."""
+    block, colour = np.empty(cells.size, np.int64), np.empty(cells.size, np.int8)
+    agg._blocks_of(block, colour, cells, shape)
+    return block, colour
+
+
+def _number(root: np.ndarray, block: np.ndarray, colour: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """The aggregate of each unknown, red ones first; the cells of the aggregates, and how many are red."""
     parent = np.empty(root.size, np.int32)
-    room = np.empty(root.size, np.int64)
-    count, red = agg._number_aggregates(parent, room, root, cells, shape)
-    return parent, room[:count].copy(), red
-
-
-def _collect(slot, graph):
-    """Run a graph kernel, again with more room if its overflow list was too short."""
-    room = 1024
-    while True:
-        over_i, over_j = np.empty(room, np.int32), np.empty(room, np.int32)
-        used = graph(over_i, over_j)
-        if used <= room:
-            return slot, over_i, over_j, used
-        room = used
-
-
-def _new_level(cells, shape, red, graph) -> SparseLevel:
-    n = cells.size
-    indptr = np.empty(n + 1, np.int32)
-    none = np.empty(0, np.int32)
-    size = agg._graph_to_csr(indptr, none, *graph, none)
-    indices = np.empty(size, np.int32)
-    if size:
-        size = agg._graph_to_csr(indptr, indices, *graph, np.empty(n, np.int32))
-    return SparseLevel(cells, shape, red, indptr, indices[:size].copy())
+    count = _number_parts(parent, root, np.ones(root.size, np.bool_), colour)
+    cells = np.empty(count, np.int64)
+    cells[parent] = block
+    roots = root == np.arange(root.size)
+    return parent, cells, int(np.count_nonzero(roots & (colour == 0)))
