@@ -25,6 +25,16 @@ def _unite(root, i, j):
         root[i] = j
 
 
+@serial
+def _flatten(root):
+    """root[i] becomes the last of its chain."""
+    for i in range(root.size):
+        r = root[i]
+        while root[r] != r:
+            r = root[r]
+        root[i] = r
+
+
 @inline
 def _note(strongest, i, j, a):
     """The largest coupling of each unknown; zero for one that is coupled to nothing."""
@@ -110,23 +120,6 @@ def _separate_colours(colour, data, indices, indptr):
             while (taken >> c) & 1:
                 c += 1
             colour[i] = c
-
-
-@serial
-def _number_parts(parent, root, coupled, colour):
-    """Number the parts, red ones (colour 0) before black ones, uncoupled unknowns -1; returns how many there are."""
-    count = 0
-    for wanted in range(2):
-        for i in range(root.size):
-            if root[i] == i and colour[i] == wanted and coupled[i]:
-                parent[i] = count
-                count += 1
-    for i in range(root.size):
-        if not coupled[i]:
-            parent[i] = -1
-        else:
-            parent[i] = parent[_find(root, i)]
-    return count
 
 
 @inline

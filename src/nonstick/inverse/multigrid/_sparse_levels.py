@@ -75,6 +75,130 @@ def _blocks_of(block, colour, cells, shape):
 
 
 @serial
+def _coarse_graph_stencil(slot, over_i, over_j, parent, cells, shape, start, offset, w0, w1, w2, inner):
+    """Distinct coarse neighbours of every aggregate: six slots, one per direction, and an overflow list.
+
+    A cell has one face per axis that leads out of its block; the others matter only if some block holds
+    several aggregates (`inner`). Returns the overflow used; more than `over_i.size` means: call again with
+    a longer list.
+    """
+    slot[:] = -1
+    used = 0
+    for s in range(start.size - 1):
+        xm, xp, ym, yp, zm, zp = offset[s]
+        cell = cells[start[s]]
+        k = cell % shape[2]
+        i = (cell // (shape[2] * shape[1])) & 1
+        j = ((cell // shape[2]) % shape[1]) & 1
+        for t in range(start[s], start[s + 1]):
+            c = parent[t]
+            for f in range(6):
+                o = np.int64(0)
+                if f == 0:
+                    if (i == 0 or inner) and xm != 0 and w0[t + xm] > 0.0:
+                        o = xm
+                elif f == 1:
+                    if (i == 1 or inner) and w0[t] > 0.0:
+                        o = xp
+                elif f == 2:
+                    if (j == 0 or inner) and ym != 0 and w1[t + ym] > 0.0:
+                        o = ym
+                elif f == 3:
+                    if (j == 1 or inner) and w1[t] > 0.0:
+                        o = yp
+                elif f == 4:
+                    if (k & 1 == 0 or inner) and zm != 0 and w2[t + zm] > 0.0:
+                        o = zm
+                else:
+                    if (k & 1 == 1 or inner) and w2[t] > 0.0:
+                        o = zp
+                if o != 0:
+                    other = parent[t + o]
+                    if other != c:
+                        if slot[c, f] < 0:
+                            slot[c, f] = other
+                        elif slot[c, f] != other:
+                            if used < over_i.size:
+                                over_i[used] = c
+                                over_j[used] = other
+                            used += 1
+            k += 1
+    return used
+
+
+@serial
+def _coarse_graph_csr(slot, over_i, over_j, parent, data, indices, indptr):
+    """The same for a CSR level; slots are filled in the order neighbours are met."""
+    slot[:] = -1
+    used = 0
+    for i in range(parent.size):
+        c = parent[i]
+        for q in range(indptr[i], indptr[i + 1]):
+            other = parent[indices[q]]
+            if other != c and data[q] > 0.0:
+                for f in range(6):
+                    if slot[c, f] == other:
+                        break
+                    if slot[c, f] < 0:
+                        slot[c, f] = other
+                        break
+                else:
+                    if used < over_i.size:
+                        over_i[used] = c
+                        over_j[used] = other
+                    used += 1
+    return used
+
+
+@serial
+def _graph_to_csr(indptr, indices, slot, over_i, over_j, used, cursor):
+    """Rows from slots and overflow, without repeats; with `indices` empty only counts. Returns the size."""
+    n = slot.shape[0]
+    count = indices.size == 0
+    if count:
+        for c in range(n):
+            m = 0
+            for f in range(6):
+                if slot[c, f] >= 0:
+                    m += 1
+            indptr[c + 1] = m
+        for e in range(used):
+            indptr[over_i[e] + 1] += 1
+        indptr[0] = 0
+        for c in range(n):
+            indptr[c + 1] += indptr[c]
+        return indptr[n]
+    # A row has room for its overflow with repeats; compact afterwards.
+    for c in range(n):
+        m = indptr[c]
+        for f in range(6):
+            known = slot[c, f] < 0
+            for q in range(indptr[c], m):
+                known = known or indices[q] == slot[c, f]
+            if not known:
+                indices[m] = slot[c, f]
+                m += 1
+        cursor[c] = m
+    for e in range(used):
+        c = over_i[e]
+        known = False
+        for q in range(indptr[c], cursor[c]):
+            known = known or indices[q] == over_j[e]
+        if not known:
+            indices[cursor[c]] = over_j[e]
+            cursor[c] += 1
+    m = 0
+    for c in range(n):
+        a = indptr[c]
+        indptr[c] = m
+        for q in range(a, cursor[c]):
+            indices[m] = indices[q]
+            m += 1
+    indptr[n] = m
+    return m
+
+
+@serial
 def _count_inner_couplings(cells, indices, indptr):
     """Entries between unknowns of one block: weak faces inside a block, which two colours cannot part."""
     count = 0

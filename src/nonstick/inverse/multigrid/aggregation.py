@@ -32,12 +32,12 @@ from ._aggregation import (
     _coarse_weights,
     _count_links_csr,
     _count_links_stencil,
+    _flatten,
     _join_csr,
     _join_stencil,
     _links_csr,
     _links_stencil,
     _match_pairs,
-    _number_parts,
     _pack_rows,
     _separate_colours,
     _strongest_csr,
@@ -45,7 +45,6 @@ from ._aggregation import (
 )
 from ._cuts import (
     _doubtful,
-    _flatten,
     _gather_csr,
     _gather_stencil,
     _members,
@@ -139,7 +138,7 @@ class TopologyAware(Aggregation):
             cells = cells - (int(cells.min()) >> 20 << 20)
         couplings = _Couplings(A)
         linked = couplings.strongest > 0.0
-        root, parent = np.empty(A.n, np.int32), np.empty(A.n, np.int32)
+        root = np.empty(A.n, np.int32)
         # A level that hardly shrinks would double the work of a W-cycle: take larger blocks at once.
         enough = np.count_nonzero(linked) * (0.75 if self.theta or self.cut else 1.0)
         while True:
@@ -149,7 +148,9 @@ class TopologyAware(Aggregation):
             whole = not (block[linked] != block[linked][:1]).any()
             if self.cut and not whole:
                 couplings.cut(root, self.cut)
-            count = _number_parts(parent, root, linked, colour)
+            _flatten(root)
+            roots = np.flatnonzero((root == np.arange(A.n)) & linked)
+            parent, count = number_parts(root, roots, colour[roots]), roots.size
             if count == 0:
                 return None
             if count < enough or whole:
@@ -258,6 +259,16 @@ def blocks(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         number *= extent[axis]
         number += coarse[:, axis] - low[axis]
     return number, (coarse.sum(axis=1) & 1).astype(np.int8)
+
+
+def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.ndarray:
+    """The number of each unknown's part: red ones (colour 0) before black ones, -1 for roots that are not listed.
+
+    `root` leads from each unknown to the root of its part; `roots` are ascending, `colour` is theirs.
+    """
+    number = np.full(root.size, -1, np.int32)
+    number[roots[np.argsort(colour, kind="stable")]] = np.arange(roots.size, dtype=np.int32)
+    return number[root]
 
 
 def coarse_excess(A: Operator, free, transfer: AggregateTransfer, alpha: float) -> np.ndarray:

@@ -6,14 +6,16 @@ large first ones are packed into one level that is solved by one serial compiled
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...kernels._blocks import STRONG
 from ...operators.rows import Rows
 from . import _sparse_levels as agg
 from . import _tail as kernels
-from ._aggregation import _join_csr, _number_parts, _strongest_csr
-from .aggregation import galerkin_rows
+from ._aggregation import _flatten, _join_csr, _strongest_csr
+from .aggregation import number_parts
 from .cycles import Cycle, Level
 from .level import RedBlackLevel
 from .tail import GaussSeidelNotes, PackedTail, SequentialNotes
@@ -67,9 +69,13 @@ class SparseLevels:
         self.set_matrix(weights, excess, scale)
         shape = np.array(rows.shape, np.int64)
         root, _ = strong_parts(rows, groups, weights, sure)
-        self.parent, cells, red = _number(root, *_blocks_of(rows.cells, shape))
-        _, indices, indptr = galerkin_rows((*weights, rows.start, rows.offset), True, self.parent, cells.size)
-        self.levels = [SparseLevel(cells, (shape + 1) // 2, red, indptr, indices)]
+        roots = np.flatnonzero(root == np.arange(root.size))
+        self.parent, cells, red = _number(root, roots, *_blocks_of(rows.cells[roots], shape))
+        slot = np.empty((cells.size, 6), np.int32)
+        several = cells.size > np.unique(cells).size
+        edges = (self.parent, rows.cells, shape, rows.start, rows.offset, *weights, several)
+        graph = _coarse_graph(slot, agg._coarse_graph_stencil, edges)
+        self.levels = [SparseLevel(cells, (shape + 1) // 2, red, *graph)]
         # The first matrix is kept in float64: cells are added to and subtracted from it.
         self.weights64 = np.zeros(self.levels[0].indices.size)
         self.excess64 = np.zeros(cells.size)
@@ -132,9 +138,12 @@ class SparseLevels:
             root, strongest = np.empty(fine.n, np.int32), np.empty(fine.n, np.float32)
             _strongest_csr(strongest, *entries)
             _join_csr(root, strongest, block, STRONG, *entries)
-            fine.parent, cells, red = _number(root, block, colour)
-            _, indices, indptr = galerkin_rows(entries, False, fine.parent, cells.size)
-            self.levels.append(SparseLevel(cells, (fine.shape + 1) // 2, red, indptr, indices))
+            _flatten(root)
+            roots = np.flatnonzero(root == np.arange(root.size))
+            fine.parent, cells, red = _number(root, roots, block[roots], colour[roots])
+            slot, edges = np.empty((cells.size, 6), np.int32), (fine.parent, *entries)
+            graph = _coarse_graph(slot, agg._coarse_graph_csr, edges)
+            self.levels.append(SparseLevel(cells, (fine.shape + 1) // 2, red, *graph))
             self._galerkin(fine, self.levels[-1])
 
     def _pack(self, cycle: Cycle) -> None:
@@ -172,11 +181,26 @@ def _blocks_of(cells: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.nda
     return block, colour
 
 
-def _number(root: np.ndarray, block: np.ndarray, colour: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+def _number(root: np.ndarray, roots: np.ndarray, block: np.ndarray, colour: np.ndarray):
     """The aggregate of each unknown, red ones first; the cells of the aggregates, and how many are red."""
-    parent = np.empty(root.size, np.int32)
-    count = _number_parts(parent, root, np.ones(root.size, np.bool_), colour)
-    cells = np.empty(count, np.int64)
-    cells[parent] = block
-    roots = root == np.arange(root.size)
-    return parent, cells, int(np.count_nonzero(roots & (colour == 0)))
+    parent = number_parts(root, roots, colour)
+    cells = np.empty(roots.size, np.int64)
+    cells[parent[roots]] = block
+    return parent, cells, roots.size - int(np.count_nonzero(colour))
+
+
+def _coarse_graph(slot: np.ndarray, collect: Callable[..., int], edges: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """Row starts and columns of a coarse matrix: most neighbours fit into six slots, the others into a list."""
+    room, n, none = 1024, len(slot), np.empty(0, np.int32)
+    while True:
+        more = np.empty(room, np.int32), np.empty(room, np.int32)
+        used = collect(slot, *more, *edges)
+        if used <= room:
+            break
+        room = used
+    indptr = np.empty(n + 1, np.int32)
+    size = agg._graph_to_csr(indptr, none, slot, *more, used, none)
+    indices = np.empty(size, np.int32)
+    if size:
+        size = agg._graph_to_csr(indptr, indices, slot, *more, used, np.empty(n, np.int32))
+    return indptr, indices[:size].copy()
