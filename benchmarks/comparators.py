@@ -61,9 +61,9 @@ class _Counted(Inverse):
 
 @dataclass(frozen=True)
 class Less(Auto):
-    """`auto` whose CG begins anew with every change of the set, or at every step (a steepest descent)."""
+    """`auto` whose CG starts again with every change of the set, or at every step (a steepest descent)."""
 
-    anew: str = "change"
+    restart: str = "change"
 
     def _solve(self, problem, start, monitor):
         recipe = preconditioner(problem)
@@ -74,7 +74,7 @@ class Less(Auto):
 
 class _Less(ActiveSetCG):
     def _direction(self, rho_old, curvature, disturbed):
-        begins = disturbed or self.options.anew == "step"
+        begins = disturbed or self.options.restart == "step"
         return super()._direction(rho_old, 0.0 if begins else curvature, disturbed)
 
 
@@ -135,8 +135,8 @@ def comparators() -> dict[str, tuple[Method, Cycles | None]]:
     """Name → method, and the counter of its cycles (None: its own iterations are cycles)."""
     out: dict[str, tuple[Method, Cycles | None]] = {
         "auto": (Auto(many=10**12), None),
-        "auto, CG anew after a change": (Less(many=10**12), None),
-        "auto, no CG": (Less(many=10**12, anew="step"), None),
+        "auto, CG restarted after a change": (Less(many=10**12), None),
+        "auto, no CG": (Less(many=10**12, restart="step"), None),
         "auto, no sweeps": (Auto(many=10**12, sweeps=0), None),
     }
     for name, make in (

@@ -168,3 +168,13 @@ def test_an_indefinite_matrix_is_not_answered_by_advice_to_go_on(method):
 def test_a_callback_that_cannot_be_called():
     with pytest.raises(nonstick.NonstickError, match="callback"):
         nonstick.solve([[1.0]], [1.0], callback=3)
+
+
+def test_a_box_problem_takes_a_matrix_and_checks_it():
+    A = sp.diags_array([-np.ones(4), np.full(5, 2.0), -np.ones(4)], offsets=[-1, 0, 1])
+    problem = nonstick.BoxProblem(A, np.linspace(-1, 1, 5))
+    np.testing.assert_allclose(nonstick.solve_problem(problem).x, nonstick.solve(A, np.linspace(-1, 1, 5)).x, atol=1e-6)
+    with pytest.raises(nonstick.NonstickError, match="A must be square"):
+        nonstick.BoxProblem(np.ones((2, 3)), np.ones(2))
+    with pytest.raises(nonstick.NonstickError, match="b has shape"):
+        nonstick.BoxProblem(A, np.ones(4))

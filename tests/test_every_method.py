@@ -10,7 +10,7 @@ from nonstick.errors import NonstickError
 
 RTOL = 1e-7
 # Methods for viscosity solve another kind of system and have tests of their own.
-METHODS = [name for name in registry.entries() if not name.startswith("visc-")]
+METHODS = [name for name, entry in registry.entries().items() if entry.kind != "viscosity"]
 
 
 def liquid(shape, seed):
@@ -78,15 +78,25 @@ def test_bare_matrix(method):
 
 
 def judge(method, A, b, low, high, cells):
-    try:
-        solution = nonstick.solve(A, b, low, high, method=method, rtol=RTOL, cells=cells)
-    except NonstickError as error:
-        assert len(str(error)) > 30 and "\n" not in str(error)
-        assert cells is None or "PressureProblem" in str(error) or "bound" in str(error), error
+    refusal = expected_refusal(method, cells)
+    if refusal:
+        with pytest.raises(NonstickError, match=refusal) as caught:
+            nonstick.solve(A, b, low, high, method=method, rtol=RTOL, cells=cells)
+        assert "\n" not in str(caught.value)
         return
+    solution = nonstick.solve(A, b, low, high, method=method, rtol=RTOL, cells=cells)
     np.testing.assert_allclose(solution.kkt(), residual(A, b, low, high, solution.x), rtol=1e-3, atol=1e-12)
     if registry.get(method).linear:  # a baseline that ignores bounds is judged, and says so, as a linear solver
         low, high = -np.inf, np.inf
     assert solution.converged == (residual(A, b, low, high, solution.x) <= RTOL)
-    if registry.entries()[method].complete:
+    if registry.entries()[method].converges:
         assert solution.converged, solution
+
+
+def expected_refusal(method: str, cells) -> str:
+    """What a method says that cannot treat the problem; nothing where it must solve it."""
+    if method.startswith("fmg") or method == "fas-mg+direct":
+        return "PressureProblem"
+    if cells is None and method.startswith(("pi-mg", "pe-mg", "fas-mg")):
+        return r"pass cells=\(n, d\)"
+    return ""

@@ -15,11 +15,12 @@ ROOT = Path(nonstick.__file__).parent
 #: imports inside functions and for type checkers count.
 LAYERS = (
     "errors",
+    "optional",
     "kernels",
     "grid",
     "operators",
-    "problem",
     "validate",
+    "problem",
     "inverse",
     "solvers",
     "registry",

@@ -140,3 +140,29 @@ def test_indices_come_back_as_int32():
     wide = sp.csr_array(A)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     assert validate.matrix(wide).indices.dtype == np.int32
+
+
+def _damage(kind, where, value):
+    A = getattr(sp, f"{kind}_array")(np.eye(3))
+    if where == "coords":
+        A.coords[0][1] = value
+    else:
+        getattr(A, where)[1] = value
+    return A
+
+
+@pytest.mark.parametrize(
+    "kind, where, value",
+    [("csr", "indices", 10**6), ("csr", "indices", -1), ("csc", "indices", 3), ("csr", "indptr", -5),
+     ("csr", "indptr", 10**6), ("coo", "coords", 77), ("coo", "coords", -1)],
+)  # fmt: skip
+def test_indices_are_checked_before_compiled_code_sees_them(kind, where, value):
+    with pytest.raises(NonstickError, match="A is damaged"):
+        nonstick.solve(_damage(kind, where, value), np.ones(3))
+
+
+def test_indices_must_be_integers():
+    A = sp.csr_array(np.eye(3))
+    A.indices = A.indices.astype(float)
+    with pytest.raises(NonstickError, match="not integers"):
+        nonstick.solve(A, np.ones(3))

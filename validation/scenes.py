@@ -20,15 +20,15 @@ import numpy as np
 from nonstick import Scene
 from nonstick.io.rundir import RunDirectory
 from nonstick.scenes.scene import builtin
-from nonstick.sim.liquid.preview import render
-from nonstick.sim.liquid.run import run, summary
+from nonstick.sim.preview import render
+from nonstick.sim.run import run, summary
 
 #: lines of the log that only say that all is well
 PLAIN = ("start", "done")
 
 
 def sweep_one(name: str, cells: dict[int, int], frames: int, out: Path, movie: bool = True) -> dict[str, Any]:
-    """Run one scene anew in its own directory below `out`; the numbers of its row."""
+    """Run one scene in its own directory below `out`; the numbers of its row."""
     scene = Scene.load(name)
     scene = scene.replace({"domain.resolution": cells[scene.dimension]})
     scene = scene.replace({"time.frames": min(frames, scene.model.time.frames)})

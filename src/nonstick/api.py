@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from . import registry, validate
 from .errors import NonstickError
 from .operators.base import Operator
+from .operators.convert import as_operator
 from .operators.csr import CSROperator
-from .operators.stencil import StencilOperator
 from .problem.box import BoxProblem
 from .problem.monitor import Monitor, Start
 from .problem.solution import Solution
@@ -162,7 +161,35 @@ def solve_problem(
     maxiter: int | None = None,
     callback=None,
 ) -> Solution:
-    """Solve a problem that is already built; `active` is the policy of a previous solution."""
+    """Solve a problem that is already built.
+
+    Parameters
+    ----------
+    problem : BoxProblem
+        What to solve.
+    method : str or Method
+        A name from `nonstick.methods()`, or a method object.
+    x0 : array_like, optional
+        Where to start.
+    active : array_like, optional
+        The `active` of an earlier solution: methods that work with sets begin with it.
+    rtol, atol, maxiter, callback
+        As for `nonstick.solve`.
+
+    Returns
+    -------
+    Solution
+        As from `nonstick.solve`.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> problem = nonstick.cases.build("circle2d", 32).problem
+    >>> first = nonstick.solve_problem(problem)
+    >>> again = nonstick.solve_problem(problem, x0=first.x, active=first.active)
+    >>> first.converged, again.iterations
+    (True, 0)
+    """
     validate.stopping(rtol, atol, maxiter, callback)
     recipe = registry.get(method)
     name = method if isinstance(method, str) else repr(method)
@@ -220,16 +247,3 @@ def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold
     monitor.problem = settled.original
     kinds = [pocket.kind for pocket in settled.pockets]
     monitor.notes["pockets"] = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-
-
-def as_operator(A, cells=None) -> Operator:
-    """Anything matrix-like as an operator; with `cells` a stencil operator where the matrix allows it."""
-    if isinstance(A, Operator):
-        return A
-    A = sp.csr_array(A, dtype=float)
-    if cells is not None:
-        cells = np.asarray(cells)
-        stencil = StencilOperator.from_matrix(A, cells)
-        if stencil is not None:
-            return stencil
-    return CSROperator(A, cells)

@@ -174,7 +174,7 @@ def _rotated_box3d(n, walls="cut"):
 
 @dataclass(frozen=True)
 class _Sheet:
-    """`-Laplace u >= load, u >= lower` on a square or cube; boundary points hold `boundary` and are no unknowns.
+    """`-Laplace u >= load, u >= lower` on a square or cube; boundary points hold `boundary` and are not unknowns.
 
     The matrix is the difference stencil times the square of the finest mesh width, on every level.
     """
@@ -221,7 +221,7 @@ class _Sheet:
         return BoxProblem(A, b.ravel(), lower, np.inf, coarser=lambda: self.coarser().problem())
 
     def coarser(self) -> _Sheet:
-        """One unknown in the middle of every 2^d; where the last would lie on the boundary, it is left out."""
+        """One unknown in the middle of every 2^d; where the last would lie on the boundary, there is none."""
         inner, (left, right) = self.axis[1:-1], self.gap
         pairs, odd = divmod(inner.size, 2)
         if odd and right >= 1.0:

@@ -23,6 +23,8 @@ def matrix(A, name: str = "A") -> sp.csr_array:
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise NonstickError(f"{name} must be square, and its shape is {_by(A.shape)}")
     _real(A.dtype, name)
+    if sp.issparse(A):
+        _well_formed(A, name)
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
         A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's
@@ -43,6 +45,22 @@ def matrix(A, name: str = "A") -> sp.csr_array:
         )
     _symmetric(A, d, name)
     return A
+
+
+def _well_formed(A, name: str) -> None:
+    """Indices out of range crash compiled code, SciPy's own too: look before anything is converted."""
+    check = getattr(A, "check_format", None)  # compressed formats have one
+    try:
+        if check is not None:
+            if A.indices.dtype.kind not in "iu" or A.indptr.dtype.kind not in "iu":
+                raise ValueError("its indices are not integers")
+            check(full_check=True)
+        elif A.format == "coo" and A.nnz:
+            for index, size in zip(A.coords, A.shape):
+                if index.min() < 0 or index.max() >= size:
+                    raise ValueError(f"an index lies outside 0..{size - 1}")
+    except (ValueError, TypeError) as error:
+        raise NonstickError(f"{name} is damaged: {error}") from None
 
 
 def _dense(A, name: str) -> np.ndarray:

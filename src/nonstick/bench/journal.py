@@ -27,7 +27,7 @@ def checksum(*arrays: np.ndarray | None) -> int:
 
 
 class Journal:
-    """`path` is written anew, or, with `resume`, read first and continued; without a path nothing is kept."""
+    """`path` is written from the start, or, with `resume`, read first and continued; without a path nothing is kept."""
 
     def __init__(self, path: Path | None = None, settings: Mapping[str, Any] | None = None, resume: bool = False):
         self.path = path
@@ -44,7 +44,7 @@ class Journal:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         if not lines or lines[0] != head:
             raise NonstickError(
-                f"{path} was measured with other settings: leave --resume out to begin anew, or give "
+                f"{path} was measured with other settings: leave --resume out to begin again, or give "
                 f"the same --rtol, --maxiter, --time-limit and number of threads"
             )
         whole = 0

@@ -19,7 +19,7 @@ class Row:
     n: int
     unknowns: int | None
     method: str
-    #: what the method's paper counts: V-cycles, CG iterations, sweeps; a mean over several solves is no integer
+    #: what the method's paper counts: V-cycles, CG iterations, sweeps; a mean need not be an integer
     iterations: float | None = None
     outer_iterations: float | None = None
     #: the whole solve, set-up included, without building the problem and without compiling

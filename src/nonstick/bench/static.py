@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from .. import cases, validate
-from ..api import as_operator
 from ..errors import NonstickError
 from ..io.problem_file import read_problem
+from ..operators.convert import as_operator
 from ..problem.box import BoxProblem
 from .measure import measure, warm_up
 from .registry import Benchmark, Plan, benchmark
@@ -20,10 +21,10 @@ def sweep(case: str, build: Callable[[int], BoxProblem], plan: Plan, warm_size: 
     for k, method in enumerate(plan.methods):
         plan.done(k / len(plan.methods))
         plan.announce(f"{method}: compiling")
-        warm_up(method, lambda: build(warm_size), plan)
+        warm_up(method, partial(build, warm_size), plan)
         for n in plan.sizes:
             plan.announce(f"{method} at {n}")
-            yield measure(case, n, method, lambda n=n: build(n), plan)  # type: ignore[misc]
+            yield measure(case, n, method, partial(build, n), plan)
 
 
 def from_file(path: str) -> Benchmark:

@@ -64,11 +64,11 @@ def table3(plan: Plan) -> Iterator[Row]:
 
 def _reduced(case: str, n: int, method: str, problem: ViscosityProblem, plan: Plan) -> Row:
     start = problem.advected()
-    rtol = REDUCTION * problem.box.kkt(start)
+    rtol = REDUCTION * problem.problem.kkt(start)
 
     def build() -> ViscousBox:
         """Again for every measurement: an operator keeps the matrix it was once asked for."""
-        return ViscousBox(problem, ViscosityOperator(problem.system), problem.rhs)
+        return ViscousBox(ViscosityOperator(problem.system), problem.rhs)
 
     return measure(case, n, method, build, replace(plan, rtol=min(rtol, 0.5)), x0=start)
 
@@ -83,11 +83,11 @@ def sampled(scene: str, n: int, frames: int, samples: int) -> list[ViscosityProb
     def watch(report) -> None:
         nonlocal fresh
         if fresh and simulation.frame + 1 in wanted and report.viscosity is not None:
-            kept.append(report.viscosity.problem.source)
+            kept.append(report.viscosity.source)
         fresh = False
 
     simulation.watch = watch
     for _ in range(frames):
         fresh = True
         simulation.next_frame()
-    return [p for p in kept if p.n and p.box.kkt(p.advected()) > SOLVED]
+    return [p for p in kept if p.n and p.problem.kkt(p.advected()) > SOLVED]

@@ -8,46 +8,52 @@ In 2D mass is per metre of depth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..errors import NonstickError
-from ..grid.shapes import Shape
+from ..grid.shapes import Posed, Shape
 from . import rotation
-from .extent import bounds
-from .mass import moments
 
 Coordinates = tuple[np.ndarray, ...]
 
 
-@dataclass(frozen=True)
-class Posed(Shape):
-    """A shape turned by R about `origin` and brought to `centre`."""
-
-    shape: Shape
-    R: np.ndarray
-    origin: np.ndarray
-    centre: np.ndarray
-
-    def __call__(self, *x):
-        if len(x) != len(self.centre):
-            raise NonstickError(f"a body in {len(self.centre)} dimensions cannot be evaluated in {len(x)}")
-        r = [a - c for a, c in zip(x, self.centre)]
-        d = len(r)
-        back = []
-        for j in range(d):
-            total = r[0] * self.R[0, j]
-            for i in range(1, d):
-                total = total + r[i] * self.R[i, j]
-            back.append(total + self.origin[j])
-        return self.shape(*back)
-
-
 class RigidBody:
-    """One body. `centre`, `orientation`, `velocity` and `spin` are its state, arrays of their own.
+    """A shape with mass that moves as a whole; in 2D mass is per metre of depth.
 
-    >>> from nonstick.grid.shapes import Box
+    Parameters
+    ----------
+    shape : Shape
+        Where the body is at the beginning, in world coordinates. It must end.
+    density : float
+        In kg/m³.
+    velocity : sequence of float, optional
+        Of the centre of mass, in m/s; at rest by default.
+    spin : float or sequence of float, optional
+        Angular velocity in radians per second: one number in 2D, a vector in 3D.
+    name : str
+        Used in messages and files.
+    dimension : int, optional
+        2 or 3, for a shape that does not say.
+    restitution : float
+        Share of the speed that a bounce keeps.
+    friction : float
+        Coulomb's coefficient.
+    motion : Prescribed, optional
+        A prescribed motion; without one, forces move the body.
+
+    Attributes
+    ----------
+    centre, orientation, velocity, spin : ndarray
+        The state. Orientation is an angle in 2D and a unit quaternion (w, x, y, z) in 3D.
+    mass, volume : float
+    radius : float
+        No point of the body is farther from its centre of mass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nonstick import RigidBody
+    >>> from nonstick.grid import Box
     >>> crate = RigidBody(Box((0.0, 0.0), (2.0, 1.0)), density=500.0)
     >>> crate.mass, crate.centre.tolist(), crate.phi(np.array(1.0), np.array(1.25)).item()
     (1000.0, [1.0, 0.5], 0.25)
@@ -69,15 +75,15 @@ class RigidBody:
         self.shape, self.name, self.density = shape, name, float(density)
         if not (np.isfinite(self.density) and self.density > 0):
             raise NonstickError(f"{name}: density must be positive, not {density}")
-        self.d = dimension or _dimension(shape)
-        found = moments(shape, self.d)
+        self.d = dimension or _dimension(shape, name)
+        found = shape.moments(self.d)
         self.volume = found.volume
         self.mass = self.density * found.volume
         #: centre of mass in the shape's own coordinates
         self.origin = found.centre.copy()
         #: inertia tensor in the shape's own axes: (1, 1) in 2D, (3, 3) in 3D
         self.own_inertia = found.inertia(self.density)
-        low, high = bounds(shape, self.d)
+        low, high = shape.bounds(self.d)
         self._half, self._middle = 0.5 * (high - low), 0.5 * (high + low) - self.origin
         #: no point of the body is farther from its centre of mass
         self.radius = float(np.linalg.norm(self._half + np.abs(self._middle)))
@@ -132,6 +138,41 @@ class RigidBody:
         """Velocity of the body's material at world points, one array per axis."""
         return point_velocity(self.velocity, self.spin, self.centre, x)
 
+    # -- motion ---------------------------------------------------------------------------------------
+
+    def follow_motion(self, time: float) -> None:
+        """Pose and velocity as the prescribed motion has them; a body that moves by forces stays as it is."""
+        if self.motion is None:
+            return
+        offset, angle, rate, spin = self.motion.at(time)
+        vector = self.motion.spin_vector(angle)
+        self.orientation = vector.copy() if self.d == 2 else rotation.from_vector(vector)
+        arm = self.rotation @ (self.origin - self.motion.about)
+        self.centre = self.motion.about + offset + arm
+        self.spin = self.motion.spin_vector(spin)
+        self.velocity = rate + rotation.cross(self.spin, arm)
+
+    def spin_freely(self, h: float) -> None:
+        """Euler's equations in the body's axes by the implicit midpoint rule, which keeps energy and |L|.
+
+        I (w₁ - w₀) + h wₘ × I wₘ = 0, wₘ = (w₀ + w₁)/2, by Newton's method; the orientation turns by h wₘ.
+        """
+        R, inertia = self.rotation, self.own_inertia
+        w0 = R.T @ self.spin
+        w1 = w0.copy()
+        for _ in range(20):
+            m = 0.5 * (w0 + w1)
+            residual = inertia @ (w1 - w0) + h * np.cross(m, inertia @ m)
+            J = inertia + 0.5 * h * (_skew(m) @ inertia - _skew(inertia @ m))
+            step = np.linalg.solve(J, residual)
+            w1 = w1 - step
+            if np.abs(step).max() <= 1e-15 * (1.0 + np.abs(w1).max()):
+                break
+        m = 0.5 * (w0 + w1)
+        q = rotation.product(self.orientation, rotation.from_vector(h * m))
+        self.orientation = q / np.sqrt(q @ q)
+        self.spin = self.rotation @ w1
+
     # -- numbers --------------------------------------------------------------------------------------
 
     def kinetic(self) -> float:
@@ -173,12 +214,11 @@ def point_velocity(velocity: np.ndarray, spin: np.ndarray, centre: np.ndarray, x
     )
 
 
-def _dimension(shape: Shape) -> int:
-    """How many coordinates a shape takes; shapes refuse the wrong number."""
-    for d in (3, 2):
-        try:
-            shape(*np.zeros(d))
-            return d
-        except NonstickError:
-            continue
-    raise NonstickError("the parts of a shape have different numbers of coordinates")
+def _dimension(shape: Shape, name: str) -> int:
+    if shape.dimension is None:
+        raise NonstickError(f"{name}: its shape does not say how many dimensions it has; give dimension=2 or 3")
+    return shape.dimension
+
+
+def _skew(a: np.ndarray) -> np.ndarray:
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])

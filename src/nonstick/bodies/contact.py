@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..grid.shapes import Shape
-from .surface import Probes, gradient
+from ..grid.shapes import Probes, Shape
 
 Key = tuple[int, int, int, int]
 #: contacts kept between two partners
@@ -58,6 +57,30 @@ class Contacts:
     @property
     def n(self) -> int:
         return self.gap.size
+
+    def frames(self) -> np.ndarray:
+        """Normal and two tangents of each contact as rows, (n, 3, 3); in 2D the second tangent is z."""
+        d, n = self.normal.shape
+        out = np.zeros((n, 3, 3))
+        m, t = out[:, 0].T, out[:, 1].T
+        m[:d] = self.normal
+        if d == 2:
+            t[0], t[1] = -m[1], m[0]
+        else:
+            # across the normal and the axis it is farthest from
+            least = np.argmin(np.round(np.abs(m), 6), axis=0)
+            axis = (np.arange(3)[:, None] == least).astype(float)
+            t[:] = _cross(m, axis)
+            t /= np.sqrt((t * t).sum(axis=0))
+        out[:, 2] = _cross(m, t).T
+        return out
+
+    def keep(self, which: list[int]) -> Contacts:
+        """Some of the contacts."""
+        return Contacts(
+            self.first[which], self.second[which], self.x[:, which], self.normal[:, which], self.gap[which],
+            [self.key[c] for c in which],
+        )  # fmt: skip
 
 
 def find(partners: list[Partner], dimension: int, margin: np.ndarray, known: Container[Key] = ()) -> Contacts:
@@ -110,7 +133,7 @@ def _probe(owner: Partner, other: Partner, i: int, j: int, side: int, reach: flo
     if not near.any():
         return None
     which, p, m, r, q, phi = which[near], p[:, near], m[:, near], r[near], q[:, near], phi[near]
-    n = gradient(other.shape, q, 1e-5 * size)
+    n = other.shape.gradient(q, 1e-5 * size)
     facing = (n * m).sum(axis=0)
     gap = phi - r + s * facing
     x = p - r * n
@@ -156,3 +179,8 @@ def _reduce(found: list[list], dimension: int, known: Container[Key]) -> list:
             break
         chosen.append(best)
     return [rows[c] for c in sorted(chosen)]
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cross products of columns (3, n)."""
+    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from ..errors import NonstickError
+from .screen import close_off
 
 #: exit codes
 BAD_INPUT = 2
@@ -18,6 +19,7 @@ _TYPER_INTERRUPTED = 130
 
 def say(message: str) -> None:
     """Print a line for people to stdout."""
+    close_off()
     print(message)
 
 
@@ -51,4 +53,4 @@ def guarded(command: Callable[[], object]) -> None:
         where = f" {error.filename}" if error.filename else ""
         fail(f"cannot use{where}: {error.strerror or error}")
     except MemoryError:
-        fail("not enough memory for a problem of this size")
+        fail("there is not enough memory for a problem of this size; make it smaller, or close other programs")

@@ -1,0 +1,17 @@
+"""Fields on a grid become a problem, and its answer fields again."""
+
+from .coupling import Body, Coupling
+from .diffusion import DiffusionProblem, DiffusionSolution
+from .pressure import PressureProblem, PressureSolution
+from .viscosity import ViscosityProblem, ViscositySolution
+
+__all__ = [
+    "Body",
+    "Coupling",
+    "DiffusionProblem",
+    "DiffusionSolution",
+    "PressureProblem",
+    "PressureSolution",
+    "ViscosityProblem",
+    "ViscositySolution",
+]

@@ -3,23 +3,22 @@
     (I + alpha L) q = q_old,   lower <= q <= upper,
 
 on the cells of a body: L is the graph Laplacian over faces between two cells of the body, so nothing flows through
-its surface (Neumann); cells of `fixed` bands hold their temperature (Dirichlet) and are no unknowns. alpha is
+its surface (Neumann); cells of `fixed` bands hold their temperature (Dirichlet) and are not unknowns. alpha is
 diffusivity · dt / dx². With alpha = inf the problem is the equilibrium, `L q = 0` between the bands.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..api import solve_problem
 from ..errors import NonstickError
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
+from .base import Discretised, extended
 
 
 @dataclass
@@ -30,15 +29,35 @@ class DiffusionSolution(Solution):
     temperature: np.ndarray = field(default_factory=lambda: np.zeros(()), repr=False)
 
 
-class DiffusionProblem:
-    """One implicit step of heat diffusion: fields in, `BoxProblem` inside, fields out.
+class DiffusionProblem(Discretised):
+    """One implicit step of heat diffusion, with bounds on the temperature.
 
-    temperature     2D or 3D array over cells: the present state, and the values of fixed cells
-    alpha           diffusivity · dt / dx², or inf for the equilibrium
-    inside          boolean array, the body; or
-    phi             signed distance at cell centres, negative inside; neither: the whole grid
-    fixed           boolean array: cells that hold their temperature; bounds do not touch them
-    lower, upper    bounds, numbers or arrays over cells, ±inf for none
+    Parameters
+    ----------
+    temperature : ndarray
+        2D or 3D array over cells: the present state, and the values of fixed cells.
+    alpha : float
+        diffusivity · dt / dx², or inf for the equilibrium.
+    inside : ndarray of bool, optional
+        The cells of the body. Neither this nor `phi`: the whole grid.
+    phi : ndarray, optional
+        Signed distance at cell centres, negative inside the body.
+    fixed : ndarray of bool, optional
+        Cells that hold their temperature; bounds do not touch them.
+    lower, upper : float or ndarray
+        Bounds, numbers or arrays over cells; ±inf for none.
+
+    Examples
+    --------
+    A plate between a hot and a cold edge, at rest:
+
+    >>> import numpy as np, nonstick
+    >>> T = np.zeros((5, 3))
+    >>> T[0] = 1.0
+    >>> fixed = np.zeros((5, 3), bool)
+    >>> fixed[[0, -1]] = True
+    >>> nonstick.DiffusionProblem(temperature=T, alpha=np.inf, fixed=fixed).solve().temperature[:, 1].round(3)
+    array([1.  , 0.75, 0.5 , 0.25, 0.  ])
     """
 
     def __init__(
@@ -78,35 +97,21 @@ class DiffusionProblem:
     # -- the box problem ------------------------------------------------------------------------------
 
     @property
-    def matrix(self) -> sp.csr_array:
-        """The entries, assembled on first use; solvers work on `problem.A` without."""
-        return self.problem.A.matrix()
-
-    @property
-    def rhs(self) -> np.ndarray:
-        return self.problem.b
-
-    @property
     def cells(self) -> np.ndarray:
         """(n, d) grid coordinates of the unknowns, in C order."""
         return self.problem.A.cells  # type: ignore[return-value]
 
-    @property
-    def constrained(self) -> np.ndarray:
-        """Boolean over the unknowns: bounded cells."""
-        return self.problem.box.constrained
+    def first_guess(self):
+        return self.as_vector(self.temperature)
 
-    def solve(self, method="auto", **options) -> DiffusionSolution:
-        """Take the step; options as for `nonstick.solve`. The present temperature is the first guess."""
-        x0 = options.pop("x0", None)
-        x0 = self.temperature if x0 is None else np.asarray(x0, dtype=float)
-        if x0.shape == self.shape:
-            x0 = self.rows.from_grid(x0)
-        solution = solve_problem(self.problem, method, x0=x0, **options)
+    def as_vector(self, x0):
+        x0 = np.asarray(x0, dtype=float)
+        return self.rows.from_grid(x0) if x0.shape == self.shape else x0
+
+    def with_fields(self, solution: Solution) -> DiffusionSolution:
         temperature = self.temperature.copy()
         temperature.ravel()[self.rows.cells] = solution.x
-        carried = {f.name: getattr(solution, f.name) for f in fields(Solution)}
-        return DiffusionSolution(**carried, temperature=temperature)
+        return extended(DiffusionSolution, solution, temperature=temperature)
 
     # -- building -------------------------------------------------------------------------------------
 

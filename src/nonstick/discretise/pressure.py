@@ -19,12 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..api import solve_problem
 from ..errors import NonstickError
 from ..grid.fractions import centre_distance, close_edges, closed_box, open_fractions, open_part
 from ..grid.labels import wall_cells
@@ -35,6 +33,7 @@ from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 from ..problem.solution import Solution
 from ._pressure import _pressure_rows, _pressure_update
+from .base import Discretised, extended
 from .coupling import Body, Coupling, Moved
 from .scalars import positive
 
@@ -59,21 +58,45 @@ class PressureSolution(Solution):
     bodies: list[Moved] = field(default_factory=list, repr=False)
 
 
-class PressureProblem:
-    """One pressure solve: fields in, `BoxProblem` inside, fields out.
+class PressureProblem(Discretised):
+    """One pressure solve of a liquid with a free surface among solids.
 
-    phi_liquid      signed distance at cell centres, negative in liquid; used as given
-    velocity        (u, v) or (u, v, w) on faces
-    dt, dx, rho     time step, cell size, density
-    phi_solid       signed distance of the solid at nodes, negative inside; or
-    weights         open fraction of every face, one array an axis; neither: an empty closed box
-    solid_velocity  velocity of solids on faces, like `velocity`; default at rest
-    walls           which cells may separate: "cut", "solid", "edge", "all", "none" or a boolean array over cells
-    adhesion        how much tension (Pa, number or array over cells) a wall holds before it lets go
-    separation      velocity (number or array over cells) at which walls push liquid off (Andersen eq. 48)
-    bodies          rigid bodies moved by the pressure (`nonstick.discretise.coupling.Body`), in front of the solids
-                    above, which are static to them; cells they cut may separate like those of other walls; or a
-                    `Coupling` made for these solids
+    Parameters
+    ----------
+    phi_liquid : ndarray
+        Signed distance at cell centres, negative in liquid; used as given.
+    velocity : tuple of ndarray
+        (u, v) or (u, v, w) on faces.
+    dt, dx, rho : float
+        Time step, cell size, density.
+    phi_solid : ndarray, optional
+        Signed distance of the solid at nodes, negative inside.
+    weights : tuple of ndarray, optional
+        Open fraction of every face, one array an axis, in place of `phi_solid`. Neither: an empty closed box.
+    solid_velocity : tuple of ndarray, optional
+        Velocity of solids on faces, like `velocity`; at rest if not given.
+    walls : str or ndarray of bool
+        Which cells may separate: "cut", "solid", "edge", "all", "none", or a boolean array over cells.
+    adhesion : float or ndarray, optional
+        How much tension (Pa) a wall holds before it lets go; a number or an array over cells.
+    separation : float or ndarray, optional
+        Velocity at which walls push liquid off (Andersen eq. 48); a number or an array over cells.
+    bodies : sequence of Body, or Coupling
+        Rigid bodies moved by the pressure (`nonstick.discretise.Body`), in front of the solids above, which are static
+        to them; cells they cut may separate like those of other walls. A `Coupling` is one made for these solids.
+
+    Examples
+    --------
+    Water at rest under a ceiling, after a step of gravity: it may leave the ceiling, so no pressure holds it there.
+
+    >>> import numpy as np, nonstick
+    >>> phi = np.full((4, 4), -1.0)
+    >>> phi[:, 0] = 1.0  # a layer of air at the bottom
+    >>> u, v = np.zeros((5, 4)), np.full((4, 5), -0.1)
+    >>> problem = nonstick.PressureProblem(phi_liquid=phi, velocity=(u, v), dt=0.01, dx=0.25, walls="all")
+    >>> solution = problem.solve()
+    >>> solution.converged, float(solution.pressure.max())
+    (True, 0.0)
     """
 
     def __init__(
@@ -117,38 +140,23 @@ class PressureProblem:
     # -- the box problem ------------------------------------------------------------------------------
 
     @property
-    def matrix(self) -> sp.csr_array:
-        """The entries, assembled on first use; solvers work on `problem.A` without."""
-        return self.problem.A.matrix()
-
-    @property
-    def rhs(self) -> np.ndarray:
-        return self.problem.b
-
-    @property
     def cells(self) -> np.ndarray:
         """(n, d) grid coordinates of the unknowns, in C order."""
         return self.problem.A.cells  # type: ignore[return-value]
 
     @property
-    def constrained(self) -> np.ndarray:
-        """Boolean over the unknowns: bounded cells."""
-        return self.problem.box.constrained
-
-    @property
     def dimension(self) -> int:
         return len(self.shape)
 
-    def solve(self, method="auto", **options) -> PressureSolution:
-        """Solve and update the velocity; options as for `nonstick.solve` (`x0` may be a grid of pressures)."""
-        x0 = options.pop("x0", None)
-        if x0 is not None and np.shape(x0) == self.shape:
-            x0 = self.rows.from_grid(np.asarray(x0, dtype=float))
-        solution = solve_problem(self.problem, method, x0=x0, **options)
+    def as_vector(self, x0):
+        """A first guess may be a grid of pressures."""
+        return self.rows.from_grid(np.asarray(x0, dtype=float)) if np.shape(x0) == self.shape else x0
+
+    def with_fields(self, solution: Solution) -> PressureSolution:
         pressure = self.rows.to_grid(solution.x)
-        carried = {f.name: getattr(solution, f.name) for f in fields(Solution)}
         moved = self.moved(pressure)
-        return PressureSolution(**carried, pressure=pressure, velocity=self.update(pressure, moved), bodies=moved)
+        velocity = self.update(pressure, moved)
+        return extended(PressureSolution, solution, pressure=pressure, velocity=velocity, bodies=moved)
 
     def moved(self, pressure: np.ndarray) -> list[Moved]:
         """The bodies after this pressure has acted on them."""

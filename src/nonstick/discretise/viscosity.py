@@ -15,28 +15,22 @@ where nothing determines it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from .. import registry, validate
 from ..errors import NonstickError
-from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator, face_shift
+from ..operators.base import Operator
+from ..operators.face_grid import FaceGrid, face_shift
+from ..operators.faces import FaceSystem, ViscosityOperator
 from ..problem.box import Box, BoxProblem
-from ..problem.monitor import Monitor, Start
 from ..problem.solution import Solution
 from ._volumes import control_volumes
+from .base import Discretised, extended
 from .scalars import positive
-
-
-class ViscositySolution(Solution):
-    """A solution whose unknowns are face velocities."""
-
-    @property
-    def velocity(self) -> tuple[np.ndarray, ...]:
-        """The velocity after the step: unknown faces replaced, all others as given."""
-        assert isinstance(self.problem, ViscousBox)
-        return self.problem.source.with_unknowns(self.x)
 
 
 class ViscousBox(BoxProblem):
@@ -44,12 +38,11 @@ class ViscousBox(BoxProblem):
 
     may_float = False
 
-    def __init__(self, source: ViscosityProblem, A: ViscosityOperator, b: np.ndarray):
+    def __init__(self, A: Operator, b: np.ndarray):
         super().__init__(A, b, -np.inf, np.inf)
         # Bounds that take no memory: there can be hundreds of millions of unknowns.
         self.box = Box(np.broadcast_to(-np.inf, (A.n,)), np.broadcast_to(np.inf, (A.n,)))
         self._work = np.empty(0)
-        self.source = source
 
     def natural_residual(self, x, g, out=None):
         if out is None:
@@ -61,18 +54,60 @@ class ViscousBox(BoxProblem):
         g = self.gradient(x) if g is None else g
         return float(max(g.max(initial=0.0), -g.min(initial=0.0))) / self.scale
 
+    linear_residual = kkt
 
-class ViscosityProblem:
+
+@dataclass
+class ViscositySolution(Solution):
+    """A solution whose unknowns are face velocities."""
+
+    #: the `ViscosityProblem` it solves
+    source: Any = field(default=None, repr=False)
+
+    @property
+    def velocity(self) -> tuple[np.ndarray, ...]:
+        """The velocity after the step: unknown faces replaced, all others as given."""
+        return self.source.with_unknowns(self.x)
+
+
+class ViscosityProblem(Discretised):
     """One implicit viscosity step on a staggered grid, 2D or 3D.
 
-    velocity : (u, v[, w]) after advection; on solid faces it is the velocity of the solid.
-    viscosity : dynamic viscosity μ, a number or an array over cells; an edge takes the mean of its cells.
-    phi_liquid : level set at cell centres, negative in liquid; or `volumes` = (faces, cells, edges), the liquid
-        fractions themselves: faces (u, v[, w]), cells, edges (nodes,) in 2D and (ex, ey, ez) in 3D, where ex are
-        the edges along x, which carry τ_yz.
-    phi_solid : level set at nodes, negative in solids: a face is solid if its middle is, and so are the faces on
-        the boundary of the box; or `fluid`, masks shaped like the velocity, False on solid faces.
+    Parameters
+    ----------
+    velocity : tuple of ndarray
+        (u, v[, w]) after advection; on solid faces it is the velocity of the solid.
+    viscosity : float or ndarray
+        Dynamic viscosity μ, a number or an array over cells; an edge takes the mean of its cells.
+    dt, dx, rho : float
+        Time step, cell size, density.
+    phi_liquid : ndarray, optional
+        Level set at cell centres, negative in liquid.
+    volumes : tuple, optional
+        (faces, cells, edges), in place of `phi_liquid`: the liquid fractions themselves. Faces are (u, v[, w]), edges
+        (nodes,) in 2D and (ex, ey, ez) in 3D, where ex are the edges along x, which carry τ_yz.
+    phi_solid : ndarray, optional
+        Level set at nodes, negative in solids: a face is solid if its middle is, and so are the faces on the boundary
+        of the box.
+    fluid : tuple of ndarray of bool, optional
+        In place of `phi_solid`: masks shaped like the velocity, False on solid faces.
+
+    Examples
+    --------
+    A jet in the middle of a box full of honey, after a tenth of a second:
+
+    >>> import numpy as np, nonstick
+    >>> u, v = np.zeros((9, 8)), np.zeros((8, 9))
+    >>> u[:, 4] = 1.0
+    >>> step = nonstick.ViscosityProblem(
+    ...     velocity=(u, v), viscosity=10.0, dt=0.1, dx=0.05, rho=1400.0, phi_liquid=-np.ones((8, 8))
+    ... )
+    >>> step.solve().velocity[0][4].round(2)
+    array([0.  , 0.  , 0.02, 0.13, 0.68, 0.13, 0.02, 0.  ])
     """
+
+    default_method = "visc-auto"
+    problem: ViscousBox
 
     def __init__(
         self,
@@ -87,8 +122,8 @@ class ViscosityProblem:
         phi_solid=None,
         fluid=None,
     ):
-        self.given = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
-        self.grid = grid = _grid_of(self.given)
+        self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
+        self.grid = grid = _grid_of(self.velocity)
         self.dt, self.dx, self.rho = (positive(x, n) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
         if (phi_liquid is None) == (volumes is None):
             raise NonstickError("give either phi_liquid or volumes=(faces, cells, edges)")
@@ -109,64 +144,49 @@ class ViscosityProblem:
             _times_viscosity(grid, stress, self.viscosity)
         self.fluid = _fluid_faces(grid, phi_solid, fluid)
         active = _unknowns(grid, mass, stress, self.fluid)
-        self.system = FaceSystem(grid, m, k, active, scale)
+        strength = self.viscosity.reshape(grid.cells) * per_mu if scale is None else None
+        self.system = FaceSystem(grid, m, k, active, scale, self._padded_fluid(), strength)
         self.operator = ViscosityOperator(self.system)
-        self._b = self._right_hand_side()
+        self.problem = ViscousBox(self.operator, self._right_hand_side())
 
     @property
     def box(self) -> ViscousBox:
-        """The system as a box problem. It holds this problem, so this one must not hold it: every step's arrays would
-        stay until the garbage collector comes round."""
-        return ViscousBox(self, self.operator, self._b)
+        """Deprecated: the same as `problem`."""
+        return deprecated(self, "box", "problem")
 
     @property
-    def matrix(self):
-        """The assembled matrix (scipy CSR), rows and columns in the order of `faces`."""
-        return self.operator.matrix()
-
-    @property
-    def rhs(self) -> np.ndarray:
-        return self._b
+    def given(self) -> tuple[np.ndarray, ...]:
+        """Deprecated: the same as `velocity`."""
+        return deprecated(self, "given", "velocity")
 
     @property
     def faces(self) -> np.ndarray:
         """(n, 1 + d): component and grid coordinates of every unknown; u, then v, then w, each in C order."""
         return self.operator.faces
 
-    @property
-    def n(self) -> int:
-        return self.operator.n
-
     def advected(self) -> np.ndarray:
         """The given velocity on the unknowns: the initial guess of every solver (§7)."""
-        return self._gather(self.given)
+        return self._gather(self.velocity)
 
-    def solve(self, method="visc-auto", *, x0=None, rtol=1e-6, atol=0.0, maxiter=None, callback=None):
-        """Solve; `x0` is a vector over the unknowns (default: the advected velocity). `.velocity` has the result."""
-        validate.stopping(rtol, atol, maxiter)
-        recipe = registry.get(method)
-        x = self.advected() if x0 is None else validate.vector(x0, self.n, "x0")
-        box = self.box
-        monitor = Monitor(box, rtol, atol, maxiter, callback)
-        if self.n:
-            recipe.solve(box, Start(x), monitor)
-        return ViscositySolution.of(box, x, method if isinstance(method, str) else repr(method), monitor)
+    def first_guess(self):
+        return self.advected()
+
+    def as_vector(self, x0):
+        """A vector over the unknowns as it is, or that of face arrays (u, v[, w])."""
+        return self._gather(x0) if isinstance(x0, (tuple, list)) and len(x0) == self.grid.dimension else x0
+
+    def with_fields(self, solution):
+        return extended(ViscositySolution, solution, source=self)
 
     def with_unknowns(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """Face arrays: x on the unknowns, the given velocity elsewhere."""
         grid, system = self.grid, self.system
-        padded = self._pad(self.given)
+        padded = self._pad(self.velocity)
         system.scatter(x, padded)
         box = padded.reshape(3, *grid.padded)
         return tuple(np.ascontiguousarray(grid.user(box[a][grid.face_window(a)])) for a in grid.axes)
 
-    def cell_stress(self) -> np.ndarray | float:
-        """μ dt/(ρ dx²) of every cell, or the one number if the viscosity is constant."""
-        if self.system.scale is not None:
-            return self.system.scale
-        return self.viscosity.reshape(self.grid.cells) * (self.dt / (self.rho * self.dx**2))
-
-    def padded_fluid(self) -> np.ndarray:
+    def _padded_fluid(self) -> np.ndarray:
         """(3, *padded) booleans: faces that are not solid."""
         grid = self.grid
         out = np.zeros((3, *grid.padded), np.bool_)
@@ -188,10 +208,16 @@ class ViscosityProblem:
         system = self.system
         b = system.gather(system.m) * self.advected()
         solid = [~f for f in self.fluid]
-        if any(v[s].any() for v, s in zip(self.given, solid)):
-            moved = self._pad(self.given, solid)
+        if any(v[s].any() for v, s in zip(self.velocity, solid)):
+            moved = self._pad(self.velocity, solid)
             b -= system.gather(system.apply(moved, system.zeros()))
         return b
+
+
+def deprecated(problem, old: str, new: str):
+    """The attribute under its new name, and a warning about the old one."""
+    warnings.warn(f"{type(problem).__name__}.{old} is now .{new}", DeprecationWarning, stacklevel=3)
+    return getattr(problem, new)
 
 
 def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:

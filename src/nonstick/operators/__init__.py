@@ -1,0 +1,23 @@
+"""A x, and how it changes size: every operator knows its diagonal, its vectors and, where there is one, its grid."""
+
+from .base import Operator
+from .convert import as_operator
+from .csr import CSROperator
+from .lowrank import LowRank
+from .masked import Masked
+from .rows import Rows
+from .stencil import StencilOperator
+from .transfer import AggregateTransfer, MatrixTransfer, Transfer
+
+__all__ = [
+    "AggregateTransfer",
+    "CSROperator",
+    "LowRank",
+    "Masked",
+    "MatrixTransfer",
+    "Operator",
+    "Rows",
+    "StencilOperator",
+    "Transfer",
+    "as_operator",
+]

@@ -50,7 +50,7 @@ class Rows:
 
     @classmethod
     def from_numbering(cls, cells: np.ndarray, shape: tuple, dimension: int, number: np.ndarray) -> Rows:
-        """From cells and the map that numbers them: number[cell], -1 for cells that are no unknowns."""
+        """From cells and the map that numbers them: number[cell], -1 for cells that are not unknowns."""
         extent = np.array(shape, np.int64)
         none1, none2 = np.empty(0, np.int64), np.empty((0, 6), np.int64)
         count = _cut_segments(none1, none2, none1, number, extent, cells)

@@ -12,10 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
+from .. import validate
 from ..errors import NonstickError
 from ..kernels._active_set import kkt_peak
 from ..kernels._vector import peak_and_sum
 from ..operators.base import Operator
+from ..operators.convert import as_operator
 from .edges import WallEdges
 
 
@@ -64,9 +66,26 @@ class Box:
 class BoxProblem:
     """Data of a bound-constrained quadratic problem. Problems know their residual, never how to solve.
 
-    `coarser` is a function that rediscretises the same problem on a grid twice as coarse; problems
-    made from geometry have one, bare matrices have not. `edges` constrain the values at the wall instead
-    of the cells; a problem has either bounds or edges.
+    Parameters
+    ----------
+    A : Operator, scipy.sparse matrix or 2-D array
+        Symmetric, positive definite or semidefinite. What is not an operator is checked, as by `nonstick.solve`.
+    b : array_like
+        The right-hand side.
+    lower, upper : float or array_like
+        Bounds, ±inf where there is none.
+    coarser : callable, optional
+        Returns the same problem on a grid twice as coarse; problems made from geometry have one, bare matrices do not.
+    edges : WallEdges, optional
+        Constraints on the values at the wall in place of bounds; a problem has either bounds or edges.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> problem = nonstick.BoxProblem([[2.0, -1.0], [-1.0, 2.0]], [1.0, -3.0])
+    >>> solution = nonstick.solve_problem(problem)
+    >>> solution.x.round(6), problem.kkt(solution.x) < 1e-6
+    (array([0.5, 0. ]), True)
     """
 
     #: False where parts without a free surface need no care (viscosity: always consistent)
@@ -74,14 +93,17 @@ class BoxProblem:
 
     def __init__(
         self,
-        A: Operator,
+        A,
         b: np.ndarray,
         lower: np.ndarray | float = 0.0,
         upper: np.ndarray | float = np.inf,
         coarser: Callable[[], BoxProblem] | None = None,
         edges: WallEdges | None = None,
     ):
-        self.A = A
+        if not isinstance(A, Operator):
+            A = as_operator(validate.matrix(A))
+            b, (lower, upper) = validate.vector(b, A.n), validate.bounds(lower, upper, A.n)
+        self.A: Operator = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
         self.box = Box(_spread(lower, A.n), _spread(upper, A.n))
         self.scale = peak_and_sum(self.b)[0] or self._scale_of_bounds()

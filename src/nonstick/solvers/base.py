@@ -42,7 +42,7 @@ class Method(ABC):
     array([0.5, 0. ])
     """
 
-    #: what it can treat of "edges" (`BoxProblem.edges`, which are no box) and "bodies" (rows coupled by rigid bodies)
+    #: what it can treat beside bounds: "edges" (constraints at the wall, `BoxProblem.edges`), "bodies" (rigid bodies)
     treats: ClassVar[frozenset[str]] = frozenset({"bodies"})
     #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
     linear: ClassVar[bool] = False

@@ -1,6 +1,6 @@
 """Full multigrid with projected smoothing (Chentanez and Müller 2011, algorithms 1-3).
 
-Coarse levels are the problem itself, discretised anew on coarser grids (`problem.coarsen()`, §3.1.1); a
+Coarse levels are the problem itself, discretised again on coarser grids (`problem.coarsen()`, §3.1.1); a
 coarse level solves for a correction p, whose bounds are those of the level above minus what is there
 already (DownsampleSubtract, eq. 19):
 
@@ -9,8 +9,8 @@ already (DownsampleSubtract, eq. 19):
 and the same, mirrored, for upper bounds. Smoothing is projected red-black Gauss–Seidel. Level numbers run
 the other way round here: 0 is the finest.
 
-Taken literally the method stagnates: the exact solution is no fixed point, because residuals of clamped
-cells, which press against the bound and are no error, are restricted into free coarse neighbours. Unless
+Taken literally the method stagnates: the exact solution is not a fixed point, because residuals of clamped
+cells, which press against the bound and are not errors, are restricted into free coarse neighbours. Unless
 `literal` is set, five things differ:
 
 - rows on a bound whose residual presses them there are left out of restriction and prolongation;
@@ -50,9 +50,28 @@ PATIENCE = 10
 
 @dataclass(frozen=True)
 class ChentanezMuller(Method):
-    """`full_cycles` full cycles, then `v_cycles` V-cycles; None means until converged.
+    """Full multigrid cycles with projected smoothing; coarse levels are the problem on coarser grids.
 
-    `constrained_levels` is the paper's S (None: all). The paper's C is part of `problem.coarsen()`.
+    Parameters
+    ----------
+    full_cycles, v_cycles : int, optional
+        So many full cycles, then so many V-cycles; None means until converged.
+    pre, post : int
+        Sweeps before and after the coarse levels.
+    constrained_levels : int, optional
+        Levels that keep the bounds, the paper's S; None: all. The paper's C is part of `problem.coarsen()`.
+    literal : bool
+        Exactly as printed, without our repairs.
+    maxiter : int
+        Limit of cycles.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.solvers import ChentanezMuller
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, ChentanezMuller()).converged
+    True
     """
 
     full_cycles: int | None = None

@@ -29,7 +29,26 @@ from .base import Method
 
 @dataclass(frozen=True)
 class MPRGP(Method):
-    """`M` preconditions the face problems; `proportion` is Γ; `fast_expansion=False` is the method of 2005."""
+    """Modified proportioning with reduced gradient projections.
+
+    Parameters
+    ----------
+    M : Recipe
+        Preconditions the face problems.
+    proportion : float
+        The Γ of the proportioning test.
+    fast_expansion : bool
+        Try the whole CG step, projected, before the classical expansion; False is the method of 2005.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.inverse import MIC
+    >>> from nonstick.solvers import MPRGP
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, MPRGP(MIC())).converged
+    True
+    """
 
     M: Recipe = field(default_factory=NoPreconditioner)
     proportion: float = 1.0
@@ -115,7 +134,7 @@ class _Face:
         if not slope > 0.0:
             # Conjugacy lost to rounding: start again from the preconditioned gradient, unless this was one.
             if np.array_equal(p, self.z):
-                return self._stuck("the preconditioned gradient is no descent direction")
+                return self._stuck("the preconditioned gradient is not a descent direction")
             self.p[:] = self.z
             return self.advance()
         step = slope / curvature if curvature > 0.0 else np.inf

@@ -42,7 +42,7 @@ from ..problem.edges import WallEdges
 ROW_SUM = 1e-12
 #: |s| below this part of Σ|b| counts as zero
 BALANCE = 1e-11
-#: a constant pressure whose forces on a body cancel to this part moves it not
+#: a constant pressure does not move a body if its forces cancel to this part
 PUSH = 1e-9
 
 

@@ -9,7 +9,7 @@ import pytest
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.sim.liquid._extrapolate import _continue_linearly
 from nonstick.sim.liquid._particles import _scatter_value
-from nonstick.sim.liquid.run import resume, run
+from nonstick.sim.run import resume, run
 
 RAMP = {"along": "x", "at": [0.2, 0.8], "values": [1.0, 100.0]}
 
@@ -218,7 +218,7 @@ def test_a_step_leaves_no_viscosity_problem_behind():
     """Were a problem and its box to hold each other, memory would grow until the garbage collector comes round."""
     simulation = Simulation(Scene(block()))
     seen = []
-    simulation.watch = lambda report: seen.append(weakref.ref(report.viscosity.problem.source))
+    simulation.watch = lambda report: seen.append(weakref.ref(report.viscosity.source))
     gc.disable()
     try:
         simulation.step(0.01)

@@ -1,6 +1,6 @@
 """2×2(×2) blocks of a grid, in single precision: the cycle of `auto`.
 
-    Multigrid(Blocks(0.65), RedBlack(), W(1, 1))
+    Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32)
 
 is a symmetric cycle for `F A F + (I - F) + D` on a stencil operator A, with a free set F and a shift D:
 
@@ -69,6 +69,8 @@ class Blocks(Coarsening):
             raise NonstickError("blocks of cells need a stencil operator: pass the cells of the unknowns")
         if multigrid.smoother != RedBlack():
             raise NonstickError(f"Blocks() relaxes by RedBlack(), not by {multigrid.smoother!r}")
+        if multigrid.dtype not in (None, np.float32):
+            raise NonstickError("Blocks() works in float32")
         if reuse is None or reuse.A is not operator.core:
             reuse = BlockHierarchy(multigrid, operator.core.stencil)
         return reuse.refresh(operator.free, operator.shift)
@@ -289,7 +291,7 @@ class BlockDirections(Directions):
     """Directions from the cycle's own float32 copies of r and z: they spare a pass over memory each."""
 
     def __init__(self, A: Operator, M: BlockHierarchy):
-        self.cycle = M
+        self.A, self.cycle = A, M
 
     def hold(self, rows, policy):
         """The cycle knows the free set and leaves z at zero elsewhere."""

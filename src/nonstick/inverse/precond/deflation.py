@@ -118,7 +118,7 @@ class DeflatedDirections(Directions):
     """
 
     def __init__(self, inner: Directions, around: Surroundings):
-        self.inner, self.around = inner, around
+        self.A, self.inner, self.around = inner.A, inner, around
 
     def hold(self, rows, policy):
         self.inner.hold(rows, policy)

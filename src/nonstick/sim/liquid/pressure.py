@@ -61,7 +61,7 @@ class Projection:
         )  # fmt: skip
         if self.swell.ndim:
             problem.problem.b += problem.rows.from_grid(self.swell)
-        start = {}
+        start: dict[str, Any] = {}
         if solver.warm_start and self.pressure.any():
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
         failed: list[str] = []

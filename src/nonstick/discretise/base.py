@@ -1,0 +1,101 @@
+"""What all discretised problems share: fields in, a `BoxProblem` inside, one way to solve it, fields out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import fields
+from typing import ClassVar, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..api import solve_problem
+from ..problem.box import BoxProblem
+from ..problem.monitor import Monitor
+from ..problem.solution import Solution
+from ..solvers.base import Method
+
+S = TypeVar("S", bound=Solution)
+
+
+class Discretised(ABC):
+    """Base of PressureProblem, ViscosityProblem and DiffusionProblem."""
+
+    #: what `solve` takes if nothing is said
+    default_method: ClassVar[str] = "auto"
+
+    #: the problem the methods see
+    problem: BoxProblem
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return self.problem.n
+
+    @property
+    def matrix(self) -> sp.csr_array:
+        """The entries, assembled on first use; methods work on `problem.A` without."""
+        return self.problem.A.matrix()
+
+    @property
+    def rhs(self) -> np.ndarray:
+        return self.problem.b
+
+    @property
+    def constrained(self) -> np.ndarray:
+        """Boolean over the unknowns: those with a bound."""
+        return self.problem.box.constrained
+
+    def solve(
+        self,
+        method: str | Method | None = None,
+        *,
+        x0=None,
+        active=None,
+        rtol: float = 1e-6,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        callback: Callable[[Monitor], object] | None = None,
+    ):
+        """Solve, and bring the answer back to the grid.
+
+        Parameters
+        ----------
+        method : str or Method, optional
+            A name from `nonstick.methods()`, or a method object.
+        x0 : array_like, optional
+            Where to start: a vector over the unknowns, or fields as this problem takes and returns them.
+        active : array_like, optional
+            The `active` of an earlier solution, to warm-start methods that work with sets.
+        rtol, atol, maxiter, callback
+            As for `nonstick.solve`.
+
+        Returns
+        -------
+        Solution
+            As from `nonstick.solve`, with the fields of this kind of problem besides.
+        """
+        guess = self.first_guess() if x0 is None else self.as_vector(x0)
+        solution = solve_problem(
+            self.problem, method or self.default_method, x0=guess, active=active, rtol=rtol, atol=atol,
+            maxiter=maxiter, callback=callback,
+        )  # fmt: skip
+        return self.with_fields(solution)
+
+    def first_guess(self) -> np.ndarray | None:
+        """Where a solve starts that was told nothing; None: at zero, and the method may look for better."""
+        return None
+
+    def as_vector(self, x0) -> np.ndarray:
+        """A first guess as a vector over the unknowns."""
+        return x0
+
+    @abstractmethod
+    def with_fields(self, solution: Solution) -> Solution:
+        """The solution with its fields on the grid."""
+
+
+def extended(kind: type[S], solution: Solution, **more) -> S:
+    """A solution as one of another kind, which has some fields more."""
+    return kind(**{f.name: getattr(solution, f.name) for f in fields(Solution)}, **more)

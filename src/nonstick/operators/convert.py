@@ -1,0 +1,23 @@
+"""Anything matrix-like as an operator."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import Operator
+from .csr import CSROperator
+from .stencil import StencilOperator
+
+
+def as_operator(A, cells=None) -> Operator:
+    """Anything matrix-like as an operator; with `cells` a stencil operator where the matrix allows it."""
+    if isinstance(A, Operator):
+        return A
+    A = sp.csr_array(A, dtype=float)
+    if cells is not None:
+        cells = np.asarray(cells)
+        stencil = StencilOperator.from_matrix(A, cells)
+        if stencil is not None:
+            return stencil
+    return CSROperator(A, cells)
