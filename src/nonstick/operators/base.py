@@ -161,7 +161,7 @@ class Operator(ABC):
         return dot(x, y)
 
     def peak(self, x: np.ndarray) -> float:
-        """max|x|, NaN if an entry is."""
+        """max|x|; not finite if an entry is not."""
         return peak_and_sum(x)[0]
 
     def combine(self, y: np.ndarray, x: np.ndarray, beta: float) -> None:

@@ -212,7 +212,21 @@ class MultigridInverse(Inverse):
 
 @dataclass(frozen=True)
 class Sweeps(Recipe):
-    """Sweeps of a smoother, from zero, in the place of a solve. They must be symmetric by themselves."""
+    """Sweeps of a smoother, from zero, in the place of a solve: a bottom too large for a factor.
+
+    Parameters
+    ----------
+    smoother : SmootherRecipe
+        One whose sweeps are symmetric by themselves: `Chebyshev(...)`, `BandJacobi(...)`.
+    sweeps : int
+        How many.
+
+    Examples
+    --------
+    >>> from nonstick.inverse import BandJacobi, Sweeps
+    >>> Sweeps(BandJacobi(steps=0), 200).sweeps
+    200
+    """
 
     smoother: SmootherRecipe
     sweeps: int = 1

@@ -130,13 +130,13 @@ def overlaps(world: World) -> list[tuple[str, str, float]]:
 def _walls(solids: Solids) -> list[Wall]:
     """The solids of a scene as things to collide with."""
     out = []
-    for index, (_, wall) in enumerate(zip(solids.scene.model.solid, solids.walls)):
+    for index, (_, wall) in enumerate(zip(solids.scene.model.solid, solids.list)):
         shape = Complement(wall.shape) if wall.container else wall.shape
         # the inside of a container is hollow and touches bodies by their probes alone
-        points = None if wall.container else wall.shape.probes(solids.d).thinned()
+        points = None if wall.container else wall.shape.probes(solids.grid.dimension).thinned()
         made = Wall(f"solid.{index}", shape, probes=points)
         if wall.motion is not None:
-            _set_moving(made, wall.motion, solids.d)
+            _set_moving(made, wall.motion, solids.grid.dimension)
         out.append(made)
     return out
 
