@@ -29,7 +29,6 @@ from ..errors import NonstickError
 from ..grid.fractions import centre_distance, open_part
 from ..grid.labels import wall_cells
 from ..grid.levelset import THETA_MIN
-from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
@@ -203,9 +202,9 @@ class PressureProblem(Discretised):
         """The bodies after this pressure has acted on them."""
         if self.coupling is None:
             return []
-        A = self.problem.A
-        assert isinstance(A, LowRank)
-        return self.coupling.moved(A, self.rows.from_grid(np.asarray(pressure, dtype=np.float64)), self.dt)
+        bodies = self.problem.A.bodies
+        assert bodies is not None
+        return self.coupling.moved(bodies, self.rows.from_grid(np.asarray(pressure, dtype=np.float64)), self.dt)
 
     def update(self, pressure: np.ndarray, moved: list[Moved] | None = None) -> Faces:
         """u - dt/rho grad p, with the ghost-fluid gradient at the surface.

@@ -1,12 +1,13 @@
 """Approximate inverses: `recipe.setup(operator)` makes an `Inverse`, `inverse.apply(r, out)` uses it."""
 
-from .base import Identity, Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
+from .base import FirstThatFits, Identity, Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
 from .krylov.bicgstab import BiCGStab
 from .krylov.cg import CG
 from .krylov.cr import CR
 from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
 from .krylov.richardson import Richardson
+from .multigrid.blocks import Blocks
 from .multigrid.cycles import F, Full, Resmoothed, V, W
 from .multigrid.face_box import BoxSweep
 from .multigrid.face_chebyshev import Chebyshev, ViscousBottom
@@ -17,6 +18,7 @@ from .multigrid.hierarchy import Multigrid, Sweeps
 from .precond.ainv import AINV
 from .precond.as_matrix import AsMatrix
 from .precond.bordered import WithBorder
+from .precond.deflation import Deflated
 from .precond.ilu import ILU
 from .precond.jacobi import Jacobi
 from .precond.mic import MIC
@@ -33,11 +35,14 @@ __all__ = [
     "AsMatrix",
     "BandJacobi",
     "BiCGStab",
+    "Blocks",
     "BoxSweep",
     "Chebyshev",
+    "Deflated",
     "Direct",
     "F",
     "Factor",
+    "FirstThatFits",
     "Full",
     "Identity",
     "Inverse",
