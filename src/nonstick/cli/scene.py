@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from .screen import close_off, screen
-from .terminal import fail, say
+from .terminal import fail, plain, say
 
 _SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
 _SCENE = typer.Argument(..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False)
@@ -278,7 +278,7 @@ class _Live:
         self.progress.stop()
 
     def warn(self, sentence: str) -> None:
-        self.console.print(f"warning: {sentence}", markup=False, highlight=False)
+        self.console.print(f"warning: {plain(sentence)}", markup=False, highlight=False)
 
     def update(self, frame: int, rows) -> None:
         close_off()
@@ -286,7 +286,7 @@ class _Live:
         if self.live:
             self.progress.update(self.task, completed=frame, description=text)
         elif frame % max(1, self.frames // 20) == 0 or frame == self.frames:
-            print(f"frame {frame}/{self.frames}  {text}", file=self.console.file, flush=True)
+            print(f"frame {frame}/{self.frames}  {plain(text)}", file=self.console.file, flush=True)
 
 
 def _report(directory: Path) -> None:

@@ -131,7 +131,7 @@ class Heat:
         return cls(
             resolution=model.domain.resolution,
             size=model.domain.size,  # type: ignore[arg-type]
-            body=None if model.body is None else build(model.body, scene.folder),
+            body=None if model.body is None else build(model.body, scene.folder, f"{scene.where}: body"),
             start=model.start,
             bands=tuple((band.low, band.high, band.temperature) for band in model.band),
             lower=-np.inf if model.lower is None else model.lower,

@@ -53,8 +53,8 @@ class LevelSet:
 
     def fill(self) -> None:
         """φ and velocity of the liquids of the scene."""
-        for spec in self.scene.model.liquid:
-            shape = build(spec.shape, self.scene.folder)
+        for index, spec in enumerate(self.scene.model.liquid):
+            shape = build(spec.shape, self.scene.folder, f"{self.scene.where}: liquid.{index}.shape")
             here = self._sample(shape)
             self.level = np.where(here < self.level, here, self.level)
             for axis, u in enumerate(self.layout.drop_faces(self.velocity)):

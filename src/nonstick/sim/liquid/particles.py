@@ -83,8 +83,8 @@ class Particles:
         setting = self.scene.model.particles
         rng = np.random.default_rng(setting.seed)
         taken: list[Shape] = []
-        for spec in self.scene.model.liquid:
-            shape = build(spec.shape, self.scene.folder)
+        for index, spec in enumerate(self.scene.model.liquid):
+            shape = build(spec.shape, self.scene.folder, f"{self.scene.where}: liquid.{index}.shape")
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
             for other in taken:
                 x = x[:, other(*self.points(x)) >= 0]

@@ -33,6 +33,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
+#: how often a step may take liquid across the domain
+WAY = 4
+
 #: what carries the liquid, by `surface.track` of the scene
 TRACKERS: dict[str, type[Tracker]] = {"particles": Particles, "grid": LevelSet}
 
@@ -133,9 +136,10 @@ class Simulation:
             left = end - self.liquid.time
             if left <= 1e-9 * end:
                 break
-            wanted = max(math.ceil(left / self._stable_dt() * (1 - 1e-9)), setting.min_substeps - len(rows), 1)
+            wanted = max(self._substeps(left), setting.min_substeps - len(rows), 1)
             allowed = max(setting.max_substeps - len(rows), 1)
             capped = wanted > allowed
+            self._check_speed(left / min(wanted, allowed))
             if capped:
                 self.tell(
                     "cap",
@@ -179,6 +183,22 @@ class Simulation:
         if thick is not None and not thick.converged:
             self.tell("unconverged", f"step {self.liquid.steps}: viscosity, {thick.message}; kept {thick.method}")
         return self._row(report, capped, time.perf_counter() - began)
+
+    def _substeps(self, left: float) -> int:
+        """Substeps that the CFL number asks for in the rest of a frame."""
+        stable = self._stable_dt()
+        count = left / stable * (1 - 1e-9) if stable > 0.0 else math.inf
+        return math.ceil(min(count, 1e9))
+
+    def _check_speed(self, dt: float) -> None:
+        """Refuse a step that takes liquid or solids across the domain several times: no grid can follow that."""
+        speed = self.liquid.max_speed()
+        if not speed * dt <= WAY * max(self.scene.model.domain.size):
+            raise NonstickError(
+                f"{self.scene.where}: at {self.time:.4g} s something moves at {speed:.3g} m/s, which is more than "
+                f"{WAY} times across the domain in a substep of {dt:.3g} s; lower the velocities, forces or motions of "
+                "the scene, or raise time.max_substeps"
+            )
 
     def _stable_dt(self) -> float:
         """Solves v dt + g dt² = CFL dx for the fastest particle."""
