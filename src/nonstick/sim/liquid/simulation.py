@@ -90,6 +90,7 @@ class Simulation:
         #: called with the report of every substep
         self.watch: Callable[[Report], None] = lambda report: None
         self._check_liquid()
+        self._check_speed(1.0 / (self.scene.model.time.fps * self.scene.model.time.max_substeps))
 
     def _check_liquid(self) -> None:
         if self.liquid.ledger.expected <= 0 and not self.scene.model.inflow and not self._dry():
