@@ -28,7 +28,9 @@ def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
             _sync(path.parent)
     except OSError as error:
         if error.errno is None:  # NumPy's way to say that only a part was written
-            raise OSError(errno.ENOSPC, f"only a part could be written, is the disk full ({error})", str(path)) from None
+            raise OSError(
+                errno.ENOSPC, f"only a part could be written, is the disk full ({error})", str(path)
+            ) from None
         error.filename = str(path)  # the name the caller knows
         raise
     finally:

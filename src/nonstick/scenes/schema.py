@@ -249,7 +249,9 @@ class Output(Table):
     particles: bool = Field(True, description="Write positions and velocities of particles in every frame.")
     surface: bool = Field(True, description="Write the liquid's level set in every frame.")
     pressure: bool = Field(True, description="Write the pressure in every frame (2D).")
-    checkpoint_every: int = Field(10, ge=1, le=10**9, description="Keep a checkpoint of every n-th frame besides the last two.")
+    checkpoint_every: int = Field(
+        10, ge=1, le=10**9, description="Keep a checkpoint of every n-th frame besides the last two."
+    )
     movie: bool = Field(True, description="Make preview.mp4 and preview.png at the end of a run.")
 
 

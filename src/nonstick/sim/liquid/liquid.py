@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -25,6 +25,7 @@ from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
+from ..states import check_array
 from .bodies import Bodies, make
 from .extrapolation import extend
 from .pressure import Outcome, Projection
@@ -268,6 +269,17 @@ class Liquid:
             "steps": np.array(self.steps), "time": np.array(self.time), "ledger": self.ledger.array(),
             **self.bodies.state(),
         }  # fmt: skip
+
+    def check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that is not one of this scene, before anything of it is used."""
+        self.tracker.check(state)
+        self.bodies.check(state)
+        check_array("pressure", state, self.scene.shape, float)
+        check_array("active", state, self.scene.shape, self.projection.active.dtype)
+        check_array("steps", state, (), np.int64, 0)
+        check_array("time", state, (), float, 0.0)
+        if check_array("ledger", state, (None,), float).size < self.ledger.array().size:
+            raise NonstickError("ledger has too few numbers")
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from a state."""

@@ -17,6 +17,7 @@ import numpy as np
 from ...bodies.body import RigidBody
 from ...errors import NonstickError
 from ...scenes.scene import Scene
+from ..states import check_array
 from .levelset import LevelSet
 from .liquid import STAGES, Liquid, Report
 from .methods import check_bodies, check_edges, check_methods
@@ -262,7 +263,9 @@ class Simulation:
         >>> other.frame
         1
         """
+        check_array("frame", state, (), np.int64, 0, 10**7)
+        self.liquid.check(state)
         self.frame = int(state["frame"])
         self.session += 1
         # a simulation changes its arrays in place, and the one the state came from may go on
-        self.liquid.restore({name: np.array(values) for name, values in state.items()})
+        self.liquid.restore({name: np.array(values, order="C") for name, values in state.items()})

@@ -9,7 +9,7 @@ All arrays have three axes (`layout.Layout`), lengths are in cells and velocitie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -106,6 +106,9 @@ class Tracker(Protocol):
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything the tracker needs to go on bit for bit."""
+
+    def check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that `state` of a tracker of this scene cannot have returned."""
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Go on from a state; `started` says that at least one step had been made. Ledger and solids are up to date."""
