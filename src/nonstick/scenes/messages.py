@@ -70,7 +70,7 @@ def sentence(error: ValidationError, model: Any) -> str:
         return f"{key} {first['msg']}"
     words = _WORDS.get(kind)
     message = words.format(**first.get("ctx", {})) if words else first["msg"]
-    if kind == "tuple_type" and isinstance(given, dict):
+    if kind == "tuple_type" and isinstance(given, dict) and len(parts) == 1:
         message = f"should be a list of tables: write [[{key}]] with two brackets"
     message = message.removeprefix("Value error, ").removeprefix("Input ")
     message = message[:1].lower() + message[1:]

@@ -18,7 +18,7 @@ from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
 from .needs import needs, too_large
 from .seeding import seed
-from .simulation import WAY
+from .simulation import WAY, require_liquid
 from .solids import Solids
 from .sources import Source
 
@@ -52,6 +52,8 @@ def check(scene: Scene) -> Findings:
             here = seed(shape, solids, setting.per_axis, setting.jitter, rng).shape[1]
         count += here
         _check_liquid(found, index, shape, solids, inside, here / each)
+    if not count:
+        require_liquid(scene)
     _check_walls(found, scene, solids)
     _check_bodies(found, scene, bodies)
     _check_regions(found, scene)

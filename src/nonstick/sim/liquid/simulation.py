@@ -41,6 +41,15 @@ WAY = 4
 TRACKERS: dict[str, type[Tracker]] = {"particles": Particles, "grid": LevelSet}
 
 
+def require_liquid(scene: Scene) -> None:
+    """Refuse a scene without liquid, unless some flows in or bodies alone are wanted."""
+    model = scene.model
+    if not model.inflow and not (model.bodies and not model.liquid):
+        raise NonstickError(
+            f"{scene.where}: liquid holds no cell of the domain outside solids; check liquid.*.shape, or add an inflow"
+        )
+
+
 class Simulation:
     """A scene in motion.
 
@@ -90,19 +99,9 @@ class Simulation:
         self.tell: Callable[[str, str], None] = lambda kind, message: None
         #: called with the report of every substep
         self.watch: Callable[[Report], None] = lambda report: None
-        self._check_liquid()
+        if self.liquid.ledger.expected <= 0:
+            require_liquid(self.scene)
         self._check_speed(1.0 / (self.scene.model.time.fps * self.scene.model.time.max_substeps))
-
-    def _check_liquid(self) -> None:
-        if self.liquid.ledger.expected <= 0 and not self.scene.model.inflow and not self._dry():
-            raise NonstickError(
-                f"{self.scene.where}: liquid holds no cell of the domain outside solids; "
-                "check liquid.*.shape, or add an inflow"
-            )
-
-    def _dry(self) -> bool:
-        """Only bodies, and no liquid asked for."""
-        return bool(self.scene.model.bodies) and not self.scene.model.liquid
 
     @property
     def bodies(self) -> list[RigidBody]:
