@@ -46,8 +46,14 @@ def spoil_bytes(rng, file):
 
 
 def spoil_arrays(rng, file):
-    with np.load(file) as found:
-        arrays = {name: found[name] for name in found.files}
+    try:
+        with np.load(file) as found:
+            arrays = {name: found[name] for name in found.files}
+    except Exception:  # damaged before
+        arrays = {}
+    if not arrays:
+        spoil_bytes(rng, file)
+        return
     name = rng.choice(sorted(arrays))
     a = arrays[name]
     how = rng.randrange(9)
@@ -93,7 +99,7 @@ def spoil(rng, path):
     files = sorted(f for f in path.rglob("*") if f.is_file())
     arrays = [f for f in files if f.suffix == ".npz"]
     how = rng.randrange(10)
-    if how < 4:
+    if how < 4 and arrays:
         spoil_arrays(rng, rng.choice(arrays))
         return
     file = rng.choice(files)
