@@ -33,7 +33,7 @@ def answered(seed: int, note: str = ""):
         with open(log, "a", encoding="utf-8") as file:
             file.write(f"{seed} {note}\n")
         faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
-    began = time.perf_counter()
+    began = time.perf_counter(), time.process_time()
     try:
         yield
     except NonstickError as error:
@@ -46,5 +46,5 @@ def answered(seed: int, note: str = ""):
     finally:
         if log:
             faulthandler.cancel_dump_traceback_later()
-    took = time.perf_counter() - began
+    took = min(time.perf_counter() - began[0], time.process_time() - began[1])  # others may use the machine too
     assert took < SLOW, f"mutant {seed} {note} took {took:.1f} s"

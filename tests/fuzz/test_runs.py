@@ -78,14 +78,17 @@ def spoil_arrays(rng, file):
 
 
 def spoil_json(rng, file):
-    data = json.loads(file.read_text())
+    try:
+        data = json.loads(file.read_text(errors="replace"))
+    except ValueError:  # damaged before
+        data = None
     if isinstance(data, dict):
         data[rng.choice(list(data))] = rng.choice([None, 3, -1, "x\x1b[31m", [], {}, [1, "a"], 1e400, True, "../../x"])
     file.write_text(json.dumps(rng.choice([data, [data], data])))
 
 
 def spoil_lines(rng, file):
-    lines = file.read_text().splitlines()
+    lines = file.read_text(errors="replace").splitlines() or [""]
     where = rng.randrange(len(lines))
     lines[where] = rng.choice(
         ["", "x", "1,2,3", "{}", "[]", "{'a'", '{"kind": 3, "message": []}', lines[where][: len(lines[where]) // 2],

@@ -38,6 +38,16 @@ def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """An error of the operating system while a file is written says which file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
 def write_text(path: str | Path, text: str) -> None:
     """`Path.write_text`, atomically."""
     with replacing(path) as partial:

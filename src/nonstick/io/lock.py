@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NonstickError
+from .atomic import naming
 
 try:
     import fcntl
@@ -56,13 +57,21 @@ class Lock:
 
     def __enter__(self) -> Lock:
         self._handle = self._take()
+        try:
+            self._sign()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _sign(self) -> None:
         before = _owner(self._handle)
         if before:
             self.taken_over = f"process {before['pid']} on {before['host']} was writing here and has ended: going on"
-        os.ftruncate(self._handle, 0)
         me = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%dT%H:%M:%S")}
-        os.pwrite(self._handle, json.dumps(me).encode(), 0)
-        return self
+        with naming(self.file):
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, json.dumps(me).encode(), 0)
 
     def __exit__(self, *_: object) -> None:
         self.file.unlink(missing_ok=True)  # before it is let go, so that nobody can lock a file without a name

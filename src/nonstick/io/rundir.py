@@ -24,7 +24,7 @@ import numpy as np
 from ..errors import NonstickError
 from ..scenes.scene import Scene
 from .arrays import ArrayFile
-from .atomic import replacing, write_text
+from .atomic import naming, replacing, write_text
 from .lock import NAME as LOCK
 from .lock import Lock
 
@@ -142,7 +142,8 @@ class RunDirectory:
 
     def log(self, kind: str, message: str, **more: Any) -> None:
         line = {"when": time.strftime("%Y-%m-%dT%H:%M:%S"), "kind": kind, "message": message, **more}
-        with open(self.path / "log.jsonl", "a", encoding="utf-8") as file:
+        path = self.path / "log.jsonl"
+        with naming(path), open(path, "a", encoding="utf-8", errors="replace") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def log_lines(self) -> list[dict[str, Any]]:
@@ -163,7 +164,7 @@ class RunDirectory:
         file = self.path / name
         fresh = not file.exists()
         header = list(columns) if fresh else self._widen(name, columns)
-        with open(file, "a", newline="", encoding="utf-8", errors="replace") as stream:
+        with naming(file), open(file, "a", newline="", encoding="utf-8", errors="replace") as stream:
             writer = csv.DictWriter(stream, header, restval="")
             if fresh:
                 writer.writeheader()
@@ -248,6 +249,7 @@ class RunDirectory:
             for file in folder.glob("*.npz"):
                 if _number(file) > frame:
                     file.unlink()
+        for folder in (self.path, self.path / "bodies", self.frames_path, self.checkpoints_path):
             for file in folder.glob(".*.partial*"):
                 file.unlink()
         self.cut_rows(frame)
