@@ -179,8 +179,8 @@ def test_coarsest_levels_are_one_unknown_per_part(rng):
 def test_aggregates_are_strongly_connected_parts_of_blocks(make_stencil):
     A = make_stencil((6, 7, 5), 1)
     groups = GridLevel(A.rows, 1).groups
-    sure = sparse_levels.sure_weight(max(w.max() for w in A.weights))
-    root, parts = sparse_levels.strong_parts(A.rows, groups, A.weights, sure)
+    largest = max(w.max() for w in A.weights)
+    root, parts = sparse_levels.strong_parts(A.rows, groups, A.weights, 0.05, largest)
     peak = -(A.matrix().toarray() - np.diag(A.diagonal)).min(axis=1, initial=0.0)
     graph = sp.coo_array(A.matrix())
     ijk = np.stack(np.unravel_index(A.rows.cells, A.rows.shape), axis=1) // 2
