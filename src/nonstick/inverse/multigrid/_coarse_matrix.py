@@ -13,10 +13,29 @@ The source is a stencil (face weights, `start`, `offset`) or a matrix in CSR for
 import numpy as np
 from numba import prange
 
-from ...kernels import inline, parallel, serial
+from ...kernels import merged, parallel, serial
 from ...kernels._blocks import _face, _segment_of
 
 # -- the pattern ----------------------------------------------------------------------------------------------------
+
+
+@merged
+def _neighbour(f, t, s, offset, w0, w1, w2):
+    """The distance to the neighbour of unknown t in direction f, and the weight of the face; zeros where none is."""
+    o = offset[s, f]
+    if o == 0:
+        return o, 0.0
+    if f == 0:
+        return o, w0[t + o]
+    if f == 1:
+        return o, w0[t]
+    if f == 2:
+        return o, w1[t + o]
+    if f == 3:
+        return o, w1[t]
+    if f == 4:
+        return o, w2[t + o]
+    return o, w2[t]
 
 
 @serial
@@ -33,8 +52,8 @@ def _graph_of_stencil(slot, over_i, over_j, parent, w0, w1, w2, start, offset):
             if c < 0:
                 continue
             for f in range(6):
-                o = offset[s, f]
-                if o != 0 and _face(f, t, o, w0, w1, w2) != 0.0:
+                o, v = _neighbour(f, t, s, offset, w0, w1, w2)
+                if v != 0.0:
                     other = parent[t + o]
                     if other >= 0 and other != c:
                         if slot[c, f] < 0:
@@ -137,7 +156,7 @@ def _count_inner_couplings(cells, indices, indptr):
 # -- the values -----------------------------------------------------------------------------------------------------
 
 
-@inline
+@merged
 def _add_entry(data, indices, indptr, i, j, v):
     q = indptr[i]
     while indices[q] != j:
@@ -155,16 +174,14 @@ def _fill_from_stencil(data, excess, closed, parent, e, indices, indptr, scale, 
                 if closed[t] == 0 and c >= 0:
                     own = e[t]
                     for f in range(6):
-                        o = offset[s, f]
-                        if o != 0:
-                            v = _face(f, t, o, w0, w1, w2)
-                            if v == 0.0:
-                                continue
-                            other = parent[t + o]
-                            if closed[t + o] != 0 or other < 0:
-                                own += v
-                            elif other != c:
-                                _add_entry(data, indices, indptr, c, other, scale * v)
+                        o, v = _neighbour(f, t, s, offset, w0, w1, w2)
+                        if v == 0.0:
+                            continue
+                        other = parent[t + o]
+                        if closed[t + o] != 0 or other < 0:
+                            own += v
+                        elif other != c:
+                            _add_entry(data, indices, indptr, c, other, scale * v)
                     excess[c] += scale * own
 
 
@@ -184,7 +201,10 @@ def _fill_from_csr(data, excess, closed, parent, e, indices, indptr, scale, fine
                 if closed[j] != 0 or other < 0:
                     own += v
                 elif other != c:
-                    _add_entry(data, indices, indptr, c, other, scale * v)
+                    p = indptr[c]
+                    while indices[p] != other:
+                        p += 1
+                    data[p] += scale * v
             excess[c] += scale * own
 
 
