@@ -98,10 +98,28 @@ class TopologyAware(Aggregation):
     """Scan-and-merge inside 2^d blocks; without `cells` it is `Pairwise`.
 
     The paper merges along any coupling (theta = cut = 0). Then a layer of one room that sticks out into a block of the
-    next room is merged with it through a door, on every level on which the door is small compared with the layer; such
-    aggregates are what costs iterations behind narrow doors and in ragged bodies. So two unknowns merge only if their
-    coupling is at least `theta` times the strongest one of either, and what is merged is cut again where it holds
-    together by less than `cut` times what holds its halves from outside (`kernels._cuts`).
+    next room is merged with it through a door, on every level on which the door is small compared with the layer. Such
+    aggregates cost iterations behind narrow doors and in ragged bodies.
+
+    Parameters
+    ----------
+    alpha
+        Scales coarse matrices from level to level.
+    theta
+        Two unknowns merge only if their coupling is at least `theta` times the strongest one of either (`_strength`).
+    cut
+        What is merged is cut again where it holds together by less than `cut` times what holds its halves from outside
+        (`_cuts`).
+
+    Examples
+    --------
+    >>> from nonstick import cases
+    >>> from nonstick.inverse.multigrid import RBSSOR, Multigrid, Resmoothed, TopologyAware
+    >>> A = cases.build("circle2d", 32).problem.A
+    >>> parent, count, cells = TopologyAware(theta=0.0, cut=0.0).aggregate(A)
+    >>> count < A.n / 3
+    True
+    >>> cycle = Multigrid(TopologyAware(0.55), RBSSOR(1.2), Resmoothed()).setup(A)
     """
 
     theta: float = 0.35

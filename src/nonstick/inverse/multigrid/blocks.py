@@ -11,7 +11,8 @@ is a symmetric cycle for `F A F + (I - F) + D` on a stencil operator A, with a f
   the cells that entered or left F, not rebuilt.
 
 Large levels are blocks of the level above. Where blocks would glue liquid together across a wall, and on small levels,
-aggregates are the connected parts of blocks (`sparse_levels`), and the small ones are packed into one level (`tail`).
+aggregates are the strongly connected parts of blocks, as `TopologyAware` makes them, here in single precision
+(`sparse_levels`). The small levels are packed into one (`tail`).
 
 Float32 inside a float64 CG halves the memory traffic, which is what the cycle costs.
 """
@@ -136,7 +137,8 @@ class BlockHierarchy(Inverse):
         excess, self._largest = self._excess(finest)
         #: weights and excess of each structured level; the finest is the operator's, not yet scaled
         self.matrices: list[tuple[np.ndarray, ...]] = [(*self.A.weights, excess)]
-        self.grids, self.parents = [finest], []
+        self.grids: list[GridLevel] = [finest]
+        self.parents: list[np.ndarray] = []
         for level in descend(finest, self._coarser):
             self.grids[-1].set_parent(self.parents[-1], level.places())
             self.grids.append(level)

@@ -36,8 +36,27 @@ L = TypeVar("L", bound=Sized)
 def descend(level: L, step: Callable[[L], L | None], smallest: int = 0, most: int = 100) -> Iterator[L]:
     """The levels below a level, one after the other: the coarsening loop of every linear hierarchy.
 
-    `step` makes the next coarser level of one, or None. Coarsening ends there, where a level has at most `smallest`
-    unknowns, where it does not shrink, and in any case after `most` levels.
+    Coarsening ends where `step` finds no coarser level, where a level is small or does not shrink, and in any case
+    after `most` levels.
+
+    Parameters
+    ----------
+    level
+        The finest level; anything that knows its number of unknowns `n`.
+    step
+        Makes the next coarser level of one, or returns None.
+    smallest
+        A level with at most this many unknowns is not coarsened.
+    most
+        At most so many levels follow.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from nonstick.inverse.multigrid.hierarchy import descend
+    >>> half = lambda level: SimpleNamespace(n=level.n // 2)
+    >>> [level.n for level in descend(SimpleNamespace(n=100), half, smallest=10)]
+    [50, 25, 12, 6]
     """
     for _ in range(most):
         coarse = step(level) if level.n > smallest else None
@@ -193,7 +212,7 @@ class MultigridInverse(Inverse):
             return made[0]
 
         operators += descend(operators[0], step, recipe.smallest, recipe.max_levels - 1)
-        self._assemble(operators, transfers)  # a transfer to a level that did not shrink is left over
+        self._assemble(operators, transfers[: len(operators) - 1])  # a level that did not shrink is left out
 
     def refresh(self) -> None:
         """New coarse operators after the free set or the shift of the operator changed."""

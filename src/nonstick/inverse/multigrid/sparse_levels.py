@@ -1,6 +1,7 @@
-"""Topology-aware levels below structured ones: CSR matrices in float32, red unknowns first.
+"""`TopologyAware` in single precision, below structured levels: weights in CSR form, red unknowns first.
 
-Levels are small (or there are walls thinner than a cell, which blocks would leak through), so all of them but
+The matrices follow the free set of the structured level above by filling in, or correcting, fixed patterns. Levels are
+small (or there are walls thinner than a cell, which blocks would leak through), so all of them but
 large first ones are packed into one level that is solved by one serial compiled call (`tail`).
 """
 
