@@ -1,4 +1,4 @@
-"""Methods for box problems, one per file. `nonstick.registry` lists their names, `nonstick.compositions` their parts."""
+"""Methods for box problems, one per file. `nonstick.registry` names them, `nonstick.compositions` builds them."""
 
 from .base import Method
 from .chentanez_muller import ChentanezMuller
