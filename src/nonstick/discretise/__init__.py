@@ -1,4 +1,4 @@
-"""Fields on a grid become a problem, and its answer fields again."""
+"""Turns fields on a grid into a problem, and its solution back into fields."""
 
 from .coupling import Body, Coupling
 from .diffusion import DiffusionProblem, DiffusionSolution
