@@ -1,0 +1,126 @@
+"""The liquid surface from particles on samples finer than the grid.
+
+`φ(c) = T(|c - x̄|)`, x̄ the mean of the particles within `reach` of c with weights (1 - s²)³, s = distance/reach (Zhu &
+Bridson 2005), and T the function that makes φ the distance for a flat surface over evenly filled space. The mean of two
+bodies of liquid with a gap between them lies in the gap, so that alone it would fill every gap narrower than twice the
+reach; φ is therefore at least the distance to the nearest particle less `largest`. All lengths are in cells of the
+simulation.
+"""
+
+import numpy as np
+from numba import prange
+
+from ..kernels import parallel, serial
+
+
+def flat_distance(size: int = 257) -> np.ndarray:
+    """T as a table over δ/reach in [0, 1], in units of the reach, in 3D.
+
+    A slice of the kernel at height z weighs (1 - z²)⁴. If the liquid fills z > τ, the mean height of the weight there
+    is δ(τ) = (1 - τ²)⁵ / 10 / ∫_τ¹ (1 - z²)⁴ dz.
+    """
+    tau = np.linspace(-1.0, 1.0, 20001)
+    f = (1.0 - tau**2) ** 4
+    tail = np.concatenate([np.cumsum((0.5 * (f[1:] + f[:-1]))[::-1])[::-1] * (tau[1] - tau[0]), [0.0]])
+    inner = slice(1, -200)  # the quotient is 0/0 at τ = 1, where δ = τ
+    delta = (1.0 - tau[inner] ** 2) ** 5 / 10.0 / tail[inner]
+    delta, tau = np.concatenate([[0.0], delta, [1.0]]), np.concatenate([[-1.0], tau[inner], [1.0]])
+    return np.interp(np.linspace(0.0, 1.0, size), delta, tau)
+
+
+@serial
+def _sort(order, start, x, margin):
+    """Particles (n, 3), in cells, by cell of a box with `margin` more cells on every side; start has cells + 1."""
+    nx, ny, nz = start.shape[0], start.shape[1], start.shape[2]
+    flat = start.reshape(-1)
+    cell = np.empty(len(x), np.int64)
+    for p in range(len(x)):
+        i = min(max(int(np.floor(x[p, 0])) + margin, 0), nx - 1)
+        j = min(max(int(np.floor(x[p, 1])) + margin, 0), ny - 1)
+        k = min(max(int(np.floor(x[p, 2])) + margin, 0), nz - 1)
+        cell[p] = (i * ny + j) * nz + k
+        flat[cell[p]] += 1
+    total = 0
+    for q in range(flat.size):
+        count = flat[q]
+        flat[q] = total
+        total += count
+    for p in range(len(x)):
+        order[flat[cell[p]]] = p
+        flat[cell[p]] += 1
+    # every entry is now the end of its cell, which is the beginning of the next one
+
+
+@parallel
+def _particle_distance(phi, share, x, weight, end, margin, refine, pad, reach, largest, table, deep, full):
+    """φ in cells at samples `refine` times as fine as cells, and the share of a full neighbourhood of particles there.
+
+    `end[i, j, k]` is one past the last particle of a cell. `deep` marks cells whose samples are surely inside.
+    """
+    nx, ny, nz = phi.shape
+    mx, my, mz = end.shape
+    ends = end.reshape(-1)
+    for i in prange(nx):
+        a = (i - pad + 0.5) / refine
+        i0 = max(int(np.floor(a - reach)) + margin, 0)
+        i1 = min(int(np.floor(a + reach)) + margin, mx - 1)
+        ci = min(max(int(np.floor(a)) + margin, 0), mx - 1)
+        for j in range(ny):
+            b = (j - pad + 0.5) / refine
+            j0 = max(int(np.floor(b - reach)) + margin, 0)
+            j1 = min(int(np.floor(b + reach)) + margin, my - 1)
+            cj = min(max(int(np.floor(b)) + margin, 0), my - 1)
+            for k in range(nz):
+                c = (k - pad + 0.5) / refine
+                ck = min(max(int(np.floor(c)) + margin, 0), mz - 1)
+                if deep[ci, cj, ck]:
+                    phi[i, j, k] = -reach
+                    share[i, j, k] = 1.0
+                    continue
+                k0 = max(int(np.floor(c - reach)) + margin, 0)
+                k1 = min(int(np.floor(c + reach)) + margin, mz - 1)
+                total, m0, m1, m2, nearest = 0.0, 0.0, 0.0, 0.0, reach * reach
+                for ii in range(i0, i1 + 1):
+                    for jj in range(j0, j1 + 1):
+                        row = (ii * my + jj) * mz
+                        begin = ends[row + k0 - 1] if row + k0 > 0 else 0
+                        for p in range(begin, ends[row + k1]):
+                            d0, d1, d2 = x[p, 0] - a, x[p, 1] - b, x[p, 2] - c
+                            r = d0 * d0 + d1 * d1 + d2 * d2
+                            t = 1.0 - r / (reach * reach)
+                            if t > 0.0:
+                                nearest = min(nearest, r)
+                                t = t * t * t * weight[p]
+                                total += t
+                                m0 += t * d0
+                                m1 += t * d1
+                                m2 += t * d2
+                share[i, j, k] = min(total / full, 1.0)
+                value = reach
+                if total > 0.0:
+                    at = np.sqrt(m0 * m0 + m1 * m1 + m2 * m2) / total / reach * (table.size - 1)
+                    q = min(int(at), table.size - 2)
+                    value = reach * (table[q] + (at - q) * (table[q + 1] - table[q]))
+                    value = max(value, np.sqrt(nearest) - largest)
+                phi[i, j, k] = value
+
+
+@parallel
+def _smooth(out, phi, share, thin, thick):
+    """One pass of a ¼-½-¼ filter along every axis, in full where `share` is at least `thick`, not at all below `thin`.
+
+    So the grain of particles goes from wide surfaces, and drops of a few particles keep their volume.
+    """
+    nx, ny, nz = phi.shape
+    for i in prange(nx):
+        for j in range(ny):
+            for k in range(nz):
+                much = min(max((share[i, j, k] - thin) / (thick - thin), 0.0), 1.0)
+                out[i, j, k] = phi[i, j, k]
+                if much > 0.0 and 0 < i < nx - 1 and 0 < j < ny - 1 and 0 < k < nz - 1:
+                    total = 0.0
+                    for a in range(-1, 2):
+                        for b in range(-1, 2):
+                            for c in range(-1, 2):
+                                total += phi[i + a, j + b, k + c] * (2 - abs(a)) * (2 - abs(b)) * (2 - abs(c))
+                    out[i, j, k] += much * (total / 64.0 - phi[i, j, k])

@@ -1,0 +1,222 @@
+"""The liquid's surface as a mesh for pictures: closed, smooth, cut by the walls, moving with its velocity.
+
+Three ways to find it. `grid` takes the level set of the simulation, between whose samples films thinner than a cell
+are rows of dashes. `particles` measures the distance to the particles on samples finer than the grid: films are sheets
+and drops are drops. `splashsurf` hands the particles to pysplashsurf, which works without the walls.
+
+Walls. Liquid next to a wall has no particles on the other side, which would round its surface off and lift it from the
+wall. Particles near a wall therefore count together with their mirror images in it, along the horizontal at a steep
+wall, so that a level surface stays level up to the wall. Then everything behind the wall is cut away: φ becomes
+max(φ, -distance to the wall), sampled as finely as φ, so that the mesh runs along the wall and no vertex lies in it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..errors import NonstickError
+from . import _surface
+from .frame import Frame
+from .mesh import Mesh, of_level_set, of_plane
+from .shot import Shot
+from .velocity import at_points
+
+Kind = Literal["grid", "particles", "splashsurf"]
+KINDS = ("grid", "particles", "splashsurf")
+
+#: share of a full neighbourhood of particles below which nothing is smoothed, and above which all is
+THIN, THICK = 0.15, 0.35
+#: passes of the filter per refinement
+PASSES = 1
+#: φ reaches at most this far from a particle, in distances between particles
+LARGEST = 1.5
+#: largest shift of the level set that brings the volume to the ledger's, in cells
+SHIFT = 0.3
+#: samples outside the domain on every side
+PAD = 2
+
+
+def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int = 2) -> Mesh:
+    """The liquid of a frame as a closed mesh with velocities (2D: flat triangles at z = 0).
+
+    Parameters
+    ----------
+    shot : Shot
+        The run.
+    frame : Frame
+        One of its frames.
+    kind : str
+        "grid", "particles" or "splashsurf".
+    refine : int
+        Samples a cell along each axis.
+
+    Examples
+    --------
+    >>> shot = Shot("runs/sphere")                                   # doctest: +SKIP
+    >>> liquid_mesh(shot, shot.frame(40), refine=2).open_edges()     # doctest: +SKIP
+    0
+    """
+    kind = usable(shot, frame, kind)
+    if kind == "splashsurf":
+        mesh = _splashsurf(shot, frame, refine)
+    else:
+        phi, h = level_set(shot, frame, kind, refine)
+        corner = [(0.5 - PAD) * h] * frame.dimension
+        mesh = of_level_set(phi, h, corner) if frame.dimension == 3 else of_plane(phi, h, corner)
+    return mesh.with_(velocity=_velocity(frame, mesh.vertices))
+
+
+def usable(shot: Shot, frame: Frame, kind: Kind) -> Kind:
+    """The kind of surface a frame can give: 2D frames and liquid tracked on the grid have the grid's only."""
+    if kind not in KINDS:
+        raise NonstickError(f"--surface is one of {', '.join(KINDS)}, not {kind!r}")
+    tracked = shot.scene.model.surface.track == "grid"
+    if frame.dimension == 2 or tracked or not frame.count:
+        if "phi" in frame.arrays or tracked or frame.dimension == 2:
+            return "grid"
+    return kind
+
+
+def level_set(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, float]:
+    """φ in metres, cut by the walls, on cells `refine` times as fine, with PAD more on every side; and their width."""
+    h = frame.dx / refine
+    solid = shot.solid(frame, refine, PAD)
+    phi = _from_particles(shot, frame, refine, solid) if kind == "particles" else _from_grid(frame, refine)
+    return np.maximum(phi, -solid), h
+
+
+def _from_grid(frame: Frame, refine: int) -> np.ndarray:
+    """The level set of the simulation, smoothed a little, linear between its samples."""
+    from scipy.ndimage import correlate1d
+
+    from .shot import _between
+
+    phi = np.asarray(frame.level, np.float32)
+    for axis in range(phi.ndim):
+        # one pass of a ⅛-¾-⅛ filter takes the grain of single particles out of the surface
+        phi = correlate1d(phi, np.array([0.125, 0.75, 0.125], np.float32), axis, mode="nearest")
+    for axis, n in enumerate(frame.grid.shape):
+        phi = _between(phi, (np.arange(-PAD, n * refine + PAD) + 0.5) / refine - 0.5, axis)
+    return phi
+
+
+def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) -> np.ndarray:
+    dx = frame.dx
+    per_cell = shot.scene.model.particles.per_axis ** 3
+    spacing = per_cell ** (-1 / 3)
+    table = _surface.flat_distance()
+    # A single particle becomes a ball where T is zero; this reach gives the ball the particle's volume.
+    zero = float(np.interp(0.0, table, np.linspace(0.0, 1.0, table.size)))
+    reach = (3.0 / (4.0 * np.pi * per_cell)) ** (1 / 3) / zero
+    margin = int(np.ceil(reach))
+    x = np.asarray(frame.arrays["position"], np.float32) / np.float32(dx)
+    own = len(x)
+    x = np.ascontiguousarray(_with_images(x, shot, frame, reach), np.float32)
+    box = tuple(n + 2 * margin for n in frame.grid.shape)
+    end = np.zeros(box, np.int64)
+    order = np.empty(len(x), np.int64)
+    _surface._sort(order, end, x, margin)
+    count = np.diff(end.ravel(), prepend=0).reshape(box)
+    x = x[order]
+    cell = np.repeat(np.arange(count.size), count.ravel())
+    # the particles of a crowded cell weigh together as much as those of a full one
+    weight = np.minimum(1.0, per_cell / np.maximum(count, 1)).astype(np.float32).ravel()[cell]
+    shape = tuple(n * refine + 2 * PAD for n in frame.grid.shape)
+    phi, share, again = (np.empty(shape, np.float32) for _ in range(3))
+    full = per_cell * 64.0 / 315.0 * np.pi * reach**3
+    _surface._particle_distance(
+        phi, share, x, weight, end, margin, refine, PAD, reach, LARGEST * spacing, table, _deep(count, per_cell), full
+    )
+    for _ in range(PASSES * refine):
+        _surface._smooth(again, phi, share, THIN, THICK)
+        phi, again = again, phi
+    target = shot.volumes.get(frame.number, own * dx**3 / per_cell) / dx**3 * refine**3
+    return (phi + _shift(phi, solid / dx, target, refine)) * np.float32(dx)
+
+
+def _deep(count: np.ndarray, per_cell: int) -> np.ndarray:
+    """Cells that are well filled, with all 26 neighbours."""
+    deep = count >= 0.5 * per_cell
+    for axis in range(3):
+        inner = [slice(None)] * 3
+        lower, upper = list(inner), list(inner)
+        inner[axis], lower[axis], upper[axis] = slice(1, -1), slice(None, -2), slice(2, None)
+        wide = np.zeros_like(deep)
+        wide[tuple(inner)] = deep[tuple(inner)] & deep[tuple(lower)] & deep[tuple(upper)]
+        deep = wide
+    return deep
+
+
+def _with_images(x: np.ndarray, shot: Shot, frame: Frame, reach: float) -> np.ndarray:
+    """Particles in cells, and their mirror images in walls nearer than the reach."""
+    from scipy.ndimage import map_coordinates
+
+    grid = frame.grid
+    if shot.walls or shot.bodies:
+        nodes = shot.inner_walls(frame)
+        near = np.flatnonzero(_sample(map_coordinates, nodes, x) < reach)
+        y = x[near].astype(float)
+        s = _sample(map_coordinates, nodes, y)
+        n = np.stack([
+            _sample(map_coordinates, nodes, y + 0.5 * e) - _sample(map_coordinates, nodes, y - 0.5 * e)
+            for e in np.eye(3)
+        ], axis=1)  # fmt: skip
+        n /= np.maximum(np.linalg.norm(n, axis=1, keepdims=True), 1e-9)
+        gravity = np.array(shot.scene.gravity, float)
+        up = -gravity / max(float(np.linalg.norm(gravity)), 1e-300)
+        rise = n @ up
+        level = 1.0 - rise**2
+        along = np.where(level[:, None] > 0.25, (n - rise[:, None] * up) / np.maximum(level, 0.25)[:, None], n)
+        image = (y - 2.0 * s[:, None] * along)[s > 0.0]
+        x = np.concatenate([x, image[_sample(map_coordinates, nodes, image) < 0.0]])
+    for axis, size in enumerate(np.array(shot.scene.model.domain.size) / grid.dx):
+        low, high = x[x[:, axis] < reach], x[x[:, axis] > size - reach]
+        low, high = low.copy(), high.copy()
+        low[:, axis] *= -1
+        high[:, axis] = 2 * size - high[:, axis]
+        x = np.concatenate([x, low, high])
+    return x
+
+
+def _sample(between, nodes: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return between(nodes, x.T, order=1, mode="nearest")
+
+
+def _shift(phi: np.ndarray, solid: np.ndarray, target: float, refine: int) -> np.float32:
+    """What to add to φ (in cells) so that the volume outside walls, in samples, is the target; bounded."""
+    near = (np.abs(phi) < SHIFT + 1.0 / refine) & (solid > -0.5 / refine)
+    room = np.clip(0.5 + solid[near] * refine, 0.0, 1.0)
+    value = phi[near]
+    deep = (phi <= -(SHIFT + 1.0 / refine)) & (solid > -0.5 / refine)
+    inside = float(np.clip(0.5 + solid[deep] * refine, 0.0, 1.0).sum())
+    low, high = -SHIFT, SHIFT
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        volume = inside + float((room * np.clip(0.5 - (value + middle) * refine, 0.0, 1.0)).sum())
+        low, high = (middle, high) if volume > target else (low, middle)
+    return np.float32(0.5 * (low + high))
+
+
+def _splashsurf(shot: Shot, frame: Frame, refine: int) -> Mesh:
+    try:
+        import pysplashsurf
+    except ImportError:
+        raise NonstickError("--surface splashsurf needs one more package: pip install 'nonstick[surface]'") from None
+    spacing = frame.dx / shot.scene.model.particles.per_axis
+    position = np.ascontiguousarray(frame.arrays["position"], np.float64)
+    result = pysplashsurf.reconstruction_pipeline(
+        position, particle_radius=0.5 * spacing, smoothing_length=2.0, cube_size=2.0 / refine, iso_surface_threshold=0.6,
+        mesh_smoothing_weights=True, mesh_smoothing_iters=15, mesh_cleanup=False,
+    )  # fmt: skip
+    made = result[0] if isinstance(result, tuple) else result
+    made = getattr(made, "mesh", made)
+    return Mesh(np.asarray(made.vertices, np.float32), np.asarray(made.triangles).astype(np.int32))
+
+
+def _velocity(frame: Frame, vertices: np.ndarray) -> np.ndarray:
+    out = np.zeros((len(vertices), 3), np.float32)
+    if len(vertices):
+        out[:, : frame.dimension] = at_points(frame.cell_velocity, vertices[:, : frame.dimension], frame.dx)
+    return out
