@@ -132,6 +132,11 @@ class Shot:
         """Volume of the liquid in m³ (2D: m²) by the ledger, for each frame that has a row."""
         return {int(r["frame"]): float(r["volume"]) for r in self.run.rows() if r.get("volume")}
 
+    @cached_property
+    def top_speed(self) -> float:
+        """Largest speed of the liquid in the run, in m/s: the end of a scale of colours."""
+        return max((float(r["max_speed"]) for r in self.run.rows() if r.get("max_speed")), default=1.0)
+
     # -- walls ------------------------------------------------------------------------------------------
 
     @cached_property

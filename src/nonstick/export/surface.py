@@ -104,7 +104,7 @@ def _from_grid(frame: Frame, refine: int) -> np.ndarray:
 
 def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) -> np.ndarray:
     dx = frame.dx
-    per_cell = shot.scene.model.particles.per_axis ** 3
+    per_cell = shot.scene.model.particles.per_axis**3
     spacing = per_cell ** (-1 / 3)
     table = _surface.flat_distance()
     # A single particle becomes a ball where T is zero; this reach gives the ball the particle's volume.
