@@ -8,9 +8,12 @@ simulation.
 """
 
 import numpy as np
-from numba import prange
+from numba import njit, prange
 
 from ..kernels import parallel, serial
+
+# Sums may be reordered; there are no infinities, so that a largest value can be found by SIMD as well.
+_sums = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc", "nnan", "nsz"})
 
 
 def flat_distance(size: int = 257) -> np.ndarray:
@@ -51,15 +54,34 @@ def _sort(order, start, x, margin):
     # every entry is now the end of its cell, which is the beginning of the next one
 
 
+@_sums
+def _pull(x, weight, begin, end, a, b, c, scale):
+    """Sums over particles begin … end as seen from (a, b, c): weight, weight times place; and the largest weight."""
+    one, none = np.float32(1.0), np.float32(0.0)
+    total, m0, m1, m2, best = none, none, none, none, none
+    for p in range(begin, end):
+        d0, d1, d2 = x[0, p] - a, x[1, p] - b, x[2, p] - c
+        t = max(one - (d0 * d0 + d1 * d1 + d2 * d2) * scale, none)
+        best = max(best, t)
+        t = t * t * t * weight[p]
+        total += t
+        m0 += t * d0
+        m1 += t * d1
+        m2 += t * d2
+    return total, m0, m1, m2, best
+
+
 @parallel
-def _particle_distance(phi, share, x, weight, end, margin, refine, pad, reach, largest, table, deep, full):
+def _particle_distance(phi, share, solid, x, weight, end, kind, margin, refine, pad, reach, largest, table, full):
     """φ in cells at samples `refine` times as fine as cells, and the share of a full neighbourhood of particles there.
 
-    `end[i, j, k]` is one past the last particle of a cell. `deep` marks cells whose samples are surely inside.
+    `end[i, j, k]` is one past the last particle of a cell. `kind` of a cell is 0 where no particle is near and 2 where
+    all samples are inside. Samples deeper in the `solid` than two of them are cut away later, and not looked at.
     """
     nx, ny, nz = phi.shape
     mx, my, mz = end.shape
     ends = end.reshape(-1)
+    scale = np.float32(1.0 / (reach * reach))
     for i in prange(nx):
         a = (i - pad + 0.5) / refine
         i0 = max(int(np.floor(a - reach)) + margin, 0)
@@ -73,35 +95,34 @@ def _particle_distance(phi, share, x, weight, end, margin, refine, pad, reach, l
             for k in range(nz):
                 c = (k - pad + 0.5) / refine
                 ck = min(max(int(np.floor(c)) + margin, 0), mz - 1)
-                if deep[ci, cj, ck]:
-                    phi[i, j, k] = -reach
-                    share[i, j, k] = 1.0
+                here = kind[ci, cj, ck]
+                if here != 1 or solid[i, j, k] * refine < -2.0:
+                    phi[i, j, k] = -reach if here == 2 else reach
+                    share[i, j, k] = 0.5 * here
                     continue
                 k0 = max(int(np.floor(c - reach)) + margin, 0)
                 k1 = min(int(np.floor(c + reach)) + margin, mz - 1)
-                total, m0, m1, m2, nearest = 0.0, 0.0, 0.0, 0.0, reach * reach
+                total, m0, m1, m2 = 0.0, 0.0, 0.0, 0.0
+                best = np.float32(0.0)
                 for ii in range(i0, i1 + 1):
                     for jj in range(j0, j1 + 1):
                         row = (ii * my + jj) * mz
                         begin = ends[row + k0 - 1] if row + k0 > 0 else 0
-                        for p in range(begin, ends[row + k1]):
-                            d0, d1, d2 = x[p, 0] - a, x[p, 1] - b, x[p, 2] - c
-                            r = d0 * d0 + d1 * d1 + d2 * d2
-                            t = 1.0 - r / (reach * reach)
-                            if t > 0.0:
-                                nearest = min(nearest, r)
-                                t = t * t * t * weight[p]
-                                total += t
-                                m0 += t * d0
-                                m1 += t * d1
-                                m2 += t * d2
+                        t, e0, e1, e2, near = _pull(
+                            x, weight, begin, ends[row + k1], np.float32(a), np.float32(b), np.float32(c), scale
+                        )
+                        total += t
+                        m0 += e0
+                        m1 += e1
+                        m2 += e2
+                        best = max(best, near)
                 share[i, j, k] = min(total / full, 1.0)
                 value = reach
                 if total > 0.0:
                     at = np.sqrt(m0 * m0 + m1 * m1 + m2 * m2) / total / reach * (table.size - 1)
                     q = min(int(at), table.size - 2)
                     value = reach * (table[q] + (at - q) * (table[q + 1] - table[q]))
-                    value = max(value, np.sqrt(nearest) - largest)
+                    value = max(value, reach * np.sqrt(1.0 - best) - largest)
                 phi[i, j, k] = value
 
 

@@ -150,8 +150,7 @@ def _surface_grid(shot: Shot, frame: Frame, kind: Kind, refine: int) -> vdb.VDBG
         phi[rim] = np.abs(phi[rim])  # zero at the side itself
         pad = 1
     else:
-        phi, _ = level_set(shot, frame, kind, refine)
-        phi, pad = phi.astype(np.float32), PAD
+        phi, pad = level_set(shot, frame, kind, refine).astype(np.float32), PAD
     h = frame.dx / refine
     # φ is known up to some distance from the surface on either side; further away it is constant
     low, high = float(phi.min()), float(phi.max())

@@ -6,12 +6,15 @@ and drops are drops. `splashsurf` hands the particles to pysplashsurf, which wor
 
 Walls. Liquid next to a wall has no particles on the other side, which would round its surface off and lift it from the
 wall. Particles near a wall therefore count together with their mirror images in it, along the horizontal at a steep
-wall, so that a level surface stays level up to the wall. Then everything behind the wall is cut away: φ becomes
-max(φ, -distance to the wall), sampled as finely as φ, so that the mesh runs along the wall and no vertex lies in it.
+wall, so that a level surface stays level up to the wall, and φ goes on into the wall as if it were not there. A level
+set becomes max(φ, -distance to the wall). A mesh is cut one sample further back, and its vertices in the wall are then
+brought to the wall: a film thinner than a sample would otherwise end in dashes, and this way the line of contact is
+as smooth as the surface itself, and no vertex lies in a wall.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -34,8 +37,10 @@ PASSES = 1
 LARGEST = 1.5
 #: largest shift of the level set that brings the volume to the ledger's, in cells
 SHIFT = 0.3
+#: how far behind walls a mesh is cut, in samples
+BEHIND = 1.0
 #: samples outside the domain on every side
-PAD = 2
+PAD = 3
 
 
 def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int = 2) -> Mesh:
@@ -62,9 +67,12 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
     if kind == "splashsurf":
         mesh = _splashsurf(shot, frame, refine)
     else:
-        phi, h = level_set(shot, frame, kind, refine)
+        h = frame.dx / refine
+        phi, solid = _distances(shot, frame, kind, refine)
         corner = [(0.5 - PAD) * h] * frame.dimension
-        mesh = of_level_set(phi, h, corner) if frame.dimension == 3 else of_plane(phi, h, corner)
+        of = of_level_set if frame.dimension == 3 else of_plane
+        mesh = of(np.maximum(phi, -solid - np.float32(BEHIND * h)), h, corner)
+        mesh = mesh.with_(vertices=_out_of_walls(mesh.vertices, solid, h, corner))
     return mesh.with_(velocity=_velocity(frame, mesh.vertices))
 
 
@@ -74,17 +82,38 @@ def usable(shot: Shot, frame: Frame, kind: Kind) -> Kind:
         raise NonstickError(f"--surface is one of {', '.join(KINDS)}, not {kind!r}")
     tracked = shot.scene.model.surface.track == "grid"
     if frame.dimension == 2 or tracked or not frame.count:
-        if "phi" in frame.arrays or tracked or frame.dimension == 2:
-            return "grid"
+        return "grid"
     return kind
 
 
-def level_set(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, float]:
-    """φ in metres, cut by the walls, on cells `refine` times as fine, with PAD more on every side; and their width."""
-    h = frame.dx / refine
+def level_set(shot: Shot, frame: Frame, kind: Kind, refine: int) -> np.ndarray:
+    """φ in metres, cut by the walls, on cells `refine` times as fine as the grid, with PAD more on every side."""
+    phi, solid = _distances(shot, frame, kind, refine)
+    return np.maximum(phi, -solid)
+
+
+def _distances(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, np.ndarray]:
+    """φ, going on into walls, and the distance to walls, both in metres."""
     solid = shot.solid(frame, refine, PAD)
-    phi = _from_particles(shot, frame, refine, solid) if kind == "particles" else _from_grid(frame, refine)
-    return np.maximum(phi, -solid), h
+    return (_from_particles(shot, frame, refine, solid) if kind == "particles" else _from_grid(frame, refine)), solid
+
+
+def _out_of_walls(vertices: np.ndarray, solid: np.ndarray, h: float, corner: Sequence[float]) -> np.ndarray:
+    """Vertices in walls brought to the nearest point of the wall, by a few steps along the slope of the distance."""
+    from scipy.ndimage import map_coordinates
+
+    d = solid.ndim
+    at = lambda x: map_coordinates(solid, ((x - corner) / h).T, order=1, mode="nearest")  # noqa: E731
+    out = vertices.copy()
+    behind = np.flatnonzero(at(vertices[:, :d]) < 0.0)
+    x = vertices[behind, :d].astype(float)
+    for _ in range(3):
+        s = at(x)
+        slope = np.stack([at(x + 0.5 * h * e) - at(x - 0.5 * h * e) for e in np.eye(d)], axis=1) / h
+        step = np.minimum(s, 0.0) / np.maximum((slope**2).sum(axis=1), 0.25)
+        x -= step[:, None] * slope
+    out[behind, :d] = x
+    return out
 
 
 def _from_grid(frame: Frame, refine: int) -> np.ndarray:
@@ -119,7 +148,7 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     order = np.empty(len(x), np.int64)
     _surface._sort(order, end, x, margin)
     count = np.diff(end.ravel(), prepend=0).reshape(box)
-    x = x[order]
+    x = np.ascontiguousarray(x[order].T)
     cell = np.repeat(np.arange(count.size), count.ravel())
     # the particles of a crowded cell weigh together as much as those of a full one
     weight = np.minimum(1.0, per_cell / np.maximum(count, 1)).astype(np.float32).ravel()[cell]
@@ -127,7 +156,20 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     phi, share, again = (np.empty(shape, np.float32) for _ in range(3))
     full = per_cell * 64.0 / 315.0 * np.pi * reach**3
     _surface._particle_distance(
-        phi, share, x, weight, end, margin, refine, PAD, reach, LARGEST * spacing, table, _deep(count, per_cell), full
+        phi,
+        share,
+        solid / np.float32(dx),
+        x,
+        weight,
+        end,
+        _kinds(count, per_cell, margin),
+        margin,
+        refine,
+        PAD,
+        reach,
+        LARGEST * spacing,
+        table,
+        full,
     )
     for _ in range(PASSES * refine):
         _surface._smooth(again, phi, share, THIN, THICK)
@@ -136,17 +178,13 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     return (phi + _shift(phi, solid / dx, target, refine)) * np.float32(dx)
 
 
-def _deep(count: np.ndarray, per_cell: int) -> np.ndarray:
-    """Cells that are well filled, with all 26 neighbours."""
-    deep = count >= 0.5 * per_cell
-    for axis in range(3):
-        inner = [slice(None)] * 3
-        lower, upper = list(inner), list(inner)
-        inner[axis], lower[axis], upper[axis] = slice(1, -1), slice(None, -2), slice(2, None)
-        wide = np.zeros_like(deep)
-        wide[tuple(inner)] = deep[tuple(inner)] & deep[tuple(lower)] & deep[tuple(upper)]
-        deep = wide
-    return deep
+def _kinds(count: np.ndarray, per_cell: int, reach: int) -> np.ndarray:
+    """Of every cell: 0 if no particle is near, 2 if it and its 26 neighbours are well filled, else 1."""
+    from scipy.ndimage import maximum_filter, minimum_filter
+
+    near = maximum_filter((count > 0).view(np.uint8), 2 * reach + 1, mode="constant")
+    full = minimum_filter((count >= 0.5 * per_cell).view(np.uint8), 3, mode="constant")
+    return near + full
 
 
 def _with_images(x: np.ndarray, shot: Shot, frame: Frame, reach: float) -> np.ndarray:
@@ -207,8 +245,8 @@ def _splashsurf(shot: Shot, frame: Frame, refine: int) -> Mesh:
     spacing = frame.dx / shot.scene.model.particles.per_axis
     position = np.ascontiguousarray(frame.arrays["position"], np.float64)
     result = pysplashsurf.reconstruction_pipeline(
-        position, particle_radius=0.5 * spacing, smoothing_length=2.0, cube_size=2.0 / refine, iso_surface_threshold=0.6,
-        mesh_smoothing_weights=True, mesh_smoothing_iters=15, mesh_cleanup=False,
+        position, particle_radius=0.5 * spacing, smoothing_length=2.0, cube_size=4.0 / refine,
+        iso_surface_threshold=0.6, mesh_smoothing_weights=True, mesh_smoothing_iters=15, mesh_cleanup=False,
     )  # fmt: skip
     made = result[0] if isinstance(result, tuple) else result
     made = getattr(made, "mesh", made)
