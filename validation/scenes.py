@@ -20,8 +20,8 @@ import numpy as np
 from nonstick import Scene
 from nonstick.io.rundir import RunDirectory
 from nonstick.scenes.scene import builtin
-from nonstick.sim.liquid.preview import render
-from nonstick.sim.liquid.run import run, summary
+from nonstick.sim.preview import render
+from nonstick.sim.run import run, summary
 
 #: lines of the log that only say that all is well
 PLAIN = ("start", "done")

@@ -13,8 +13,8 @@ import time
 import numpy as np
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.run import peak_bytes
 from nonstick.sim.liquid.step import STAGES
+from nonstick.sim.resources import peak_bytes
 
 
 def main(n: int = 64, frames: int = 100, scene: str = "sphere") -> float:

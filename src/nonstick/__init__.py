@@ -62,7 +62,24 @@ __all__ = [
 ]
 
 
+#: packages and modules for readers who build their own: `nonstick.solvers.PolicyIteration`, `nonstick.cases.build`
+_MODULES = (
+    "api",
+    "cases",
+    "compositions",
+    "discretise",
+    "grid",
+    "inverse",
+    "operators",
+    "problem",
+    "registry",
+    "solvers",
+)
+
+
 def __getattr__(name: str):
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     if name in _WHERE:
         value = getattr(import_module(_WHERE[name], __name__), name)
         globals()[name] = value
@@ -71,4 +88,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_WHERE))
+    return sorted(set(globals()) | set(_WHERE) | set(_MODULES))

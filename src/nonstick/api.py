@@ -161,7 +161,35 @@ def solve_problem(
     maxiter: int | None = None,
     callback=None,
 ) -> Solution:
-    """Solve a problem that is already built; `active` is the policy of a previous solution."""
+    """Solve a problem that is already built.
+
+    Parameters
+    ----------
+    problem : BoxProblem
+        What to solve.
+    method : str or Method
+        A name from `nonstick.methods()`, or a method object.
+    x0 : array_like, optional
+        Where to start.
+    active : array_like, optional
+        The `active` of an earlier solution: methods that work with sets begin with it.
+    rtol, atol, maxiter, callback
+        As for `nonstick.solve`.
+
+    Returns
+    -------
+    Solution
+        As from `nonstick.solve`.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> problem = nonstick.cases.build("circle2d", 32).problem
+    >>> first = nonstick.solve_problem(problem)
+    >>> again = nonstick.solve_problem(problem, x0=first.x, active=first.active)
+    >>> first.converged, again.iterations
+    (True, 0)
+    """
     validate.stopping(rtol, atol, maxiter, callback)
     recipe = registry.get(method)
     name = method if isinstance(method, str) else repr(method)

@@ -7,27 +7,35 @@ hold parameters only, so one object serves any number of solves.
 
 from __future__ import annotations
 
+import numpy as np
+
 from .inverse.base import Recipe
 from .inverse.krylov.cg import CG
+from .inverse.krylov.direct import Direct
 from .inverse.krylov.richardson import Richardson
 from .inverse.multigrid.aggregation import GIA, Aggregation, TopologyAware
 from .inverse.multigrid.cycles import Resmoothed, V
-from .inverse.multigrid.face_box import BoxMultigrid
-from .inverse.multigrid.face_chebyshev import ChebyshevMultigrid
-from .inverse.multigrid.face_jacobi import JacobiMultigrid
+from .inverse.multigrid.face_box import BoxSweep
+from .inverse.multigrid.face_chebyshev import Chebyshev, ViscousBottom
+from .inverse.multigrid.face_jacobi import BandJacobi
+from .inverse.multigrid.face_level import FaceCoarsening, FaceSmootherRecipe
+from .inverse.multigrid.face_volumes import MeanVolumes
+from .inverse.multigrid.face_voxels import Voxels
 from .inverse.multigrid.geometric import Assembled, Geometric
-from .inverse.multigrid.hierarchy import Multigrid
+from .inverse.multigrid.hierarchy import Multigrid, Sweeps
 from .inverse.multigrid.packed import Packed
 from .inverse.multigrid.rbssor import RBSSOR
 from .inverse.multigrid.smoothed import Smoothed, SPAI0Sweeps
 from .inverse.multigrid.smoothers import Lexicographic, RedBlack
+from .inverse.precond.as_matrix import AsMatrix
+from .inverse.precond.bordered import WithBorder
 from .inverse.precond.ilu import ILU
+from .inverse.precond.jacobi import Jacobi
 from .inverse.precond.mic import MIC
 from .operators.stencil import SMALL
 from .solvers.active_set import Auto, FastLinear
 from .solvers.base import Method
 from .solvers.chentanez_muller import ChentanezMuller
-from .solvers.face_cg import FaceCG
 from .solvers.fas import FAS
 from .solvers.interior_point import InteriorPoint
 from .solvers.linear import LinearSolve
@@ -37,7 +45,6 @@ from .solvers.newton import MinMapNewton
 from .solvers.penalty import Penalty
 from .solvers.policy import PolicyIteration
 from .solvers.projected_gs import ProjectedSOR
-from .solvers.viscous import AssembledCG, Cycle, Diagonal, Direct
 
 # -- parts with a name of their own ---------------------------------------------------------------------------
 
@@ -81,6 +88,34 @@ TAGIAAMG = tagiaamg()
 GIAAMG = giaamg()
 #: Incomplete Cholesky needs far more inner iterations than multigrid (§7.2.2: up to 100).
 FEW, MANY = 3, 100
+
+
+def face_multigrid(coarsening: FaceCoarsening, smoother: FaceSmootherRecipe, bottom: Recipe | None = None) -> Recipe:
+    """Aanjaneya's V(1,1) cycle over faces, by default with conjugate gradients at the bottom (§7).
+
+    Those go to 1e-7: exact enough to keep the cycle symmetric.
+    """
+    cg = AsMatrix(CG(Jacobi(), rtol=1e-7))
+    return Multigrid(coarsening, smoother, V(1, 1), coarsest=bottom or cg, smallest=4000)
+
+
+def viscous(M: Recipe, *then: Recipe) -> LinearSolve:
+    """Conjugate gradients for a viscosity step, with or without bodies; `then` are stronger preconditioners."""
+    first, *others = (CG(WithBorder(part)) for part in (M, *then))
+    return unbounded(first, *others)
+
+
+def unbounded(inner: Recipe, *then: Recipe, maxiter: int = 20_000) -> LinearSolve:
+    """The solve of a linear system that has no bounds."""
+    return LinearSolve(inner, maxiter, then, baseline=False, aim=1.0)
+
+
+BOX_MG = face_multigrid(MeanVolumes(), BoxSweep())
+#: Ours: averaged volumes, Chebyshev smoothing, single precision; no coarser level where the mass rules.
+CHEBYSHEV_MG = Multigrid(
+    MeanVolumes(negligible=0.02), Chebyshev(2, 5.0), V(1, 1), coarsest=ViscousBottom(600, negligible=0.02),
+    smallest=600, dtype=np.float32,
+)  # fmt: skip
 
 # -- the methods -------------------------------------------------------------------------------------------------
 
@@ -127,15 +162,15 @@ METHODS: dict[str, Method] = {
     "ipm-pd+cab+ss": InteriorPoint(CG(TAGIAAMG), inner_maxiter=FEW, adaptive=True),
     "mehrotra": Mehrotra(CG(TAGIAAMG)),
     # Aanjaneya 2019
-    "visc-box-mg": FaceCG(Cycle(BoxMultigrid())),
-    "visc-box-mg+literal": FaceCG(Cycle(BoxMultigrid(literal=True))),
-    "visc-box-mg+full": FaceCG(Cycle(BoxMultigrid(full=True))),
-    "visc-jacobi-mg": FaceCG(Cycle(JacobiMultigrid())),
-    "visc-jacobi-mg+cg": FaceCG(Cycle(JacobiMultigrid(exact_bottom=True))),
-    "visc-cg": FaceCG(Diagonal()),
-    "visc-mic-cg": AssembledCG(),
-    "visc-direct": Direct(),
-    "visc-auto": FaceCG(Cycle(ChebyshevMultigrid()), then=(Cycle(BoxMultigrid()),)),
+    "visc-box-mg": viscous(BOX_MG),
+    "visc-box-mg+literal": viscous(face_multigrid(Voxels(), BoxSweep())),
+    "visc-box-mg+full": viscous(face_multigrid(MeanVolumes(), BoxSweep(full=True))),
+    "visc-jacobi-mg": viscous(face_multigrid(Voxels(), BandJacobi(), Sweeps(BandJacobi(steps=0), 200))),
+    "visc-jacobi-mg+cg": viscous(face_multigrid(Voxels(), BandJacobi())),
+    "visc-cg": viscous(Jacobi()),
+    "visc-mic-cg": unbounded(AsMatrix(CG(MIC()))),
+    "visc-direct": unbounded(AsMatrix(Direct(shift=1e-10)), maxiter=20),
+    "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
     # ours
     "auto": Auto(),
     "mg-cg": FastLinear(),

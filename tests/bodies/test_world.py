@@ -181,5 +181,5 @@ def test_taken_up_again_bit_for_bit(d):
 def test_a_body_without_a_finite_state_is_reported():
     body = RigidBody(sd.Ball((0.5, 0.5), 0.1), 500.0)
     body.velocity[0] = np.nan
-    with pytest.raises(NonstickError, match="no finite"):
+    with pytest.raises(NonstickError, match="not finite"):
         World([body], box_walls((1.0, 1.0))).advance(0.01)

@@ -41,8 +41,8 @@ def test_ctrl_c_says_how_to_go_on_and_nothing_is_lost(run, tmp_path, monkeypatch
         (("run", "circle", "-o", __file__), "is a file"),
         (("run", "sphere", "-s", "domain.resolution=3000"), "domain.resolution="),
         (("check", "cirle"), "did you mean 'circle'"),
-        (("render", "nowhere"), "no run directory"),
-        (("resume", "nowhere"), "no run directory"),
+        (("render", "nowhere"), "is not a run directory"),
+        (("resume", "nowhere"), "is not a run directory"),
     ],
 )
 def test_mistakes_end_in_one_sentence(run, words, sentence):

@@ -112,7 +112,7 @@ def without(*keys):
 
 
 MISTAKES = {
-    "key missing": (without("b", "A_indptr"), (), ("lacks A_indptr, b",)),
+    "key missing": (without("b", "A_indptr"), (), ("has no A_indptr, b",)),
     "key misspelt": (parts(Lower=0.0), (), ("'Lower'", "did you mean 'lower'")),
     "index out of range": (parts(A_indices=A.indices + 5), (), ("names column 16", "12 rows")),
     "index negative": (parts(A_indices=A.indices - 1), (), ("names column -1",)),

@@ -9,7 +9,7 @@ import scipy.sparse.linalg as sla
 from nonstick import NonstickError, ViscosityProblem
 from nonstick.discretise.viscosity_bodies import ViscosityWithBodies, ViscousBody
 
-METHODS = ("visc-auto", "visc-box-mg", "visc-cg")
+METHODS = ("visc-auto", "visc-box-mg", "visc-cg", "visc-mic-cg", "visc-direct")
 
 
 def faces_of(cells, h):
@@ -190,6 +190,18 @@ def test_bodies_cost_few_iterations():
         assert coupled.solve().iterations <= 1.5 * alone + 3
 
 
+def test_a_stronger_preconditioner_takes_over_with_bodies_too():
+    """Layers of other viscosity: `visc-auto` goes on with the box smoother."""
+    cells = (64, 60)
+    layers = np.broadcast_to(np.where((np.arange(60) // 4) % 2 == 0, 1.0, 1e-4), cells)
+    coupled, same, _ = scene(cells, mu=layers)
+    solution = coupled.solve()
+    assert solution.converged
+    assert "switched_at" in ViscosityProblem(**same).solve().notes
+    assert 10 <= solution.notes["switched_at"] < solution.iterations <= 40
+    assert solution.notes["levels"] == 2  # those of the second
+
+
 def test_walls_keep_their_faces_and_move_bodies():
     """A face in a wall and a body is the wall's; walls that move drag the body along."""
     cells = (12, 12)
@@ -225,5 +237,3 @@ def test_no_bodies_no_liquid_and_faulty_input():
     with pytest.raises(NonstickError, match="finite"):
         bad = ViscousBody(np.zeros(2), np.array([np.nan, 0.0]), 0.0, 1.0, 1.0)
         ViscosityWithBodies(**same, bodies=[bad], body_of_face=owner)
-    with pytest.raises(NonstickError, match="matrix-free"):
-        ViscosityWithBodies(**same, bodies=[body], body_of_face=owner).solve("visc-direct")

@@ -7,8 +7,8 @@ from nonstick import Scene
 from nonstick.render import plane as flat
 from nonstick.render import space
 from nonstick.render.movie import beside, colour_bar, label
-from nonstick.sim.liquid.preview import render
-from nonstick.sim.liquid.run import run
+from nonstick.sim.preview import render
+from nonstick.sim.run import run
 
 
 def bluish(image):

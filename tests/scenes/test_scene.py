@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from nonstick import NonstickError, Scene
-from nonstick.scenes.scene import builtin, parse_override
-from nonstick.scenes.schema import json_schema
+from nonstick.scenes import builtin, json_schema, parse_override
 
 GOOD = """
 [domain]

@@ -52,7 +52,7 @@ def test_default_is_auto_and_velocity_replaces_only_unknowns():
     unknown = np.zeros(shapes((12, 11))[0], bool)
     u_faces = problem.faces[problem.faces[:, 0] == 0]
     unknown[tuple(u_faces[:, 1:].T)] = True
-    np.testing.assert_array_equal(solution.velocity[0][~unknown], problem.given[0][~unknown])
+    np.testing.assert_array_equal(solution.velocity[0][~unknown], problem.velocity[0][~unknown])
     np.testing.assert_array_equal(solution.velocity[0][unknown], solution.x[: len(u_faces)])
 
 
@@ -87,7 +87,7 @@ def test_layers_and_drops_of_other_viscosity(cells, jump):
     phi = np.broadcast_to(((n[0] + 0.5) * h - 0.77), cells)
     for where in (layers, blocks):
         problem = ViscosityProblem(
-            velocity=plain.given, viscosity=np.broadcast_to(np.where(where, 1.0, 1.0 / jump), cells), dt=1.0, dx=h,
+            velocity=plain.velocity, viscosity=np.broadcast_to(np.where(where, 1.0, 1.0 / jump), cells), dt=1.0, dx=h,
             rho=1.0, phi_liquid=phi,
         )  # fmt: skip
         solution = problem.solve(rtol=1e-6)
@@ -99,7 +99,7 @@ def test_liquid_without_viscosity():
     """None at all: the velocity comes back. In a part of it: that part keeps its velocity away from the rest."""
     nothing = pool((14, 12), 0.0).solve()
     assert nothing.converged
-    for v, w in zip(nothing.velocity, pool((14, 12), 0.0).given):
+    for v, w in zip(nothing.velocity, pool((14, 12), 0.0).velocity):
         np.testing.assert_allclose(v, w, atol=1e-9)
     for cells in ((30, 28), (11, 12, 10)):
         base = pool(cells, 1.0)
@@ -107,12 +107,12 @@ def test_liquid_without_viscosity():
         mu[:, : cells[1] // 2] = 5.0
         for name in ("visc-auto", "visc-box-mg", "visc-jacobi-mg+cg", "visc-cg"):
             half = ViscosityProblem(
-                velocity=base.given, viscosity=mu, dt=1.0, dx=base.dx, rho=1.0, phi_liquid=-np.ones(cells)
+                velocity=base.velocity, viscosity=mu, dt=1.0, dx=base.dx, rho=1.0, phi_liquid=-np.ones(cells)
             )
             solution = half.solve(name, rtol=1e-8)
             assert solution.converged, name
             still = tuple([slice(1, -1), slice(cells[1] // 2 + 1, -1)] + [slice(1, -1)] * (len(cells) - 2))
-            np.testing.assert_allclose(solution.velocity[0][still], base.given[0][still], atol=1e-6)
+            np.testing.assert_allclose(solution.velocity[0][still], base.velocity[0][still], atol=1e-6)
 
 
 def test_sheets_drops_and_lone_cells():
@@ -252,7 +252,7 @@ def test_no_liquid_one_cell_and_rest(name):
     assert single.n == 6 and single.solve(name).converged
     rest = pool((6, 7), 1.0)
     still = ViscosityProblem(
-        velocity=[0 * v for v in rest.given], viscosity=1.0, dt=1.0, dx=1.0, phi_liquid=-np.ones((6, 7))
+        velocity=[0 * v for v in rest.velocity], viscosity=1.0, dt=1.0, dx=1.0, phi_liquid=-np.ones((6, 7))
     ).solve(name)
     assert still.converged and not still.x.any()
 
@@ -266,3 +266,38 @@ def test_they_refuse_other_problems():
 def test_maxiter_is_a_status():
     solution = pool((20, 20), 1.0).solve("visc-cg", maxiter=3)
     assert not solution.converged and solution.status == "maxiter" and solution.iterations == 3
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_iteration_is_told_once(name):
+    told = []
+    solution = pool((14, 13), 1.0).solve(name, callback=lambda monitor: told.append((monitor.iterations, monitor.kkt)))
+    assert [k for k, _ in told] == list(range(solution.iterations + 1))
+    assert solution.outer_iterations == solution.iterations == len(solution.history) - 1
+    assert solution.history[:-1] == [kkt for _, kkt in told][:-1]
+    assert solution.history[-1] == pytest.approx(solution.kkt(), rel=1e-3)  # the true residual at the end
+
+
+def test_a_callback_may_stop_it():
+    solution = pool((20, 20), 1.0).solve(
+        "visc-cg", callback=lambda monitor: monitor.iterations == 4 and monitor.stop("maxiter", "enough")
+    )
+    assert solution.iterations == 4 and solution.message.startswith("enough")
+
+
+def test_old_names_are_deprecated():
+    problem = pool((6, 5), 1.0)
+    with pytest.warns(DeprecationWarning, match="problem"):
+        assert problem.box.n == problem.problem.n
+    with pytest.warns(DeprecationWarning, match="velocity"):
+        assert problem.given is problem.velocity
+
+
+def test_pressure_baselines_solve_it_too():
+    """They take the compact vectors, and ignore bounds that are not there."""
+    problem = pool((14, 13), 1.0)
+    expected = problem.solve("visc-direct", rtol=1e-10)
+    for name in ("no-lcp", "mic-cg"):
+        found = problem.solve(name, rtol=1e-10)
+        assert found.converged and "ignored" not in found.message
+        np.testing.assert_allclose(found.x, expected.x, atol=1e-6)

@@ -3,8 +3,8 @@
 Time. The problem is built afresh for every row, so no method profits from what another one left in it.
 Each method first solves a small instance of the case. If numba still compiles or loads a kernel during
 the timed solve (it says so by an event), that solve is thrown away and repeated: compilation is never in
-`seconds`. Solves shorter than a second are run three times, and the fastest counts; in averages over the many
-solves of a run each is run once.
+`seconds`. Solves shorter than `SHORT_SECONDS` are run `REPEATS` times, and the fastest counts; in averages over the
+many solves of a run each is run once.
 
 Memory. On Linux the kernel keeps the high-water mark of resident memory and lets a process reset it:
 `peak_bytes` is that mark after the solve minus resident memory before it, with freed heap handed back to
@@ -32,7 +32,7 @@ from .journal import checksum
 from .registry import Plan
 from .row import Row
 
-#: a solve shorter than this is run `REPEATS` times, and the fastest counts: other processes only ever slow one down
+#: a solve shorter than this is run `REPEATS` times, and the fastest counts: other processes can only slow a solve down
 SHORT_SECONDS = 3.0
 REPEATS = 3
 

@@ -52,7 +52,7 @@ def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str 
     problem = ViscosityProblem(
         velocity=velocity, viscosity=mu, dt=1.0, dx=h, rho=1.0, phi_liquid=phi, phi_solid=solid
     )  # fmt: skip
-    return problem.box
+    return problem.problem
 
 
 def _thin(layout: str, centres) -> np.ndarray:

@@ -64,7 +64,7 @@ def table3(plan: Plan) -> Iterator[Row]:
 
 def _reduced(case: str, n: int, method: str, problem: ViscosityProblem, plan: Plan) -> Row:
     start = problem.advected()
-    rtol = REDUCTION * problem.box.kkt(start)
+    rtol = REDUCTION * problem.problem.kkt(start)
 
     def build() -> ViscousBox:
         """Again for every measurement: an operator keeps the matrix it was once asked for."""
@@ -90,4 +90,4 @@ def sampled(scene: str, n: int, frames: int, samples: int) -> list[ViscosityProb
     for _ in range(frames):
         fresh = True
         simulation.next_frame()
-    return [p for p in kept if p.n and p.box.kkt(p.advected()) > SOLVED]
+    return [p for p in kept if p.n and p.problem.kkt(p.advected()) > SOLVED]

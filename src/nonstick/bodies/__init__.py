@@ -1,1 +1,32 @@
-"""Rigid bodies: shape, mass, pose and velocity, contact, prescribed motion. Knows nothing of liquid."""
+"""Rigid bodies: shape, mass, pose and velocity, contact, prescribed motion. Knows nothing of liquid.
+
+The names below load on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .body import RigidBody
+    from .expression import Expression
+    from .motion import Prescribed
+    from .world import Wall, World, box_walls
+
+_WHERE = {
+    "Expression": ".expression",
+    "Prescribed": ".motion",
+    "RigidBody": ".body",
+    "Wall": ".world",
+    "World": ".world",
+    "box_walls": ".world",
+}
+__all__ = ["Expression", "Prescribed", "RigidBody", "Wall", "World", "box_walls"]
+
+
+def __getattr__(name: str):
+    if name in _WHERE:
+        value = globals()[name] = getattr(import_module(_WHERE[name], __name__), name)
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,46 +8,52 @@ In 2D mass is per metre of depth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..errors import NonstickError
-from ..grid.shapes import Shape
+from ..grid.shapes import Posed, Shape
 from . import rotation
-from .extent import bounds
-from .mass import moments
 
 Coordinates = tuple[np.ndarray, ...]
 
 
-@dataclass(frozen=True)
-class Posed(Shape):
-    """A shape turned by R about `origin` and brought to `centre`."""
-
-    shape: Shape
-    R: np.ndarray
-    origin: np.ndarray
-    centre: np.ndarray
-
-    def __call__(self, *x):
-        if len(x) != len(self.centre):
-            raise NonstickError(f"a body in {len(self.centre)} dimensions cannot be evaluated in {len(x)}")
-        r = [a - c for a, c in zip(x, self.centre)]
-        d = len(r)
-        back = []
-        for j in range(d):
-            total = r[0] * self.R[0, j]
-            for i in range(1, d):
-                total = total + r[i] * self.R[i, j]
-            back.append(total + self.origin[j])
-        return self.shape(*back)
-
-
 class RigidBody:
-    """One body. `centre`, `orientation`, `velocity` and `spin` are its state, arrays of their own.
+    """A shape with mass that moves as a whole; in 2D mass is per metre of depth.
 
-    >>> from nonstick.grid.shapes import Box
+    Parameters
+    ----------
+    shape : Shape
+        Where the body is at the beginning, in world coordinates. It must end.
+    density : float
+        In kg/m³.
+    velocity : sequence of float, optional
+        Of the centre of mass, in m/s; at rest by default.
+    spin : float or sequence of float, optional
+        Angular velocity in radians per second: one number in 2D, a vector in 3D.
+    name : str
+        Used in messages and files.
+    dimension : int, optional
+        2 or 3, for a shape that does not say.
+    restitution : float
+        Share of the speed that a bounce keeps.
+    friction : float
+        Coulomb's coefficient.
+    motion : Prescribed, optional
+        A prescribed motion; without one, forces move the body.
+
+    Attributes
+    ----------
+    centre, orientation, velocity, spin : ndarray
+        The state. Orientation is an angle in 2D and a unit quaternion (w, x, y, z) in 3D.
+    mass, volume : float
+    radius : float
+        No point of the body is farther from its centre of mass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nonstick import RigidBody
+    >>> from nonstick.grid import Box
     >>> crate = RigidBody(Box((0.0, 0.0), (2.0, 1.0)), density=500.0)
     >>> crate.mass, crate.centre.tolist(), crate.phi(np.array(1.0), np.array(1.25)).item()
     (1000.0, [1.0, 0.5], 0.25)
@@ -69,15 +75,15 @@ class RigidBody:
         self.shape, self.name, self.density = shape, name, float(density)
         if not (np.isfinite(self.density) and self.density > 0):
             raise NonstickError(f"{name}: density must be positive, not {density}")
-        self.d = dimension or _dimension(shape)
-        found = moments(shape, self.d)
+        self.d = dimension or _dimension(shape, name)
+        found = shape.moments(self.d)
         self.volume = found.volume
         self.mass = self.density * found.volume
         #: centre of mass in the shape's own coordinates
         self.origin = found.centre.copy()
         #: inertia tensor in the shape's own axes: (1, 1) in 2D, (3, 3) in 3D
         self.own_inertia = found.inertia(self.density)
-        low, high = bounds(shape, self.d)
+        low, high = shape.bounds(self.d)
         self._half, self._middle = 0.5 * (high - low), 0.5 * (high + low) - self.origin
         #: no point of the body is farther from its centre of mass
         self.radius = float(np.linalg.norm(self._half + np.abs(self._middle)))
@@ -173,12 +179,7 @@ def point_velocity(velocity: np.ndarray, spin: np.ndarray, centre: np.ndarray, x
     )
 
 
-def _dimension(shape: Shape) -> int:
-    """How many coordinates a shape takes; shapes refuse the wrong number."""
-    for d in (3, 2):
-        try:
-            shape(*np.zeros(d))
-            return d
-        except NonstickError:
-            continue
-    raise NonstickError("the parts of a shape have different numbers of coordinates")
+def _dimension(shape: Shape, name: str) -> int:
+    if shape.dimension is None:
+        raise NonstickError(f"{name}: its shape does not say how many dimensions it has; give dimension=2 or 3")
+    return shape.dimension

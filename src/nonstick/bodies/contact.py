@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..grid.shapes import Shape
-from .surface import Probes, gradient
+from ..grid.shapes import Probes, Shape
 
 Key = tuple[int, int, int, int]
 #: contacts kept between two partners
@@ -110,7 +109,7 @@ def _probe(owner: Partner, other: Partner, i: int, j: int, side: int, reach: flo
     if not near.any():
         return None
     which, p, m, r, q, phi = which[near], p[:, near], m[:, near], r[near], q[:, near], phi[near]
-    n = gradient(other.shape, q, 1e-5 * size)
+    n = other.shape.gradient(q, 1e-5 * size)
     facing = (n * m).sum(axis=0)
     gap = phi - r + s * facing
     x = p - r * n

@@ -52,11 +52,13 @@ class Expression:
 
     def __post_init__(self):
         if len(self.text) > _LONGEST:
-            raise NonstickError(f"the formula {self.text[:30]!r}... is longer than {_LONGEST} characters")
+            raise NonstickError(f"the formula {self.text[:30]!r}... is longer than {_LONGEST} characters; shorten it")
         try:
             tree = ast.parse(self.text.strip(), mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise NonstickError(f"the formula {self.text!r} is not valid arithmetic") from None
+            raise NonstickError(
+                f"the formula {self.text!r} is not valid arithmetic; write for example '0.2*sin(2*pi*t)'"
+            ) from None
         _check(tree.body, self.text, 0)
         object.__setattr__(self, "_tree", tree.body)
 
@@ -65,15 +67,19 @@ class Expression:
         try:
             value, slope = _evaluate(self._tree, float(t))  # type: ignore[attr-defined]
         except (ValueError, ZeroDivisionError, OverflowError):
-            raise NonstickError(f"the formula {self.text!r} has no value at t = {t:.6g}") from None
+            raise NonstickError(
+                f"the formula {self.text!r} has no value at t = {t:.6g} s; it needs one at all times"
+            ) from None
         if not (math.isfinite(value) and math.isfinite(slope)):
-            raise NonstickError(f"the formula {self.text!r} has no finite value at t = {t:.6g}")
+            raise NonstickError(
+                f"the formula {self.text!r} has no finite value at t = {t:.6g} s; it needs one at all times"
+            )
         return value, slope
 
 
 def _check(node: ast.AST, text: str, depth: int) -> None:
     if depth > _DEEPEST:
-        raise NonstickError(f"the formula {text!r} is nested too deeply")
+        raise NonstickError(f"the formula {text!r} has too many brackets inside brackets; simplify it")
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)):
         parts: list[ast.expr] = [node.left, node.right]
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
@@ -90,11 +96,11 @@ def _check(node: ast.AST, text: str, depth: int) -> None:
             known = ", ".join([*_ONE, *_MANY])
             raise NonstickError(f"the formula {text!r} has an unknown function {name!r}; known: {known}")
         if len(node.args) != 1 if name in _ONE else len(node.args) < 2:
-            raise NonstickError(f"the formula {text!r} gives {name} {len(node.args)} arguments")
+            raise NonstickError(f"the formula {text!r} gives {name} the wrong number of arguments ({len(node.args)})")
         parts = node.args
     else:
         raise NonstickError(
-            f"the formula {text!r} may hold numbers, t, pi, e, + - * / **, brackets and functions, nothing else"
+            f"the formula {text!r} may contain only numbers, t, pi, e, + - * / **, brackets and functions"
         )
     for part in parts:
         _check(part, text, depth + 1)

@@ -8,17 +8,78 @@ t, and keyframes. The axis of the rotation stays; the clock stands still before 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 import numpy as np
 
 from ..errors import NonstickError
-from ..grid.shapes import Shape
-from ..scenes.schema import Motion
+from ..grid.shapes import Shape, Vector
 from .body import point_velocity
 from .expression import Expression
 
 
+class Keys(Protocol):
+    """Shifts and turns (degrees) at given times; `smooth` without overshoot, or in straight lines."""
+
+    @property
+    def times(self) -> tuple[float, ...]: ...
+    @property
+    def offsets(self) -> tuple[Vector, ...] | None: ...
+    @property
+    def angles(self) -> tuple[float, ...] | None: ...
+    @property
+    def smooth(self) -> bool: ...
+
+
+class Motion(Protocol):
+    """What a motion is made of; the table `motion` of a scene is one. Angles are in degrees, all else in SI units."""
+
+    @property
+    def velocity(self) -> Vector | None: ...
+    @property
+    def amplitude(self) -> Vector | None: ...
+    @property
+    def frequency(self) -> float: ...
+    @property
+    def spin(self) -> float: ...
+    @property
+    def axis(self) -> Vector: ...
+    @property
+    def about(self) -> Vector | None: ...
+    @property
+    def position(self) -> tuple[str | float, ...] | None: ...
+    @property
+    def angle(self) -> str | None: ...
+    @property
+    def keys(self) -> Keys | None: ...
+    @property
+    def start(self) -> float: ...
+    @property
+    def stop(self) -> float | None: ...
+
+
 class Prescribed:
-    """A motion of the schema made callable; `about` is the centre of its rotation at the beginning."""
+    """A prescribed motion: where a shape is at a time, and how fast it moves.
+
+    Parameters
+    ----------
+    motion : Motion
+        What the motion is made of, for example the table `motion` of a scene.
+    about : sequence of float
+        Centre of its rotation at the beginning, if the motion does not say.
+    dimension : int
+        2 or 3.
+
+    Examples
+    --------
+    >>> from nonstick.bodies import Prescribed
+    >>> from nonstick.scenes.schema import Motion
+    >>> lift = Prescribed(Motion(position=("0", "0.5*t")), (0.0, 0.0), 2)
+    >>> offset, angle, rate, spin = lift.at(2.0)
+    >>> offset.tolist(), rate.tolist()
+    ([0.0, 1.0], [0.0, 0.5])
+    """
 
     def __init__(self, motion: Motion, about, dimension: int):
         self.motion, self.d = motion, dimension
@@ -31,13 +92,17 @@ class Prescribed:
         self.axis = axis / length if length > 0 else axis
         self.position = None if motion.position is None else [_formula(p, "position") for p in motion.position]
         if self.position is not None and len(self.position) != dimension:
-            raise NonstickError(
-                f"motion.position has {len(self.position)} formulas, but the scene is {dimension}-dimensional"
-            )
+            raise NonstickError(f"motion.position has {len(self.position)} formulas, but the scene is {dimension}D")
         self.angle = None if motion.angle is None else _formula(motion.angle, "angle")
-        self.keys = motion.keys
-        if self.keys is not None and self.keys.offsets and any(len(o) != dimension for o in self.keys.offsets):
-            raise NonstickError(f"motion.keys.offsets need {dimension} coordinates each")
+        self.shifts: _Keyframes | None = None
+        self.turns: _Keyframes | None = None
+        keys = motion.keys
+        if keys is not None and keys.offsets is not None:
+            if any(len(o) != dimension for o in keys.offsets):
+                raise NonstickError(f"motion.keys.offsets: each offset needs {dimension} coordinates")
+            self.shifts = _Keyframes(keys.times, np.array(keys.offsets), keys.smooth)
+        if keys is not None and keys.angles is not None:
+            self.turns = _Keyframes(keys.times, np.array(keys.angles)[:, None], keys.smooth)
 
     def clock(self, time: float) -> float:
         stop = np.inf if self.motion.stop is None else self.motion.stop
@@ -64,15 +129,14 @@ class Prescribed:
             turn, turning = self.angle(t)
             angle += np.radians(turn)
             spin += np.radians(turning)
-        if self.keys is not None:
-            if self.keys.offsets is not None:
-                value, slope = _between(self.keys.times, np.array(self.keys.offsets), self.keys.smooth, t)
-                offset += value
-                rate += slope
-            if self.keys.angles is not None:
-                value, slope = _between(self.keys.times, np.array(self.keys.angles)[:, None], self.keys.smooth, t)
-                angle += np.radians(value[0])
-                spin += np.radians(slope[0])
+        if self.shifts is not None:
+            value, slope = self.shifts(t)
+            offset += value
+            rate += slope
+        if self.turns is not None:
+            value, slope = self.turns(t)
+            angle += np.radians(value[0])
+            spin += np.radians(slope[0])
         if time < motion.start or (motion.stop is not None and time > motion.stop):
             rate, spin = np.zeros(self.d), 0.0
         return offset, float(angle), rate, float(spin)
@@ -103,36 +167,29 @@ def _formula(text: str | float, key: str) -> Expression:
         raise NonstickError(f"motion.{key}: {error}") from None
 
 
-def _between(times, values: np.ndarray, smooth: bool, t: float) -> tuple[np.ndarray, np.ndarray]:
-    """Value and slope at t: straight lines, or cubics without overshoot (Fritsch & Carlson 1980)."""
-    at = np.array(times, float)
-    still = np.zeros(values.shape[1])
-    if len(at) == 1 or t <= at[0]:
-        return values[0].astype(float), still
-    if t >= at[-1]:
-        return values[-1].astype(float), still
-    k = int(np.searchsorted(at, t, side="right")) - 1
-    h = at[k + 1] - at[k]
-    s = (t - at[k]) / h
-    if not smooth:
-        rise = (values[k + 1] - values[k]) / h
-        return values[k] + s * h * rise, rise
-    m = _slopes(at, values)
-    a, b = values[k], values[k + 1]
-    c, d = h * m[k], h * m[k + 1]
-    value = (1 + 2 * s) * (1 - s) ** 2 * a + s * (1 - s) ** 2 * c + s * s * (3 - 2 * s) * b + s * s * (s - 1) * d
-    slope = 6 * s * (s - 1) * (a - b) + (1 - s) * (1 - 3 * s) * c + s * (3 * s - 2) * d
-    return value, slope / h
+class _Keyframes:
+    """Value and slope between keys: straight lines, or cubics without overshoot; at rest before and after."""
 
+    def __init__(self, times: Sequence[float], values: np.ndarray, smooth: bool):
+        self.times, self.values = np.array(times, float), values.astype(float)
+        self.smooth = smooth and len(self.times) > 1
+        if self.smooth:
+            from scipy.interpolate import CubicHermiteSpline, PchipInterpolator  # slow to load, rarely needed
 
-def _slopes(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Slopes at the keys: the weighted harmonic mean of both sides where they agree in sign, zero at the ends."""
-    h = np.diff(at)[:, None]
-    rise = np.diff(values, axis=0) / h
-    m = np.zeros(values.shape)
-    w1, w2 = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
-    left, right = rise[:-1], rise[1:]
-    agree = left * right > 0
-    below = np.where(agree, w1 / np.where(agree, left, 1.0) + w2 / np.where(agree, right, 1.0), 1.0)
-    m[1:-1] = np.where(agree, (w1 + w2) / below, 0.0)
-    return m
+            # Slopes of Fritsch and Carlson (1980) inside, zero at the ends, where SciPy's own choice would jump.
+            slopes = PchipInterpolator(self.times, self.values).derivative()(self.times)
+            slopes[[0, -1]] = 0.0
+            self._curve = CubicHermiteSpline(self.times, self.values, slopes)
+            self._slope = self._curve.derivative()
+
+    def __call__(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        at, values = self.times, self.values
+        if len(at) == 1 or t <= at[0]:
+            return values[0], np.zeros(values.shape[1])
+        if t >= at[-1]:
+            return values[-1], np.zeros(values.shape[1])
+        if self.smooth:
+            return self._curve(t), self._slope(t)
+        k = int(np.searchsorted(at, t, side="right")) - 1
+        rise = (values[k + 1] - values[k]) / (at[k + 1] - at[k])
+        return values[k] + (t - at[k]) * rise, rise

@@ -21,12 +21,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import NonstickError
-from ..grid.shapes import HalfSpace, Shape
+from ..grid.shapes import HalfSpace, Probes, Shape
 from . import rotation
 from ._contacts import _contact_impulses
 from .body import RigidBody, point_velocity
 from .contact import Contacts, Key, Partner, find
-from .surface import Probes, probes
 
 SWEEPS = 200
 #: overlap that is left alone, and the largest tolerated, as shares of a body's least half extent
@@ -53,7 +52,29 @@ class Wall:
 
 @dataclass
 class World:
-    """Bodies, the walls around them and gravity."""
+    """Bodies, the walls around them and gravity.
+
+    Parameters
+    ----------
+    bodies : sequence of RigidBody
+    walls : sequence of Wall
+        `box_walls(size)` makes the sides of a box.
+    gravity : sequence of float
+        Acceleration in m/s².
+
+    Examples
+    --------
+    A crate falls half a metre and comes to rest on the floor:
+
+    >>> from nonstick.bodies import RigidBody, World, box_walls
+    >>> from nonstick.grid import Box
+    >>> crate = RigidBody(Box((0.4, 0.5), (0.6, 0.7)), density=500.0, restitution=0.0)
+    >>> world = World([crate], box_walls((1.0, 1.0)), gravity=(0.0, -9.81))
+    >>> for _ in range(100):
+    ...     world.advance(0.01)
+    >>> round(float(crate.centre[1]), 2)
+    0.1
+    """
 
     bodies: Sequence[RigidBody]
     walls: Sequence[Wall] = ()
@@ -68,7 +89,7 @@ class World:
     def __post_init__(self):
         self.d = self.bodies[0].d if self.bodies else 2
         self.pull = np.zeros(self.d) if not len(self.gravity) else np.array(self.gravity, float)
-        self._probes = [probes(b.shape, self.d) for b in self.bodies]
+        self._probes = [b.shape.probes(self.d).thinned() for b in self.bodies]
         self._inverse = np.array([1.0 / b.mass if b.dynamic else 0.0 for b in self.bodies])
         for body in self.bodies:
             self._prescribe(body, self.time)
@@ -230,8 +251,7 @@ class World:
         out: list[Partner] = []
         for k, body in enumerate(self.bodies):
             low, high = body.box()
-            R, own = body.rotation, self._probes[k]
-            world = Probes(R @ (own.x - body.origin[:, None]) + body.centre[:, None], R @ own.normal, own.radius)
+            world = self._probes[k].placed(body.rotation, body.origin, body.centre)
             out.append(
                 Partner(k, len(out), body.name, body.placed(), world, low, high, body.least, body.friction,
                         body.restitution, body.dynamic)
@@ -239,11 +259,10 @@ class World:
         for wall in self.walls:
             shape = wall.shape if wall.place is None else wall.place(time)
             low, high = np.full(self.d, -np.inf), np.full(self.d, np.inf)
-            found = wall.probes or Probes(np.empty((self.d, 0)), np.empty((self.d, 0)), np.empty(0))
+            found = wall.probes or Probes.none(self.d)
             if wall.pose is not None and found.n:
                 R, about, offset = wall.pose(time)
-                x = R @ (found.x - about[:, None]) + (about + offset)[:, None]
-                found = Probes(x, R @ found.normal, found.radius)
+                found = found.placed(R, about, about + offset)
             out.append(Partner(-1, len(out), wall.name, shape, found, low, high, np.inf, None, None))
         return out
 
@@ -354,13 +373,16 @@ class World:
         one, other = partners[contacts.first[worst]], partners[contacts.second[worst]]
         raise NonstickError(
             f"{one.name} is pressed {-contacts.gap[worst]:.3g} m into {other.name} at t = {self.time:.4g} s: it is "
-            "caught between things that do not give way; leave it room, or stop the motion that presses it"
+            "caught between things that cannot move; give it more room, or stop the motion that presses it"
         )
 
     def _check_finite(self) -> None:
         for b in self.bodies:
             if not np.isfinite(b.state()).all():
-                raise NonstickError(f"{b.name} has no finite position or velocity at t = {self.time:.4g} s")
+                raise NonstickError(
+                    f"{b.name} has a position or velocity that is not finite at t = {self.time:.4g} s; "
+                    "look for forces or motions that grow without limit"
+                )
 
     # -- state ----------------------------------------------------------------------------------------
 

@@ -19,17 +19,18 @@ def methods(as_json: bool = _JSON) -> None:
     """List every method, for --method and --methods."""
     from ..registry import methods
 
-    _print("method", methods(), as_json)
+    print_names("method", methods(), as_json)
 
 
 def cases(as_json: bool = _JSON) -> None:
     """List the built-in problems and benchmarks, for nonstick bench."""
     from ..bench import benchmarks
 
-    _print("case", {name: entry.description for name, entry in benchmarks().items()}, as_json)
+    print_names("case", {name: entry.description for name, entry in benchmarks().items()}, as_json)
 
 
-def _print(what: str, rows: Mapping[str, str], as_json: bool) -> None:
+def print_names(what: str, rows: Mapping[str, str], as_json: bool) -> None:
+    """Names with a line of text each, as a table or as JSON."""
     if as_json:
         print(json.dumps(dict(rows), indent=1, ensure_ascii=False))
     else:

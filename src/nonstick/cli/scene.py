@@ -23,16 +23,19 @@ def add(app: typer.Typer) -> None:
         app.command(command.__name__)(command)
 
 
-def _load(source: str, settings: list[str], more: dict | None = None, kind=None):
+def _load(source: str | Path, settings: list[str], more: dict | None = None):
     from ..scenes.scene import Scene, parse_override
 
     overrides = dict(parse_override(text) for text in settings)
-    return (kind or Scene).load(source, {**overrides, **(more or {})})
+    return Scene.load(source, {**overrides, **(more or {})})
 
 
 def scenes(
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON Schema of scene files."),
+    kind: str | None = typer.Option(
+        None, "--kind", help="Only scenes of this kind: liquid or heat.", show_default=False
+    ),
 ) -> None:
     """List the built-in scenes.
 
@@ -40,15 +43,16 @@ def scenes(
 
     nonstick scenes --schema > scene.schema.json
     """
+    from ..scenes.scene import KINDS, builtin, json_schema
+    from .listing import print_names
+
+    if kind is not None and kind not in KINDS:
+        fail(f"there is no kind of scene {kind!r}; known are {', '.join(KINDS)}")
     if schema:
-        from ..scenes.schema import json_schema
-
-        print(json.dumps(json_schema(), indent=1, ensure_ascii=False))
+        print(json.dumps(json_schema(kind or "liquid"), indent=1, ensure_ascii=False))
         return
-    from ..scenes.scene import builtin
-    from .listing import _print
-
-    _print("scene", {**builtin(), **builtin("heat")}, as_json)
+    kinds = KINDS if kind is None else (kind,)
+    print_names("scene", {name: text for k in kinds for name, text in builtin(k).items()}, as_json)
 
 
 def new(
@@ -62,12 +66,12 @@ def new(
     nonstick new splash.toml --from sphere
     """
     from ..io.atomic import write_text
-    from ..scenes.scene import builtin_text
+    from ..scenes.library import builtin_text
 
     if file.suffix != ".toml":
-        fail(f"a scene file ends in .toml, {str(file)!r} does not")
+        fail(f"the name of a scene file must end in .toml, and {str(file)!r} does not")
     if file.exists():
-        fail(f"{file} exists already")
+        fail(f"{file} exists already; choose another name, or delete it first")
     write_text(file, builtin_text(scene))
     say(f"{file} is a copy of the scene {scene!r}; run it with: nonstick run {file}")
 
@@ -79,22 +83,15 @@ def check(scene: str = _SCENE, settings: list[str] = _SET) -> None:
 
     nonstick check sphere --set domain.resolution=128
     """
-    from ..scenes.heat import HeatScene, is_heat
+    from ..sim.kinds import check as look
 
-    if is_heat(scene):
-        from ..sim.heat.check import check as look_at_heat
-
-        found = look_at_heat(_load(scene, settings, kind=HeatScene))
-    else:
-        from ..sim.liquid.check import check as look
-
-        found = look(_load(scene, settings))
+    found = look(_load(scene, settings))
     for line in found.facts:
         say(line)
     for line in found.warnings:
         say(f"warning: {line}")
     if not found.warnings:
-        say("nothing to complain about")
+        say("no problems found")
 
 
 def run(
@@ -116,23 +113,13 @@ def run(
 
     nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
     """
-    from ..scenes.heat import HeatScene, is_heat
-    from ..sim.compile_ahead import compiling_ahead
-    from ..sim.liquid.run import run as go
+    from ..sim.kinds import kind_of
+    from ..sim.run import run as go
 
-    changes = {} if frames is None else {"time.frames": frames}
-    if is_heat(scene):
-        from .heat import run as run_heat
-
-        warm = _load(scene, settings, changes, HeatScene)
-        target = out or _free(Path("runs") / warm.model.name)
-        run_heat(warm, target)
-        if warm.model.output.movie if movie is None else movie:
-            _preview(target)
-        return
-    loaded = _load(scene, settings, changes)
+    loaded = _load(scene, settings, {} if frames is None else {"time.frames": frames})
+    kind = kind_of(loaded)
     target = out or _free(Path("runs") / loaded.name)
-    with _resumable(target), _Live(loaded.model.time.frames) as live, compiling_ahead(loaded.dimension):
+    with _resumable(target), _Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
         go(loaded, target, live.update, live.warn)
     _report(target)
     if loaded.model.output.movie if movie is None else movie:
@@ -159,19 +146,12 @@ def resume(
     nonstick resume runs/sphere --from-frame 40
     """
     from ..io.rundir import RunDirectory
-    from ..scenes.scene import Scene
-    from ..sim.liquid.run import resume as go
+    from ..sim.kinds import kind_of
+    from ..sim.run import resume as go
 
-    if _is_heat_run(directory):
-        from .heat import resume as resume_heat
-
-        wanted = resume_heat(directory, from_frame, frames, scene)
-        if wanted if movie is None else movie:
-            _preview(directory)
-        return
-    own = Scene.load(RunDirectory.open(directory).path / "scene.toml")
-    with _resumable(directory), _Live(frames or own.model.time.frames) as live:
-        go(directory, from_frame, frames, None if scene is None else Scene.load(scene), live.update)
+    own = RunDirectory.open(directory).scene()
+    with _resumable(directory), _Live(kind_of(own), frames or own.model.time.frames) as live:
+        go(directory, from_frame, frames, None if scene is None else _load(scene, []), live.update)
     _report(directory)
     if own.model.output.movie if movie is None else movie:
         _preview(directory)
@@ -188,12 +168,8 @@ def info(
     nonstick info runs/sphere
     """
     from ..io.rundir import RunDirectory
-    from ..sim.heat import run as heat_run
-    from ..sim.liquid.run import summary as of_liquid
-    from .heat import say_summary as say_heat
+    from ..sim.run import summary
 
-    heat = _is_heat_run(directory)
-    summary = heat_run.summary if heat else of_liquid
     opened = RunDirectory.open(directory)
     meta = opened.meta()
     numbers = summary(opened)
@@ -207,7 +183,7 @@ def info(
         return
     done = max(opened.frames(), default=0)
     say(f"{meta['name']}: {'×'.join(map(str, meta['shape']))} cells, {done} frames, {meta['status']}")
-    (say_heat if heat else _say_summary)(numbers)
+    _say_summary(opened, numbers)
     for row in bodies:
         centre = ", ".join(f"{float(row[k]):.4g}" for k in "xyz" if k in row)
         speed = sum(float(row[k]) ** 2 for k in ("vx", "vy", "vz") if k in row) ** 0.5
@@ -242,22 +218,18 @@ def render(
     nonstick render runs/sphere --compare runs/sphere-sticky
     """
     from ..io.rundir import RunDirectory
-    from ..scenes.scene import Scene, parse_override
+    from ..scenes.scene import parse_override
+    from ..sim.kinds import kind_of
 
     if out is not None and out.suffix != ".mp4":
-        fail(f"the movie is written as .mp4, and --out says {out}")
-    heat = _is_heat_run(directory)
-    if compare is not None and _is_heat_run(compare) != heat:
-        fail(f"one of {directory} and {compare} is a run of heat and the other of liquid: compare two of a kind")
-    if heat:
-        if settings:
-            fail("a run of heat has no camera keys: leave --set out")
-        _preview(directory, compare, None, out)
-        return
-    scene = Scene.load(RunDirectory.open(directory).path / "scene.toml")
-    changes = dict(parse_override(text) for text in settings)
-    scene = scene.replace({f"camera.{key.removeprefix('camera.')}": value for key, value in changes.items()})
-    _preview(directory, compare, scene.model.camera, out)
+        fail(f"the movie is written as .mp4, and --out says {out}; choose a name that ends in .mp4")
+    scene = RunDirectory.open(directory).scene()
+    if compare is not None and (other := RunDirectory.open(compare).scene()).kind != scene.kind:
+        fail(
+            f"{directory} is a run of {scene.kind} and {compare} one of {other.kind}: compare two runs of the same kind"
+        )
+    camera = kind_of(scene).camera(scene, dict(parse_override(text) for text in settings))
+    _preview(directory, compare, camera, out)
 
 
 # -- what the commands share --------------------------------------------------------------------------
@@ -272,33 +244,26 @@ def _free(path: Path) -> Path:
     return candidate
 
 
-def _is_heat_run(directory: Path) -> bool:
-    from ..io.rundir import RunDirectory
-    from ..scenes.heat import is_heat
-
-    return is_heat(RunDirectory.open(directory).path / "scene.toml")
-
-
 @contextmanager
 def _resumable(directory: Path) -> Iterator[None]:
-    """On Ctrl-C say how to go on."""
+    """On Ctrl-C say how to continue."""
     try:
         yield
     except KeyboardInterrupt:
         if (directory / "checkpoints").is_dir():
-            say(f"stopped; go on with: nonstick resume {directory}")
+            say(f"stopped; continue with: nonstick resume {directory}")
         raise
 
 
 class _Live:
     """The progress bar of a run; a line per frame where there is no terminal."""
 
-    def __init__(self, frames: int):
+    def __init__(self, kind, frames: int):
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self.console = Console(stderr=True)
-        self.frames = frames
+        self.kind, self.frames = kind, frames
         self.live = self.console.is_terminal
         columns = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"),
                    TextColumn("left"), TimeRemainingColumn())  # fmt: skip
@@ -315,54 +280,41 @@ class _Live:
     def warn(self, sentence: str) -> None:
         self.console.print(f"warning: {sentence}", markup=False, highlight=False)
 
-    def update(self, simulation, rows) -> None:
-        last = rows[-1]
-        worst = max(float(r["kkt"]) for r in rows)
-        text = (
-            f"{len(rows)} substeps  dt {last['dt']:.2g} s  {last['unknowns']} cells  "
-            f"{sum(r['iterations'] for r in rows)} it  KKT {worst:.0e}  volume {100 * last['volume_error']:+.2f} %"
-        )
+    def update(self, frame: int, rows) -> None:
+        text = self.kind.progress(rows)
         if self.live:
-            self.progress.update(self.task, completed=simulation.frame, description=text)
-        elif simulation.frame % max(1, self.frames // 20) == 0 or simulation.frame == self.frames:
-            print(f"frame {simulation.frame}/{self.frames}  {text}", file=self.console.file, flush=True)
+            self.progress.update(self.task, completed=frame, description=text)
+        elif frame % max(1, self.frames // 20) == 0 or frame == self.frames:
+            print(f"frame {frame}/{self.frames}  {text}", file=self.console.file, flush=True)
 
 
 def _report(directory: Path) -> None:
+    """What a run has to say at its end."""
     from ..io.rundir import RunDirectory
+    from ..sim.kinds import kind_of
 
     opened = RunDirectory.open(directory)
     numbers = opened.meta().get("summary", {})
-    _say_summary(numbers)
+    say(opened.log_lines()[-1]["message"])
+    _say_summary(opened, numbers)
     if numbers.get("unconverged"):
-        say(f"warning: {numbers['unconverged']} pressure solves missed their tolerance; see {directory / 'log.jsonl'}")
-    if numbers.get("capped"):
-        say(f"warning: time.max_substeps was reached {numbers['capped']} times, so the CFL number was exceeded")
-    if numbers.get("largest_volume_error", 0.0) > 0.01:
-        say(f"warning: the volume was off by up to {100 * numbers['largest_volume_error']:.1f} %")
+        say(f"warning: {numbers['unconverged']} solves missed their tolerance; see {directory / 'log.jsonl'}")
+    for sentence in kind_of(opened.scene()).warnings(numbers):
+        say(f"warning: {sentence}")
     for line in opened.log_lines():
         if line["kind"] == "full":
             say(f"warning: {line['message']}")
     say(f"the run is in {directory}")
 
 
-def _say_summary(numbers: dict) -> None:
+def _say_summary(opened, numbers: dict) -> None:
+    from ..sim.kinds import kind_of
+
     if not numbers.get("steps"):
-        say("no step yet")
+        say("no steps yet")
         return
-    say(
-        f"{numbers['steps']} substeps ({numbers['steps_per_frame']:.2f} a frame), "
-        f"{numbers['mean_iterations']:.1f} iterations ({numbers['mean_outer_iterations']:.2f} outer) a solve, "
-        f"largest KKT {numbers['largest_kkt']:.1e}, {numbers['unconverged']} not converged"
-    )
-    say(f"largest volume error {100 * numbers['largest_volume_error']:.3f} %")
-    if "energy_first" in numbers:
-        say(
-            f"energy {numbers['energy_first']:.5g} J at first, {numbers['energy_last']:.5g} J at last, "
-            f"largest rise in a substep {numbers['largest_energy_rise']:.2g} J"
-        )
-    parts = ", ".join(f"{k} {v:.3g}" for k, v in numbers["stage_seconds"].items())
-    say(f"{numbers['mean_step_seconds']:.3g} s a substep: {parts}")
+    for line in kind_of(opened.scene()).report(numbers):
+        say(line)
     if numbers.get("peak_bytes"):
         say(f"peak memory {numbers['peak_bytes'] / 2**20:.0f} MB")
 
@@ -371,17 +323,13 @@ def _preview(directory: Path, compare: Path | None = None, camera=None, out: Pat
     from rich.console import Console
     from rich.progress import Progress
 
-    from ..sim.heat.preview import render as paint_heat
-    from ..sim.liquid.preview import render as paint_liquid
-
-    def paint(tick):
-        if _is_heat_run(directory):
-            return paint_heat(directory, compare, out, tick)
-        return paint_liquid(directory, compare, camera, out, tick)
+    from ..sim.preview import render
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("painting")
-        movie, picture = paint(lambda done, of: progress.update(task, completed=done, total=of))
+        movie, picture = render(
+            directory, compare, camera, out, lambda done, of: progress.update(task, completed=done, total=of)
+        )
     say(f"movie    {movie}")
     say(f"picture  {picture}")

@@ -51,4 +51,4 @@ def guarded(command: Callable[[], object]) -> None:
         where = f" {error.filename}" if error.filename else ""
         fail(f"cannot use{where}: {error.strerror or error}")
     except MemoryError:
-        fail("not enough memory for a problem of this size")
+        fail("there is not enough memory for a problem of this size; make it smaller, or close other programs")

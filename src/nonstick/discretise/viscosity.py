@@ -15,36 +15,32 @@ where nothing determines it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 
-from .. import registry, validate
+from ..api import solve_problem
 from ..errors import NonstickError
-from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator, face_shift
+from ..operators.base import Operator
+from ..operators.face_grid import FaceGrid, face_shift
+from ..operators.faces import FaceSystem, ViscosityOperator
 from ..problem.box import Box, BoxProblem
-from ..problem.monitor import Monitor, Start
 from ..problem.solution import Solution
 from ._volumes import control_volumes
 from .scalars import positive
 
 
-class ViscositySolution(Solution):
-    """A solution whose unknowns are face velocities."""
-
-    @property
-    def velocity(self) -> tuple[np.ndarray, ...]:
-        """The velocity after the step: unknown faces replaced, all others as given."""
-        assert isinstance(self.problem, ViscousBox)
-        return self.problem.source.with_unknowns(self.x)
-
-
 class ViscousBox(BoxProblem):
-    """The linear system as a box problem without bounds: its KKT residual is max|A x - b| / max|b|."""
+    """The linear system as a box problem without bounds: its KKT residual is max|A x - b| / max|b|.
+
+    `source` made it, and knows what velocity a vector over the unknowns stands for.
+    """
 
     may_float = False
 
-    def __init__(self, source: ViscosityProblem, A: ViscosityOperator, b: np.ndarray):
+    def __init__(self, source, A: Operator, b: np.ndarray):
         super().__init__(A, b, -np.inf, np.inf)
         # Bounds that take no memory: there can be hundreds of millions of unknowns.
         self.box = Box(np.broadcast_to(-np.inf, (A.n,)), np.broadcast_to(np.inf, (A.n,)))
@@ -60,6 +56,24 @@ class ViscousBox(BoxProblem):
     def kkt(self, x, g=None):
         g = self.gradient(x) if g is None else g
         return float(max(g.max(initial=0.0), -g.min(initial=0.0))) / self.scale
+
+    linear_residual = kkt
+
+
+class ViscositySolution(Solution):
+    """A solution whose unknowns are face velocities."""
+
+    problem: ViscousBox
+
+    @property
+    def velocity(self) -> tuple[np.ndarray, ...]:
+        """The velocity after the step: unknown faces replaced, all others as given."""
+        return self.problem.source.with_unknowns(self.x)
+
+    @classmethod
+    def carrying(cls, solution: Solution):
+        """The same solution, of this kind."""
+        return cls(**{f.name: getattr(solution, f.name) for f in fields(Solution)})
 
 
 class ViscosityProblem:
@@ -87,8 +101,8 @@ class ViscosityProblem:
         phi_solid=None,
         fluid=None,
     ):
-        self.given = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
-        self.grid = grid = _grid_of(self.given)
+        self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
+        self.grid = grid = _grid_of(self.velocity)
         self.dt, self.dx, self.rho = (positive(x, n) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
         if (phi_liquid is None) == (volumes is None):
             raise NonstickError("give either phi_liquid or volumes=(faces, cells, edges)")
@@ -109,15 +123,26 @@ class ViscosityProblem:
             _times_viscosity(grid, stress, self.viscosity)
         self.fluid = _fluid_faces(grid, phi_solid, fluid)
         active = _unknowns(grid, mass, stress, self.fluid)
-        self.system = FaceSystem(grid, m, k, active, scale)
+        strength = self.viscosity.reshape(grid.cells) * per_mu if scale is None else None
+        self.system = FaceSystem(grid, m, k, active, scale, self._padded_fluid(), strength)
         self.operator = ViscosityOperator(self.system)
         self._b = self._right_hand_side()
 
     @property
-    def box(self) -> ViscousBox:
+    def problem(self) -> ViscousBox:
         """The system as a box problem. It holds this problem, so this one must not hold it: every step's arrays would
         stay until the garbage collector comes round."""
         return ViscousBox(self, self.operator, self._b)
+
+    @property
+    def box(self) -> ViscousBox:
+        """Deprecated: the same as `problem`."""
+        return deprecated(self, "box", "problem")
+
+    @property
+    def given(self) -> tuple[np.ndarray, ...]:
+        """Deprecated: the same as `velocity`."""
+        return deprecated(self, "given", "velocity")
 
     @property
     def matrix(self):
@@ -139,34 +164,37 @@ class ViscosityProblem:
 
     def advected(self) -> np.ndarray:
         """The given velocity on the unknowns: the initial guess of every solver (§7)."""
-        return self._gather(self.given)
+        return self._gather(self.velocity)
 
-    def solve(self, method="visc-auto", *, x0=None, rtol=1e-6, atol=0.0, maxiter=None, callback=None):
-        """Solve; `x0` is a vector over the unknowns (default: the advected velocity). `.velocity` has the result."""
-        validate.stopping(rtol, atol, maxiter)
-        recipe = registry.get(method)
-        x = self.advected() if x0 is None else validate.vector(x0, self.n, "x0")
-        box = self.box
-        monitor = Monitor(box, rtol, atol, maxiter, callback)
-        if self.n:
-            recipe.solve(box, Start(x), monitor)
-        return ViscositySolution.of(box, x, method if isinstance(method, str) else repr(method), monitor)
+    def solve(self, method="visc-auto", *, x0=None, **options) -> ViscositySolution:
+        """Solve the step.
+
+        Parameters
+        ----------
+        method : str or Method
+            A name from `nonstick.methods()` of the kind "viscosity", or a method object.
+        x0 : array_like, optional
+            Where to start: a vector over the unknowns. The given velocity by default.
+        **options
+            `rtol`, `atol`, `maxiter` and `callback`, as for `nonstick.solve`.
+
+        Returns
+        -------
+        ViscositySolution
+            Like every solution, and with `velocity`, the faces after the step.
+        """
+        start = self.advected() if x0 is None else x0
+        return ViscositySolution.carrying(solve_problem(self.problem, method, x0=start, **options))
 
     def with_unknowns(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """Face arrays: x on the unknowns, the given velocity elsewhere."""
         grid, system = self.grid, self.system
-        padded = self._pad(self.given)
+        padded = self._pad(self.velocity)
         system.scatter(x, padded)
         box = padded.reshape(3, *grid.padded)
         return tuple(np.ascontiguousarray(grid.user(box[a][grid.face_window(a)])) for a in grid.axes)
 
-    def cell_stress(self) -> np.ndarray | float:
-        """μ dt/(ρ dx²) of every cell, or the one number if the viscosity is constant."""
-        if self.system.scale is not None:
-            return self.system.scale
-        return self.viscosity.reshape(self.grid.cells) * (self.dt / (self.rho * self.dx**2))
-
-    def padded_fluid(self) -> np.ndarray:
+    def _padded_fluid(self) -> np.ndarray:
         """(3, *padded) booleans: faces that are not solid."""
         grid = self.grid
         out = np.zeros((3, *grid.padded), np.bool_)
@@ -188,10 +216,16 @@ class ViscosityProblem:
         system = self.system
         b = system.gather(system.m) * self.advected()
         solid = [~f for f in self.fluid]
-        if any(v[s].any() for v, s in zip(self.given, solid)):
-            moved = self._pad(self.given, solid)
+        if any(v[s].any() for v, s in zip(self.velocity, solid)):
+            moved = self._pad(self.velocity, solid)
             b -= system.gather(system.apply(moved, system.zeros()))
         return b
+
+
+def deprecated(problem, old: str, new: str):
+    """The attribute under its new name, and a warning about the old one."""
+    warnings.warn(f"{type(problem).__name__}.{old} is now .{new}", DeprecationWarning, stacklevel=3)
+    return getattr(problem, new)
 
 
 def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:

@@ -24,15 +24,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
-from .. import registry, validate
+from ..api import solve_problem
 from ..errors import NonstickError
-from ..operators.base import Operator
+from ..operators.bordered import Bordered
 from ..operators.faces import FaceSystem
-from ..problem.monitor import Monitor, Start
-from ..problem.solution import Solution
-from .viscosity import ViscosityProblem, ViscousBox, _fluid_faces, _grid_of
+from .viscosity import ViscosityProblem, ViscositySolution, ViscousBox, _fluid_faces, _grid_of, deprecated
 
 
 @dataclass(frozen=True)
@@ -99,70 +96,13 @@ def rigid_rows(a: int, x: Sequence[np.ndarray], centre) -> np.ndarray:
     return out
 
 
-class BodyOperator(Operator):
-    """[A C; Cᵀ D] on compact vectors: faces, then the scaled motions of the bodies."""
-
-    def __init__(self, liquid: Operator, system: FaceSystem, C: sp.csr_array, D: np.ndarray):
-        self.liquid, self.system = liquid, system
-        #: rows of C that are not zero, as places in a padded vector, and those rows
-        self.touched = np.flatnonzero(np.diff(C.indptr))
-        self.C, self.D = sp.csr_array(C[self.touched]), D
-        self.Ct = sp.csr_array(self.C.T)
-        self.places = system.positions()[self.touched]
-        self.n = liquid.n + D.shape[0]
-        self.diagonal = np.concatenate([liquid.diagonal, np.diagonal(D)])
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.float64)
-
-    def apply(self, x, out):
-        n = self.liquid.n
-        u, y = np.ascontiguousarray(x[:n], dtype=np.float64), x[n:]
-        out[:n] = self.liquid @ u
-        out[self.touched] += self.C @ y
-        out[n:] = self.Ct @ u[self.touched] + self.D @ y
-        return out
-
-    def row_sums(self) -> np.ndarray:
-        return self @ np.ones(self.n)
-
-    def components(self):
-        return connected_components(self.matrix(), directed=False)
-
-    def matrix(self) -> sp.csr_array:
-        n, m = self.liquid.n, self.D.shape[0]
-        coo = sp.coo_array(self.C)
-        C = sp.csr_array((coo.data, (self.touched[coo.row], coo.col)), shape=(n, m))
-        return sp.csr_array(sp.block_array([[self.liquid.matrix(), C], [C.T, sp.csr_array(self.D)]]))
-
-
-class BodyBox(ViscousBox):
-    """The coupled linear system; `source` is the liquid's own problem, which preconditioners are made from."""
-
-    def __init__(self, coupled: ViscosityWithBodies, masses: np.ndarray, b: np.ndarray):
-        super().__init__(coupled.liquid, coupled.operator, b)  # type: ignore[arg-type]
-        self.coupled = coupled
-        #: M/(ρ dxᵈ) of the free bodies in their units
-        self.masses = masses
-
-
-class BodyViscositySolution(Solution):
-    """Face velocities and motions after the step."""
-
-    @property
-    def velocity(self) -> tuple[np.ndarray, ...]:
-        """Face arrays; owned faces move with their body."""
-        return self._bodies.spread(self.x)
+class BodyViscositySolution(ViscositySolution):
+    """Face velocities and motions after the step; owned faces move with their body."""
 
     @property
     def motions(self) -> list[tuple[np.ndarray, np.ndarray | float]]:
         """(velocity, spin) of every body, in the order given."""
-        return self._bodies.motions(self.x)
-
-    @property
-    def _bodies(self) -> ViscosityWithBodies:
-        return self.problem.coupled  # type: ignore[attr-defined]
+        return self.problem.source.motions(self.x)
 
 
 class ViscosityWithBodies:
@@ -178,6 +118,7 @@ class ViscosityWithBodies:
         self, *, velocity, viscosity, dt, dx, bodies: Sequence[ViscousBody], body_of_face, rho=1000.0, **where
     ):
         self.bodies = list(bodies)
+        self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
         given = tuple(np.array(v, dtype=np.float64) for v in velocity)
         grid = _grid_of(given)
         d, dofs = grid.dimension, 3 if grid.dimension == 2 else 6
@@ -261,22 +202,27 @@ class ViscosityWithBodies:
             D[:, n] = K.T @ owned.gather(owned.apply(column, inside))
         D = 0.5 * (D + D.T)
         b = np.zeros(m)
-        walls = liquid._pad(liquid.given, [~f for f in liquid.fluid])
+        walls = liquid._pad(liquid.velocity, [~f for f in liquid.fluid])
         push = K.T @ owned.gather(owned.apply(walls, inside))
         weights = np.zeros((m, m))
         for place, i in enumerate(free):
             block = slice(place * dofs, (place + 1) * dofs)
             weights[block, block] = masses[i] / cell * np.outer(self.unit[block], self.unit[block])
             b[block] = weights[block, block] @ (self.before[i] / self.unit[block])
-        self.operator = BodyOperator(liquid.operator, system, C, D + weights)
-        self._weights = weights
+        touched = np.flatnonzero(np.diff(C.indptr))
+        self.operator = Bordered(liquid.operator, touched, sp.csr_array(C[touched]), D + weights, own=weights)
         self.rhs = np.concatenate([liquid.rhs, b - push])
 
     @property
-    def box(self) -> BodyBox:
+    def problem(self) -> ViscousBox:
         """The system as a box problem. It holds this problem, so this one must not hold it: every step's arrays would
         stay until the garbage collector comes round."""
-        return BodyBox(self, self._weights, self.rhs)
+        return ViscousBox(self, self.operator, self.rhs)
+
+    @property
+    def box(self) -> ViscousBox:
+        """Deprecated: the same as `problem`."""
+        return deprecated(self, "box", "problem")
 
     @property
     def n(self) -> int:
@@ -291,25 +237,20 @@ class ViscosityWithBodies:
         """The velocities before the step."""
         return np.concatenate([self.liquid.advected(), self.before[self.free].ravel() / self.unit])
 
-    def solve(self, method="visc-auto", *, x0=None, rtol=1e-6, atol=0.0, maxiter=None, callback=None):
-        """`.velocity` and `.motions` of the result hold faces and bodies after the step."""
-        from ..solvers.body_cg import with_bodies
+    def solve(self, method="visc-auto", *, x0=None, **options) -> BodyViscositySolution:
+        """Solve the step; arguments as for `ViscosityProblem.solve`, x0 by default the velocities before the step.
 
-        validate.stopping(rtol, atol, maxiter)
-        recipe = with_bodies(registry.get(method))
-        x = self.start() if x0 is None else validate.vector(x0, self.n, "x0")
-        box = self.box
-        monitor = Monitor(box, rtol, atol, maxiter, callback)
-        if self.n:
-            recipe.solve(box, Start(x), monitor)
-        return BodyViscositySolution.of(box, x, method if isinstance(method, str) else repr(method), monitor)
+        `.velocity` and `.motions` of the result hold faces and bodies after the step.
+        """
+        start = self.start() if x0 is None else x0
+        return BodyViscositySolution.carrying(solve_problem(self.problem, method, x0=start, **options))
 
     def motions(self, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray | float]]:
         V = self._after(x)
         d = self.liquid.grid.dimension
         return [(row[:d].copy(), float(row[2]) if d == 2 else row[3:].copy()) for row in V]
 
-    def spread(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
+    def with_unknowns(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         V = self._after(x)
         out = self.liquid.with_unknowns(x[: self.liquid.n])
         for a, at, k, i in self._owned:

@@ -8,7 +8,9 @@ only; state is born in `setup`. `repr(recipe)` is the label in tables.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from ..operators.base import Operator
 
 class Inverse(ABC):
     """An approximation of A⁻¹; vectors are of the layout of the operator it was set up for."""
+
+    #: what a table may show of it: levels, their unknowns
+    notes: Mapping[str, object] = MappingProxyType({})
 
     @abstractmethod
     def apply(self, r: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -28,19 +33,32 @@ class Inverse(ABC):
 
 
 class Directions:
-    """z ≈ A⁻¹ r in the three pieces a conjugate gradient method takes it: find z, multiply by it, add it.
+    """z ≈ A⁻¹ r in the pieces a conjugate gradient method takes it: find z, multiply by it, add it, step along p.
 
     This is the plain form. A cycle that keeps copies of r and z of its own, in another precision or order, has a
-    subclass that spares the passes over memory in between.
+    subclass that spares the passes over memory in between. Its z may be A⁻¹ r times a number, `scale`, that stays
+    the same from `begin` to `begin`: conjugate gradients do not notice.
     """
 
+    scale: float = 1.0
+
     def __init__(self, A: Operator, M: Inverse):
-        self.A, self.M, self.z = A, M, A.zeros()
+        self.A, self.M = A, M
+        self._z = A.zeros()
+
+    @property
+    def z(self) -> np.ndarray:
+        """The vector itself, valid until the next `find`."""
+        return self._z
+
+    def begin(self, r: np.ndarray, size: float) -> float:
+        """A solve starts from the residual r; `size` is max|b|. Returns max|r|."""
+        return self.A.peak(r)
 
     def find(self, r: np.ndarray, size: float) -> float:
         """z ≈ A⁻¹ r; returns rᵀz. `size` is max|r| or near it."""
-        self.M.apply(r, self.z)
-        return self.A.dot(r, self.z)
+        self.M.apply(r, self._z)
+        return self.A.dot(r, self._z)
 
     def along(self, q: np.ndarray) -> float:
         """qᵀz"""
@@ -49,6 +67,10 @@ class Directions:
     def add_to(self, p: np.ndarray, beta: float) -> None:
         """p = z + beta p"""
         self.A.combine(p, self.z, beta)
+
+    def step(self, x: np.ndarray, r: np.ndarray, p: np.ndarray, q: np.ndarray, alpha: float) -> float:
+        """x += alpha p and r -= alpha q; returns max|r|."""
+        return self.A.step(x, r, p, q, alpha)
 
 
 class Recipe(ABC):
@@ -70,6 +92,38 @@ class LinearResult:
     history: list[float] = field(default_factory=list, repr=False)
 
 
+#: told max|b - A x| at the start of a solve and after every iteration; True ends the solve
+Watch = Callable[[float], bool]
+
+
+class Course:
+    """The residuals of one solve, and whether it should go on."""
+
+    def __init__(self, goal: float, maxiter: int, watch: Watch | None = None):
+        self.goal, self.maxiter, self.watch = goal, maxiter, watch
+        self.history: list[float] = []
+
+        self.stopped = False
+
+    @property
+    def residual(self) -> float:
+        return self.history[-1]
+
+    @property
+    def unfinished(self) -> bool:
+        """True if an iteration should follow. One that diverges ends at infinity."""
+        return not self.stopped and self.goal < self.residual < np.inf and len(self.history) <= self.maxiter
+
+    def goes_on(self, residual: float) -> bool:
+        """Enter max|b - A x|; returns `unfinished`."""
+        self.history.append(residual)
+        self.stopped = self.watch is not None and self.watch(residual)
+        return self.unfinished
+
+    def result(self) -> LinearResult:
+        return LinearResult(len(self.history) - 1, self.residual, self.residual <= self.goal, self.history)
+
+
 class IterativeInverse(Inverse):
     """An inverse that iterates to a tolerance; `solve` starts from the given x, `apply` from zero."""
 
@@ -85,8 +139,14 @@ class IterativeInverse(Inverse):
         rtol: float | None = None,
         atol: float = 0.0,
         maxiter: int | None = None,
+        watch: Watch | None = None,
     ) -> LinearResult:
         """Improve x in place until max|b - A x| <= max(rtol max|b|, atol)."""
+
+    def course(self, size: float, rtol: float | None, atol: float, maxiter: int | None, watch: Watch | None) -> Course:
+        """The course of a solve with these arguments; `size` is max|b|."""
+        goal = max((self.rtol if rtol is None else rtol) * size, atol)
+        return Course(goal, self.maxiter if maxiter is None else maxiter, watch)
 
     def apply(self, r, out):
         out[:] = 0.0

@@ -77,11 +77,10 @@ def surface(body: RigidBody) -> tuple[np.ndarray, np.ndarray]:
     """Vertices about the centre of mass at time 0, and triangles seen from outside (2D: pieces of the outline)."""
     from skimage.measure import find_contours, marching_cubes
 
-    from ..bodies.extent import bounds
-
-    if hasattr(body.shape, "vertices"):  # a mesh is its own surface
-        return body.shape.vertices - body.origin, body.shape.faces  # type: ignore[attr-defined]
-    low, high = bounds(body.shape, body.d)
+    own = body.shape.triangles()
+    if own is not None:
+        return own[0] - body.origin, own[1]
+    low, high = body.shape.bounds(body.d)
     h = float((high - low).max()) / FINE[body.d]
     axes = [a - 2 * h + h * np.arange(int(np.ceil((b - a) / h)) + 5) for a, b in zip(low, high)]
     phi = body.shape.sample(tuple(np.meshgrid(*axes, indexing="ij", sparse=True)))

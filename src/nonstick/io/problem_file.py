@@ -62,12 +62,12 @@ def read_vector(path: str | Path) -> np.ndarray:
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
     if values.ndim != 1:
-        raise NonstickError(f"{path} holds an array of shape {values.shape}, not a vector")
+        raise NonstickError(f"{path} contains an array of shape {values.shape}, and a vector is needed")
     return values
 
 
 def write_solution(path: str | Path, solution) -> None:
-    """x and dual, and enough to know what they are worth, as a compressed `.npz`."""
+    """x and dual, and how good they are, as a compressed `.npz`."""
     with replacing(path) as partial:
         np.savez_compressed(
             partial,
@@ -87,7 +87,7 @@ def _read_npz(path: Path) -> ProblemFile:
     except OSError:
         raise
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        reason = _first_line(error) if zipfile.is_zipfile(path) else "it is no zip archive, or only part of one"
+        reason = _first_line(error) if zipfile.is_zipfile(path) else "it is not a complete zip archive"
         raise NonstickError(f"{path} is not a readable .npz file: {reason}") from None
     if {"data", "indices", "indptr", "shape"} <= parts.keys():  # scipy.sparse.save_npz
         A = sp.csr_array(_read_scipy(path))
@@ -96,12 +96,12 @@ def _read_npz(path: Path) -> ProblemFile:
     if missing:
         found = ", ".join(parts) or "nothing"
         raise NonstickError(
-            f"{path} lacks {', '.join(missing)}; it must hold A_data A_indices A_indptr b (found {found})"
+            f"{path} has no {', '.join(missing)}; it needs A_data, A_indices, A_indptr and b (it has {found})"
         )
     for key in ("lower", "upper", "cells"):
         misspelt = difflib.get_close_matches(key, [k for k in parts if k not in _KNOWN], n=1, cutoff=0.75)
         if key not in parts and misspelt:
-            raise NonstickError(f"{path} holds {misspelt[0]!r}, which is not a known key; did you mean {key!r}")
+            raise NonstickError(f"{path} has an unknown key {misspelt[0]!r}; did you mean {key!r}")
     A = _csr(path, *(parts[key] for key in _PARTS))
     optional = {key: parts[key] for key in ("lower", "upper", "cells") if key in parts}
     return ProblemFile(A, parts["b"], **optional)

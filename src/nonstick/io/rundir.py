@@ -1,7 +1,7 @@
 """The run directory: scene.toml, meta.json, log.jsonl, stats.csv, bodies.csv, frames/, checkpoints/, preview.
 
 Every file appears whole or not at all. A frame counts as done when its checkpoint exists; whatever a
-killed run left beyond the last checkpoint is dropped when the run is taken up again.
+killed run left beyond the last checkpoint is discarded when the run goes on.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NonstickError
+from ..scenes.scene import Scene
 from .atomic import replacing, write_text
 
 
@@ -45,16 +46,22 @@ class RunDirectory:
         """Refuse a path where a new run cannot be."""
         path = Path(path)
         if path.exists() and not path.is_dir():
-            raise NonstickError(f"{path} is a file; --out takes a directory")
+            raise NonstickError(f"{path} is a file, and --out needs a directory")
         if path.is_dir() and any(path.iterdir()):
-            raise NonstickError(f"{path} is not empty; go on with `nonstick resume {path}` or choose another --out")
+            raise NonstickError(f"{path} is not empty; continue with `nonstick resume {path}` or choose another --out")
 
     @classmethod
     def open(cls, path: str | Path) -> RunDirectory:
         run = cls(path)
         if not (run.path / "meta.json").is_file() or not (run.path / "scene.toml").is_file():
-            raise NonstickError(f"{path} is no run directory: it has no scene.toml and meta.json")
+            raise NonstickError(f"{path} is not a run directory: it needs a scene.toml and a meta.json")
         return run
+
+    def scene(self) -> Scene:
+        """The scene of the run; its meshes lie where they lay when the run began."""
+        scene = Scene.load(self.path / "scene.toml")
+        scene.folder = Path(self.meta().get("folder", "."))
+        return scene
 
     # -- meta, log, statistics ------------------------------------------------------------------------
 
@@ -62,7 +69,7 @@ class RunDirectory:
         try:
             return json.loads((self.path / "meta.json").read_text(encoding="utf-8"))
         except json.JSONDecodeError as error:
-            raise NonstickError(f"{self.path / 'meta.json'} is damaged: {error}") from None
+            raise NonstickError(f"{self.path / 'meta.json'} is damaged, start a new run: {error}") from None
 
     def write_meta(self, meta: Mapping[str, Any]) -> None:
         write_text(self.path / "meta.json", json.dumps(dict(meta), indent=1, ensure_ascii=False) + "\n")
@@ -174,9 +181,11 @@ def _save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 def _load(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
-        raise NonstickError(f"there is no {path}")
+        raise NonstickError(f"there is no file {path}")
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise NonstickError(f"{path} is damaged: {error}") from None
+        raise NonstickError(
+            f"{path} is damaged; delete it and resume the run from an earlier frame ({error})"
+        ) from None

@@ -9,11 +9,17 @@ are written with the verbs under "vectors" alone, so that one conjugate gradient
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..kernels._vector import _axpy, _xpby, dot, peak_and_sum
+
+if TYPE_CHECKING:
+    from .bordered import Bordered
 
 
 class Operator(ABC):
@@ -27,6 +33,11 @@ class Operator(ABC):
     @property
     def bodies(self) -> Operator | None:
         """The low-rank operator of rigid bodies in this one, if there is one."""
+        return None
+
+    @property
+    def border(self) -> Bordered | None:
+        """This operator as [A C; Cᵀ D], if it has such a border."""
         return None
 
     @property
@@ -64,6 +75,17 @@ class Operator(ABC):
     def components(self) -> tuple[int, np.ndarray]:
         """Connected parts of the graph of A: their number and the label of each unknown."""
 
+    def jacobi(self, damping: float = 1.0) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """The function of (r, out) that makes out = damping D⁻¹ r; rows without an equation (diagonal 0) get 0."""
+        d = self.diagonal
+        scale = np.zeros(d.size, d.dtype)
+        np.divide(damping, d, out=scale, where=d > 0)
+        return partial(np.multiply, scale)
+
+    def astype(self, dtype) -> Operator:
+        """The same operator in another precision."""
+        raise TypeError(f"{type(self).__name__} has one precision only")
+
     # -- vectors: those of this operator's layout ----------------------------------------------------------
 
     @property
@@ -75,9 +97,16 @@ class Operator(ABC):
         """A vector of the layout."""
         return np.zeros(self.n, dtype)
 
-    def enter(self, x: np.ndarray) -> np.ndarray:
-        """The vector of the layout for a flat one over the unknowns; it may be the same array."""
-        return x
+    def positions(self) -> np.ndarray:
+        """Where each unknown stands in a vector of the layout."""
+        return np.arange(self.n)
+
+    def enter(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The vector of the layout for a flat one over the unknowns; without `out` it may be the same array."""
+        if out is None:
+            return x
+        out[:] = x
+        return out
 
     def leave(self, vector: np.ndarray, out: np.ndarray) -> np.ndarray:
         """out = the flat vector over the unknowns of one of the layout."""

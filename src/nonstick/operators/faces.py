@@ -1,113 +1,79 @@
 """The viscosity operator of Batty–Bridson on the unknown faces of a staggered grid, never assembled.
 
-`A = M + Gᵀ K G`: M the liquid fraction of the faces, K one coefficient for each stress sample (cells and
-edges), G the differences that make the strain. `FaceGrid` says where things lie in the padded arrays the
-kernels work on; `FaceSystem` holds the coefficients and the unknowns of one grid, finest or coarser (vectors may
-be float32, coefficients never are: fewer signatures to compile); `ViscosityOperator` is its face to the rest of
-the package: compact float64 vectors over the unknowns, component by component, each in C order.
+`A = M + Gᵀ K G`: M the liquid fraction of the faces, K one coefficient for each stress sample (cells and edges), G the
+differences that make the strain. `FaceSystem` is the operator of one grid, finest or coarser, on padded vectors;
+`ViscosityOperator` is the same on compact ones: the unknowns of u, then v, then w, each in C order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..kernels._faces import _cut_runs, _faces_apply, _faces_diagonal, _faces_residual, _gather, _mark_plain, _scatter
+from ..kernels._faces import (
+    _cg_direction,
+    _cg_update,
+    _cut_runs,
+    _faces_apply,
+    _faces_apply_dot,
+    _faces_diagonal,
+    _faces_dot,
+    _faces_residual,
+    _faces_scaled,
+    _gather,
+    _mark_plain,
+    _scatter,
+)
 from .base import Operator
+from .face_grid import FaceGrid, cell_array
 
 #: plain stretches shorter than this are not worth a loop of their own
 SHORTEST_PLAIN = 12
 
 
-@dataclass(frozen=True)
-class FaceGrid:
-    """A box of cells with three axes; a 2D grid has one cell along axis 0, and no faces across it."""
+class FaceSystem(Operator):
+    """Coefficients and unknowns of one grid; vectors are padded (see `FaceGrid`), zero off the unknowns.
 
-    cells: tuple[int, int, int]
-    dimension: int
+    Vectors may be float32 (`astype`), coefficients never are: fewer signatures to compile.
 
-    @classmethod
-    def of(cls, shape: tuple[int, ...]) -> FaceGrid:
-        """The grid of a user's array of cells, 2D or 3D."""
-        n0, n1, n2 = (1,) * (3 - len(shape)) + tuple(int(n) for n in shape)
-        return cls((n0, n1, n2), len(shape))
-
-    @property
-    def padded(self) -> tuple[int, int, int]:
-        """Cell, face and edge (i, j, k) live at (i + 1, j + 1, k + 1) of arrays of this shape."""
-        n0, n1, n2 = self.cells
-        return 3 if self.dimension == 2 else n0 + 4, n1 + 4, n2 + 4
-
-    @property
-    def P(self) -> int:
-        return int(np.prod(self.padded))
-
-    @property
-    def strides(self) -> np.ndarray:
-        return np.array([self.padded[1] * self.padded[2], self.padded[2], 1], np.int64)
-
-    @property
-    def axes(self) -> range:
-        """The axes the user sees; also his components, in order."""
-        return range(3 - self.dimension, 3)
-
-    @property
-    def edges(self) -> tuple[int, ...]:
-        """Directions of the edges that carry stress: one in 2D (the nodes), three in 3D."""
-        return (0,) if self.dimension == 2 else (0, 1, 2)
-
-    def window(self, shift: tuple[int, ...] = (0, 0, 0)) -> tuple[slice, ...]:
-        """The part of a padded array where samples with this shift live: 1 along an axis for `between cells`."""
-        return tuple(slice(1, 1 + n + s) for n, s in zip(self.cells, shift))
-
-    def face_window(self, a: int) -> tuple[slice, ...]:
-        return self.window(face_shift(a))
-
-    def edge_window(self, e: int) -> tuple[slice, ...]:
-        return self.window(self.edge_shift(e))
-
-    def edge_shift(self, e: int) -> tuple[int, int, int]:
-        s = [1, 1, 1]
-        s[e] = 0
-        return s[0], s[1], s[2]
-
-    def user(self, window: np.ndarray) -> np.ndarray:
-        """A window of a padded array in the shape the user sees."""
-        return window[0] if self.dimension == 2 else window
-
-    def coarser(self) -> FaceGrid:
-        """Half as many cells along the axes the user sees, rounded up."""
-        n = [-(-m // 2) if a in self.axes else m for a, m in enumerate(self.cells)]
-        return FaceGrid((n[0], n[1], n[2]), self.dimension)
-
-
-def face_shift(a: int) -> tuple[int, int, int]:
-    """Faces of component a sit between cells along axis a."""
-    s = [0, 0, 0]
-    s[a] = 1
-    return s[0], s[1], s[2]
-
-
-def cell_array(a: int) -> int:
-    """Which array of a `k` with six holds the cells' coefficients for component a."""
-    return 3 + a if a else 0
-
-
-class FaceSystem:
-    """Coefficients and unknowns of one grid.
-
-    `m` (3P) face masses, `k` (4P) stress coefficients of cells and of edges along each axis, both flat; a `k` of 6P
-    has the cells' coefficients for component 0 first and those for components 1 and 2 last;
-    `active` (3, *padded) marks the unknowns; `scale` is the coefficient of a full edge where the viscosity is
-    constant, None where it varies (then no run is plain).
+    Parameters
+    ----------
+    grid : FaceGrid
+        The grid.
+    m : array
+        3P face masses, flat.
+    k : array
+        4P stress coefficients of cells and of edges along each axis, flat. A `k` of 6P has the coefficients of cells
+        for component 0 first and those for components 1 and 2 last.
+    active : array of bool
+        (3, *padded): the unknowns.
+    scale : float or None
+        The coefficient of a full edge where the viscosity is constant, None where it varies; then no run is plain.
+    fluid : array of bool, optional
+        (3, *padded): faces that are not solid. Coarser systems are made from it.
+    cell_stress : float or array, optional
+        The coefficient of a full edge in every cell, or one for all; `scale` if that is not None.
     """
 
-    def __init__(self, grid: FaceGrid, m: np.ndarray, k: np.ndarray, active: np.ndarray, scale: float | None):
+    def __init__(
+        self,
+        grid: FaceGrid,
+        m: np.ndarray,
+        k: np.ndarray,
+        active: np.ndarray,
+        scale: float | None,
+        fluid: np.ndarray | None = None,
+        cell_stress: np.ndarray | float | None = None,
+    ):
         self.grid, self.m, self.k, self.scale = grid, m, k, scale
+        self.fluid = fluid
+        self.cell_stress = scale if scale is not None else cell_stress
         self.P, self.strides = grid.P, grid.strides
+        self._dtype = np.dtype(np.float64)
         self.plain = np.zeros((3, 4))
         if scale is not None:
             for a in grid.axes:
@@ -115,6 +81,28 @@ class FaceSystem:
                 self.plain[a] = (1.0, 2 * scale, *others)
         self.runs = self.runs_of(active)
         self.n = int((self.runs[:, 2] - self.runs[:, 1]).sum())
+        self._partial = np.empty(len(self.runs))
+
+    @property
+    def coefficients(self) -> tuple:
+        """The last arguments of every kernel that multiplies by A."""
+        return self.m, self.k, self.runs, self.plain, self.strides, self.P
+
+    @property
+    def strongest(self) -> float:
+        """The largest stress coefficient; a mass is at most 1."""
+        return float(self.scale if self.scale is not None else self.k.max(initial=0.0))
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The precision of vectors."""
+        return self._dtype
+
+    def astype(self, dtype) -> FaceSystem:
+        """The same operator on vectors of another precision."""
+        other = copy(self)
+        other._dtype = np.dtype(dtype)
+        return other
 
     def plain_rows(self, active: np.ndarray) -> np.ndarray:
         """Unknowns whose row has the constant coefficients."""
@@ -135,22 +123,68 @@ class FaceSystem:
         runs[order, 4] = np.cumsum(length) - length
         return runs
 
-    def zeros(self, dtype=np.float64) -> np.ndarray:
-        return np.zeros(3 * self.P, dtype)
+    # -- products ------------------------------------------------------------------------------------------
 
-    def apply(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        _faces_apply(out, x, self.m, self.k, self.runs, self.plain, self.strides, self.P)
+    def apply(self, x, out):
+        _faces_apply(out, x, *self.coefficients)
         return out
 
-    def residual(self, b: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        _faces_residual(out, b, x, self.m, self.k, self.runs, self.plain, self.strides, self.P)
+    def residual(self, b, x, out):
+        _faces_residual(out, b, x, *self.coefficients)
         return out
 
-    def diagonal(self) -> np.ndarray:
+    def energy(self, x, out):
+        _faces_apply_dot(out, self._partial, x, *self.coefficients)
+        return float(self._partial.sum())
+
+    @property
+    def diagonal(self) -> np.ndarray:  # type: ignore[override]
         """diag(A) in the padded layout, 0 off the unknowns."""
-        out = self.zeros()
+        out = np.zeros(3 * self.P)
         _faces_diagonal(out, self.m, self.k, self.runs, self.strides, self.P)
         return out
+
+    def jacobi(self, damping=1.0):
+        return partial(self._jacobi, damping)
+
+    def _jacobi(self, damping: float, r: np.ndarray, out: np.ndarray) -> np.ndarray:
+        _faces_scaled(out, r, *self.coefficients, damping)
+        return out
+
+    def row_sums(self):
+        return self.apply(self.enter(np.ones(self.n)), self.zeros())
+
+    def components(self):
+        return connected_components(self.matrix(), directed=False)
+
+    # -- vectors -------------------------------------------------------------------------------------------
+
+    def zeros(self, dtype=np.float64):
+        return np.zeros(3 * self.P, dtype)
+
+    def enter(self, x, out=None):
+        return self.scatter(np.ascontiguousarray(x), out)
+
+    def leave(self, vector, out):
+        return self.gather(vector, out)
+
+    def dot(self, x, y):
+        _faces_dot(self._partial, x, y, self.runs, self.P)
+        return float(self._partial.sum())
+
+    def combine(self, y, x, beta):
+        if beta == 0.0:
+            y[:] = x
+        else:
+            _cg_direction(y, x, beta, self.runs, self.P)
+
+    def step(self, x, r, p, q, alpha):
+        return self.step_and_copy(x, r, p, q, alpha, r, 1.0)
+
+    def step_and_copy(self, x, r, p, q, alpha: float, copy: np.ndarray, scale: float) -> float:
+        """`step`, and copy = scale r on the way, in the precision of the copy."""
+        _cg_update(x, r, copy, self._partial, p, q, alpha, scale, self.runs, self.P)
+        return float(self._partial.max(initial=0.0))
 
     def gather(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """The compact vector of a padded one."""
@@ -223,32 +257,30 @@ class ViscosityOperator(Operator):
     def __init__(self, system: FaceSystem):
         self.system = system
         self.n = system.n
-        self._diagonal: np.ndarray | None = None
         self._matrix: sp.csr_array | None = None
-        self._faces: np.ndarray | None = None
 
     @property
+    def native(self) -> FaceSystem:
+        return self.system
+
+    @cached_property
     def diagonal(self) -> np.ndarray:  # type: ignore[override]
-        if self._diagonal is None:
-            self._diagonal = self.system.gather(self.system.diagonal())
-        return self._diagonal
+        return self.system.gather(self.system.diagonal)
 
     @property
     def dtype(self) -> np.dtype:
         return np.dtype(np.float64)
 
-    @property
+    @cached_property
     def faces(self) -> np.ndarray:
         """(n, 1 + d): component and grid coordinates of every unknown."""
-        if self._faces is None:
-            grid = self.system.grid
-            a, *ijk = np.unravel_index(self.system.positions(), (3, *grid.padded))
-            first = 3 - grid.dimension
-            self._faces = np.stack([a - first, *(x - 1 for x in ijk[first:])], axis=1)
-        return self._faces
+        grid = self.system.grid
+        a, *ijk = np.unravel_index(self.system.positions(), (3, *grid.padded))
+        first = 3 - grid.dimension
+        return np.stack([a - first, *(x - 1 for x in ijk[first:])], axis=1)
 
     def apply(self, x, out):
-        padded = self.system.scatter(np.ascontiguousarray(x, dtype=np.float64))
+        padded = self.system.enter(np.asarray(x, dtype=np.float64))
         return self.system.gather(self.system.apply(padded, self.system.zeros()), out)
 
     def matrix(self) -> sp.csr_array:

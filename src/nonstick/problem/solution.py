@@ -20,7 +20,36 @@ _RUNAWAY = 1e6
 
 @dataclass
 class Solution:
-    """The answer, and how it was reached. `kkt()` recomputes the residual from the problem itself."""
+    """The answer, and how it was reached.
+
+    Attributes
+    ----------
+    x : ndarray
+        The solution.
+    dual : ndarray
+        A x − b: the divergence left after a pressure update; not negative where x sits at its lower bound.
+    method : str
+        The name it was asked for by, or the `repr` of the method.
+    converged : bool
+        The residual, recomputed from the problem, is below the tolerance asked for.
+    status, message : str
+        A word, and a sentence with advice where it did not converge.
+    iterations, outer_iterations : int
+        What the method's paper counts (V-cycles, CG iterations, sweeps), and how often the set or the system changed.
+    history : list of float
+        The residual after every outer iteration.
+    seconds, setup_seconds : float
+        Time in all, and that part of it spent on building hierarchies and preconditioners.
+    notes : dict
+        Counters particular to a method: steps by kind, levels, …
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> solution = nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, -3.0])
+    >>> solution.status, solution.active  # -1: at its lower bound
+    ('converged', array([ 0, -1], dtype=int8))
+    """
 
     problem: BoxProblem = field(repr=False)
     x: np.ndarray = field(repr=False)

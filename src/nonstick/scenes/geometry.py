@@ -1,57 +1,211 @@
-"""Shapes of a scene file as signed distances."""
+"""Tables of shapes in scene files.
+
+`{type = KIND, ...}` names a shape by its kind. The other keys are the arguments of that shape (of its `from_scene` if
+it has one) and where to place it. Tables are made from the shapes themselves when they are first needed, so a shape
+that a user defines is known here as soon as its class exists.
+"""
 
 from __future__ import annotations
 
+import difflib
+import inspect
+from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from pydantic import Field, ValidationError, ValidationInfo, create_model, model_validator
+from pydantic.json_schema import models_json_schema
+from pydantic_core import PydanticCustomError, core_schema
 
 from ..errors import NonstickError
 from ..grid import shapes as sd
-from . import schema
+from .tables import Direction, Number, Table, Vector
 
 
-def build(spec, folder: Path = Path()) -> sd.Shape:
-    """The signed distance of a shape table."""
-    shape, centre = _plain(spec, folder)
-    if spec.rotate:
-        about = spec.about if spec.about is not None else centre
+class ShapeTable(Table):
+    """Where to place a shape: what every table of a shape can have besides its own keys."""
+
+    #: the class of the shape, and whether it can be made without its parts or a folder
+    made: ClassVar[type[sd.Shape]]
+    alone: ClassVar[bool] = False
+
+    rotate: Number = Field(0.0, description="Turn by this many degrees, counterclockwise.")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
+    about: Vector | None = Field(None, description="Centre of the rotation; default: the shape's own centre.")
+    move: Vector | None = Field(None, description="Shift by this vector, after the rotation.")
+    type: str
+
+    @model_validator(mode="after")
+    def _possible(self):
+        """Mistakes that the shape itself notices."""
+        if self.alone:
+            try:
+                self.plain(Path())
+            except NonstickError as error:
+                raise ValueError(str(error)) from None
+        return self
+
+    def plain(self, folder: Path) -> sd.Shape:
+        """The shape before it is placed."""
+        maker = _maker(self.made)
+        keys = {name: getattr(self, name) for name in type(self).model_fields if name not in ShapeTable.model_fields}
+        keys = {name: _made(value, folder) for name, value in keys.items()}
+        if "folder" in inspect.signature(maker).parameters:
+            keys["folder"] = folder
+        return maker(**keys)
+
+
+def build(table: ShapeTable, folder: Path = Path()) -> sd.Shape:
+    """The shape of a table; paths of files start at `folder`.
+
+    Parameters
+    ----------
+    table : ShapeTable
+        As the model of a scene holds it, for example `scene.model.liquid[0].shape`.
+    folder : Path
+        Where relative paths of meshes start.
+
+    Examples
+    --------
+    >>> from nonstick import Scene
+    >>> from nonstick.scenes import build
+    >>> build(Scene.load("circle").model.liquid[0].shape).dimension
+    2
+    """
+    shape = table.plain(folder)
+    if table.rotate:
+        about = table.about if table.about is not None else shape.middle
         if about is None:
-            raise NonstickError(f"a {spec.type} that is rotated needs `about`, the centre of the rotation")
-        axis = tuple(spec.axis) if len(spec.axis) == 3 else (0.0, 0.0, 1.0)
-        shape = shape.rotate(float(np.radians(spec.rotate)), axis, tuple(about))
-    if spec.move is not None:
-        shape = shape.move(tuple(spec.move))
+            raise NonstickError(f"a {table.type} that is rotated needs `about`, the centre of the rotation")
+        axis = table.axis if len(table.axis) == 3 else (0.0, 0.0, 1.0)
+        shape = shape.rotate(float(np.radians(table.rotate)), axis, tuple(about))
+    if table.move is not None:
+        shape = shape.move(tuple(table.move))
     return shape
 
 
-def _plain(spec, folder: Path) -> tuple[sd.Shape, tuple[float, ...] | None]:
-    """The shape before it is placed, and its centre where it has a natural one."""
-    if isinstance(spec, schema.Ball):
-        return sd.Ball(tuple(spec.centre), spec.radius), tuple(spec.centre)
-    if isinstance(spec, schema.Box):
-        return sd.Box(tuple(spec.low), tuple(spec.high)), _middle(spec.low, spec.high)
-    if isinstance(spec, schema.HalfSpace):
-        return sd.HalfSpace(tuple(spec.point), tuple(spec.normal)), tuple(spec.point)
-    if isinstance(spec, schema.Capsule):
-        return sd.Capsule(tuple(spec.start), tuple(spec.end), spec.radius), _middle(spec.start, spec.end)
-    if isinstance(spec, schema.Torus):
-        return sd.Torus(tuple(spec.centre), spec.major, spec.minor, tuple(spec.ring_axis)), tuple(spec.centre)
-    if isinstance(spec, schema.Mesh):
-        from .mesh import load
-
-        return load(folder / spec.file, spec.scale)
-    if isinstance(spec, schema.Shell):
-        _, centre = _plain(spec.of, folder)
-        return sd.Shell(build(spec.of, folder), spec.thickness), centre
-    parts = [build(part, folder) for part in spec.of]
-    _, centre = _plain(spec.of[0], folder)
-    if isinstance(spec, schema.Union):
-        return sd.union(*parts), centre
-    if isinstance(spec, schema.Intersection):
-        return sd.intersection(*parts), centre
-    return sd.difference(*parts), centre
+def _made(value: Any, folder: Path) -> Any:
+    if isinstance(value, ShapeTable):
+        return build(value, folder)
+    if isinstance(value, tuple) and value and isinstance(value[0], ShapeTable):
+        return tuple(build(part, folder) for part in value)
+    return value
 
 
-def _middle(low, high) -> tuple[float, ...]:
-    return tuple(0.5 * (a + b) for a, b in zip(low, high))
+# -- a key that takes any shape -----------------------------------------------------------------------
+
+
+class _AnyShape:
+    """Reads a table by its `type`; the shapes are looked up at that moment, not when the schema is made."""
+
+    def __get_pydantic_core_schema__(self, source, handler):
+        return core_schema.with_info_plain_validator_function(_read)
+
+    def __get_pydantic_json_schema__(self, schema, handler):
+        return {"$shape": True}  # `json_schema` puts the reference in
+
+
+Shape = Annotated[ShapeTable, _AnyShape()]
+
+
+def _read(value: Any, info: ValidationInfo) -> ShapeTable:
+    if isinstance(value, ShapeTable):
+        return value
+    if not isinstance(value, dict):
+        raise PydanticCustomError("shape_table", "should be a table with a type")
+    known = sd.shape_kinds()
+    kind = value.get("type")
+    names = ", ".join(sorted(known))
+    if kind is None:
+        raise PydanticCustomError("shape_type", "needs a type, one of {names}", {"names": names})
+    if not isinstance(kind, str) or kind not in known:
+        close = difflib.get_close_matches(str(kind), known, n=1)
+        hint = f"did you mean {close[0]!r}" if close else f"known are {names}"
+        raise PydanticCustomError(
+            "shape_type", "there is no shape of type {kind}, {hint}", {"kind": repr(kind), "hint": hint}
+        )
+    model = table_of(known[kind])
+    try:
+        return model.model_validate(value, context=info.context)
+    except ValidationError as error:
+        # the messages are written where the whole path is known
+        raise PydanticCustomError("shape", "is wrong", {"error": error, "known": sorted(model.model_fields)}) from None
+
+
+@cache
+def table_of(cls: type[sd.Shape]) -> type[ShapeTable]:
+    """The table of a shape, made from the arguments of its class."""
+    maker = _maker(cls)
+    hints = _hints(cls)
+    fields: dict[str, Any] = {"type": (Literal[cls.kind], ...)}
+    alone = True
+    for name, parameter in inspect.signature(maker).parameters.items():
+        if name == "folder":
+            alone = False
+            continue
+        if name in ShapeTable.model_fields:
+            raise NonstickError(
+                f"the shape {cls.__qualname__} has an argument {name!r}, which every table of a shape has already: "
+                "rename it, or give the class a `from_scene` with another name for it"
+            )
+        required = parameter.default is inspect.Parameter.empty
+        hint, nested = _key(hints.get(name, Any))
+        alone = alone and not nested
+        fields[name] = (hint, ... if required else parameter.default)
+    text = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+    table = create_model(cls.__name__, __base__=ShapeTable, __doc__=text, **fields)
+    table.made, table.alone = cls, alone
+    return table
+
+
+def _maker(cls: type[sd.Shape]) -> Any:
+    return getattr(cls, "from_scene", cls)
+
+
+def _hints(cls: type[sd.Shape]) -> dict[str, Any]:
+    own = getattr(cls, "from_scene", None)
+    if own is not None:
+        return get_type_hints(own.__func__, include_extras=True)
+    return get_type_hints(cls if is_dataclass(cls) else cls.__init__, include_extras=True)
+
+
+def _key(hint: Any) -> tuple[Any, bool]:
+    """The type of a key for an argument of a shape, and whether it holds shapes."""
+    if hint is sd.Shape:
+        return Shape, True
+    if hint == tuple[sd.Shape, ...]:
+        return Annotated[tuple[Shape, ...], Field(min_length=1)], True
+    if hint == sd.Vector:
+        return Vector, False
+    if hint == sd.Direction:
+        return Direction, False
+    if hint is float:
+        return Number, False
+    if get_origin(hint) is Annotated and get_args(hint)[0] is float:
+        return Annotated[hint, Field(strict=True, allow_inf_nan=False)], False
+    if get_origin(hint) in (Union, UnionType):
+        parts = [_key(part) for part in get_args(hint)]
+        return Union[tuple(part for part, _ in parts)], any(nested for _, nested in parts)  # noqa: UP007
+    return hint, False
+
+
+# -- JSON Schema --------------------------------------------------------------------------------------
+
+
+def with_shapes(schema: dict[str, Any]) -> dict[str, Any]:
+    """A JSON Schema of tables, with the shapes that are known now put in."""
+    tables = [table_of(cls) for cls in sd.shape_kinds().values()]
+    _, shapes = models_json_schema([(table, "validation") for table in tables])
+    defs = {**schema.get("$defs", {}), **shapes.get("$defs", {})}
+    defs["Shape"] = {"oneOf": [{"$ref": f"#/$defs/{table.__name__}"} for table in tables]}
+    return _refer({**schema, "$defs": defs})
+
+
+def _refer(node: Any) -> Any:
+    if isinstance(node, dict):
+        out = {key: _refer(value) for key, value in node.items() if key != "$shape"}
+        return {**out, "$ref": "#/$defs/Shape"} if "$shape" in node else out
+    return [_refer(value) for value in node] if isinstance(node, list) else node

@@ -1,54 +1,95 @@
-"""`Scene`: a checked scene, from a TOML file, a built-in name or a dict, with overrides by dotted keys."""
+"""`Scene`: a checked scene of any kind, from a TOML file, a built-in name or a dict, with overrides by dotted keys."""
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
-from importlib import resources
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+import tomli_w
 from pydantic import ValidationError
 
 from ..errors import NonstickError
+from .geometry import with_shapes
+from .heat import HeatModel
+from .library import builtin, builtin_text
+from .messages import sentence
 from .schema import SceneModel
-from .toml import dump
+from .tables import SceneTables
 
-#: vectors with as many coordinates as the domain has axes
-_SPATIAL = {
-    "size", "centre", "low", "high", "point", "normal", "start", "end", "about", "move", "velocity", "amplitude",
-    "gravity", "acceleration", "position",
-}  # fmt: skip
-#: tables that may change before a run is resumed: they do not touch the motion
-_HARMLESS = ("name", "description", "output", "camera")
+__all__ = ["KINDS", "Scene", "builtin", "builtin_text", "json_schema", "parse_override"]
+
+#: the tables of each kind of scene
+KINDS: dict[str, type[SceneTables]] = {"liquid": SceneModel, "heat": HeatModel}
+#: tables that may change before a run is resumed: they change no result
+HARMLESS = ("name", "description", "output", "camera")
+
+Tables = TypeVar("Tables", bound=SceneTables)
 
 
-class Scene:
-    """A scene that has passed every check of the schema.
+class Scene(Generic[Tables]):
+    """A scene that has passed every check of its kind.
 
+    Parameters
+    ----------
+    data : mapping
+        The tables of a scene file. The key `kind` says which tables there are: `liquid` (the default) or `heat`.
+    where : str
+        What to call the scene in messages.
+    folder : Path, optional
+        Where relative paths of meshes start.
+
+    Attributes
+    ----------
+    model : SceneTables
+        All tables with their defaults: `scenes.schema.SceneModel` for liquid, `scenes.heat.HeatModel` for heat.
+
+    Examples
+    --------
+    >>> from nonstick import Scene
     >>> scene = Scene.load("circle", {"domain.resolution": 32})
-    >>> scene.model.domain.resolution
-    32
+    >>> scene.kind, scene.model.domain.resolution, scene.shape
+    ('liquid', 32, (32, 32))
+    >>> Scene({"kind": "heat", "domain": {"size": [2.0, 1.0, 1.0], "resolution": 16}}).shape
+    (16, 8, 8)
     """
 
+    model: Tables
+
     def __init__(self, data: Mapping[str, Any], where: str = "the scene", folder: Path | None = None):
+        kind = data.get("kind", "liquid")
+        if kind not in KINDS:
+            raise NonstickError(f"{where}: kind is {kind!r}, but must be one of {', '.join(KINDS)}")
         try:
-            self.model = SceneModel.model_validate(dict(data))
+            model = KINDS[kind].model_validate(dict(data), context={"dimension": _dimension(data)})
         except ValidationError as error:
-            raise NonstickError(f"{where}: {_sentence(error)}") from None
+            raise NonstickError(f"{where}: {sentence(error, KINDS[kind])}") from None
+        self.model = model  # type: ignore[assignment]
         self.where = where
-        #: relative paths of meshes start here
         self.folder = folder or Path()
-        _check_vectors(self.model.model_dump(exclude_none=True), self.dimension, where)
 
     # -- reading --------------------------------------------------------------------------------------
 
     @classmethod
     def load(cls, source: str | Path, overrides: Mapping[str, Any] | None = None) -> Scene:
-        """From a TOML file or the name of a built-in scene; `overrides` maps dotted keys to values."""
+        """Read a TOML file or a built-in scene.
+
+        Parameters
+        ----------
+        source : str or Path
+            The file, or the name of a built-in scene.
+        overrides : mapping, optional
+            Dotted keys to values, for example `{"domain.resolution": 64, "liquid.0.velocity": [1.0, 0.0]}`.
+
+        Examples
+        --------
+        >>> from nonstick import Scene
+        >>> Scene.load("sphere", {"time.frames": 3}).model.time.frames
+        3
+        """
         path = Path(source)
         if path.suffix == ".toml" or path.exists():
             if not path.is_file():
@@ -56,41 +97,63 @@ class Scene:
             text, where, folder = path.read_text(encoding="utf-8", errors="replace"), str(path), path.resolve().parent
         else:
             text, where, folder = builtin_text(str(source)), str(source), None
-        data = parse(text, where)
+        data = _parse(text, where)
         for key, value in (overrides or {}).items():
-            put(data, key, value, where)
+            _put(data, key, value, where)
         return cls(data, where, folder)
 
     @classmethod
     def from_text(cls, text: str, where: str = "the scene") -> Scene:
-        return cls(parse(text, where), where)
+        """From the text of a TOML file."""
+        return cls(_parse(text, where), where)
 
-    def replace(self, overrides: Mapping[str, Any]) -> Scene:
-        """The same scene with some keys changed, e.g. `{"walls.pressure": "none"}`."""
+    def replace(self, overrides: Mapping[str, Any]) -> Scene[Tables]:
+        """The same scene with some keys changed.
+
+        Examples
+        --------
+        >>> from nonstick import Scene
+        >>> Scene.load("circle").replace({"walls.pressure": "none"}).model.walls.pressure
+        'none'
+        """
         data = self.to_dict()
         for key, value in overrides.items():
-            put(data, key, value, self.where)
+            _put(data, key, value, self.where)
         return Scene(data, self.where, self.folder)
+
+    def require(self, kind: str) -> None:
+        """Refuse a scene of another kind."""
+        if self.kind != kind:
+            raise NonstickError(
+                f"{self.where} is a scene of kind {self.kind!r}, and this needs one of kind {kind!r}; "
+                "nonstick.sim.simulate(scene) takes any kind"
+            )
 
     # -- writing --------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
+        """All tables, defaults included, as plain values."""
         return json.loads(self.model.model_dump_json(exclude_none=True))
 
     def to_toml(self) -> str:
-        return dump(self.to_dict())
+        """The same as a TOML file."""
+        return tomli_w.dumps(self.to_dict())
 
     def fingerprint(self) -> str:
-        """A hash of everything that influences the motion; frames, output and camera may differ.
+        """A hash of everything that changes the result; frames, output and camera may differ.
 
         Keys at their default are left out, so that a later version with more keys knows its old runs.
         """
         full = json.loads(self.model.model_dump_json(exclude_none=True, exclude_defaults=True))
-        data = {k: v for k, v in full.items() if k not in _HARMLESS}
+        data = {k: v for k, v in full.items() if k not in HARMLESS}
         data["time"] = {k: v for k, v in data.get("time", {}).items() if k != "frames"}
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
     # -- geometry -------------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        return self.model.kind
 
     @property
     def name(self) -> str:
@@ -103,30 +166,59 @@ class Scene:
     @property
     def dx(self) -> float:
         """Cell size in metres."""
-        return max(self.model.domain.size) / self.model.domain.resolution
+        return self.model.domain.dx
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Cells along each axis; sides that are no multiple of dx get a cell cut by the wall."""
-        return tuple(max(1, int(-(-s // self.dx)) if s % self.dx > 1e-6 * self.dx else round(s / self.dx))
-                     for s in self.model.domain.size)  # fmt: skip
+        """Cells along each axis."""
+        return self.model.cells
 
     @property
     def gravity(self) -> tuple[float, ...]:
-        return self.model.physics.gravity or ((0.0, -9.81, 0.0)[: self.dimension])
+        """Acceleration in m/s² (liquid)."""
+        self.require("liquid")
+        return self.model.physics.gravity or ((0.0, -9.81, 0.0)[: self.dimension])  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"Scene({self.name!r}, {'×'.join(map(str, self.shape))} cells)"
 
 
-def parse(text: str, where: str) -> dict[str, Any]:
+def json_schema(kind: str = "liquid") -> dict[str, Any]:
+    """The JSON Schema of scene files of a kind (draft 2020-12), for editors and other programs."""
+    schema = with_shapes(KINDS[kind].model_json_schema())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"nonstick scene ({kind})",
+        **{k: v for k, v in schema.items() if k != "title"},
+    }
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """`key=value` as on the command line; the value is TOML, a bare word is a string.
+
+    Examples
+    --------
+    >>> from nonstick.scenes import parse_override
+    >>> parse_override("domain.resolution=96"), parse_override("walls.pressure=none")
+    (('domain.resolution', 96), ('walls.pressure', 'none'))
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise NonstickError(f"--set needs key=value, for example domain.resolution=96, and not {text!r}")
+    try:
+        return key.strip(), tomllib.loads(f"v = {value}")["v"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
+
+
+def _parse(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise NonstickError(f"{where} is not valid TOML: {error}") from None
 
 
-def put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") -> None:
+def _put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") -> None:
     """Set `a.b.c` in nested tables; `liquid.0.velocity` reaches into arrays of tables."""
     *path, last = key.split(".")
     table: Any = data
@@ -143,127 +235,14 @@ def put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") ->
 
 def _element(table: list, part: str, key: str, where: str):
     if not part.isdigit() or int(part) >= len(table):
-        raise NonstickError(f"{where}: cannot set {key!r}, there are {len(table)} entries and {part!r} is none of them")
+        raise NonstickError(
+            f"{where}: cannot set {key!r}, {part!r} is not one of its {len(table)} entries (the first is 0)"
+        )
     return table[int(part)]
 
 
-def parse_override(text: str) -> tuple[str, Any]:
-    """`key=value` as on the command line; the value is TOML, a bare word is a string."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise NonstickError(f"--set takes key=value, not {text!r}")
-    try:
-        return key.strip(), tomllib.loads(f"v = {value}")["v"]
-    except tomllib.TOMLDecodeError:
-        return key.strip(), value.strip()
-
-
-# -- built-in scenes ----------------------------------------------------------------------------------
-
-
-def builtin(kind: str = "liquid") -> dict[str, str]:
-    """Names of the built-in scenes of a kind ("liquid", "heat") with a line of description."""
-    out = {}
-    for file in sorted(resources.files(__package__).iterdir(), key=lambda f: f.name):
-        if file.name.endswith(".toml"):
-            data = tomllib.loads(file.read_text(encoding="utf-8"))
-            if data.get("kind", "liquid") == kind:
-                out[file.name[:-5]] = data.get("description", "")
-    return out
-
-
-def builtin_text(name: str) -> str:
-    file = resources.files(__package__) / f"{name}.toml"
-    if not file.is_file():
-        names = [f.name[:-5] for f in resources.files(__package__).iterdir() if f.name.endswith(".toml")]
-        close = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
-        hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
-        raise NonstickError(
-            f"there is no scene {name!r}{hint}; `nonstick scenes` lists the built-in ones, a file ends in .toml"
-        )
-    return file.read_text(encoding="utf-8")
-
-
-# -- messages -----------------------------------------------------------------------------------------
-
-
-def _sentence(error: ValidationError) -> str:
-    """The first mistake, as one sentence that names the key."""
-    # A misspelt key is reported as unknown and the right one as missing: the former helps more. Where a number or a
-    # table may stand and a table does, what is wrong with the table helps more than that it is no number.
-    first = min(
-        error.errors(),
-        key=lambda e: (e["type"] != "extra_forbidden", e["type"] == "float_type" and isinstance(e["input"], dict)),
-    )
-    # A discriminated union puts its tag into the path; it is no key of the file.
-    parts: list[str] = []
-    for part in first["loc"]:
-        if isinstance(part, int):
-            parts.append(str(part))
-            continue
-        tag = bool(parts) and part in _TAGS and (parts[-1] in ("shape", "of") or parts[-1].isdigit())
-        if not tag and part not in ("Keyed", "Ramp", "float", "constrained-float") and not part.startswith("function-"):
-            parts.append(part)
-    key = ".".join(parts) or "the file"
-    kind, given = first["type"], first.get("input")
-    if kind == "extra_forbidden":
-        known = _known_keys(parts[:-1])
-        close = difflib.get_close_matches(parts[-1], known, n=1)
-        hint = f", did you mean {close[0]!r}" if close else f"; known here: {', '.join(known)}" if known else ""
-        return f"unknown key {key!r}{hint}"
-    if kind == "missing":
-        return f"{key!r} is missing"
-    if kind == "union_tag_not_found":
-        return f"{key!r} needs a type, one of {', '.join(sorted(_TAGS))}"
-    if kind == "union_tag_invalid":
-        return f"{key}.type is {given.get('type')!r}, but must be one of {', '.join(sorted(_TAGS))}"
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    message = message[:1].lower() + message[1:]
-    shown = repr(given)
-    shown = f" (it is {shown})" if len(shown) < 60 else ""
-    return f"{key}: {message}{shown}"
-
-
-_TAGS = {
-    "ball", "box", "halfspace", "capsule", "torus", "mesh", "union", "intersection", "difference", "shell",
-}  # fmt: skip
-
-
-def _known_keys(path: list[str]) -> list[str]:
-    """Keys allowed in the table at `path`, as far as the schema can be followed."""
-    model: Any = SceneModel
-    for part in path:
-        if part.isdigit():
-            continue
-        field = getattr(model, "model_fields", {}).get(part)
-        if field is None:
-            return []
-        model = next((t for t in _models(field.annotation)), None)
-        if model is None:
-            return []
-    return sorted(getattr(model, "model_fields", {}))
-
-
-def _models(annotation: Any) -> Iterator[Any]:
-    if hasattr(annotation, "model_fields"):
-        yield annotation
-    elif len(arguments := getattr(annotation, "__args__", ())) <= 3:
-        for argument in arguments:
-            yield from _models(argument)
-
-
-def _check_vectors(data: Any, dimension: int, where: str, path: str = "") -> None:
-    if isinstance(data, dict):
-        for key, value in data.items():
-            here = f"{path}.{key}" if path else key
-            if key in _SPATIAL and isinstance(value, (list, tuple)) and len(value) != dimension:
-                raise NonstickError(
-                    f"{where}: {here} has {len(value)} coordinates, but domain.size makes the scene {dimension}D"
-                )
-            if key == "offsets":  # one vector per keyframe
-                for index, vector in enumerate(value):
-                    _check_vectors({"move": vector}, dimension, where, f"{here}.{index}")
-            _check_vectors(value, dimension, where, here)
-    elif isinstance(data, (list, tuple)):
-        for index, value in enumerate(data):
-            _check_vectors(value, dimension, where, f"{path}.{index}")
+def _dimension(data: Mapping[str, Any]) -> int | None:
+    """How many axes the domain has, as far as that can be seen before the file is checked."""
+    domain = data.get("domain")
+    size = domain.get("size") if isinstance(domain, Mapping) else None
+    return len(size) if isinstance(size, (list, tuple)) and len(size) in (2, 3) else None

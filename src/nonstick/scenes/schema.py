@@ -1,4 +1,4 @@
-"""The scene file: every table and key, its type, its default and its meaning.
+"""The scene file of kind `liquid`: every table and key, its type, its default and its meaning.
 
 Units are SI; lengths are metres from the lower corner of the domain, y points up. Nothing depends on the
 resolution but the size of the cells. `json_schema()` publishes the same rules for editors.
@@ -6,146 +6,19 @@ resolution but the size of the cells. `json_schema()` publishes the same rules f
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ..bodies.expression import Expression
 from ..errors import NonstickError
+from .geometry import Shape
+from .tables import Direction, NotNegative, Number, Positive, SceneTables, Share, Table, Vector, in_space
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Vector = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3)]
 Walls = Literal["none", "cut", "solid", "edge", "all"]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-
-# -- shapes -----------------------------------------------------------------------------------------------
-
-
-class _Placed(_Table):
-    """What every shape can have besides its own keys."""
-
-    rotate: Number = Field(0.0, description="Turn by this many degrees, counterclockwise.")
-    axis: Vector = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
-    about: Vector | None = Field(None, description="Centre of the rotation; default: the shape's own centre.")
-    move: Vector | None = Field(None, description="Shift by this vector, after the rotation.")
-
-
-class Ball(_Placed):
-    """A disc in 2D, a ball in 3D."""
-
-    type: Literal["ball"]
-    centre: Vector
-    radius: Positive
-
-
-class Box(_Placed):
-    """An axis-aligned box between two corners."""
-
-    type: Literal["box"]
-    low: Vector
-    high: Vector
-
-    @model_validator(mode="after")
-    def _ordered(self):
-        if len(self.low) != len(self.high):
-            raise ValueError("low and high need the same number of coordinates")
-        if any(a >= b for a, b in zip(self.low, self.high)):
-            raise ValueError("every coordinate of low must be below that of high")
-        return self
-
-
-class HalfSpace(_Placed):
-    """Everything behind the plane through `point`, on the side `normal` points away from."""
-
-    type: Literal["halfspace"]
-    point: Vector
-    normal: Vector
-
-
-class Capsule(_Placed):
-    """All points within `radius` of a segment."""
-
-    type: Literal["capsule"]
-    start: Vector
-    end: Vector
-    radius: Positive
-
-
-class Torus(_Placed):
-    """A ring; in 2D an annulus."""
-
-    type: Literal["torus"]
-    centre: Vector
-    major: Positive
-    minor: Positive
-    ring_axis: Vector = (0.0, 1.0, 0.0)
-
-
-class Mesh(_Placed):
-    """A closed triangle mesh from a file (needs the extra `[mesh]`); the path is relative to the scene file."""
-
-    type: Literal["mesh"]
-    file: str
-    scale: Positive = 1.0
-
-
-class Union(_Placed):
-    """All points in any of the shapes."""
-
-    type: Literal["union"]
-    of: tuple[Shape, ...] = Field(min_length=1)
-
-
-class Intersection(_Placed):
-    """All points in all of the shapes."""
-
-    type: Literal["intersection"]
-    of: tuple[Shape, ...] = Field(min_length=1)
-
-
-class Difference(_Placed):
-    """The first shape without the others."""
-
-    type: Literal["difference"]
-    of: tuple[Shape, ...] = Field(min_length=1)
-
-
-class Shell(_Placed):
-    """A thin wall along the surface of a shape."""
-
-    type: Literal["shell"]
-    of: Shape
-    thickness: Positive
-
-
-Shape = Annotated[
-    Ball | Box | HalfSpace | Capsule | Torus | Mesh | Union | Intersection | Difference | Shell,
-    Field(discriminator="type"),
-]
-for _combination in (Union, Intersection, Difference, Shell):
-    _combination.model_rebuild()
-
-
-# -- the tables of a scene --------------------------------------------------------------------------------
-
-
-class Domain(_Table):
-    """The box the grid covers; its sides are solid walls."""
-
-    size: Annotated[tuple[Positive, ...], Field(min_length=2, max_length=3)] = Field(
-        description="Extent in metres; two numbers for 2D, three for 3D."
-    )
-    resolution: int = Field(64, ge=4, le=4096, description="Cells along the longest side.")
-
-
-class Time(_Table):
+class Time(Table):
     frames: int = Field(100, ge=1, le=1_000_000, description="Number of frames to make.")
     fps: Positive = Field(60.0, description="Frames per second of simulated time.")
     cfl: Positive = Field(2.0, le=20.0, description="Cells a particle may cross in one substep.")
@@ -153,7 +26,7 @@ class Time(_Table):
     min_substeps: int = Field(1, ge=1, description="At least this many substeps per frame.")
 
 
-class Physics(_Table):
+class Physics(Table):
     density: Positive = Field(1000.0, description="Liquid density in kg/m³.")
     viscosity: NotNegative = Field(
         0.0, description="Dynamic viscosity in Pa s: water 0.001, oil 0.1, honey 10, batter 100; 0 is inviscid."
@@ -161,7 +34,7 @@ class Physics(_Table):
     gravity: Vector | None = Field(None, description="Acceleration in m/s²; default 9.81 downwards (-y).")
 
 
-class WallSettings(_Table):
+class WallSettings(Table):
     pressure: Walls = Field(
         "cut",
         description="Where the pressure must not pull: none (sticky walls), cut (cells the wall cuts), solid "
@@ -176,7 +49,7 @@ class WallSettings(_Table):
     adhesion: NotNegative = Field(0.0, description="Pull in Pa the domain's sides sustain before they let go.")
 
 
-class Keyed(_Table):
+class Keyed(Table):
     """A number that varies in time: linear between `values` at `times`, constant outside."""
 
     times: tuple[Number, ...] = Field(min_length=1)
@@ -191,7 +64,7 @@ class Keyed(_Table):
         return self
 
 
-class Ramp(_Table):
+class Ramp(Table):
     """A number that varies in space: between `values` at the coordinates `at` of one axis, constant outside."""
 
     along: Literal["x", "y", "z"] = Field("x", description="The axis.")
@@ -204,7 +77,7 @@ class Ramp(_Table):
     @model_validator(mode="after")
     def _matched(self):
         if len(self.at) != len(self.values):
-            raise ValueError("at and values need the same length")
+            raise ValueError("`at` and `values` need the same length")
         if any(a >= b for a, b in zip(self.at, self.at[1:])):
             raise ValueError("the coordinates `at` must increase")
         if self.scale == "log" and min(self.values) <= 0.0:
@@ -224,7 +97,11 @@ def _arithmetic(text: str) -> str:
 Formula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_arithmetic)]
 
 
-class Keyframes(_Table):
+#: one formula or number for every axis
+Formulas = Annotated[tuple[Formula | Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
+
+
+class Keyframes(Table):
     """Where a solid is at given times: shifts and turns since the beginning, at rest before and after."""
 
     times: tuple[NotNegative, ...] = Field(min_length=1, description="Seconds, increasing.")
@@ -244,19 +121,19 @@ class Keyframes(_Table):
         return self
 
 
-class Motion(_Table):
+class Motion(Table):
     """A prescribed rigid motion: the sum of all that is given, rotation about a point that moves along."""
 
     velocity: Vector | None = Field(None, description="Constant velocity in m/s.")
     amplitude: Vector | None = Field(None, description="Oscillation amplitude · sin(2π frequency t) in metres.")
     frequency: NotNegative = Field(1.0, description="Oscillations per second.")
     spin: Number = Field(0.0, description="Rotation in degrees per second.")
-    axis: Vector = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
     about: Vector | None = Field(
         None, description="Centre of the rotation at time 0; default: the domain's centre, a body's own centre."
     )
-    position: tuple[Formula | Number, ...] | None = Field(
-        None, min_length=2, max_length=3, description='Shift in metres as formulas of t, e.g. ["0.1*sin(2*pi*t)", "0"].'
+    position: Formulas | None = Field(
+        None, description='Shift in metres as formulas of t, e.g. ["0.1*sin(2*pi*t)", "0"].'
     )
     angle: Formula | None = Field(None, description='Turn in degrees as a formula of t, e.g. "90*smooth(t/2)".')
     keys: Keyframes | None = None
@@ -264,7 +141,7 @@ class Motion(_Table):
     stop: Positive | None = Field(None, description="At rest after this time.")
 
 
-class Solid(_Table):
+class Solid(Table):
     shape: Shape
     container: bool = Field(False, description="The solid is everything outside the shape.")
     pressure: Walls | None = Field(None, description="As walls.pressure, for this solid; default: walls.pressure.")
@@ -273,7 +150,7 @@ class Solid(_Table):
     motion: Motion | None = None
 
 
-class Body(_Table):
+class Body(Table):
     """A rigid body: moved by gravity, contact and liquid, or by a prescribed motion."""
 
     name: str = Field("", max_length=80, description="Used in messages and files; default: body-1, body-2, ...")
@@ -281,37 +158,37 @@ class Body(_Table):
     density: Positive | None = Field(None, description="In kg/m³; needed unless the body has a motion.")
     velocity: Vector | None = Field(None, description="Initial velocity of the centre of mass in m/s.")
     spin: Number = Field(0.0, description="Initial rotation in degrees per second.")
-    axis: Vector = Field((0.0, 0.0, 1.0), description="Axis of the initial rotation (3D).")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the initial rotation (3D).")
     restitution: float = Field(0.3, ge=0.0, le=1.0, strict=True, description="Share of the speed kept by a bounce.")
     friction: NotNegative = Field(0.4, description="Coulomb's coefficient; of two bodies the geometric mean counts.")
     pressure: Walls | None = Field(None, description="As walls.pressure, for this body; default: walls.pressure.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa this body sustains before liquid lets go of it.")
     motion: Motion | None = Field(
-        None, description="A prescribed motion: the body moves liquid and others, not they it."
+        None, description="A prescribed motion: the body pushes liquid and other bodies, and they do not push it."
     )
 
     @model_validator(mode="after")
     def _heavy(self):
         if self.density is None and self.motion is None:
-            raise ValueError("a body needs a density, or a motion")
+            raise ValueError("a body needs a density or a motion")
         if self.motion is not None and (self.velocity is not None or self.spin):
-            raise ValueError("a body with a motion has its velocity from it: leave velocity and spin out")
+            raise ValueError("the motion of a body gives its velocity: remove velocity and spin, or the motion")
         return self
 
 
-class Liquid(_Table):
+class Liquid(Table):
     shape: Shape
     velocity: Vector | None = Field(None, description="Initial velocity in m/s.")
     spin: Number = Field(0.0, description="Initial rotation in degrees per second.")
-    axis: Vector = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
+    axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
     about: Vector | None = Field(None, description="Centre of the rotation; default: the domain's centre.")
     viscosity: NotNegative | Ramp | None = Field(
         None, description="Dynamic viscosity in Pa s, carried along; default: physics.viscosity."
     )
 
 
-class Inflow(_Table):
+class Inflow(Table):
     """A region that is kept full of liquid moving with the given velocity."""
 
     shape: Shape
@@ -324,13 +201,13 @@ class Inflow(_Table):
     motion: Motion | None = Field(None, description="A prescribed motion of the source; its liquid moves with it.")
 
 
-class Outflow(_Table):
-    """A region in which liquid is taken away."""
+class Outflow(Table):
+    """A region in which liquid is removed."""
 
     shape: Shape
 
 
-class Force(_Table):
+class Force(Table):
     """A body force besides gravity, everywhere or in a region."""
 
     acceleration: Vector = Field(description="In m/s².")
@@ -340,7 +217,7 @@ class Force(_Table):
     stop: Positive | None = None
 
 
-class Solver(_Table):
+class Solver(Table):
     method: str = Field("auto", description="Any name of `nonstick methods`.")
     rtol: Positive = Field(1e-6, lt=1.0, description="KKT residual of every pressure solve, relative to max|b|.")
     maxiter: int | None = Field(None, ge=1, description="Iteration limit; default: the method's own.")
@@ -349,7 +226,7 @@ class Solver(_Table):
     warm_start: bool = Field(True, description="Start from the pressure and the contact set of the step before.")
 
 
-class Particles(_Table):
+class Particles(Table):
     transfer: Literal["apic", "flip", "pic"] = "apic"
     flip: float = Field(0.97, ge=0.0, le=1.0, description="Share of FLIP against PIC, for transfer = flip.")
     per_axis: int = Field(2, ge=1, le=4, description="Particles per cell along each axis.")
@@ -358,17 +235,17 @@ class Particles(_Table):
     even_out: bool = Field(True, description="Move crowded particles apart (positions only).")
 
 
-class Surface(_Table):
+class Surface(Table):
     track: Literal["particles", "grid"] = Field(
         "particles", description="Particles, or a level set moved on the grid (semi-Lagrangian, with peel-off rule)."
     )
 
 
-class Volume(_Table):
+class Volume(Table):
     correct: bool = Field(True, description="Hold the volume of the surface at the ledger's.")
 
 
-class Output(_Table):
+class Output(Table):
     particles: bool = Field(True, description="Write positions and velocities of particles in every frame.")
     surface: bool = Field(True, description="Write the liquid's level set in every frame.")
     pressure: bool = Field(True, description="Write the pressure in every frame (2D).")
@@ -376,7 +253,7 @@ class Output(_Table):
     movie: bool = Field(True, description="Make preview.mp4 and preview.png at the end of a run.")
 
 
-class Camera(_Table):
+class Camera(Table):
     """How the preview looks."""
 
     width: int = Field(640, ge=64, le=8192, description="Pixels.")
@@ -392,12 +269,11 @@ class Camera(_Table):
     fps: Positive | None = Field(None, description="Frames per second of the movie; default: at most 30.")
 
 
-class SceneModel(_Table):
-    """A whole scene file."""
+class SceneModel(SceneTables):
+    """A whole scene file of kind liquid."""
 
+    kind: Literal["liquid"] = "liquid"
     name: str = Field("scene", min_length=1, max_length=80)
-    description: str = ""
-    domain: Domain
     time: Time = Time()
     physics: Physics = Physics()
     walls: WallSettings = WallSettings()
@@ -414,10 +290,6 @@ class SceneModel(_Table):
     output: Output = Output()
     camera: Camera = Camera()
 
-    @property
-    def dimension(self) -> int:
-        return len(self.domain.size)
-
     @model_validator(mode="after")
     def _carried(self):
         """Viscosity of its own needs particles that carry it, and an axis the domain has."""
@@ -426,19 +298,9 @@ class SceneModel(_Table):
                 given = entry.viscosity
                 if given is not None and given != self.physics.viscosity and self.surface.track == "grid":
                     raise ValueError(
-                        f"{table}.{index}.viscosity is carried by particles, and surface.track = grid has none: take "
+                        f"{table}.{index}.viscosity needs particles to carry it; surface.track = grid has none: use "
                         "surface.track = particles, or one physics.viscosity for all liquid"
                     )
                 if isinstance(given, Ramp) and given.along == "z" and self.dimension == 2:
-                    raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D")
+                    raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D: use x or y")
         return self
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of scene files (draft 2020-12), for editors and other programs."""
-    schema = SceneModel.model_json_schema()
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "nonstick scene",
-        **{k: v for k, v in schema.items() if k != "title"},
-    }

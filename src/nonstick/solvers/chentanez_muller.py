@@ -50,9 +50,28 @@ PATIENCE = 10
 
 @dataclass(frozen=True)
 class ChentanezMuller(Method):
-    """`full_cycles` full cycles, then `v_cycles` V-cycles; None means until converged.
+    """Full multigrid cycles with projected smoothing; coarse levels are the problem on coarser grids.
 
-    `constrained_levels` is the paper's S (None: all). The paper's C is part of `problem.coarsen()`.
+    Parameters
+    ----------
+    full_cycles, v_cycles : int, optional
+        So many full cycles, then so many V-cycles; None means until converged.
+    pre, post : int
+        Sweeps before and after the coarse levels.
+    constrained_levels : int, optional
+        Levels that keep the bounds, the paper's S; None: all. The paper's C is part of `problem.coarsen()`.
+    literal : bool
+        Exactly as printed, without our repairs.
+    maxiter : int
+        Limit of cycles.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.solvers import ChentanezMuller
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, ChentanezMuller()).converged
+    True
     """
 
     full_cycles: int | None = None

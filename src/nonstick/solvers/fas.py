@@ -41,24 +41,50 @@ BOTTOM_RTOL = 1e-6
 
 @dataclass(frozen=True)
 class FAS(Method):
-    """V(`pre`, `post`) cycles."""
+    """Full approximation scheme: multigrid on the complementarity problem itself, V-cycles.
+
+    Parameters
+    ----------
+    coarsening : Geometric
+        How a level becomes the next.
+    pre, post : int
+        Sweeps before and after the coarse levels.
+    band, band_width : int
+        Extra sweeps, before and after, over rows within `band_width` couplings of a constrained row.
+    hold : float, optional
+        Part of the children that must be clamped for a coarse row to be held; None holds none.
+    smallest, max_levels : int
+        Coarsening stops at this many unknowns, or levels.
+    maxiter : int
+        Limit of cycles.
+    patience, progress
+        The method has stagnated if `patience` cycles did not bring the residual down to this part of what it was.
+    direct : bool
+        Discretise coarse levels again (`problem.coarsen()`) instead of taking R A P.
+    fallback : Method, optional
+        What finishes a solve that stagnated.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.solvers import FAS
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, FAS()).converged
+    True
+    """
 
     coarsening: Geometric = field(default_factory=Geometric)
     pre: int = 2
     post: int = 2
-    #: extra sweeps over rows within `band_width` couplings of a constrained row, before and after the coarse levels
     band: int = 2
     band_width: int = 2
     hold: float | None = 0.5
     smallest: int = 50
     max_levels: int = 20
     maxiter: int = 200
-    #: stagnated: `patience` cycles did not bring the residual down to this part of what it was
     patience: int = 20
     progress: float = 0.5
-    #: discretise coarse levels again (`problem.coarsen()`) instead of taking R A P; needs a geometric coarsening
     direct: bool = False
-    #: what finishes a solve that stagnated, if anything
     fallback: Method | None = None
     treats: ClassVar[frozenset[str]] = frozenset()
 

@@ -35,7 +35,34 @@ _INSIDE = 0.995
 
 @dataclass(frozen=True)
 class InteriorPoint(Method):
-    """Primal-dual interior point; `inner` solves the Newton systems with at most `inner_maxiter` iterations."""
+    """Primal-dual interior point with clamped full steps.
+
+    Parameters
+    ----------
+    inner : Recipe
+        Solves the Newton systems, with at most `inner_maxiter` iterations or to `inner_rtol`.
+    system : {"primal-dual", "primal", "log-barrier"}
+        Which reduced system is solved.
+    step : float
+        Part of the Newton step that is taken.
+    adaptive : bool
+        Barrier from the complementarity, and steps kept inside the box.
+    mu, epsilon, slack, multiplier : float
+        Barrier parameter, smallest slack and multiplier, and where those start, all in normalised units.
+    step_norm : float, optional
+        Stop on the paper's Newton step norm (normalised) instead of the KKT residual.
+    patience : int
+        Steps without progress after which inner solves are made more accurate.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.inverse import CG, MIC
+    >>> from nonstick.solvers import InteriorPoint
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, InteriorPoint(CG(MIC()), inner_maxiter=100)).converged
+    True
+    """
 
     inner: Recipe = field(default_factory=CG)
     inner_maxiter: int = 3
@@ -47,7 +74,6 @@ class InteriorPoint(Method):
     epsilon: float = 1e-16
     slack: float = 1.0
     multiplier: float = 1.0
-    #: stop on the paper's Newton step norm (normalised) instead of the KKT residual
     step_norm: float | None = None
     patience: int = 6
 

@@ -1,45 +1,181 @@
-"""The linear baseline: `A x = b`, bounds ignored ("No LCP" of Lai's tables: walls that hold on to liquid).
+"""`A x = b` by one linear solver, or by several in turn.
 
-It has converged when the linear residual meets rtol; its KKT residual as a box problem stays what it is.
+For a problem with bounds this is a baseline that ignores them ("No LCP" of Lai's tables: walls that hold on to liquid).
+It has converged when the linear residual meets rtol; its KKT residual as a box problem stays what it is. For a problem
+without bounds, such as a viscosity step, it is the method.
+
+The residual of a Krylov method follows a recurrence and drifts from the true one by rounding. So every solve is
+followed by another: that begins with the true residual, and ends there if it is small enough.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
+import numpy as np
+
+from ..errors import NonstickError
 from ..inverse.base import IterativeInverse, Recipe
 from ..inverse.krylov.cg import CG
 from ..inverse.precond.ilu import ILU
+from ..operators.base import Operator
+from ..problem.monitor import Monitor
 from .base import Method
 
 
 @dataclass(frozen=True)
 class LinearSolve(Method):
-    """One linear solve by `inner`: CG(ILU()), CG(MIC()), CG(Multigrid(...)), Direct(), ..."""
+    """A linear solve by `inner`: CG(ILU()), CG(MIC()), CG(Multigrid(...)), Direct(), ...
+
+    A cheap preconditioner may meet its limit (viscosity that jumps within a few cells, rounding). `then` are stronger
+    ones, taken in turn where iterations go slowly or nowhere.
+
+    Parameters
+    ----------
+    inner : Recipe
+        Makes an iterative inverse.
+    maxiter : int
+        Limit of its iterations.
+    then : tuple of Recipe
+        The next of these follows if after `patience` iterations the residual is above `pace`**iterations of its first
+        value, or if it no longer falls.
+    baseline : bool
+        True: bounds may be there and are ignored, and an outer iteration is a whole solve. False: for problems without
+        bounds; every iteration is an outer one, and the monitor hears of it.
+    aim : float
+        The part of the tolerance a solve goes for: below 1, rounding seldom asks for a second one.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.inverse import CG, Jacobi
+    >>> from nonstick.solvers import LinearSolve
+    >>> nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, -3.0], method=LinearSolve(CG(Jacobi()))).x.round(6)
+    array([-0.333333, -1.666667])
+    """
 
     inner: Recipe = field(default_factory=lambda: CG(ILU()))
     maxiter: int = 10_000
-    linear: ClassVar[bool] = True
+    then: tuple[Recipe, ...] = ()
+    patience: int = 10
+    pace: float = 0.5
+    baseline: bool = True
+    aim: float = 0.9
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]
+        return self.baseline
+
+    def check(self, problem):
+        super().check(problem)
+        if not self.baseline and problem.box.constrained.any():
+            raise NonstickError(
+                "solves linear systems without bounds, those of a nonstick.ViscosityProblem; for a baseline that "
+                "ignores bounds take 'no-lcp'"
+            )
 
     def solve(self, problem, start, monitor):
-        x = start.x
-        if monitor.check(x):
-            return
-        with monitor.setup():
-            inverse = self.inner.setup(problem.A)
-        assert isinstance(inverse, IterativeInverse)
-        # A recurrence drifts from the true residual by rounding: where it does, solve for the rest.
-        limit = monitor.limit(self.maxiter)
-        goal = monitor.tolerance * problem.scale
-        while monitor.iterations < limit:
-            result = inverse.solve(problem.b, x, rtol=0.0, atol=0.9 * goal, maxiter=limit - monitor.iterations)
-            monitor.iterations += result.iterations
-            monitor.outer_iterations += 1
-            monitor.history += [r / problem.scale for r in result.history[1:-1]]
-            before = monitor.kkt
-            if monitor.check(x):
-                return
-            if not monitor.kkt < 0.5 * before:
+        A = problem.A if self.baseline else problem.A.native
+        b, x = A.enter(problem.b), A.enter(start.x)
+        left = list(self.then)
+        inverse: IterativeInverse | None = _set_up(self.inner, A, monitor)
+        progress = _Progress(self, problem.scale, monitor)
+        while not monitor.status:
+            progress.may_switch = bool(left)
+            result = inverse.solve(
+                b, x, rtol=0.0, atol=self.aim * progress.goal, maxiter=progress.limit - monitor.iterations,
+                watch=progress,
+            )  # fmt: skip
+            progress.end_pass(result.converged)
+            if not progress.stuck or monitor.status:
+                continue
+            if not left:
                 monitor.stop("stagnated")
-                return
+                break
+            inverse = None  # its memory first
+            inverse = _set_up(left.pop(0), A, monitor)
+            monitor.notes["switched_at"] = monitor.iterations
+            progress.start_again()
+        A.leave(x, start.x)
+
+
+def _set_up(recipe: Recipe, A: Operator, monitor: Monitor) -> IterativeInverse:
+    with monitor.setup():
+        inverse = recipe.setup(A)
+    assert isinstance(inverse, IterativeInverse)
+    monitor.notes.update(inverse.notes)
+    return inverse
+
+
+class _Progress:
+    """Watches the passes of a linear solve: tells the monitor, and ends a pass that goes too slowly.
+
+    A pass is one call of an inverse's `solve`; the first residual it reports is a true one.
+    """
+
+    def __init__(self, method: LinearSolve, scale: float, monitor: Monitor):
+        self.method, self.scale, self.monitor = method, scale, monitor
+        self.goal, self.limit = monitor.tolerance * scale, monitor.limit(method.maxiter)
+        #: another inverse could take over
+        self.may_switch = False
+        #: no further pass of this one will help
+        self.stuck = False
+        self._slow = self._iterating = False
+        self._passes = self._entries = 0
+        self._first = np.inf
+
+    def __call__(self, residual: float) -> bool:
+        """True where the pass should end."""
+        self._entries += 1
+        if self._entries == 1:
+            self._iterating = self._begin_pass(residual)
+            return not self._iterating
+        return not self._iterated(residual)
+
+    def _begin_pass(self, residual: float) -> bool:
+        monitor = self.monitor
+        self._record(residual, again=self._passes > 0, tell=self.method.baseline or self._passes == 0)
+        if monitor.status:
+            return False
+        if residual <= self.goal:
+            monitor.stop("converged")
+        elif monitor.iterations >= self.limit:
+            monitor.stop("maxiter")
+        else:
+            self.stuck = self._slow or not residual <= 0.5 * self._first
+        self._first = residual
+        return not monitor.status and not self.stuck
+
+    def _iterated(self, residual: float) -> bool:
+        method, monitor = self.method, self.monitor
+        monitor.iterations += 1
+        monitor.outer_iterations += not method.baseline
+        self._record(residual, again=False, tell=not method.baseline)
+        done = self._entries - 1
+        slow = self.may_switch and done >= method.patience and residual > self._first * method.pace**done
+        return not slow and not monitor.status
+
+    def _record(self, residual: float, again: bool, tell: bool) -> None:
+        """Enter a residual, or correct the last one."""
+        monitor = self.monitor
+        monitor.kkt = residual / self.scale
+        if again:
+            monitor.history[-1] = monitor.kkt
+        else:
+            monitor.history.append(monitor.kkt)
+        if tell and monitor.callback is not None:
+            monitor.callback(monitor)
+        if not np.isfinite(residual):
+            monitor.stop("diverged")
+
+    def end_pass(self, converged: bool) -> None:
+        """A pass that has not converged was slow, or broke down, or reached the limit."""
+        self._slow = self.may_switch and not converged
+        self.monitor.outer_iterations += self.method.baseline and self._iterating
+        self._passes += 1
+        self._entries = 0
+
+    def start_again(self) -> None:
+        """Another inverse takes over."""
+        self.stuck = self._slow = False
+        self._first = np.inf

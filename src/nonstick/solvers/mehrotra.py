@@ -24,7 +24,34 @@ _SLIVER = 1e-2
 
 @dataclass(frozen=True)
 class Mehrotra(Method):
-    """`inner_rtol` must be tight enough for the steps of the last digits; 1e-4 suffices on M-matrices."""
+    """Mehrotra's predictor-corrector interior point method.
+
+    Parameters
+    ----------
+    inner : Recipe
+        Solves the Newton systems, with at most `inner_maxiter` iterations.
+    inner_rtol : float
+        Must be tight enough for the steps of the last digits; 1e-4 suffices on M-matrices.
+    slack, multiplier : float
+        Where slacks and multipliers start (normalised).
+    inside : float
+        Part of the longest feasible step that is taken.
+    epsilon : float
+        Smallest slack and multiplier (normalised): keeps their quotient a number.
+    step_norm : float, optional
+        Stop on the norm of the step taken (normalised, as in `InteriorPoint`) instead of the KKT residual.
+    patience : int
+        Steps without progress after which the method gives up.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.inverse import CG, MIC
+    >>> from nonstick.solvers import Mehrotra
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, Mehrotra(CG(MIC()))).converged
+    True
+    """
 
     inner: Recipe = field(default_factory=CG)
     inner_maxiter: int = 200
@@ -32,9 +59,7 @@ class Mehrotra(Method):
     slack: float = 1.0
     multiplier: float = 1.0
     inside: float = 0.995
-    #: smallest slack and multiplier (normalised): keeps z/s a number
     epsilon: float = 1e-16
-    #: stop on the norm of the step taken (normalised, as in `InteriorPoint`) instead of the KKT residual
     step_norm: float | None = None
     patience: int = 12
 

@@ -33,7 +33,26 @@ from .base import Method
 
 @dataclass(frozen=True)
 class MPRGP(Method):
-    """`M` preconditions the face problems; `proportion` is Γ; `fast_expansion=False` is the method of 2005."""
+    """Modified proportioning with reduced gradient projections.
+
+    Parameters
+    ----------
+    M : Recipe
+        Preconditions the face problems.
+    proportion : float
+        The Γ of the proportioning test.
+    fast_expansion : bool
+        Try the whole CG step, projected, before the classical expansion; False is the method of 2005.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.inverse import MIC
+    >>> from nonstick.solvers import MPRGP
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, MPRGP(MIC())).converged
+    True
+    """
 
     M: Recipe = field(default_factory=NoPreconditioner)
     proportion: float = 1.0

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from math import inf, isfinite, sqrt
 from typing import Any, Literal
 
@@ -34,7 +33,9 @@ import numpy as np
 
 from ..inverse.base import IterativeInverse, Recipe
 from ..inverse.krylov.cg import CG
+from ..inverse.precond.function import Function
 from ..inverse.precond.ilu import ILU
+from ..operators.array_library import ArrayOperator, array_namespace
 from ..operators.masked import Masked
 from .base import Method
 from .projected_gs import ProjectedSweeps
@@ -249,20 +250,13 @@ def conjugate_gradients(
     P = precondition or (lambda r: inverse * r)
 
     def solve(a, rhs, goal):
-        def A(v):
-            return xp.where(a, matvec(xp.where(a, v, 0.0 * v)), v)
+        def masked(function):
+            return lambda v: xp.where(a, function(xp.where(a, v, 0.0 * v)), v)
 
-        v, r, p, rho, count = 0.0 * rhs, rhs, 0.0 * rhs, 1.0, 0
-        while float(xp.max(xp.abs(r))) > goal and count < maxiter:
-            z = xp.where(a, P(xp.where(a, r, 0.0 * r)), r)
-            rho_old, rho = rho, float(xp.sum(r * z))
-            p = z + (rho / rho_old if count else 0.0) * p
-            q = A(p)
-            curvature = float(xp.sum(p * q))
-            if not curvature > 0.0:
-                break
-            v, r, count = v + (rho / curvature) * p, r - (rho / curvature) * q, count + 1
-        return v, count
+        A = ArrayOperator(xp, masked(matvec), 0.0 * rhs)
+        v = A.zeros()
+        result = CG(Function(masked(P)), maxiter=maxiter).setup(A).solve(A.enter(rhs), v, rtol=0.0, atol=goal)
+        return v.array, result.iterations
 
     return solve
 
@@ -285,13 +279,6 @@ def merit_descent(H_of: MinimumMap, x: Array, steps: int, alpha: float = 1e-3, b
             break
         out.x, theta, g, H = moved
     return out.x
-
-
-def array_namespace(x: Array):
-    """The module with the functions of x's library."""
-    if hasattr(x, "__array_namespace__"):
-        return x.__array_namespace__()
-    return import_module(type(x).__module__.split(".")[0])  # torch, and NumPy before 2.0
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,28 @@ from .inner import solve_inner
 
 @dataclass(frozen=True)
 class Penalty(Method):
-    """`inner` solves the linear systems; `strength`·d/rtol is the penalty."""
+    """The penalty method: bounds that were violated pull back with a stiff spring.
+
+    Parameters
+    ----------
+    inner : Recipe
+        Solves the linear systems.
+    strength : float
+        The spring of a row is strength · diagonal / rtol.
+    inner_factor : float
+        Tolerance of the linear systems, as a part of the tolerance of the whole.
+    maxiter : int
+        Limit of inner iterations in all.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.inverse import CG, ILU
+    >>> from nonstick.solvers import Penalty
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, Penalty(CG(ILU()))).converged
+    True
+    """
 
     inner: Recipe
     strength: float = 1e3

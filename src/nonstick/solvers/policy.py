@@ -24,11 +24,31 @@ from .inner import solve_inner
 
 @dataclass(frozen=True)
 class PolicyIteration(Method):
-    """`inner` solves the linear systems, to `inner_factor` times the tolerance of the whole."""
+    """Policy iteration: guess which bounds hold, solve the linear system that follows, guess again.
+
+    Parameters
+    ----------
+    inner : Recipe
+        Solves the linear systems.
+    inner_factor : float
+        Their tolerance, as a part of the tolerance of the whole.
+    inner_maxiter : int, optional
+        At most this many inner iterations per policy; None: until the inner tolerance is reached.
+    maxiter : int
+        Limit of inner iterations in all.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.inverse import CG, ILU
+    >>> from nonstick.solvers import PolicyIteration
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, PolicyIteration(CG(ILU()))).converged
+    True
+    """
 
     inner: Recipe
     inner_factor: float = 0.5
-    #: at most this many inner iterations per policy (None: until the inner tolerance is reached)
     inner_maxiter: int | None = None
     maxiter: int = 20_000
 

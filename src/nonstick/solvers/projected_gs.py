@@ -91,6 +91,21 @@ class ProjectedSOR(Method):
     That factor is 2/(1 + √(1 - μ²)), μ the spectral radius of Jacobi's method on the rows that are free
     at present, found by a few Lanczos steps; it is found again, more and more rarely, when the free set has moved.
     With constraints on edges ω > 1 need not converge, so there None means 1.
+
+    Parameters
+    ----------
+    omega : float, optional
+        Relaxation factor, or None for the best one.
+    maxiter : int
+        Limit of sweeps.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.solvers import ProjectedSOR
+    >>> problem = nonstick.cases.build("circle2d", 16).problem
+    >>> nonstick.solve_problem(problem, ProjectedSOR(omega=None)).converged
+    True
     """
 
     omega: float | None = 1.0

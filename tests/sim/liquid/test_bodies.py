@@ -14,11 +14,11 @@ from nonstick import NonstickError, Scene, Simulation
 from nonstick.io.body_files import surface
 from nonstick.render import plane as flat
 from nonstick.render import space
-from nonstick.scenes.schema import json_schema
+from nonstick.scenes import json_schema
 from nonstick.sim.liquid.bodies import make
 from nonstick.sim.liquid.check import check
 from nonstick.sim.liquid.preview import Painter
-from nonstick.sim.liquid.run import resume, run
+from nonstick.sim.run import resume, run
 
 POOL = """
 [domain]

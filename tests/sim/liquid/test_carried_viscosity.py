@@ -9,7 +9,7 @@ import pytest
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.sim.liquid._extrapolate import _continue_linearly
 from nonstick.sim.liquid._particles import _scatter_value
-from nonstick.sim.liquid.run import resume, run
+from nonstick.sim.run import resume, run
 
 RAMP = {"along": "x", "at": [0.2, 0.8], "values": [1.0, 100.0]}
 

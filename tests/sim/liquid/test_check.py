@@ -81,7 +81,8 @@ def test_walls_of_kind_edge_ask_for_a_method_that_takes_them(method, taken):
 def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_path):
     from nonstick.io.rundir import RunDirectory
     from nonstick.sim import resources
-    from nonstick.sim.liquid.run import run
+    from nonstick.sim.liquid.needs import needs
+    from nonstick.sim.run import run
 
     huge = Scene({"domain": {"size": [1.0, 1.0, 1.0], "resolution": 3000}, "liquid": [
         {"shape": {"type": "ball", "centre": [0.5, 0.5, 0.5], "radius": 0.2}}]})  # fmt: skip
@@ -92,7 +93,7 @@ def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_
     assert not (tmp_path / "huge").exists()
 
     scene = Scene({**BASE, "liquid": [POOL], "time": {"frames": 1}})
-    monkeypatch.setattr(resources, "free_memory", lambda: resources.Needs.of(scene).memory + 1.0)
+    monkeypatch.setattr(resources, "free_memory", lambda: needs(scene).memory + 1.0)
     monkeypatch.setattr(resources, "free_disk", lambda path: 1000.0)
     told = []
     run(scene, tmp_path / "short", warn=told.append)

@@ -180,7 +180,7 @@ def test_level_set_leaves_a_round_wall_all_along():
 
 
 def test_level_set_runs_resume_bit_for_bit(tmp_path):
-    from nonstick.sim.liquid.run import resume, run
+    from nonstick.sim.run import resume, run
 
     keys = {"domain.resolution": 20, "surface.track": "grid", "time.frames": 4}
     run(Scene.load("circle", keys), tmp_path / "whole")

@@ -11,7 +11,7 @@ import pytest
 
 from nonstick import NonstickError, Scene
 from nonstick.io.rundir import RunDirectory
-from nonstick.sim.liquid.run import resume, run
+from nonstick.sim.run import resume, run
 
 SMALL = {"domain.resolution": 20, "time.frames": 5, "output.movie": False, "output.checkpoint_every": 3}
 
@@ -83,7 +83,7 @@ def test_resume_refuses_a_changed_scene(unbroken, tmp_path):
     file.write_text(file.read_text().replace("per_axis = 2", "per_axis = 3"))
     with pytest.raises(NonstickError, match=r"particles\.per_axis"):
         resume(path)
-    with pytest.raises(NonstickError, match="no run directory"):
+    with pytest.raises(NonstickError, match="is not a run directory"):
         resume(tmp_path / "nowhere")
     with pytest.raises(NonstickError, match="not empty"):
         run(small(), path)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...kernels._vector import _axpy, _xpby, dot
 from ...operators.base import Operator
-from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from ..base import IterativeInverse, NoPreconditioner, Recipe, max_abs
 from ..precond.deflation import Coupled
 
 BREAKDOWN = 1e-14
@@ -36,18 +36,14 @@ class _BiCGStab(IterativeInverse):
         self.A, self.M, self.rtol, self.maxiter = A, M, rtol, maxiter
         self._r, self._shadow, self._p, self._v, self._t, self._z = (np.empty(A.n) for _ in range(6))
 
-    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
         A, M, r, shadow, p, v, t, z = self.A, self.M, self._r, self._shadow, self._p, self._v, self._t, self._z
-        rtol = self.rtol if rtol is None else rtol
-        maxiter = self.maxiter if maxiter is None else maxiter
-        goal = max(rtol * max_abs(b), atol)
+        course = self.course(max_abs(b), rtol, atol, maxiter, watch)
         A.residual(b, x, r)
-        history = [max_abs(r)]
+        go = course.goes_on(max_abs(r))
         restart = True
         rho = alpha = omega = 1.0
-        k = 0
-        while k < maxiter and goal < history[-1] < np.inf:
-            k += 1
+        while go:
             rho_old, rho = rho, dot(shadow, r) if not restart else 0.0
             if not restart and abs(rho) <= BREAKDOWN * np.sqrt(dot(shadow, shadow) * dot(r, r)):
                 restart = True
@@ -64,14 +60,13 @@ class _BiCGStab(IterativeInverse):
             A.apply(z, v)
             across = dot(shadow, v)
             if across == 0.0:
-                if k == 1 or rho == 0.0:
-                    break
+                go = course.goes_on(course.residual) and len(course.history) > 2 and rho != 0.0
                 restart = True
                 continue
             alpha = rho / across
             _axpy(x, alpha, z)
             _axpy(r, -alpha, v)
-            if max_abs(r) > goal:  # else half a step was enough
+            if max_abs(r) > course.goal:  # else half a step was enough
                 M.apply(r, z)
                 A.apply(z, t)
                 length = dot(t, t)
@@ -79,5 +74,5 @@ class _BiCGStab(IterativeInverse):
                 _axpy(x, omega, z)
                 _axpy(r, -omega, t)
                 restart = omega == 0.0
-            history.append(max_abs(r))
-        return LinearResult(k, history[-1], history[-1] <= goal, history)
+            go = course.goes_on(max_abs(r))
+        return course.result()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...operators.base import Operator
-from ..base import Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
+from ..base import Inverse, IterativeInverse, NoPreconditioner, Recipe
 from ..precond.deflation import Coupled
 
 
@@ -31,20 +31,22 @@ class _CG(IterativeInverse):
         self._z = M.directions(A)
         self._r, self._p, self._q = (A.zeros() for _ in range(3))
 
-    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
+    @property
+    def notes(self):
+        return self.M.notes
+
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
         A, z, r, p, q = self.A, self._z, self._r, self._p, self._q
-        rtol = self.rtol if rtol is None else rtol
-        maxiter = self.maxiter if maxiter is None else maxiter
-        goal = max(rtol * A.peak(b), atol)
+        size = A.peak(b)
+        course = self.course(size, rtol, atol, maxiter, watch)
         A.residual(b, x, r)
-        history = [A.peak(r)]
-        rho_old = 0.0
-        while not history[-1] <= goal and len(history) <= maxiter:
-            rho = z.find(r, history[-1])
+        rho_old, go = 0.0, course.goes_on(z.begin(r, size))
+        while go:
+            rho = z.find(r, course.residual)
             z.add_to(p, rho / rho_old if rho_old else 0.0)
             curvature = A.energy(p, q)
             if not curvature > 0.0:  # a null direction, or breakdown: x is as good as it gets
                 break
-            history.append(A.step(x, r, p, q, rho / curvature))
+            go = course.goes_on(z.step(x, r, p, q, rho / curvature))
             rho_old = rho
-        return LinearResult(len(history) - 1, history[-1], history[-1] <= goal, history)
+        return course.result()

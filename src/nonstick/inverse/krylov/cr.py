@@ -12,7 +12,7 @@ import numpy as np
 
 from ...kernels._vector import _axpy, _xpby, dot
 from ...operators.base import Operator
-from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from ..base import IterativeInverse, NoPreconditioner, Recipe, max_abs
 from ..precond.deflation import Coupled
 
 
@@ -34,33 +34,28 @@ class _CR(IterativeInverse):
         self.A, self.M, self.rtol, self.maxiter = A, M, rtol, maxiter
         self._r, self._z, self._Az, self._p, self._Ap, self._MAp = (np.empty(A.n) for _ in range(6))
 
-    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
         A, M, r, z, Az, p, Ap, MAp = self.A, self.M, self._r, self._z, self._Az, self._p, self._Ap, self._MAp
-        rtol = self.rtol if rtol is None else rtol
-        maxiter = self.maxiter if maxiter is None else maxiter
-        goal = max(rtol * max_abs(b), atol)
+        course = self.course(max_abs(b), rtol, atol, maxiter, watch)
         A.residual(b, x, r)
-        history = [max_abs(r)]
-        if history[-1] <= goal:
-            return LinearResult(0, history[-1], True, history)
+        if not course.goes_on(max_abs(r)):
+            return course.result()
         M.apply(r, z)
         A.apply(z, Az)
         p[:], Ap[:] = z, Az
         mu = dot(z, Az)
-        for k in range(1, maxiter + 1):
+        while True:
             M.apply(Ap, MAp)
             length = dot(Ap, MAp)
             if not length > 0.0 or mu == 0.0:  # nothing left to gain in this Krylov space
-                return LinearResult(k - 1, history[-1], False, history)
+                return course.result()
             alpha = mu / length
             _axpy(x, alpha, p)
             _axpy(r, -alpha, Ap)
-            history.append(max_abs(r))
-            if history[-1] <= goal:
-                return LinearResult(k, history[-1], True, history)
+            if not course.goes_on(max_abs(r)):
+                return course.result()
             _axpy(z, -alpha, MAp)
             A.apply(z, Az)
             mu_old, mu = mu, dot(z, Az)
             _xpby(p, z, mu / mu_old)
             _xpby(Ap, Az, mu / mu_old)
-        return LinearResult(maxiter, history[-1], False, history)

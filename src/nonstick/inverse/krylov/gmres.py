@@ -13,7 +13,7 @@ import numpy as np
 
 from ...kernels._vector import _axpy
 from ...operators.base import Operator
-from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from ..base import Course, IterativeInverse, NoPreconditioner, Recipe, max_abs
 from ..precond.deflation import Coupled
 
 
@@ -40,25 +40,24 @@ class _GMRES(IterativeInverse):
         self._r, self._w, self._spare = (np.empty(A.n) for _ in range(3))
         self._R = np.zeros((self.restart + 1, self.restart))
 
-    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
-        rtol = self.rtol if rtol is None else rtol
-        maxiter = self.maxiter if maxiter is None else maxiter
-        goal = max(rtol * max_abs(b), atol)
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
+        course = self.course(max_abs(b), rtol, atol, maxiter, watch)
         self.A.residual(b, x, self._r)
-        history = [max_abs(self._r)]
-        k = 0
-        while k < maxiter and goal < history[-1] < np.inf:
-            steps = self._cycle(x, goal, min(self.restart, maxiter - k), history)
-            k += steps
+        go = course.goes_on(max_abs(self._r))
+        while go:
+            steps = self._cycle(x, course)
             self.A.residual(b, x, self._r)
-            before, history[-1] = history[-1], max_abs(self._r)  # the recurrence drifts; this is the truth
-            if steps == 0 or (history[-1] > goal and before <= goal and history[-1] > 1e3 * before):
+            before, true = course.residual, max_abs(self._r)
+            course.history[-1] = true  # the recurrence drifts; this is the truth
+            if steps == 0 or (true > course.goal and before <= course.goal and true > 1e3 * before):
                 break  # the space is exhausted, or rounding is all that is left
-        return LinearResult(k, history[-1], history[-1] <= goal, history)
+            go = course.unfinished
+        return course.result()
 
-    def _cycle(self, x: np.ndarray, goal: float, limit: int, history: list[float]) -> int:
-        """One Arnoldi process from the residual in `_r`; corrects x, appends to history, returns the steps."""
+    def _cycle(self, x: np.ndarray, course: Course) -> int:
+        """One Arnoldi process from the residual in `_r`; corrects x and returns the steps."""
         A, M, V, Z, r, w, spare, R = self.A, self.M, self._V, self._Z, self._r, self._w, self._spare, self._R
+        limit = min(self.restart, course.maxiter + 1 - len(course.history))
         gamma = np.zeros(limit + 1)
         cosine, sine = np.zeros(limit), np.zeros(limit)
         gamma[0] = np.linalg.norm(r)
@@ -91,9 +90,8 @@ class _GMRES(IterativeInverse):
                 np.divide(w, below, out=V[j + 1])
             r *= sine[j] ** 2
             _axpy(r, cosine[j] * gamma[j + 1], V[j + 1])
-            history.append(max_abs(r))
             j += 1
-            if history[-1] <= goal or happy:
+            if not course.goes_on(max_abs(r)) or happy:
                 break
         if j:
             np.dot(np.linalg.solve(np.triu(R[:j, :j]), gamma[:j]), Z[:j], out=spare)

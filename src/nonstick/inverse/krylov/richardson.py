@@ -8,7 +8,7 @@ import numpy as np
 
 from ...kernels._vector import _axpy
 from ...operators.base import Operator
-from ..base import IterativeInverse, LinearResult, NoPreconditioner, Recipe, max_abs
+from ..base import IterativeInverse, NoPreconditioner, Recipe, max_abs
 from ..precond.deflation import Coupled
 
 
@@ -31,18 +31,12 @@ class _Richardson(IterativeInverse):
         self.A, self.M, self.damping, self.rtol, self.maxiter = A, M, damping, rtol, maxiter
         self._r, self._z = np.empty(A.n), np.empty(A.n)
 
-    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None):
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
         A, M, r, z = self.A, self.M, self._r, self._z
-        rtol = self.rtol if rtol is None else rtol
-        maxiter = self.maxiter if maxiter is None else maxiter
-        goal = max(rtol * max_abs(b), atol)
+        course = self.course(max_abs(b), rtol, atol, maxiter, watch)
         A.residual(b, x, r)
-        history = [max_abs(r)]
-        k = 0
-        while k < maxiter and goal < history[-1] < np.inf:  # an iteration that diverges ends at infinity
+        while course.goes_on(max_abs(r)):
             M.apply(r, z)
             _axpy(x, self.damping, z)
             A.residual(b, x, r)
-            history.append(max_abs(r))
-            k += 1
-        return LinearResult(k, history[-1], history[-1] <= goal, history)
+        return course.result()

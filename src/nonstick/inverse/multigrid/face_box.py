@@ -1,10 +1,10 @@
-"""Aanjaneya's multigrid for viscosity: box smoother, voxel coarsening, CG at the bottom (§6, §7).
+"""Aanjaneya's box smoother for viscosity (§6.3): the faces around each face are solved for together.
 
 `stencil_box` lists the faces in the row of the centre (9 in 2D, 15 in 3D), `full_box` the rectangular neighbourhood
 the paper starts from (17 and 75). Departures: the shared factor of interior boxes is kept as an explicit
 inverse; the paper's red-black partition along x is cut into slabs of fixed thickness, so that results do
-not depend on the number of threads; coarse volumes are means of the fine ones. The paper's 0 or 1 (`literal`) let the
-free surface grow at every level, and at large viscosities iterations with it (20 instead of 6 at 1024²).
+not depend on the number of threads. The paper coarsens by `Voxels`; their volumes of 0 or 1 let the free surface grow
+at every level, and at large viscosities iterations with it (20 instead of 6 at 1024²). `MeanVolumes` do not.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...operators.csr import CSROperator
-from ...operators.faces import FaceGrid, FaceSystem
-from ..krylov.cg import CG
-from ..precond.jacobi import Jacobi
+from ...operators.face_grid import FaceGrid
+from ...operators.faces import FaceSystem
 from ._face_box import _assemble_box, _box_sweep, _mark_boxes
-from .face_cycle import Bottom, FaceCycle, FaceLevel, FaceMultigrid, Smoother
-from .faces import FaceTransfer, coarsen_volumes, coarsen_voxels, fine_labels
+from .face_level import FaceLevel, FaceSmoother, FaceSmootherRecipe
 
 #: a slab must be at least this thick for every other one to be independent
 SLAB = 4
@@ -94,11 +91,21 @@ def _move(o: tuple[int, int, int], axis: int, by: int) -> tuple[int, int, int]:
     return p[0], p[1], p[2]
 
 
-class BoxSmoother(Smoother):
-    """One sweep over all boxes before the coarse correction, the reverse sweep after it."""
+@dataclass(frozen=True)
+class BoxSweep(FaceSmootherRecipe):
+    """One sweep over all boxes before the coarse correction, the reverse sweep after it; `full`: rectangular boxes."""
 
-    def __init__(self, system: FaceSystem, table: BoxTable, sweeps: int = 1):
-        self.system, self.table, self.sweeps = system, table, sweeps
+    full: bool = False
+
+    def setup(self, A):
+        return BoxSmoother(A, BoxTable(full_box() if self.full else stencil_box()))
+
+
+class BoxSmoother(FaceSmoother):
+    """Boxes of one system: which are plain, the inverse those share, and the slabs that may run side by side."""
+
+    def __init__(self, system: FaceSystem, table: BoxTable):
+        self.system, self.table = system, table
         grid = system.grid
         shape = np.array(grid.padded, np.int64)
         active = system.active()
@@ -134,16 +141,13 @@ class BoxSmoother(Smoother):
                 out[a][~members[a]] = 0.0
         return out
 
-    def before(self, level):
-        level.x[:] = 0.0
-        for _ in range(self.sweeps):
-            for colour in (0, 1):
-                self._sweep(level, colour, False)
+    def pre(self, level):
+        for colour in (0, 1):
+            self._sweep(level, colour, False)
 
-    def after(self, level):
-        for _ in range(self.sweeps):
-            for colour in (1, 0):
-                self._sweep(level, colour, True)
+    def post(self, level):
+        for colour in (1, 0):
+            self._sweep(level, colour, True)
 
     def _sweep(self, level: FaceLevel, colour: int, backward: bool) -> None:
         S, T = self.system, self.table
@@ -151,74 +155,3 @@ class BoxSmoother(Smoother):
             level.x, level.b, S.m, S.k, self.kind, S.runs, self.slabs, colour, backward, S.plain, S.strides, S.P,
             T.role, T.offset, T.sample, T.ptr, T.local, T.sign, self.inverse,
         )  # fmt: skip
-
-
-class CGBottom(Bottom):
-    """Conjugate gradients with the diagonal, to 1e-7: exact enough to keep the cycle symmetric (§7)."""
-
-    def __init__(self, system: FaceSystem, rtol: float = 1e-7):
-        self._solver = CG(Jacobi(), rtol=rtol).setup(CSROperator(system.matrix()))
-
-    def solve(self, level):
-        S = level.system
-        b = S.gather(level.b)
-        x = np.zeros(S.n)
-        self._solver.solve(b, x)
-        S.scatter(x, level.x)
-
-
-@dataclass(frozen=True)
-class BoxMultigrid(FaceMultigrid):
-    """V(1, 1) cycle with box smoothing; `full`: the rectangular box, `literal`: the paper's voxels on coarse levels."""
-
-    full: bool = False
-    literal: bool = False
-    sweeps: int = 1
-    #: coarsen while a level has more unknowns than this, or to exactly `levels`
-    bottom: int = 4000
-    levels: int | None = None
-
-    def setup(self, problem):
-        coarsened = voxel_hierarchy if self.literal else volume_hierarchy
-        systems, transfers = coarsened(problem, self.bottom, self.levels)
-        table = BoxTable(full_box() if self.full else stencil_box())
-        smoothers: list[Smoother] = [BoxSmoother(s, table, self.sweeps) for s in systems[:-1]]
-        levels = [FaceLevel(s, np.float64) for s in systems]
-        return FaceCycle(levels, transfers, smoothers, CGBottom(systems[-1]))
-
-
-def voxel_hierarchy(problem, bottom: int, count: int | None) -> tuple[list[FaceSystem], list[FaceTransfer]]:
-    """Systems from fine to coarse, coarsened by labels, and the transfers between them."""
-    system = problem.A.system
-    labels, mu = fine_labels(system, problem.source.padded_fluid()), problem.source.cell_stress()
-
-    def coarsen(fine: FaceSystem) -> FaceSystem:
-        nonlocal labels, mu
-        coarse, labels, mu = coarsen_voxels(fine.grid, labels, mu)
-        return coarse
-
-    return _hierarchy(system, coarsen, bottom, count)
-
-
-def volume_hierarchy(problem, bottom: int, count: int | None) -> tuple[list[FaceSystem], list[FaceTransfer]]:
-    """The same, coarsened by volumes."""
-    fluid = problem.source.padded_fluid()
-
-    def coarsen(fine: FaceSystem) -> FaceSystem:
-        nonlocal fluid
-        coarse, fluid = coarsen_volumes(fine, fluid)
-        return coarse
-
-    return _hierarchy(problem.A.system, coarsen, bottom, count)
-
-
-def _hierarchy(system: FaceSystem, coarsen, bottom: int, count: int | None):
-    systems: list[FaceSystem] = [system]
-    transfers: list[FaceTransfer] = []
-    while (systems[-1].n > bottom) if count is None else (len(systems) < count):
-        coarse = coarsen(systems[-1])
-        if coarse.n == 0 or coarse.n >= systems[-1].n:
-            break
-        transfers.append(FaceTransfer(systems[-1], coarse))
-        systems.append(coarse)
-    return systems, transfers

@@ -123,6 +123,8 @@ class Multigrid(Recipe):
     #: stop coarsening at this many unknowns
     smallest: int = 50
     repeat: int = 1
+    #: precision of vectors on all levels; None: that of the operator
+    dtype: type | None = None
 
     def setup(self, operator, reuse=None):
         known = isinstance(reuse, MultigridInverse) and reuse.operator is operator
@@ -138,8 +140,8 @@ class MultigridInverse(Inverse):
     def __init__(self, recipe: Multigrid, operator: Operator):
         self.recipe = recipe
         self.operator = operator
-        operators, transfers = [operator], []
         recipe.coarsening.require(operator)
+        operators, transfers = [operator if recipe.dtype is None else operator.astype(recipe.dtype)], []
         while len(operators) < recipe.max_levels and operators[-1].n > recipe.smallest:
             step = recipe.coarsening.coarsen(operators[-1], len(operators) - 1)
             if step is None or step[0].n >= operators[-1].n:
@@ -161,22 +163,60 @@ class MultigridInverse(Inverse):
 
     def _assemble(self, operators: list[Operator], transfers: list[Transfer], bottom: Inverse | None = None) -> None:
         recipe = self.recipe
-        self.levels = [recipe.smoother.setup(A).level(A) for A in operators]
+        self.levels = [recipe.smoother.setup(A).level(A) for A in operators[:-1]]
+        self.levels.append(recipe.smoother.coarsest(operators[-1]))
         for level, transfer in zip(self.levels, transfers):
             level.transfer = transfer
         self.levels[-1].bottom = recipe.coarsest.setup(operators[-1], bottom)
         free = self.operator.free if isinstance(self.operator, Masked) else None
         self._clamped = None if free is None else ~free
 
+    @property
+    def notes(self):
+        return {"levels": len(self.levels), "unknowns": [level.A.n for level in self.levels]}
+
+    def directions(self, A):
+        return self.levels[0].directions(A, self)
+
+    def run(self) -> None:
+        """x of the finest level for its b, from a zero guess: symmetric if the cycle is."""
+        for k in range(self.recipe.repeat):
+            self.recipe.cycle.run(self.levels, 0, from_zero=k == 0)
+
     def apply(self, r, out):
-        """One application from a zero guess: symmetric if the cycle is."""
+        """One application from a zero guess."""
         top = self.levels[0]
         top.b[:] = r
         if self._clamped is not None:
             top.b[self._clamped] = 0.0
-        for k in range(self.recipe.repeat):
-            self.recipe.cycle.run(self.levels, 0, from_zero=k == 0)
+        self.run()
         out[:] = top.x
         if self._clamped is not None:
             np.divide(r, self.operator.diagonal, out=out, where=self._clamped)
+        return out
+
+
+@dataclass(frozen=True)
+class Sweeps(Recipe):
+    """Sweeps of a smoother, from zero, in the place of a solve. They must be symmetric by themselves."""
+
+    smoother: SmootherRecipe
+    sweeps: int = 1
+
+    def setup(self, operator, reuse=None):
+        return _LevelSweeps(self.smoother.setup(operator).level(operator), self.sweeps)
+
+
+class _LevelSweeps(Inverse):
+    def __init__(self, level: OperatorLevel, sweeps: int):
+        self.level, self.sweeps = level, sweeps
+        level.x = level.b = level.x[:0]  # those of the caller are used
+
+    def apply(self, r, out):
+        level = self.level
+        level.x, level.b = out, r
+        level.smooth(self.sweeps, from_zero=True)
+        if level.x is not out:  # a smoother may swap the vectors of its level
+            level.r, level.x = level.x, out
+            out[:] = level.r
         return out

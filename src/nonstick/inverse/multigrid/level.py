@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...operators.base import Operator
 from ...operators.transfer import Transfer
-from ..base import Inverse
+from ..base import Directions, Inverse
 from .cycles import Level
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ class OperatorLevel(Level):
         self.smoother = smoother
         self.bottom = bottom
         self.transfer: Transfer = None  # type: ignore[assignment]  # set unless this is the coarsest
-        self.x, self.b, self.r = (np.zeros(A.n, A.dtype) for _ in range(3))
+        self.x, self.b, self.r = (A.zeros(A.dtype) for _ in range(3))
 
     def smooth(self, sweeps, from_zero):
         if from_zero:
@@ -48,3 +46,7 @@ class OperatorLevel(Level):
     def solve(self):
         assert self.bottom is not None
         self.bottom.apply(self.b, self.x)
+
+    def directions(self, A: Operator, M: Inverse) -> Directions:
+        """What conjugate gradients see of a cycle M whose finest level this is."""
+        return Directions(A, M)

@@ -47,6 +47,10 @@ class SmootherRecipe(ABC):
     @abstractmethod
     def setup(self, A: Operator) -> Smoother: ...
 
+    def coarsest(self, A: Operator) -> OperatorLevel:
+        """The last level of a hierarchy smoothed by this: it is solved, not smoothed."""
+        return self.setup(A).level(A)
+
 
 @dataclass(frozen=True)
 class RedBlack(SmootherRecipe):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +17,15 @@ class Jacobi(Recipe):
     damping: float = 1.0
 
     def setup(self, operator, reuse=None):
-        d = operator.diagonal
-        scale = np.zeros(d.size, d.dtype)
-        np.divide(self.damping, d, out=scale, where=d > 0)
-        return Diagonal(scale)
+        return _Jacobi(operator.jacobi(self.damping))
+
+
+class _Jacobi(Inverse):
+    def __init__(self, scale: Callable[[np.ndarray, np.ndarray], np.ndarray]):
+        self._scale = scale
+
+    def apply(self, r, out):
+        return self._scale(r, out)
 
 
 class Diagonal(Inverse):

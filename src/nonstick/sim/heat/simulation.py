@@ -7,9 +7,11 @@ what they change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import label
@@ -18,9 +20,87 @@ from ...discretise.diffusion import DiffusionProblem, DiffusionSolution
 from ...errors import NonstickError
 from ...grid.mac import Grid
 from ...grid.shapes import Ball, Capsule, HalfSpace, Shape, intersection, union
+from ...scenes.geometry import build
+from ...scenes.heat import HeatModel
+from ...scenes.scene import Scene
+
+COLUMNS = (
+    "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
+    "kkt", "converged", "coldest", "hottest", "session",
+)  # fmt: skip
 
 #: the box around the dragon
 EXTENT = (2.0, 1.0, 0.8)
+
+
+class HeatSimulation:
+    """Steps a scene of kind heat: one implicit step a frame.
+
+    Parameters
+    ----------
+    scene : Scene or str
+        A scene of kind heat, or what `Scene.load` takes.
+
+    Examples
+    --------
+    >>> from nonstick import Scene
+    >>> from nonstick.sim import simulate
+    >>> simulation = simulate(Scene.load("heat", {"domain.resolution": 16}))
+    >>> rows = simulation.next_frame()
+    >>> simulation.frame, simulation.frame_arrays()["temperature"].shape
+    (1, (16, 8, 6))
+    """
+
+    def __init__(self, scene: Scene[HeatModel] | str):
+        self.scene = Scene.load(scene) if isinstance(scene, str) else scene
+        self.scene.require("heat")
+        self.heat = Heat.of(self.scene)
+        self.temperature, self.inside, self.fixed = self.heat.begin()
+        self.frame = 0
+        #: how often the run was resumed; marks rows whose first step paid for compilation
+        self.session = 0
+        #: the last frame changed so little that nothing more will happen
+        self.at_rest = False
+        self.tell: Callable[[str, str], None] = lambda kind, message: None
+        self._before: np.ndarray | None = None
+
+    @property
+    def time(self) -> float:
+        return self.frame * self.heat.dt
+
+    def next_frame(self) -> list[dict[str, Any]]:
+        """Advance to the next frame; its row of statistics."""
+        began = time.perf_counter()
+        solution = self.heat.step(self.temperature, self.inside, self.fixed)
+        self.frame += 1
+        self._set(solution.temperature, self.temperature)
+        if not solution.converged:
+            self.tell("unconverged", f"frame {self.frame}: {solution.message}")
+        values = self.temperature[self.inside & ~self.fixed]
+        row = dict(zip(COLUMNS, (
+            self.frame, self.frame, self.time, self.heat.dt, solution.problem.n, solution.iterations,
+            solution.outer_iterations, solution.seconds, time.perf_counter() - began, solution.kkt(),
+            int(solution.converged), values.min(initial=np.inf), values.max(initial=-np.inf), self.session,
+        )))  # fmt: skip
+        return [row]
+
+    def frame_arrays(self) -> dict[str, np.ndarray]:
+        """What a frame file holds; the first one also says which cells are the body and which are held."""
+        more = {} if self.frame else {"inside": self.inside, "fixed": self.fixed}
+        return {"temperature": self.temperature, **more}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything needed to go on bit for bit, as plain arrays."""
+        before = {} if self._before is None else {"before": self._before}
+        return {"frame": np.array(self.frame), "temperature": self.temperature, **before}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        self.frame = int(state["frame"])
+        self._set(state["temperature"], state.get("before"))
+
+    def _set(self, temperature: np.ndarray, before: np.ndarray | None) -> None:
+        self.temperature, self._before = temperature, before
+        self.at_rest = before is not None and self.heat.at_rest(before, temperature, self.inside)
 
 
 @dataclass(frozen=True)
@@ -44,6 +124,24 @@ class Heat:
     #: largest change of a frame, in degrees, that counts as equilibrium
     still: float = 1e-3
 
+    @classmethod
+    def of(cls, scene: Scene[HeatModel]) -> Heat:
+        """The set-up a scene describes."""
+        model = scene.model
+        return cls(
+            resolution=model.domain.resolution,
+            size=model.domain.size,  # type: ignore[arg-type]
+            body=None if model.body is None else build(model.body, scene.folder),
+            start=model.start,
+            bands=tuple((band.low, band.high, band.temperature) for band in model.band),
+            lower=-np.inf if model.lower is None else model.lower,
+            upper=np.inf if model.upper is None else model.upper,
+            diffusivity=model.diffusivity,
+            dt=model.time.dt,
+            method=model.solver.method,
+            rtol=model.solver.rtol,
+        )
+
     @property
     def grid(self) -> Grid:
         dx = max(self.size) / self.resolution
@@ -54,7 +152,9 @@ class Heat:
         shape = dragon() if self.body is None else self.body
         parts, count = label(shape.sample(self.grid.cells()) < 0)
         if not count:
-            raise NonstickError("the body covers no cell of the grid: move it into the domain, or refine")
+            raise NonstickError(
+                "the body covers no cell of the grid: move it into the domain, or raise domain.resolution"
+            )
         return parts == np.argmax(np.bincount(parts.ravel())[1:]) + 1
 
     def begin(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -75,27 +175,23 @@ class Heat:
             temperature=temperature, alpha=alpha, inside=inside, fixed=fixed, lower=self.lower, upper=self.upper
         )
 
+    def step(self, temperature: np.ndarray, inside: np.ndarray, fixed: np.ndarray) -> DiffusionSolution:
+        """The next frame, solved."""
+        return self.problem(temperature, inside, fixed).solve(self.method, rtol=self.rtol)
+
     def at_rest(self, before: np.ndarray, after: np.ndarray, inside: np.ndarray) -> bool:
         """Do two successive frames differ by so little that the body is in equilibrium?"""
         return float(np.abs(after - before)[inside].max(initial=0.0)) < self.still
 
-    def solutions(self, count: int, state: np.ndarray | None = None) -> Iterator[DiffusionSolution]:
-        """One solution a frame, at most `count`, from the start or from a `state`; ends early at equilibrium."""
+    def frames(self, count: int) -> Iterator[np.ndarray]:
+        """The temperature at the start and after each of at most `count` frames; ends early at equilibrium."""
         temperature, inside, fixed = self.begin()
-        if state is not None:
-            temperature = state
+        yield temperature
         for _ in range(count):
-            solution = self.problem(temperature, inside, fixed).solve(self.method, rtol=self.rtol)
-            before, temperature = temperature, solution.temperature
-            yield solution
+            before, temperature = temperature, self.step(temperature, inside, fixed).temperature
+            yield temperature
             if self.at_rest(before, temperature, inside):
                 return
-
-    def frames(self, count: int) -> Iterator[np.ndarray]:
-        """The temperature at the start and after each of at most `count` frames."""
-        yield self.begin()[0]
-        for solution in self.solutions(count):
-            yield solution.temperature
 
     def equilibrium(self) -> np.ndarray:
         """The state all frames tend to, in one solve."""

@@ -9,7 +9,6 @@ import numpy as np
 from ...bodies import rotation
 from ...bodies.body import RigidBody
 from ...bodies.motion import Prescribed
-from ...bodies.surface import probes
 from ...bodies.world import Wall, World, box_walls
 from ...errors import NonstickError
 from ...grid.shapes import Complement
@@ -65,7 +64,7 @@ class Bodies:
 
     def fall(self, time: float, dt: float) -> None:
         """Gravity, at the beginning of a step from `time`; the pressure solve comes next."""
-        self.world.time = time  # one clock for all, so that a run taken up again has the same
+        self.world.time = time  # one clock for all, so that a resumed run has the same
         self.world.fall(dt)
 
     def move(self, dt: float) -> None:
@@ -133,7 +132,7 @@ def _walls(solids: Solids) -> list[Wall]:
     for index, (_, wall) in enumerate(zip(solids.scene.model.solid, solids.walls)):
         shape = Complement(wall.shape) if wall.container else wall.shape
         # the inside of a container is hollow and touches bodies by their probes alone
-        points = None if wall.container else probes(wall.shape, solids.d)
+        points = None if wall.container else wall.shape.probes(solids.d).thinned()
         made = Wall(f"solid.{index}", shape, probes=points)
         if wall.motion is not None:
             _set_moving(made, wall.motion, solids.d)

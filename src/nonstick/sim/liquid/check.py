@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from scipy.ndimage import label
 
 from ...bodies.body import RigidBody
-from ...grid.mac import Grid
-from ...grid.shapes import Shape
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
-from ..resources import Needs, shortages, size, too_large
+from ..findings import Findings, reaches_beyond
+from ..resources import shortages, size
 from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
+from .needs import needs, too_large
 from .particles import seed
 from .solids import Solids
 
@@ -22,19 +20,11 @@ from .solids import Solids
 MANY = 2_000_000
 
 
-@dataclass
-class Findings:
-    """What `nonstick check` prints."""
-
-    facts: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-
 def check(scene: Scene) -> Findings:
     """Everything is computed on the scene's own grid, at the time 0."""
     found = Findings()
     sentence = too_large(scene)
-    if sentence:  # nor could anything else be looked at
+    if sentence:  # nothing else can be looked at either
         found.warnings.append(sentence)
         return found
     check_methods(scene)
@@ -59,12 +49,12 @@ def check(scene: Scene) -> Findings:
     _check_walls(found, scene, solids)
     _check_bodies(found, scene, bodies)
     frames = scene.model.time.frames
-    needs = Needs.of(scene, count)
-    found.warnings += shortages(scene, count, ".")
+    need = needs(scene, count)
+    found.warnings += shortages(need, ".")
     found.facts += [
         f"{scene.name}: {'×'.join(map(str, scene.shape))} cells of {scene.dx:.4g} m, {count} particles",
         f"{frames} frames at {scene.model.time.fps:g} a second: {frames / scene.model.time.fps:.3g} s",
-        f"memory about {size(needs.memory)}, disk about {size(needs.disk)}"
+        f"memory about {size(need.memory)}, disk about {size(need.disk)}"
         + (", and more as liquid flows in" if scene.model.inflow else ""),
     ]
     return found
@@ -76,10 +66,10 @@ def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np
         found.warnings.append(f"{key} holds no liquid: it lies outside the domain or inside solids")
         return
     if not solids.walls and reaches_beyond(shape, solids.grid):
-        found.warnings.append(f"{key} reaches beyond the domain; what lies outside is left away")
+        found.warnings.append(f"{key} reaches beyond the domain; the part outside is discarded")
     blocked = float(inside.sum() - (inside * solids.space.reshape(inside.shape)).sum())
     if inside.any() and blocked > 0.5 * inside.sum():
-        found.warnings.append(f"{key} lies for the most part inside solids; only {volume:.0f} cells are left")
+        found.warnings.append(f"{key} lies mostly inside solids; only {volume:.0f} cells of liquid are left")
 
 
 def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> None:
@@ -93,20 +83,9 @@ def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> Non
         found.facts.append(f"bodies.{index} ({body.name}): {kind}")
         if 2 * body.least < 3 * scene.dx:
             found.warnings.append(
-                f"bodies.{index} ({body.name}) is only {2 * body.least / scene.dx:.1f} cells thick: liquid will hardly "
-                "feel it; raise domain.resolution"
+                f"bodies.{index} ({body.name}) is only {2 * body.least / scene.dx:.1f} cells thick: it will hardly "
+                "move the liquid; raise domain.resolution"
             )
-
-
-def reaches_beyond(shape: Shape, grid: Grid) -> bool:
-    """Does a shape leave the domain? Looks at a ring of cells around it."""
-    for axis in range(grid.dimension):
-        for outside in (-0.5 * grid.dx, grid.size[axis] + 0.5 * grid.dx):
-            points = list(grid.cells())
-            points[axis] = np.array(outside)
-            if (np.asarray(shape(*points)) < 0).any():
-                return True
-    return False
 
 
 def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
@@ -125,4 +104,4 @@ def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
     free = solids.space.reshape(scene.shape) > 0.05
     _, parts = label(free)
     if parts > 1 and parts < 50:
-        found.facts.append(f"the room outside solids falls into {parts} parts that do not touch")
+        found.facts.append(f"the space outside solids consists of {parts} separate parts")

@@ -1,8 +1,8 @@
-"""Previews of runs: preview.mp4, preview.png (six frames), and two runs side by side."""
+"""Pictures of liquid runs: all frames for the movie, six of them for the picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +10,13 @@ import numpy as np
 from ...errors import NonstickError
 from ...grid.shapes import Shape
 from ...io.rundir import RunDirectory
-from ...render.movie import above, beside, colour_bar, label, write_movie, write_picture
-from ...scenes.scene import Scene
+from ...render.movie import beside, colour_bar, label
 from ...scenes.schema import Camera
+from ..preview import Film
 from .bodies import make
 from .solids import Solids
 
+#: frames in the picture
 STILLS = 6
 UNITS = {"speed": "m/s", "pressure": "Pa"}
 
@@ -25,12 +26,11 @@ class Painter:
 
     def __init__(self, path: str | Path, camera: Camera | None = None):
         self.run = RunDirectory.open(path)
-        self.scene = Scene.load(self.run.path / "scene.toml")
-        self.scene.folder = Path(self.run.meta().get("folder", "."))
+        self.scene = self.run.scene()
         self.camera = camera or self.scene.model.camera
         self.frames = self.run.frames()
         if not self.frames:
-            raise NonstickError(f"{path} holds no frames yet")
+            raise NonstickError(f"{path} has no frames yet; run it first")
         self._solids = Solids(self.scene).phi  # without bodies, which frames place by their transforms
         self._bodies = make(self.scene)
         self._room = self._find_room() if self.scene.dimension == 3 else None
@@ -91,7 +91,7 @@ class Painter:
                      bodies)
             )  # fmt: skip
         if "phi" not in data:
-            raise NonstickError("the frames hold no surface (output.surface = false), so there is nothing to render")
+            raise NonstickError("the frames have no surface to render: run the scene again with output.surface = true")
         from ...render.plane import values
         from ...render.space import FAST, THICK, WATER
         from ...render.space import draw as draw_space
@@ -100,7 +100,7 @@ class Painter:
         if camera.colour != "liquid":
             hue = values(data, camera.colour, self.scene.shape, self.scene.dx, self.scale)
 
-        # The sides of the domain are no part of the solids; the marcher treats leaving the box as a wall.
+        # The sides of the domain are not part of the solids; the marcher treats leaving the box as a wall.
         image = draw_space(
             data["phi"],
             solid,
@@ -127,40 +127,21 @@ class Painter:
         return colour_bar(image, f"{colour} ({UNITS[colour]})", "0", f"{self.scale:.3g}", colours)
 
 
-def render(
-    path: str | Path,
-    compare: str | Path | None = None,
-    camera: Camera | None = None,
-    out: str | Path | None = None,
-    tick: Callable[[int, int], None] | None = None,
-) -> tuple[Path, Path]:
-    """Make the movie and the picture of a run, or of two runs side by side; returns their paths."""
-    painters = [Painter(path, camera)] + ([Painter(compare, camera)] if compare is not None else [])
-    frames = sorted(set.intersection(*(set(p.frames) for p in painters)))
-    if not frames:
-        raise NonstickError(f"{path} and {compare} have no frame in common")
-    scene = painters[0].scene
-    movie = Path(out) if out else painters[0].run.path / ("compare.mp4" if compare else "preview.mp4")
-    picture = movie.with_suffix(".png")
-    chosen = sorted({frames[round(k * (len(frames) - 1) / (STILLS - 1))] for k in range(STILLS)})
-    stills: dict[int, np.ndarray] = {}
+class LiquidFilm(Film):
+    """The frames of one run, or of two side by side."""
 
-    def images() -> Iterator[np.ndarray]:
-        for done, frame in enumerate(frames):
-            parts = [p.paint(frame) for p in painters]
-            time = f"{frame / scene.model.time.fps:.2f} s"
-            parts = [label(i, p.title if compare else p.scene.name) for i, p in zip(parts, painters)]
-            image = label(beside(parts), time, "bottom")
-            if frame in chosen:
-                stills[frame] = image
-            if tick is not None:
-                tick(done + 1, len(frames))
-            yield image
+    def __init__(self, path: str | Path, compare: str | Path | None = None, camera: Camera | None = None):
+        self.painters = [Painter(p, camera) for p in (path, compare) if p is not None]
+        self.frames = sorted(set.intersection(*(set(p.frames) for p in self.painters)))
+        if not self.frames:
+            raise NonstickError(f"{path} and {compare} have no frame in common")
+        self.count = len(self.frames)
+        self.alone = compare is None
+        self.across = 3 if self.alone else 2
+        self.stills = sorted({round(k * (self.count - 1) / (STILLS - 1)) for k in range(STILLS)})
+        self.fps = self.painters[0].camera.fps or min(30.0, self.painters[0].scene.model.time.fps)
 
-    fps = painters[0].camera.fps or min(30.0, scene.model.time.fps)
-    write_movie(movie, images(), fps)
-    shown = [stills[f] for f in chosen]
-    across = 3 if compare is None else 2
-    rows = [beside(shown[k : k + across]) for k in range(0, len(shown), across)]
-    write_picture(picture, above(rows))
-    return movie, picture
+    def images(self) -> Iterator[np.ndarray]:
+        for frame in self.frames:
+            parts = [label(p.paint(frame), p.scene.name if self.alone else p.title) for p in self.painters]
+            yield label(beside(parts), f"{frame / self.painters[0].scene.model.time.fps:.2f} s", "bottom")

@@ -17,8 +17,8 @@ import numpy as np
 from ...bodies.body import RigidBody
 from ...errors import NonstickError
 from ...scenes.scene import Scene
-from ..resources import require
 from .methods import check_bodies, check_edges, check_methods
+from .needs import require
 from .state import STAGES
 from .step import Liquid, Report
 
@@ -42,6 +42,7 @@ class Simulation:
 
     def __init__(self, scene: Scene | str):
         self.scene = Scene.load(scene) if isinstance(scene, str) else scene
+        self.scene.require("liquid")
         check_methods(self.scene)
         check_bodies(self.scene)
         require(self.scene)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
 
 from nonstick import ViscosityProblem
-from nonstick.inverse.multigrid.face_box import BoxMultigrid, BoxSmoother, BoxTable, full_box, stencil_box
-from nonstick.inverse.multigrid.face_chebyshev import Chebyshev, ChebyshevMultigrid
-from nonstick.inverse.multigrid.face_cycle import FaceLevel
-from nonstick.inverse.multigrid.face_jacobi import JacobiMultigrid
-from nonstick.inverse.multigrid.faces import AIR, FLUID, SOLID, FaceTransfer, coarsen_volumes, coarsen_voxels
+from nonstick.compositions import BOX_MG, CHEBYSHEV_MG, face_multigrid
+from nonstick.inverse.multigrid.face_box import BoxSmoother, BoxSweep, BoxTable, full_box, stencil_box
+from nonstick.inverse.multigrid.face_chebyshev import Chebyshev, ViscousBottom
+from nonstick.inverse.multigrid.face_jacobi import BandJacobi
+from nonstick.inverse.multigrid.face_level import FaceLevel
+from nonstick.inverse.multigrid.face_transfer import FaceTransfer
+from nonstick.inverse.multigrid.face_volumes import MeanVolumes, coarsen_volumes
+from nonstick.inverse.multigrid.face_voxels import AIR, FLUID, SOLID, Voxels, coarsen_voxels
+from nonstick.inverse.multigrid.hierarchy import Sweeps
 from nonstick.kernels._faces import _faces_polynomial, _faces_polynomial_small, _faces_scaled
 
 
@@ -45,12 +51,12 @@ def dense(system, n, function):
 @pytest.mark.parametrize("coarsening", ["volumes", "voxels"])
 def test_prolongation_is_the_scaled_transpose_of_restriction(cells, coarsening):
     problem = pool(cells)
-    fine, fluid = problem.system, problem.padded_fluid()
+    fine = problem.system
     if coarsening == "volumes":
-        coarse, _ = coarsen_volumes(fine, fluid)
+        coarse = coarsen_volumes(fine)
     else:
         labels = np.full(fine.grid.cells, FLUID, np.int8)
-        coarse, *_ = coarsen_voxels(fine.grid, labels, 1.0)
+        coarse = coarsen_voxels(fine.grid, labels, 1.0)
     assert coarse.n > 0
     transfer = FaceTransfer(fine, coarse)
 
@@ -58,7 +64,7 @@ def test_prolongation_is_the_scaled_transpose_of_restriction(cells, coarsening):
         return coarse.gather(transfer.restrict(fine.scatter(x), coarse.zeros()))
 
     def prolong(x):
-        return fine.gather(transfer.prolong(coarse.scatter(x), fine.zeros()))
+        return fine.gather(transfer.prolong_add(coarse.scatter(x), fine.zeros()))
 
     R, P = dense(fine, fine.n, restrict), dense(coarse, coarse.n, prolong)
     np.testing.assert_allclose(P, 2 ** len(cells) * R.T, atol=1e-14)
@@ -70,13 +76,13 @@ def test_restriction_has_the_stencils_of_the_paper(d):
     velocity = [np.zeros([n + (i == a) for i in range(d)]) for a in range(d)]
     problem = ViscosityProblem(velocity=velocity, viscosity=1.0, dt=1.0, dx=1.0, phi_liquid=-np.ones((n,) * d))
     fine = problem.system
-    coarse, _ = coarsen_volumes(fine, problem.padded_fluid())
+    coarse = coarsen_volumes(fine)
     transfer = FaceTransfer(fine, coarse)
     for a in fine.grid.axes:
         probe = np.zeros((3, *coarse.grid.padded))
         centre = [3 if axis in fine.grid.axes else 1 for axis in range(3)]  # coarse face or cell 2 along each axis
         probe[(a, *centre)] = 1.0
-        spread = transfer.prolong(probe.ravel(), fine.zeros()).reshape(3, *fine.grid.padded)[a] / 2**d
+        spread = transfer.prolong_add(probe.ravel(), fine.zeros()).reshape(3, *fine.grid.padded)[a] / 2**d
         expected = np.ones((1, 1, 1))
         for axis in range(3):
             line = np.zeros(fine.grid.padded[axis])
@@ -92,7 +98,7 @@ def test_restriction_has_the_stencils_of_the_paper(d):
 
 def test_coarse_coefficients_are_exact_where_liquid_is_full():
     problem = pool((16, 12), ball=False)
-    coarse, _ = coarsen_volumes(problem.system, problem.padded_fluid())
+    coarse = coarsen_volumes(problem.system)
     k = coarse.k.reshape(6, *coarse.grid.padded)
     assert k[4, 1, 2, 2] == pytest.approx(2 * problem.system.scale / 4, rel=1e-14)
     assert k[1, 1, 2, 2] == pytest.approx(problem.system.scale / 4, rel=1e-14)
@@ -110,7 +116,7 @@ def test_coarse_stress_of_a_cell_is_what_interpolation_makes_of_it():
     problem = ViscosityProblem(
         velocity=velocity, viscosity=viscosity, dt=1.0, dx=1.0, rho=1.0, phi_liquid=-np.ones((n, n)), fluid=fluid
     )
-    coarse, _ = coarsen_volumes(problem.system, problem.padded_fluid())
+    coarse = coarsen_volumes(problem.system)
     k = coarse.k.reshape(6, *coarse.grid.padded)[4, 1, 1:5, 2]
     np.testing.assert_allclose(k, 2 * line.reshape(4, 2).mean(axis=1) / 4, rtol=1e-13)
 
@@ -122,9 +128,9 @@ def test_voxels_coarsen_as_in_the_paper():
     labels[0, :4, :] = FLUID
     labels[0, 4, 0] = FLUID
     labels[0, 0, 0] = SOLID
-    coarse, new, mu = coarsen_voxels(grid, labels, 8.0)
-    np.testing.assert_array_equal(new[0], [[SOLID, FLUID], [FLUID, FLUID], [FLUID, AIR], [AIR, AIR]])
-    assert mu == 2.0
+    coarse = coarsen_voxels(grid, labels, 8.0)
+    np.testing.assert_array_equal(coarse.labels[0], [[SOLID, FLUID], [FLUID, FLUID], [FLUID, AIR], [AIR, AIR]])
+    assert coarse.cell_stress == 2.0
     u, v = coarse.active()[1:][:, 1, 1:6, 1:4]
     # u faces 1 (beside SOLID) is no unknown in row 0; faces on the box are solid; face 3 touches FLUID in row 0
     np.testing.assert_array_equal(u[:, 0], [False, False, True, True, False])
@@ -162,12 +168,13 @@ def test_chebyshev_smoother_is_its_polynomial():
     T = np.polynomial.chebyshev.Chebyshev.basis(degree)
     damped = T((middle - values) / half) / T(middle / half)
     error = (vectors * damped) @ vectors.T / np.sqrt(d)[:, None] * np.sqrt(d)
-    level = FaceLevel(S, np.float64)
+    smoother = Chebyshev(degree, ratio).setup(S)
+    level = smoother.level(S)
     exact = np.random.default_rng(0).standard_normal(S.n)
     S.scatter(A @ exact, level.b)
-    Chebyshev(degree, ratio).before(level)
+    level.smooth(1, from_zero=True)
     np.testing.assert_allclose(exact - S.gather(level.x), error @ exact, atol=1e-10)
-    Chebyshev(degree, ratio).after(level)
+    level.smooth_back(1)
     np.testing.assert_allclose(exact - S.gather(level.x), error @ (error @ exact), atol=1e-10)
 
 
@@ -201,11 +208,11 @@ def test_box_sweep_against_its_twin(cells, variable):
         for centre in sweep:
             box = neighbourhood(problem, centre)
             x[box] += np.linalg.solve(A[np.ix_(box, box)], (b - A @ x)[box])
-        level = FaceLevel(S, np.float64)
+        level = FaceLevel(S, smoother)
         S.scatter(b, level.b)
-        smoother.before(level)
+        level.smooth(1, from_zero=True)
         if sweep is not order:
-            smoother.after(level)
+            level.smooth_back(1)
         np.testing.assert_allclose(S.gather(level.x), x, atol=1e-9 * np.abs(x).max())
 
 
@@ -217,25 +224,29 @@ def test_boxes_have_the_sizes_of_the_paper():
         assert {table.members(grid3)[a].sum() for a in grid3.axes} == {solid}
 
 
+def shallow(recipe):
+    """The same cycle with a small bottom, so that small problems have several levels."""
+    return replace(recipe, smallest=25)
+
+
 RECIPES = {
-    "auto": ChebyshevMultigrid(dtype=np.float64, bottom=25),
-    "box": BoxMultigrid(bottom=25),
-    "full box": BoxMultigrid(full=True, bottom=25),
-    "jacobi": JacobiMultigrid(bottom=25, exact_bottom=True),
-    "naive": JacobiMultigrid(bottom=25),
+    "auto": replace(shallow(CHEBYSHEV_MG), dtype=None, coarsest=ViscousBottom(25)),
+    "box": shallow(BOX_MG),
+    "full box": shallow(face_multigrid(MeanVolumes(), BoxSweep(full=True))),
+    "jacobi": shallow(face_multigrid(Voxels(), BandJacobi())),
+    "naive": shallow(face_multigrid(Voxels(), BandJacobi(), Sweeps(BandJacobi(steps=0), 200))),
 }
 
 
 @pytest.mark.parametrize(("name", "cells"), [(n, (7, 6)) for n in RECIPES] + [("auto", (5, 4, 4)), ("box", (5, 4, 4))])
 def test_cycle_is_symmetric_and_positive(name, cells):
     problem = pool(cells, mu=0.5)
-    cycle = RECIPES[name].setup(problem.box)
-    assert len(cycle.levels) > 1
     S = problem.system
+    cycle = RECIPES[name].setup(S)
+    assert len(cycle.levels) > 1
 
     def apply(r):
-        S.scatter(r, cycle.levels[0].b)
-        return S.gather(cycle.apply())
+        return S.gather(cycle.apply(S.scatter(r), S.zeros()))
 
     B = dense(S, S.n, apply)
     scale = np.abs(B).max()

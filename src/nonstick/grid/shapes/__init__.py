@@ -1,0 +1,40 @@
+"""Solids and liquids as signed distances: negative inside, in 2D and 3D alike.
+
+A shape is called with coordinate arrays that broadcast against each other, `shape(x, y)` or `shape(x, y, z)`,
+and combines by operators: `a | b` union, `a & b` intersection, `a - b` difference, `~a` complement (a tank
+is the complement of what it holds).
+"""
+
+from .base import Direction, Moments, Positive, Probes, Shape, Vector, shape_kinds
+from .combined import Complement, Difference, Intersection, Shell, Union, difference, intersection, union
+from .mesh import Mesh
+from .placed import Moved, Posed, Rotated, rotated_box
+from .primitives import Ball, Box, Capsule, HalfSpace, Torus
+
+__all__ = [
+    "Ball",
+    "Box",
+    "Capsule",
+    "Complement",
+    "Difference",
+    "Direction",
+    "HalfSpace",
+    "Intersection",
+    "Mesh",
+    "Moments",
+    "Moved",
+    "Posed",
+    "Positive",
+    "Probes",
+    "Rotated",
+    "Shape",
+    "Shell",
+    "Torus",
+    "Union",
+    "Vector",
+    "difference",
+    "intersection",
+    "rotated_box",
+    "shape_kinds",
+    "union",
+]

@@ -1,0 +1,95 @@
+"""Closed triangle meshes as signed distances (extra `[mesh]`: trimesh reads, libigl measures)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import NonstickError
+from .base import Corners, Moments, Positive, Probes, Shape
+
+#: corners of triangles above which one probe a vertex is enough
+MANY = 750
+
+
+@dataclass(frozen=True)
+class Mesh(Shape):
+    """Distance to a closed triangle mesh; the sign comes from its winding number."""
+
+    kind = "mesh"
+    dimension = 3
+    vertices: np.ndarray = field(repr=False)
+    faces: np.ndarray = field(repr=False)
+
+    @classmethod
+    def from_scene(cls, folder: Path, file: str, scale: Positive = 1.0) -> Mesh:
+        return cls.load(folder / file, scale)
+
+    @classmethod
+    def load(cls, path: Path, scale: float = 1.0) -> Mesh:
+        """The mesh of a file, scaled about the origin."""
+        if not path.is_file():
+            raise NonstickError(f"there is no mesh file {str(path)!r}; paths start at the folder of the scene file")
+        try:
+            import igl  # noqa: F401
+            import trimesh
+        except ImportError:
+            raise NonstickError("meshes need two more packages: pip install 'nonstick[mesh]'") from None
+        try:
+            mesh = trimesh.load_mesh(path)
+        except Exception as error:  # trimesh raises whatever its readers raise
+            raise NonstickError(f"{path} cannot be read as a mesh: {error}") from None
+        if len(getattr(mesh, "faces", ())) == 0:
+            raise NonstickError(f"{path} contains no triangles")
+        if not mesh.is_watertight:
+            raise NonstickError(f"the mesh {path} is not closed, so it has no inside; close its holes first")
+        vertices = np.ascontiguousarray(mesh.vertices, dtype=float) * scale
+        return cls(vertices, np.ascontiguousarray(mesh.faces, dtype=np.int64))
+
+    def distance(self, *x):
+        import igl
+
+        points = np.broadcast_arrays(*x)
+        flat = np.stack([np.asarray(p, dtype=float).ravel() for p in points], axis=1)
+        kind = igl.SignedDistanceType.SIGNED_DISTANCE_TYPE_FAST_WINDING_NUMBER
+        distance = igl.signed_distance(np.ascontiguousarray(flat), self.vertices, self.faces, kind)[0]
+        return np.asarray(distance).reshape(points[0].shape)
+
+    def bounds(self, dimension: int) -> Corners:
+        return self.vertices.min(axis=0), self.vertices.max(axis=0)
+
+    def exact_moments(self, dimension: int) -> Moments:
+        """Sums over the tetrahedra between the triangles and a point (the divergence theorem)."""
+        origin = self.vertices.mean(axis=0)
+        a, b, c = np.moveaxis(self.vertices[self.faces] - origin, 1, 0)
+        six = np.einsum("ij,ij->i", a, np.cross(b, c))
+        if six.sum() < 0:  # triangles seen from inside
+            six = -six
+        volume = float(six.sum()) / 6
+        if not volume > 0:
+            raise NonstickError("the mesh encloses no volume, so it has no mass")
+        s = a + b + c
+        centre = np.einsum("i,ij->j", six, s) / (24 * volume)
+        second = sum(np.einsum("i,ij,ik->jk", six, v, v) for v in (a, b, c, s)) / 120
+        return Moments(volume, centre + origin, second - volume * np.outer(centre, centre))
+
+    def probes(self, dimension: int) -> Probes:
+        """Corners of triangles with the normal of each, and their middles."""
+        a, b, c = np.moveaxis(self.vertices[self.faces], 1, 0)
+        normal = np.cross(b - a, c - a)
+        size = np.linalg.norm(normal, axis=1)
+        good = size > 0
+        a, b, c, normal = a[good], b[good], c[good], normal[good] / size[good, None]
+        if np.einsum("ij,ij->i", a, np.cross(b, c)).sum() < 0:
+            normal = -normal
+        corners = np.concatenate([a, b, c])
+        if len(corners) > MANY:  # a smooth mesh: one probe per vertex is enough
+            _, first = np.unique(self.faces[good].T.ravel(), return_index=True)
+            return Probes.flat(corners[first].T, np.tile(normal, (3, 1))[first].T)
+        x = np.concatenate([corners, (a + b + c) / 3])
+        return Probes.flat(x.T, np.tile(normal, (4, 1)).T)
+
+    def triangles(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.vertices, self.faces

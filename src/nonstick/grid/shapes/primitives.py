@@ -1,0 +1,267 @@
+"""Shapes with an exact distance: balls, boxes, half-spaces, capsules and rings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+
+import numpy as np
+
+from ...errors import NonstickError
+from .base import Corners, Direction, Moments, Positive, Probes, Shape, Vector
+
+#: probes along the longest side of a box, along a capsule, on a quarter of a ring
+ALONG = 9
+
+
+def norm(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """Length of vectors given by their components."""
+    return np.sqrt(reduce(np.add, (p * p for p in parts)))
+
+
+def _halfway(low: Vector, high: Vector) -> Vector:
+    return tuple(0.5 * (a + b) for a, b in zip(low, high))
+
+
+@dataclass(frozen=True)
+class Ball(Shape):
+    """A disc in 2D, a ball in 3D.
+
+    Examples
+    --------
+    >>> from nonstick.grid import Ball
+    >>> float(Ball((0.0, 0.0), 1.0)(3.0, 4.0))
+    4.0
+    """
+
+    kind = "ball"
+    is_round = True
+    centre: Vector
+    radius: Positive
+
+    def distance(self, *x):
+        return norm(a - c for a, c in zip(x, self.centre)) - self.radius
+
+    def bounds(self, dimension: int) -> Corners:
+        c = np.array(self.centre, float)
+        return c - self.radius, c + self.radius
+
+    def exact_moments(self, dimension: int) -> Moments:
+        r, c = self.radius, np.array(self.centre, float)
+        if dimension == 2:
+            return Moments(np.pi * r**2, c, np.pi / 4 * r**4 * np.eye(2))
+        return Moments(4 / 3 * np.pi * r**3, c, 4 / 15 * np.pi * r**5 * np.eye(3))
+
+    def probes(self, dimension: int) -> Probes:
+        return Probes.round(np.array(self.centre, float)[:, None], self.radius)
+
+    @property
+    def middle(self) -> Vector:
+        return self.centre
+
+
+@dataclass(frozen=True)
+class Box(Shape):
+    """An axis-aligned box between two corners.
+
+    Examples
+    --------
+    >>> from nonstick.grid import Box
+    >>> crate = Box((0.0, 0.0), (2.0, 1.0))
+    >>> float(crate(1.0, 0.5)), crate.moments(2).centre.tolist()
+    (-0.5, [1.0, 0.5])
+    """
+
+    kind = "box"
+    low: Vector
+    high: Vector
+
+    @classmethod
+    def from_scene(cls, low: Vector, high: Vector) -> Box:
+        if len(low) != len(high):
+            raise NonstickError("low and high need the same number of coordinates")
+        if any(a >= b for a, b in zip(low, high)):
+            raise NonstickError("every coordinate of low must be below that of high")
+        return cls(low, high)
+
+    def distance(self, *x):
+        q = [np.maximum(lo - a, a - hi) for a, lo, hi in zip(x, self.low, self.high)]
+        outside = norm(np.maximum(a, 0.0) for a in q)
+        return outside + np.minimum(reduce(np.maximum, q), 0.0)
+
+    def bounds(self, dimension: int) -> Corners:
+        return np.array(self.low, float), np.array(self.high, float)
+
+    def exact_moments(self, dimension: int) -> Moments:
+        low, high = self.bounds(dimension)
+        side = high - low
+        volume = float(np.prod(side))
+        return Moments(volume, 0.5 * (low + high), np.diag(volume * side**2 / 12))
+
+    def probes(self, dimension: int) -> Probes:
+        low, high = self.bounds(dimension)
+        side = high - low
+        counts = [max(2, int(np.ceil((ALONG - 1) * s / side.max())) + 1) for s in side]
+        lines = [np.linspace(a, b, n) for a, b, n in zip(low, high, counts)]
+        parts = []
+        for axis, (value, sign) in product(range(dimension), enumerate((-1.0, 1.0))):
+            there = [np.array([(low, high)[value][a]]) if a == axis else lines[a] for a in range(dimension)]
+            x = np.stack([m.ravel() for m in np.meshgrid(*there, indexing="ij")])
+            normal = np.zeros(x.shape)
+            normal[axis] = sign
+            parts.append(Probes.flat(x, normal))
+        return Probes.join(parts, dimension)
+
+    @property
+    def middle(self) -> Vector:
+        return _halfway(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class HalfSpace(Shape):
+    """Everything behind the plane through `point`, on the side that `normal` points away from.
+
+    Examples
+    --------
+    >>> from nonstick.grid import HalfSpace
+    >>> float(HalfSpace((0.0, 0.4), (0.0, 1.0))(0.0, 0.9))
+    0.5
+    """
+
+    kind = "halfspace"
+    point: Vector
+    normal: Vector
+
+    def distance(self, *x):
+        length = float(np.linalg.norm(self.normal))
+        if not length > 0:
+            raise NonstickError("the normal of a half-space must not be zero")
+        return reduce(np.add, ((a - p) * (n / length) for a, p, n in zip(x, self.point, self.normal)))
+
+    @property
+    def middle(self) -> Vector:
+        return self.point
+
+
+@dataclass(frozen=True)
+class Capsule(Shape):
+    """All points within `radius` of the segment from `start` to `end`.
+
+    Examples
+    --------
+    >>> from nonstick.grid import Capsule
+    >>> float(Capsule((0.0, 0.0), (2.0, 0.0), 0.5)(1.0, 2.0))
+    1.5
+    """
+
+    kind = "capsule"
+    start: Vector
+    end: Vector
+    radius: Positive
+
+    def distance(self, *x):
+        way = [b - a for a, b in zip(self.start, self.end)]
+        length2 = sum(w * w for w in way) or 1.0
+        t = reduce(np.add, ((c - a) * w for c, a, w in zip(x, self.start, way))) / length2
+        t = np.clip(t, 0.0, 1.0)
+        return norm(c - a - t * w for c, a, w in zip(x, self.start, way)) - self.radius
+
+    def bounds(self, dimension: int) -> Corners:
+        a, b = np.array(self.start, float), np.array(self.end, float)
+        return np.minimum(a, b) - self.radius, np.maximum(a, b) + self.radius
+
+    def exact_moments(self, dimension: int) -> Moments:
+        a, b, r = np.array(self.start, float), np.array(self.end, float), self.radius
+        length = float(np.linalg.norm(b - a))
+        axis = (b - a) / length if length > 0 else np.eye(dimension)[0]
+        # a straight part, and two halves of a ball that sit length/2 (and the way to their centroid) off the middle
+        if dimension == 2:
+            straight, caps, lever = 2 * r * length, np.pi * r**2, 4 * r / (3 * np.pi)
+            across = straight * r**2 / 3 + caps * r**2 / 4
+            own = caps * r**2 / 4
+        else:
+            straight, caps, lever = np.pi * r**2 * length, 4 / 3 * np.pi * r**3, 3 * r / 8
+            across = straight * r**2 / 4 + caps * r**2 / 5
+            own = caps * r**2 / 5
+        along = straight * length**2 / 12 + own + caps * (length**2 / 4 + length * lever)
+        second = across * np.eye(dimension) + (along - across) * np.outer(axis, axis)
+        return Moments(straight + caps, 0.5 * (a + b), second)
+
+    def probes(self, dimension: int) -> Probes:
+        a, b = np.array(self.start, float), np.array(self.end, float)
+        return Probes.round((a + np.linspace(0, 1, ALONG)[:, None] * (b - a)).T, self.radius)
+
+    @property
+    def middle(self) -> Vector:
+        return _halfway(self.start, self.end)
+
+
+@dataclass(frozen=True)
+class Torus(Shape):
+    """A ring of radius `major` and thickness 2 `minor` about `axis`; in 2D an annulus.
+
+    Examples
+    --------
+    >>> from nonstick.grid import Torus
+    >>> round(float(Torus((0.0, 0.0, 0.0), 1.0, 0.25)(1.0, 0.0, 0.0)), 6)
+    -0.25
+    """
+
+    kind = "torus"
+    centre: Vector
+    major: Positive
+    minor: Positive
+    axis: Direction = (0.0, 1.0, 0.0)
+
+    @classmethod
+    def from_scene(
+        cls, centre: Vector, major: Positive, minor: Positive, ring_axis: Direction = (0.0, 1.0, 0.0)
+    ) -> Torus:
+        return cls(centre, major, minor, ring_axis)
+
+    def distance(self, *x):
+        d = [a - c for a, c in zip(x, self.centre)]
+        if len(d) == 2:
+            return np.abs(norm(d) - self.major) - self.minor
+        n = np.asarray(self.axis) / np.linalg.norm(self.axis)
+        along = reduce(np.add, (a * m for a, m in zip(d, n)))
+        across = norm(a - along * m for a, m in zip(d, n))
+        return norm((across - self.major, along)) - self.minor
+
+    def bounds(self, dimension: int) -> Corners:
+        c = np.array(self.centre, float)
+        reach = np.full(dimension, self.major)
+        if dimension == 3:
+            n = np.array(self.axis, float)
+            reach = self.major * np.sqrt(np.maximum(1.0 - (n / np.linalg.norm(n)) ** 2, 0.0))
+        return c - reach - self.minor, c + reach + self.minor
+
+    def exact_moments(self, dimension: int) -> Moments | None:
+        if self.minor > self.major:  # the ring overlaps itself
+            return None
+        R, r, c = self.major, self.minor, np.array(self.centre, float)
+        if dimension == 2:
+            outer, inner = R + r, R - r
+            return Moments(np.pi * (outer**2 - inner**2), c, np.pi / 4 * (outer**4 - inner**4) * np.eye(2))
+        n = np.array(self.axis, float)
+        n /= np.linalg.norm(n)
+        volume = 2 * np.pi**2 * R * r**2
+        along = volume * r**2 / 4
+        across = volume * (R**2 / 2 + 3 * r**2 / 8)
+        return Moments(volume, c, across * np.eye(3) + (along - across) * np.outer(n, n))
+
+    def probes(self, dimension: int) -> Probes:
+        if dimension == 2:
+            return super().probes(dimension)
+        n = np.array(self.axis, float) / np.linalg.norm(self.axis)
+        one = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
+        one /= np.linalg.norm(one)
+        t = np.arange(4 * ALONG) * (2 * np.pi / (4 * ALONG))
+        ring = np.outer(one, np.cos(t)) + np.outer(np.cross(n, one), np.sin(t))
+        return Probes.round(np.array(self.centre)[:, None] + self.major * ring, self.minor)
+
+    @property
+    def middle(self) -> Vector:
+        return self.centre

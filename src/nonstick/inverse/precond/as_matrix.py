@@ -1,0 +1,48 @@
+"""An inverse made from the assembled matrix of an operator that works on vectors of another layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...operators.base import Operator
+from ...operators.csr import CSROperator
+from ..base import Inverse, IterativeInverse, Recipe
+
+
+@dataclass(frozen=True)
+class AsMatrix(Recipe):
+    """`recipe` for the assembled matrix: `AsMatrix(CG(MIC()))`, `AsMatrix(Direct())`.
+
+    Methods that need the entries (incomplete and sparse factors) work on compact vectors over the unknowns; this goes
+    there and back.
+    """
+
+    recipe: Recipe
+
+    def setup(self, operator, reuse=None):
+        return _AsMatrix(operator, self.recipe.setup(CSROperator(operator.matrix(), operator.cells)))
+
+
+class _AsMatrix(IterativeInverse):
+    def __init__(self, A: Operator, inner: Inverse):
+        self.A, self.inner = A, inner
+
+    @property
+    def notes(self):
+        return self.inner.notes
+
+    def _flat(self, vector: np.ndarray) -> np.ndarray:
+        return self.A.leave(vector, np.empty(self.A.n, vector.dtype)).astype(np.float64, copy=False)
+
+    def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
+        assert isinstance(self.inner, IterativeInverse)
+        flat = self._flat(x)
+        result = self.inner.solve(self._flat(b), flat, rtol=rtol, atol=atol, maxiter=maxiter, watch=watch)
+        self.A.enter(flat, x)
+        return result
+
+    def apply(self, r, out):
+        flat = self.inner.apply(self._flat(r), np.empty(self.A.n))
+        return self.A.enter(flat.astype(out.dtype, copy=False), out)

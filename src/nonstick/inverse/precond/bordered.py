@@ -1,0 +1,112 @@
+"""A preconditioner for `[A C; Cᵀ D]` from one for A: the factors with B ≈ A⁻¹ in the place of A⁻¹,
+
+    z_V = Σ⁻¹ (r_V − Wᵀ r_u),   z_u = B r_u − W z_V,   W = B C,   Σ = D − Cᵀ W.
+
+W takes one use of B for each unknown of the border at set-up; then a rigid body in viscous liquid costs no iterations,
+however stiff the liquid ties it. With D alone in the place of Σ, thick liquid and a light body are told to move apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.linalg as la
+
+from ...operators.bordered import Bordered
+from ..base import Directions, Inverse, NoPreconditioner, Recipe
+
+
+@dataclass(frozen=True)
+class WithBorder(Recipe):
+    """`M` for operators without a border; with one, `M` of the rest and the factors above."""
+
+    M: Recipe = field(default_factory=NoPreconditioner)
+
+    def setup(self, operator, reuse=None):
+        bordered = operator.border
+        if bordered is None:
+            return self.M.setup(operator, reuse)
+        M = self.M if bordered.A.n else NoPreconditioner()
+        return BorderedInverse(bordered, M.setup(bordered.A))
+
+
+class BorderedInverse(Inverse):
+    """`M` is B; W and Σ are made here. W is kept in the precision of B: it is as wrong as B anyway, and it is large."""
+
+    def __init__(self, A: Bordered, M: Inverse):
+        self.A, self.M = A, M
+        self.inner = M.directions(A.A)
+        self.W = np.zeros((A.m, A.A.n), self.inner.z.dtype)
+        C = A.C.toarray()
+        r, z = A.A.zeros(), A.A.zeros()
+        for j in range(A.m):
+            if C[:, j].any():  # else it is out of the liquid
+                r[A.places] = C[:, j]
+                self.W[j] = A.A.leave(M.apply(r, z), np.empty(A.A.n))
+        # Σ is at least the border's own part; where B overshoots A⁻¹ the rest may come out negative
+        rest = A.D - A.own - C.T @ self.W[:, A.touched].T.astype(np.float64)
+        root = np.sqrt(np.diagonal(A.D))
+        values, vectors = np.linalg.eigh((rest + rest.T) / (2.0 * np.outer(root, root)))
+        rest = root[:, None] * ((vectors * np.maximum(values, 0.0)) @ vectors.T) * root
+        self._factor = la.cho_factor(rest + A.own + 1e-12 * np.diag(np.diagonal(A.D))) if A.m else None
+
+    @property
+    def notes(self):
+        return self.M.notes
+
+    def directions(self, A):
+        return _BorderedDirections(self.A, self)
+
+    def apply(self, r, out):
+        r_u, r_y = self.A.parts(r)
+        z_u, z_y = self.A.parts(out)
+        self.M.apply(r_u, z_u)
+        z_y[:] = self.correct(z_u, r_u, r_y, 1.0)
+        return out
+
+    def correct(self, z: np.ndarray, r: np.ndarray, r_y: np.ndarray, scale: float) -> np.ndarray:
+        """z := z_u in place, given scale·B r; returns z_V."""
+        if self._factor is None:
+            return r_y
+        A, precision = self.A.A, self.W.dtype
+        flat = A.leave(r, np.empty(A.n)).astype(precision)
+        z_y = la.cho_solve(self._factor, scale * (r_y - self.W @ flat))
+        change = A.leave(z, np.empty(A.n, z.dtype)) - z_y.astype(precision) @ self.W
+        A.enter(change.astype(z.dtype), z)
+        return z_y
+
+
+class _BorderedDirections(Directions):
+    """The directions of B, corrected; z_V beside them."""
+
+    def __init__(self, A: Bordered, M: BorderedInverse):
+        self.A: Bordered = A
+        self.inner, self._correct = M.inner, M.correct
+        self._y = np.zeros(A.m)
+
+    def begin(self, r, size):
+        r_u, r_y = self.A.parts(r)
+        peak = self.inner.begin(r_u, size)
+        self.scale = self.inner.scale
+        return float(np.maximum(peak, np.abs(r_y).max(initial=0.0)))
+
+    def find(self, r, size):
+        r_u, r_y = self.A.parts(r)
+        self.inner.find(r_u, size)
+        self._y = self._correct(self.inner.z, r_u, r_y, self.scale)
+        return self.along(r)
+
+    def along(self, q):
+        q_u, q_y = self.A.parts(q)
+        return self.inner.along(q_u) + float(q_y @ self._y)
+
+    def add_to(self, p, beta):
+        p_u, p_y = self.A.parts(p)
+        self.inner.add_to(p_u, beta)
+        p_y[:] = self._y + beta * p_y if beta else self._y
+
+    def step(self, x, r, p, q, alpha):
+        parts = [self.A.parts(v) for v in (x, r, p, q)]
+        peak = self.inner.step(*(u for u, _ in parts), alpha)
+        return self.A.step_border(*(y for _, y in parts), alpha, peak)

@@ -1,0 +1,40 @@
+"""The scenes that come with the package."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from importlib import resources
+
+from ..errors import NonstickError
+
+
+def builtin(kind: str = "liquid") -> dict[str, str]:
+    """Names of the built-in scenes of a kind with a line of description.
+
+    Examples
+    --------
+    >>> from nonstick.scenes import builtin
+    >>> "circle" in builtin(), "heat" in builtin("heat")
+    (True, True)
+    """
+    out = {}
+    for file in sorted(resources.files(__package__).iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".toml"):
+            data = tomllib.loads(file.read_text(encoding="utf-8"))
+            if data.get("kind", "liquid") == kind:
+                out[file.name[:-5]] = data.get("description", "")
+    return out
+
+
+def builtin_text(name: str) -> str:
+    """The file of a built-in scene."""
+    file = resources.files(__package__) / f"{name}.toml"
+    if not file.is_file():
+        names = [f.name[:-5] for f in resources.files(__package__).iterdir() if f.name.endswith(".toml")]
+        close = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
+        hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
+        raise NonstickError(
+            f"there is no scene {name!r}{hint}; `nonstick scenes` lists the built-in ones, a file ends in .toml"
+        )
+    return file.read_text(encoding="utf-8")

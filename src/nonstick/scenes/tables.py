@@ -1,0 +1,67 @@
+"""What all tables of scene files share: kinds of numbers, the domain, and the keys that every kind of scene has."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+
+def in_space(value: tuple, info: ValidationInfo) -> tuple:
+    """Refuse a vector that has not as many coordinates as the domain has axes."""
+    d = (info.context or {}).get("dimension")
+    if d is not None and len(value) != d:
+        raise PydanticCustomError(
+            "dimension", "has {n} coordinates, but domain.size makes the scene {d}D", {"n": len(value), "d": d}
+        )
+    return value
+
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+#: a direction in space, such as the axis of a rotation; 2D scenes do not read it
+Direction = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3)]
+#: as many numbers as the domain has axes
+Vector = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
+
+
+class Table(BaseModel):
+    """A table of a scene file: it refuses keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class Domain(Table):
+    """The box the grid covers; its sides are solid walls."""
+
+    size: Annotated[tuple[Positive, ...], Field(min_length=2, max_length=3)] = Field(
+        description="Extent in metres; two numbers for 2D, three for 3D."
+    )
+    resolution: int = Field(64, ge=4, le=4096, description="Cells along the longest side.")
+
+    @property
+    def dx(self) -> float:
+        """Cell size in metres."""
+        return max(self.size) / self.resolution
+
+
+class SceneTables(Table):
+    """A whole scene file; every kind of scene has a model of its own with these keys and more."""
+
+    kind: Any
+    name: str
+    description: str = ""
+    domain: Domain
+
+    @property
+    def dimension(self) -> int:
+        return len(self.domain.size)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """Cells along each axis; a side that is not a multiple of dx gets one more, which the wall cuts."""
+        dx = self.domain.dx
+        return tuple(max(1, int(-(-s // dx)) if s % dx > 1e-6 * dx else round(s / dx)) for s in self.domain.size)

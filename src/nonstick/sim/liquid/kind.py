@@ -1,0 +1,129 @@
+"""Scenes of kind liquid: how their runs are saved, summed up and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...io import body_files
+from ...io.rundir import RunDirectory
+from ...scenes.scene import Scene
+from ..findings import Findings
+from ..kinds import Kind, Row, column, warm
+from ..preview import Film
+from ..resources import Needs
+from .needs import needs
+from .simulation import COLUMNS, Simulation
+from .state import STAGES
+
+
+class LiquidKind(Kind):
+    """Particles or a level set on a grid, with walls that let go; a checkpoint makes a frame count."""
+
+    name = "liquid"
+    columns = COLUMNS
+
+    def simulate(self, scene: Scene) -> Simulation:
+        return Simulation(scene)
+
+    def check(self, scene: Scene) -> Findings:
+        from .check import check
+
+        return check(scene)
+
+    def contents(self, simulation: Simulation) -> str:
+        return f"{simulation.liquid.count} particles"
+
+    def needs(self, simulation: Simulation) -> Needs:
+        return needs(simulation.scene, simulation.liquid.count)
+
+    def compiling(self, scene: Scene) -> AbstractContextManager[None]:
+        from ..compile_ahead import compiling_ahead
+
+        return compiling_ahead(scene.dimension)
+
+    # -- frames on disk -------------------------------------------------------------------------------
+
+    def begin(self, simulation: Simulation, directory: RunDirectory) -> None:
+        body_files.write_start(directory, simulation.bodies)
+        self.save(simulation, directory, [])
+
+    def save(self, simulation: Simulation, directory: RunDirectory, rows: Sequence[Row]) -> None:
+        frame, scene = simulation.frame, simulation.scene
+        directory.write_frame(frame, simulation.frame_arrays())
+        if rows:
+            directory.append_rows(rows, self.columns)
+        if simulation.bodies:
+            places = body_files.rows(simulation.bodies, frame, simulation.time)
+            directory.append_rows(places, body_files.columns(scene.dimension), "bodies.csv")
+        directory.write_checkpoint(frame, simulation.state(), scene.model.output.checkpoint_every)
+
+    def saved(self, directory: RunDirectory) -> list[int]:
+        return directory.checkpoints()
+
+    def restore(self, simulation: Simulation, directory: RunDirectory, frame: int) -> None:
+        simulation.restore(directory.read_checkpoint(frame))
+
+    # -- words and pictures ---------------------------------------------------------------------------
+
+    def summary(self, rows: list[dict[str, str]]) -> dict[str, Any]:
+        stages = [s for s in STAGES if s != "viscosity" or column(rows, "viscosity_seconds").any()]
+        energy = column(rows, "kinetic") + column(rows, "potential")
+        if rows[0].get("body_kinetic"):  # empty without bodies, and missing in runs of older versions
+            energy += column(rows, "body_kinetic") + column(rows, "body_potential")
+        return {
+            **super().summary(rows),
+            "steps_per_frame": len(rows) / max(int(rows[-1]["frame"]), 1),
+            "capped": int(column(rows, "capped").sum()),
+            "largest_volume_error": float(np.abs(column(rows, "volume_error")).max()),
+            "energy_first": float(energy[0]),
+            "energy_last": float(energy[-1]),
+            "largest_energy_rise": float(np.diff(energy).max(initial=0.0)),
+            "stage_seconds": {s: float(column(warm(rows), f"{s}_seconds").mean()) for s in stages},
+        }
+
+    def progress(self, rows: Sequence[Row]) -> str:
+        last = rows[-1]
+        worst = max(float(r["kkt"]) for r in rows)
+        return (
+            f"{len(rows)} substeps  dt {last['dt']:.2g} s  {last['unknowns']} cells  "
+            f"{sum(r['iterations'] for r in rows)} it  KKT {worst:.0e}  volume {100 * last['volume_error']:+.2f} %"
+        )
+
+    def report(self, numbers: Mapping[str, Any]) -> list[str]:
+        parts = ", ".join(f"{k} {v:.3g}" for k, v in numbers["stage_seconds"].items())
+        lines = [
+            f"{numbers['steps']} substeps ({numbers['steps_per_frame']:.2f} a frame), "
+            f"{numbers['mean_iterations']:.1f} iterations ({numbers['mean_outer_iterations']:.2f} outer) a solve, "
+            f"largest KKT {numbers['largest_kkt']:.1e}, {numbers['unconverged']} not converged",
+            f"largest volume error {100 * numbers['largest_volume_error']:.3f} %",
+            f"{numbers['mean_step_seconds']:.3g} s a substep: {parts}",
+        ]
+        if "energy_first" in numbers:
+            lines.insert(
+                2,
+                f"energy {numbers['energy_first']:.5g} J at first, {numbers['energy_last']:.5g} J at last, "
+                f"largest rise in a substep {numbers['largest_energy_rise']:.2g} J",
+            )
+        return lines
+
+    def warnings(self, numbers: Mapping[str, Any]) -> list[str]:
+        found = []
+        if numbers.get("capped"):
+            found.append(f"time.max_substeps was reached {numbers['capped']} times, so the CFL number was exceeded")
+        if numbers.get("largest_volume_error", 0.0) > 0.01:
+            found.append(f"the volume was off by up to {100 * numbers['largest_volume_error']:.1f} %")
+        return found
+
+    def camera(self, scene: Scene, changes: Mapping[str, Any]) -> Any:
+        changes = {f"camera.{key.removeprefix('camera.')}": value for key, value in changes.items()}
+        return scene.replace(changes).model.camera
+
+    def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
+        from .preview import LiquidFilm
+
+        return LiquidFilm(path, compare, camera)

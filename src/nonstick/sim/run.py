@@ -1,0 +1,193 @@
+"""A run of a scene of any kind, from scene to directory, and going on with it later.
+
+The last file of a frame makes the frame count (a checkpoint, or the frame itself where it holds the whole state). So a
+run that is killed at any moment goes on from its last complete frame, and the frames it then writes are those that the
+unbroken run would have written, bit for bit.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import NonstickError
+from ..io.rundir import RunDirectory
+from ..scenes.scene import HARMLESS, Scene
+from .kinds import AnySimulation, Kind, Row, kind_of
+from .resources import peak_bytes, shortages
+
+#: called after every frame with its number and its rows
+Progress = Callable[[int, Sequence[Row]], None]
+
+
+def run(
+    scene: Scene, out: str | Path, progress: Progress | None = None, warn: Callable[[str], None] | None = None
+) -> RunDirectory:
+    """Make all frames of a scene in a new directory.
+
+    Parameters
+    ----------
+    scene : Scene
+        Of any kind.
+    out : str or Path
+        The directory; it must be empty or not exist.
+    progress : callable, optional
+        Called after every frame with its number and its rows of statistics.
+    warn : callable, optional
+        Gets a sentence if memory or disk will not be enough.
+
+    Returns
+    -------
+    RunDirectory
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nonstick import Scene
+    >>> from nonstick.sim.run import run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = run(Scene.load("still", {"domain.resolution": 8, "time.frames": 1}), folder)
+    ...     print(done.frames(), done.meta()["status"])
+    [0, 1] done
+    """
+    RunDirectory.check_free(out)
+    kind = kind_of(scene)
+    simulation = kind.simulate(scene)
+    directory = RunDirectory.create(out, scene.to_toml(), _meta(scene))
+    directory.log("start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {kind.contents(simulation)}")
+    for sentence in shortages(kind.needs(simulation), directory.path):
+        directory.log("short", sentence)
+        if warn is not None:
+            warn(sentence)
+    kind.begin(simulation, directory)
+    _go_on(kind, simulation, directory, progress)
+    return directory
+
+
+def resume(
+    path: str | Path, from_frame: int | None = None, frames: int | None = None, scene: Scene | None = None,
+    progress: Progress | None = None,
+) -> RunDirectory:  # fmt: skip
+    """Go on where a run stopped, or from an earlier frame.
+
+    Parameters
+    ----------
+    path : str or Path
+        The run directory.
+    from_frame : int, optional
+        Go back to this frame first. If its checkpoint is gone, the frames since the nearest earlier one are computed
+        again.
+    frames : int, optional
+        A new number of frames.
+    scene : Scene, optional
+        The scene again, if harmless keys of it changed (name, output, camera, number of frames).
+    progress : callable, optional
+        As in `run`.
+    """
+    directory = RunDirectory.open(path)
+    own = directory.scene()
+    meta = directory.meta()
+    for candidate in (own, scene):
+        if candidate is not None and not _same(meta, candidate):
+            raise NonstickError(
+                f"{candidate.where} differs from the scene that {path} was started with in a way that changes the "
+                f"result ({_changed(meta, candidate)}): undo the change, or start a new run"
+            )
+    if scene is not None:
+        own = Scene(scene.to_dict(), scene.where, own.folder)
+    if frames is not None:
+        own = own.replace({"time.frames": frames})
+    kind = kind_of(own)
+    usable = [n for n in kind.saved(directory) if from_frame is None or n <= from_frame]
+    if not usable:
+        raise NonstickError(f"{path} has no saved frame to go on from: start a new run")
+    simulation = kind.simulate(own)
+    kind.restore(simulation, directory, usable[-1])
+    simulation.session = 1 + max((int(row.get("session") or 0) for row in directory.rows()), default=0)
+    directory.drop_after(usable[-1])
+    directory.log("resume", f"from frame {usable[-1]}")
+    _go_on(kind, simulation, directory, progress)
+    return directory
+
+
+def summary(directory: RunDirectory) -> dict[str, Any]:
+    """Numbers over all steps of a run."""
+    rows = directory.rows()
+    return kind_of(directory.scene()).summary(rows) if rows else {"steps": 0}
+
+
+def _go_on(kind: Kind, simulation: AnySimulation, directory: RunDirectory, progress: Progress | None) -> None:
+    frames = simulation.scene.model.time.frames
+    simulation.tell = directory.log
+    began = time.time()
+    try:
+        while simulation.frame < frames and not kind.ended(simulation):
+            rows = simulation.next_frame()
+            kind.save(simulation, directory, rows)
+            if progress is not None:
+                progress(simulation.frame, rows)
+    except BaseException as error:
+        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        _finish(directory, status, began)
+        directory.log(status, f"after frame {simulation.frame}: {error!r}")
+        raise
+    _finish(directory, "done", began)
+    early = simulation.frame < frames
+    directory.log("done", f"equilibrium after {simulation.frame} frames" if early else f"{simulation.frame} frames")
+
+
+def _finish(directory: RunDirectory, status: str, began: float) -> None:
+    meta = directory.meta()
+    meta["status"] = status
+    meta["seconds"] = meta.get("seconds", 0.0) + time.time() - began
+    meta["frames"] = max(directory.frames(), default=0)
+    meta["summary"] = {**summary(directory), "peak_bytes": peak_bytes()}
+    directory.write_meta(meta)
+
+
+def _meta(scene: Scene) -> dict[str, Any]:
+    from .. import __version__
+
+    return {
+        "format": 1,
+        "nonstick": __version__,
+        "name": scene.name,
+        "kind": scene.kind,
+        "status": "running",
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S"),
+        "shape": list(scene.shape),
+        "dx": scene.dx,
+        "fingerprint": scene.fingerprint(),
+        "scene": scene.to_dict(),
+        "folder": os.path.abspath(scene.folder),
+    }
+
+
+def _same(meta: dict[str, Any], scene: Scene) -> bool:
+    """Is this the scene a run was started with, as far as results go?
+
+    The scene in meta.json decides and not only the hash beside it: older versions hashed heat scenes with their
+    defaults, and such a hash changes with every new key.
+    """
+    if scene.fingerprint() == meta.get("fingerprint"):
+        return True
+    return "scene" in meta and Scene(meta["scene"], "meta.json").fingerprint() == scene.fingerprint()
+
+
+def _changed(meta: dict[str, Any], scene: Scene) -> str:
+    """The keys in which a scene differs from the one a run was started with."""
+    now, then = _flat(scene.to_dict()), _flat(meta.get("scene", {}))
+    names = sorted(k for k in now.keys() | then.keys() if now.get(k) != then.get(k))
+    names = [n for n in names if n.split(".")[0] not in HARMLESS and n != "time.frames"]
+    return ", ".join(names[:5]) or "unknown keys"
+
+
+def _flat(data: Any, path: str = "") -> dict[str, Any]:
+    if isinstance(data, dict):
+        return {k: v for key, value in data.items() for k, v in _flat(value, f"{path}.{key}" if path else key).items()}
+    if isinstance(data, list) and any(isinstance(v, dict) for v in data):
+        return {k: v for i, value in enumerate(data) for k, v in _flat(value, f"{path}.{i}").items()}
+    return {path: data}
