@@ -3,8 +3,8 @@
 `φ(c) = T(|c - x̄|)`, x̄ the mean of the particles within `reach` of c with weights (1 - s²)³, s = distance/reach (Zhu &
 Bridson 2005), and T the function that makes φ the distance for a flat surface over evenly filled space. The mean of two
 bodies of liquid with a gap between them lies in the gap, so that alone it would fill every gap narrower than twice the
-reach; φ is therefore at least the distance to the nearest particle less `largest`. All lengths are in cells of the
-simulation.
+reach; φ is therefore at least the distance to the nearest particle less `largest`. Where there are few particles φ is at
+most the distance to the nearest one less `drop`. All lengths are in cells of the simulation.
 """
 
 import numpy as np
@@ -14,6 +14,9 @@ from ..kernels import parallel, serial
 
 # Sums may be reordered; there are no infinities, so that a largest value can be found by SIMD as well.
 _sums = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc", "nnan", "nsz"})
+
+#: shares of a full neighbourhood of particles: of one particle alone, and of a film
+FEW, SOME = 0.12, 0.3
 
 
 def flat_distance(size: int = 257) -> np.ndarray:
@@ -72,7 +75,7 @@ def _pull(x, weight, begin, end, a, b, c, scale):
 
 
 @parallel
-def _particle_distance(phi, share, solid, x, weight, end, kind, margin, refine, pad, reach, largest, table, full):
+def _particle_distance(phi, share, solid, x, weight, end, kind, margin, refine, pad, reach, largest, drop, table, full):
     """φ in cells at samples `refine` times as fine as cells, and the share of a full neighbourhood of particles there.
 
     `end[i, j, k]` is one past the last particle of a cell. `kind` of a cell is 0 where no particle is near and 2 where
@@ -122,26 +125,26 @@ def _particle_distance(phi, share, solid, x, weight, end, kind, margin, refine, 
                     at = np.sqrt(m0 * m0 + m1 * m1 + m2 * m2) / total / reach * (table.size - 1)
                     q = min(int(at), table.size - 2)
                     value = reach * (table[q] + (at - q) * (table[q + 1] - table[q]))
-                    value = max(value, reach * np.sqrt(1.0 - best) - largest)
+                    nearest = reach * np.sqrt(1.0 - best)
+                    value = max(value, nearest - largest)
+                    # few particles are drops: balls that samples cannot miss
+                    few = min(max((SOME - total / full) / (SOME - FEW), 0.0), 1.0)
+                    value = min(value, nearest - few * drop)
                 phi[i, j, k] = value
 
 
 @parallel
-def _smooth(out, phi, share, thin, thick):
-    """One pass of a ¼-½-¼ filter along every axis, in full where `share` is at least `thick`, not at all below `thin`.
-
-    So the grain of particles goes from wide surfaces, and drops of a few particles keep their volume.
-    """
+def _smooth(out, phi, bulk):
+    """One pass of a ¼-½-¼ filter along every axis where `bulk` says so; it would wear drops and films away."""
     nx, ny, nz = phi.shape
     for i in prange(nx):
         for j in range(ny):
             for k in range(nz):
-                much = min(max((share[i, j, k] - thin) / (thick - thin), 0.0), 1.0)
                 out[i, j, k] = phi[i, j, k]
-                if much > 0.0 and 0 < i < nx - 1 and 0 < j < ny - 1 and 0 < k < nz - 1:
+                if bulk[i, j, k] and 0 < i < nx - 1 and 0 < j < ny - 1 and 0 < k < nz - 1:
                     total = 0.0
                     for a in range(-1, 2):
                         for b in range(-1, 2):
                             for c in range(-1, 2):
                                 total += phi[i + a, j + b, k + c] * (2 - abs(a)) * (2 - abs(b)) * (2 - abs(c))
-                    out[i, j, k] += much * (total / 64.0 - phi[i, j, k])
+                    out[i, j, k] = total / 64.0

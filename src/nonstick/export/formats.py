@@ -54,7 +54,7 @@ class Options:
             raise NonstickError(f"refine is a number from 1 to 8, not {self.refine}")
 
 
-class Scene:
+class Still:
     """One frame for all formats: the mesh is made once, when a format asks for it."""
 
     def __init__(self, shot: Shot, frame: Frame, options: Options):
@@ -104,16 +104,17 @@ class Format:
     def file(self, folder: Path, name: str, number: int) -> Path:
         return folder / f"{name}_{number:06d}{self.suffix}"
 
-    def write(self, folder: Path, scene: Scene) -> None:
-        with replacing(self.file(folder, scene.shot.name, scene.frame.number)) as partial:
-            self.save(partial, scene)
+    def write(self, folder: Path, still: Still) -> None:
+        with replacing(self.file(folder, still.shot.name, still.frame.number)) as partial:
+            self.save(partial, still)
 
-    def save(self, path: Path, scene: Scene) -> None:
+    def save(self, path: Path, still: Still) -> None:
         raise NotImplementedError
 
     def finish(
-        self, folder: Path, shot: Shot, numbers: Sequence[int], scene: Callable[[int], Scene], overwrite: bool
-    ) -> list[Path]:
+        self, folder: Path, shot: Shot, numbers: Sequence[int], still: Callable[[int], Still], options: Options,
+        overwrite: bool,
+    ) -> list[Path]:  # fmt: skip
         """Files about all frames; returns them."""
         return []
 
@@ -121,13 +122,13 @@ class Format:
 class VDB(Format):
     suffix = ".vdb"
 
-    def save(self, path: Path, scene: Scene) -> None:
-        frame, shot = scene.frame, scene.shot
-        kind, refine = scene.kind("grid")
+    def save(self, path: Path, still: Still) -> None:
+        frame, shot = still.frame, still.shot
+        kind, refine = still.kind("grid")
         grids = [_surface_grid(shot, frame, kind, refine)]
         if frame.get("velocity") is not None:
-            grids.append(_velocity_grid(frame, scene.options.staggered))
-        if scene.options.density:
+            grids.append(_velocity_grid(frame, still.options.staggered))
+        if still.options.density:
             share = np.clip(0.5 - frame.level / np.float32(frame.dx), 0.0, 1.0).astype(np.float32)
             grids.append(
                 vdb.VDBGrid("density", share, share > 0, voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
@@ -155,10 +156,23 @@ def _surface_grid(shot: Shot, frame: Frame, kind: Kind, refine: int) -> vdb.VDBG
     # φ is known up to some distance from the surface on either side; further away it is constant
     low, high = float(phi.min()), float(phi.max())
     width = float(np.float32(min(max(high, 1e-6 * h), 3 * h)))
-    active = (phi < width) & (phi > max(low, -width))
+    active = (phi < width) & (phi > max(low, -width)) | _beside(phi < 0)
     return vdb.VDBGrid(
         "surface", phi, active, width, phi < 0, h, (0.5 * h,) * 3, (-pad,) * 3, "level set"
     )  # fmt: skip
+
+
+def _beside(inside: np.ndarray) -> np.ndarray:
+    """Voxels with a neighbour on the other side of the surface."""
+    out = np.zeros(inside.shape, bool)
+    for axis in range(inside.ndim):
+        before = [slice(None)] * inside.ndim
+        after = list(before)
+        before[axis], after[axis] = slice(None, -1), slice(1, None)
+        change = inside[tuple(before)] != inside[tuple(after)]
+        out[tuple(before)] |= change
+        out[tuple(after)] |= change
+    return out
 
 
 def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
@@ -174,28 +188,28 @@ def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
 class PLY(Format):
     suffix, planar = ".ply", True
 
-    def save(self, path: Path, scene: Scene) -> None:
-        ply.write(path, scene.mesh, (f"nonstick {scene.shot.name}", f"time {scene.frame.time!r} s", "metres, y up"))
+    def save(self, path: Path, still: Still) -> None:
+        ply.write(path, still.mesh, (f"nonstick {still.shot.name}", f"time {still.frame.time!r} s", "metres, y up"))
 
 
 class OBJ(Format):
     suffix = ".obj"
 
-    def save(self, path: Path, scene: Scene) -> None:
-        obj.write(path, scene.mesh)
+    def save(self, path: Path, still: Still) -> None:
+        obj.write(path, still.mesh)
 
 
 class GLB(Format):
     suffix = ".glb"
 
-    def save(self, path: Path, scene: Scene) -> None:
-        shot, frame = scene.shot, scene.frame
-        colour = tuple(map(float, shot.scene.model.camera.tint or WATER))
-        parts = [glb.Part("liquid", scene.mesh.with_(colour=None), (*colour, 0.7), roughness=0.05)]
+    def save(self, path: Path, still: Still) -> None:
+        shot, frame = still.shot, still.frame
+        colour = _paint(shot.scene.model.camera.tint or WATER, 0.7)
+        parts = [glb.Part("liquid", still.mesh.with_(colour=None), colour, roughness=0.05)]
         places = [w.placement(frame.time, 3).four for w in shot.walls]
         glb.write(path, parts + _solid_parts(shot, [places], [_body_places(shot, frame)]))
 
-    def finish(self, folder, shot, numbers, scene, overwrite) -> list[Path]:
+    def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
         """Solids and bodies in motion, without the liquid."""
         path = folder / f"{shot.name}_bodies.glb"
         if not shot.bodies and not any(w.motion for w in shot.walls):
@@ -218,15 +232,19 @@ def _body_places(shot: Shot, frame: Frame) -> list[np.ndarray]:
     return out
 
 
+def _paint(colour: Sequence[float] | np.ndarray, opacity: float) -> tuple[float, float, float, float]:
+    red, green, blue = (float(c) for c in colour)
+    return red, green, blue, opacity
+
+
 def _solid_parts(shot: Shot, walls: list, bodies: list) -> list[glb.Part]:
     """Walls and bodies with their places, one list of places a frame."""
     out = []
     for k, (wall, mesh) in enumerate(zip(shot.walls, shot.wall_meshes)):
         places = [w[k] for w in walls][: None if wall.motion else 1]
-        out.append(glb.Part(wall.name, mesh, (*map(float, SOLID), 0.25 if wall.container else 1.0), places))
+        out.append(glb.Part(wall.name, mesh, _paint(SOLID, 0.25 if wall.container else 1.0), places))
     for k, body in enumerate(shot.bodies):
-        paint = tuple(map(float, PAINTS[k % len(PAINTS)]))
-        out.append(glb.Part(body.name, body.mesh, (*paint, 1.0), [b[k] for b in bodies]))
+        out.append(glb.Part(body.name, body.mesh, _paint(PAINTS[k % len(PAINTS)], 1.0), [b[k] for b in bodies]))
     return out
 
 
@@ -236,8 +254,8 @@ class VTK(Format):
     def file(self, folder: Path, name: str, number: int) -> Path:
         return folder / f"surface_{number:06d}.vtp"  # written last
 
-    def write(self, folder: Path, scene: Scene) -> None:
-        frame, shot = scene.frame, scene.shot
+    def write(self, folder: Path, still: Still) -> None:
+        frame, shot = still.frame, still.shot
         three = lambda a: np.pad(a, ((0, 0), (0, 3 - a.shape[1])))  # noqa: E731
         cells: dict[str, np.ndarray] = {n: frame.arrays[n] for n in ("phi", "pressure") if n in frame.arrays}
         if frame.get("velocity") is not None:
@@ -246,7 +264,7 @@ class VTK(Format):
         nodes = {"phi_solid": shot.inner_walls(frame) * np.float32(frame.dx)} if shot.walls or shot.bodies else {}
         with replacing(folder / f"fields_{frame.number:06d}.vti") as partial:
             vtk.write_image(partial, frame.dx, cells, nodes, frame.grid.shape, frame.time)
-        if scene.options.particles and frame.count:
+        if still.options.particles and frame.count:
             data = {n: a for n in ("velocity", "viscosity") if (a := frame.get(n)) is not None}
             if "velocity" in data:
                 data["velocity"] = three(data["velocity"])
@@ -256,16 +274,22 @@ class VTK(Format):
         if solid is not None:
             with replacing(folder / f"solids_{frame.number:06d}.vtp") as partial:
                 vtk.write_poly(partial, solid[0], solid[1], {}, frame.time, {"part": solid[2]})
-        mesh = scene.mesh
+        mesh = still.mesh
+        data = {} if mesh.velocity is None else {"velocity": mesh.velocity}
         with replacing(self.file(folder, shot.name, frame.number)) as partial:
-            vtk.write_poly(partial, mesh.vertices, mesh.faces, {"velocity": mesh.velocity}, frame.time)
+            vtk.write_poly(
+                partial,
+                mesh.vertices,
+                mesh.faces,
+                {"velocity": mesh.velocity} if mesh.velocity is not None else {},
+                frame.time,
+            )
 
-    def finish(self, folder, shot, numbers, scene, overwrite) -> list[Path]:
+    def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
         out = []
         for part in ("surface", "particles", "fields", "solids"):
-            suffix = "vti" if part == "fields" else "vtp"
-            files = [(n / shot.fps, f"{part}_{n:06d}.{suffix}") for n in numbers]
-            there = [(t, {part: f}) for t, f in files if (folder / f).is_file()]
+            files = sorted(folder.glob(f"{part}_[0-9]*.vt[ip]"))  # of earlier exports too
+            there = [(int(f.stem.rpartition("_")[2]) / shot.fps, f.name) for f in files]
             if there:
                 out.append(folder / f"{part}.pvd")
                 write_text(out[-1], vtk.series(there))
@@ -295,10 +319,17 @@ class USD(Format):
     def file(self, folder: Path, name: str, number: int) -> Path:
         return folder / f"{name}.usdc"
 
-    def finish(self, folder, shot, numbers, scene, overwrite) -> list[Path]:
+    def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
         path = self.file(folder, shot.name, 0)
+        if path.is_file() and not overwrite and usd.holds(path, numbers):
+            return [path]
+
+        def pair(number: int) -> tuple[Frame, Mesh]:
+            one = still(number)
+            return one.frame, one.mesh
+
         with replacing(path) as partial:
-            usd.write(partial, shot, numbers, lambda n: ((s := scene(n)).frame, s.mesh))
+            usd.write(partial, shot, numbers, pair, options.particles)
         return [path]
 
 
@@ -307,5 +338,5 @@ FORMATS: Mapping[str, Format] = {"vdb": VDB(), "usd": USD(), "vtk": VTK(), "ply"
 
 def known(name: str) -> Format:
     if name not in FORMATS:
-        raise NonstickError(f"there is no format {name!r}; take one of {', '.join(FORMATS)}")
+        raise NonstickError(f"there is no format {name!r}; use one of {', '.join(FORMATS)}")
     return FORMATS[name]

@@ -1,6 +1,6 @@
 """glTF files (`.glb`, version 2.0): meshes with normals, and nodes that move; browsers and viewers show them.
 
-glTF is in metres with y up, as a run is. Meshes of a fluid change their triangles from frame to frame, which glTF cannot
+glTF is in metres with y up, as a run is. The triangles of a liquid change from frame to frame, which glTF cannot
 animate, so a file holds the liquid of one frame; rigid bodies keep their mesh, and their motion can be stored.
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import NonstickError
-from ..grid.shapes import Moved, Rotated, Shape
+from ..grid.shapes import Shape
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def of_plane(phi: np.ndarray, h: float, corner: Sequence[float]) -> Mesh:
 
 def of_shape(shape: Shape, low: np.ndarray, high: np.ndarray, h: float) -> Mesh:
     """The surface of a shape in the box from `low` to `high`, from samples a distance h apart."""
-    own = _own_triangles(shape)
+    own = shape.triangles()
     if own is not None:
         return Mesh(own[0].astype(np.float32), own[1].astype(np.int32))
     axes = [a - 1.5 * h + h * np.arange(int(np.ceil((b - a) / h)) + 4) for a, b in zip(low, high)]
@@ -136,22 +136,6 @@ def of_shape(shape: Shape, low: np.ndarray, high: np.ndarray, h: float) -> Mesh:
             np.maximum(rim, np.float32(0.5 * h), out=rim)
     corner = [a[0] for a in axes]
     return of_level_set(phi, h, corner) if len(axes) == 3 else of_plane(phi, h, corner)
-
-
-def _own_triangles(shape: Shape) -> tuple[np.ndarray, np.ndarray] | None:
-    """Triangles of a mesh of the scene, where it has been put; None for other shapes."""
-    if hasattr(shape, "vertices"):
-        return np.asarray(shape.vertices, float), np.asarray(shape.faces)
-    if not isinstance(shape, (Moved, Rotated)):
-        return None
-    inner = _own_triangles(shape.shape)
-    if inner is None:
-        return None
-    vertices, faces = inner
-    if isinstance(shape, Moved):
-        return vertices + np.array(shape.offset), faces
-    about = np.array(shape.centre or (0.0, 0.0, 0.0))
-    return (vertices - about) @ shape.matrix(3).T + about, faces
 
 
 def read_obj(path: Path) -> Mesh:

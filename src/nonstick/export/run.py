@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import NonstickError
-from .formats import Format, Options, Scene, known
+from .formats import Format, Options, Still, known
 from .shot import Shot
 
 
@@ -80,10 +80,10 @@ class Exporter:
         files = {n: f.file(self.folders[n], self.shot.name, number) for n, f in todo.items()}
         missing = [n for n, file in files.items() if overwrite or not file.is_file()]
         if missing:
-            scene = self._scene(number, arrays)
+            still = self._still(number, arrays)
             for name in missing:
                 self.folders[name].mkdir(parents=True, exist_ok=True)
-                todo[name].write(self.folders[name], scene)
+                todo[name].write(self.folders[name], still)
         return list(files.values())
 
     def finish(
@@ -94,16 +94,16 @@ class Exporter:
         for name, form in self.formats.items():
             self.folders[name].mkdir(parents=True, exist_ok=True)
 
-            def scene(number: int) -> Scene:
+            def still(number: int) -> Still:
                 if tick is not None:
                     tick(list(numbers).index(number), len(numbers))
-                return self._scene(number)
+                return self._still(number)
 
-            out += form.finish(self.folders[name], self.shot, numbers, scene, overwrite)
+            out += form.finish(self.folders[name], self.shot, numbers, still, self.options, overwrite)
         return out
 
-    def _scene(self, number: int, arrays: Mapping[str, np.ndarray] | None = None) -> Scene:
-        return Scene(self.shot, self.shot.frame(number, arrays), self.options)
+    def _still(self, number: int, arrays: Mapping[str, np.ndarray] | None = None) -> Still:
+        return Still(self.shot, self.shot.frame(number, arrays), self.options)
 
 
 def write_frame(

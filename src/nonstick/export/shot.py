@@ -11,15 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from ..bodies import rotation
-from ..bodies.extent import bounds
 from ..bodies.motion import Prescribed
 from ..errors import NonstickError
 from ..grid.mac import Grid
-from ..grid.shapes import Box, Complement, Shape
+from ..grid.shapes import Box, Complement, Posed, Shape
 from ..io.rundir import RunDirectory
 from ..scenes.geometry import build
-from ..scenes.heat import is_heat
-from ..scenes.scene import Scene
 from .frame import Frame
 from .mesh import Mesh, of_shape, read_obj
 
@@ -44,11 +41,9 @@ class Placement:
         out[:d, 3] = self.offset + self.about - self.matrix @ self.about
         return out
 
-    def back(self, points) -> list[np.ndarray]:
-        """Coordinate arrays taken to where the points were at time 0."""
-        d = len(self.offset)
-        r = [p - o for p, o in zip(points, self.about + self.offset)]
-        return [sum(self.matrix[i, j] * r[i] for i in range(d)) + self.about[j] for j in range(d)]
+    def pose(self, shape: Shape) -> Posed:
+        """A shape of time 0 where it is."""
+        return Posed(shape, self.matrix, self.about, self.about + self.offset)
 
 
 @dataclass(frozen=True)
@@ -96,10 +91,9 @@ class Shot:
 
     def __init__(self, path: str | Path):
         self.run = RunDirectory.open(path)
-        if is_heat(self.run.path / "scene.toml"):
-            raise NonstickError(f"{path} is a run of heat; only runs of liquid can be exported")
-        self.scene = Scene.load(self.run.path / "scene.toml")
-        self.scene.folder = Path(self.run.meta().get("folder", "."))
+        self.scene = self.run.scene()
+        if self.scene.kind != "liquid":
+            raise NonstickError(f"{path} is a run of {self.scene.kind}; only runs of liquid can be exported")
         self.grid = Grid(self.scene.shape, self.scene.dx)
         self._still: dict[int, np.ndarray] = {}
         self._nodes: np.ndarray | None = None
@@ -155,7 +149,7 @@ class Shot:
         d, size = self.dimension, np.array(self.grid.size)
         out = []
         for wall in self.walls:
-            low, high = bounds(wall.shape, d)
+            low, high = wall.shape.bounds(d)
             low, high = np.maximum(low, -size), np.minimum(high, 2 * size)
             if not np.isfinite([low, high]).all() or wall.container:
                 low, high = np.maximum(low, 0 * size), np.minimum(high, size)
@@ -201,9 +195,23 @@ class Shot:
         if moved is not None:
             for axis, a in enumerate(axes):
                 moved = _between(moved, a / self.grid.dx, axis)
-            np.minimum(out, moved, out=out)
+            np.minimum(out, self._sharpened(moved, axes, frame.time), out=out)
         self._put_bodies(out, axes, frame)
         return out
+
+    def _sharpened(self, moved: np.ndarray, axes: list[np.ndarray], time: float) -> np.ndarray:
+        """The frame's distance to walls, near those that move replaced by the exact one, which has sharp edges.
+
+        Meshes are left as they are: their distance is dear.
+        """
+        moving = [w for w in self.walls if w.motion is not None]
+        if any(w.shape.triangles() is not None for w in moving):
+            return moved
+        near = np.abs(moved) < 2 * self.grid.dx
+        x = [a[k] for a, k in zip(axes, np.nonzero(near))]
+        exact = [w.placement(time, self.dimension).pose(w.shape)(*x) * (-1 if w.container else 1) for w in moving]
+        moved[near] = np.minimum.reduce(exact)
+        return moved
 
     def inner_walls(self, frame: Frame) -> np.ndarray:
         """Distance to walls and bodies, in cells, at the nodes of the grid; the sides of the domain are left out."""
@@ -228,7 +236,7 @@ class Shot:
                           for a, c in zip(axes, place.about + place.offset))  # fmt: skip
             near = np.meshgrid(*(a[s] for a, s in zip(axes, where)), indexing="ij", sparse=True)
             if all(n.size for n in near):
-                out[where] = np.minimum(out[where], np.asarray(body.shape(*place.back(near)), np.float32))
+                out[where] = np.minimum(out[where], np.asarray(place.pose(body.shape)(*near), np.float32))
 
     def _still_walls(self, points, refine: int, pad: int) -> np.ndarray:
         key = 1000 * refine + pad

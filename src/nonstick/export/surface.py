@@ -15,7 +15,7 @@ as smooth as the surface itself, and no vertex lies in a wall.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,12 +29,14 @@ from .velocity import at_points
 Kind = Literal["grid", "particles", "splashsurf"]
 KINDS = ("grid", "particles", "splashsurf")
 
-#: share of a full neighbourhood of particles below which nothing is smoothed, and above which all is
-THIN, THICK = 0.15, 0.35
+#: share of a full neighbourhood of particles that only samples in a body of liquid have, and none in a film
+CORE = 0.58
 #: passes of the filter per refinement
 PASSES = 1
 #: φ reaches at most this far from a particle, in distances between particles
 LARGEST = 1.5
+#: by how much the balls of single particles are larger, times the square of the refinement, in cells
+DROP = 0.56
 #: largest shift of the level set that brings the volume to the ledger's, in cells
 SHIFT = 0.3
 #: how far behind walls a mesh is cut, in samples
@@ -71,7 +73,7 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
         phi, solid = _distances(shot, frame, kind, refine)
         corner = [(0.5 - PAD) * h] * frame.dimension
         of = of_level_set if frame.dimension == 3 else of_plane
-        mesh = of(np.maximum(phi, -solid - np.float32(BEHIND * h)), h, corner)
+        mesh = of(_cut_behind(phi, solid, h), h, corner)
         mesh = mesh.with_(vertices=_out_of_walls(mesh.vertices, solid, h, corner))
     return mesh.with_(velocity=_velocity(frame, mesh.vertices))
 
@@ -98,22 +100,56 @@ def _distances(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.nd
     return (_from_particles(shot, frame, refine, solid) if kind == "particles" else _from_grid(frame, refine)), solid
 
 
+def _cut_behind(phi: np.ndarray, solid: np.ndarray, h: float) -> np.ndarray:
+    """φ that ends one sample behind the walls.
+
+    Where two walls meet the distance to both is zero in the seam; samples there count as behind a wall too, unless
+    they are next to one that is not in a wall.
+    """
+    from scipy.ndimage import maximum_filter
+
+    near = maximum_filter((solid > 0.0).view(np.uint8), 3)
+    return np.maximum(phi, np.where(near, -solid - np.float32(BEHIND * h), np.float32(0.5 * h)))
+
+
 def _out_of_walls(vertices: np.ndarray, solid: np.ndarray, h: float, corner: Sequence[float]) -> np.ndarray:
     """Vertices in walls brought to the nearest point of the wall, by a few steps along the slope of the distance."""
     from scipy.ndimage import map_coordinates
 
     d = solid.ndim
-    at = lambda x: map_coordinates(solid, ((x - corner) / h).T, order=1, mode="nearest")  # noqa: E731
-    out = vertices.copy()
-    behind = np.flatnonzero(at(vertices[:, :d]) < 0.0)
-    x = vertices[behind, :d].astype(float)
+    at = lambda x: map_coordinates(solid, x.T, order=1, mode="nearest")  # noqa: E731
+    every = (vertices[:, :d] - np.asarray(corner)) / h  # in samples
+    behind = np.flatnonzero(at(every) < 0.0)
+    x = every[behind].astype(float)
     for _ in range(3):
-        s = at(x)
-        slope = np.stack([at(x + 0.5 * h * e) - at(x - 0.5 * h * e) for e in np.eye(d)], axis=1) / h
-        step = np.minimum(s, 0.0) / np.maximum((slope**2).sum(axis=1), 0.25)
-        x -= step[:, None] * slope
-    out[behind, :d] = x
+        slope = np.stack([at(x + 0.5 * e) - at(x - 0.5 * e) for e in np.eye(d)], axis=1) / h
+        steep = np.maximum((slope**2).sum(axis=1), 0.25)
+        x -= (np.minimum(at(x), 0.0) / h / steep)[:, None] * slope
+    seam = at(x + 0.3 * slope / np.sqrt(steep)[:, None]) <= 0.0
+    if seam.any():
+        x[seam] = _towards_open(every[behind[seam]].astype(float), solid, at)
+    out = vertices.copy()
+    out[behind, :d] = x * h + np.asarray(corner)
     return out
+
+
+def _towards_open(x: np.ndarray, solid: np.ndarray, at) -> np.ndarray:
+    """Where the way from points in walls to the nearest sample that is not in a wall leaves the wall.
+
+    For points near a seam of two walls, where the distance is zero although all is wall.
+    """
+    steps = np.stack(np.meshgrid(*[np.arange(-2, 3)] * x.shape[1], indexing="ij"), axis=-1).reshape(-1, 1, x.shape[1])
+    around = np.clip(np.round(x).astype(np.int64) + steps, 0, np.array(solid.shape) - 1)
+    far = np.where(solid[tuple(np.moveaxis(around, -1, 0))] > 0.0, ((around - x) ** 2).sum(axis=-1), np.inf)
+    best = far.argmin(axis=0)
+    found = np.isfinite(far.min(axis=0))
+    goal = around[best, np.arange(len(x))].astype(float)
+    low, high = np.zeros(len(x)), np.ones(len(x))
+    for _ in range(8):
+        middle = 0.5 * (low + high)
+        inside = at(x + middle[:, None] * (goal - x)) <= -1e-3 * np.abs(solid).max()
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return np.where(found[:, None], x + high[:, None] * (goal - x), x)
 
 
 def _from_grid(frame: Frame, refine: int) -> np.ndarray:
@@ -132,13 +168,18 @@ def _from_grid(frame: Frame, refine: int) -> np.ndarray:
 
 
 def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) -> np.ndarray:
+    from scipy.ndimage import maximum_filter
+
     dx = frame.dx
     per_cell = shot.scene.model.particles.per_axis**3
     spacing = per_cell ** (-1 / 3)
     table = _surface.flat_distance()
     # A single particle becomes a ball where T is zero; this reach gives the ball the particle's volume.
     zero = float(np.interp(0.0, table, np.linspace(0.0, 1.0, table.size)))
-    reach = (3.0 / (4.0 * np.pi * per_cell)) ** (1 / 3) / zero
+    radius = (3.0 / (4.0 * np.pi * per_cell)) ** (1 / 3)
+    reach = radius / zero
+    # A mesh of few triangles lies within its ball: a larger ball gives the mesh the volume.
+    drop = radius + DROP / refine**2
     margin = int(np.ceil(reach))
     x = np.asarray(frame.arrays["position"], np.float32) / np.float32(dx)
     own = len(x)
@@ -156,26 +197,20 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     phi, share, again = (np.empty(shape, np.float32) for _ in range(3))
     full = per_cell * 64.0 / 315.0 * np.pi * reach**3
     _surface._particle_distance(
-        phi,
-        share,
-        solid / np.float32(dx),
-        x,
-        weight,
-        end,
-        _kinds(count, per_cell, margin),
-        margin,
-        refine,
-        PAD,
-        reach,
-        LARGEST * spacing,
-        table,
-        full,
-    )
+        phi, share, solid / np.float32(dx), x, weight, end, _kinds(count, per_cell, margin), margin, refine, PAD, reach,
+        LARGEST * spacing, drop, table, full,
+    )  # fmt: skip
+    bulk = maximum_filter((share > CORE).view(np.uint8), 2 * refine + 1)
     for _ in range(PASSES * refine):
-        _surface._smooth(again, phi, share, THIN, THICK)
+        _surface._smooth(again, phi, bulk)
         phi, again = again, phi
-    target = shot.volumes.get(frame.number, own * dx**3 / per_cell) / dx**3 * refine**3
-    return (phi + _shift(phi, solid / dx, target, refine)) * np.float32(dx)
+    # Volume is held by shifting the bulk; drops and films have theirs.
+    place = (frame.arrays["position"].T * (refine / dx)).astype(np.int64) + PAD
+    place = np.clip(place, 0, np.array(shape)[:, None] - 1)
+    thick = float(np.count_nonzero(bulk[tuple(place)])) / own
+    target = thick * shot.volumes.get(frame.number, own * dx**3 / per_cell) / dx**3 * refine**3
+    phi[bulk != 0] += _shift(phi, solid / dx, bulk, target, refine)
+    return phi * np.float32(dx)
 
 
 def _kinds(count: np.ndarray, per_cell: int, reach: int) -> np.ndarray:
@@ -222,13 +257,14 @@ def _sample(between, nodes: np.ndarray, x: np.ndarray) -> np.ndarray:
     return between(nodes, x.T, order=1, mode="nearest")
 
 
-def _shift(phi: np.ndarray, solid: np.ndarray, target: float, refine: int) -> np.float32:
-    """What to add to φ (in cells) so that the volume outside walls, in samples, is the target; bounded."""
-    near = (np.abs(phi) < SHIFT + 1.0 / refine) & (solid > -0.5 / refine)
-    room = np.clip(0.5 + solid[near] * refine, 0.0, 1.0)
-    value = phi[near]
-    deep = (phi <= -(SHIFT + 1.0 / refine)) & (solid > -0.5 / refine)
-    inside = float(np.clip(0.5 + solid[deep] * refine, 0.0, 1.0).sum())
+def _shift(phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, target: float, refine: int) -> np.float32:
+    """What to add to φ (in cells) so that the volume in samples of the bulk, outside walls, is the target; bounded."""
+    here = (bulk != 0) & (solid > -0.5 / refine) & (phi < SHIFT + 0.5 / refine)
+    room = np.clip(0.5 + solid[here] * refine, 0.0, 1.0)
+    value = phi[here]
+    deep = value <= -(SHIFT + 0.5 / refine)
+    inside = float(room[deep].sum())
+    room, value = room[~deep], value[~deep]
     low, high = -SHIFT, SHIFT
     for _ in range(12):
         middle = 0.5 * (low + high)
@@ -248,8 +284,8 @@ def _splashsurf(shot: Shot, frame: Frame, refine: int) -> Mesh:
         position, particle_radius=0.5 * spacing, smoothing_length=2.0, cube_size=4.0 / refine,
         iso_surface_threshold=0.6, mesh_smoothing_weights=True, mesh_smoothing_iters=15, mesh_cleanup=False,
     )  # fmt: skip
-    made = result[0] if isinstance(result, tuple) else result
-    made = getattr(made, "mesh", made)
+    made: Any = result[0]
+    made = getattr(made, "mesh", made)  # with attributes, or without
     return Mesh(np.asarray(made.vertices, np.float32), np.asarray(made.triangles).astype(np.int32))
 
 

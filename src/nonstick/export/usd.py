@@ -42,7 +42,7 @@ def write(
     path: str | Path, shot: Shot, numbers: Sequence[int], frame: Callable[[int], tuple[Frame, Mesh]],
     particles: bool = True,
 ) -> None:  # fmt: skip
-    """Write frames of a run; `frame(number)` gives each with its mesh, in order."""
+    """Write frames of a run; `frame(number)` gives each with its mesh, and is called once for each, in order."""
     require()
     from pxr import Gf, Sdf, Tf, Usd, UsdGeom, Vt
 
@@ -83,6 +83,18 @@ def write(
         raise OSError(f"usd-core cannot write it: {str(error).strip().splitlines()[0]}") from None
 
 
+def holds(path: str | Path, numbers: Sequence[int]) -> bool:
+    """Has a file the liquid of exactly these frames?"""
+    from pxr import Tf, Usd, UsdGeom
+
+    try:
+        stage = Usd.Stage.Open(str(path))
+    except Tf.ErrorException:
+        return False
+    mesh = UsdGeom.Mesh(stage.GetDefaultPrim().GetChild("liquid"))
+    return bool(mesh) and mesh.GetPointsAttr().GetTimeSamples() == [float(n) for n in numbers]
+
+
 def _group(maker: _Maker, group: str, names: Sequence[str], meshes: Iterable[Mesh], paints) -> list[Any]:
     """Meshes under one node, each with a transform to be set; the transforms."""
     from pxr import Tf, UsdGeom
@@ -97,7 +109,7 @@ def _group(maker: _Maker, group: str, names: Sequence[str], meshes: Iterable[Mes
             word += "_"
         taken.add(word)
         frame = UsdGeom.Xform.Define(maker.stage, f"{maker.root}/{group}/{word}")
-        maker.look(maker.mesh(f"{group}/{word}/surface", mesh, paints[k % len(paints)]), paints[k % len(paints)], 1.0)
+        maker.look(maker.mesh(f"{group}/{word}/{word}", mesh, paints[k % len(paints)]), paints[k % len(paints)], 1.0)
         out.append(frame.AddTransformOp())
     return out
 

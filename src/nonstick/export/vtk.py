@@ -71,7 +71,8 @@ def write_image(
     }
     body = (
         f'<ImageData WholeExtent="{extent}" Origin="0 0 0" Spacing="{dx!r} {dx!r} {dx!r}">\n{_time(out, time)}'
-        f'<Piece Extent="{extent}">\n{out.data("PointData", flat(nodes), rank)}{out.data("CellData", flat(cells), rank)}'
+        f'<Piece Extent="{extent}">\n'
+        f"{out.data('PointData', flat(nodes), rank)}{out.data('CellData', flat(cells), rank)}"
         "</Piece>\n</ImageData>\n"
     )
     out.save(path, "ImageData", body)
@@ -109,15 +110,10 @@ def _time(out: _Appended, time: float) -> str:
            "</DataArray>\n</FieldData>\n"  # fmt: skip
 
 
-def series(files: Sequence[tuple[float, Mapping[str, str]]]) -> str:
-    """The text of a `.pvd`: for each time the files of each part, by name."""
-    lines = [
-        f'<DataSet timestep="{time!r}" group="" part="{part}" name={quoteattr(name)} file={quoteattr(file)}/>'
-        for time, parts in files
-        for part, (name, file) in enumerate(parts.items())
-    ]
+def series(files: Sequence[tuple[float, str]]) -> str:
+    """The text of a `.pvd`: times and the files that belong to them."""
+    lines = [f'<DataSet timestep="{time!r}" part="0" file={quoteattr(file)}/>\n' for time, file in files]
     return (
         '<?xml version="1.0"?>\n<VTKFile type="Collection" version="1.0" byte_order="LittleEndian">\n<Collection>\n'
-        + "\n".join(lines)
-        + "\n</Collection>\n</VTKFile>\n"
+        f"{''.join(lines)}</Collection>\n</VTKFile>\n"
     )

@@ -61,4 +61,4 @@ def report(file, frames):
 
 words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else sys.argv[1:]
 frames = [int(w) for w in words if w.isdigit()] or [0]
-print("REPORT " + json.dumps({f: report(f, frames) for f in words if not f.isdigit()}))
+print("\n" + json.dumps({f: report(f, frames) for f in words if not f.isdigit()}))

@@ -1,6 +1,6 @@
 """Run by a Python that has OpenVDB's module: what the real library reads from a file, as .npz and JSON.
 
-openvdb_report.py FILE.vdb OUT.npz LOW HIGH    dense arrays of every grid from index LOW to HIGH - 1 along each axis
+openvdb_report.py FILE.vdb OUT.npz LOW SIZE    dense arrays of SIZE³ values of every grid from index LOW (or I,J,K) on
 """
 
 import json
@@ -13,18 +13,20 @@ try:
 except ImportError:
     import openvdb as vdb
 
-source, out, low, high = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+source, out, size = sys.argv[1], sys.argv[2], int(sys.argv[4])
+low = tuple(int(w) for w in sys.argv[3].split(","))
+low = low * 3 if len(low) == 1 else low
 grids, metadata = vdb.readAll(source)
 arrays, facts = {}, {}
 for grid in grids:
     vector = isinstance(grid.background, tuple)
-    values = np.zeros((high - low,) * 3 + ((3,) if vector else ()), np.float32)
-    grid.copyToArray(values, ijk=(low,) * 3)
+    values = np.zeros((size,) * 3 + ((3,) if vector else ()), np.float32)
+    grid.copyToArray(values, ijk=low)
     arrays[grid.name] = values
-    mask = np.zeros((high - low,) * 3, bool)
+    mask = np.zeros((size,) * 3, bool)
     for item in grid.citerOnValues():
         assert item.min == item.max, "an active tile"
-        i, j, k = (c - low for c in item.min)
+        i, j, k = (c - a for c, a in zip(item.min, low))
         mask[i, j, k] = True
     arrays[f"{grid.name}-active"] = mask
     facts[grid.name] = {
