@@ -104,12 +104,16 @@ def paraview():
     pvpython = shutil.which("pvpython")
     if pvpython is None:
         pytest.skip("ParaView is not installed (Debian: paraview)")
-    screen = [xvfb, "-a"] if (xvfb := shutil.which("xvfb-run")) else []
+    screen = [xvfb, "-a", "-s", "-screen 0 1280x1024x24"] if (xvfb := shutil.which("xvfb-run")) else []
 
     def report(folder, picture=None):
-        return ask(
-            [*screen, pvpython, str(CLIENTS / "paraview_report.py"), str(folder), *([str(picture)] if picture else [])]
-        )
+        words = [pvpython, str(CLIENTS / "paraview_report.py"), str(folder)]
+        if picture is None:
+            return ask(words)
+        try:
+            return ask([*screen, *words, str(picture)])
+        except AssertionError:  # a virtual screen may start too late on a busy machine
+            return ask([*screen, *words, str(picture)])
 
     report.has_screen = bool(screen)
     return report

@@ -3,14 +3,15 @@
 `φ(c) = T(|c - x̄|)`, x̄ the mean of the particles within `reach` of c with weights (1 - s²)³, s = distance/reach (Zhu &
 Bridson 2005), and T the function that makes φ the distance for a flat surface over evenly filled space. The mean of two
 bodies of liquid with a gap between them lies in the gap, so that alone it would fill every gap narrower than twice the
-reach; φ is therefore at least the distance to the nearest particle less `largest`. Where there are few particles φ is at
-most the distance to the nearest one less `drop`. All lengths are in cells of the simulation.
+reach; φ is therefore at least the distance to the nearest particle less `largest`. Where there are few particles φ is
+at most the distance to the nearest one less `drop`. All lengths are in cells of the simulation.
 """
 
 import numpy as np
 from numba import njit, prange
 
-from ..kernels import parallel, serial
+from ..kernels import merged, parallel, serial
+from ..kernels._interpolate import _sample
 
 # Sums may be reordered; there are no infinities, so that a largest value can be found by SIMD as well.
 _sums = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc", "nnan", "nsz"})
@@ -62,7 +63,7 @@ def _pull(x, weight, begin, end, a, b, c, scale):
     """Sums over particles begin … end as seen from (a, b, c): weight, weight times place; and the largest weight."""
     one, none = np.float32(1.0), np.float32(0.0)
     total, m0, m1, m2, best = none, none, none, none, none
-    for p in range(begin, end):
+    for p in range(np.uintp(begin), np.uintp(end)):  # unsigned: no test for indices from the end
         d0, d1, d2 = x[0, p] - a, x[1, p] - b, x[2, p] - c
         t = max(one - (d0 * d0 + d1 * d1 + d2 * d2) * scale, none)
         best = max(best, t)
@@ -148,3 +149,61 @@ def _smooth(out, phi, bulk):
                             for c in range(-1, 2):
                                 total += phi[i + a, j + b, k + c] * (2 - abs(a)) * (2 - abs(b)) * (2 - abs(c))
                     out[i, j, k] = total / 64.0
+
+
+@merged
+def _slope(field, a, b, c):
+    """Central difference of a field at (a, b, c), per sample."""
+    g0 = _sample(field, a + 0.5, b, c) - _sample(field, a - 0.5, b, c)
+    g1 = _sample(field, a, b + 0.5, c) - _sample(field, a, b - 0.5, c)
+    g2 = _sample(field, a, b, c + 0.5) - _sample(field, a, b, c - 0.5)
+    return g0, g1, g2
+
+
+@parallel
+def _mirror(image, good, x, nodes, reach, up):
+    """Images of particles (n, 3) in walls nearer than the reach; `good` where there is one, which lies in the wall.
+
+    Taken along the horizontal where the wall is steep, so that a level surface stays level up to the wall.
+    """
+    for p in prange(len(x)):
+        a, b, c = x[p, 0], x[p, 1], x[p, 2]
+        s = _sample(nodes, a, b, c)
+        good[p] = False
+        if s <= 0.0 or s >= reach:
+            continue
+        n0, n1, n2 = _slope(nodes, a, b, c)
+        size = max(np.sqrt(n0 * n0 + n1 * n1 + n2 * n2), 1e-9)
+        n0, n1, n2 = n0 / size, n1 / size, n2 / size
+        rise = n0 * up[0] + n1 * up[1] + n2 * up[2]
+        level = 1.0 - rise * rise
+        if level > 0.25:
+            n0, n1, n2 = (n0 - rise * up[0]) / level, (n1 - rise * up[1]) / level, (n2 - rise * up[2]) / level
+        a, b, c = a - 2.0 * s * n0, b - 2.0 * s * n1, c - 2.0 * s * n2
+        image[p, 0], image[p, 1], image[p, 2] = a, b, c
+        good[p] = _sample(nodes, a, b, c) < 0.0
+
+
+@parallel
+def _bring_out(x, seam, solid):
+    """Points (n, 3) in walls brought to the nearest point of the wall, in samples; `solid` is the distance in samples.
+
+    `seam` marks points after which there is another wall.
+    """
+    for p in prange(len(x)):
+        a, b, c = x[p, 0], x[p, 1], x[p, 2]
+        seam[p] = False
+        s = _sample(solid, a, b, c)
+        if s >= 0.0:
+            continue
+        g0, g1, g2 = 0.0, 0.0, 0.0
+        steep = 1.0
+        for _ in range(3):
+            g0, g1, g2 = _slope(solid, a, b, c)
+            steep = max(g0 * g0 + g1 * g1 + g2 * g2, 0.25)
+            s = min(_sample(solid, a, b, c), 0.0)
+            a, b, c = a - s * g0 / steep, b - s * g1 / steep, c - s * g2 / steep
+        step = 0.3 / np.sqrt(steep)
+        seam[p] = _sample(solid, a + step * g0, b + step * g1, c + step * g2) <= 0.0
+        if not seam[p]:
+            x[p, 0], x[p, 1], x[p, 2] = a, b, c

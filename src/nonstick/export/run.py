@@ -52,13 +52,7 @@ def export_run(
     numbers = _chosen(shot, frames)
     for form in formats.values():
         form.check(shot)
-    exporter = Exporter(shot, formats, out, options or Options())
-    files = []
-    for done, number in enumerate(numbers):
-        files += exporter.write(number, overwrite=overwrite)
-        if tick is not None:
-            tick(done + 1, len(numbers))
-    return files + exporter.finish(numbers, overwrite=overwrite, tick=tick)
+    return Exporter(shot, formats, out, options).finish(numbers, overwrite, tick)
 
 
 class Exporter:
@@ -68,6 +62,7 @@ class Exporter:
         self, shot: Shot, formats: Mapping[str, Format], out: str | Path | None = None, options: Options | None = None
     ):
         self.shot, self.formats, self.options = shot, formats, options or Options()
+        self._written: set[tuple[str, int]] = set()
         base = shot.run.path / "export"
         one = len(formats) == 1
         self.folders = {
@@ -76,31 +71,55 @@ class Exporter:
 
     def write(self, number: int, arrays: Mapping[str, np.ndarray] | None = None, overwrite: bool = False) -> list[Path]:
         """The files of one frame; `arrays` if it is at hand and need not be read. Files that exist are kept."""
-        todo = {n: f for n, f in self.formats.items() if f.by_frame}
-        files = {n: f.file(self.folders[n], self.shot.name, number) for n, f in todo.items()}
-        missing = [n for n, file in files.items() if overwrite or not file.is_file()]
-        if missing:
-            still = self._still(number, arrays)
-            for name in missing:
+        return self._write(number, lambda: self._still(number, arrays), overwrite)
+
+    def _write(self, number: int, still: Callable[[], Still], overwrite: bool) -> list[Path]:
+        """The files of a frame that are missing; `still` is called once, and only if one is."""
+        files, made = [], None
+        for name, form in self.formats.items():
+            if not form.by_frame:
+                continue
+            files.append(form.file(self.folders[name], self.shot.name, number))
+            if (name, number) not in self._written and (overwrite or not files[-1].is_file()):
                 self.folders[name].mkdir(parents=True, exist_ok=True)
-                todo[name].write(self.folders[name], still)
-        return list(files.values())
+                made = made or still()
+                form.write(self.folders[name], made)
+            self._written.add((name, number))
+        return files
 
     def finish(
         self, numbers: Sequence[int], overwrite: bool = False, tick: Callable[[int, int], None] | None = None
     ) -> list[Path]:
-        """The files that belong to all frames together."""
-        out = []
-        for name, form in self.formats.items():
-            self.folders[name].mkdir(parents=True, exist_ok=True)
+        """All files of the frames that are missing, and those that belong to all frames together."""
+        done: set[int] = set()
 
-            def still(number: int) -> Still:
-                if tick is not None:
-                    tick(list(numbers).index(number), len(numbers))
-                return self._still(number)
+        def told(number: int) -> None:
+            if tick is not None and number not in done:
+                done.add(number)
+                tick(len(done), len(numbers))
 
-            out += form.finish(self.folders[name], self.shot, numbers, still, self.options, overwrite)
-        return out
+        def still(number: int) -> Still:
+            # what is made for a file of all frames serves the files of each frame too
+            one = self._still(number)
+            self._write(number, lambda: one, overwrite)
+            told(number)
+            return one
+
+        def together(by_frame: bool) -> list[Path]:
+            out = []
+            for name, form in self.formats.items():
+                if form.by_frame == by_frame:
+                    folder = self.folders[name]
+                    folder.mkdir(parents=True, exist_ok=True)
+                    out += form.finish(folder, self.shot, numbers, still, self.options, overwrite)
+            return out
+
+        whole = together(by_frame=False)
+        files: list[Path] = []
+        for number in numbers:
+            files += self.write(number, overwrite=overwrite)
+            told(number)
+        return files + together(by_frame=True) + whole
 
     def _still(self, number: int, arrays: Mapping[str, np.ndarray] | None = None) -> Still:
         return Still(self.shot, self.shot.frame(number, arrays), self.options)

@@ -114,31 +114,30 @@ def _cut_behind(phi: np.ndarray, solid: np.ndarray, h: float) -> np.ndarray:
 
 def _out_of_walls(vertices: np.ndarray, solid: np.ndarray, h: float, corner: Sequence[float]) -> np.ndarray:
     """Vertices in walls brought to the nearest point of the wall, by a few steps along the slope of the distance."""
-    from scipy.ndimage import map_coordinates
-
+    if not len(vertices):
+        return vertices
     d = solid.ndim
-    at = lambda x: map_coordinates(solid, x.T, order=1, mode="nearest")  # noqa: E731
-    every = (vertices[:, :d] - np.asarray(corner)) / h  # in samples
-    behind = np.flatnonzero(at(every) < 0.0)
-    x = every[behind].astype(float)
-    for _ in range(3):
-        slope = np.stack([at(x + 0.5 * e) - at(x - 0.5 * e) for e in np.eye(d)], axis=1) / h
-        steep = np.maximum((slope**2).sum(axis=1), 0.25)
-        x -= (np.minimum(at(x), 0.0) / h / steep)[:, None] * slope
-    seam = at(x + 0.3 * slope / np.sqrt(steep)[:, None]) <= 0.0
+    x = np.full(vertices.shape, 0.5)
+    x[:, :d] = (vertices[:, :d] - np.asarray(corner)) / h  # in samples
+    wall = solid / np.float32(h)
+    wall = wall if d == 3 else np.repeat(wall[:, :, None], 2, axis=2)
+    seam = np.empty(len(x), bool)
+    _surface._bring_out(x, seam, wall)
     if seam.any():
-        x[seam] = _towards_open(every[behind[seam]].astype(float), solid, at)
+        x[seam] = _towards_open(x[seam], wall)
     out = vertices.copy()
-    out[behind, :d] = x * h + np.asarray(corner)
+    out[:, :d] = x[:, :d] * h + np.asarray(corner)
     return out
 
 
-def _towards_open(x: np.ndarray, solid: np.ndarray, at) -> np.ndarray:
+def _towards_open(x: np.ndarray, solid: np.ndarray) -> np.ndarray:
     """Where the way from points in walls to the nearest sample that is not in a wall leaves the wall.
 
     For points near a seam of two walls, where the distance is zero although all is wall.
     """
-    steps = np.stack(np.meshgrid(*[np.arange(-2, 3)] * x.shape[1], indexing="ij"), axis=-1).reshape(-1, 1, x.shape[1])
+    from scipy.ndimage import map_coordinates
+
+    steps = np.stack(np.meshgrid(*[np.arange(-2, 3)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)
     around = np.clip(np.round(x).astype(np.int64) + steps, 0, np.array(solid.shape) - 1)
     far = np.where(solid[tuple(np.moveaxis(around, -1, 0))] > 0.0, ((around - x) ** 2).sum(axis=-1), np.inf)
     best = far.argmin(axis=0)
@@ -147,7 +146,8 @@ def _towards_open(x: np.ndarray, solid: np.ndarray, at) -> np.ndarray:
     low, high = np.zeros(len(x)), np.ones(len(x))
     for _ in range(8):
         middle = 0.5 * (low + high)
-        inside = at(x + middle[:, None] * (goal - x)) <= -1e-3 * np.abs(solid).max()
+        here = (x + middle[:, None] * (goal - x)).T
+        inside = map_coordinates(solid, here, order=1, mode="nearest") < -0.02
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return np.where(found[:, None], x + high[:, None] * (goal - x), x)
 
@@ -197,7 +197,7 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     phi, share, again = (np.empty(shape, np.float32) for _ in range(3))
     full = per_cell * 64.0 / 315.0 * np.pi * reach**3
     _surface._particle_distance(
-        phi, share, solid / np.float32(dx), x, weight, end, _kinds(count, per_cell, margin), margin, refine, PAD, reach,
+        phi, share, solid / np.float32(dx), x, weight, end, _kinds(count, per_cell), margin, refine, PAD, reach,
         LARGEST * spacing, drop, table, full,
     )  # fmt: skip
     bulk = maximum_filter((share > CORE).view(np.uint8), 2 * refine + 1)
@@ -209,52 +209,33 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     place = np.clip(place, 0, np.array(shape)[:, None] - 1)
     thick = float(np.count_nonzero(bulk[tuple(place)])) / own
     target = thick * shot.volumes.get(frame.number, own * dx**3 / per_cell) / dx**3 * refine**3
-    phi[bulk != 0] += _shift(phi, solid / dx, bulk, target, refine)
+    np.add(phi, _shift(phi, solid / np.float32(dx), bulk, target, refine), out=phi, where=bulk.view(bool))
     return phi * np.float32(dx)
 
 
-def _kinds(count: np.ndarray, per_cell: int, reach: int) -> np.ndarray:
-    """Of every cell: 0 if no particle is near, 2 if it and its 26 neighbours are well filled, else 1."""
+def _kinds(count: np.ndarray, per_cell: int) -> np.ndarray:
+    """Of every cell: 0 if it and its 26 neighbours are empty, 2 if all of them are well filled, else 1."""
     from scipy.ndimage import maximum_filter, minimum_filter
 
-    near = maximum_filter((count > 0).view(np.uint8), 2 * reach + 1, mode="constant")
+    near = maximum_filter((count > 0).view(np.uint8), 3, mode="constant")
     full = minimum_filter((count >= 0.5 * per_cell).view(np.uint8), 3, mode="constant")
     return near + full
 
 
 def _with_images(x: np.ndarray, shot: Shot, frame: Frame, reach: float) -> np.ndarray:
     """Particles in cells, and their mirror images in walls nearer than the reach."""
-    from scipy.ndimage import map_coordinates
-
-    grid = frame.grid
     if shot.walls or shot.bodies:
-        nodes = shot.inner_walls(frame)
-        near = np.flatnonzero(_sample(map_coordinates, nodes, x) < reach)
-        y = x[near].astype(float)
-        s = _sample(map_coordinates, nodes, y)
-        n = np.stack([
-            _sample(map_coordinates, nodes, y + 0.5 * e) - _sample(map_coordinates, nodes, y - 0.5 * e)
-            for e in np.eye(3)
-        ], axis=1)  # fmt: skip
-        n /= np.maximum(np.linalg.norm(n, axis=1, keepdims=True), 1e-9)
         gravity = np.array(shot.scene.gravity, float)
         up = -gravity / max(float(np.linalg.norm(gravity)), 1e-300)
-        rise = n @ up
-        level = 1.0 - rise**2
-        along = np.where(level[:, None] > 0.25, (n - rise[:, None] * up) / np.maximum(level, 0.25)[:, None], n)
-        image = (y - 2.0 * s[:, None] * along)[s > 0.0]
-        x = np.concatenate([x, image[_sample(map_coordinates, nodes, image) < 0.0]])
-    for axis, size in enumerate(np.array(shot.scene.model.domain.size) / grid.dx):
+        image, good = np.empty_like(x), np.empty(len(x), bool)
+        _surface._mirror(image, good, x, shot.inner_walls(frame), reach, up)
+        x = np.concatenate([x, image[good]])
+    for axis, size in enumerate(np.array(shot.scene.model.domain.size) / frame.dx):
         low, high = x[x[:, axis] < reach], x[x[:, axis] > size - reach]
-        low, high = low.copy(), high.copy()
         low[:, axis] *= -1
         high[:, axis] = 2 * size - high[:, axis]
         x = np.concatenate([x, low, high])
     return x
-
-
-def _sample(between, nodes: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return between(nodes, x.T, order=1, mode="nearest")
 
 
 def _shift(phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, target: float, refine: int) -> np.float32:
