@@ -3,14 +3,15 @@ PYTHON ?= python3
 JOBS ?= 2
 DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400 --set camera.height=400
 BIN := .venv/bin
-SOURCES := src tests $(wildcard examples validation benchmarks)
+SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
-.PHONY: help demo test lint format bench bench-peers docs clean
+.PHONY: help demo test test-fast lint format bench bench-peers docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         run the demonstration and say where the pictures are"
 	@echo "make test         run the tests ($(JOBS) processes; JOBS=n for another number)"
+	@echo "make test-fast    the same without the slow ones"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
 	@echo "make bench-peers  the same problems with other packages; installs them (PETSc: Debian, as root)"
@@ -18,17 +19,20 @@ help:
 	@echo "make format       let ruff rewrite the sources"
 	@echo "make clean        remove .venv and everything built"
 
-demo: .venv/.ready-core
+demo: .venv/.ready-pictures
 	@rm -rf demo/separating demo/sticky
-	@echo "the sphere splash with separating walls (the first run compiles, about a minute) ..."
+	@echo "the sphere splash with separating walls ..."
 	@$(BIN)/nonstick run sphere $(DEMO) --out demo/separating
 	@echo "the same with sticky walls ..."
 	@$(BIN)/nonstick run sphere $(DEMO) --set walls.pressure=none --out demo/sticky
 	@echo "painting both side by side ..."
 	@$(BIN)/nonstick render demo/sticky --compare demo/separating --out demo/sphere.mp4
 
-test: .venv/.ready-dev
-	@$(BIN)/python -m pytest -n $(JOBS) --durations=15 --durations-min=2 $(ARGS)
+test: .venv/.ready-dev .venv/.petsc
+	@$(BIN)/python -m pytest -n $(JOBS) -rs --durations=15 --durations-min=2 $(ARGS)
+
+test-fast: .venv/.ready-dev
+	@$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ARGS)
 
 lint: .venv/.ready-dev
 	@$(BIN)/ruff check $(SOURCES)
@@ -42,8 +46,7 @@ format: .venv/.ready-dev
 bench: .venv/.ready-core
 	@$(BIN)/nonstick bench sphere3d --sizes 32 64 --methods all --json bench-sphere3d.json
 
-bench-peers: .venv/.ready-bench
-	@sh benchmarks/install-petsc.sh
+bench-peers: .venv/.ready-bench .venv/.petsc
 	@$(BIN)/python benchmarks/peers.py --out bench-peers
 
 docs: .venv/.ready-docs
@@ -54,12 +57,18 @@ clean:
 	rm -rf .venv site build dist demo bench-peers bench-*.json bench-*.png .pytest_cache .ruff_cache .mypy_cache
 
 # -- the environment --------------------------------------------------------------------------------
-# One stamp per set of extras, made anew when pyproject.toml changes. `core` is the package alone.
+# One stamp per set of extras, made again when pyproject.toml changes. `core` is the package alone.
 
 EXTRA-core :=
+EXTRA-pictures := [pictures]
 EXTRA-dev := [dev]
-EXTRA-bench := [bench]
+EXTRA-bench := [bench,pictures]
 EXTRA-docs := [docs]
+
+# Debian's PETSc, one of the peers: installed as root, else its tests are skipped and say so.
+.venv/.petsc: benchmarks/install-petsc.sh | .venv/bin/python
+	@sh benchmarks/install-petsc.sh
+	@touch $@
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python
 	@echo "installing nonstick$(EXTRA-$*) into .venv ..."

@@ -1,7 +1,7 @@
 """What every script here shares: rows in a JSON file, a picture, a progress display, a table on the screen.
 
 Each script is `main(out=..., sizes=..., ...) -> rows` and a command line with the same words. Rows are written after
-every measurement, so a run may be stopped; a later run replaces the rows it measures anew and keeps the others, so a
+every measurement, so a run may be stopped; a later run replaces the rows it measures again and keeps the others, so a
 long table may be made in pieces.
 """
 

@@ -74,9 +74,9 @@ class _Record:
         self._solve = self.stage.solve
         self.stage.solve = self.solve  # type: ignore[method-assign]
 
-    def solve(self, phi, velocity, dt):
+    def solve(self, *step):
         before, contact = self.stage.pressure.copy(), self.stage.active.copy()
-        outcome = self._solve(phi, velocity, dt)
+        outcome = self._solve(*step)
         self.steps += 1
         if self.steps % self.every == 0:
             began = time.perf_counter()

@@ -15,6 +15,7 @@ ROOT = Path(nonstick.__file__).parent
 #: imports inside functions and for type checkers count.
 LAYERS = (
     "errors",
+    "optional",
     "kernels",
     "grid",
     "operators",

@@ -61,7 +61,7 @@ def reference(name: str, n: int, rtol: float) -> np.ndarray:
 
 
 def compare(name: str, n: int, method: str, rtol: float = RTOL) -> Result:
-    """One method on one case, built afresh, against the reference."""
+    """One method on one case, built again, against the reference."""
     expected = reference(name, n, 1e-2 * rtol)
     problem = cases.build(name, n).problem
     try:

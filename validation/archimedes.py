@@ -47,14 +47,14 @@ def tank(dimension: int, ratio: float, n: int) -> Scene:
 
 def water_level(liquid) -> float:
     """Mean height of the surface over the outermost columns of cells."""
-    phi = np.moveaxis(liquid.phi.reshape(liquid.solids.grid.shape), 1, -1)
+    phi = np.moveaxis(liquid.tracker.phi.reshape(liquid.solids.grid.shape), 1, -1)
     edge = np.ones(phi.shape[:-1], bool)
     edge[tuple(slice(2, -2) for _ in edge.shape)] = False
     heights = []
     for column in phi[edge]:
         j = int(np.flatnonzero(column < 0)[-1])
         heights.append(j + 0.5 + column[j] / (column[j] - column[j + 1]))
-    return float(np.mean(heights)) * liquid.dx
+    return float(np.mean(heights)) * liquid.scene.dx
 
 
 def release(dimension: int, ratio: float, n: int, seconds: float = 4.0, watch: float = 2.5) -> dict[str, float]:

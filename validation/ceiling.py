@@ -21,7 +21,7 @@ def clearing_time(walls: str, n: int = 64, until: float = 0.3) -> float:
     top = scene.shape[1]
     while simulation.time < until - 1e-9:
         simulation.next_frame()
-        if simulation.liquid.particles.x[1].max() < top - 1.5:
+        if simulation.liquid.tracker.cloud.x[1].max() < top - 1.5:
             return simulation.time
     return float("inf")
 

@@ -36,10 +36,10 @@ def front(n: int = 180, dimension: int = 2, until: float = 3.7) -> tuple[np.ndar
 
 def _reach(simulation: Simulation) -> float:
     liquid = simulation.liquid
-    x = liquid.particles.x[liquid.first :]
+    x = liquid.layout.drop_points(liquid.tracker.cloud.x)
     low = x[0][x[1] < 1.0]  # the layer of cells on the floor
     counts = np.bincount(low.astype(int), minlength=liquid.solids.grid.shape[0])
-    full = liquid.per_cell * (liquid.solids.grid.shape[2] if liquid.d == 3 else 1)
+    full = liquid.tracker.per_cell * int(np.prod(liquid.solids.grid.shape[2:]))
     column = int(np.flatnonzero(counts >= 0.5 * full).max())
     # within the next column, as far as it is filled
     part = counts[column + 1] / full if column + 1 < counts.size else 0.0

@@ -61,12 +61,12 @@ def measure(name: str, frames: int = 100, cells: int = N) -> dict[str, Any]:
     cleared = np.inf
     while simulation.frame < frames:
         rows += simulation.next_frame()
-        x = simulation.liquid.particles.x
+        x = simulation.liquid.tracker.cloud.x
         if np.isinf(cleared) and x.size and x[2].max() < cells - 1.5:
             cleared = simulation.time
     liquid, cell = simulation.liquid, (1 / cells) ** 2
-    ledger, points = liquid.ledger, liquid._points(liquid.particles.x)
-    inside = [np.asarray(liquid.solids._placed(w)(*points)).min(initial=np.inf) for w in liquid.solids.walls]
+    ledger, points = liquid.ledger, liquid.tracker.points(liquid.tracker.cloud.x)
+    inside = [np.asarray(liquid.solids.placed(w)(*points)).min(initial=np.inf) for w in liquid.solids.list]
     return {
         "drift": max(abs(float(r["volume_error"])) for r in rows),
         "unsolved": sum(not r["converged"] for r in rows),
@@ -77,9 +77,9 @@ def measure(name: str, frames: int = 100, cells: int = N) -> dict[str, Any]:
         "particles": liquid.count,
         "fastest": max(float(r["max_speed"]) for r in rows),
         "speed": float(rows[-1]["max_speed"]),
-        "highest": float(liquid.particles.x[2].max(initial=0.0)) / cells,
+        "highest": float(liquid.tracker.cloud.x[2].max(initial=0.0)) / cells,
         "depth_in_solids": max(0.0, -min(inside, default=0.0)) * cells,
-        "past_the_middle": int(np.count_nonzero(liquid.particles.x[1] > 0.5 * cells)),
+        "past_the_middle": int(np.count_nonzero(liquid.tracker.cloud.x[1] > 0.5 * cells)),
         "cleared": cleared,
         "told": {kind: told.count(kind) for kind in dict.fromkeys(told)},
     }

@@ -28,7 +28,7 @@ PLAIN = ("start", "done")
 
 
 def sweep_one(name: str, cells: dict[int, int], frames: int, out: Path, movie: bool = True) -> dict[str, Any]:
-    """Run one scene anew in its own directory below `out`; the numbers of its row."""
+    """Run one scene in its own directory below `out`; the numbers of its row."""
     scene = Scene.load(name)
     scene = scene.replace({"domain.resolution": cells[scene.dimension]})
     scene = scene.replace({"time.frames": min(frames, scene.model.time.frames)})

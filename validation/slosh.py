@@ -31,7 +31,7 @@ def period(n: int = 128, seconds: float = 3.6) -> float:
 
 def _mode(simulation: Simulation) -> float:
     """Mean of cos(π x): moves with the first mode and does not see the others."""
-    return float(np.cos(np.pi * simulation.liquid.particles.x[1] * simulation.scene.dx).mean())
+    return float(np.cos(np.pi * simulation.liquid.tracker.cloud.x[1] * simulation.scene.dx).mean())
 
 
 def main(n: int = 128) -> float:

@@ -21,7 +21,7 @@ def settle(name: str, n: int = 64, seconds: float = 2.0) -> dict[str, float]:
     while simulation.time < seconds - 1e-9:
         simulation.next_frame()
     liquid = simulation.liquid
-    speed = float(np.sqrt((liquid.particles.vel.astype(float) ** 2).sum(axis=0)).max())
+    speed = float(np.sqrt((liquid.tracker.cloud.vel.astype(float) ** 2).sum(axis=0)).max())
     heights = surface_heights(liquid)
     return {
         "speed": speed / float(np.sqrt(9.81 * DEPTH[name])),
@@ -32,10 +32,10 @@ def settle(name: str, n: int = 64, seconds: float = 2.0) -> dict[str, float]:
 
 def surface_heights(liquid) -> np.ndarray:
     """Height of the surface in cells in every column of a 2D run, away from walls by half a cell."""
-    phi, out = liquid.phi[0], []
+    phi, out = liquid.tracker.phi[0], []
     for i, column in enumerate(phi):
         crossing = np.flatnonzero((column[:-1] < 0) & (column[1:] >= 0))
-        if crossing.size and liquid.solids.centre[i, crossing[-1]] > 0.5 * liquid.dx:
+        if crossing.size and liquid.solids.centre[0, i, crossing[-1]] > 0.5:
             j = crossing[-1]
             out.append(j + 0.5 + column[j] / (column[j] - column[j + 1]))
     return np.array(out)

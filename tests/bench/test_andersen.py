@@ -9,6 +9,7 @@ from nonstick.bench.andersen import PRECONDITIONERS, SOLVERS, XI_CLOSE
 from nonstick.errors import NonstickError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["andersen-linear", "andersen-newton", "andersen-xi"])
 def test_every_cell_of_the_table_converges(name, monkeypatch, tmp_path):
     monkeypatch.setattr(gc, "collect", lambda: 0)  # only memory figures need it, and it is most of the time

@@ -21,7 +21,7 @@ def test_what_was_kept_is_found_again(tmp_path):
     second = Journal(path, {"rtol": 1e-6}, resume=True)
     assert len(second) == 2 and second.get("case", 8, "größe") == {"x": [1.5, None]}
     assert second.get("case", 9, "") == float("inf") and second.get("case", 10, "") is None
-    assert len(Journal(path, {"rtol": 1e-6})) == 0  # begun anew
+    assert len(Journal(path, {"rtol": 1e-6})) == 0  # started again
     assert len(Journal(path, {"rtol": 1e-6}, resume=True)) == 0
 
 

@@ -52,7 +52,7 @@ def test_figures_of_other_kinds_have_tables_of_their_own():
     )
     assert "t: slower by %" in text and "-3.25" in text and "12" in text
     below = text[text.index("t: slower by %") :]
-    assert not re.search(r"\bb\b", below)  # nobody has that figure
+    assert not re.search(r"\bb\b", below)  # no row has that number
 
 
 def test_published_rows_without_a_measured_case_stand_alone():

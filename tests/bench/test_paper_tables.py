@@ -53,6 +53,7 @@ def has_ink(path):
     return (imread(path)[..., :3].min(axis=2) < 0.98).mean() > 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lai-table1", "lai-table2", "lai-table7"])
 def test_averages(table, name):
     methods = ("fas-mg", "pi-mg", "no-lcp", "auto")
@@ -72,6 +73,7 @@ def test_published_lines_carry_outer_iterations_and_seconds(table):
     assert of[32, "fas-mg"].outer_iterations is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, frame", [("lai-table9", 10), ("lai-table10", 70), ("lai-table11", 10)])
 def test_single_solves(table, monkeypatch, name, frame):
     asked = []
@@ -102,6 +104,7 @@ def test_single_solves(table, monkeypatch, name, frame):
     assert drawn == [f"bench-{name}-16.png", f"bench-{name}.png"]
 
 
+@pytest.mark.slow
 def test_variants_of_fas(table, monkeypatch):
     monkeypatch.setattr(lai, "first_of", lambda scene, n, frame, progress: first_of(scene, n, 1))
     ours, paper, drawn = table("lai-table12", (16,))
@@ -124,6 +127,7 @@ def test_fixed_work(table):
     assert all("LCP slower by %" in row.extra for row in ours if row.method.endswith("LCP"))
 
 
+@pytest.mark.slow
 def test_price_of_bounds(table):
     ours, paper, drawn = table("andersen-table1", (16, 24))
     assert not any(row.missed for row in ours)
@@ -152,6 +156,7 @@ def test_price_of_bounds(table):
     ]
 
 
+@pytest.mark.slow
 def test_sub_solvers(table):
     ours, paper, drawn = table("andersen-solvers", (12,))
     assert all(row.converged for row in ours)
@@ -163,6 +168,7 @@ def test_sub_solvers(table):
     assert drawn == [f"bench-andersen-solvers-figure{k}.png" for k in (12, 13, 14)]
 
 
+@pytest.mark.slow
 def test_accuracy_of_the_sub_solver(table):
     ours, _, drawn = table("andersen-xi", (8, 12))
     assert [row.method for row in ours if row.n == 8] == [f"xi={xi:g}" for xi in andersen.XI]
@@ -172,6 +178,7 @@ def test_accuracy_of_the_sub_solver(table):
     assert drawn == ["bench-andersen-xi-figure16.png", "bench-andersen-xi-figure17.png"]
 
 
+@pytest.mark.slow
 def test_volume(table):
     ours, _, drawn = table("andersen-volume", (12,))
     assert [(row.case, row.method) for row in ours] == [
@@ -184,6 +191,7 @@ def test_volume(table):
     assert drawn == ["bench-andersen-volume-12.png"]
 
 
+@pytest.mark.slow
 def test_a_table_that_was_stopped_goes_on(tmp_path, monkeypatch):
     """The second run solves nothing that the first has solved, and its rows are those of an unbroken run."""
     solved = []

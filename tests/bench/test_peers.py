@@ -15,8 +15,7 @@ PROBLEMS = [("circle2d", 24), ("sphere3d", 10)]
 @pytest.mark.parametrize("case, n", PROBLEMS)
 @pytest.mark.parametrize("name", PEERS)
 def test_a_peer_reaches_the_solution(name, case, n):
-    package, method = PEERS[name]
-    pytest.importorskip(package)
+    _, method = PEERS[name]
     problem = cases.build(case, n).problem
     found = api.solve_problem(problem, method, rtol=1e-7)
     assert found.converged and found.iterations > 0
@@ -25,14 +24,14 @@ def test_a_peer_reaches_the_solution(name, case, n):
 
 
 def test_a_peer_that_is_not_installed_is_a_dash(monkeypatch):
-    monkeypatch.setattr("nonstick.bench.peers.find_spec", lambda package: None)
+    monkeypatch.setattr("nonstick.bench.peers.missing", lambda extra, package: f"{package} is not installed")
     monkeypatch.setattr("nonstick.bench.petsc.version", lambda: None)
     rows = list(run(get("peers").plan((8,), ("psor",))))
     assert [row.method for row in rows] == ["psor", *names()]
     assert all("not installed" in row.reason for row in rows[1:])
 
 
-@pytest.mark.skipif(petsc.version() is None, reason="PETSc is not installed")
+@pytest.mark.skipif(petsc.version() is None, reason=petsc.ADVICE)
 @pytest.mark.parametrize("name", [name for name in petsc.names() if name.endswith("@1")])
 def test_petsc_reaches_the_solution(name):
     problem = cases.build("sphere3d", 10).problem
@@ -40,7 +39,7 @@ def test_petsc_reaches_the_solution(name):
     assert row.converged and row.iterations > 0 and row.seconds > 0, row.reason
 
 
-@pytest.mark.skipif(petsc.version() is None, reason="PETSc is not installed")
+@pytest.mark.skipif(petsc.version() is None, reason=petsc.ADVICE)
 def test_petsc_on_two_ranks_with_two_bounds():
     problem = cases.build("circle2d", 24).problem
     top = np.where(problem.box.constrained, 0.5 * api.solve_problem(problem, "psor").x.max(), np.inf)

@@ -1,7 +1,11 @@
-"""Every script under benchmarks/ runs at a tiny size and leaves rows and a picture; comparators find the solution."""
+"""Every script under benchmarks/ runs at a tiny size and leaves rows and a picture; comparators find the solution.
+
+Scripts under validation/ and examples/ find all names they import.
+"""
 
 import importlib
 import json
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +13,9 @@ import pytest
 
 from nonstick import api, cases
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "benchmarks"
+OTHERS = sorted(path for folder in ("validation", "examples") for path in (ROOT / folder).glob("*.py"))
 SCRIPTS = {
     "compare": {"sizes": (8,), "problems": ("sphere3d",)},
     "frames": {"sizes": (12,), "frames": 2},
@@ -33,11 +39,17 @@ def test_every_script_is_tried():
     assert found == {*SCRIPTS, "coupled"}
 
 
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_script_finds_what_it_imports(path):
+    assert callable(runpy.run_path(str(path), run_name="script")["main"])
+
+
 def test_bodies_against_solids_in_their_place():
     rows = importlib.import_module("coupled").main(n=10, runs=1)
     assert len(rows) == 12 and all(row["coupled"] > 0 and row["iterations"] > 0 for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_leaves_rows_and_a_picture(name, tmp_path, capsys):
     rows = importlib.import_module(name).main(out=tmp_path, **SCRIPTS[name])

@@ -28,6 +28,7 @@ def test_faces_are_open_between_open_cells_only():
         assert np.array_equal(faces[1:-1] == 1.0, first[1:] & first[:-1]) and not faces[0].any() and not faces[-1].any()
 
 
+@pytest.mark.slow
 def test_table1_topology_counts_and_nonzeros():
     plan = get("tb-table1").plan((30,), ("saamg-cg", "giaamg-cg", "tagiaamg-cg"))
     rows = list(get("tb-table1").run(plan))
@@ -48,6 +49,7 @@ def test_nonzeros_are_those_of_the_hierarchy():
     assert count_nonzeros(registry.get("pgs"), problem) is None
 
 
+@pytest.mark.slow
 def test_table2_interior_point_needs_the_fewest_steps():
     steps = {}
     for row in get("tb-table2").run(get("tb-table2").plan((24,))):

@@ -12,6 +12,7 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(tb_simulated, "SAMPLES", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table, methods", [("tb-figure5", ("tagiaamg-cg",)), ("tb-table4", ("ipm-pd+tagiaamg-cg",)), ("tb-table5", ())]
 )

@@ -15,6 +15,7 @@ def test_unknowns_of_the_test_problem():
     assert ball(256, 2).n == pytest.approx(57_341, rel=4e-3)
 
 
+@pytest.mark.slow
 def test_table_has_published_and_measured_rows(tmp_path):
     found = rows("visc-table1", (96,), ("visc-box-mg", "visc-jacobi-mg+cg"), folder=tmp_path)
     assert (tmp_path / "bench-visc-table1.png").stat().st_size > 10_000
@@ -34,6 +35,7 @@ def test_profile_counts_iterations_to_each_digit():
     assert len(flat) == 6 and flat == sorted(flat)
 
 
+@pytest.mark.slow
 def test_jumps_cost_at_most_three_times_the_iterations():
     found = {r.case: r.iterations for r in rows("visc-jump", (48,), ("visc-auto",))}
     assert len(found) == 14

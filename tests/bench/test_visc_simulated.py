@@ -1,9 +1,12 @@
 """Table 3 of Aanjaneya: solves taken from running scenes."""
 
+import pytest
+
 from nonstick.bench import visc_simulated
 from nonstick.bench.registry import Plan
 
 
+@pytest.mark.slow
 def test_table3_reduces_the_residual_of_the_scenes_by_a_hundred(monkeypatch):
     monkeypatch.setattr(visc_simulated, "FRAMES", 2)
     monkeypatch.setattr(visc_simulated, "SAMPLES", 2)

@@ -49,7 +49,8 @@ def test_inertia_of_ball_and_box():
 
 
 def test_mesh_moments_are_those_of_its_solid():
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
+
     mesh = trimesh.creation.box((0.4, 0.6, 1.0))
     mesh.apply_translation([1.0, 2.0, 3.0])
     for faces in (mesh.faces, mesh.faces[:, ::-1]):

@@ -6,7 +6,8 @@ import pytest
 from nonstick import NonstickError
 from nonstick.bodies.body import RigidBody
 from nonstick.bodies.motion import Prescribed
-from nonstick.bodies.world import Wall, World, box_walls
+from nonstick.bodies.walls import Wall, box_walls
+from nonstick.bodies.world import World
 from nonstick.grid import shapes as sd
 from nonstick.scenes.schema import Motion
 
@@ -27,6 +28,7 @@ def stack(d, friction=0.4):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 3])
 def test_a_stack_rests(d):
     bodies = stack(d)
@@ -107,6 +109,7 @@ def test_free_spin_keeps_energy_and_momentum():
     assert np.linalg.norm(body.orientation) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 3])
 def test_many_shapes_come_to_rest_inside(d):
     shapes = [

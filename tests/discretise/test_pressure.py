@@ -159,6 +159,34 @@ def test_adhesion_lowers_the_bound_and_separation_moves_the_rhs():
     np.testing.assert_allclose(pushed.rhs - plain.rhs, expected, atol=1e-12)
 
 
+def test_a_source_is_the_divergence_after_the_update():
+    fields = random_fields((7, 6), 11)
+    plain = PressureProblem(**fields, walls="none")
+    source = np.random.default_rng(12).normal(size=(7, 6))
+    problem = PressureProblem(**fields, walls="none", source=source)
+    expected = problem.rows.from_grid(source)
+    np.testing.assert_allclose(problem.rhs - plain.rhs, expected, atol=1e-12)
+    x = np.random.default_rng(13).normal(size=problem.problem.n)
+    after = problem.divergence(problem.update(problem.rows.to_grid(x)))
+    np.testing.assert_allclose(
+        problem.rows.from_grid(after), problem.problem.gradient(x) + expected, atol=1e-11 * np.abs(after).max()
+    )
+
+
+def test_a_large_source_sets_the_scale_of_the_residual():
+    """The tolerance and the reported residual are relative to max|b| of the equation that is solved."""
+    fields = random_fields((9, 8), 14)
+    source = np.full((9, 8), 1e4)
+    problem = PressureProblem(**fields, source=source)
+    b = problem.rhs
+    assert problem.problem.scale == np.abs(b).max() > 10 * PressureProblem(**fields).problem.scale
+    solution = problem.solve("psor", rtol=1e-4)
+    assert solution.converged
+    g, d = problem.matrix @ solution.x - b, problem.matrix.diagonal()
+    residual = np.where(problem.constrained, np.minimum(d * solution.x, g), g)
+    assert solution.kkt() == pytest.approx(np.abs(residual).max() / np.abs(b).max(), rel=1e-6)
+
+
 def test_nothing_liquid_is_an_empty_problem():
     shape = (4, 5, 3)
     velocity = tuple(np.zeros(tuple(n + (b == a) for b, n in enumerate(shape))) for a in range(3))
@@ -190,6 +218,9 @@ def test_a_single_liquid_cell():
         ({"velocity": (np.zeros((6, 5)),) * 2}, "velocity"),
         ({"weights": (np.full((7, 5), 1.5), np.ones((6, 6)))}, "between 0 and 1"),
         ({"phi_solid": np.zeros((7, 6))}, "not both"),
+        ({"source": np.ones(3)}, "source must be a number or an array over cells"),
+        ({"source": np.nan}, "source must not be infinite or NaN"),
+        ({"adhesion": -1.0}, "adhesion must not be negative"),
     ],
 )
 def test_bad_input_is_named(change, message):

@@ -49,6 +49,18 @@ def test_coarse_divergence_is_the_mean_of_the_fine():
     np.testing.assert_allclose(coarse.divergence(coarse.velocity), mean, atol=1e-12)
 
 
+def test_a_coarse_source_is_the_mean_of_the_fine():
+    """Only of cells that have an equation, so that coarse and fine grid add the same volume."""
+    source = np.random.default_rng(5).normal(size=(8, 6))
+    problem = make((8, 6), source=source)
+    coarse = problem.coarsen()
+    used = np.where(problem.rows.to_grid(np.ones(problem.rows.n)) > 0, source, 0.0)
+    mean = used.reshape(4, 2, 3, 2).mean(axis=(1, 3))
+    np.testing.assert_allclose(coarse.source, mean, atol=1e-14)
+    assert coarse.problem.scale == np.abs(coarse.rhs).max()
+    assert coarse.coarsen().source.shape == (2, 2)
+
+
 def test_bubbles_survive_two_levels_and_no_more():
     phi = np.full((16, 16), -1.0)
     phi[5, 6] = 0.25

@@ -9,6 +9,7 @@ import pytest
 
 from nonstick import NonstickError, RigidBody, Scene, Simulation
 from nonstick.grid import Box, Positive, Shape, Vector, shape_kinds
+from nonstick.grid.shapes import base
 from nonstick.scenes import build, json_schema
 
 
@@ -25,6 +26,15 @@ class Diamond(Shape):
 
     def bounds(self, dimension):
         return np.array(self.centre) - self.size, np.array(self.centre) + self.size
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    """Shapes that a test defines are not known to the next one."""
+    known = dict(base._KINDS)
+    yield
+    base._KINDS.clear()
+    base._KINDS.update(known)
 
 
 TABLE = {"type": "test-diamond", "centre": [0.5, 0.6], "size": 0.2}
@@ -141,11 +151,13 @@ class Corner(Shape):
 """
 
 
-def test_a_file_of_ones_own_can_hold_it(tmp_path):
+def test_a_file_of_ones_own_holds_it_for_the_command_line(tmp_path):
     (tmp_path / "my_shapes.py").write_text(PLUGIN)
-    code = (
-        "import my_shapes; from nonstick import Scene; "
-        "print(Scene({'domain': {'size': [1.0, 1.0]}, 'liquid': [{'shape': {'type': 'corner', 'point': [0.5, 0.5]}}]}))"
+    (tmp_path / "corner.toml").write_text(
+        "[domain]\nsize = [1.0, 1.0]\nresolution = 12\n[time]\nframes = 1\n"
+        "[[liquid]]\nshape = {type = 'corner', point = [0.5, 0.5]}\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0 and "Scene('scene', 64×64 cells)" in done.stdout, done.stderr
+    command = [sys.executable, "-m", "nonstick", "--plugin", "my_shapes.py", "run", "corner.toml", "--no-movie"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "1 frame\n" in done.stdout, done.stderr
+    assert (tmp_path / "runs" / "scene" / "frames" / "000001.npz").is_file()

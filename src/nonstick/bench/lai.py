@@ -11,6 +11,7 @@ at zero. Single solves are also shown without that policy ("from zero").
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from .. import registry
 from . import figures, published
@@ -104,12 +105,12 @@ def _averages(plan: Plan, table: str, scene: str, every) -> Iterator[Row]:
 
 
 def _shares(plan: Plan):
-    """`share(n, part)`: part of the work at size n is done. Cost grows about like the cube of the size."""
+    """`share(n, part, of)`: `of` × `part` of the work at size n is done. Cost grows about like the cube of the size."""
     total = sum(float(n) ** 3 for n in plan.sizes)
 
-    def share(n: int, part: float) -> None:
+    def share(n: int, part: float, of: float = 1.0) -> None:
         before = sum(float(m) ** 3 for m in plan.sizes[: plan.sizes.index(n)])
-        plan.done((before + part * float(n) ** 3) / total)
+        plan.done((before + of * part * float(n) ** 3) / total)
 
     return share
 
@@ -124,7 +125,7 @@ def _single(plan: Plan, table: str, scene: str, frame: int) -> Iterator[Row]:
     counts: dict[str, dict[int, float]] = {}
     for n in plan.sizes:
         plan.announce(f"{scene} at {n}, {frame} frames")
-        snapshot = first_of(scene, n, frame, lambda part, n=n: share(n, 0.5 * part))  # type: ignore[misc]
+        snapshot = first_of(scene, n, frame, partial(share, n, of=0.5))
         traces: dict[str, Trace] = {}
         for k, method in enumerate(plan.methods):
             plan.announce(f"{scene} {method} at {n}")

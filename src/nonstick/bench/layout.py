@@ -46,7 +46,7 @@ def _quantities(rows: Sequence[Row]) -> list[tuple[str, Callable[[Row], str], bo
     if all(row.outer_iterations in (None, 1, row.iterations) for row in rows):
         del out[1]  # one loop only: the same numbers again, or ones
     keys = dict.fromkeys(key for row in rows for key in row.extra)
-    return out + [(key, lambda row, key=key: _number(row.extra.get(key), signs=4), False) for key in keys]  # type: ignore[misc]
+    return out + [(key, lambda row, key=key: _number(row.extra.get(key), signs=4), False) for key in keys]
 
 
 def _count(row: Row, value: float | None) -> str:
@@ -69,7 +69,7 @@ def _print(title: str, ours: Sequence[Row], paper: Sequence[Row], show: Callable
     unknowns = {n: str(*of) if len(of) == 1 else "various" for n, of in counts.items()}
     cells = {(row.n, row.method, source): show(row) for source, rows in enumerate((ours, paper)) for row in rows}
     methods = list(dict.fromkeys(row.method for row in (*ours, *paper)))
-    if paper:  # columns nobody has a figure for are noise
+    if paper:  # a column without any number says nothing
         methods = [m for m in methods if any(text != "-" for (_, name, _), text in cells.items() if name == m)]
     own = {row.n for row in ours}
     for group in _groups(methods, cells, console.width - (8 if paper else 0)):

@@ -1,10 +1,9 @@
 """How a row is measured.
 
-Time. The problem is built afresh for every row, so no method profits from what another one left in it.
-Each method first solves a small instance of the case. If numba still compiles or loads a kernel during
-the timed solve (it says so by an event), that solve is thrown away and repeated: compilation is never in
-`seconds`. Solves shorter than `SHORT_SECONDS` are run `REPEATS` times, and the fastest counts; in averages over the
-many solves of a run each is run once.
+Time. The problem is built again for every row, so no method gains from what another one left in it. Each method
+first solves a small instance of the case. If numba still compiles or loads a kernel during the timed solve (an event
+tells), that solve is discarded and repeated: compilation is never in `seconds`. A solve shorter than `SHORT_SECONDS`
+is run `REPEATS` times, and the fastest counts; in averages over the many solves of a run each is run once.
 
 Memory. On Linux the kernel keeps the high-water mark of resident memory and lets a process reset it:
 `peak_bytes` is that mark after the solve minus resident memory before it, with freed heap handed back to
@@ -16,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -59,10 +59,11 @@ def measure(
     label = label or str(method)
     unknowns: int | None = None
     best: Row | None = None
+    shortest = math.inf
     runs = 0
     key: tuple[object, ...] | None = None
     try:
-        while best is None or (runs < repeats and best.seconds < SHORT_SECONDS):  # type: ignore[operator]
+        while best is None or (runs < repeats and shortest < SHORT_SECONDS):
             problem = build()
             unknowns = problem.n
             if key is None:
@@ -78,7 +79,8 @@ def measure(
             if loaded:
                 continue
             runs += 1
-            if best is None or solution.seconds < best.seconds:  # type: ignore[operator]
+            if solution.seconds < shortest:
+                shortest = solution.seconds
                 best = _row(case, n, label, solution, None if peak is None else peak.bytes())
                 best.must_converge = _must(method, label) and solution.status != "infeasible"
             if trace is not None:

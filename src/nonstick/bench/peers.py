@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from .. import cases
 from ..errors import NonstickError
+from ..optional import missing
 from ..problem.box import BoxProblem
 from ..solvers.base import Method
 from . import petsc
@@ -184,15 +185,13 @@ def run(plan: Plan) -> Iterator[Row]:
 def rows_of(name: str, plan: Plan) -> Iterator[Row]:
     """One peer at every size of the plan."""
     package, method = PEERS.get(name, ("", None))
-    if method is not None and find_spec(package) is None:
-        yield from (Row("peers", n, None, name, reason=f"{package} is not installed") for n in plan.sizes)
-        return
-    if method is None and petsc.version() is None:
-        yield from (Row("peers", n, None, name, reason=petsc.ADVICE) for n in plan.sizes)
+    absent = petsc.missing() if method is None else missing("bench", package)
+    if absent is not None:
+        yield from (Row("peers", n, None, name, reason=absent) for n in plan.sizes)
         return
     if method is not None:
         plan.announce(name)
-        warm_up(method, lambda: assembled(8), plan)
+        warm_up(method, partial(assembled, 8), plan)
     last: Row | None = None
     for n in plan.sizes:
         plan.announce(f"{name} at {n}")
@@ -203,7 +202,7 @@ def rows_of(name: str, plan: Plan) -> Iterator[Row]:
         if method is None:
             last = petsc.measure("peers", n, name, assembled(n), plan.rtol, plan.time_limit)
         else:
-            last = measure("peers", n, method, lambda n=n: assembled(n), plan, label=name)  # type: ignore[misc]
+            last = measure("peers", n, method, partial(assembled, n), plan, label=name)
         yield last
 
 

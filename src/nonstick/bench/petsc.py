@@ -26,7 +26,7 @@ RANKS = (1, 2)
 _PYTHON = "/usr/bin/python3"
 _DRIVER = Path(__file__).with_name("petsc_driver.py")
 
-ADVICE = "petsc4py is not installed for the system's Python (Debian: apt-get install python3-petsc4py)"
+ADVICE = "petsc4py is not installed for the system's Python; that needs root (Debian: apt-get install python3-petsc4py)"
 
 
 def names() -> list[str]:
@@ -52,6 +52,11 @@ def version() -> str | None:
     ask = "import petsc4py; petsc4py.init([]); from petsc4py import PETSc; print(*PETSc.Sys.getVersion(), sep='.')"
     run = subprocess.run([_PYTHON, "-c", ask], env=environment(), capture_output=True, text=True)
     return run.stdout.strip() if run.returncode == 0 else None
+
+
+def missing() -> str | None:
+    """How to get PETSc; None if it is installed."""
+    return ADVICE if version() is None else None
 
 
 def measure(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time_limit: float) -> Row:
@@ -86,8 +91,9 @@ def measure(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time
 
 def _run(command: list[str], seconds: float) -> tuple[int | None, str]:
     """Exit code (None: it took too long) and what was said on stderr."""
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment(), text=True, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
+    with subprocess.Popen(
+        command, env=environment(), text=True, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
         try:
             _, errors = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .. import registry, validate
 from ..errors import NonstickError
+from ..optional import missing
 from .journal import Journal
 from .row import Row
 
@@ -32,6 +33,8 @@ class Plan:
     #: where figures go, and those drawn so far
     folder: Path = Path()
     drawn: list[Path] = field(default_factory=list)
+    #: why figures were left out, in sentences
+    undrawn: set[str] = field(default_factory=set)
     #: measurements that need not be made again
     journal: Journal = field(default_factory=Journal)
 
@@ -40,7 +43,11 @@ class Plan:
         return replace(self, done=lambda share: self.done(low + (high - low) * share))
 
     def draw(self, name: str, figure: Callable[..., bool], *content, **options) -> None:
-        """Draw a function of `nonstick.bench.figures` into bench-NAME.png."""
+        """Draw a function of `nonstick.bench.figures` into bench-NAME.png, if matplotlib is installed."""
+        obstacle = missing("pictures", "matplotlib")
+        if obstacle is not None:
+            self.undrawn.add(obstacle)
+            return
         path = self.folder / f"bench-{name}.png"
         if figure(path, *content, **options) and path not in self.drawn:
             self.drawn.append(path)

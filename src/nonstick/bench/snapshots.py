@@ -38,7 +38,7 @@ class Snapshot:
         return PressureProblem(
             phi_liquid=p.phi_liquid, velocity=p.velocity, dt=p.dt, dx=p.dx, rho=p.rho, weights=p.weights,
             walls=p.walls if walls is None else walls, solid_velocity=p.solid_velocity, adhesion=p.adhesion,
-            separation=p.separation,
+            separation=p.separation, source=p.source,
         )  # fmt: skip
 
 

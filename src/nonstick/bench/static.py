@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from .. import cases, validate
@@ -20,10 +21,10 @@ def sweep(case: str, build: Callable[[int], BoxProblem], plan: Plan, warm_size: 
     for k, method in enumerate(plan.methods):
         plan.done(k / len(plan.methods))
         plan.announce(f"{method}: compiling")
-        warm_up(method, lambda: build(warm_size), plan)
+        warm_up(method, partial(build, warm_size), plan)
         for n in plan.sizes:
             plan.announce(f"{method} at {n}")
-            yield measure(case, n, method, lambda n=n: build(n), plan)  # type: ignore[misc]
+            yield measure(case, n, method, partial(build, n), plan)
 
 
 def from_file(path: str) -> Benchmark:

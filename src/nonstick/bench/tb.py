@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from ..discretise.pressure import PressureProblem
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.packed import Packed
-from ..operators.masked import peel
+from ..inverse.precond.deflation import Deflated
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
@@ -95,8 +96,8 @@ def bounded_source(n: int, block: int = 4, fraction: float = 0.2) -> BoxProblem:
     """
     rows = Rows.from_mask(np.ones((n, n, n), bool))
     right = rows.neighbours()
-    weights = tuple(np.where(right[:, axis] >= 0, 1.0, 0.0) for axis in range(3))
-    A = StencilOperator(rows, weights, np.full(rows.n, 6.0))  # type: ignore[arg-type]
+    wx, wy, wz = (np.where(right[:, axis] >= 0, 1.0, 0.0) for axis in range(3))
+    A = StencilOperator(rows, (wx, wy, wz), np.full(rows.n, 6.0))
     low = (n - block) // 2
     b = np.all((A.cells >= low) & (A.cells < low + block), axis=1).astype(float)
     x = np.zeros(A.n)
@@ -119,10 +120,10 @@ def table1(plan: Plan) -> Iterator[Row]:
         yield _published("tb-table1", 160, 2_400_000, method, iterations, None, seconds, nonzeros[method])
     for name, kind in MAZES.items():
         for method in plan.methods:
-            warm_up(method, lambda kind=kind: neumann_maze(30, kind), plan)  # type: ignore[misc]
+            warm_up(method, partial(neumann_maze, 30, kind), plan)
             for n in plan.sizes:
                 plan.announce(f"{name}, {method} at {n}")
-                row = measure(f"tb-table1 {name}", n, method, lambda n=n, kind=kind: neumann_maze(n, kind), plan)  # type: ignore[misc]
+                row = measure(f"tb-table1 {name}", n, method, partial(neumann_maze, n, kind), plan)
                 row.nonzeros = count_nonzeros(registry.get(method), neumann_maze(n, kind))
                 yield row
 
@@ -153,10 +154,10 @@ def table2_wide(plan: Plan) -> Iterator[Row]:
 def _barriers(case: str, plan: Plan, block: Callable[[int], int]) -> Iterator[Row]:
     for method in plan.methods:
         stopped = _by_step_norm(method)
-        warm_up(stopped, lambda: bounded_source(16), plan)
+        warm_up(stopped, partial(bounded_source, 16), plan)
         for n in plan.sizes:
             plan.announce(f"{method} at {n}")
-            yield measure(case, n, stopped, lambda n=n: bounded_source(n, block(n)), plan, method)  # type: ignore[misc]
+            yield measure(case, n, stopped, partial(bounded_source, n, block(n)), plan, method)
 
 
 @benchmark(
@@ -175,10 +176,10 @@ def table3(plan: Plan) -> Iterator[Row]:
     for method, (iterations, steps, seconds) in published.items():
         yield _published("tb-table3", 144, 1_400_000, method, iterations, steps, seconds)
     for method in plan.methods:
-        warm_up(method, lambda: liquid_maze(30), plan)
+        warm_up(method, partial(liquid_maze, 30), plan)
         for n in plan.sizes:
             plan.announce(f"{method} at {n}")
-            yield measure("tb-table3 corridors 12/3", n, method, lambda n=n: liquid_maze(n), plan)  # type: ignore[misc]
+            yield measure("tb-table3 corridors 12/3", n, method, partial(liquid_maze, n), plan)
 
 
 @benchmark("tb-cycles", "V- and W-cycles and alpha, in a maze and a tank", sizes=(64, 96), methods=())
@@ -190,10 +191,10 @@ def cycles(plan: Plan) -> Iterator[Row]:
             for visits, alpha in ((2, 0.65), (2, 0.55), (2, 0.5), (1, 0.55), (1, 0.5)):
                 method = LinearSolve(CG(family(visits, alpha)))
                 label = f"{family.__name__} {'VW'[visits - 1]} {alpha}"
-                warm_up(method, lambda build=build: build(30), plan)  # type: ignore[misc]
+                warm_up(method, partial(build, 30), plan)
                 for n in plan.sizes:
                     plan.announce(f"{title}, {label} at {n}")
-                    yield measure(f"tb-cycles {title}", n, method, lambda n=n, build=build: build(n), plan, label)  # type: ignore[misc]
+                    yield measure(f"tb-cycles {title}", n, method, partial(build, n), plan, label)
 
 
 def _by_step_norm(name: str) -> Method:
@@ -213,13 +214,14 @@ def count_nonzeros(method: Method, problem: BoxProblem) -> int | None:
     if not isinstance(method, LinearSolve) or not isinstance(method.inner, CG):
         return None
     M, A = method.inner.M, problem.A
+    M = M.M if isinstance(M, Deflated) else M
     if not isinstance(M, Multigrid):
         return A.matrix().nnz + (A.matrix().nnz + A.n) // 2
     inverse = M.setup(A)
     total = 0
     for level in inverse.levels[:-1]:
-        total += peel(level.A)[0].matrix().nnz + 2 * level.transfer.matrix().nnz
-    last = peel(inverse.levels[-1].A)[0]
+        total += level.A.core.matrix().nnz + 2 * level.transfer.matrix().nnz
+    last = inverse.levels[-1].A.core
     packed = M.coarsest.hierarchy(last) if isinstance(M.coarsest, Packed) else None
     for operator, _, parent in packed or [(last, None, None)]:
         total += operator.matrix().nnz + (0 if parent is None else 2 * int(np.count_nonzero(parent >= 0)))

@@ -14,9 +14,11 @@ unknowns in 2D, 1e-3 reproduces its iterations; 1 and 1e3 are shown too. Publish
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
+from ..api import solve_problem
 from ..discretise.viscosity import ViscosityProblem, ViscousBox
 from . import figures
 from .means import Trace
@@ -72,12 +74,12 @@ def _measured(name: str, d: int, plan: Plan) -> Iterator[Row]:
         curves = panels[f"{plan.sizes[-1]}{'²³'[d - 2]}, μΔt/ρ = {strength:g}"] = {}
         for method in plan.methods:
             plan.announce(f"{method}: compiling")
-            warm_up(method, lambda: ball(12, d, strength), plan)  # noqa: B023
+            warm_up(method, partial(ball, 12, d, strength), plan)
             for n in plan.sizes:
                 plan.announce(f"{method} at {n}, μΔt/ρ = {strength:g}")
                 trace: Trace = []
                 yield measure(
-                    f"{name}, μΔt/ρ = {strength:g}", n, method, lambda n=n: ball(n, d, strength), plan, trace=trace  # type: ignore[misc]  # noqa: B023
+                    f"{name}, μΔt/ρ = {strength:g}", n, method, partial(ball, n, d, strength), plan, trace=trace
                 )  # fmt: skip
                 if len(trace) <= DRAWN:
                     curves[method] = trace
@@ -150,7 +152,7 @@ def profile(plan: Plan) -> Iterator[Row]:
                 n = size if d == 2 else max(size // 8, 8)
                 plan.announce(f"{method}, {d}D at {n}")
                 problem = ball(n, d)
-                solution = problem.source.solve(method, x0=np.zeros(problem.n), rtol=plan.rtol, maxiter=plan.maxiter)
+                solution = solve_problem(problem, method, rtol=plan.rtol, maxiter=plan.maxiter)
                 for digits in range(1, 1 + round(-np.log10(plan.rtol))):
                     reached = next((i for i, r in enumerate(solution.history) if r <= 10.0**-digits), None)
                     yield Row(
@@ -166,11 +168,11 @@ def profile(plan: Plan) -> Iterator[Row]:
 def box(plan: Plan) -> Iterator[Row]:
     for d in (2, 3):
         for method in plan.methods:
-            warm_up(method, lambda: ball(10, d), plan)  # noqa: B023
+            warm_up(method, partial(ball, 10, d), plan)
             for size in plan.sizes:
                 n = size if d == 2 else max(size // 4, 8)
                 plan.announce(f"{method}, {d}D at {n}")
-                yield measure(f"visc-box {d}D", n, method, lambda n=n: ball(n, d), plan)  # type: ignore[misc]  # noqa: B023
+                yield measure(f"visc-box {d}D", n, method, partial(ball, n, d), plan)
 
 
 @benchmark(
@@ -182,9 +184,9 @@ def jump(plan: Plan) -> Iterator[Row]:
     for d in (2, 3):
         for layout, ratio in cases:
             for method in plan.methods:
-                warm_up(method, lambda: ball(12, d, 1.0, ratio, layout), plan)  # noqa: B023
+                warm_up(method, partial(ball, 12, d, 1.0, ratio, layout), plan)
                 for size in plan.sizes:
                     n = size if d == 2 else max(size // 4, 8)
                     plan.announce(f"{method} at {n}, {layout}, jump {ratio:g}")
                     case = f"visc-jump {d}D " + ("constant" if ratio == 1.0 else f"{layout} {ratio:g}")
-                    yield measure(case, n, method, lambda n=n: ball(n, d, 1.0, ratio, layout), plan)  # type: ignore[misc]  # noqa: B023
+                    yield measure(case, n, method, partial(ball, n, d, 1.0, ratio, layout), plan)

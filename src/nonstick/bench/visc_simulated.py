@@ -68,7 +68,7 @@ def _reduced(case: str, n: int, method: str, problem: ViscosityProblem, plan: Pl
 
     def build() -> ViscousBox:
         """Again for every measurement: an operator keeps the matrix it was once asked for."""
-        return ViscousBox(problem, ViscosityOperator(problem.system), problem.rhs)
+        return ViscousBox(ViscosityOperator(problem.system), problem.rhs)
 
     return measure(case, n, method, build, replace(plan, rtol=min(rtol, 0.5)), x0=start)
 
@@ -83,7 +83,7 @@ def sampled(scene: str, n: int, frames: int, samples: int) -> list[ViscosityProb
     def watch(report) -> None:
         nonlocal fresh
         if fresh and simulation.frame + 1 in wanted and report.viscosity is not None:
-            kept.append(report.viscosity.problem.source)
+            kept.append(report.viscosity.source)
         fresh = False
 
     simulation.watch = watch

@@ -12,15 +12,16 @@ if TYPE_CHECKING:
     from .body import RigidBody
     from .expression import Expression
     from .motion import Prescribed
-    from .world import Wall, World, box_walls
+    from .walls import Wall, box_walls
+    from .world import World
 
 _WHERE = {
     "Expression": ".expression",
     "Prescribed": ".motion",
     "RigidBody": ".body",
-    "Wall": ".world",
+    "Wall": ".walls",
     "World": ".world",
-    "box_walls": ".world",
+    "box_walls": ".walls",
 }
 __all__ = ["Expression", "Prescribed", "RigidBody", "Wall", "World", "box_walls"]
 

@@ -138,6 +138,41 @@ class RigidBody:
         """Velocity of the body's material at world points, one array per axis."""
         return point_velocity(self.velocity, self.spin, self.centre, x)
 
+    # -- motion ---------------------------------------------------------------------------------------
+
+    def follow_motion(self, time: float) -> None:
+        """Pose and velocity as the prescribed motion has them; a body that moves by forces stays as it is."""
+        if self.motion is None:
+            return
+        offset, angle, rate, spin = self.motion.at(time)
+        vector = self.motion.spin_vector(angle)
+        self.orientation = vector.copy() if self.d == 2 else rotation.from_vector(vector)
+        arm = self.rotation @ (self.origin - self.motion.about)
+        self.centre = self.motion.about + offset + arm
+        self.spin = self.motion.spin_vector(spin)
+        self.velocity = rate + rotation.cross(self.spin, arm)
+
+    def spin_freely(self, h: float) -> None:
+        """Euler's equations in the body's axes by the implicit midpoint rule, which keeps energy and |L|.
+
+        I (w₁ - w₀) + h wₘ × I wₘ = 0, wₘ = (w₀ + w₁)/2, by Newton's method; the orientation turns by h wₘ.
+        """
+        R, inertia = self.rotation, self.own_inertia
+        w0 = R.T @ self.spin
+        w1 = w0.copy()
+        for _ in range(20):
+            m = 0.5 * (w0 + w1)
+            residual = inertia @ (w1 - w0) + h * np.cross(m, inertia @ m)
+            J = inertia + 0.5 * h * (_skew(m) @ inertia - _skew(inertia @ m))
+            step = np.linalg.solve(J, residual)
+            w1 = w1 - step
+            if np.abs(step).max() <= 1e-15 * (1.0 + np.abs(w1).max()):
+                break
+        m = 0.5 * (w0 + w1)
+        q = rotation.product(self.orientation, rotation.from_vector(h * m))
+        self.orientation = q / np.sqrt(q @ q)
+        self.spin = self.rotation @ w1
+
     # -- numbers --------------------------------------------------------------------------------------
 
     def kinetic(self) -> float:
@@ -183,3 +218,7 @@ def _dimension(shape: Shape, name: str) -> int:
     if shape.dimension is None:
         raise NonstickError(f"{name}: its shape does not say how many dimensions it has; give dimension=2 or 3")
     return shape.dimension
+
+
+def _skew(a: np.ndarray) -> np.ndarray:
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])

@@ -58,6 +58,30 @@ class Contacts:
     def n(self) -> int:
         return self.gap.size
 
+    def frames(self) -> np.ndarray:
+        """Normal and two tangents of each contact as rows, (n, 3, 3); in 2D the second tangent is z."""
+        d, n = self.normal.shape
+        out = np.zeros((n, 3, 3))
+        m, t = out[:, 0].T, out[:, 1].T
+        m[:d] = self.normal
+        if d == 2:
+            t[0], t[1] = -m[1], m[0]
+        else:
+            # across the normal and the axis it is farthest from
+            least = np.argmin(np.round(np.abs(m), 6), axis=0)
+            axis = (np.arange(3)[:, None] == least).astype(float)
+            t[:] = _cross(m, axis)
+            t /= np.sqrt((t * t).sum(axis=0))
+        out[:, 2] = _cross(m, t).T
+        return out
+
+    def keep(self, which: list[int]) -> Contacts:
+        """Some of the contacts."""
+        return Contacts(
+            self.first[which], self.second[which], self.x[:, which], self.normal[:, which], self.gap[which],
+            [self.key[c] for c in which],
+        )  # fmt: skip
+
 
 def find(partners: list[Partner], dimension: int, margin: np.ndarray, known: Container[Key] = ()) -> Contacts:
     """All contacts with a gap below the sum of the margins of both partners; `known` ones are kept first."""
@@ -155,3 +179,8 @@ def _reduce(found: list[list], dimension: int, known: Container[Key]) -> list:
             break
         chosen.append(best)
     return [rows[c] for c in sorted(chosen)]
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cross products of columns (3, n)."""
+    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])

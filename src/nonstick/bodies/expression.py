@@ -1,7 +1,7 @@
 """Formulas of time in scene files, `"0.2 * sin(2*pi*t)"`: arithmetic only, with an exact derivative.
 
 A formula is parsed into Python's syntax tree and only numbers, t, pi, e, + - * / ** and the functions below
-are let through; nothing is ever executed. Values are computed together with their derivative by t (dual
+are allowed; nothing is ever executed. Values are computed together with their derivative by t (dual
 numbers), so that a prescribed motion has the velocity of its positions.
 """
 

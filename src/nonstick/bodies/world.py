@@ -15,39 +15,25 @@ impulses accumulate over both, and only their sum must push.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..errors import NonstickError
-from ..grid.shapes import HalfSpace, Probes, Shape
+from ..grid.shapes import Probes
 from . import rotation
 from ._contacts import _contact_impulses
 from .body import RigidBody, point_velocity
 from .contact import Contacts, Key, Partner, find
+from .walls import Wall
 
 SWEEPS = 200
 #: overlap that is left alone, and the largest tolerated, as shares of a body's least half extent
 SLOP, CRUSHED = 1e-3, 0.3
-#: share of an overlap taken back in a substep
+#: share of an overlap that a substep undoes
 RECOVERY = 0.4
 MOST_SUBSTEPS = 32
-
-
-@dataclass
-class Wall:
-    """Something bodies collide with and do not move. `place(t)` gives its shape (solid inside) at a time,
-    `speed(t, x)` its velocity at points (d, n); without `place` it never moves."""
-
-    name: str
-    shape: Shape
-    place: Callable[[float], Shape] | None = None
-    speed: Callable[[float, np.ndarray], np.ndarray] | None = None
-    #: corner boxes of its surface at time 0, for walls that end; infinite otherwise
-    probes: Probes | None = None
-    #: pose at a time, for the probes: rotation matrix, centre of rotation, offset
-    pose: Callable[[float], tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
 
 
 @dataclass
@@ -92,7 +78,7 @@ class World:
         self._probes = [b.shape.probes(self.d).thinned() for b in self.bodies]
         self._inverse = np.array([1.0 / b.mass if b.dynamic else 0.0 for b in self.bodies])
         for body in self.bodies:
-            self._prescribe(body, self.time)
+            body.follow_motion(self.time)
 
     # -- a step ---------------------------------------------------------------------------------------
 
@@ -121,7 +107,7 @@ class World:
         self._check_finite()
 
     def fall(self, dt: float) -> None:
-        """Gravity, and the impulses that hold up what rests."""
+        """Apply gravity, and the impulses that hold up resting bodies."""
         if self.bodies:
             self._hold(dt)
             self.steps += 1
@@ -142,13 +128,13 @@ class World:
         return int(min(max(np.ceil(rate * dt), 1), MOST_SUBSTEPS))
 
     def _collide(self, contacts: Contacts, partners, h: float, dt: float, held, total) -> None:
-        """Impulses that stop approach; `held` impulses are already in the velocities."""
+        """Impulses that keep partners from moving into each other; `held` ones are already in the velocities."""
         self.touching = int((contacts.gap < 1e-3 * self._scale(contacts, partners)).sum()) if contacts.n else 0
         if contacts.n == 0:
             return
-        # A held impulse whose contact is gone stays in the velocity: the bodies part by one step of weight.
+        # The held impulse of a contact that is gone stays in the velocity: the bodies separate by one step of gravity.
         lam = np.array([held[k][:3] if k in held else np.zeros(3) for k in contacts.key])
-        frame = _frames(contacts.normal)
+        frame = contacts.frames()
         velocity, spin = self._gather()
         drift = self._drift(contacts, partners)
         setup = self._setup(contacts, partners)
@@ -158,7 +144,8 @@ class World:
         target = np.where(contacts.gap > 0.0, -contacts.gap / h, 0.0)
         slow = 1.5 * float(np.sqrt(self.pull @ self.pull)) * dt + 1e-9
         hits = (before < -slow) & (before * h < -contacts.gap) & (bounce > 0.0)
-        # The velocity is a step of gravity ahead of the position: what came down goes up by the way it came.
+        # The velocity already has a step of gravity that the position has not felt yet. A bounce does not reflect that
+        # step, so that a body leaves as fast as it arrived.
         falls = (setup[0] >= 0).astype(float) - (setup[1] >= 0)
         arrives = np.minimum(before - dt * falls * (self.pull @ contacts.normal), 0.0)
         target = np.where(hits, np.maximum(target, -bounce * arrives), target)
@@ -172,22 +159,22 @@ class World:
             total[key] = total.get(key, 0.0) + (np.zeros(3) if hit else impulse)
 
     def _move(self, contacts: Contacts, partners, h: float) -> None:
-        """Poses by velocities, and apart where they overlap."""
+        """Move poses with their velocities, and push bodies apart where they overlap."""
         shift, turn = self._apart(contacts, partners, h)
         for k, body in enumerate(self.bodies):
             if not body.dynamic:
-                self._prescribe(body, self.time + h)
+                body.follow_motion(self.time + h)
                 continue
             body.centre = body.centre + h * body.velocity + shift[k, : self.d]
             if self.d == 2:
                 body.orientation = body.orientation + h * body.spin + turn[k, 2:]
             else:
-                _spin_freely(body, h)
+                body.spin_freely(h)
                 if turn[k].any():
                     body.orientation = rotation.turned(body.orientation, turn[k])
 
     def _apart(self, contacts: Contacts, partners, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """Displacements (3 components) and turns that take back part of what overlaps."""
+        """Displacements (3 components) and turns that undo part of every overlap."""
         n = len(self.bodies)
         shift, turn = np.zeros((n, 3)), np.zeros((n, 3))
         if contacts.n == 0:
@@ -197,10 +184,10 @@ class World:
         if not (deep > 0.0).any():
             return shift, turn
         self._check_crushed(contacts, partners, scale)
-        frame = _frames(contacts.normal)
+        frame = contacts.frames()
         drift = np.zeros((contacts.n, 3))
         setup = self._setup(contacts, partners)
-        # nothing may be pushed into what is just touching: target 0 there, recovery where it overlaps
+        # partners that only touch must not be pushed together: target 0 there, recovery where they overlap
         target = np.where(deep > 0.0, RECOVERY * np.minimum(deep, 0.2 * scale), np.minimum(-contacts.gap, 0.0))
         _contact_impulses(
             np.zeros((contacts.n, 3)), shift, turn, *self._bodies3(), *setup, frame, drift, np.zeros(contacts.n),
@@ -209,7 +196,7 @@ class World:
         return shift, turn
 
     def _hold(self, dt: float) -> None:
-        """Gravity, and of the last contact impulses what keeps resting bodies from falling."""
+        """Apply gravity, and the part of the last contact impulses that keeps resting bodies from falling."""
         for body in self.bodies:
             if body.dynamic:
                 body.velocity = body.velocity + dt * self.pull
@@ -222,8 +209,8 @@ class World:
         if not keep:
             self.carried = {}
             return
-        contacts = _pick(contacts, keep)
-        frame = _frames(contacts.normal)
+        contacts = contacts.keep(keep)
+        frame = contacts.frames()
         velocity, spin = self._gather()
         drift = self._drift(contacts, partners)
         setup = self._setup(contacts, partners)
@@ -286,7 +273,7 @@ class World:
         return np.array([min(partners[i].size, partners[j].size) for i, j in zip(contacts.first, contacts.second)])
 
     def _material(self, contacts: Contacts, partners) -> tuple[np.ndarray, np.ndarray]:
-        """Friction (geometric mean) and restitution (the larger); walls are as the body that touches them."""
+        """Friction (geometric mean) and restitution (the larger); a wall has those of the body that touches it."""
         mu, bounce = np.zeros(contacts.n), np.zeros(contacts.n)
         for c, (i, j) in enumerate(zip(contacts.first, contacts.second)):
             a, b = partners[i], partners[j]
@@ -296,7 +283,7 @@ class World:
         return mu, bounce
 
     def _drift(self, contacts: Contacts, partners) -> np.ndarray:
-        """Velocity of what impulses cannot move, at the contacts: second minus first."""
+        """Velocity, at the contacts, of partners that impulses cannot move: second minus first."""
         out = np.zeros((contacts.n, 3))
         for c in range(contacts.n):
             x = contacts.x[:, c]
@@ -350,19 +337,6 @@ class World:
                 b.velocity = velocity[k, : self.d].copy()
                 b.spin = spin[k, 3 - b.spin.size :].copy()
 
-    # -- prescribed motion ----------------------------------------------------------------------------
-
-    def _prescribe(self, body: RigidBody, time: float) -> None:
-        if body.motion is None:
-            return
-        offset, angle, rate, spin = body.motion.at(time)
-        vector = body.motion.spin_vector(angle)
-        body.orientation = vector.copy() if self.d == 2 else rotation.from_vector(vector)
-        arm = body.rotation @ (body.origin - body.motion.about)
-        body.centre = body.motion.about + offset + arm
-        body.spin = body.motion.spin_vector(spin)
-        body.velocity = rate + rotation.cross(body.spin, arm)
-
     # -- messages -------------------------------------------------------------------------------------
 
     def _check_crushed(self, contacts: Contacts, partners, scale) -> None:
@@ -406,67 +380,6 @@ class World:
         }
 
 
-def box_walls(size: Sequence[float]) -> list[Wall]:
-    """The sides of the domain."""
-    d = len(size)
-    out = []
-    for axis in range(d):
-        for value, sign in ((0.0, 1.0), (float(size[axis]), -1.0)):
-            point, normal = np.zeros(d), np.zeros(d)
-            point[axis], normal[axis] = value, sign
-            out.append(Wall(f"the domain's side {'xyz'[axis]} = {value:g}", HalfSpace(tuple(point), tuple(normal))))
-    return out
-
-
-def _spin_freely(body: RigidBody, h: float) -> None:
-    """Euler's equations in the body's axes by the implicit midpoint rule, which keeps energy and |L|.
-
-    I (w₁ - w₀) + h wₘ × I wₘ = 0, wₘ = (w₀ + w₁)/2, by Newton's method; the orientation turns by h wₘ.
-    """
-    R, inertia = body.rotation, body.own_inertia
-    w0 = R.T @ body.spin
-    w1 = w0.copy()
-    for _ in range(20):
-        m = 0.5 * (w0 + w1)
-        residual = inertia @ (w1 - w0) + h * np.cross(m, inertia @ m)
-        J = inertia + 0.5 * h * (_skew(m) @ inertia - _skew(inertia @ m))
-        step = np.linalg.solve(J, residual)
-        w1 = w1 - step
-        if np.abs(step).max() <= 1e-15 * (1.0 + np.abs(w1).max()):
-            break
-    m = 0.5 * (w0 + w1)
-    q = rotation.product(body.orientation, rotation.from_vector(h * m))
-    body.orientation = q / np.sqrt(q @ q)
-    body.spin = body.rotation @ w1
-
-
-def _skew(a: np.ndarray) -> np.ndarray:
-    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
-
-
-def _frames(normal: np.ndarray) -> np.ndarray:
-    """Normal and two tangents of each contact as rows, (n, 3, 3); in 2D the second tangent is z."""
-    d, n = normal.shape
-    out = np.zeros((n, 3, 3))
-    m, t = out[:, 0].T, out[:, 1].T
-    m[:d] = normal
-    if d == 2:
-        t[0], t[1] = -m[1], m[0]
-    else:
-        # across the normal and the axis it is farthest from
-        least = np.argmin(np.round(np.abs(m), 6), axis=0)
-        axis = (np.arange(3)[:, None] == least).astype(float)
-        t[:] = _cross(m, axis)
-        t /= np.sqrt((t * t).sum(axis=0))
-    out[:, 2] = _cross(m, t).T
-    return out
-
-
-def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cross products of columns (3, n)."""
-    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
-
-
 def _normal_speed(velocity, spin, setup, frame, drift) -> np.ndarray:
     a, b, arm_a, arm_b = setup
     u = -drift
@@ -474,10 +387,3 @@ def _normal_speed(velocity, spin, setup, frame, drift) -> np.ndarray:
         moved = k >= 0
         u[moved] += sign * (velocity[k[moved]] + np.cross(spin[k[moved]], arm[moved]))
     return (u * frame[:, 0]).sum(axis=1)
-
-
-def _pick(contacts: Contacts, keep: list[int]) -> Contacts:
-    return Contacts(
-        contacts.first[keep], contacts.second[keep], contacts.x[:, keep], contacts.normal[:, keep],
-        contacts.gap[keep], [contacts.key[c] for c in keep],
-    )  # fmt: skip

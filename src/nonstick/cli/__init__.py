@@ -12,6 +12,7 @@ from pathlib import Path
 
 import typer
 
+from .screen import showing_compilation
 from .terminal import guarded, say
 
 #: modules with an `add(app)`, in the order of the help page
@@ -86,7 +87,8 @@ for _name in _COMMANDS:
 def main(words: list[str] | None = None) -> None:
     """Entry point of the `nonstick` command; always ends in SystemExit."""
     words = sys.argv[1:] if words is None else words
-    guarded(lambda: app(_plugins_first(words)))
+    with showing_compilation():
+        guarded(lambda: app(_plugins_first(words)))
 
 
 def _plugins_first(words: list[str]) -> list[str]:

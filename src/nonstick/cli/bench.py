@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 from typer.core import TyperCommand
 
+from .screen import screen
 from .terminal import NOT_CONVERGED, fail, say
 
 #: how the name of a problem file ends
@@ -157,7 +158,7 @@ def bench(
     if not folder.is_dir():
         fail(f"--figures wants a directory, and there is none called {folder}")
     limited = maxiter is not None or time_limit is not None
-    errors = Console(stderr=True)
+    errors = screen()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     rows: list[Row] = []
     stopped = False
@@ -171,13 +172,13 @@ def bench(
         )  # fmt: skip
         if json_file not in (None, "-"):
             if not resume:
-                write_text(json_file, to_json(rows))  # type: ignore[arg-type]  # a bad path is said before the work
-            plan = replace(plan, journal=_journal(json_file, plan, resume))  # type: ignore[arg-type]
+                write_text(json_file, to_json(rows))  # a bad path is said before the work
+            plan = replace(plan, journal=_journal(json_file, plan, resume))
         try:
             for row in entry.run(plan):
                 rows.append(row)
                 if json_file not in (None, "-"):
-                    write_text(json_file, to_json(rows))  # type: ignore[arg-type]
+                    write_text(json_file, to_json(rows))
         except KeyboardInterrupt:
             stopped = True
     if json_file == "-":
@@ -188,6 +189,8 @@ def bench(
             say(f"{len(rows)} rows are in {json_file}")
         if plan.drawn:
             say(f"figures: {', '.join(map(str, plan.drawn))}")
+        for obstacle in plan.undrawn:
+            say(f"no figures: {obstacle}")
     if stopped:
         print(f"nonstick: interrupted{'' if json_file in (None, '-') else '; --resume goes on'}", file=sys.stderr)
         raise SystemExit(1)

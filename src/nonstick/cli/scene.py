@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from .screen import close_off, screen
 from .terminal import fail, say
 
 _SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
@@ -116,14 +117,14 @@ def run(
     from ..sim.kinds import kind_of
     from ..sim.run import run as go
 
+    _check_movie(movie)
     loaded = _load(scene, settings, {} if frames is None else {"time.frames": frames})
     kind = kind_of(loaded)
     target = out or _free(Path("runs") / loaded.name)
     with _resumable(target), _Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
         go(loaded, target, live.update, live.warn)
     _report(target)
-    if loaded.model.output.movie if movie is None else movie:
-        _preview(target)
+    _movie(target, movie, loaded.model.output.movie)
 
 
 def resume(
@@ -139,7 +140,7 @@ def resume(
         None, "--movie/--no-movie", help="Make the preview at the end.", show_default=False
     ),
 ) -> None:
-    """Go on with a run that was interrupted; the frames are those of an unbroken run, bit for bit.
+    """Continue a run that was interrupted; the frames are those of an unbroken run, bit for bit.
 
     [bold]Example:[/bold]
 
@@ -149,12 +150,12 @@ def resume(
     from ..sim.kinds import kind_of
     from ..sim.run import resume as go
 
+    _check_movie(movie)
     own = RunDirectory.open(directory).scene()
     with _resumable(directory), _Live(kind_of(own), frames or own.model.time.frames) as live:
         go(directory, from_frame, frames, None if scene is None else _load(scene, []), live.update)
     _report(directory)
-    if own.model.output.movie if movie is None else movie:
-        _preview(directory)
+    _movie(directory, movie, own.model.output.movie)
 
 
 def info(
@@ -259,16 +260,15 @@ class _Live:
     """The progress bar of a run; a line per frame where there is no terminal."""
 
     def __init__(self, kind, frames: int):
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.console = Console(stderr=True)
+        self.console = screen()
         self.kind, self.frames = kind, frames
         self.live = self.console.is_terminal
         columns = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"),
                    TextColumn("left"), TimeRemainingColumn())  # fmt: skip
         self.progress = Progress(*columns, console=self.console, disable=not self.live)
-        self.task = self.progress.add_task("starting (compiles on first use)", total=frames)
+        self.task = self.progress.add_task("starting", total=frames)
 
     def __enter__(self):
         self.progress.start()
@@ -281,6 +281,7 @@ class _Live:
         self.console.print(f"warning: {sentence}", markup=False, highlight=False)
 
     def update(self, frame: int, rows) -> None:
+        close_off()
         text = self.kind.progress(rows)
         if self.live:
             self.progress.update(self.task, completed=frame, description=text)
@@ -302,7 +303,7 @@ def _report(directory: Path) -> None:
     for sentence in kind_of(opened.scene()).warnings(numbers):
         say(f"warning: {sentence}")
     for line in opened.log_lines():
-        if line["kind"] == "full":
+        if line["kind"] in ("full", "surfaces"):
             say(f"warning: {line['message']}")
     say(f"the run is in {directory}")
 
@@ -319,13 +320,34 @@ def _say_summary(opened, numbers: dict) -> None:
         say(f"peak memory {numbers['peak_bytes'] / 2**20:.0f} MB")
 
 
+def _check_movie(asked: bool | None) -> None:
+    """A movie that was asked for and cannot be made is an error before the run, not after it."""
+    from ..render.movie import obstacle
+
+    sentence = obstacle()
+    if asked and sentence is not None:
+        fail(f"--movie: {sentence}")
+
+
+def _movie(directory: Path, asked: bool | None, by_default: bool) -> None:
+    """Make the preview if it was asked for, or by default; without the packages for it say how to get them."""
+    from ..render.movie import obstacle
+
+    sentence = obstacle()
+    if not (by_default if asked is None else asked):
+        return
+    if sentence is None:
+        _preview(directory)
+    else:
+        say(f"no movie: {sentence}, then: nonstick render {directory}")
+
+
 def _preview(directory: Path, compare: Path | None = None, camera=None, out: Path | None = None) -> None:
-    from rich.console import Console
     from rich.progress import Progress
 
     from ..sim.preview import render
 
-    console = Console(stderr=True)
+    console = screen()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("painting")
         movie, picture = render(

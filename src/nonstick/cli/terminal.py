@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from ..errors import NonstickError
+from .screen import close_off
 
 #: exit codes
 BAD_INPUT = 2
@@ -18,6 +19,7 @@ _TYPER_INTERRUPTED = 130
 
 def say(message: str) -> None:
     """Print a line for people to stdout."""
+    close_off()
     print(message)
 
 

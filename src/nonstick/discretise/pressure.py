@@ -2,9 +2,10 @@
 
 For every liquid cell c (phi < 0) with an open face, with open fractions w (Batty, Bertails, Bridson 2007):
 
-    sum_f w_f dt/(rho dx²) (p_c - p_f) = -div,    div = sum_f ±[w u + (1 - w) u_solid]/dx
+    sum_f w_f dt/(rho dx²) (p_c - p_f) = source - div,    div = sum_f ±[w u + (1 - w) u_solid]/dx
 
-where p_f is the neighbour's pressure, or at a free surface the ghost value that makes p vanish at the
+where `source` is the divergence that liquid shall have (zero unless liquid is added), and p_f is the
+neighbour's pressure, or at a free surface the ghost value that makes p vanish at the
 surface: (p_c - p_f) = p_c/theta with theta = phi_c/(phi_c - phi_n) >= 0.01 (Enright and Fedkiw 2002). Cells
 of the chosen `walls` obey 0 <= p ⟂ (divergence after the update) >= 0: liquid may leave a wall, never be
 pulled to it. Air has pressure 0.
@@ -20,14 +21,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ..errors import NonstickError
-from ..grid.fractions import centre_distance, close_edges, closed_box, open_fractions, open_part
+from ..grid.fractions import centre_distance, open_part
 from ..grid.labels import wall_cells
 from ..grid.levelset import THETA_MIN
-from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
@@ -35,7 +36,9 @@ from ..problem.edges import WallEdges
 from ..problem.solution import Solution
 from ._pressure import _pressure_rows, _pressure_update
 from .base import Discretised, extended
+from .coarse_fields import children, coarse_fluxes, coarse_phi
 from .coupling import Body, Coupling, Moved
+from .fields import face_arrays, open_cells, open_faces, wall_area
 from .scalars import positive
 
 Faces = tuple[np.ndarray, ...]
@@ -82,6 +85,9 @@ class PressureProblem(Discretised):
         How much tension (Pa) a wall holds before it lets go; a number or an array over cells.
     separation : float or ndarray, optional
         Velocity at which walls push liquid off (Andersen eq. 48); a number or an array over cells.
+    source : float or ndarray, optional
+        Volume added per volume and second (1/s): the divergence that liquid has after the update; a number or an array
+        over cells.
     bodies : sequence of Body, or Coupling
         Rigid bodies moved by the pressure (`nonstick.discretise.Body`), in front of the solids above, which are static
         to them; cells they cut may separate like those of other walls. A `Coupling` is one made for these solids.
@@ -114,28 +120,61 @@ class PressureProblem(Discretised):
         walls: str | np.ndarray = "cut",
         adhesion: np.ndarray | float | None = None,
         separation: np.ndarray | float | None = None,
+        source: np.ndarray | float | None = None,
         bodies: Sequence[Body] | Coupling = (),
     ):
         for name, value in (("dt", dt), ("dx", dx), ("rho", rho)):
             positive(value, name)
-        self.dt, self.dx, self.rho = float(dt), float(dx), float(rho)
         phi = np.asarray(phi_liquid)
         if phi.ndim not in (2, 3) or min(phi.shape) < 1:
             raise NonstickError(f"phi_liquid must be a 2D or 3D array over cells, not of shape {phi.shape}")
         if not phi.min() > -np.inf:  # the least of NaN and anything is NaN
             raise NonstickError("phi_liquid holds NaN or -inf")
-        self.phi_liquid = phi
-        self.shape: tuple[int, ...] = phi.shape
-        self.velocity = self._faces("velocity", velocity)
-        self.solid_velocity = None if solid_velocity is None else self._faces("solid_velocity", solid_velocity)
-        self.weights = self._open(phi_solid, weights)
-        self.phi_solid = phi_solid
-        self.walls = walls
-        self.adhesion, self.separation = adhesion, separation
-        self.coupling: Coupling | None = None
+        shape = phi.shape
+        velocity = face_arrays("velocity", velocity, shape)
+        solid = None if solid_velocity is None else face_arrays("solid_velocity", solid_velocity, shape)
+        weights = open_faces(phi_solid, weights, shape)
+        coupling = None
         if isinstance(bodies, Coupling) or len(bodies):
-            self._embed(bodies)
-        self._depth = 0
+            if isinstance(walls, str) and walls == "edge":
+                raise NonstickError("walls='edge' cannot be combined with bodies: take walls='cut' or 'solid'")
+            if not isinstance(bodies, Coupling):
+                bodies = Coupling(bodies, weights, solid, shape, float(dx))
+            coupling = bodies
+            weights, solid = coupling.weights, coupling.solid_velocity()  # faces the bodies cover are closed
+        self._make(
+            phi_liquid=phi, velocity=velocity, weights=weights, solid_velocity=solid, dt=float(dt), dx=float(dx),
+            rho=float(rho), phi_solid=phi_solid, walls=walls, adhesion=adhesion, separation=separation, source=source,
+            coupling=coupling,
+        )  # fmt: skip
+
+    def _make(
+        self,
+        *,
+        phi_liquid: np.ndarray,
+        velocity: Faces,
+        weights: Faces,
+        solid_velocity: Faces | None,
+        dt: float,
+        dx: float,
+        rho: float,
+        walls: str | np.ndarray,
+        adhesion: np.ndarray | float | None,
+        source: np.ndarray | float | None,
+        phi_solid: np.ndarray | None = None,
+        separation: np.ndarray | float | None = None,
+        coupling: Coupling | None = None,
+        depth: int = 0,
+    ) -> None:
+        """Keep fields that were checked and build the problem; `depth` counts the coarsenings before this one."""
+        self.phi_liquid = phi_liquid
+        self.shape: tuple[int, ...] = phi_liquid.shape
+        self.velocity, self.weights, self.solid_velocity = velocity, weights, solid_velocity
+        self.dt, self.dx, self.rho = dt, dx, rho
+        self.phi_solid, self.walls = phi_solid, walls
+        self.adhesion, self.separation, self.source = adhesion, separation, source
+        self.coupling = coupling
+        self._depth = depth
         self._build()
 
     # -- the box problem ------------------------------------------------------------------------------
@@ -163,15 +202,15 @@ class PressureProblem(Discretised):
         """The bodies after this pressure has acted on them."""
         if self.coupling is None:
             return []
-        A = self.problem.A
-        assert isinstance(A, LowRank)
-        return self.coupling.moved(A, self.rows.from_grid(np.asarray(pressure, dtype=np.float64)), self.dt)
+        bodies = self.problem.A.bodies
+        assert bodies is not None
+        return self.coupling.moved(bodies, self.rows.from_grid(np.asarray(pressure, dtype=np.float64)), self.dt)
 
     def update(self, pressure: np.ndarray, moved: list[Moved] | None = None) -> Faces:
         """u - dt/rho grad p, with the ghost-fluid gradient at the surface.
 
         Closed faces that touch liquid take the solid velocity; faces that touch no liquid are unchanged.
-        The divergence of the result in an unknown's cell is `dual`.
+        The divergence of the result in an unknown's cell is `dual`, plus `source` where there is one.
         """
         solid = self._solid_velocity(self.moved(pressure) if moved is None else moved)
         phi = np.ascontiguousarray(self.phi_liquid, dtype=np.float64)
@@ -214,54 +253,20 @@ class PressureProblem(Discretised):
 
     # -- building -------------------------------------------------------------------------------------
 
-    def _faces(self, name: str, arrays) -> Faces:
-        if len(arrays) != len(self.shape):
-            raise NonstickError(f"{name} needs {len(self.shape)} face arrays for a {len(self.shape)}D grid")
-        out = tuple(np.asarray(a) for a in arrays)
-        for axis, a in enumerate(out):
-            expected = tuple(n + (b == axis) for b, n in enumerate(self.shape))
-            if a.shape != expected:
-                raise NonstickError(f"{name}[{axis}] has shape {a.shape}, the grid's faces {expected}")
-        return out
-
-    def _open(self, phi_solid, weights) -> Faces:
-        if phi_solid is not None and weights is not None:
-            raise NonstickError("give either phi_solid or weights, not both")
-        if weights is not None:
-            out = self._faces("weights", weights)
-            for w in out:
-                if not (w.size == 0 or (w.min() >= 0.0 and w.max() <= 1.0)):
-                    raise NonstickError("weights are open fractions: every one must lie between 0 and 1")
-            return out
-        if phi_solid is None:
-            return closed_box(self.shape)
-        nodes = tuple(n + 1 for n in self.shape)
-        if np.shape(phi_solid) != nodes:
-            raise NonstickError(f"phi_solid has shape {np.shape(phi_solid)}, the grid's nodes {nodes}")
-        return tuple(close_edges(w, axis) for axis, w in enumerate(open_fractions(phi_solid)))
-
-    def _embed(self, bodies: Sequence[Body] | Coupling) -> None:
-        """Close the faces the bodies cover."""
-        if isinstance(self.walls, str) and self.walls == "edge":
-            raise NonstickError("walls='edge' cannot be combined with bodies: take walls='cut' or 'solid'")
-        if isinstance(bodies, Coupling):
-            self.coupling = bodies
-        else:
-            self.coupling = Coupling(bodies, self.weights, self.solid_velocity, self.shape, self.dx)
-        self.weights = self.coupling.weights
-        self.solid_velocity = self.coupling.solid_velocity()
-
     def _build(self) -> None:
-        self.rows = Rows.from_mask(self._unknowns())
+        self.rows = Rows.from_mask(open_cells(self.weights, self.shape) & (self.phi_liquid < 0))
         A, b = self._assemble()
         if not np.isfinite(b).all():
             raise NonstickError("velocity or solid_velocity holds NaN or infinite values at the liquid")
+        if self.source is not None:
+            b += self._per_cell("source", self.source)
         centre = self._centre() if isinstance(self.walls, str) and self.walls in ("solid", "edge") else None
         wall = self.rows.from_grid(wall_cells(self.walls, self.weights, centre, self.shape))  # type: ignore[arg-type]
         lower = np.full(self.rows.n, -np.inf)
-        lower[wall] = 0.0 if self.adhesion is None else -self._per_cell("adhesion", self.adhesion)[wall]
+        lower[wall] = 0.0 if self.adhesion is None else -self._strength("adhesion", self.adhesion)[wall]
         if self.separation is not None:
-            b[wall] += (self._per_cell("separation", self.separation) * self._wall_area() / self.dx)[wall]
+            area = self.rows.from_grid(wall_area(self.weights))
+            b[wall] += (self._strength("separation", self.separation) * area / self.dx)[wall]
         edges = self._edges(A, centre) if isinstance(self.walls, str) and self.walls == "edge" else None
         if self.coupling is not None:
             self.problem = BoxProblem(self.coupling.couple(A, self.rows, self.dt, self.rho), b, lower, np.inf)
@@ -269,18 +274,8 @@ class PressureProblem(Discretised):
         # The box problem coarsens through a copy of this one that does not know it: were they to hold each other,
         # every step's arrays would stay until the garbage collector comes round.
         self._lower = lower
-        source = copy(self)
-        self.problem = BoxProblem(A, b, lower, np.inf, coarser=lambda: source.coarsen().problem, edges=edges)
-
-    def _unknowns(self) -> np.ndarray:
-        """Liquid cells with an open face inside the grid."""
-        opened = np.zeros(self.shape, bool)
-        for axis, w in enumerate(self.weights):
-            inner, lower, upper = _cuts(self.dimension, axis)
-            way = w[inner] > 0
-            opened[lower] |= way
-            opened[upper] |= way
-        return opened & (self.phi_liquid < 0)
+        twin = copy(self)
+        self.problem = BoxProblem(A, b, lower, np.inf, coarser=lambda: twin.coarsen().problem, edges=edges)
 
     def _assemble(self) -> tuple[StencilOperator, np.ndarray]:
         rows = self.rows
@@ -327,17 +322,19 @@ class PressureProblem(Discretised):
         return centre
 
     def _per_cell(self, name: str, value) -> np.ndarray:
+        """A number or an array over cells, as a value of each unknown."""
         value = np.asarray(value, dtype=float)
         if value.shape not in ((), self.shape):
             raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
-        if not (np.isfinite(value).all() and (value >= 0).all()):
-            raise NonstickError(f"{name} must not be negative, infinite or NaN")
+        if not np.isfinite(value).all():
+            raise NonstickError(f"{name} must not be infinite or NaN")
         return self.rows.from_grid(np.broadcast_to(value, self.shape))
 
-    def _wall_area(self) -> np.ndarray:
-        """Area of the wall inside each unknown's cell over dx^(d-1): what the open fractions do not balance."""
-        total = sum(np.diff(w, axis=axis) ** 2 for axis, w in enumerate(self.weights))
-        return np.sqrt(self.rows.from_grid(np.asarray(total)))
+    def _strength(self, name: str, value) -> np.ndarray:
+        """A value of each unknown that must not be negative."""
+        if (np.asarray(value) < 0).any():
+            raise NonstickError(f"{name} must not be negative")
+        return self._per_cell(name, value)
 
     def _edges(self, A: StencilOperator, centre) -> WallEdges:
         """Pairs of coupled unknowns on either side of the wall; theta is measured from the liquid side."""
@@ -365,86 +362,32 @@ class PressureProblem(Discretised):
         the mean of the children that have an open face (others are solid and know no phi; with them gone
         the paper's extrapolation into solids finds nothing left to do); where their signs differ it is, on
         the two finest coarse levels, the mean of the positive ones, so that air bubbles survive. A cell
-        is constrained where any child is. Odd sizes repeat their last layer.
+        is constrained where any child is, and its source is the mean of its children's. Odd sizes repeat their
+        last layer.
         """
-        coarse = object.__new__(PressureProblem)
-        coarse.dt, coarse.rho, coarse.dx = self.dt, self.rho, 2 * self.dx
-        coarse._depth = self._depth + 1
-        coarse.phi_liquid = self._coarse_phi(keep_bubbles=coarse._depth <= _BUBBLE_LEVELS)
-        coarse.shape = coarse.phi_liquid.shape
-        weights, velocity, solid = [], [], []
-        for axis, w in enumerate(self.weights):
-            w, u = np.asarray(w, dtype=np.float64), self.velocity[axis]
-            mean = _face_mean(w, axis)
-            flux = _face_mean(np.where(w > 0, w * u, 0.0), axis)
-            weights.append(mean)
-            velocity.append(np.divide(flux, mean, out=np.zeros_like(flux), where=mean > 0))
-            if self.solid_velocity is not None:
-                flux = _face_mean((1.0 - w) * self.solid_velocity[axis], axis)
-                solid.append(np.divide(flux, 1.0 - mean, out=np.zeros_like(flux), where=mean < 1))
-        coarse.weights, coarse.velocity = tuple(weights), tuple(velocity)
-        coarse.solid_velocity = tuple(solid) if solid else None
-        coarse.phi_solid = coarse.separation = coarse.adhesion = None
-        coarse.coupling = None
+        depth = self._depth + 1
+        weights, velocity, solid = coarse_fluxes(self.weights, self.velocity, self.solid_velocity)
+        phi = coarse_phi(self.phi_liquid, self.weights, self.dx, keep_bubbles=depth <= _BUBBLE_LEVELS)
+        walls, adhesion = self._coarse_walls()
+        source = None
+        if self.source is not None:
+            source = children(self.rows.to_grid(self._per_cell("source", self.source))).mean(axis=0)
+        return _CoarsePressureProblem(
+            phi_liquid=phi, velocity=velocity, weights=weights, solid_velocity=solid, dt=self.dt, dx=2 * self.dx,
+            rho=self.rho, walls=walls, adhesion=adhesion, source=source, depth=depth,
+        )  # fmt: skip
+
+    def _coarse_walls(self) -> tuple[str | np.ndarray, np.ndarray | None]:
+        """Which coarse cells may separate, and the tension their walls hold."""
         if isinstance(self.walls, str) and self.walls in ("edge", "none", "all"):
-            coarse.walls = self.walls
-        else:
-            lower = self.rows.to_grid(self._lower, fill=-np.inf)
-            bound = np.max(_children(lower), axis=0)
-            coarse.walls = np.isfinite(bound)
-            if self.adhesion is not None:
-                coarse.adhesion = np.where(coarse.walls, -bound, 0.0)
-        coarse._build()
-        return coarse
-
-    def _coarse_phi(self, keep_bubbles: bool) -> np.ndarray:
-        phi = _children(np.asarray(self.phi_liquid, dtype=np.float64))
-        open_child = _children(open_part(self.weights) > 0)
-        open_child |= ~open_child.any(axis=0)
-        phi = np.where(np.isfinite(phi), phi, self.dx * sum(self.shape))
-        count = open_child.sum(axis=0)
-        mean = np.where(open_child, phi, 0.0).sum(axis=0) / count
-        if not keep_bubbles:
-            return mean
-        air = open_child & (phi >= 0)
-        airs = air.sum(axis=0)
-        positive = np.where(air, phi, 0.0).sum(axis=0) / np.maximum(airs, 1)
-        return np.where((airs > 0) & (airs < count), positive, mean)
+            return self.walls, None
+        bound = np.max(children(self.rows.to_grid(self._lower, fill=-np.inf)), axis=0)
+        walls = np.isfinite(bound)
+        return walls, None if self.adhesion is None else np.where(walls, -bound, 0.0)
 
 
-def _cuts(dimension: int, axis: int):
-    """Slices: faces inside the grid, and the cells below and above them."""
-    inner, lower, upper = ([slice(None)] * dimension for _ in range(3))
-    inner[axis], lower[axis], upper[axis] = slice(1, -1), slice(None, -1), slice(1, None)
-    return tuple(inner), tuple(lower), tuple(upper)
+class _CoarsePressureProblem(PressureProblem):
+    """A problem made from the fields of a finer one, which were checked there."""
 
-
-def _even(a: np.ndarray, axes) -> np.ndarray:
-    """Repeat the last layer along axes of odd length."""
-    pad = [(0, a.shape[x] % 2 if x in axes else 0) for x in range(a.ndim)]
-    return np.pad(a, pad, mode="edge") if any(p[1] for p in pad) else a
-
-
-def _children(a: np.ndarray) -> np.ndarray:
-    """(2^d, *coarse shape): the children of every coarse cell."""
-    a = _even(a, range(a.ndim))
-    parts = [a]
-    for axis in range(a.ndim):
-        parts = [np.take(p, np.arange(s, p.shape[axis], 2), axis) for p in parts for s in (0, 1)]
-    return np.stack(parts)
-
-
-def _face_mean(a: np.ndarray, axis: int) -> np.ndarray:
-    """Mean over the fine faces that make up each coarse face normal to `axis`."""
-    cells = a.shape[axis] - 1
-    if cells % 2:  # the coarse grid reaches one fine cell further: the border value stands in
-        pad = [(0, int(x == axis)) for x in range(a.ndim)]
-        a = np.pad(a, pad, mode="edge")
-    a = np.take(a, np.arange(0, a.shape[axis], 2), axis)
-    across = [x for x in range(a.ndim) if x != axis]
-    a = _even(a, across)
-    for x in across:
-        even, odd = [slice(None)] * a.ndim, [slice(None)] * a.ndim
-        even[x], odd[x] = slice(0, None, 2), slice(1, None, 2)
-        a = 0.5 * (a[tuple(even)] + a[tuple(odd)])
-    return a
+    def __init__(self, **fields: Any):
+        self._make(**fields)

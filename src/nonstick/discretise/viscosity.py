@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from ..api import solve_problem
 from ..errors import NonstickError
 from ..operators.base import Operator
 from ..operators.face_grid import FaceGrid, face_shift
@@ -29,23 +29,20 @@ from ..operators.faces import FaceSystem, ViscosityOperator
 from ..problem.box import Box, BoxProblem
 from ..problem.solution import Solution
 from ._volumes import control_volumes
+from .base import Discretised, extended
 from .scalars import positive
 
 
 class ViscousBox(BoxProblem):
-    """The linear system as a box problem without bounds: its KKT residual is max|A x - b| / max|b|.
-
-    `source` made it, and knows what velocity a vector over the unknowns stands for.
-    """
+    """The linear system as a box problem without bounds: its KKT residual is max|A x - b| / max|b|."""
 
     may_float = False
 
-    def __init__(self, source, A: Operator, b: np.ndarray):
+    def __init__(self, A: Operator, b: np.ndarray):
         super().__init__(A, b, -np.inf, np.inf)
         # Bounds that take no memory: there can be hundreds of millions of unknowns.
         self.box = Box(np.broadcast_to(-np.inf, (A.n,)), np.broadcast_to(np.inf, (A.n,)))
         self._work = np.empty(0)
-        self.source = source
 
     def natural_residual(self, x, g, out=None):
         if out is None:
@@ -60,33 +57,57 @@ class ViscousBox(BoxProblem):
     linear_residual = kkt
 
 
+@dataclass
 class ViscositySolution(Solution):
     """A solution whose unknowns are face velocities."""
 
-    problem: ViscousBox
+    #: the `ViscosityProblem` it solves
+    source: Any = field(default=None, repr=False)
 
     @property
     def velocity(self) -> tuple[np.ndarray, ...]:
         """The velocity after the step: unknown faces replaced, all others as given."""
-        return self.problem.source.with_unknowns(self.x)
-
-    @classmethod
-    def carrying(cls, solution: Solution):
-        """The same solution, of this kind."""
-        return cls(**{f.name: getattr(solution, f.name) for f in fields(Solution)})
+        return self.source.with_unknowns(self.x)
 
 
-class ViscosityProblem:
+class ViscosityProblem(Discretised):
     """One implicit viscosity step on a staggered grid, 2D or 3D.
 
-    velocity : (u, v[, w]) after advection; on solid faces it is the velocity of the solid.
-    viscosity : dynamic viscosity μ, a number or an array over cells; an edge takes the mean of its cells.
-    phi_liquid : level set at cell centres, negative in liquid; or `volumes` = (faces, cells, edges), the liquid
-        fractions themselves: faces (u, v[, w]), cells, edges (nodes,) in 2D and (ex, ey, ez) in 3D, where ex are
-        the edges along x, which carry τ_yz.
-    phi_solid : level set at nodes, negative in solids: a face is solid if its middle is, and so are the faces on
-        the boundary of the box; or `fluid`, masks shaped like the velocity, False on solid faces.
+    Parameters
+    ----------
+    velocity : tuple of ndarray
+        (u, v[, w]) after advection; on solid faces it is the velocity of the solid.
+    viscosity : float or ndarray
+        Dynamic viscosity μ, a number or an array over cells; an edge takes the mean of its cells.
+    dt, dx, rho : float
+        Time step, cell size, density.
+    phi_liquid : ndarray, optional
+        Level set at cell centres, negative in liquid.
+    volumes : tuple, optional
+        (faces, cells, edges), in place of `phi_liquid`: the liquid fractions themselves. Faces are (u, v[, w]), edges
+        (nodes,) in 2D and (ex, ey, ez) in 3D, where ex are the edges along x, which carry τ_yz.
+    phi_solid : ndarray, optional
+        Level set at nodes, negative in solids: a face is solid if its middle is, and so are the faces on the boundary
+        of the box.
+    fluid : tuple of ndarray of bool, optional
+        In place of `phi_solid`: masks shaped like the velocity, False on solid faces.
+
+    Examples
+    --------
+    A jet in the middle of a box full of honey, after a tenth of a second:
+
+    >>> import numpy as np, nonstick
+    >>> u, v = np.zeros((9, 8)), np.zeros((8, 9))
+    >>> u[:, 4] = 1.0
+    >>> step = nonstick.ViscosityProblem(
+    ...     velocity=(u, v), viscosity=10.0, dt=0.1, dx=0.05, rho=1400.0, phi_liquid=-np.ones((8, 8))
+    ... )
+    >>> step.solve().velocity[0][4].round(2)
+    array([0.  , 0.  , 0.02, 0.13, 0.68, 0.13, 0.02, 0.  ])
     """
+
+    default_method = "visc-auto"
+    problem: ViscousBox
 
     def __init__(
         self,
@@ -126,13 +147,7 @@ class ViscosityProblem:
         strength = self.viscosity.reshape(grid.cells) * per_mu if scale is None else None
         self.system = FaceSystem(grid, m, k, active, scale, self._padded_fluid(), strength)
         self.operator = ViscosityOperator(self.system)
-        self._b = self._right_hand_side()
-
-    @property
-    def problem(self) -> ViscousBox:
-        """The system as a box problem. It holds this problem, so this one must not hold it: every step's arrays would
-        stay until the garbage collector comes round."""
-        return ViscousBox(self, self.operator, self._b)
+        self.problem = ViscousBox(self.operator, self._right_hand_side())
 
     @property
     def box(self) -> ViscousBox:
@@ -145,46 +160,23 @@ class ViscosityProblem:
         return deprecated(self, "given", "velocity")
 
     @property
-    def matrix(self):
-        """The assembled matrix (scipy CSR), rows and columns in the order of `faces`."""
-        return self.operator.matrix()
-
-    @property
-    def rhs(self) -> np.ndarray:
-        return self._b
-
-    @property
     def faces(self) -> np.ndarray:
         """(n, 1 + d): component and grid coordinates of every unknown; u, then v, then w, each in C order."""
         return self.operator.faces
-
-    @property
-    def n(self) -> int:
-        return self.operator.n
 
     def advected(self) -> np.ndarray:
         """The given velocity on the unknowns: the initial guess of every solver (§7)."""
         return self._gather(self.velocity)
 
-    def solve(self, method="visc-auto", *, x0=None, **options) -> ViscositySolution:
-        """Solve the step.
+    def first_guess(self):
+        return self.advected()
 
-        Parameters
-        ----------
-        method : str or Method
-            A name from `nonstick.methods()` of the kind "viscosity", or a method object.
-        x0 : array_like, optional
-            Where to start: a vector over the unknowns. The given velocity by default.
-        **options
-            `rtol`, `atol`, `maxiter` and `callback`, as for `nonstick.solve`.
+    def as_vector(self, x0):
+        """A vector over the unknowns as it is, or that of face arrays (u, v[, w])."""
+        return self._gather(x0) if isinstance(x0, (tuple, list)) and len(x0) == self.grid.dimension else x0
 
-        Returns
-        -------
-        ViscositySolution
-            Like every solution, and with `velocity`, the faces after the step.
-        """
-        start = self.advected() if x0 is None else x0
-        return ViscositySolution.carrying(solve_problem(self.problem, method, x0=start, **options))
+    def with_fields(self, solution):
+        return extended(ViscositySolution, solution, source=self)
 
     def with_unknowns(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """Face arrays: x on the unknowns, the given velocity elsewhere."""

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ..api import solve_problem
 from ..errors import NonstickError
 from ..operators.bordered import Bordered
 from ..operators.faces import FaceSystem
+from .base import Discretised, extended
 from .viscosity import ViscosityProblem, ViscositySolution, ViscousBox, _fluid_faces, _grid_of, deprecated
 
 
@@ -96,23 +96,31 @@ def rigid_rows(a: int, x: Sequence[np.ndarray], centre) -> np.ndarray:
     return out
 
 
+@dataclass
 class BodyViscositySolution(ViscositySolution):
     """Face velocities and motions after the step; owned faces move with their body."""
 
     @property
     def motions(self) -> list[tuple[np.ndarray, np.ndarray | float]]:
         """(velocity, spin) of every body, in the order given."""
-        return self.problem.source.motions(self.x)
+        return self.source.motions(self.x)
 
 
-class ViscosityWithBodies:
-    """A viscosity step of liquid and rigid bodies together; arguments beyond those of `ViscosityProblem`:
+class ViscosityWithBodies(Discretised):
+    """A viscosity step of liquid and rigid bodies together.
 
-    bodies : the `ViscousBody` of each
-    body_of_face : integer arrays shaped like the velocity: number of the body that owns a face, -1 for none; faces that
-        are solid by `phi_solid` or `fluid` stay solid. Coordinates start at the corner of the grid, face (0, j) of u
-        is at x = 0.
+    Parameters
+    ----------
+    velocity, viscosity, dt, dx, rho, **where
+        As for `ViscosityProblem`.
+    bodies : sequence of ViscousBody
+        The bodies.
+    body_of_face : tuple of ndarray of int
+        Arrays shaped like the velocity: the number of the body that owns a face, -1 for none. Faces that are solid by
+        `phi_solid` or `fluid` stay solid. Coordinates start at the corner of the grid: face (0, j) of u is at x = 0.
     """
+
+    default_method = "visc-auto"
 
     def __init__(
         self, *, velocity, viscosity, dt, dx, bodies: Sequence[ViscousBody], body_of_face, rho=1000.0, **where
@@ -211,39 +219,22 @@ class ViscosityWithBodies:
             b[block] = weights[block, block] @ (self.before[i] / self.unit[block])
         touched = np.flatnonzero(np.diff(C.indptr))
         self.operator = Bordered(liquid.operator, touched, sp.csr_array(C[touched]), D + weights, own=weights)
-        self.rhs = np.concatenate([liquid.rhs, b - push])
-
-    @property
-    def problem(self) -> ViscousBox:
-        """The system as a box problem. It holds this problem, so this one must not hold it: every step's arrays would
-        stay until the garbage collector comes round."""
-        return ViscousBox(self, self.operator, self.rhs)
+        self.problem = ViscousBox(self.operator, np.concatenate([liquid.rhs, b - push]))
 
     @property
     def box(self) -> ViscousBox:
         """Deprecated: the same as `problem`."""
         return deprecated(self, "box", "problem")
 
-    @property
-    def n(self) -> int:
-        return self.operator.n
-
-    @property
-    def matrix(self) -> sp.csr_array:
-        """Rows of liquid faces, then of the free bodies' scaled motions V/unit."""
-        return self.operator.matrix()
-
     def start(self) -> np.ndarray:
         """The velocities before the step."""
         return np.concatenate([self.liquid.advected(), self.before[self.free].ravel() / self.unit])
 
-    def solve(self, method="visc-auto", *, x0=None, **options) -> BodyViscositySolution:
-        """Solve the step; arguments as for `ViscosityProblem.solve`, x0 by default the velocities before the step.
+    def first_guess(self):
+        return self.start()
 
-        `.velocity` and `.motions` of the result hold faces and bodies after the step.
-        """
-        start = self.start() if x0 is None else x0
-        return BodyViscositySolution.carrying(solve_problem(self.problem, method, x0=start, **options))
+    def with_fields(self, solution):
+        return extended(BodyViscositySolution, solution, source=self)
 
     def motions(self, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray | float]]:
         V = self._after(x)

@@ -15,7 +15,24 @@ from ..errors import NonstickError
 
 @dataclass(frozen=True)
 class Grid:
-    """`shape` cells of size `dx`; `origin` is the lower corner of the first cell (zero by default)."""
+    """A grid of cubic cells in 2D or 3D.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Cells along each axis.
+    dx : float
+        Size of a cell.
+    origin : tuple of float, optional
+        Lower corner of the first cell; zero by default.
+
+    Examples
+    --------
+    >>> from nonstick.grid import Ball, Grid
+    >>> grid = Grid((16, 8), dx=0.125)
+    >>> grid.face_shape(0), Ball((1.0, 0.5), 0.3).sample(grid.cells()).shape
+    ((17, 8), (16, 8))
+    """
 
     shape: tuple[int, ...]
     dx: float

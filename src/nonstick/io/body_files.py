@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..bodies.body import RigidBody
+from ..optional import missing
 from .atomic import write_text
 from .rundir import RunDirectory
 
@@ -39,20 +40,23 @@ def rows(bodies: Sequence[RigidBody], frame: int, time: float) -> list[dict[str,
 
 
 def write_start(run: RunDirectory, bodies: Sequence[RigidBody]) -> None:
-    """What does not change during a run."""
+    """What does not change during a run; without scikit-image there are no surfaces, and the log says so."""
     if not bodies:
         return
-    folder = run.path / "bodies"
-    folder.mkdir(exist_ok=True)
+    obstacle = missing("mesh", "skimage")
+    if obstacle is not None:
+        run.log("surfaces", f"the surfaces of the bodies are not written: {obstacle}")
     table = []
     for body in bodies:
-        file = f"{file_name(body.name)}.obj"
-        write_text(folder / file, obj(body))
+        file = f"bodies/{file_name(body.name)}.obj"
+        if obstacle is None:
+            (run.path / "bodies").mkdir(exist_ok=True)
+            write_text(run.path / file, obj(body))
         table.append(
             {
                 "name": body.name, "prescribed": not body.dynamic, "density": body.density, "mass": body.mass,
-                "inertia": body.own_inertia.tolist(), "centre": body.origin.tolist(), "surface": f"bodies/{file}",
-                "friction": body.friction, "restitution": body.restitution,
+                "inertia": body.own_inertia.tolist(), "centre": body.origin.tolist(),
+                "surface": None if obstacle else file, "friction": body.friction, "restitution": body.restitution,
             }
         )  # fmt: skip
     write_text(run.path / "bodies.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")

@@ -22,7 +22,20 @@ from .atomic import replacing, write_text
 
 
 class RunDirectory:
-    """Reading and writing one run."""
+    """The directory of one run: reading and writing it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nonstick import Scene
+    >>> from nonstick.io.rundir import RunDirectory
+    >>> from nonstick.sim.run import run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run(Scene.load("still", {"domain.resolution": 8, "time.frames": 1}), folder)
+    ...     opened = RunDirectory.open(folder)
+    ...     print(opened.frames(), opened.scene().name, len(opened.rows()))
+    [0, 1] still 1
+    """
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -43,7 +56,7 @@ class RunDirectory:
 
     @staticmethod
     def check_free(path: str | Path) -> None:
-        """Refuse a path where a new run cannot be."""
+        """Refuse a path that cannot take a new run."""
         path = Path(path)
         if path.exists() and not path.is_dir():
             raise NonstickError(f"{path} is a file, and --out needs a directory")
@@ -102,7 +115,7 @@ class RunDirectory:
             writer.writerows(rows)
 
     def _widen(self, name: str, columns: tuple[str, ...]) -> list[str]:
-        """The header of a table, first given the columns it lacks: a run begun by an older version has fewer."""
+        """The header of a table. Columns it does not have are added first: a run of an older version has fewer."""
         with open(self.path / name, newline="", encoding="utf-8") as stream:
             header = next(csv.reader(stream), [])
         missing = [c for c in columns if c not in header]

@@ -6,8 +6,8 @@ Decorators shared by every kernel file:
 - `parallel`  `prange` loops; results do not depend on the number of threads
 - `parallel_sum`  the same for kernels that sum over fixed pieces: inside one, SIMD may reorder the sum
 - `inline`    a small pointwise function used by the kernels of the same file
-- `merged`    the same, but joined by LLVM: sooner compiled; for functions that take arrays, whose calls are dear;
-  `merged_sum` if it forms a sum that may be reordered
+- `merged`    the same, but LLVM does the inlining, so it compiles faster; for functions that take arrays, because
+  a call that passes arrays is slow; `merged_sum` for one that forms a sum which may be reordered
 
 Floating-point contraction (fused multiply-add) is allowed, reordering of sums only where the name says so.
 """
@@ -23,13 +23,14 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from numba import config, get_num_threads, njit, set_num_threads
 
-from . import _cache
+from . import _cache, compiling
 
 _cache.install()
+compiling.install()
 
 # omp starts a parallel region in microseconds, tbb in milliseconds (measured on 2 cores);
 # workqueue aborts when two Python threads enter it.
-config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]  # type: ignore[attr-defined]
+config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 
 # Kernels take whole tuples of arrays by `*`, whose lengths a type checker cannot know: calls go unchecked.
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -42,13 +43,13 @@ merged: _Decorator = njit(cache=True, nogil=True, forceinline=True, fastmath={"c
 merged_sum: _Decorator = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc"})
 
 
-#: below this many unknowns a second thread costs more than it does
+#: below this many unknowns a second thread costs more time than it saves
 SMALL = 16_384
 
 
 @contextmanager
 def threads_for(n: int) -> Iterator[None]:
-    """One thread while working on few unknowns; results do not depend on it."""
+    """Use one thread for few unknowns; results do not depend on it."""
     before = get_num_threads()
     if n < SMALL and before > 1:
         set_num_threads(1)

@@ -1,9 +1,9 @@
 """Where compiled kernels are kept: in the user's cache folder, under the hash of their source.
 
-Numba's own rule ties compiled code to the file's time stamp and looks at that file alone: a reinstallation
-compiles everything again, and an edit to a function inlined from another file goes unnoticed. Here the key
-is the text of the file and of every kernel file it imports, so the cache survives reinstalling, serves all
-installations of one version, and never holds stale code. `NUMBA_CACHE_DIR` overrides it.
+Numba's own rule looks at the time stamp of one file. So a new installation compiles everything again, and an edit to a
+function inlined from another file is not noticed. Here the key is the text of the file and of every kernel file it
+imports: the cache survives a new installation, serves all installations of one version, and never holds old code.
+The environment variable `NUMBA_CACHE_DIR` overrides it.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from numba import config
-from numba.core.caching import CacheImpl, _CacheLocator  # type: ignore[attr-defined]
+from numba.core.caching import CacheImpl, _CacheLocator
 
 #: kernel files lie in this folder and beside the one package that uses them; their names begin with `_`
 PACKAGE = Path(__file__).parents[1]
@@ -89,7 +89,7 @@ class SourceHashLocator(_CacheLocator):
     @classmethod
     def from_function(cls, py_func, py_file):
         path = Path(py_file)
-        if PACKAGE not in path.parents or config.CACHE_DIR:  # type: ignore[attr-defined]
+        if PACKAGE not in path.parents or config.CACHE_DIR:
             return None
         self = cls(py_func, path)
         try:
@@ -100,8 +100,8 @@ class SourceHashLocator(_CacheLocator):
 
 
 def compiled(path: Path) -> bool:
-    """Is any kernel of the file in the cache? With a folder of the user's own, nobody asks."""
-    if config.CACHE_DIR:  # type: ignore[attr-defined]
+    """Is any kernel of the file in the cache? With `NUMBA_CACHE_DIR` we do not look, and say yes."""
+    if config.CACHE_DIR:
         return True
     return next(folder_of(path).glob("*.nbc"), None) is not None
 

@@ -296,6 +296,19 @@ def _faces_dot(partial, x, y, runs, P):
 
 
 @parallel
+def _faces_peak(partial, x, runs, P):
+    """partial[r] = max|x| over run r, infinite if an entry is not a number."""
+    for r in prange(runs.shape[0]):
+        base = runs[r, 0] * P
+        top = 0.0
+        for t in range(u64(base + runs[r, 1]), u64(base + runs[r, 2])):
+            top = max(top, abs(x[t]))
+            if x[t] != x[t]:
+                top = np.inf
+        partial[r] = top
+
+
+@parallel
 def _cg_direction(p, z, beta, runs, P):
     """p = z + beta p"""
     for r in prange(runs.shape[0]):

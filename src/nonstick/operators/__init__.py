@@ -1,8 +1,10 @@
 """A x, and how it changes size: every operator knows its diagonal, its vectors and, where there is one, its grid."""
 
 from .base import Operator
+from .bordered import Bordered
 from .convert import as_operator
 from .csr import CSROperator
+from .faces import FaceSystem, ViscosityOperator
 from .lowrank import LowRank
 from .masked import Masked
 from .rows import Rows
@@ -11,7 +13,9 @@ from .transfer import AggregateTransfer, MatrixTransfer, Transfer
 
 __all__ = [
     "AggregateTransfer",
+    "Bordered",
     "CSROperator",
+    "FaceSystem",
     "LowRank",
     "Masked",
     "MatrixTransfer",
@@ -19,5 +23,6 @@ __all__ = [
     "Rows",
     "StencilOperator",
     "Transfer",
+    "ViscosityOperator",
     "as_operator",
 ]

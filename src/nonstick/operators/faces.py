@@ -22,6 +22,7 @@ from ..kernels._faces import (
     _faces_apply_dot,
     _faces_diagonal,
     _faces_dot,
+    _faces_peak,
     _faces_residual,
     _faces_scaled,
     _gather,
@@ -171,6 +172,10 @@ class FaceSystem(Operator):
     def dot(self, x, y):
         _faces_dot(self._partial, x, y, self.runs, self.P)
         return float(self._partial.sum())
+
+    def peak(self, x):
+        _faces_peak(self._partial, x, self.runs, self.P)
+        return float(self._partial.max(initial=0.0))
 
     def combine(self, y, x, beta):
         if beta == 0.0:

@@ -8,11 +8,21 @@ from pathlib import Path
 import numpy as np
 
 from ..io.atomic import replacing
+from ..optional import missing, need
 from .palette import INK, ramp
+
+#: the extra of nonstick with the packages that write movies and pictures
+EXTRA = "pictures"
+
+
+def obstacle() -> str | None:
+    """Why no movie and no picture can be written here, as a sentence with advice; None if they can."""
+    return missing(EXTRA, "imageio_ffmpeg", "PIL")
 
 
 def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float) -> None:
     """Write RGB images of one size; nothing appears at `path` until the movie is complete."""
+    need(EXTRA, "imageio_ffmpeg")
     import imageio_ffmpeg
 
     images = iter(images)
@@ -44,6 +54,7 @@ def _even(image: np.ndarray) -> np.ndarray:
 
 
 def write_picture(path: str | Path, image: np.ndarray) -> None:
+    need(EXTRA, "PIL")
     from PIL import Image
 
     with replacing(path) as partial:
@@ -52,6 +63,7 @@ def write_picture(path: str | Path, image: np.ndarray) -> None:
 
 def label(image: np.ndarray, text: str, corner: str = "top") -> np.ndarray:
     """Text in a corner of an image, on a light ground."""
+    need(EXTRA, "PIL")
     from PIL import Image, ImageDraw, ImageFont
 
     picture = Image.fromarray(image)
@@ -71,6 +83,7 @@ def colour_bar(image: np.ndarray, text: str, low: str, high: str, colours: np.nd
 
     `colours` (n, 3) replaces the ramp of the palette.
     """
+    need(EXTRA, "PIL")
     from PIL import Image, ImageDraw, ImageFont
 
     h, w, _ = image.shape

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..optional import need
+
 WALL, AIR, INK, SURFACE = "#8d9299", "#f4f6f8", "#22282f", "#1f5f99"
 
 
@@ -42,6 +44,7 @@ def compare(slices: Sequence[Slice], path: str | Path, zoom: tuple[float, float,
     Colours show pressure, blue where the liquid is pushed and red where it is pulled; arrows show velocity.
     All columns share one scale of each.
     """
+    need("pictures", "matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import TwoSlopeNorm

@@ -1,7 +1,8 @@
-"""First use compiles over a hundred kernels: a second process takes the solver's and the painter's ones.
+"""The first run compiles over a hundred kernels: a second process compiles some of them at the same time.
 
-The simulation meets the particles' kernels first, the other process begins with the rest. Whoever comes second to a
-kernel finds it in the cache on disk. It is a courtesy: if it fails, kernels are compiled where they are met.
+The simulation needs the kernels of the particles first, so the second process begins with those of the solver and of
+the pictures. Each process finds in the cache on disk what the other one has compiled. If the second process fails,
+nothing is lost but time: the simulation compiles what it needs.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def compiling_ahead(dimension: int) -> Iterator[None]:
 
 
 def compile_solver() -> Solution:
-    """A cold and a warm solve, large enough for every kind of level: a cube of liquid thrown against its walls."""
+    """A cold and a warm solve of a cube of liquid thrown against its walls, large enough for every kind of level."""
     from ..api import solve_problem
     from ..operators.rows import Rows
     from ..operators.stencil import StencilOperator

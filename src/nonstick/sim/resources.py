@@ -1,4 +1,4 @@
-"""What a run will need and what the machine has: said before the run, not by a crash in the middle of it."""
+"""What a run needs and what the machine has, so that a shortage is reported before the run begins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Needs:
 
 
 def free_memory() -> float:
-    """Bytes this process may still take; infinite where nobody says."""
+    """Bytes this process may still use; infinite if that is not known."""
     limits = [_proc("/proc/meminfo", "MemAvailable:")]
     try:
         limit, used = (Path(f"/sys/fs/cgroup/memory.{k}").read_text().strip() for k in ("max", "current"))
@@ -48,7 +48,7 @@ def _proc(file: str, key: str, default: float = np.inf) -> float:
 
 
 def free_disk(path: str | Path) -> float:
-    """Bytes left where `path` is or will be; infinite where nobody says."""
+    """Bytes left on the disk of `path`; infinite if that is not known."""
     here = Path(path).absolute()
     while not here.exists() and here != here.parent:
         here = here.parent
@@ -59,7 +59,7 @@ def free_disk(path: str | Path) -> float:
 
 
 def size(count: float) -> str:
-    """Bytes for people."""
+    """A number of bytes as text, such as 2.5 GB."""
     for unit in ("MB", "GB", "TB"):
         count /= 1024 if unit != "MB" else 2**20
         if count < 999.5 or unit == "TB":
@@ -68,7 +68,7 @@ def size(count: float) -> str:
 
 
 def shortages(need: Needs, out: str | Path) -> list[str]:
-    """Sentences on what will run out, before the run begins."""
+    """Sentences on what will not be enough, before the run begins."""
     found: list[str] = []
     memory, disk = free_memory(), free_disk(out)
     if need.memory > memory:

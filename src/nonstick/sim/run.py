@@ -135,8 +135,8 @@ def _go_on(kind: Kind, simulation: AnySimulation, directory: RunDirectory, progr
         directory.log(status, f"after frame {simulation.frame}: {error!r}")
         raise
     _finish(directory, "done", began)
-    early = simulation.frame < frames
-    directory.log("done", f"equilibrium after {simulation.frame} frames" if early else f"{simulation.frame} frames")
+    made = f"{simulation.frame} frame" + "s" * (simulation.frame != 1)
+    directory.log("done", f"equilibrium after {made}" if simulation.frame < frames else made)
 
 
 def _finish(directory: RunDirectory, status: str, began: float) -> None:

@@ -22,12 +22,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..inverse.base import Inverse, NoPreconditioner, Recipe
-from ..inverse.precond.deflation import Coupled
 from ..kernels._vector import dot
-from ..operators.base import Operator
-from ..operators.lowrank import LowRank
 from ..operators.masked import Masked
-from ..operators.stencil import StencilOperator
 from .base import Method
 
 
@@ -87,7 +83,7 @@ class _Face:
         self.z, self.p, self.Ap, self.trial, self.work = (np.empty(n) for _ in range(5))
         d = problem.A.diagonal
         self.inverse_diagonal = np.divide(1.0, d, out=np.zeros(n), where=d > 0.0)
-        self.fixed_step = 1.9 / _scaled_norm(problem.A, self.inverse_diagonal)
+        self.fixed_step = 1.9 / problem.A.scaled_norm(self.inverse_diagonal)
         self.operator: Masked | None = None
         self.M: Inverse | None = None
         self.setups = 0
@@ -115,7 +111,7 @@ class _Face:
         if fresh:
             with self.monitor.setup():
                 self.operator.update(self.free)
-                self.M = Coupled(self.recipe.M).setup(self.operator, self.M)
+                self.M = self.recipe.M.setup(self.operator, self.M)
             self.setups += 1
         assert self.M is not None
         self.M.apply(self.phi, self.z)
@@ -215,16 +211,3 @@ class _Face:
     def _stuck(self, why: str) -> str:
         self.trouble = why
         return ""
-
-
-def _scaled_norm(A: Operator, inverse_diagonal: np.ndarray) -> float:
-    """A bound of |D^-1 A| by row sums of absolute values (at most 2 for diagonally dominant matrices)."""
-    if isinstance(A, LowRank):  # the largest eigenvalue of a body beside the rest
-        part = inverse_diagonal[A.touched][:, None] * A.U.toarray()
-        own = np.linalg.eigvals(A.S @ (A.U.T @ part)).real.max(initial=0.0)
-        return _scaled_norm(A.base, inverse_diagonal) + float(own)
-    if isinstance(A, StencilOperator):  # off-diagonals are not positive: |row| = 2 d - row sum
-        rows = 2.0 * A.diagonal - A.row_sums()
-    else:
-        rows = np.asarray(abs(A.matrix()).sum(axis=1)).ravel()
-    return float((rows * inverse_diagonal).max(initial=0.0)) or 1.0

@@ -30,13 +30,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..inverse.krylov.cg import CG
+from ..inverse.precond.deflation import Deflated
 from ..inverse.precond.mic import MIC
 from ..kernels._components import _closed_parts
 from ..operators.base import Operator
-from ..operators.csr import CSROperator
 from ..operators.lowrank import LowRank
-from ..operators.rows import Rows
-from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 
@@ -148,12 +146,14 @@ def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
 
 def find(A: Operator) -> list[np.ndarray]:
     """Row numbers of every connected part of A whose rows all sum to zero."""
-    if isinstance(A, LowRank):
-        return _find_around_bodies(A)
+    if A.bodies is not None:
+        return _find_around_bodies(A.bodies)
     count, label = A.components()
     closed = np.ones(count, bool)
-    if isinstance(A, StencilOperator):
-        _closed_parts(closed, label, *A.weights, A.diagonal, A.rows.start, A.rows.offset, ROW_SUM)
+    stencil = A.stencil
+    if stencil is not None:
+        rows = stencil.rows
+        _closed_parts(closed, label, *stencil.weights, A.diagonal, rows.start, rows.offset, ROW_SUM)
     else:
         closed[label[np.abs(A.row_sums()) > ROW_SUM * A.diagonal]] = False
     if not closed.any():
@@ -239,36 +239,17 @@ def _shift(problem: BoxProblem, rows: np.ndarray, x: np.ndarray) -> float:
 
 def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A solution of A y = b on one pocket, b without mean: needed only to compare cells with one another."""
-    part = _part(A, rows)
+    part = A.part(rows)
     y = np.zeros(rows.size)
     shift = np.zeros(rows.size)
     shift[0] = _strength(part.diagonal, 0)
-    part = _add_diagonal(part, shift)
-    CG(MIC()).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
+    part = part.plus_diagonal(shift)
+    CG(Deflated(MIC())).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
     return y
-
-
-def _part(A: Operator, rows: np.ndarray) -> Operator:
-    """The operator on one connected part."""
-    if isinstance(A, LowRank):
-        return A.part(rows, _part(A.base, rows))
-    if isinstance(A, StencilOperator):
-        small = Rows.from_cells(A.rows.cells[rows], A.rows.shape, A.rows.dimension)
-        w0, w1, w2 = (w[rows] for w in A.weights)
-        return StencilOperator(small, (w0, w1, w2), A.diagonal[rows])
-    return CSROperator(A.matrix()[rows][:, rows])
 
 
 def _strength(diagonal: np.ndarray, j: int) -> float:
     return float(diagonal[j]) or float(diagonal.max(initial=0.0)) or 1.0
-
-
-def _add_diagonal(A: Operator, shift: np.ndarray) -> Operator:
-    if isinstance(A, LowRank):
-        return A.with_base(_add_diagonal(A.base, shift))
-    if isinstance(A, StencilOperator):
-        return StencilOperator(A.rows, A.weights, A.diagonal + shift)
-    return CSROperator(A.matrix() + sp.diags_array(shift), A.cells)
 
 
 def _grounded(problem: BoxProblem, pockets: list[Pocket]) -> BoxProblem:
@@ -291,7 +272,7 @@ def _grounded(problem: BoxProblem, pockets: list[Pocket]) -> BoxProblem:
             target[j] = pocket.target
     b += shift * target
     coarser = _coarser(problem, loose, shift, target)
-    out = BoxProblem(_add_diagonal(problem.A, shift), b, lower, upper, coarser, edges)
+    out = BoxProblem(problem.A.plus_diagonal(shift), b, lower, upper, coarser, edges)
     out.scale = problem.scale
     return out
 
@@ -314,7 +295,7 @@ def _coarser(
         free[parent[loose & (parent >= 0)]] = True
         lower = np.where(free, -np.inf, coarse.box.lower)
         upper = np.where(free, np.inf, coarse.box.upper)
-        A = _add_diagonal(coarse.A, half)
+        A = coarse.A.plus_diagonal(half)
         return BoxProblem(A, coarse.b + half * value, lower, upper, _coarser(coarse, free, half, value), coarse.edges)
 
     return make
@@ -322,10 +303,11 @@ def _coarser(
 
 def _parents(fine: Operator, coarse: Operator) -> np.ndarray:
     """The coarse unknown above each fine one, -1 where there is none."""
-    assert isinstance(fine, StencilOperator) and isinstance(coarse, StencilOperator)
-    ijk = np.unravel_index(fine.rows.cells, fine.rows.shape)
-    above = np.ravel_multi_index([c // 2 for c in ijk], coarse.rows.shape)  # type: ignore[call-overload]
-    at = np.searchsorted(coarse.rows.cells, above)
+    assert fine.stencil is not None and coarse.stencil is not None
+    rows, coarser = fine.stencil.rows, coarse.stencil.rows
+    ijk = np.unravel_index(rows.cells, rows.shape)
+    above = np.ravel_multi_index([c // 2 for c in ijk], coarser.shape)  # type: ignore[call-overload]
+    at = np.searchsorted(coarser.cells, above)
     at[at == coarse.n] = 0
-    hit = coarse.rows.cells[at] == above if coarse.n else np.zeros(fine.n, bool)
+    hit = coarser.cells[at] == above if coarse.n else np.zeros(fine.n, bool)
     return np.where(hit, at, -1)

@@ -27,7 +27,7 @@ from ..kernels._edges import _project_edges
 from ..kernels._stencil import _stencil_relax, _stencil_sweeps
 from ..kernels._vector import dot
 from ..operators.base import Operator
-from ..operators.stencil import SMALL, StencilOperator
+from ..operators.stencil import SMALL
 from ..problem.edges import WallEdges
 from .base import Method
 
@@ -45,9 +45,9 @@ class ProjectedSweeps:
     def __init__(self, A: Operator):
         self.A = A
         self._stencil: tuple = ()
-        if isinstance(A, StencilOperator):
-            rows = A.rows
-            self._stencil = (*A.weights, A.diagonal, rows.start, rows.offset, rows.parity)
+        if A.stencil is not None:
+            rows = A.stencil.rows
+            self._stencil = (*A.stencil.weights, A.diagonal, rows.start, rows.offset, rows.parity)
         else:
             M = A.matrix()
             self._csr = (A.diagonal, M.data, M.indices, M.indptr, np.arange(A.n, dtype=np.int32))

@@ -88,7 +88,7 @@ def test_linear_continuation_against_numpy():
 
 def test_particles_start_on_the_ramp_and_keep_their_value():
     simulation = Simulation(Scene(block()))
-    p = simulation.liquid.particles
+    p = simulation.liquid.tracker.cloud
     np.testing.assert_allclose(p.mu, np.interp(p.x[1] / 20, RAMP["at"], RAMP["values"]), rtol=1e-6)
     before = np.sort(p.mu)
     simulation.next_frame()
@@ -100,22 +100,22 @@ def test_particles_start_on_the_ramp_and_keep_their_value():
 def test_a_logarithmic_ramp():
     scene = block()
     scene["liquid"][0]["viscosity"] = {**RAMP, "scale": "log"}
-    p = Simulation(Scene(scene)).liquid.particles
+    p = Simulation(Scene(scene)).liquid.tracker.cloud
     middle = np.abs(p.x[1] / 20 - 0.5) < 0.01
     np.testing.assert_allclose(p.mu[middle], 10.0, rtol=0.1)
 
 
 def test_cells_take_the_mean_of_their_particles_and_extend_it():
     liquid = Simulation(Scene(block())).liquid
-    mu = liquid.viscosity.on_cells(liquid.particles)
+    mu = liquid.tracker.viscosity()
     centres = (np.arange(20) + 0.5) / 20
     expected = np.interp(centres, RAMP["at"], RAMP["values"])
     np.testing.assert_allclose(mu[5:15, 3:7], np.broadcast_to(expected[5:15, None], (10, 4)), rtol=0.15)
     # two cells above and below the block there are no particles, and the ramp goes on
     for row in (0, 9):
         np.testing.assert_allclose(mu[6:14, row], expected[6:14], rtol=0.2)
-    liquid.particles.mu[:] = 7.0
-    mu = liquid.viscosity.on_cells(liquid.particles)
+    liquid.tracker.cloud.mu[:] = 7.0
+    mu = liquid.tracker.viscosity()
     assert np.all((np.abs(mu - 7.0) < 1e-6) | (mu == 0.0)) and (mu[3:17, 1:10] > 0).all()
 
 
@@ -123,16 +123,16 @@ def test_one_viscosity_for_all_is_not_carried():
     scene = block(physics={"viscosity": 3.0})
     scene["liquid"][0]["viscosity"] = 5.0
     liquid = Simulation(Scene(scene)).liquid
-    assert not liquid.viscosity.carried and liquid.viscosity.mu == 5.0 and liquid.particles.mu.size == 0
+    assert not liquid.viscosity.carried and liquid.viscosity.mu == 5.0 and liquid.tracker.cloud.mu.size == 0
     scene["liquid"].append({"shape": {"type": "ball", "centre": [0.5, 0.7], "radius": 0.1}})
     liquid = Simulation(Scene(scene)).liquid
-    assert set(np.unique(liquid.particles.mu)) == {3.0, 5.0}
+    assert set(np.unique(liquid.tracker.cloud.mu)) == {3.0, 5.0}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"surface": {"track": "grid"}}, r"liquid\.0\.viscosity is carried by particles"),
+        ({"surface": {"track": "grid"}}, r"liquid\.0\.viscosity needs particles to carry it"),
         ({"liquid": [{"shape": {"type": "ball", "centre": [0.5, 0.5], "radius": 0.2},
                       "viscosity": {**RAMP, "along": "z"}}]}, "the scene is 2D"),
         ({"liquid": [{"shape": {"type": "ball", "centre": [0.5, 0.5], "radius": 0.2},
@@ -190,7 +190,7 @@ def test_a_moving_source_takes_its_liquid_along():
     simulation = Simulation(Scene(poured(motion=motion, viscosity=30.0)))
     for _ in range(6):
         simulation.step(0.05)
-    p = simulation.liquid.particles
+    p = simulation.liquid.tracker.cloud
     assert p.vel[1].mean() == pytest.approx(0.5, rel=0.05)
     assert p.vel[2].mean() == pytest.approx(-1.0, rel=0.05)
     assert p.x[1].mean() / 20 == pytest.approx(0.5 + 0.5 * 0.3, abs=0.03)
@@ -218,7 +218,7 @@ def test_a_step_leaves_no_viscosity_problem_behind():
     """Were a problem and its box to hold each other, memory would grow until the garbage collector comes round."""
     simulation = Simulation(Scene(block()))
     seen = []
-    simulation.watch = lambda report: seen.append(weakref.ref(report.viscosity.problem.source))
+    simulation.watch = lambda report: seen.append(weakref.ref(report.viscosity.source))
     gc.disable()
     try:
         simulation.step(0.01)
@@ -245,7 +245,7 @@ def test_honey_at_rest_stays_at_rest(viscous):
     heights = []
     for _ in range(20):
         simulation.step(1 / 60)
-        heights.append(float(simulation.liquid.particles.x[2].mean()))
+        heights.append(float(simulation.liquid.tracker.cloud.x[2].mean()))
     # a fall would have reached 3.3 m/s; positions are only evened out
     assert simulation.liquid.max_speed() < 0.005
     assert abs(heights[-1] - heights[0]) < 0.02
@@ -283,5 +283,5 @@ def test_particles_just_outside_thick_liquid_move_with_it():
         mass = [np.ones(o.shape) for o in liquid.solids.open]
         falling = [np.zeros(o.shape) for o in liquid.solids.open]
         falling[2][:, 8:13, 9:11] = -1.0  # one and two faces above the surface at 0.4 m
-        liquid.viscosity.drag(falling, mass, liquid.phi, mu, 0.01)
+        liquid.viscosity.drag(falling, mass, liquid.tracker.phi, mu, 0.01)
         assert (falling[2] == rest[2])[:, 8:13, 9:11].all() == follows

@@ -104,9 +104,7 @@ def test_a_step_with_bodies_leaves_nothing_behind():
     )
     simulation = Simulation(scene)
     seen = []
-    simulation.watch = lambda report: seen.extend(
-        map(weakref.ref, (report.viscosity.problem.coupled, report.outcome.problem))
-    )
+    simulation.watch = lambda report: seen.extend(map(weakref.ref, (report.viscosity.source, report.outcome.problem)))
     gc.disable()
     try:
         simulation.step(0.01)

@@ -8,7 +8,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.grid.shapes import HalfSpace
-from nonstick.sim.liquid.particles import _wall_distance, seed
+from nonstick.sim.liquid.seeding import seed, wall_distance
 
 VALIDATION = Path(__file__).parents[3] / "validation"
 
@@ -40,10 +40,11 @@ def test_as_many_particles_as_volume_up_to_the_wall(name, n):
     """Also where walls cut the cells, because particles too many there would be pushed out later."""
     simulation = Simulation(Scene.load(name, {"domain.resolution": n}))
     solids = simulation.liquid.solids
-    everywhere = HalfSpace((9.0,) * solids.d, (1.0,) + (0.0,) * (solids.d - 1))
+    d = solids.grid.dimension
+    everywhere = HalfSpace((9.0,) * d, (1.0,) + (0.0,) * (d - 1))
     x = seed(everywhere, solids, 2, 0.5, np.random.default_rng(0))
-    assert x.shape[1] / 2**solids.d == pytest.approx(solids.space.sum(), rel=0.01)
-    assert _wall_distance(solids, x[3 - solids.d :]).min() > 0.0
+    assert x.shape[1] / 2**d == pytest.approx(solids.space.sum(), rel=0.01)
+    assert wall_distance(solids, solids.layout.drop_points(x)).min() > 0.0
 
 
 def test_dam_break_front():
@@ -68,7 +69,7 @@ def test_energy_and_volume_of_a_splash(transfer):
         assert abs(rows[-1]["volume_error"]) < 0.01
         assert rows[-1]["kinetic"] + rows[-1]["potential"] < last + 0.001 * begin
         last = rows[-1]["kinetic"] + rows[-1]["potential"]
-    inside = np.hypot(*(simulation.liquid.particles.x[1:] * scene.dx - 1.0))
+    inside = np.hypot(*(simulation.liquid.tracker.cloud.x[1:] * scene.dx - 1.0))
     assert inside.max() < 0.9 + 0.05 * scene.dx
 
 
@@ -109,10 +110,10 @@ def test_every_kind_of_wall_runs(walls):
 def test_free_fall_is_exact():
     scene = Scene.load("ball-box", {"domain.resolution": 16, "liquid.0.velocity": [0.0, 0.0, 0.0]})
     simulation = Simulation(scene)
-    start = simulation.liquid.particles.x.mean(axis=1)
+    start = simulation.liquid.tracker.cloud.x.mean(axis=1)
     for _ in range(10):
         simulation.next_frame()
-    fallen = (start - simulation.liquid.particles.x.mean(axis=1)) * scene.dx
+    fallen = (start - simulation.liquid.tracker.cloud.x.mean(axis=1)) * scene.dx
     # semi-implicit Euler: g dt² n (n + 1) / 2
     steps = simulation.liquid.steps
     assert fallen[1] == pytest.approx(9.81 * (10 / 60) ** 2 * (steps + 1) / (2 * steps), rel=0.01)
@@ -125,7 +126,7 @@ def test_separation_velocity_and_adhesion_per_solid():
         simulation = Simulation(Scene.load("ceiling", {"domain.resolution": 10, **keys}))
         for _ in range(6):
             simulation.next_frame()
-        return float(simulation.liquid.particles.x[1].max())
+        return float(simulation.liquid.tracker.cloud.x[1].max())
 
     plain = top()
     assert top(separation=2.0) < plain - 0.05
@@ -139,7 +140,7 @@ def test_a_moving_container_carries_its_liquid():
         assert all(row["converged"] for row in simulation.next_frame())
     liquid = simulation.liquid
     centre = np.array([1.2 + 0.3 * np.sin(2 * np.pi * 0.9 * simulation.time), 0.9, 0.9])
-    distance = np.linalg.norm(liquid.particles.x * scene.dx - centre[:, None], axis=0)
+    distance = np.linalg.norm(liquid.tracker.cloud.x * scene.dx - centre[:, None], axis=0)
     assert distance.max() < 0.8 + 0.1 * scene.dx
     assert abs(liquid.ledger.error) < 0.01
 
@@ -161,7 +162,7 @@ def test_level_set_lets_go_of_the_wall_and_keeps_its_volume():
         for _ in range(14):
             rows = simulation.next_frame()
             assert all(row["converged"] for row in rows) and abs(rows[-1]["volume_error"]) < 0.01
-        return float(np.argwhere(simulation.liquid.level < 0)[:, 1].max())
+        return float(np.argwhere(simulation.liquid.tracker.level < 0)[:, 1].max())
 
     assert top("cut") <= 13  # free fall: 0.27 m, 2.1 cells
     assert top("none") == 15
@@ -173,9 +174,9 @@ def test_level_set_leaves_a_round_wall_all_along():
     for _ in range(9):
         simulation.next_frame()
     liquid = simulation.liquid
-    wall = (liquid.solids.middle[0] > 0.0) & (liquid.solids.middle[0] < 1.0)
+    wall = (liquid.solids.centre[0] > 0.0) & (liquid.solids.centre[0] < 1.0)
     high = np.arange(48)[None, :] > 40
-    assert (liquid.level[0][wall & high] > 0.0).mean() > 0.95
+    assert (liquid.tracker.level[0][wall & high] > 0.0).mean() > 0.95
     assert abs(liquid.ledger.offset) < 0.06
 
 

@@ -23,7 +23,7 @@ def test_a_source_under_water_gives_its_full_flow_and_the_level_rises():
     ledger, cell = simulation.liquid.ledger, (1 / 24) ** 2
     assert ledger.inflow * cell == pytest.approx(0.2 * 0.8 * 40 / 60, rel=0.05)
     assert max(abs(r["volume_error"]) for r in rows) < 0.01 and not told
-    assert np.quantile(simulation.liquid.particles.x[2], 0.99) > (0.5 + 0.09) * 24
+    assert np.quantile(simulation.liquid.tracker.cloud.x[2], 0.99) > (0.5 + 0.09) * 24
     assert all(r["converged"] for r in rows)
 
 
@@ -87,7 +87,7 @@ def test_liquid_in_a_sealed_full_tank_moves():
     push = {"acceleration": [3.0, 0.0], "shape": {"type": "box", "low": [0.0, 0.5], "high": [1.0, 1.0]}}
     simulation, rows, _ = simulate(30, liquid=[full], force=[push])
     assert all(r["converged"] for r in rows)
-    x, v = simulation.liquid.particles.x, simulation.liquid.particles.vel
+    x, v = simulation.liquid.tracker.cloud.x, simulation.liquid.tracker.cloud.vel
     upper = x[2] > 16
     assert v[1][upper].mean() > 0.2 and v[1][x[2] < 8].mean() < -0.05  # it turns round
     assert max(abs(r["volume_error"]) for r in rows) < 0.01

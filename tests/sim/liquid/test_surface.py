@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from nonstick.grid.fractions import centre_distance
-from nonstick.kernels._solids import _keep_known, _known_faces, _open_space, _room, smooth
-from nonstick.sim.liquid._extrapolate import _constrain, _extrapolate, _put
+from nonstick.render.space import smooth
+from nonstick.sim.liquid._extrapolate import _constrain, _extrapolate, _keep_known, _known_faces, _put
 from nonstick.sim.liquid._particles import _cell_of, _sort_by_cell
+from nonstick.sim.liquid._solids import _open_space, _room
 from nonstick.sim.liquid._surface import (
     _fill_holes,
     _surface_band,

@@ -37,6 +37,7 @@ def play(scene):
     return np.asarray(simulation.frame_arrays()["position"]), outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("walls", ["all", "cut"])
 def test_every_step_is_solved_and_moves_the_liquid_as_auto_does(dimension, walls):

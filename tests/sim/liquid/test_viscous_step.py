@@ -18,7 +18,7 @@ def blob(viscous, viscosity=1e5):
 
 
 def mean_height(simulation):
-    return float(simulation.liquid.particles.x[2].mean()) * simulation.liquid.dx
+    return float(simulation.liquid.tracker.cloud.x[2].mean()) * simulation.scene.dx
 
 
 @pytest.mark.parametrize(("viscous", "falls"), [("no-slip", False), ("separating", True)])
@@ -42,7 +42,7 @@ def test_no_slip_walls_hold_thick_liquid_by_pressure_and_thin_liquid_not_at_all(
     simulation = Simulation(blob("no-slip", viscosity))
     for _ in range(10):
         simulation.step(1 / 60)
-    top = float(simulation.liquid.particles.x[2].max()) * simulation.liquid.dx
+    top = float(simulation.liquid.tracker.cloud.x[2].max()) * simulation.scene.dx
     assert (top < 0.93) == falls
 
 
@@ -58,7 +58,7 @@ def test_what_comes_out_of_a_wall_leaves_it():
     simulation = Simulation(scene)
     for _ in range(10):
         simulation.step(0.04)
-    assert float(simulation.liquid.particles.x[2].min()) / 20 == pytest.approx(0.85 - 0.4, abs=0.06)
+    assert float(simulation.liquid.tracker.cloud.x[2].min()) / 20 == pytest.approx(0.85 - 0.4, abs=0.06)
 
 
 def test_slip_walls_let_a_viscous_block_slide():
@@ -76,6 +76,6 @@ def test_slip_walls_let_a_viscous_block_slide():
         simulation = Simulation(scene)
         for _ in range(4):
             simulation.step(0.01)
-        speeds[viscous] = float(np.mean(simulation.liquid.particles.vel[1]))
+        speeds[viscous] = float(np.mean(simulation.liquid.tracker.cloud.vel[1]))
     assert speeds["slip"] > 0.8
     assert abs(speeds["no-slip"]) < 0.1

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import NonstickError
+from ...optional import need
 from .base import Corners, Moments, Positive, Probes, Shape
 
 #: corners of triangles above which one probe a vertex is enough
@@ -32,11 +33,9 @@ class Mesh(Shape):
         """The mesh of a file, scaled about the origin."""
         if not path.is_file():
             raise NonstickError(f"there is no mesh file {str(path)!r}; paths start at the folder of the scene file")
-        try:
-            import igl  # noqa: F401
-            import trimesh
-        except ImportError:
-            raise NonstickError("meshes need two more packages: pip install 'nonstick[mesh]'") from None
+        need("mesh", "trimesh", "igl")
+        import trimesh
+
         try:
             mesh = trimesh.load_mesh(path)
         except Exception as error:  # trimesh raises whatever its readers raise

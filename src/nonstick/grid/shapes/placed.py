@@ -1,4 +1,7 @@
-"""Shapes that are moved or turned."""
+"""Shapes that are moved or turned.
+
+Their `middle` is that of the shape before it was placed: scene files always had it so, and old runs rely on it.
+"""
 
 from __future__ import annotations
 

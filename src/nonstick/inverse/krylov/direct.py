@@ -19,7 +19,22 @@ from ..base import Inverse, IterativeInverse, Recipe, max_abs
 
 @dataclass(frozen=True)
 class Factor(Recipe):
-    """`z = (A + shift diag(A))⁻¹ r`, for a few thousand unknowns at most: the bottom of a hierarchy."""
+    """`z = (A + shift diag(A))⁻¹ r`, for a few thousand unknowns at most: the bottom of a hierarchy.
+
+    Parameters
+    ----------
+    shift : float
+        A trace of the diagonal that makes a singular matrix definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nonstick.inverse import Factor
+    >>> from nonstick.operators import CSROperator
+    >>> A = CSROperator([[2.0, -1.0], [-1.0, 2.0]])
+    >>> Factor().setup(A).apply(np.array([1.0, 0.0]), np.empty(2)).round(6)
+    array([0.666667, 0.333333])
+    """
 
     shift: float = 1e-8
 

@@ -93,7 +93,18 @@ def _move(o: tuple[int, int, int], axis: int, by: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class BoxSweep(FaceSmootherRecipe):
-    """One sweep over all boxes before the coarse correction, the reverse sweep after it; `full`: rectangular boxes."""
+    """One sweep over all boxes before the coarse correction, the reverse sweep after it.
+
+    Parameters
+    ----------
+    full : bool
+        The rectangular boxes of 17 or 75 faces instead of those of the stencil.
+
+    Examples
+    --------
+    >>> from nonstick.inverse import BoxSweep, MeanVolumes, Multigrid, V
+    >>> cycle = Multigrid(MeanVolumes(), BoxSweep(), V(1, 1), smallest=4000)
+    """
 
     full: bool = False
 

@@ -20,7 +20,22 @@ from .face_level import FaceLevel, FaceSmoother, FaceSmootherRecipe
 
 @dataclass(frozen=True)
 class BandJacobi(FaceSmootherRecipe):
-    """A sweep is `steps` along the boundary, one everywhere, `steps` again: its own adjoint."""
+    """A sweep is some steps along the boundary, one everywhere, the first again: its own adjoint.
+
+    Parameters
+    ----------
+    steps : int
+        Steps along the boundary, before and after.
+    width : int
+        Of the band along the boundary, in voxels.
+    damping : float
+        Of every step.
+
+    Examples
+    --------
+    >>> from nonstick.inverse import BandJacobi, Multigrid, V, Voxels
+    >>> cycle = Multigrid(Voxels(), BandJacobi(), V(1, 1), smallest=4000)
+    """
 
     steps: int = 3
     width: int = 3

@@ -18,7 +18,18 @@ from .face_level import FaceCoarsening
 
 @dataclass(frozen=True)
 class MeanVolumes(FaceCoarsening):
-    """A level whose stress is at most `negligible` beside its mass needs no coarser one."""
+    """Coarse coefficients are the means of the fine ones.
+
+    Parameters
+    ----------
+    negligible : float
+        A level whose stress is at most this much beside its mass needs no coarser one.
+
+    Examples
+    --------
+    >>> from nonstick.inverse import BoxSweep, MeanVolumes, Multigrid, V
+    >>> cycle = Multigrid(MeanVolumes(), BoxSweep(), V(1, 1), smallest=4000)
+    """
 
     negligible: float = 0.0
 

@@ -19,7 +19,13 @@ AIR, FLUID, SOLID = 0, 1, 2
 
 @dataclass(frozen=True)
 class Voxels(FaceCoarsening):
-    """The paper's coarse levels."""
+    """The coarse levels of the paper.
+
+    Examples
+    --------
+    >>> from nonstick.inverse import BandJacobi, Multigrid, V, Voxels
+    >>> cycle = Multigrid(Voxels(), BandJacobi(), V(1, 1), smallest=4000)
+    """
 
     def coarser(self, fine):
         labels = fine.labels if isinstance(fine, VoxelSystem) else fine_labels(fine)

@@ -13,10 +13,27 @@ from ..base import Inverse, IterativeInverse, Recipe
 
 @dataclass(frozen=True)
 class AsMatrix(Recipe):
-    """`recipe` for the assembled matrix: `AsMatrix(CG(MIC()))`, `AsMatrix(Direct())`.
+    """`recipe` for the assembled matrix of an operator.
 
     Methods that need the entries (incomplete and sparse factors) work on compact vectors over the unknowns; this goes
     there and back.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What to do with the matrix: `CG(MIC())`, `Direct()`, ...
+
+    Examples
+    --------
+    >>> import numpy as np, nonstick
+    >>> from nonstick.inverse import MIC, CG, AsMatrix
+    >>> u, v = np.ones((5, 4)), np.zeros((4, 5))
+    >>> step = nonstick.ViscosityProblem(velocity=(u, v), viscosity=1.0, dt=0.1, dx=0.1, phi_liquid=-np.ones((4, 4)))
+    >>> A = step.operator.native
+    >>> solver = AsMatrix(CG(MIC())).setup(A)
+    >>> x = A.zeros()
+    >>> solver.solve(A.enter(step.rhs), x).converged
+    True
     """
 
     recipe: Recipe

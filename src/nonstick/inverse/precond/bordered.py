@@ -19,7 +19,28 @@ from ..base import Directions, Inverse, NoPreconditioner, Recipe
 
 @dataclass(frozen=True)
 class WithBorder(Recipe):
-    """`M` for operators without a border; with one, `M` of the rest and the factors above."""
+    """`M` for operators without a border; with one, `M` of the rest and the factors above.
+
+    Parameters
+    ----------
+    M : Recipe
+        A preconditioner of the operator without its border.
+
+    Examples
+    --------
+    A ring of four masses on springs, and a fifth that two of them are tied to:
+
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from nonstick.inverse import CG, Jacobi, WithBorder
+    >>> from nonstick.operators import Bordered, CSROperator
+    >>> ring = CSROperator([[3.0, -1, 0, -1], [-1, 3, -1, 0], [0, -1, 3, -1], [-1, 0, -1, 3]])
+    >>> A = Bordered(ring, np.array([0, 2]), sp.csr_array([[-1.0], [-1.0]]), D=np.array([[3.0]]), own=np.array([[1.0]]))
+    >>> x = np.zeros(5)
+    >>> CG(WithBorder(Jacobi())).setup(A).solve(np.array([0.0, 0, 0, 0, 1]), x).converged
+    True
+    >>> x.round(3)
+    array([0.333, 0.222, 0.333, 0.222, 0.556])
+    """
 
     M: Recipe = field(default_factory=NoPreconditioner)
 
@@ -55,7 +76,7 @@ class BorderedInverse(Inverse):
     def notes(self):
         return self.M.notes
 
-    def directions(self, A):
+    def directions(self, A, flexible=False):
         return _BorderedDirections(self.A, self)
 
     def apply(self, r, out):

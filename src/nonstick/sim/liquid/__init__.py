@@ -1,0 +1,1 @@
+"""Liquids: one step (`liquid`), two ways to carry them (`particles`, `levelset`), solids, sources and bodies around."""

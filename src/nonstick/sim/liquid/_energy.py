@@ -1,9 +1,9 @@
-"""Energy of particles, and taking back what they gained from nothing.
+"""Energy of particles, and how they give back what they gained from nothing.
 
 An APIC particle is a small cloud of mass on the faces around it: with value v and gradient c of a velocity
 component it hands `Σ w_i (v + c · (x_i - x))² / 2` to the faces, which is `v²/2 + cᵀ D c / 2` with the inertia
 `D = Σ w_i (x_i - x)(x_i - x)ᵀ` of the transfer's weights, for the trilinear hat diag(f (1 - f)), f the place of the
-particle between two faces (Jiang et al. 2015, §5). Both transfers can only lose energy counted so.
+particle between two faces (Jiang et al. 2015, §5). Counted like this, both transfers can only lose energy.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def _inertia(a):
 def _energy(kinetic, height, x, vel, aff, affine, g0, g1, g2, batch):
     """Sums over the q-th batch of particles: kinetic energy and -g · x, per mass; `aff` is read if affine.
 
-    What a 2D grid has no use for in `aff` is zero.
+    Entries of `aff` that a 2D grid does not use are zero.
     """
     n = x.shape[1]
     for q in prange(kinetic.size):
@@ -50,9 +50,10 @@ def _energy(kinetic, height, x, vel, aff, affine, g0, g1, g2, batch):
 
 @merged
 def _gain(vel, old, p, g0, g1, g2, most):
-    """What a particle gained over the step beside gravity's work, per mass; 0 if it lost, at most `most` of all it has.
+    """Energy per mass that a particle gained in a step, without the work of gravity.
 
-    g0 g1 g2 are gravity times the length of the step.
+    It is 0 if the particle lost energy, and at most the share `most` of its kinetic energy. g0 g1 g2 are gravity times
+    the length of the step.
     """
     v0, v1, v2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
     o0, o1, o2 = np.float64(old[0, p]), np.float64(old[1, p]), np.float64(old[2, p])

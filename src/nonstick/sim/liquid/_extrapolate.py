@@ -9,6 +9,44 @@ from ._surface import _normal
 
 
 @parallel
+def _known_faces(known, open_share, mass, phi, axis, with_liquid):
+    """1 on faces whose velocity is meaningful: particles reach it, or it borders a liquid cell.
+
+    With `with_liquid` closed faces (open share 0) are unknown whatever reaches them.
+    """
+    nx, ny, nz = known.shape
+    cx, cy, cz = phi.shape
+    for plane in prange(nx):
+        i = np.int64(plane)
+        for j in range(ny):
+            for k in range(nz):
+                good = mass[i, j, k] > 1e-9
+                if with_liquid:
+                    if open_share[i, j, k] <= 0.0:
+                        good = False
+                    elif not good:
+                        a = phi[max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)]
+                        b = phi[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)]
+                        good = a < 0.0 or b < 0.0
+                known[i, j, k] = 1 if good else 0
+
+
+@parallel
+def _keep_known(largest, u, known):
+    """Unknown values become 0; largest[r] = max|u| of the known ones along row r of the last axis."""
+    nx, ny, nz = u.shape
+    flat, have = u.reshape(-1), known.reshape(-1)
+    for row in prange(nx * ny):
+        best = 0.0
+        begin = np.uintp(row) * np.uintp(nz)
+        for t in range(begin, begin + np.uintp(nz)):
+            value = flat[t] if have[t] == 1 else 0.0
+            flat[t] = value
+            best = max(best, abs(value))
+        largest[row] = best
+
+
+@parallel
 def _extrapolate(u, known, queue, layers):
     """Fill unknown values layer by layer with the mean of their known neighbours.
 
@@ -23,7 +61,7 @@ def _extrapolate(u, known, queue, layers):
     mark = np.empty(u.size, np.int8)
     end = 0
     for _layer in range(layers):
-        # Whole rows of bytes, found by comparing vectors: cheaper than to follow a front.
+        # Whole rows of bytes are compared as vectors, which is cheaper than to follow a front.
         first[0] = end
         for turn in prange(rows):
             row = np.int64(turn)
@@ -95,9 +133,9 @@ def _extrapolate(u, known, queue, layers):
 def _continue_linearly(u, known, layers):
     """Fill unknown values layer by layer, linearly along the axes: a field that is affine goes on as it is.
 
-    `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. Every axis on which
-    two known values follow each other says 2a - b, and the mean counts; where there is none, the mean of the
-    known neighbours.
+    `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. Each direction with
+    two known values a, b in a row proposes 2a - b, and the mean of the proposals is taken; where there is none, the
+    mean of the known neighbours.
     """
     nx, ny, nz = u.shape
     for _layer in range(layers):

@@ -1,10 +1,10 @@
 """Gaps between walls and the liquid along them.
 
 The level set counts particles together with their mirror images at walls, so a wall cell stays liquid until the gap
-is about half a cell wide: the pressure needs it so, but the gap is not liquid. Its width follows from the mean x̄ of
-the particles around a cell centre without images. For liquid whose flat surface lies at distance g from the wall,
-`T((x̄ - c) · n) = g - s`, s the distance of the centre from the wall, n the wall's normal, T as in
-`nonstick.kernels._surface`. All lengths are in cells.
+is about half a cell wide. The pressure needs this, but the gap is not liquid. Its width follows from the mean x̄ of the
+particles around a cell centre c without images. For liquid whose flat surface lies at distance g from the wall,
+`T((x̄ - c) · n) = g - s`, s the distance of the centre from the wall, n the wall's normal, T as in `_surface`. All
+lengths are in cells.
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ from numba import prange
 
 from ...kernels import merged, parallel
 from ...kernels._interpolate import _stride
-from ._surface import REACH, _normal, _pull
+from ._surface import RADIUS, _normal, _pull
 
-#: centres farther from a wall than this are not asked
+#: centres farther from a wall than this are not looked at
 NEAR = 1.25
 #: gaps of this width do not count under pressure
 SLACK = 0.2
@@ -25,7 +25,7 @@ FULL = 0.9
 @merged
 def _width(table, s, along):
     """Gap at a wall at distance s from a centre whose mean of particles lies at `along` away from the wall."""
-    at = max(along, 0.0) / REACH * (table.size - 1)
+    at = max(along, 0.0) / RADIUS * (table.size - 1)
     q = min(int(at), table.size - 2)
     return s + table[q] + (at - q) * (table[q + 1] - table[q])
 
@@ -40,10 +40,10 @@ def _lost(g, s, space):
 def _gap_planes(partial, phi, x, weight, start, solid, centre, space, pressure, least, table, per_cell):
     """partial[i] = volume of the gaps in plane i, in cells, that `_volume_planes` counts as liquid.
 
-    `weight` is what particles count, from `nonstick.kernels._surface._weigh`.
+    `weight` is how much each particle counts, from `_surface._weigh`.
 
-    In cells under pressure (beyond least) a gap counts only as far as it exceeds SLACK: there it is what liquid that
-    has just come down has still to close, or the noise of particles, of which one side would be counted.
+    In cells under pressure (above `least`) only the part of a gap beyond SLACK counts. A smaller gap there is one that
+    liquid which has just come down is about to close, or noise of the particles, of which only one sign would count.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)

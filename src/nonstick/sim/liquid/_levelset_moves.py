@@ -1,7 +1,7 @@
 """A level set moved on the grid: semi-Lagrangian advection, reinitialisation, and the same for velocities.
 
 Lengths are in cells; a 2D grid has one cell along the first axis. Semi-Lagrangian steps trace back by
-Ralston's third-order rule and interpolate linearly (Stam 1999; Chentanez–Müller track 2D surfaces so).
+Ralston's third-order rule and interpolate linearly (Stam 1999; Chentanez–Müller track 2D surfaces this way).
 """
 
 import numpy as np

@@ -8,6 +8,10 @@ clamped indices make all interpolation along it exact.
 Particles are kept sorted by cell (`start[c]` is the first particle of cell c). Scattering runs over blocks
 of four planes, all even blocks and then all odd ones: a block writes at most two planes beyond itself, so
 blocks of one colour never meet, and every sum is formed in the same order whatever the number of threads.
+
+The lines that find the place of a particle between faces and between centres (`i, fx = _between_faces(…)` and so on)
+are repeated in each kernel that needs them, on purpose. These loops take a large part of a step and are tuned as they
+stand; a function for all of them would return up to fifteen numbers, of which no caller needs the same.
 """
 
 import numpy as np
@@ -17,9 +21,9 @@ from ...kernels import merged, parallel, serial
 from ...kernels._interpolate import _between_centres, _between_faces, _mix_slope, _sample, _splat, _velocity
 
 BLOCK = 4
-#: particles moved by a thread in one go
+#: particles that a thread moves at a time
 BATCH = 4096
-#: as many times that many have their displacements in memory at once
+#: batches whose displacements are in memory at the same time
 MANY = 32
 
 
@@ -55,7 +59,7 @@ def _sort_by_cell(order, start, cell):
 def _reorder(columns, room, order, first):
     """columns[a, t] becomes columns[a, order[t]] from row `first` on; `room` is as long as a row.
 
-    Row by row, so that sorting needs room for one of them and not for all.
+    It works row by row, so that sorting needs room for one row and not for all.
     """
     for a in range(first, columns.shape[0]):
         column = columns[a]
@@ -178,9 +182,9 @@ def _gather_velocity(vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine)
     flip in [0, 1] adds that share of the change to the old velocity instead of replacing it; affine keeps
     the gradient (APIC). flip > 0 and affine exclude each other.
 
-    Outside the liquid (φ >= 0 in the particle's cell) compression is left out of the gradient: nothing resists it
-    there. A particle lying on the surface, with a face held by the liquid below and a falling one above, would
-    hand its gradient to the upper face, which gravity makes steeper in every step without end.
+    The gradient of a particle outside the liquid (φ >= 0 in its cell) keeps no compression, because nothing resists
+    compression there. Think of a particle on the surface: the liquid holds the face below it, the face above it falls.
+    It would hand this gradient to the upper face, and gravity would make it steeper in every step without end.
     """
     nx, ny, nz = phi.shape
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
@@ -223,7 +227,7 @@ def _gather_velocity(vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine)
 
 @merged
 def _ralston(u, v, w, nx, ny, nz, rate, a, b, c, k10, k11, k12):
-    """What a particle at (a, b, c) moves by, third order; k1 is the velocity there."""
+    """How far a particle at (a, b, c) moves, to third order; k1 is the velocity there."""
     h = 0.5 * rate
     k20, k21, k22 = _velocity(u, v, w, nx, ny, nz, a + h * k10, b + h * k11, c + h * k12)
     h = 0.75 * rate
@@ -240,8 +244,8 @@ def _ralston(u, v, w, nx, ny, nz, rate, a, b, c, k10, k11, k12):
 def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift, carried):
     """Third-order Runge–Kutta (Ralston) through the grid velocity, then out of solids.
 
-    `rate` is dt/dx. pu pv pw, used if shift, are displacements in cells that even out the particle density:
-    they move positions and leave velocities alone. With `carried` the particles hold the grid velocity of
+    `rate` is dt/dx. pu pv pw, read if `shift`, are displacements in cells that even out the particle density:
+    they change positions and not velocities. With `carried` the particles hold the grid velocity of
     their place already (APIC, PIC), and the first stage is free. `solid` is the nodal distance to the walls in
     cells, su sv sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than
     `margin` is moved out along the normal and loses the velocity into the wall; leaving is free.

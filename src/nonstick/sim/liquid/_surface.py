@@ -1,15 +1,15 @@
 """The liquid surface from particles, and its volume.
 
-`φ(c) = T(|c - x̄|)`, x̄ the weighted mean of the particles within 1.5 cells of the centre c (weights
-(1 - s²)³, s = distance/1.5 cells). Zhu & Bridson 2005 take T(δ) = δ - r; here T is the function that makes
-φ the exact distance for a flat surface above evenly filled space (`flat_distance`), so that volume needs no
-radius to be tuned. Close to a wall only half of that neighbourhood can hold
-particles, which would bend the surface: particles are therefore mirrored at the walls, exactly at the
-sides of the grid and across the local tangent plane at other solids. The mirror image is taken along the
-horizontal where the wall is steep, so that a level surface stays level up to a tilted wall; along the
-normal it would meet the wall at a right angle, and still water would not be still. Centres inside a solid
-are evaluated at their mirror image. This extends φ into solids (a wall cell is liquid if the liquid next to it is) and
-lets go of the wall as soon as the gap exceeds about half a cell. All lengths are in cells.
+`φ(c) = T(|c - x̄|)`, x̄ the weighted mean of the particles within 1.5 cells of the centre c (weights (1 - s²)³,
+s = distance/1.5 cells). Zhu & Bridson 2005 take T(δ) = δ - r. Here T makes φ the exact distance for a flat surface
+above evenly filled space (`flat_distance`), so that no radius has to be tuned to get the volume right.
+
+Close to a wall only half of that neighbourhood can hold particles, which would bend the surface. Therefore particles
+are mirrored at walls: exactly at the sides of the grid, across the local tangent plane at other solids. Where a wall is
+steep the mirror image lies along the horizontal, so that a level surface stays level up to a tilted wall. An image
+along the normal would make the surface meet the wall at a right angle, and still water would not be still. Centres
+inside a solid are evaluated at their mirror image. This continues φ into solids (a wall cell is liquid if the liquid
+next to it is) and lets go of the wall as soon as the gap exceeds about half a cell. All lengths are in cells.
 """
 
 import numpy as np
@@ -18,7 +18,9 @@ from numba import prange
 from ...kernels import merged, merged_sum, parallel
 from ...kernels._interpolate import _sample, _stride
 
-REACH = 1.5
+#: particles within this many cells of a centre count
+RADIUS = 1.5
+#: φ deep in the liquid, and away from it
 INSIDE = -1.0
 OUTSIDE = 1.5
 #: share of the weight of a full neighbourhood below which particles are spray
@@ -26,7 +28,7 @@ SPRAY = 0.15
 
 
 def flat_distance(dimension: int, size: int = 257) -> np.ndarray:
-    """T as a table over δ/REACH in [0, 1]: distance to a flat surface whose mean of particles lies δ away.
+    """T as a table over δ/RADIUS in [0, 1]: distance to a flat surface whose mean of particles lies δ away.
 
     A slice of the kernel at height z weighs (1 - z²)^m, m = 4 in 3D and 3.5 in 2D. If the liquid fills
     z > τ, the mean height of the weight there is δ(τ) = (1 - τ²)^(m+1) / (2 (m+1)) / ∫_τ¹ (1 - z²)^m dz.
@@ -38,16 +40,15 @@ def flat_distance(dimension: int, size: int = 257) -> np.ndarray:
     inner = slice(1, -200)  # the quotient is 0/0 at τ = 1, where δ = τ
     delta = (1.0 - tau[inner] ** 2) ** (m + 1.0) / (2.0 * (m + 1.0)) / tail[inner]
     delta, tau = np.concatenate([[0.0], delta, [1.0]]), np.concatenate([[-1.0], tau[inner], [1.0]])
-    return REACH * np.interp(np.linspace(0.0, 1.0, size), delta, tau)
+    return RADIUS * np.interp(np.linspace(0.0, 1.0, size), delta, tau)
 
 
 @parallel
 def _surface_band(kind, start, centre, space, per_cell, closed):
     """kind[c] = 0: no particle near; 1: evaluate; 2: surrounded by well-filled cells, deep inside.
 
-    A cell is well filled if it holds half the particles its open share has room for. Cells that are solid
-    but for a sliver are not asked, so liquid that lies against a wall is deep. `centre` is the wall distance
-    at cell centres in cells.
+    A cell is well filled if it holds half the particles its open share has room for. Cells that are almost solid do
+    not count, so that liquid next to a wall can be deep. `centre` is the wall distance at cell centres in cells.
     """
     nx, ny, nz = kind.shape
     # bit 0: particles in the cell, bit 1: not well filled; then gathered over the neighbours axis by axis
@@ -121,7 +122,7 @@ def _pull(x, weight, begin, end, f0, o0, f1, o1, f2, o2):
     total, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
     for p in range(np.uintp(begin), np.uintp(end)):
         d0, d1, d2 = f0 * x[0, p] + o0, f1 * x[1, p] + o1, f2 * x[2, p] + o2
-        t = max(1.0 - (d0 * d0 + d1 * d1 + d2 * d2) * (1.0 / (REACH * REACH)), 0.0)
+        t = max(1.0 - (d0 * d0 + d1 * d1 + d2 * d2) * (1.0 / (RADIUS * RADIUS)), 0.0)
         t *= t * t * weight[p]
         total += t
         c0 += t * d0
@@ -140,7 +141,7 @@ def _pull_mirrored(x, weight, begin, end, f0, o0, f1, o1, f2, o2, s, n0, n1, n2,
         d0 -= e * m0
         d1 -= e * m1
         d2 -= e * m2
-        t = max(1.0 - (d0 * d0 + d1 * d1 + d2 * d2) * (1.0 / (REACH * REACH)), 0.0)
+        t = max(1.0 - (d0 * d0 + d1 * d1 + d2 * d2) * (1.0 / (RADIUS * RADIUS)), 0.0)
         t *= t * t * weight[p]
         total += t
         c0 += t * d0
@@ -153,14 +154,15 @@ def _pull_mirrored(x, weight, begin, end, f0, o0, f1, o1, f2, o2, s, n0, n1, n2,
 def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table, per_cell, closed, up):
     """φ at cell centres, in cells; OUTSIDE away from particles, INSIDE deep in the liquid.
 
-    `space` is the open share of cells. `weight`, from `_weigh`, keeps crowding from dragging the mean. A cell filled
-    by three quarters is liquid even if its mean lies far from the centre, so that particles crowded into a corner
-    always meet a pressure. A centre with less than SPRAY of a full neighbourhood around it is none: one or two
-    particles would be a drop of several times their volume, or nothing, depending on where they are between centres.
+    `space` is the open share of cells. `weight`, from `_weigh`, keeps crowded particles from pulling the mean towards
+    them. A cell that holds half as many particles again as it has room for is liquid even if their mean lies far from
+    its centre, so that particles crowded into a corner always meet a pressure. A centre with less than SPRAY of a full
+    neighbourhood around it is not liquid: one or two particles would be a drop of several times their volume, or
+    nothing, depending on where they lie between centres.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
-    few = SPRAY * per_cell * (0.25 * np.pi * REACH**2 if nx == 1 else 64.0 / 315.0 * np.pi * REACH**3)
+    few = SPRAY * per_cell * (0.25 * np.pi * RADIUS**2 if nx == 1 else 64.0 / 315.0 * np.pi * RADIUS**3)
     for turn in prange(nx):
         i = np.int64(turn) * step % nx
         for j in range(ny):
@@ -173,7 +175,7 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                     continue
                 a, b, c = i + 0.5, j + 0.5, k + 0.5
                 s = centre[i, j, k]
-                mirror = abs(s) < REACH
+                mirror = abs(s) < RADIUS
                 n0, n1, n2 = 0.0, 0.0, 0.0
                 m0, m1, m2 = 0.0, 0.0, 0.0  # direction of the mirror image, with n · m = 1
                 if mirror:
@@ -245,7 +247,7 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                                 c2 += e2
                 value = OUTSIDE
                 if total > 0.0:
-                    at = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2) / total / REACH * (table.size - 1)
+                    at = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2) / total / RADIUS * (table.size - 1)
                     q = min(int(at), table.size - 2)
                     value = table[q] + (at - q) * (table[q + 1] - table[q])
                 if own < few:
@@ -258,7 +260,7 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
 
 @parallel
 def _fill_holes(phi, source, centre, wu, wv, ww):
-    """Air where there can be none becomes liquid: φ = -½. `source` is a copy of φ.
+    """Cells that cannot be air become liquid: φ = -½. `source` is a copy of φ.
 
     Two cases. A single cell with liquid behind all its open faces: a gap between particles, which would act
     as a drain of zero pressure. And a cell with its centre in a solid and deep liquid (φ < -0.6) behind an

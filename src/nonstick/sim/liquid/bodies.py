@@ -9,7 +9,8 @@ import numpy as np
 from ...bodies import rotation
 from ...bodies.body import RigidBody
 from ...bodies.motion import Prescribed
-from ...bodies.world import Wall, World, box_walls
+from ...bodies.walls import Wall, box_walls
+from ...bodies.world import World
 from ...errors import NonstickError
 from ...grid.shapes import Complement
 from ...scenes.geometry import build
@@ -129,13 +130,13 @@ def overlaps(world: World) -> list[tuple[str, str, float]]:
 def _walls(solids: Solids) -> list[Wall]:
     """The solids of a scene as things to collide with."""
     out = []
-    for index, (_, wall) in enumerate(zip(solids.scene.model.solid, solids.walls)):
+    for index, (_, wall) in enumerate(zip(solids.scene.model.solid, solids.list)):
         shape = Complement(wall.shape) if wall.container else wall.shape
         # the inside of a container is hollow and touches bodies by their probes alone
-        points = None if wall.container else wall.shape.probes(solids.d).thinned()
+        points = None if wall.container else wall.shape.probes(solids.grid.dimension).thinned()
         made = Wall(f"solid.{index}", shape, probes=points)
         if wall.motion is not None:
-            _set_moving(made, wall.motion, solids.d)
+            _set_moving(made, wall.motion, solids.grid.dimension)
         out.append(made)
     return out
 

@@ -13,7 +13,7 @@ from ..resources import shortages, size
 from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
 from .needs import needs, too_large
-from .particles import seed
+from .seeding import seed
 from .solids import Solids
 
 #: on grids of more cells particles are not made, only counted
@@ -65,7 +65,7 @@ def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np
     if volume == 0.0:
         found.warnings.append(f"{key} holds no liquid: it lies outside the domain or inside solids")
         return
-    if not solids.walls and reaches_beyond(shape, solids.grid):
+    if not solids.list and reaches_beyond(shape, solids.grid):
         found.warnings.append(f"{key} reaches beyond the domain; the part outside is discarded")
     blocked = float(inside.sum() - (inside * solids.space.reshape(inside.shape)).sum())
     if inside.any() and blocked > 0.5 * inside.sum():
@@ -89,7 +89,7 @@ def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> Non
 
 
 def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
-    for index, (spec, wall) in enumerate(zip(scene.model.solid, solids.walls)):
+    for index, (spec, wall) in enumerate(zip(scene.model.solid, solids.list)):
         phi = wall.shape.sample(solids.grid.nodes())
         phi = -phi if spec.container else phi
         key = f"solid.{index}.shape"

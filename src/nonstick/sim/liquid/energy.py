@@ -1,10 +1,11 @@
-"""The energy of a closed run never grows: what a step adds is taken from the particles that got it.
+"""The energy of a closed run never grows: what a step adds is taken from the particles that gained it.
 
-Exact projection only takes energy away, counted by the volumes of liquid the pressure equation sees. Particles
-carry mass: where an impact has crowded them, or where the surface or a wall cuts a face, the particles at a face
-weigh more than its volume, and are thrown out with more energy than was there (up to 1.4 % of all that a splash
-can lose, in one step). Nothing else in a step adds so much: transfers only lose (`nonstick.kernels._energy`), steps in
-time lose to second order, what evening out lifts is paid for.
+An exact projection only removes energy, if energy is counted by the volume of liquid that the pressure equation sees.
+But particles carry the mass. Where an impact has crowded them, or where the surface or a wall cuts a face, the
+particles at a face weigh more than its volume, and the pressure throws them out with more energy than there was: in one
+step up to 1.4 % of all that a splash can lose. Nothing else in a step adds so much. Transfers only lose energy
+(`_energy`), steps in time lose it to second order, and the motion of particles pays for the height they gain when they
+are evened out.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ import numpy as np
 
 from ._energy import _energy, _gains, _take_gains
 from ._particles import BATCH
-from .particles import Particles
+from .cloud import Cloud
 
 #: largest share of its kinetic energy one particle that gained gives back in a step
 MOST = 0.9
-#: and the same for all of them together, if those that gained have not enough
+#: largest share of their kinetic energy that all particles give, if those that gained have not enough
 ALL = 0.1
-#: rounding of velocities must not let the sum grow
+#: a little more is taken, so that rounding of velocities does not let the sum grow
 SAFETY = 1e-6
 
 
-def energy(p: Particles, gravity: np.ndarray) -> tuple[float, float]:
+def energy(p: Cloud, gravity: np.ndarray) -> tuple[float, float]:
     """Sums over particles of kinetic energy in (m/s)² and of -g · x in m/s² times cells."""
     parts = -(-p.n // BATCH)
     kinetic, height = np.zeros(parts), np.zeros(parts)
@@ -31,8 +32,8 @@ def energy(p: Particles, gravity: np.ndarray) -> tuple[float, float]:
     return float(kinetic.sum()), float(height.sum())
 
 
-def give_back(p: Particles, old: np.ndarray, push: np.ndarray, excess: float) -> None:
-    """Take `excess`, in (m/s)², from the particles that gained, and what they cannot give from all motion there is.
+def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float) -> None:
+    """Take `excess`, in (m/s)², from the particles that gained it; what they cannot give, all particles give.
 
     `old` are the velocities before the step, `push` is gravity times its length.
     """

@@ -17,8 +17,7 @@ from ..kinds import Kind, Row, column, warm
 from ..preview import Film
 from ..resources import Needs
 from .needs import needs
-from .simulation import COLUMNS, Simulation
-from .state import STAGES
+from .simulation import COLUMNS, STAGES, Simulation
 
 
 class LiquidKind(Kind):

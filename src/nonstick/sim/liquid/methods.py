@@ -1,4 +1,4 @@
-"""The methods a scene names, looked at before anything runs."""
+"""Checks of the methods a scene names, before anything runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...scenes.scene import Scene
 
 
 def check_methods(scene: Scene) -> None:
-    """Refuse names that do not exist or belong to another system: the first step, or honey, would come too late."""
+    """Refuse methods that do not exist or solve another system; a run would find out only when it needs them."""
     solver = scene.model.solver
     check_scalar(solver.method, scene.where)
     if _kind(solver.viscosity, scene.where, "solver.viscosity") != "viscosity":
@@ -19,6 +19,7 @@ def check_methods(scene: Scene) -> None:
 
 
 def _kind(name: str, where: str, key: str) -> str:
+    """The kind of a method; the error names the key of the scene."""
     try:
         registry.get(name)
     except NonstickError as error:
@@ -27,7 +28,7 @@ def _kind(name: str, where: str, key: str) -> str:
 
 
 def check_scalar(method: str, where: str) -> None:
-    """The same for the method that solves for pressure or temperature."""
+    """Refuse a method that does not solve for pressure or temperature."""
     if _kind(method, where, "solver.method") == "viscosity":
         raise NonstickError(
             f"{where}: solver.method is {method!r}, which solves for viscosity and nothing else; take 'auto' or "
@@ -36,7 +37,7 @@ def check_scalar(method: str, where: str) -> None:
 
 
 def check_edges(scene: Scene, mode) -> None:
-    """walls = edge is no box: few methods take it (`auto` hands over to one of them). `mode` is that of `Solids`."""
+    """Refuse a method that cannot treat walls = edge; `auto` passes such problems on. `mode` is that of `Solids`."""
     method = scene.model.solver.method
     if isinstance(mode, str) and mode == "edge" and method != "auto" and "edges" not in registry.get(method).treats:
         raise NonstickError(
@@ -46,7 +47,7 @@ def check_edges(scene: Scene, mode) -> None:
 
 
 def check_bodies(scene: Scene) -> None:
-    """Bodies couple all cells around them: methods that work on stencils cannot treat them, nor can walls = edge."""
+    """Refuse methods that cannot treat bodies, which couple all cells around them, and bodies with walls = edge."""
     if not scene.model.bodies or not scene.model.liquid:
         return
     modes = [b.pressure for b in scene.model.bodies] + [s.pressure for s in scene.model.solid]

@@ -1,4 +1,4 @@
-"""What a run of a liquid scene will need: said before the run, not by a crash in the middle of it."""
+"""Memory and disk that a run of a liquid scene needs, estimated before the run begins."""
 
 from __future__ import annotations
 

@@ -1,178 +1,325 @@
-"""Particles: positions in cells, velocities in m/s, APIC matrix, viscosity; seeding, sorting, adding, removing."""
+"""The liquid as particles: they carry mass and velocity, and the grid finds their pressure.
+
+φ from the particles              Zhu & Bridson 2005, with a distance that is exact for flat surfaces (`_surface`)
+momentum to the faces and back    APIC: Jiang et al. 2015; FLIP and PIC: Zhu & Bridson 2005
+particles move                    Runge–Kutta of third order, out of solids, evened out (`spacing`)
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...grid.shapes import Shape
-from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
+from ...scenes.geometry import build
+from ...scenes.scene import Scene
+from ._extrapolate import _extrapolate
+from ._particles import _advect, _gather_velocity, _normalise, _scatter_value, _scatter_velocity
+from .cloud import Cloud
+from .energy import energy, give_back
+from .extrapolation import fill_gaps
+from .motion import first_gradient, first_velocity
+from .seeding import MARGIN, seed
 from .solids import Solids
+from .sources import Chambers, Source, crowding
+from .spacing import displacement
+from .surface import ParticleSurface
+from .tracker import Added, Flow, GridVelocity
+from .viscosity import Viscosity
+from .volume import Ledger, shift_for, volume
 
-#: closest a particle may come to a wall, in cells
-MARGIN = 0.02
-#: below the surface of a body of liquid by less than this many cells its first particles form a lattice
-CALM = 1.0
+#: largest share of its kinetic energy that the liquid loses in a step because evening out has lifted particles
+PAYMENT = 0.02
+#: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one, a surface shifted
+#: to keep its volume another
+LAYERS = 3
 
 
 class Particles:
-    """Columns over particles. Positions are float64, all else float32; `mu` is empty unless the viscosity varies."""
+    """Carries the liquid by particles; a `tracker.Tracker`."""
 
-    def __init__(self, three: tuple[int, ...], affine: bool, thick: bool = False):
-        self.three = three
-        self.affine = affine
-        self.thick = thick
-        self.x = np.empty((3, 0))
-        self.vel = np.empty((3, 0), np.float32)
-        self.aff = np.empty((9, 0), np.float32)
-        self.mu = np.empty(0, np.float32)
-        self.start = np.zeros(int(np.prod(three)) + 1, np.int64)
+    def __init__(self, scene: Scene, solids: Solids, ledger: Ledger, viscosity: Viscosity):
+        self.scene, self.solids, self.ledger = scene, solids, ledger
+        self.layout = solids.layout
+        self.dx = scene.dx
+        setting = scene.model.particles
+        #: particles of a full cell
+        self.per_cell = setting.per_axis**scene.dimension
+        #: volume of a particle in cells
+        self.worth = 1.0 / self.per_cell
+        #: mass of a particle in kg (per metre of depth in 2D)
+        self.mass = scene.model.physics.density * self.dx**scene.dimension / self.per_cell
+        #: share of FLIP in the velocity that particles take
+        self.flip = setting.flip if setting.transfer == "flip" else 0.0
+        #: m/s²
+        self.gravity = self.layout.vector(scene.gravity)
+        self.cloud = Cloud(self.layout, setting.transfer == "apic", viscosity.carried)
+        self.phi = np.full(self.layout.three, 1.5)
+        #: φ belongs to the particles as they are
+        self.settled = False
+        pull = float(np.linalg.norm(self.gravity))
+        up = -self.gravity / pull if pull > 0.0 else np.zeros(3)
+        self._surface = ParticleSurface(solids, self.per_cell, up)
+        self._viscosity = viscosity
+        self._sorted = False
+        #: length of the last step: sources fill what their liquid has left behind in it
+        self._last_dt = 0.0
+        self._chambers: Chambers | None = None
+        #: sources that found no room, by index
+        self._choked: set[int] = set()
 
     @property
-    def n(self) -> int:
-        return self.x.shape[1]
+    def count(self) -> int:
+        """Number of particles."""
+        return self.cloud.n
 
-    @property
-    def first(self) -> int:
-        """1 on a 2D grid: the component to begin with."""
-        return 1 if self.three[0] == 1 else 0
+    def points(self, x: np.ndarray | None = None) -> list[np.ndarray]:
+        """Positions of the particles, or of x (3, n) in cells, in metres and the user's dimension."""
+        return [self.dx * c for c in self.layout.drop_points(self.cloud.x if x is None else x)]
 
-    @property
-    def plane(self) -> int:
-        """Cells per plane of the scattering blocks."""
-        return self.three[2] if self.first else self.three[1] * self.three[2]
+    def fill(self) -> None:
+        """Fill the liquids of the scene; where they overlap the first one counts."""
+        setting = self.scene.model.particles
+        rng = np.random.default_rng(setting.seed)
+        taken: list[Shape] = []
+        for spec in self.scene.model.liquid:
+            shape = build(spec.shape, self.scene.folder)
+            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
+            for other in taken:
+                x = x[:, other(*self.points(x)) >= 0]
+            taken.append(shape)
+            points = self.points(x)
+            velocity = first_velocity(spec, self.scene.model.domain.size, points)
+            self._add(x, velocity, spec.viscosity)
+            if spec.spin and self.cloud.affine:  # the first transfer knows the rotation already
+                gradient = self.layout.matrix(first_gradient(spec, self.dx, self.scene.dimension))
+                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = gradient.reshape(9, 1)
+        self._sort()
+        self._outline(None, correct=False)
+        self.ledger.initial = self.ledger.due = self.ledger.measured
+        if self.cloud.n:
+            # positions come from a lattice, so their number is only nearly the volume they fill
+            self.worth = self.ledger.initial / self.cloud.n
 
-    def add(self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0) -> None:
-        """More particles; `mu` is their viscosity, unused where it does not vary."""
-        if self.thick:
-            self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
-        self.x = np.concatenate([self.x, x], axis=1)
-        self.vel = np.concatenate([self.vel, vel.astype(np.float32)], axis=1)
-        aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
-        self.aff = np.concatenate([self.aff[: aff.shape[0]], aff], axis=1)
+    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity) -> None:
+        """Append particles at x (3, n); velocity and viscosity as a liquid or a source of the scene gives them."""
+        mu = self._viscosity.given(viscosity, self.points(x))
+        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
+        self._sorted = False
 
-    def keep(self, mask: np.ndarray) -> None:
-        self.x = np.ascontiguousarray(self.x[:, mask])
-        self.vel = np.ascontiguousarray(self.vel[:, mask])
-        self.aff = np.ascontiguousarray(self.aff[:, mask])
-        if self.thick:
-            self.mu = self.mu[mask]
+    def _sort(self) -> None:
+        if not self._sorted:
+            self.cloud.sort()
+            self._sorted = True
 
-    def sort(self) -> None:
-        """Bring the particles into the order of their cells; stable, so the order is unique."""
-        n = self.n
-        cell = np.empty(n, np.int32)
-        _cell_of(cell, self.x, *self.three)
-        order = np.empty(n, np.int32)
-        _sort_by_cell(order, self.start, cell)
-        del cell
-        _reorder(self.x, np.empty(n), order, self.first)
-        room = np.empty(n, np.float32)
-        _reorder(self.vel, room, order, self.first)
-        _reorder(self.aff, room, order, 3 * self.first)
-        if self.thick:
-            _reorder(self.mu.reshape(1, n), room, order, 0)
+    # -- in and out -----------------------------------------------------------------------------------
+
+    def flow_in(self, sources: Sequence[Source], time: float, step: int, dt: float) -> Added:
+        """Give liquid in the sources their velocity and fill what has run empty there."""
+        if not sources:
+            return Added()
+        self.settled = False
+        setting = self.scene.model.particles
+        width = self.dx / setting.per_axis
+        divergence = np.zeros(self.solids.grid.shape)
+        added = Added(divergence)
+        for index, source in enumerate(sources):
+            if not source.flows(time):
+                continue
+            shape = source.at(time)
+            self._impose(source, shape, time)
+            self._sort()
+            counts = np.diff(self.cloud.start)
+            rng = np.random.default_rng([setting.seed, index, step])
+            shift = source.phase(time, width) / self.dx
+            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
+            cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
+            fresh = source.fresh(self.points(x), time, self._last_dt, width)
+            if source.began(time, self._last_dt):  # what is there already need not be filled
+                fresh &= counts[cells] < self.per_cell
+            fresh |= counts[cells] == 0
+            x, cells = x[:, fresh], cells[fresh]
+            there = self.worth * counts.reshape(self.layout.three)
+            fits = self._room(cells, there)
+            if not fits.all() and index not in self._choked:
+                self._choked.add(index)
+                added.remarks.append(("full", f"inflow.{index} finds no room: its chamber is full at {time:.4g} s"))
+            new = self.worth * np.bincount(cells[fits], minlength=there.size).reshape(there.shape)
+            divergence += self.layout.drop(crowding(there, new, self.solids.space)) / dt
+            x = x[:, fits]
+            points = self.points(x)
+            velocity = [source.velocity(axis, points, time) for axis in range(len(points))]
+            self._add(x, velocity, source.spec.viscosity)
+            self.ledger.inflow += x.shape[1] * self.worth
+        return added
+
+    def _impose(self, source: Source, shape: Shape, time: float) -> None:
+        """Particles in a source take its velocity."""
+        points = self.points()
+        inside = np.flatnonzero(np.asarray(shape(*points)) < 0)
+        if inside.size:
+            here = [c[inside] for c in points]
+            for axis, row in enumerate(self.layout.drop_points(self.cloud.vel)):
+                row[inside] = source.velocity(axis, here, time)
+
+    def _room(self, cells: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """Which new particles, given by their cells, find room; `there` is the volume of liquid in the cells."""
+        if self._chambers is None or self.solids.moving:
+            self._chambers = Chambers(self.solids.space)
+        return self._chambers.admit(cells, there, self.worth)
+
+    def flow_out(self, regions: Sequence[Shape]) -> None:
+        """Remove the particles in the regions."""
+        for shape in regions:
+            gone = shape(*self.points()) < 0
+            if gone.any():
+                self.cloud.keep(~gone)
+                self._sorted = self.settled = False
+                self.ledger.outflow += int(gone.sum()) * self.worth
+
+    # -- surface --------------------------------------------------------------------------------------
+
+    def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
+        """φ from the particles, shifted so that it encloses the volume of the ledger."""
+        self._sort()
+        self._outline(pressure, self.scene.model.volume.correct)
+        self.settled = True
+
+    def _outline(self, pressure: np.ndarray | None, correct: bool) -> None:
+        cloud, ledger, space = self.cloud, self.ledger, self.solids.space
+        weight = self._surface.outline(self.phi, cloud)
+        gaps = 0.0 if pressure is None else self._surface.gaps(self.phi, cloud, weight, pressure)
+        around = (cloud.start, float(self.per_cell))
+        shift = 0.0
+        if correct:
+            shift = ledger.offset = shift_for(self.phi, space, ledger.expected + gaps, ledger.offset, *around)
+        ledger.measure(volume(self.phi, space, shift, *around) - gaps)
+        self.phi += shift
+
+    def viscosity(self) -> np.ndarray | float:
+        """Viscosity of cells: the mean of the particles around each, weighted by the trilinear hat of its centre.
+
+        Cells beyond the particles take the mean of their neighbours, layer by layer: the edges of the surface
+        average over them.
+        """
+        cloud = self.cloud
+        if not cloud.thick:
+            return self._viscosity.mu
+        self._sort()
+        mu, mass = np.zeros(self.layout.three), np.zeros(self.layout.three)
+        _scatter_value(mu, mass, cloud.x, cloud.mu, cloud.start, self.layout.plane)
+        _normalise(mu, mass)
+        known = (mass > 1e-9).astype(np.int8)
+        _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
+        return self.layout.drop(mu)
+
+    # -- to the grid and back -------------------------------------------------------------------------
+
+    def to_grid(self) -> GridVelocity:
+        """Momentum and mass of the particles on the faces around them."""
+        cloud, solids = self.cloud, self.solids
+        energy = sum(self.energy())
+        velocity = [np.zeros(o.shape) for o in solids.open]
+        mass = [np.zeros(o.shape) for o in solids.open]
+        aff = cloud.aff if cloud.affine else np.zeros((9, cloud.n), np.float32)
+        plane, first = self.layout.plane, self.layout.first
+        _scatter_velocity(*velocity, *mass, cloud.x, cloud.vel, aff, cloud.start, plane, first)
+        for axis in self.layout.axes:
+            _normalise(velocity[axis], mass[axis])
+            fill_gaps(velocity[axis], mass[axis], axis, self.phi, solids)
+        before = [u.copy() for u in velocity] if self.flip > 0.0 else velocity
+        return GridVelocity(velocity, mass, before, energy)
+
+    def move(self, flow: Flow) -> None:
+        """Particles take the velocity, are moved by it and evened out; a closed run gains no energy by it."""
+        cloud, solids, first = self.cloud, self.solids, self.layout.first
+        even_out = self.scene.model.particles.even_out
+        old = cloud.vel if flow.fed else cloud.vel.copy()
+        aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
+        before = flow.start.before
+        _gather_velocity(cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *before, first, self.flip, cloud.affine)
+        shift = flow.velocity
+        if even_out:
+            problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
+            shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
+            self._pay_for_lift(shift, flow)
+        _advect(
+            cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
+            MARGIN, even_out, self.flip == 0.0,
+        )  # fmt: skip
+        if not flow.fed:
+            excess = sum(self.energy()) - flow.start.energy
+            if excess > 0.0:
+                give_back(cloud, old, flow.dt * self.gravity, excess / self.mass)
+        self._last_dt = flow.dt
+        self._sorted = self.settled = False
+
+    def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
+        """Take the potential energy that evening out adds from the motion of the particles.
+
+        Evening out moves particles up and down, and no force does work in it: crushed liquid that spreads again
+        would gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. A displacement
+        that lifts more than that and what the step loses anyway is made smaller, in place: liquid at rest must not
+        rise.
+        """
+        mass = flow.start.mass
+        lift = -self.dx * self._work(shift, mass)
+        if lift <= 0.0:
+            return
+        kinetic, potential = self.energy()
+        paid = min(lift, PAYMENT * kinetic)
+        # energy after moving, to first order in dt
+        ahead = kinetic + potential - flow.dt * self._work(flow.velocity, mass)
+        allowed = paid + max(flow.start.energy - ahead, 0.0)
+        if lift > allowed:
+            for axis in self.layout.axes:
+                shift[axis] *= allowed / lift
+        if paid > 0.0:
+            self.cloud.slow(float(np.sqrt(1.0 - paid / kinetic)))
+
+    def _work(self, faces: list[np.ndarray], mass: list[np.ndarray]) -> float:
+        """Mass of a particle times the sum of g · (face arrays at the particle) over all particles."""
+        return self.mass * sum(float(g * (m * f).sum()) for g, m, f in zip(self.gravity, mass, faces) if g)
+
+    # -- numbers --------------------------------------------------------------------------------------
 
     def fastest(self) -> float:
-        """The largest velocity component."""
-        largest = np.zeros(-(-self.n // BATCH), np.float32)
-        _fastest(largest, self.vel)
-        return float(largest.max(initial=0.0))
+        """The largest velocity component of a particle."""
+        return self.cloud.fastest()
 
-    def slow(self, factor: float) -> None:
-        _scale(self.vel, np.float32(factor))
-        _scale(self.aff, np.float32(factor))
+    def energy(self) -> tuple[float, float]:
+        """Kinetic and potential energy of the particles."""
+        kinetic, height = energy(self.cloud, self.gravity)
+        return self.mass * kinetic, self.mass * self.dx * height
 
+    # -- frames and checkpoints -----------------------------------------------------------------------
 
-def seed(
-    shape: Shape,
-    solids: Solids,
-    per_axis: int,
-    jitter: float,
-    rng: np.random.Generator,
-    shift: np.ndarray | None = None,
-) -> np.ndarray:
-    """Positions (3, n) in cells that fill a shape outside solids, stratified in each cell.
+    def frame_arrays(self) -> dict[str, np.ndarray]:
+        """Position, velocity and, where it varies, viscosity of every particle."""
+        cloud = self.cloud
+        rows = self.layout.drop_points(cloud.x)
+        position = np.empty((cloud.n, len(rows)), np.float32)
+        for a, row in enumerate(rows):
+            np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
+        out = {"position": position, "velocity": np.ascontiguousarray(self.layout.drop_points(cloud.vel).T)}
+        if cloud.thick:
+            out["viscosity"] = cloud.mu.copy()
+        return out
 
-    Of the pieces of space that a wall leaves open by a share f that share gets a particle, so that their number is
-    the volume up to the wall (`owed` carries the remainder on). Particles too many or too few along a wall would
-    be spread by evening out, which sets still water in motion.
+    def state(self) -> dict[str, np.ndarray]:
+        """The columns, and the length of the last step."""
+        c = self.cloud
+        return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, "dt": np.array(self._last_dt)}
 
-    A plane of cells is treated at a time, so that memory follows the liquid. `shift` (d) moves the lattice, by less
-    than its width, in cells.
-    """
-    grid, d = solids.grid, solids.d
-    first = 3 - d
-    fine = [np.arange(n * per_axis) for n in grid.shape]
-    out = []
-    owed = 0.0
-    for slab in range(grid.shape[0]):
-        inside = _near(shape, grid, slab)
-        if not inside.any():
-            continue
-        for sub in range(per_axis):
-            index = np.meshgrid([slab * per_axis + sub], *fine[1:], indexing="ij")
-            at = np.stack([i.ravel() for i in index])
-            wide = inside
-            for axis in range(d - 1):
-                wide = wide.repeat(per_axis, axis)
-            at = at[:, wide.ravel()]
-            stray = jitter * (rng.random(at.shape) - 0.5)
-            x = (at + 0.5) / per_axis
-            if shift is not None:
-                x += shift[:, None]
-                within = np.all((x > 0.0) & (x < np.array(grid.shape)[:, None]), axis=0)
-                x, stray = x[:, within], stray[:, within]
-            # a rough surface is a field of short waves, which take seconds to die: near it the lattice stays
-            depth = -np.asarray(shape(*(grid.dx * c for c in x))) / grid.dx
-            x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
-            share = _fit_walls(x, solids, 1.0 / per_axis)
-            keep = (share > 0.0) & (shape(*(grid.dx * c for c in x)) < 0)
-            x, total = x[:, keep], owed + np.cumsum(share[keep])
-            if total.size:
-                keep = np.floor(total) > np.floor(total - share[keep])
-                owed = float(total[-1] % 1.0)
-                x = x[:, keep]
-            out.append(x)
-    x = np.concatenate(out, axis=1) if out else np.empty((d, 0))
-    return np.concatenate([np.full((first, x.shape[1]), 0.5), x])
-
-
-def _fit_walls(x: np.ndarray, solids: Solids, width: float) -> np.ndarray:
-    """Open share of the pieces of space, `width` cells wide, around the positions (d, n).
-
-    Positions whose piece a wall cuts are moved, in place, to the middle of what is open.
-    """
-    s = _wall_distance(solids, x)
-    share = np.clip(0.5 + s / width, 0.0, 1.0)
-    cut = (share > 0.0) & (share < 1.0)
-    if cut.any():
-        y = x[:, cut]
-        step = 0.25 * np.eye(len(x))[:, :, None]
-        n = np.stack([_wall_distance(solids, y + e) - _wall_distance(solids, y - e) for e in step])
-        # between two walls the distance is flat: the position stays
-        y += (0.5 * width * share[cut] - s[cut]) * n / np.maximum(np.sqrt((n**2).sum(axis=0)), 1e-3)
-        x[:, cut] = y
-        share[cut] *= _wall_distance(solids, y) > MARGIN
-    return share
-
-
-def _near(shape: Shape, grid, slab: int) -> np.ndarray:
-    """Cells of one plane that the shape may reach: distances may be underestimates, never over by a cell."""
-    cells = grid.cells()
-    here = np.broadcast_to(shape(cells[0][slab : slab + 1], *cells[1:]), (1, *grid.shape[1:]))[0]
-    return here < grid.dx
-
-
-def _wall_distance(solids: Solids, x: np.ndarray) -> np.ndarray:
-    """Trilinear distance to the solids in cells at positions (d, n)."""
-    phi = solids.phi / solids.grid.dx
-    base = [np.clip(np.floor(c).astype(int), 0, n - 2) for c, n in zip(x, phi.shape)]
-    part = [c - b for c, b in zip(x, base)]
-    total = np.zeros(x.shape[1])
-    for corner in range(2 ** len(x)):
-        bits = [(corner >> a) & 1 for a in range(len(x))]
-        weight = np.ones(x.shape[1])
-        for f, bit in zip(part, bits):
-            weight = weight * (f if bit else 1.0 - f)
-        total += weight * phi[tuple(b + bit for b, bit in zip(base, bits))]
-    return total
+    def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
+        """Particles of a checkpoint, and the φ of its frame."""
+        c = self.cloud
+        c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
+        self._last_dt = float(state["dt"])
+        self._sorted = self.settled = False
+        if started:  # by the shift of the ledger: to look for it again could find another
+            self._sort()
+            self._surface.outline(self.phi, c)
+            self.phi += self.ledger.offset
+            self.settled = True

@@ -1,4 +1,4 @@
-"""The pressure stage: the problem of this step, a warm start carried over by grid cell, and no silent failure."""
+"""The pressure stage: the problem of a step, started from the last solution, with other methods if one fails."""
 
 from __future__ import annotations
 
@@ -21,97 +21,125 @@ STRONGER_EDGES = ("fmg", "psor", "pgs")
 
 @dataclass
 class Outcome:
-    """What the stage leaves behind for the step and for its row of statistics."""
+    """A pressure solve: what the rest of the step and its row of statistics need of it."""
 
     problem: PressureProblem
     solution: PressureSolution
     kkt: float
-    #: method that solved it, and those that had failed before
+    #: method that solved it, and what those that failed have said
     method: str
     failed: list[str]
 
 
 class Projection:
-    """Solves the pressure of step after step. Holds the pressure and the contact set of the last one."""
+    """Solves the pressure of step after step, and keeps pressure and contact set of the last one to start from."""
 
     def __init__(self, solids: Solids, solver: Solver, density: float):
         self.solids, self.solver, self.density = solids, solver, density
         shape = solids.grid.shape
         self.pressure = np.zeros(shape)
         self.active = np.zeros(shape, np.int8)
-        #: cells cut by walls, where no wall moves
+        #: cells cut by solids, where none moves
         self._cut: np.ndarray | None = None
-        #: cells in which walls may pull whatever the scene's walls.pressure says
-        self.hold: np.ndarray | None = None
-        #: divergence (1/s) that sources ask for, over cells; without axes where there are none
-        self.swell = np.zeros(())
 
-    def solve(self, phi: np.ndarray, velocity, dt: float) -> Outcome:
-        """φ in metres and face velocities in the user's dimension; velocities are left alone."""
-        solids, solver = self.solids, self.solver
+    def solve(
+        self,
+        phi: np.ndarray,
+        velocity,
+        dt: float,
+        hold: np.ndarray | None = None,
+        divergence: np.ndarray | None = None,
+    ) -> Outcome:
+        """Solve for the pressure of one step; all arrays are in the user's dimension.
+
+        Parameters
+        ----------
+        phi
+            Distance to the surface at cell centres, in metres.
+        velocity
+            Face arrays; they are not changed.
+        dt
+            Length of the step.
+        hold
+            Cells whose walls may pull whatever `walls.pressure` of the scene says.
+        divergence
+            What sources ask for, over cells, in 1/s.
+        """
+        problem = self._problem(phi, velocity, dt, hold, divergence)
+        outcome = self._try_methods(problem)
+        self.pressure = outcome.solution.pressure
+        self.active = problem.rows.to_grid(outcome.solution.active)
+        if problem.coupling is not None:
+            self.solids.push([(m.velocity, m.spin) for m in outcome.solution.bodies])
+        return outcome
+
+    def _problem(self, phi, velocity, dt: float, hold, divergence) -> PressureProblem:
+        """The pressure problem among the solids as they are now."""
+        solids = self.solids
         extra: dict[str, Any] = {}
         coupling = solids.current()
         if coupling is not None:
             extra["bodies"] = coupling
         elif solids.moving:
-            extra["solid_velocity"] = tuple(v.reshape(v.shape[3 - solids.d :]) for v in solids.velocity[3 - solids.d :])
-        problem = PressureProblem(
+            extra["solid_velocity"] = solids.layout.drop_faces(solids.velocity)
+        return PressureProblem(
             phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
-            walls=self._walls(), adhesion=_given(solids.adhesion), separation=_given(solids.separation), **extra,
+            walls=self._walls(hold), adhesion=_given(solids.adhesion), separation=_given(solids.separation),
+            source=divergence, **extra,
         )  # fmt: skip
-        if self.swell.ndim:
-            problem.problem.b += problem.rows.from_grid(self.swell)
-        start = {}
+
+    def _try_methods(self, problem: PressureProblem) -> Outcome:
+        """Solve by the scene's method, and by others if it misses its tolerance; the best result is kept."""
+        solver = self.solver
+        start: dict[str, Any] = {}
         if solver.warm_start and self.pressure.any():
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
         failed: list[str] = []
-        best, best_kkt, best_name = None, np.inf, solver.method
-        names = (solver.method, *STRONGER)
-        if isinstance(solids.mode, str) and solids.mode == "edge":
-            names = (*(() if solver.method == "auto" else (solver.method,)), *STRONGER_EDGES)
-        for name in dict.fromkeys(names):
-            if name != solver.method and name not in registry.methods():
-                continue
-            if coupling is not None and "bodies" not in registry.get(name).treats:
-                continue
+        best: Outcome | None = None
+        for name in self._candidates(problem):
             limit = solver.maxiter if name == solver.method else None
             solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
             # A compressed pocket has no solution: the problem without its mean counts, and no other method helps.
             kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))  # type: ignore[arg-type]
-            if best is None or kkt < best_kkt:
-                best, best_kkt, best_name = solution, kkt, name
+            if best is None or kkt < best.kkt:
+                best = Outcome(problem, solution, kkt, name, failed)
             if solution.converged or solution.status == "infeasible":
                 break
             failed.append(f"{name}: {solution.message}")
         assert best is not None
-        self.pressure = best.pressure
-        self.active = problem.rows.to_grid(best.active)
-        if coupling is not None:
-            solids.push([(m.velocity, m.spin) for m in best.bodies])
-        return Outcome(problem, best, best_kkt, best_name, failed)
+        return best
 
-    def sticky(self) -> np.ndarray:
-        """1 in cells next to a wall that does not let go, on three axes."""
-        if self.hold is None:
-            return self.solids.sticky
-        return np.maximum(self.solids.sticky, self.hold.reshape(self.solids.three).astype(np.int8))
+    def _candidates(self, problem: PressureProblem) -> list[str]:
+        """Names of methods to try, in this order."""
+        own = self.solver.method
+        names: tuple[str, ...] = (own, *STRONGER)
+        if isinstance(self.solids.mode, str) and self.solids.mode == "edge":
+            names = STRONGER_EDGES if own == "auto" else (own, *STRONGER_EDGES)
+        known = [name for name in dict.fromkeys(names) if name == own or name in registry.methods()]
+        if problem.coupling is not None:
+            return [name for name in known if "bodies" in registry.get(name).treats]
+        return known
 
-    def _walls(self):
+    def _walls(self, hold: np.ndarray | None) -> str | np.ndarray:
+        """Which cells may separate, as `PressureProblem` takes it."""
         solids = self.solids
+        centre = solids.layout.drop(solids.centre)
         mode = solids.mode if isinstance(solids.mode, str) else "given cell by cell"
-        if self.hold is not None and mode != "edge":
-            bounded = wall_cells(solids.mode, solids.weights, solids.centre, solids.grid.shape)
-            return bounded & ~(self.hold & self._cut_cells())
+        if hold is not None and mode != "edge":
+            bounded = wall_cells(solids.mode, solids.weights, centre, solids.grid.shape)
+            return bounded & ~(hold & self._cut_cells())
         # "solid" by the true distance at the centres; PressureProblem would have to guess it from open faces.
         if mode == "solid":
-            return solids.centre < 0
+            return centre < 0
         return self._cut_cells() if mode == "cut" and not solids.moving else solids.mode
 
     def _cut_cells(self) -> np.ndarray:
+        """Cells that a solid or the edge of the grid cuts."""
         if self._cut is None or self.solids.moving:
             self._cut = cut_cells(self.solids.weights)
         return self._cut
 
 
-def _given(value):
+def _given(value: np.ndarray | float) -> np.ndarray | float | None:
+    """None for zero everywhere."""
     return None if np.ndim(value) == 0 and value == 0.0 else value

@@ -17,10 +17,12 @@ import numpy as np
 from ...bodies.body import RigidBody
 from ...errors import NonstickError
 from ...scenes.scene import Scene
+from .levelset import LevelSet
+from .liquid import STAGES, Liquid, Report
 from .methods import check_bodies, check_edges, check_methods
 from .needs import require
-from .state import STAGES
-from .step import Liquid, Report
+from .particles import Particles
+from .tracker import Tracker
 
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
@@ -31,13 +33,40 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class Simulation:
-    """Steps a scene.
+#: what carries the liquid, by `surface.track` of the scene
+TRACKERS: dict[str, type[Tracker]] = {"particles": Particles, "grid": LevelSet}
 
+
+class Simulation:
+    """A scene in motion.
+
+    Parameters
+    ----------
+    scene
+        A `Scene`, or the name or path of a scene file.
+
+    Attributes
+    ----------
+    frame : int
+        Frames made so far.
+    time : float
+        Seconds since the beginning.
+    bodies : list of RigidBody
+        The rigid bodies of the scene; their velocities may be set between steps.
+    tell : callable
+        Called with (kind, message) when something should not pass unseen.
+    watch : callable
+        Called with the `Report` of every step.
+
+    Examples
+    --------
+    >>> from nonstick import Scene, Simulation
     >>> simulation = Simulation(Scene.load("circle", {"domain.resolution": 16}))
     >>> rows = simulation.next_frame()
     >>> simulation.frame, rows[0]["step"]
     (1, 1)
+    >>> simulation.frame_arrays()["phi"].shape
+    (16, 16)
     """
 
     def __init__(self, scene: Scene | str):
@@ -46,10 +75,10 @@ class Simulation:
         check_methods(self.scene)
         check_bodies(self.scene)
         require(self.scene)
-        self.liquid = _state(self.scene)
+        self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track])
         check_edges(self.scene, self.liquid.solids.mode)
         self.frame = 0
-        #: how often this simulation was taken up again; marks rows whose first step paid for compilation
+        #: how often this simulation was resumed; marks rows whose first step paid for compilation
         self.session = 0
         #: volume error above which the next line is written
         self._drift = 0.01
@@ -57,7 +86,6 @@ class Simulation:
         self.tell: Callable[[str, str], None] = lambda kind, message: None
         #: called with the report of every substep
         self.watch: Callable[[Report], None] = lambda report: None
-        self.liquid.fill()
         self._check_liquid()
 
     def _check_liquid(self) -> None:
@@ -78,12 +106,26 @@ class Simulation:
 
     @property
     def time(self) -> float:
+        """Seconds since the beginning."""
         return self.liquid.time
 
     # -- stepping -------------------------------------------------------------------------------------
 
     def next_frame(self) -> list[dict[str, Any]]:
-        """Advance to the next frame; one row of statistics per substep."""
+        """Advance to the next frame.
+
+        Returns
+        -------
+        list of dict
+            One row of statistics for every step, with the columns of stats.csv.
+
+        Examples
+        --------
+        >>> from nonstick import Simulation
+        >>> rows = Simulation("still").next_frame()
+        >>> bool(rows[-1]["converged"]), rows[-1]["frame"]
+        (True, 1)
+        """
         setting = self.scene.model.time
         end = (self.frame + 1) / setting.fps
         rows: list[dict[str, Any]] = []
@@ -121,7 +163,7 @@ class Simulation:
             self.tell("volume", f"frame {self.frame}: the volume is off the ledger by {100 * worst:+.2f} %")
 
     def step(self, dt: float, capped: bool = False) -> dict[str, Any]:
-        """One substep of the given length."""
+        """One step of dt seconds; returns its row of statistics. `capped` is written to the row."""
         began = time.perf_counter()
         report = self.liquid.step(dt)
         self.watch(report)
@@ -131,9 +173,8 @@ class Simulation:
             self.tell(kind, f"step {self.liquid.steps}: {'; '.join(outcome.failed)}; kept {outcome.method}")
         elif not outcome.solution.converged:  # an enclosed pocket is squeezed; no other method helps
             self.tell("unconverged", f"step {self.liquid.steps}: {outcome.solution.message}")
-        for kind, message in self.liquid.remarks:
+        for kind, message in report.remarks:
             self.tell(kind, message)
-        self.liquid.remarks.clear()
         thick = report.viscosity
         if thick is not None and not thick.converged:
             self.tell("unconverged", f"step {self.liquid.steps}: viscosity, {thick.message}; kept {thick.method}")
@@ -179,20 +220,28 @@ class Simulation:
         return self.liquid.frame_arrays(self.scene.model.output)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on bit for bit, as plain arrays."""
+        """Everything needed to go on bit for bit, as plain arrays.
+
+        They are the simulation's own and change with its next step: save or copy them before.
+        """
         out = self.liquid.state()
         out["frame"] = np.array(self.frame)
         return out
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has returned, in a simulation of the same scene.
+
+        Examples
+        --------
+        >>> from nonstick import Scene, Simulation
+        >>> scene = Scene.load("circle", {"domain.resolution": 16})
+        >>> one, other = Simulation(scene), Simulation(scene)
+        >>> _ = one.next_frame()
+        >>> other.restore(one.state())
+        >>> other.frame
+        1
+        """
         self.frame = int(state["frame"])
         self.session += 1
-        self.liquid.restore(state)
-
-
-def _state(scene: Scene) -> Liquid:
-    if scene.model.surface.track == "grid":
-        from .levelset import GridLiquid
-
-        return GridLiquid(scene)
-    return Liquid(scene)
+        # a simulation changes its arrays in place, and the one the state came from may go on
+        self.liquid.restore({name: np.array(values) for name, values in state.items()})

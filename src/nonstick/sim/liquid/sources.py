@@ -2,11 +2,12 @@
 
 A step of length dt carries the liquid in a source by v dt relative to the source, so what has to be filled are the
 points that were outside the source a step ago, in the source's own frame: `x - v dt ∉ S`. They lie on a lattice that
-moves with the liquid, so that each enters once and the flow is right to the particle. Filling only cells that have run
-empty would lose the part of a cell that a step leaves behind, a third of the flow at three cells a step.
+moves with the liquid, so that each enters once and the flow is exact to the particle. To fill only cells that have run
+empty would lose the part of a cell that a step leaves behind: a third of the flow at three cells a step.
 
-Under water the room behind the source is not empty: what enters there has to push the rest away, `div u = volume
-entered / dt`, which the pressure solve is told (`crowding`). A chamber that is full takes no more (`Chambers`).
+Under water the room behind the source is not empty: what enters there has to push the rest away. The pressure solve
+gets the divergence that does it, `div u = volume entered / dt` (`crowding`). A chamber that is full takes no more
+(`Chambers`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Source:
 
     @classmethod
     def all(cls, scene: Scene) -> list[Source]:
+        """The inflows of a scene, in its order."""
         middle = [0.5 * s for s in scene.model.domain.size]
         return [
             cls(
@@ -45,9 +47,11 @@ class Source:
         ]
 
     def flows(self, time: float) -> bool:
+        """Does it emit at this time?"""
         return self.spec.start <= time and (self.spec.stop is None or time < self.spec.stop)
 
     def at(self, time: float) -> Shape:
+        """The region at this time."""
         return self.shape if self.mover is None else self.mover.placed(self.shape, time)
 
     def velocity(self, axis: int, points, time: float) -> np.ndarray | float:
@@ -56,10 +60,10 @@ class Source:
         return own if self.mover is None else own + self.mover.velocity(axis, points, time)
 
     def fresh(self, points: list[np.ndarray], time: float, dt: float, width: float) -> np.ndarray:
-        """Which points are filled anew after a step of length dt (0: all in the region).
+        """Which points have to be filled after a step of length dt (0: all in the region).
 
-        `width` is the lattice's. Both ends of a step use one bound a little inside the region: where the lattice comes
-        to lie on the surface itself, rounding would else let a row in twice or never.
+        `width` is that of the lattice. Both ends of a step use the same bound, a little inside the region: where the
+        lattice lies on the surface itself, rounding could otherwise let a row enter twice or never.
         """
         bound = -1.37e-4 * width
         region = self.at(time)
@@ -70,11 +74,11 @@ class Source:
         return here & (np.asarray(region(*back)) >= bound)
 
     def began(self, time: float, dt: float) -> bool:
-        """Does it flow since this step only?"""
+        """Is this the first step in which it flows?"""
         return dt <= 0.0 or not self.flows(time - dt)
 
     def phase(self, time: float, width: float) -> np.ndarray:
-        """How far the lattice of its liquid, of this width, has moved on from a whole number of widths, in metres."""
+        """How far the lattice of its liquid has moved beyond a whole number of its widths, in metres."""
         way = time * np.array(self.spec.velocity)
         if self.mover is not None:
             way = way + self.mover.at(time)[0]
@@ -84,9 +88,9 @@ class Source:
 def crowding(there: np.ndarray, new: np.ndarray, space: np.ndarray) -> np.ndarray:
     """Volume by which liquid has to give way to what a source adds, over cells; all volumes in cells.
 
-    `there` was in the cells before, `new` comes in. In the open the liquid has moved on and left as much room as is
-    filled; under water there is none. Single cells hold a particle more or less, so that cells are taken together;
-    what has crowded there before may go too, up to as much again.
+    `there` was in the cells before and `new` comes in. In the open the liquid has moved on and left as much room as is
+    filled; under water there is no room. A single cell may hold a particle more or less by chance, so all cells are
+    counted together. What has crowded there before may go too, up to as much again.
     """
     wet = (new > 0.0) & (there >= 0.5 * space)
     added = float(new[wet].sum())

@@ -1,8 +1,13 @@
-"""Evening out particles: a potential flow of positions from crowded to thin places; velocities stay.
+"""Evens out the spacing of particles: moves them from crowded to thin places and leaves their velocities alone.
 
-`L q = ρ_p/ρ_0 - 1` with the pressure operator (walls closed, q = 0 in air), by a fixed number of red-black
-sweeps: local crowding goes at once, long waves over several steps. After Kugelstadt et al. 2019 (implicit
-density projection), who solve this system exactly.
+Incompressible flow keeps the density of particles even, but a step has errors: liquid that hits a wall is crushed, and
+particles gather there. The displacement of a step is the gradient of a potential q with
+
+    L q = density of particles / density of a full cell - 1
+
+where L is the pressure operator: particles do not move through walls, and q = 0 in air. A fixed number of red-black
+sweeps solves it roughly. Local crowding goes at once, long waves go over several steps. Kugelstadt et al. 2019
+(implicit density projection) solve this system exactly.
 """
 
 from __future__ import annotations
@@ -10,30 +15,31 @@ from __future__ import annotations
 import numpy as np
 
 from ...discretise.pressure import PressureProblem
-from ...kernels._solids import _crowding, _displace
 from ...kernels._stencil import _stencil_relax
-from ...operators.lowrank import LowRank
-from ...operators.stencil import StencilOperator
 from ._particles import _scatter_density
-from .particles import Particles
+from ._spacing import _crowding, _displace
+from .cloud import Cloud
 from .solids import Solids
 
+#: red-black sweeps of a step; up to MANY_TIMES as many after liquid was crushed at a wall
 SWEEPS = 12
-#: with the level set shifted by this many cells or more, five times as many sweeps (from half of it on, more than
-#: usual): liquid was crushed at a wall
+MANY_TIMES = 5
+#: a shift of the level set, in cells, that shows that liquid was crushed; the number of sweeps grows from half of it on
 CRUSHED = 0.25
+#: share of the excess of a cell that a step removes
 STRENGTH = 0.5
-SLACK = 0.15
-#: part of the largest pressure from which on a cell counts as pressed
+#: excess of a cell at the surface that counts as noise, in cells
+NOISE = 0.15
+#: share of the largest pressure above which a cell counts as pressed
 PRESSED = 1e-6
 #: largest excess of volume of a cell, in cells, that counts in a step
-MOST = 2.0
-#: most a particle is moved in a step, in cells
-LIMIT = 0.2
+LARGEST_EXCESS = 2.0
+#: longest way a particle is moved along an axis in a step, in cells
+LONGEST_WAY = 0.2
 
 
 def displacement(
-    particles: Particles,
+    cloud: Cloud,
     phi: np.ndarray,
     solids: Solids,
     problem: PressureProblem,
@@ -41,30 +47,57 @@ def displacement(
     per_cell: int,
     offset: float,
 ) -> list[np.ndarray]:
-    """Face arrays of the shift in cells; φ in cells on three axes."""
-    density = np.zeros(solids.three)
-    _scatter_density(density, particles.x, particles.start, particles.plane)
-    source = np.empty(solids.three)
+    """How far particles shall move, in cells, as three face arrays.
+
+    Parameters
+    ----------
+    cloud
+        The particles, sorted.
+    phi
+        Distance to the surface, in cells on three axes.
+    problem, pressure
+        The pressure problem of the step and its solution over the grid.
+    per_cell
+        Particles of a full cell.
+    offset
+        The shift of the level set that held its volume, in cells.
+    """
+    excess = _excess(cloud, phi, solids, pressure, per_cell)
+    crushed = min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)
+    q = _potential(problem, excess, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed)))
+    out = []
+    for axis, open_share in enumerate(solids.open):
+        shift = np.zeros(open_share.shape)
+        if axis in solids.layout.axes:
+            _displace(shift, solids.layout.lift(q), phi, open_share, axis, LONGEST_WAY)
+        out.append(shift)
+    return out
+
+
+def _excess(cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, per_cell: int) -> np.ndarray:
+    """Volume in cells by which each liquid cell should expand."""
+    layout = solids.layout
+    density = np.zeros(layout.three)
+    _scatter_density(density, cloud.x, cloud.start, layout.plane)
     density /= per_cell
     # Whether a clamped cell holds 0 or a solver's rounding must not decide what moves.
     least = PRESSED * float(pressure.max(initial=0.0))
-    _crowding(source, density, solids.room, phi, pressure.reshape(solids.three), least, STRENGTH, SLACK, MOST)
-    A, rows, box = problem.problem.A, problem.rows, problem.problem.box
-    A = A.base if isinstance(A, LowRank) else A
-    assert isinstance(A, StencilOperator)
-    b = rows.from_grid(source) * (problem.dt / (problem.rho * problem.dx**2))
+    out = np.empty(layout.three)
+    _crowding(out, density, solids.room, phi, layout.lift(pressure), least, STRENGTH, NOISE, LARGEST_EXCESS)
+    return out
+
+
+def _potential(problem: PressureProblem, excess: np.ndarray, sweeps: int) -> np.ndarray:
+    """The potential whose gradient moves particles, over cells in the user's dimension."""
+    rows, box, bodies = problem.rows, problem.problem.box, problem.problem.A.bodies
+    A = (problem.problem.A if bodies is None else bodies.base).stencil
+    assert A is not None
+    b = rows.from_grid(excess) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)
     if rows.n:
-        sweeps = round(SWEEPS * (1.0 + 4.0 * min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)))
         for sweep in range(2 * sweeps):
             _stencil_relax(
                 q, b, box.lower, box.upper, *A.weights, A.diagonal, rows.start, rows.offset, rows.parity,
                 sweep & 1, 1.5, False,
             )  # fmt: skip
-    grid = rows.to_grid(q).reshape(solids.three)
-    out = [np.zeros((2, 1, 1))] * (3 - solids.d)
-    for axis in range(3 - solids.d, 3):
-        shift = np.empty(solids.open[axis].shape)
-        _displace(shift, grid, phi, solids.open[axis], axis, LIMIT)
-        out.append(shift)
-    return out
+    return rows.to_grid(q)

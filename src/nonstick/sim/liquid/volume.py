@@ -1,9 +1,9 @@
-"""The volume ledger: what there was, what came in and went out, against what the surface encloses.
+"""The volume ledger: what there was, what came in and went out, and how much the surface encloses.
 
 The measure is the volume of the level set outside solids (clip(½ - φ/dx, 0, 1) per cell, exact for flat
 surfaces), and of particles flying outside it. The correction shifts the level set by at most three quarters of a
 cell (as much as liquid that meets a wall at CFL 2 is crushed in a step) so that it encloses what the ledger says;
-crowded particles are moved apart elsewhere (`nonstick.sim.even`), which keeps the shift small.
+crowded particles are moved apart elsewhere (`spacing`), which keeps the shift small.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from ._surface import _volume_planes
 
+#: largest shift of the level set, in cells
 LIMIT = 0.75
 
 
@@ -32,23 +33,25 @@ class Ledger:
 
     @property
     def expected(self) -> float:
+        """What there should be now."""
         return self.initial + self.inflow - self.outflow
 
     @property
     def error(self) -> float:
-        """Relative drift."""
+        """Relative difference between what was found and what should have been there."""
         return (self.measured - self.due) / self.due if self.due > 0 else 0.0
 
     def measure(self, found: float) -> None:
+        """Write down the volume that was found."""
         self.measured, self.due = found, self.expected
 
     def array(self) -> np.ndarray:
+        """All numbers, for a checkpoint."""
         return np.array([self.initial, self.inflow, self.outflow, self.measured, self.offset, self.due])
 
-    @classmethod
-    def of(cls, array: np.ndarray) -> Ledger:
-        """The ledger of a checkpoint; older ones held more."""
-        return cls(*map(float, array[:6]))
+    def restore(self, array: np.ndarray) -> None:
+        """Take the numbers of a checkpoint; older ones held more."""
+        self.initial, self.inflow, self.outflow, self.measured, self.offset, self.due = map(float, array[:6])
 
 
 #: stands for "no particles"

@@ -1,0 +1,96 @@
+"""What commands show on stderr while they work; above all that kernels are being compiled, or they would look stuck.
+
+On a terminal a line turns and counts while it lasts. In a pipe there is a line before and a line after. Where all
+kernels are in the cache nothing is said. Nothing goes to stdout.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+
+@cache
+def screen() -> Console:
+    """The one console on stderr; progress bars and notices must share it, or they overwrite each other."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+class CompilingNotice(logging.Handler):
+    """Shows what `nonstick.kernels.compiling` logs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self._kernels, self._seconds = 0, 0.0
+        self._told: tuple[int, float] | None = None
+        self._line: Status | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.INFO:
+            _print(record.getMessage())
+            return
+        # numbers of the process; this notice tells of those since it began
+        self._kernels, self._seconds = record.__dict__["kernels"], record.__dict__["seconds"]
+        self._told = self._told or (self._kernels, self._seconds)
+        if not record.__dict__["unfinished"]:
+            self._stop()
+        elif screen().is_terminal:
+            text = f"compiling kernels, {self._kernels - self._told[0]} done"
+            if self._line is None:
+                self._line = screen().status(text, refresh_per_second=4)
+                self._line.start()
+            self._line.update(text)
+
+    def close_off(self) -> None:
+        """Say what was compiled since this was said last, if anything was."""
+        self._stop()
+        if self._told is not None:
+            kernels, seconds = self._kernels - self._told[0], self._seconds - self._told[1]
+            if kernels:
+                what = "1 kernel" if kernels == 1 else f"{kernels} kernels"
+                _print(f"compiled {what} in {seconds:.1f} s; next time there is nothing to wait for")
+            self._told = (self._kernels, self._seconds)
+
+    def _stop(self) -> None:
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
+
+
+def _print(text: str) -> None:
+    screen().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+_notices: list[CompilingNotice] = []
+
+
+@contextmanager
+def showing_compilation() -> Iterator[None]:
+    """Tell of kernels that are compiled meanwhile."""
+    log = logging.getLogger("nonstick.kernels")
+    notice, level = CompilingNotice(), log.level
+    log.addHandler(notice)
+    log.setLevel(logging.DEBUG)
+    _notices.append(notice)
+    try:
+        yield
+    finally:
+        _notices.remove(notice)
+        log.setLevel(level)
+        log.removeHandler(notice)
+        notice.close_off()
+
+
+def close_off() -> None:
+    """Before other output: end the notice of a compilation, if there is one."""
+    for notice in _notices:
+        notice.close_off()

@@ -1,0 +1,58 @@
+"""Fields that a discretisation is given, checked, and what follows from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..grid.fractions import close_edges, closed_box, open_fractions
+
+Faces = tuple[np.ndarray, ...]
+
+
+def face_arrays(name: str, arrays, shape: tuple[int, ...]) -> Faces:
+    """Face arrays of a grid of `shape` cells, checked."""
+    if len(arrays) != len(shape):
+        raise NonstickError(f"{name} needs {len(shape)} face arrays for a {len(shape)}D grid")
+    out = tuple(np.asarray(a) for a in arrays)
+    for axis, a in enumerate(out):
+        expected = tuple(n + (b == axis) for b, n in enumerate(shape))
+        if a.shape != expected:
+            raise NonstickError(f"{name}[{axis}] has shape {a.shape}, the grid's faces {expected}")
+    return out
+
+
+def open_faces(phi_solid, weights, shape: tuple[int, ...]) -> Faces:
+    """Open fractions, given or from the distance to the solid, checked."""
+    if phi_solid is not None and weights is not None:
+        raise NonstickError("give either phi_solid or weights, not both")
+    if weights is not None:
+        out = face_arrays("weights", weights, shape)
+        for w in out:
+            if not (w.size == 0 or (w.min() >= 0.0 and w.max() <= 1.0)):
+                raise NonstickError("weights are open fractions: every one must lie between 0 and 1")
+        return out
+    if phi_solid is None:
+        return closed_box(shape)
+    nodes = tuple(n + 1 for n in shape)
+    if np.shape(phi_solid) != nodes:
+        raise NonstickError(f"phi_solid has shape {np.shape(phi_solid)}, the grid's nodes {nodes}")
+    return tuple(close_edges(w, axis) for axis, w in enumerate(open_fractions(phi_solid)))
+
+
+def wall_area(weights: Faces) -> np.ndarray:
+    """Area of the wall inside each cell over dx^(d-1): what the open fractions do not balance."""
+    total = sum(np.diff(w, axis=axis) ** 2 for axis, w in enumerate(weights))
+    return np.sqrt(np.asarray(total))
+
+
+def open_cells(weights: Faces, shape: tuple[int, ...]) -> np.ndarray:
+    """Cells with an open face inside the grid."""
+    out = np.zeros(shape, bool)
+    for axis, w in enumerate(weights):
+        inner, lower, upper = ([slice(None)] * len(shape) for _ in range(3))
+        inner[axis], lower[axis], upper[axis] = slice(1, -1), slice(None, -1), slice(1, None)
+        way = w[tuple(inner)] > 0
+        out[tuple(lower)] |= way
+        out[tuple(upper)] |= way
+    return out

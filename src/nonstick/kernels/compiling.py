@@ -1,0 +1,67 @@
+"""Says when kernels are compiled, on the logger `nonstick.kernels`.
+
+One INFO line comes before the first compilation of a process. Each kernel gives a DEBUG line when its compilation
+begins and one when it ends. Their records carry `kernels` and `seconds`, compiled so far in this process, and
+`unfinished`, the number under way. Kernels that are in the cache give no line and cost nothing.
+
+A script shows the line with `logging.basicConfig(level=logging.INFO)`.
+"""
+
+import logging
+import time
+
+from numba import config
+from numba.core.event import Event, Listener, register
+
+from ._cache import PACKAGE, cache_folder
+
+log = logging.getLogger("nonstick.kernels")
+
+
+class CompilationLog(Listener):
+    """Hears numba compile; kernels of other packages are not counted."""
+
+    def __init__(self) -> None:
+        self.kernels = 0
+        self.seconds = 0.0
+        self._begun: list[float] = []  # a kernel is compiled inside another one that calls it
+        self._told = False
+
+    def on_start(self, event: Event) -> None:
+        kernel = _name(event)
+        if kernel is None:
+            return
+        if not self._told:
+            self._told = True
+            log.info(
+                "compiling kernels for their first use, which can take a minute; they are kept in %s",
+                config.CACHE_DIR or cache_folder(),
+            )
+        self._begun.append(time.perf_counter())
+        self._say("compiling", kernel)
+
+    def on_end(self, event: Event) -> None:
+        kernel = _name(event)
+        if kernel is None or not self._begun:
+            return
+        began = self._begun.pop()
+        if not self._begun:
+            self.seconds += time.perf_counter() - began
+        self.kernels += 1
+        self._say("compiled", kernel)
+
+    def _say(self, what: str, kernel: str) -> None:
+        numbers = {"kernels": self.kernels, "seconds": self.seconds, "unfinished": len(self._begun)}
+        log.debug("%s %s", what, kernel, extra=numbers)
+
+
+def _name(event: Event) -> str | None:
+    """`nonstick.grid._fractions._fill`; None if the function is not ours."""
+    function = event.data["dispatcher"].py_func
+    ours = function.__module__.split(".")[0] == PACKAGE.name
+    return f"{function.__module__}.{function.__qualname__}" if ours else None
+
+
+def install() -> None:
+    """Listen to numba from now on."""
+    register("numba:compile", CompilationLog())

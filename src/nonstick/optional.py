@@ -1,0 +1,56 @@
+"""Packages that only some users need: where one is missing, a sentence says how to get it.
+
+Extras of nonstick install them: `pictures` (movies, pictures, plots), `mesh` (triangle meshes) and `bench` (other
+packages to compare with).
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from .errors import NonstickError
+
+
+def missing(extra: str, *packages: str) -> str | None:
+    """How to get what is not installed; None if everything is.
+
+    Parameters
+    ----------
+    extra
+        The extra of nonstick that installs the packages.
+    *packages
+        The names they are imported by.
+
+    Examples
+    --------
+    >>> missing("pictures", "numpy", "no_such_package")
+    "no_such_package is not installed; get it with: pip install 'nonstick[pictures]'"
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            return f"{package} is not installed; get it with: pip install 'nonstick[{extra}]'"
+    return None
+
+
+def need(extra: str, *packages: str) -> None:
+    """Raise an error with advice if a package is not installed. Call it before an optional `import`.
+
+    Parameters
+    ----------
+    extra
+        The extra of nonstick that installs the packages.
+    *packages
+        The names they are imported by.
+
+    Raises
+    ------
+    NonstickError
+        If one is missing.
+
+    Examples
+    --------
+    >>> need("pictures", "numpy")
+    """
+    sentence = missing(extra, *packages)
+    if sentence is not None:
+        raise NonstickError(sentence)

@@ -1,0 +1,74 @@
+"""The particles as columns: positions, velocities, APIC matrices, viscosities, kept in the order of their cells."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
+from .layout import Layout
+
+
+class Cloud:
+    """Columns over particles: `x` (3, n) in cells, `vel` (3, n) in m/s, `aff` (9, n) in m/s per cell, `mu` (n).
+
+    Positions are float64, all else float32. `aff` has no rows without APIC, `mu` no entries unless the viscosity
+    varies. `start[c]` is the first particle of cell c once they are sorted.
+    """
+
+    def __init__(self, layout: Layout, affine: bool, thick: bool = False):
+        self.layout = layout
+        self.affine = affine
+        self.thick = thick
+        self.x = np.empty((3, 0))
+        self.vel = np.empty((3, 0), np.float32)
+        self.aff = np.empty((9, 0), np.float32)
+        self.mu = np.empty(0, np.float32)
+        self.start = np.zeros(int(np.prod(layout.three)) + 1, np.int64)
+
+    @property
+    def n(self) -> int:
+        """Number of particles."""
+        return self.x.shape[1]
+
+    def add(self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0) -> None:
+        """Append particles; `mu` is their viscosity, unused where it does not vary."""
+        if self.thick:
+            self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
+        self.x = np.concatenate([self.x, x], axis=1)
+        self.vel = np.concatenate([self.vel, vel.astype(np.float32)], axis=1)
+        aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
+        self.aff = np.concatenate([self.aff[: aff.shape[0]], aff], axis=1)
+
+    def keep(self, mask: np.ndarray) -> None:
+        """Remove the particles outside the mask."""
+        self.x = np.ascontiguousarray(self.x[:, mask])
+        self.vel = np.ascontiguousarray(self.vel[:, mask])
+        self.aff = np.ascontiguousarray(self.aff[:, mask])
+        if self.thick:
+            self.mu = self.mu[mask]
+
+    def sort(self) -> None:
+        """Bring the particles into the order of their cells; the sort is stable, so the order is unique."""
+        n, first = self.n, self.layout.first
+        cell = np.empty(n, np.int32)
+        _cell_of(cell, self.x, *self.layout.three)
+        order = np.empty(n, np.int32)
+        _sort_by_cell(order, self.start, cell)
+        del cell
+        _reorder(self.x, np.empty(n), order, first)
+        room = np.empty(n, np.float32)
+        _reorder(self.vel, room, order, first)
+        _reorder(self.aff, room, order, 3 * first)
+        if self.thick:
+            _reorder(self.mu.reshape(1, n), room, order, 0)
+
+    def fastest(self) -> float:
+        """The largest velocity component."""
+        largest = np.zeros(-(-self.n // BATCH), np.float32)
+        _fastest(largest, self.vel)
+        return float(largest.max(initial=0.0))
+
+    def slow(self, factor: float) -> None:
+        """Multiply all velocities and their gradients by a factor."""
+        _scale(self.vel, np.float32(factor))
+        _scale(self.aff, np.float32(factor))

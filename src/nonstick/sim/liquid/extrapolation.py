@@ -1,0 +1,53 @@
+"""Velocities on faces that no liquid touches: continued from the liquid, and limited by what walls allow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._extrapolate import _constrain, _extrapolate, _keep_known, _known_faces, _put
+from .solids import Solids
+
+
+def fill_gaps(u: np.ndarray, mass: np.ndarray, axis: int, phi: np.ndarray, solids: Solids) -> None:
+    """Give faces of one axis that no particle reaches the mean of their neighbours, two layers deep, in place."""
+    known = np.empty(u.shape, np.int8)
+    _known_faces(known, solids.open[axis], mass, phi, axis, False)
+    _extrapolate(u, known, np.empty(u.size, np.int32), 2)
+
+
+def extend(
+    velocity: list[np.ndarray],
+    mass: list[np.ndarray],
+    phi: np.ndarray,
+    solids: Solids,
+    sticky: np.ndarray,
+    layers: int,
+) -> float:
+    """Continue velocities `layers` faces beyond the liquid and into walls, in place.
+
+    In walls only the part of the velocity is removed that the wall forbids: `sticky` is 1 in cells whose walls do not
+    let go. Returns the largest velocity on a face of the liquid.
+    """
+    axes = solids.layout.axes
+    filled = []
+    fastest = 0.0
+    for axis in axes:
+        u = velocity[axis]
+        known = np.empty(u.shape, np.int8)
+        _known_faces(known, solids.open[axis], mass[axis], phi, axis, True)
+        queue = np.empty(u.size, np.int32)
+        largest = np.empty(u.shape[0] * u.shape[1])
+        _keep_known(largest, u, known)
+        fastest = max(fastest, float(largest.max(initial=0.0)))
+        filled.append((queue, _extrapolate(u, known, queue, layers)))
+    results = []  # all axes are read before any is written
+    for axis, (queue, count) in zip(axes, filled):
+        values = np.empty(count)
+        _constrain(
+            values, queue, count, axis, *velocity, solids.open[axis], solids.nodes, *solids.velocity,
+            solids.moving, sticky, solids.layout.first,
+        )  # fmt: skip
+        results.append(values)
+    for axis, (queue, count), values in zip(axes, filled, results):
+        _put(velocity[axis], queue, count, values)
+    return fastest

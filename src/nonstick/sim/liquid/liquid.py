@@ -1,0 +1,258 @@
+"""The liquid of a scene and how it takes a step.
+
+    φ, where the liquid is            surface        by the tracker: particles or a level set
+    velocity on the faces             transfer       by the tracker
+    u += dt g                         transfer       forces
+    0 ≤ p ⟂ div u ≥ 0 at walls        pressure       nonstick.discretise.pressure
+    viscosity, pressure again         viscosity      where liquid is viscous
+    u beyond the liquid               extrapolation  walls remove only what they forbid
+    the liquid moves with u           advection      by the tracker
+
+Arrays have three axes (`layout.Layout`), lengths are in cells and velocities in m/s.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...discretise.viscosity import ViscositySolution
+from ...scenes.geometry import build
+from ...scenes.scene import Scene
+from .bodies import Bodies, make
+from .extrapolation import extend
+from .pressure import Outcome, Projection
+from .solids import Solids
+from .sources import Source
+from .tracker import Flow, Tracker
+from .viscosity import Viscosity
+from .volume import Ledger
+
+STAGES = ("surface", "transfer", "pressure", "viscosity", "extrapolation", "advection")
+
+
+@dataclass
+class Report:
+    """Numbers of one step."""
+
+    dt: float
+    outcome: Outcome
+    #: cells the fastest face value crosses in dt
+    cfl: float
+    #: seconds of each stage
+    seconds: dict[str, float] = field(default_factory=dict)
+    #: of the viscosity stage, where there is one
+    viscosity: ViscositySolution | None = None
+    #: (kind, message) for the log
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Stopwatch:
+    """Seconds spent in each stage: `with watch("pressure"): …`."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - began
+
+
+class Liquid:
+    """Liquid, solids and bodies of a scene in motion.
+
+    `tracker` makes what carries the liquid: `particles.Particles` or `levelset.LevelSet`.
+
+    Examples
+    --------
+    >>> from nonstick import Scene
+    >>> from nonstick.sim.liquid.levelset import LevelSet
+    >>> liquid = Liquid(Scene.load("circle", {"domain.resolution": 16}), LevelSet)
+    >>> report = liquid.step(0.01)
+    >>> liquid.steps, liquid.count, report.outcome.solution.converged
+    (1, 0, True)
+    """
+
+    def __init__(self, scene: Scene, tracker: Callable[[Scene, Solids, Ledger, Viscosity], Tracker]):
+        self.scene = scene
+        model = scene.model
+        bodies = make(scene)
+        self.solids = Solids(scene, bodies)
+        #: rigid bodies; the pressure changes their velocity and spin in place
+        self.bodies = Bodies(scene, bodies, self.solids)
+        self.bodies.check_start()
+        self.layout = self.solids.layout
+        self.projection = Projection(self.solids, model.solver, model.physics.density)
+        self.viscosity = Viscosity(self.solids, model)
+        self.ledger = Ledger()
+        self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
+        self.sources = Source.all(scene)
+        self.outflows = [build(s.shape, scene.folder) for s in model.outflow]
+        self.forces = [(None if f.shape is None else build(f.shape, scene.folder), f) for f in model.force]
+        self.steps = 0
+        self.time = 0.0
+        #: cells whose walls held the liquid in the last step, whatever walls.pressure says; None: nowhere
+        self._hold: np.ndarray | None = None
+        self.tracker.fill()
+
+    # -- one step -------------------------------------------------------------------------------------
+
+    def step(self, dt: float) -> Report:
+        """Advance by dt seconds."""
+        watch, tracker = Stopwatch(), self.tracker
+        self.bodies.fall(self.time, dt)
+        with watch("surface"):
+            walls_moved = self.solids.update(self.time + dt)
+            added = tracker.flow_in(self.sources, self.time, self.steps, dt)
+        with watch("viscosity"):
+            mu = tracker.viscosity()
+            self._hold = self.viscosity.holds(mu, dt, self._flowing())
+            sticky = self.solids.held(self._hold)
+        with watch("surface"):
+            if walls_moved or not tracker.settled:
+                tracker.find_surface(self._last_pressure(), sticky)
+        with watch("transfer"):
+            start = tracker.to_grid()
+            self._push(start.velocity, dt)
+        with watch("pressure"):
+            velocity, outcome = self._project(start.velocity, dt, added.divergence)
+        thick = None
+        if self.viscosity.acts:
+            with watch("viscosity"):
+                thick = self._thicken(velocity, outcome, mu, dt)
+            with watch("pressure"):  # again, because viscosity leaves divergence behind
+                velocity, outcome = self._project(self.layout.lift_faces(thick.velocity), dt, added.divergence)
+            with watch("extrapolation"):
+                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, dt)
+        with watch("extrapolation"):
+            layers = math.ceil(self.scene.model.time.cfl) + 2
+            fastest = extend(velocity, start.mass, tracker.phi, self.solids, sticky, layers)
+        with watch("advection"):
+            self._move_bodies(dt)
+            tracker.move(Flow(velocity, start, outcome, dt, sticky, self._fed()))
+            tracker.flow_out(self.outflows)
+        self.time += dt
+        self.steps += 1
+        return Report(dt, outcome, fastest * dt / self.scene.dx, watch.seconds, thick, added.remarks)
+
+    def _push(self, velocity: list[np.ndarray], dt: float) -> None:
+        """Add gravity and the forces of the scene, in place."""
+        own = self.layout.drop_faces(velocity)
+        for u, g in zip(own, self.scene.gravity):
+            if g:
+                u += dt * g
+        for shape, force in self._acting():
+            wave = np.cos(2 * np.pi * force.frequency * self.time) if force.frequency else 1.0
+            for axis, (u, a) in enumerate(zip(own, force.acceleration)):
+                if a == 0.0:
+                    continue
+                if shape is None:
+                    u += dt * a * wave
+                else:
+                    u += dt * a * wave * (shape.sample(self.solids.grid.faces(axis)) < 0)
+
+    def _project(
+        self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None
+    ) -> tuple[list[np.ndarray], Outcome]:
+        """The velocity after the pressure has acted on it."""
+        own = self.layout.drop_faces(velocity)
+        outcome = self.projection.solve(self._phi(), own, dt, self._hold, divergence)
+        return self.layout.lift_faces(outcome.solution.velocity), outcome
+
+    def _thicken(self, velocity: list[np.ndarray], outcome: Outcome, mu: np.ndarray | float, dt: float):
+        """The velocity after viscosity has acted on it."""
+        own, pressure = self.layout.drop_faces(velocity), outcome.solution.pressure
+        return self.viscosity.solve(self._phi(), own, pressure, mu, dt, self._flowing())
+
+    def _move_bodies(self, dt: float) -> None:
+        """Bodies move with the velocities of this step, and the distances that keep particles out move with them."""
+        if len(self.bodies):
+            self.bodies.move(dt)
+            self.solids.place()
+
+    def _phi(self) -> np.ndarray:
+        """φ in metres and the user's dimension."""
+        return self.scene.dx * self.layout.drop(self.tracker.phi)
+
+    def _last_pressure(self) -> np.ndarray | None:
+        return self.projection.pressure if self.steps else None
+
+    def _flowing(self) -> list[tuple[Source, float]]:
+        """Sources that flow at the beginning of the step, each with the time."""
+        return [(s, self.time) for s in self.sources if s.flows(self.time)]
+
+    def _acting(self) -> list:
+        """Forces that act at the beginning of the step, each with its region."""
+        return [
+            (shape, force)
+            for shape, force in self.forces
+            if self.time >= force.start and (force.stop is None or self.time < force.stop)
+        ]
+
+    def _fed(self) -> bool:
+        """Whether anything but gravity may do work on the liquid in this step."""
+        walls = self.solids.moving or bool(len(self.bodies)) or bool(np.any(self.solids.separation))
+        return walls or bool(self._flowing() or self._acting())
+
+    # -- numbers --------------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """Number of particles."""
+        return self.tracker.count
+
+    def max_speed(self) -> float:
+        """Largest velocity component of the liquid or a solid."""
+        return max(self.tracker.fastest(), self.solids.fastest())
+
+    def energy(self) -> tuple[float, float]:
+        """Kinetic and potential energy in joule (per metre of depth in 2D); height counts from the domain's corner."""
+        return self.tracker.energy()
+
+    # -- frames and checkpoints -----------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Find the surface at the end of a frame; the next step begins with it."""
+        self.solids.update(self.time)
+        self.tracker.find_surface(self._last_pressure(), self.solids.held(self._hold))
+
+    def frame_arrays(self, output) -> dict[str, np.ndarray]:
+        """What a frame file holds; `output` is that table of the scene."""
+        out: dict[str, np.ndarray] = {"time": np.array(self.time), "dx": np.array(self.scene.dx)}
+        if output.surface:
+            out["phi"] = self._phi().astype(np.float32)
+        if output.pressure and self.scene.dimension == 2:
+            out["pressure"] = self.projection.pressure.astype(np.float32)
+        solid = self.solids.moved_phi()
+        if solid is not None:
+            out["phi_solid"] = solid.astype(np.float32)
+        out |= self.bodies.frame_arrays()
+        if output.particles:
+            out |= self.tracker.frame_arrays()
+        return out
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything needed to go on bit for bit, as plain arrays."""
+        return {
+            **self.tracker.state(), "pressure": self.projection.pressure, "active": self.projection.active,
+            "steps": np.array(self.steps), "time": np.array(self.time), "ledger": self.ledger.array(),
+            **self.bodies.state(),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from a state."""
+        self.projection.pressure, self.projection.active = state["pressure"], state["active"]
+        self.steps, self.time = int(state["steps"]), float(state["time"])
+        self.ledger.restore(state["ledger"])
+        self.bodies.restore(state, self.time)
+        self.solids.update(self.time)
+        self.tracker.restore(state, started=self.steps > 0)

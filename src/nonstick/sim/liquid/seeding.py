@@ -1,0 +1,106 @@
+"""First positions of particles: a lattice that fills a shape up to the walls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...grid.shapes import Shape
+from .solids import Solids
+
+#: closest a particle may come to a wall, in cells
+MARGIN = 0.02
+#: particles that are less than this many cells below the surface start on the lattice itself
+CALM = 1.0
+
+
+def seed(
+    shape: Shape,
+    solids: Solids,
+    per_axis: int,
+    jitter: float,
+    rng: np.random.Generator,
+    shift: np.ndarray | None = None,
+) -> np.ndarray:
+    """Positions (3, n) in cells that fill a shape outside solids, `per_axis` along each axis of a cell.
+
+    A position stands for a small cube of space. Where a wall leaves the share f of the cubes open, that share of them
+    gets a particle, so that the number of particles is the volume up to the wall (`owed` carries the remainder on).
+    With too many or too few particles along a wall, evening them out would set still water in motion.
+
+    Positions stray from the lattice by `jitter` of its width. `shift` (d) moves the lattice, in cells, by less than
+    its width. Planes of cells are treated one at a time, so that memory follows the liquid.
+    """
+    grid = solids.grid
+    fine = [np.arange(n * per_axis) for n in grid.shape]
+    out = []
+    owed = 0.0
+    for slab in range(grid.shape[0]):
+        inside = _near(shape, grid, slab)
+        if not inside.any():
+            continue
+        for sub in range(per_axis):
+            index = np.meshgrid([slab * per_axis + sub], *fine[1:], indexing="ij")
+            at = np.stack([i.ravel() for i in index])
+            wide = inside
+            for axis in range(inside.ndim):
+                wide = wide.repeat(per_axis, axis)
+            at = at[:, wide.ravel()]
+            stray = jitter * (rng.random(at.shape) - 0.5)
+            x = (at + 0.5) / per_axis
+            if shift is not None:
+                x += shift[:, None]
+                within = np.all((x > 0.0) & (x < np.array(grid.shape)[:, None]), axis=0)
+                x, stray = x[:, within], stray[:, within]
+            # a rough surface is a field of short waves, which take seconds to die: near it the lattice stays
+            depth = -np.asarray(shape(*(grid.dx * c for c in x))) / grid.dx
+            x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
+            share = _fit_walls(x, solids, 1.0 / per_axis)
+            keep = (share > 0.0) & (shape(*(grid.dx * c for c in x)) < 0)
+            x, total = x[:, keep], owed + np.cumsum(share[keep])
+            if total.size:
+                keep = np.floor(total) > np.floor(total - share[keep])
+                owed = float(total[-1] % 1.0)
+                x = x[:, keep]
+            out.append(x)
+    return solids.layout.lift_points(np.concatenate(out, axis=1) if out else np.empty((len(grid.shape), 0)))
+
+
+def _fit_walls(x: np.ndarray, solids: Solids, width: float) -> np.ndarray:
+    """Open share of the cubes of space, `width` cells wide, around the positions (d, n).
+
+    A position whose cube a wall cuts is moved, in place, to the middle of the open part.
+    """
+    s = wall_distance(solids, x)
+    share = np.clip(0.5 + s / width, 0.0, 1.0)
+    cut = (share > 0.0) & (share < 1.0)
+    if cut.any():
+        y = x[:, cut]
+        step = 0.25 * np.eye(len(x))[:, :, None]
+        n = np.stack([wall_distance(solids, y + e) - wall_distance(solids, y - e) for e in step])
+        # between two walls the distance is flat: the position stays
+        y += (0.5 * width * share[cut] - s[cut]) * n / np.maximum(np.sqrt((n**2).sum(axis=0)), 1e-3)
+        x[:, cut] = y
+        share[cut] *= wall_distance(solids, y) > MARGIN
+    return share
+
+
+def _near(shape: Shape, grid, slab: int) -> np.ndarray:
+    """Cells of one plane that the shape may reach: a distance may be too small, but never too large by a cell."""
+    cells = grid.cells()
+    here = np.broadcast_to(shape(cells[0][slab : slab + 1], *cells[1:]), (1, *grid.shape[1:]))[0]
+    return here < grid.dx
+
+
+def wall_distance(solids: Solids, x: np.ndarray) -> np.ndarray:
+    """Distance to the solids in cells at positions (d, n), interpolated linearly along each axis."""
+    phi = solids.layout.drop_nodes(solids.nodes)
+    base = [np.clip(np.floor(c).astype(int), 0, n - 2) for c, n in zip(x, phi.shape)]
+    part = [c - b for c, b in zip(x, base)]
+    total = np.zeros(x.shape[1])
+    for corner in range(2 ** len(x)):
+        bits = [(corner >> a) & 1 for a in range(len(x))]
+        weight = np.ones(x.shape[1])
+        for f, bit in zip(part, bits):
+            weight = weight * (f if bit else 1.0 - f)
+        total += weight * phi[tuple(b + bit for b, bit in zip(base, bits))]
+    return total

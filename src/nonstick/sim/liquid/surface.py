@@ -1,0 +1,54 @@
+"""φ of particles, and the gaps between walls and liquid that φ counts as liquid."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ._gaps import _gap_planes
+from ._surface import _fill_holes, _surface_band, _surface_particles, _weigh, flat_distance
+from .cloud import Cloud
+from .solids import Solids
+from .spacing import PRESSED
+
+
+class ParticleSurface:
+    """Finds the surface of sorted particles among solids.
+
+    `per_cell` is the number of particles of a full cell and `up` the unit vector against gravity (zero without).
+    """
+
+    def __init__(self, solids: Solids, per_cell: int, up: np.ndarray):
+        self.solids, self.per_cell, self.up = solids, float(per_cell), up
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        return flat_distance(self.solids.grid.dimension)
+
+    def outline(self, phi: np.ndarray, cloud: Cloud) -> np.ndarray:
+        """Write φ of the particles as they are; returns how much each of them counts."""
+        solids = self.solids
+        kind = np.empty(phi.shape, np.int8)
+        _surface_band(kind, cloud.start, solids.centre, solids.space, self.per_cell, True)
+        weight = np.empty(cloud.n)
+        _weigh(weight, cloud.start, solids.space, self.per_cell)
+        _surface_particles(
+            phi, kind, cloud.x, weight, cloud.start, solids.nodes, solids.centre, solids.space, self._table,
+            self.per_cell, True, self.up,
+        )  # fmt: skip
+        _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
+        return weight
+
+    def gaps(self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, pressure: np.ndarray) -> float:
+        """Volume in cells between walls and liquid that does not press on them; φ counts it as liquid.
+
+        `weight` comes from `outline`, `pressure` from the last step, in the user's dimension.
+        """
+        solids = self.solids
+        partial = np.empty(phi.shape[0])
+        _gap_planes(
+            partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, solids.space,
+            solids.layout.lift(pressure), PRESSED * float(pressure.max(initial=0.0)), self._table, self.per_cell,
+        )  # fmt: skip
+        return float(partial.sum())

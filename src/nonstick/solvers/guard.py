@@ -1,0 +1,32 @@
+"""What watches over an active-set iteration that has no convergence proof."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+
+class Guard:
+    """Watches the active sets of an iteration that has no convergence proof.
+
+    When a set comes back for the third time, or changes do not die out, the set is held until the face problem is
+    solved. Then it is policy iteration, which never sees a set twice on M-matrices; if one comes back, give up.
+    """
+
+    def __init__(self, patience: int):
+        self.patience = patience
+        self.hold = False
+        self.changes = 0
+        self._seen: Counter[int] = Counter()
+
+    def gives_up(self, active: np.ndarray) -> bool:
+        self.changes += 1
+        key = hash(active.tobytes())
+        self._seen[key] += 1
+        if self.hold:
+            return self._seen[key] > 1
+        if self._seen[key] > 2 or self.changes > self.patience:
+            self.hold = True
+            self._seen.clear()
+        return False

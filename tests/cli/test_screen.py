@@ -1,0 +1,82 @@
+"""While kernels are compiled a command says so on stderr, once, and how long it took."""
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from rich.console import Console
+
+from nonstick.cli import screen as module
+from nonstick.cli.screen import close_off, showing_compilation
+from nonstick.cli.terminal import say
+
+log = logging.getLogger("nonstick.kernels")
+
+
+def compile_one(kernels, seconds):
+    """What the log says while a kernel is compiled, `kernels` being compiled already."""
+    numbers = {"kernels": kernels, "seconds": seconds, "unfinished": 1}
+    log.debug("compiling %s", "a", extra=numbers)
+    log.debug("compiled %s", "a", extra={"kernels": kernels + 1, "seconds": seconds + 2.0, "unfinished": 0})
+
+
+def test_a_line_before_and_a_line_after(capsys):
+    with showing_compilation():
+        log.info("compiling kernels for their first use")
+        compile_one(5, 10.0)
+        compile_one(6, 12.0)
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.splitlines()[0] == "compiling kernels for their first use"
+    assert err.splitlines()[1].startswith("compiled 2 kernels in 4.0 s") and len(err.splitlines()) == 2
+
+
+def test_the_closing_line_comes_before_other_output_and_once(capsys):
+    with showing_compilation():
+        compile_one(0, 0.0)
+        say("a result")
+        assert "compiled 1 kernel in 2.0 s" in capsys.readouterr().err
+        close_off()
+        compile_one(1, 2.0)
+    assert "compiled 1 kernel in 2.0 s" in capsys.readouterr().err
+
+
+def test_nothing_is_said_where_nothing_is_compiled(capsys):
+    with showing_compilation():
+        say("a result")
+    assert capsys.readouterr() == ("a result\n", "")
+    assert not log.handlers and log.level == logging.NOTSET
+
+
+def test_a_terminal_counts(monkeypatch):
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=80)
+    monkeypatch.setattr(module, "screen", lambda: console)
+    with showing_compilation():
+        compile_one(0, 0.0)
+        compile_one(1, 2.0)
+    assert "compiling kernels, 1 done" in shown.getvalue() and "compiled 2 kernels" in shown.getvalue()
+
+
+@pytest.mark.slow
+def test_first_and_second_use_in_a_pipe(tmp_path):
+    A = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(9, 9)).tocsr()
+    np.savez(
+        tmp_path / "p.npz", A_data=A.data, A_indices=A.indices, A_indptr=A.indptr, b=np.linspace(-1.0, 1.0, 9)
+    )  # fmt: skip
+    command = [sys.executable, "-m", "nonstick", "solve", "p.npz", "--method", "psor", "--json", "-"]
+    own = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    first, second = (
+        subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, check=True) for _ in range(2)
+    )
+    assert json.loads(first.stdout)["converged"] and json.loads(second.stdout)["converged"]
+    begin, end = first.stderr.splitlines()
+    assert begin.startswith("compiling kernels for their first use") and str(tmp_path / "kept") in begin
+    assert end.startswith("compiled ") and " kernels in " in end
+    assert not second.stderr

@@ -1,0 +1,62 @@
+"""The log tells when kernels are compiled: once in a sentence, then kernel by kernel."""
+
+import logging
+
+import numba
+import pytest
+from numba.core import event
+
+from nonstick.kernels import compiling
+
+
+@pytest.fixture
+def listener():
+    """A log that has said nothing yet."""
+    own = compiling.CompilationLog()
+    event.register("numba:compile", own)
+    yield own
+    event.unregister("numba:compile", own)
+
+
+def kernel(module="nonstick.somewhere"):
+    """Two functions that are not compiled yet; one calls the other."""
+
+    def inner(x):
+        return x + 1
+
+    inner.__module__ = module
+    inner = numba.njit(inner)
+
+    def outer(x):
+        return inner(x) * 2
+
+    outer.__module__ = module
+    return numba.njit(outer)
+
+
+def test_one_sentence_and_a_count(listener, caplog):
+    caplog.set_level(logging.DEBUG, "nonstick")
+    double, again = kernel(), kernel()
+    assert double(1) == 4
+    told = [record for record in caplog.records if record.levelno == logging.INFO]
+    assert any("compiling kernels for their first use" in record.getMessage() for record in told)
+    assert listener.kernels == 2 and listener.seconds > 0
+    before = len(caplog.records)
+    assert double(2) == 6 and len(caplog.records) == before  # compiled already
+    again(1)
+    assert listener.kernels == 4
+    assert not [r for r in caplog.records[before:] if r.levelno == logging.INFO]
+    last = caplog.records[-1]
+    assert last.getMessage().startswith("compiled nonstick.somewhere.") and last.unfinished == 0
+
+
+def test_time_of_kernels_inside_others_counts_once(listener):
+    with event.install_timer("numba:compile", lambda seconds: None) as timer:
+        kernel()(1)
+    assert listener.seconds <= timer.duration + 0.01
+
+
+def test_other_packages_are_not_counted(listener, caplog):
+    caplog.set_level(logging.DEBUG, "nonstick")
+    kernel("elsewhere")(1)
+    assert listener.kernels == 0 and not caplog.records

@@ -1,0 +1,95 @@
+"""One step over two ways to carry the liquid; what the stages tell each other are arguments and results."""
+
+import numpy as np
+import pytest
+
+from nonstick import Scene, Simulation
+from nonstick.sim.liquid.levelset import LevelSet
+from nonstick.sim.liquid.liquid import STAGES, Liquid
+from nonstick.sim.liquid.particles import Particles
+
+POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
+
+
+def tank(**more):
+    return Scene({"domain": {"size": [1.0, 1.0], "resolution": 20}, **more})
+
+
+@pytest.mark.parametrize("tracker", [Particles, LevelSet])
+def test_the_same_step_moves_either(tracker):
+    drop = {"shape": {"type": "ball", "centre": [0.5, 0.6], "radius": 0.25}}
+    liquid = Liquid(tank(liquid=[drop]), tracker)
+    assert isinstance(liquid.tracker, tracker)
+    start = liquid.energy()
+    for _ in range(6):
+        report = liquid.step(1 / 60)
+    liquid.settle()
+    # free fall: speed g t, and what height loses motion gains
+    kinetic, potential = liquid.energy()
+    assert liquid.max_speed() == pytest.approx(0.981, rel=0.02)
+    assert kinetic - start[0] == pytest.approx(start[1] - potential, rel=0.25)
+    assert set(report.seconds) == set(STAGES) and report.viscosity is None and not report.remarks
+    assert abs(liquid.ledger.error) < 0.01
+
+
+@pytest.mark.parametrize("track", ["particles", "grid"])
+def test_an_outflow_empties_either_before_the_frame_is_written(track):
+    drain = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [0.3, 1.0]}}
+    simulation = Simulation(tank(liquid=[POOL], outflow=[drain], surface={"track": track}))
+    simulation.next_frame()
+    position = simulation.frame_arrays()["position"]
+    assert position[:, 0].min() > 0.3 - 0.5 * simulation.scene.dx
+    ledger = simulation.liquid.ledger
+    assert ledger.outflow == pytest.approx(0.3 * ledger.initial, rel=0.1)
+
+
+@pytest.mark.parametrize("track", ["particles", "grid"])
+def test_checkpoints_have_the_keys_they_always_had(track):
+    simulation = Simulation(tank(liquid=[POOL], surface={"track": track}))
+    own = ["x", "vel", "aff", "mu", "dt"] if track == "particles" else ["level", "velocity1", "velocity2"]
+    assert list(simulation.state()) == [*own, "pressure", "active", "steps", "time", "ledger", "frame"]
+
+
+@pytest.mark.parametrize("track", ["particles", "grid"])
+def test_simulations_that_share_a_state_do_not_share_arrays(track):
+    scene = tank(liquid=[POOL], surface={"track": track})
+    one, other = Simulation(scene), Simulation(scene)
+    one.next_frame()
+    other.restore(one.state())
+    one.next_frame()
+    other.next_frame()
+    here, there = one.frame_arrays(), other.frame_arrays()
+    assert all(np.array_equal(here[name], there[name]) for name in here)
+
+
+def test_what_a_source_adds_is_part_of_the_scale_of_the_residual():
+    """Under water the liquid around a source gives way; the tolerance is relative to max|b| with that part."""
+    source = {"shape": {"type": "box", "low": [0.4, 0.1], "high": [0.6, 0.3]}, "velocity": [0.0, 0.8]}
+    simulation = Simulation(tank(liquid=[POOL], inflow=[source], physics={"gravity": [0.0, 0.0]}))
+    reports = []
+    simulation.watch = reports.append
+    for _ in range(4):
+        simulation.next_frame()
+    added = 0
+    for report in reports:
+        problem, solution = report.outcome.problem, report.outcome.solution
+        box, b = problem.problem, problem.rhs
+        assert box.scale == np.abs(b).max()
+        g, d = problem.matrix @ solution.x - b, problem.matrix.diagonal()
+        residual = np.where(problem.constrained, np.minimum(d * solution.x, g), g)
+        assert report.outcome.kkt == pytest.approx(np.abs(residual).max() / np.abs(b).max(), rel=1e-3, abs=1e-12)
+        added += bool(problem.source is not None and problem.source.any())
+        # the liquid in the source expands by what has entered
+        after = problem.rows.from_grid(problem.divergence(solution.velocity))
+        wanted = problem.rows.from_grid(problem.source)
+        free = ~problem.constrained
+        np.testing.assert_allclose(after[free], wanted[free], atol=2e-6 * box.scale)
+    assert added > 0
+
+
+def test_a_spinning_liquid_without_particles_leaves_the_others_alone():
+    """A liquid that lies in a solid gets no particle, and its rotation goes to none."""
+    solid = {"shape": {"type": "box", "low": [0.0, 0.6], "high": [1.0, 1.0]}}
+    hidden = {"shape": {"type": "box", "low": [0.3, 0.7], "high": [0.7, 0.9]}, "spin": 90.0}
+    simulation = Simulation(tank(liquid=[POOL, hidden], solid=[solid]))
+    assert not simulation.liquid.tracker.cloud.aff.any()

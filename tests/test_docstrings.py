@@ -1,0 +1,34 @@
+"""Examples in docstrings are true: each runs, in a folder of its own, and prints what it says."""
+
+import doctest
+import pkgutil
+from importlib import import_module
+
+import pytest
+
+import nonstick
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def modules():
+    yield nonstick
+    for module in pkgutil.walk_packages(nonstick.__path__, "nonstick."):
+        if module.name.split(".")[-1] != "__main__":
+            yield import_module(module.name)
+
+
+def examples():
+    """Every docstring of the package that has an example."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = [test for module in modules() for test in finder.find(module, module.__name__) if test.examples]
+    return [pytest.param(test, id=test.name) for test in found]
+
+
+@pytest.mark.parametrize("example", examples())
+def test_an_example_prints_what_it_says(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    runner.run(example, out=said.append, clear_globs=False)
+    assert runner.failures == 0, "".join(said)
