@@ -47,7 +47,7 @@ lai-table10  fig. 5.10: with a cuboid, one solve of frame 70       2 min
 lai-table11  fig. 5.10: double sphere, one solve of frame 10       1 min
 lai-table12  fig. 5.11: FAS with parts exchanged                   1 min
 
-[bold]Chentanez–Müller 2011[/bold]:
+[bold]Chentanez–Müller 2012[/bold]:
 
 cm-table1    what the LCP costs at fixed work, four scenes, 3D     2 min
 

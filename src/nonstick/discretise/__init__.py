@@ -4,6 +4,7 @@ from .coupling import Body, Coupling
 from .diffusion import DiffusionProblem, DiffusionSolution
 from .pressure import PressureProblem, PressureSolution
 from .viscosity import ViscosityProblem, ViscositySolution
+from .viscosity_bodies import ViscosityWithBodies, ViscousBody
 
 __all__ = [
     "Body",
@@ -14,4 +15,6 @@ __all__ = [
     "PressureSolution",
     "ViscosityProblem",
     "ViscositySolution",
+    "ViscosityWithBodies",
+    "ViscousBody",
 ]

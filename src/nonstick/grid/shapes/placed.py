@@ -37,6 +37,10 @@ class Moved(Shape):
         own = self.shape.probes(dimension)
         return Probes(own.x + np.array(self.offset)[:, None], own.normal, own.radius)
 
+    def triangles(self):
+        own = self.shape.triangles()
+        return None if own is None else (own[0] + np.array(self.offset), own[1])
+
     @property
     def middle(self) -> Vector | None:
         return self.shape.middle
@@ -89,6 +93,10 @@ class Posed(Shape):
     def probes(self, dimension: int) -> Probes:
         return self.shape.probes(dimension).placed(self.R, self.origin, self.centre)
 
+    def triangles(self):
+        own = self.shape.triangles()
+        return None if own is None else (self._forward(own[0]), own[1])
+
     @property
     def middle(self) -> Vector | None:
         return self.shape.middle
@@ -128,6 +136,9 @@ class Rotated(Shape):
 
     def probes(self, dimension: int) -> Probes:
         return self.pose(dimension).probes(dimension)
+
+    def triangles(self):
+        return self.pose(3).triangles()
 
     @property
     def middle(self) -> Vector | None:
