@@ -1,11 +1,11 @@
 """Structured coarsening: 2x2x2 blocks of a row layout become the cells of a coarser row layout.
 
-Piecewise-constant Galerkin matrices keep the seven-point form. They are kept as face weights (summed over
-the fine faces between two blocks) and *excess* (diagonal minus weights: Dirichlet neighbours and cells
-outside the free set end up there), so that no cancellation spoils coarse diagonals.
+Piecewise-constant Galerkin matrices keep the seven-point form. They are stored as face weights (summed over the fine
+faces between two blocks) and *excess* (diagonal minus weights: the couplings to Dirichlet neighbours and to cells
+outside the free set). So coarse diagonals have no cancellation errors.
 
-Blocks are taken whether or not their cells are connected: `multigrid._strength` says where that would glue together
-liquid on two sides of a wall.
+Blocks are used even if their cells are not connected. `multigrid._strength` counts the blocks that would join liquid on
+two sides of a wall.
 """
 
 from numba import prange
@@ -15,7 +15,7 @@ from . import inline, parallel, serial
 
 @serial
 def _number_blocks(number, coarse_cells, cells, shape, start):
-    """number[block]: C-order number of every occupied block, -1 elsewhere; returns how many there are."""
+    """number[block]: C-order number of every occupied block, -1 elsewhere; returns their count."""
     cy = (shape[1] + 1) >> 1
     cz = (shape[2] + 1) >> 1
     number[:] = -1
@@ -52,7 +52,7 @@ def _assign_blocks(parent, number, cells, shape, start, groups):
 
 @parallel
 def _excess(e, top, d, w0, w1, w2, start, offset, groups):
-    """Diagonal minus weights; the rounding of a closed cell's diagonal is not an excess.
+    """Diagonal minus weights; the rounding error of a closed cell's diagonal is not an excess.
 
     top[g] is the largest weight of group g.
     """
@@ -75,7 +75,7 @@ def _excess(e, top, d, w0, w1, w2, start, offset, groups):
 
 @parallel
 def _galerkin_blocks(c0, c1, c2, ce, w0, w1, w2, e, active, parent, cells, shape, start, offset, scale, groups):
-    """Weights and excess of Pᵀ F A F P, scaled, accumulated into arrays that come in as zero.
+    """Weights and excess of Pᵀ F A F P, scaled, accumulated into arrays that are zero on entry.
 
     `groups` end between blocks, so no two threads write the same coarse cell.
     """
@@ -91,7 +91,7 @@ def _galerkin_blocks(c0, c1, c2, ce, w0, w1, w2, e, active, parent, cells, shape
                 if active[t] == 0:
                     c = parent[t]
                     v = e[t]
-                    # plus faces: a weight between two free cells, an excess next to a clamped one
+                    # plus faces: a weight between two free cells, an excess next to a clamped cell
                     if active[t + xp] != 0:
                         v += w0[t]
                     elif x_out:
@@ -150,7 +150,7 @@ def _toggle_blocks(c0, c1, c2, ce, active, toggled, w0, w1, w2, e, parent, start
         t = toggled[m]
         c = parent[t]
         s = _segment_of(start, t)
-        sign = -scale if active[t] == 0 else scale  # a cell that leaves takes its row along
+        sign = -scale if active[t] == 0 else scale  # the row of a cell that leaves is removed
         own = e[t]
         for f in range(6):
             o = offset[s, f]

@@ -10,7 +10,7 @@ from ._union import _unite
 
 @inline
 def _note(strongest, i, j, a):
-    """The largest coupling of each unknown; zero for one that is coupled to nothing."""
+    """The largest coupling of each unknown; zero for an unknown without couplings."""
     strongest[i] = max(strongest[i], a)
     strongest[j] = max(strongest[j], a)
 
@@ -48,7 +48,7 @@ def _strongest_csr(strongest, data, indices, indptr):
 
 @serial
 def _join_stencil(root, strongest, block, theta, w0, w1, w2, start, offset):
-    """Unite face neighbours of one block: root[i] leads to the smallest unknown of i's part.
+    """Unite face neighbours of one block: following root[i] gives the smallest unknown of i's part.
 
     A coupling that is not strong (`_strength`) does not unite them.
     """
@@ -93,7 +93,7 @@ def _blocks_of(block, colour, cells, shape):
 
 @serial
 def _separate_colours(colour, data, indices, indptr):
-    """Give every unknown that is coupled to a smaller one of its own colour the first colour >= 2 that is free."""
+    """Give every unknown that is coupled to a smaller unknown of its own colour the first free colour >= 2."""
     for i in range(colour.size):
         clash = False
         taken = 0
@@ -111,10 +111,10 @@ def _separate_colours(colour, data, indices, indptr):
 
 @serial
 def _match_pairs(parent, data, indices, indptr, order):
-    """Pairwise aggregation: each unknown with its most negative unmatched neighbour; returns the count.
+    """Pairwise aggregation: each unknown merges with its most negative unmatched neighbour; returns the count.
 
-    Unknowns whose neighbours are all taken join the aggregate of the strongest one, so that no unknown
-    with a negative coupling stays alone and every connected part ends as one unknown.
+    If all neighbours of an unknown are matched, it joins the aggregate of its strongest neighbour. So no unknown with a
+    negative coupling stays alone, and every connected part ends as one unknown.
     """
     count = 0
     for q in range(order.size):
@@ -159,8 +159,9 @@ def _drop_weak(data, indices, indptr, d, theta):
 def _gather_aggregates(parent, strong, indices, indptr):
     """Greedy aggregation by strong couplings (Vaněk, Mandel, Brezina 1996, algorithm 5.1); returns the count.
 
-    First whole untouched neighbourhoods, then stragglers to an aggregate next to them, then what is left
-    among itself. Unknowns without strong couplings keep -1: the smoother solves them.
+    First, whole unused neighbourhoods become aggregates; then single unknowns join an aggregate next to them; then the
+    remaining unknowns form aggregates with each other. Unknowns without strong couplings keep -1: the smoother solves
+    them.
     """
     n = parent.size
     count = 0
@@ -193,7 +194,7 @@ def _gather_aggregates(parent, strong, indices, indptr):
                 if strong[q] != 0.0 and 0 <= parent[j] < first_pass and abs(strong[q]) > largest:
                     best, largest = parent[j], abs(strong[q])
             if best >= 0:
-                parent[i] = -3 - best  # not yet visible to other stragglers
+                parent[i] = -3 - best  # not yet visible to other single unknowns
     for i in range(n):
         if parent[i] <= -3:
             parent[i] = -3 - parent[i]

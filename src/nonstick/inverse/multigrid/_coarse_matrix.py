@@ -3,9 +3,9 @@
 `parent[i]` is the column of the one 1 in row i of P, or -1. The pattern is that of PᵀAP, whatever the free set, so it
 stays when cells enter or leave the free set and values are filled in again, or corrected.
 
-Values are off-diagonal *weights* w = -a and the *excess* of each row, its diagonal minus its weights. Dirichlet
-neighbours and cells outside the free set (`closed`) end up in the excess. Diagonals are excess + weights, so no
-cancellation spoils coarse rows, and a pure Neumann part ends as an exact zero.
+Values are off-diagonal *weights* w = -a and the *excess* of each row, its diagonal minus its weights. The excess
+contains the couplings to Dirichlet neighbours and to cells outside the free set (`closed`). Diagonals are
+excess + weights, so coarse rows have no cancellation errors, and a pure Neumann part ends as an exact zero.
 
 The source is a stencil (face weights, `start`, `offset`) or a matrix in CSR form. `sign` times its entries are weights.
 """
@@ -21,7 +21,7 @@ from ...kernels._blocks import _face, _segment_of
 
 @merged
 def _neighbour(f, t, s, offset, w0, w1, w2):
-    """The distance to the neighbour of unknown t in direction f, and the weight of the face; zeros where none is."""
+    """The distance to the neighbour of unknown t in direction f, and the weight of the face; zeros if there is none."""
     o = offset[s, f]
     if o == 0:
         return o, 0.0
@@ -68,7 +68,7 @@ def _graph_of_stencil(slot, over_i, over_j, parent, w0, w1, w2, start, offset):
 
 @serial
 def _graph_of_csr(slot, over_i, over_j, parent, indices, indptr):
-    """The same for a matrix; slots are filled in the order neighbours are met.
+    """The same for a matrix; slots are filled in the order of the neighbours.
 
     Entries that are zero count: a free set may have closed them for now.
     """
@@ -145,7 +145,7 @@ def _graph_to_csr(indptr, indices, slot, over_i, over_j, used, cursor):
 
 @serial
 def _count_inner_couplings(cells, indices, indptr):
-    """Entries between unknowns of one block: weak faces inside a block, which two colours cannot part."""
+    """Entries between unknowns of one block: weak faces inside a block, whose two sides have the same colour."""
     count = 0
     for i in range(cells.size):
         for q in range(indptr[i], indptr[i + 1]):
@@ -166,7 +166,7 @@ def _add_entry(data, indices, indptr, i, j, v):
 
 @parallel
 def _fill_from_stencil(data, excess, closed, parent, e, indices, indptr, scale, w0, w1, w2, start, offset, groups):
-    """Weights and excess; `data` and `excess` come in as zero, and no aggregate reaches into two groups."""
+    """Weights and excess; `data` and `excess` are zero on entry, and no aggregate belongs to two groups."""
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
             for t in range(start[s], start[s + 1]):
@@ -240,7 +240,7 @@ def _toggle(data, excess, closed, toggled, parent, e, indices, indptr, scale, w0
         t = toggled[m]
         c = parent[t]
         s = _segment_of(start, t)
-        sign = -scale if closed[t] == 0 else scale  # a cell that leaves takes its row along
+        sign = -scale if closed[t] == 0 else scale  # the row of a cell that leaves is removed
         own = e[t]
         for f in range(6):
             o = offset[s, f]
@@ -263,6 +263,6 @@ def _toggle(data, excess, closed, toggled, parent, e, indices, indptr, scale, w0
 
 @serial
 def _cast_clean(out, values):
-    """float64 to float32; what adding and subtracting cells leaves behind is rounding, not a value."""
+    """float64 to float32; the rounding errors of adding and subtracting cells are set to zero."""
     for q in range(out.size):
         out[q] = values[q] if abs(values[q]) > 1e-12 else 0.0

@@ -1,13 +1,13 @@
 """When is a coupling strong? The one rule of all topology-aware aggregation, and what it says about blocks of a grid.
 
-    Unknowns i and j hold together if  |a_ij| >= theta min(max_k |a_ik|, max_k |a_jk|),   k off the diagonal.
+    The coupling of unknowns i and j is strong if  |a_ij| >= theta min(max_k |a_ik|, max_k |a_jk|),  k off the diagonal.
 
-So a coupling needs to be strong for one of the two, the one that has less to hold on to: a cut cell follows its only
-neighbour. With theta = 0 every coupling is strong, which is Takahashi–Batty's rule (§4.2). Across an anisotropy larger
-than 1/theta cells stay apart, which gives semicoarsening: errors are not smooth there.
+So it is enough if a coupling is strong for one of the two, the one with the smaller couplings: a cut cell merges with
+its only neighbour. With theta = 0 every coupling is strong, which is Takahashi–Batty's rule (§4.2). Across an
+anisotropy larger than 1/theta cells do not merge, because errors are not smooth there. This gives semicoarsening.
 
-`_aggregation` applies the rule to any matrix. Here are the blocks of a row layout, where most faces are strong at first
-sight: whatever is at least `sure`, theta times the largest weight of all.
+`_aggregation` applies the rule to any matrix. The kernels here are for blocks of a row layout. There most faces need no
+search for the strongest: a weight of at least `sure`, theta times the largest weight, is always strong.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from ._union import _find, _unite
 
 @inline
 def _strong(a, theta, strongest_i, strongest_j):
-    """Is a coupling of size a strong? The rule."""
+    """The rule: True if a coupling of size a is strong."""
     return a >= theta * min(strongest_i, strongest_j)
 
 
@@ -37,7 +37,7 @@ def _peak(t, w0, w1, w2, start, offset):
 
 @serial
 def _holds(w, theta, sure, t, u, w0, w1, w2, start, offset):
-    """Is the face of weight w between unknowns t and u strong?"""
+    """True if the face of weight w between unknowns t and u is strong; a weight of at least `sure` always is."""
     if w >= sure:
         return True
     if w <= 0.0:
@@ -49,8 +49,8 @@ def _holds(w, theta, sure, t, u, w0, w1, w2, start, offset):
 def _merge_blocks(root, parts, theta, sure, w0, w1, w2, cells, shape, start, offset, groups):
     """root[t] = smallest unknown strongly connected with t inside its 2x2x2 block.
 
-    Inside a block a cell mostly has the roots of its three predecessors, which are one: only where they differ
-    are sets united. `sure` is a weight that is strong anywhere; parts[g] counts the roots of group g.
+    Inside a block the three predecessors of a cell usually have one common root, which the cell takes: sets are united
+    only if the roots differ. `sure` is a weight that is strong everywhere; parts[g] counts the roots of group g.
     """
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
@@ -64,7 +64,7 @@ def _merge_blocks(root, parts, theta, sure, w0, w1, w2, cells, shape, start, off
             for t in range(start[s], start[s + 1]):
                 r = np.int64(t)
                 root[t] = t
-                # sure weights are told apart here: calls for the few others cost less than code for all
+                # sure weights are tested here: calls for the few others cost less than inlined code for all
                 if x_inside and (
                     w0[t + xm] >= sure or _holds(w0[t + xm], theta, sure, t, t + xm, w0, w1, w2, start, offset)
                 ):
@@ -97,10 +97,10 @@ def _merge_blocks(root, parts, theta, sure, w0, w1, w2, cells, shape, start, off
 
 @serial
 def _count_torn_blocks(first, theta, sure, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
-    """Blocks whose cells fall into parts that meet nowhere within one cell around the block.
+    """Count the blocks whose cells form parts that are not connected within one cell around the block.
 
     `root` comes from `_merge_blocks`; `first` is work space, one entry per block. Parts that
-    touch air nearby do not count: their error is anchored and needs no coarse grid. Stops counting at `limit`.
+    touch air nearby do not count: the air fixes their error, so they need no coarse grid. It stops counting at `limit`.
     """
     first[:] = -1
     torn = 0
@@ -113,7 +113,7 @@ def _count_torn_blocks(first, theta, sure, cells, shape, parent, root, e, start,
         if first[parent[t]] < 0:
             first[parent[t]] = t
             continue
-        # a second part of this block: flood from it through the 4x4x4 cells around
+        # a second part of this block: flood fill from it through the surrounding 4x4x4 cells
         cell = cells[t]
         k = cell % shape[2]
         j = (cell // shape[2]) % shape[1]
@@ -164,7 +164,7 @@ def _count_torn_blocks(first, theta, sure, cells, shape, parent, root, e, start,
 
 @inline
 def _find_cell(cells, cell):
-    """Number of a linear cell, -1 if it is no unknown."""
+    """Number of a linear cell, -1 if it is not an unknown."""
     low = 0
     high = cells.size
     while low < high:

@@ -23,7 +23,7 @@ def _unite(root, i, j):
 
 @serial
 def _flatten(root):
-    """root[i] becomes the last of its chain."""
+    """root[i] becomes the last element of its chain."""
     for i in range(root.size):
         r = root[i]
         while root[r] != r:

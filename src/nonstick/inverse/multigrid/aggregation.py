@@ -1,15 +1,15 @@
 """Aggregation coarsenings: fine unknowns merge into coarse ones, `A_c = alpha PᵀAP` with a 0/1 matrix P.
 
 - `TopologyAware` (Takahashi–Batty §4.2): cells of one 2×2(×2) block merge if they are connected *inside* the
-  block; parts that are not become separate coarse unknowns of the same coarse cell, so a thin wall is never
-  bridged. Coarse matrices are small and unstructured, but keep the five/seven-point structure, hence two colours.
-  Unknowns without any coupling go no further down: the smoother solves them, and droplets cost nothing below.
-- `GIA` (geometry-inspired aggregation): the whole block merges whatever its topology. A stencil stays a stencil.
-- `Pairwise`: no grid needed; every unknown with its strongest neighbour, `passes` times.
+  block; disconnected parts become separate coarse unknowns of the same coarse cell, so no aggregate crosses a thin
+  wall. Coarse matrices are small and unstructured, but keep the five/seven-point structure and so two colours. Unknowns
+  without any coupling are not on coarser levels: the smoother solves them, so droplets cost nothing there.
+- `GIA` (geometry-inspired aggregation): the whole block merges, for every topology. A stencil stays a stencil.
+- `Pairwise`: needs no grid; every unknown merges with its strongest neighbour, `passes` times.
 
-`alpha` < 1 compensates the stiffness of piecewise constants (over-correction) and compounds per level: 0.65 for
-W-cycles, 0.55 for V-cycles in the paper. A diagonal shift on top of A (interior point, penalty) only restricts to
-the next level, so refreshing for a new shift touches no matrix. A free set truncates P: clamped rows drop out, and
+`alpha` < 1 compensates the stiffness of piecewise constants (over-correction) and multiplies from level to level: 0.65
+for W-cycles, 0.55 for V-cycles in the paper. A diagonal shift on top of A (interior point, penalty) is only restricted
+to the next level, so a refresh for a new shift changes no matrix. A free set truncates P: clamped rows are removed, and
 their couplings to free rows stay in the coarse diagonal.
 """
 
@@ -34,22 +34,22 @@ from .couplings import Couplings, coarse_pattern, couplings_of
 from .grid_level import coarse_rows, one_group
 from .hierarchy import Stepwise
 
-#: a row sum below this fraction of the diagonal is rounding: the row is pure Neumann
+#: a row sum below this fraction of the diagonal is a rounding error: the row is pure Neumann
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Aggregation(Stepwise):
-    """What the three have in common: Galerkin sums over aggregates, and cheap refreshing."""
+    """Base of the three aggregations: Galerkin sums over aggregates, and a cheap refresh."""
 
     alpha: float = 0.65
 
     @abstractmethod
     def aggregate(self, A: Operator) -> tuple[np.ndarray, int, np.ndarray | None] | None:
-        """Parent of each unknown, number of parents, their cells; None if nothing would merge."""
+        """Parent of each unknown, number of parents, their cells; None if no unknowns would merge."""
 
     def galerkin(self, A: Operator, free, transfer: AggregateTransfer, cells, old: Operator | None) -> Operator:
-        """alpha PᵀAP of the base operator, clamped rows left out; `old` is the same for another free set."""
+        """alpha PᵀAP of the base operator, without clamped rows; `old` is the same for another free set."""
         return galerkin_csr(A, free, transfer, cells, self.alpha, old)
 
     def coarsen(self, A, depth):
@@ -97,19 +97,20 @@ def _same(transfer: Transfer, base: Operator, free: np.ndarray | None) -> bool:
 class TopologyAware(Aggregation):
     """Scan-and-merge inside 2^d blocks; without `cells` it is `Pairwise`.
 
-    The paper merges along any coupling (theta = cut = 0). Then a layer of one room that sticks out into a block of the
-    next room is merged with it through a door, on every level on which the door is small compared with the layer. Such
-    aggregates cost iterations behind narrow doors and in ragged bodies.
+    The paper merges along any coupling (theta = cut = 0). Then a layer of one room that extends into a block of the
+    next room merges with that room through a door, on every level on which the door is small compared with the layer.
+    These aggregates cost iterations behind narrow doors and in ragged bodies.
 
     Parameters
     ----------
     alpha
         Scales coarse matrices from level to level.
     theta
-        Two unknowns merge only if their coupling is at least `theta` times the strongest one of either (`_strength`).
+        Two unknowns merge only if their coupling is at least `theta` times the strongest coupling of either one
+        (`_strength`).
     cut
-        What is merged is cut again where it holds together by less than `cut` times what holds its halves from outside
-        (`_cuts`).
+        A part is cut again if the coupling between its halves is less than `cut` times the coupling of a half to the
+        outside (`_cuts`).
 
     Examples
     --------
@@ -131,12 +132,12 @@ class TopologyAware(Aggregation):
         if A.cells is None:
             return Pairwise(self.alpha).aggregate(A)
         cells = np.asarray(A.cells)
-        if cells.min() < 0:  # halving must end in one block: -1 and 0 would never meet
+        if cells.min() < 0:  # halving must end in one block, but -1 and 0 would stay apart
             cells = cells - (int(cells.min()) >> 20 << 20)
         couplings = couplings_of(A)
         strongest = couplings.strongest()
         linked = strongest > 0.0
-        # A level that hardly shrinks would double the work of a W-cycle: take larger blocks at once.
+        # A level that is hardly smaller would double the work of a W-cycle: take larger blocks at once.
         enough = np.count_nonzero(linked) * (0.75 if self.theta or self.cut else 1.0)
         while True:
             block, colour = blocks(cells)
@@ -164,7 +165,7 @@ class TopologyAware(Aggregation):
 
 @dataclass(frozen=True)
 class GIA(Aggregation):
-    """2^d to 1, blind to walls inside a block."""
+    """2^d unknowns merge to one; walls inside a block are ignored."""
 
     def aggregate(self, A):
         if A.n <= 1:
@@ -227,7 +228,7 @@ def blocks(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.ndarray:
-    """The number of each unknown's part: red ones (colour 0) before black ones, -1 for roots that are not listed.
+    """The number of each unknown's part: red parts (colour 0) before black parts, -1 for roots that are not listed.
 
     `root` leads from each unknown to the root of its part; `roots` are ascending, `colour` is theirs.
     """
@@ -237,7 +238,7 @@ def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.
 
 
 def row_excess(A: Operator) -> np.ndarray:
-    """Row sums of A; rounding noise counts as zero.
+    """Row sums of A; rounding errors count as zero.
 
     Coarse diagonals are rebuilt from row sums, so that a pure Neumann part ends as an exact zero, not as 1e-17.
     """
@@ -269,7 +270,7 @@ def galerkin_csr(
 
 
 def _colours(A: CSROperator) -> np.ndarray | None:
-    """Red and black by the checkerboard of cells; unknowns of one cell that are coupled get colours of their own."""
+    """Red and black by the checkerboard of cells; coupled unknowns of one cell get different, additional colours."""
     if A.cells is None:
         return None
     M = A.matrix()

@@ -1,7 +1,7 @@
-"""The couplings of a matrix, from a stencil or from rows of entries: all that merging and coarse matrices ask for.
+"""The couplings of a matrix, from a stencil or from rows of entries.
 
-Everything that aggregates is written once over `Couplings`: the strength of couplings, joining what holds together,
-cutting what does not, and `scale PᵀFAFP` as a pattern that is found once and values that are filled in.
+Aggregation uses this one interface: it compares couplings, merges unknowns, cuts parts that are held together too
+weakly, and forms `scale PᵀFAFP`. The pattern of that matrix is found once, and its values are filled in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .grid_level import one_group
 
 
 class Couplings(ABC):
-    """The off-diagonals of a matrix of n rows. `entries` is how the kernels take them."""
+    """The off-diagonals of a matrix of n rows. `entries` are the arguments of the kernels."""
 
     n: int
     entries: tuple
@@ -33,20 +33,20 @@ class Couplings(ABC):
     _gather: ClassVar[Callable[..., None]]
 
     def strongest(self) -> np.ndarray:
-        """The largest coupling of each unknown; zero for one that is coupled to nothing."""
+        """The largest coupling of each unknown; zero for an unknown without couplings."""
         out = np.empty(self.n, self.dtype)
         type(self)._strongest(out, *self.entries)
         return out
 
     def join(self, strongest: np.ndarray, block: np.ndarray, theta: float) -> np.ndarray:
-        """Unite what holds together inside a block: the way from each unknown to the first of its part."""
+        """Merge unknowns that are strongly coupled inside a block; returns the first unknown of each one's part."""
         root = np.empty(self.n, np.int32)
         type(self)._join(root, strongest, block, theta, *self.entries)
         _flatten(root)
         return root
 
     def cut(self, root: np.ndarray, cut: float) -> None:
-        """Take apart what holds together by less than `cut` of what holds its halves from outside (`_cuts`)."""
+        """Cut parts that are held together too weakly (`_cuts`)."""
         n = self.n
         links, weakest, outside = np.zeros(n, np.int32), np.full(n, np.inf), np.zeros(n)
         type(self)._survey(links, weakest, outside, root, *self.entries)
@@ -65,7 +65,7 @@ class Couplings(ABC):
 
     @abstractmethod
     def graph(self, slot: np.ndarray, over_i: np.ndarray, over_j: np.ndarray, parent: np.ndarray) -> int:
-        """Neighbours of aggregates, into slots and an overflow list; how long that should be."""
+        """Neighbours of aggregates, into slots and an overflow list; returns the length it needs."""
 
     @abstractmethod
     def fill(self, data, excess, closed, parent, own, indices, indptr, scale) -> None:
@@ -92,7 +92,7 @@ class StencilCouplings(Couplings):
         )  # fmt: skip
 
     def toggle(self, data, excess, closed, toggled, parent, own, indices, indptr, scale) -> None:
-        """Correct what `fill` has filled in for cells that enter or leave the free set; `closed` follows."""
+        """Correct the values for cells that enter or leave the free set; updates `closed`."""
         kernels._toggle(data, excess, closed, toggled, parent, own, indices, indptr, scale, *self.entries)
 
 

@@ -1,8 +1,8 @@
 """`TopologyAware` in single precision, below structured levels: weights in CSR form, red unknowns first.
 
-The matrices follow the free set of the structured level above by filling in, or correcting, fixed patterns. Levels are
-small (or there are walls thinner than a cell, which blocks would leak through), so all of them but
-large first ones are packed into one level that is solved by one serial compiled call (`tail`).
+The patterns of the matrices are fixed; a new free set fills in their values again, or corrects them. These levels are
+used if they are small, or if walls are thinner than a cell, so that blocks would join liquid across them. All except
+large first levels are packed into one level, which is solved by one serial compiled call (`tail`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SMALL = 5_000
 
 
 class SparseLevel(RedBlackLevel):
-    """Off-diagonal weights in CSR, excess and inverse diagonals; `parent` leads to the next level."""
+    """Off-diagonal weights in CSR, excess and inverse diagonals; `parent` is the map to the next level."""
 
     def __init__(self, cells: np.ndarray, shape: np.ndarray, red: int, indices: np.ndarray, indptr: np.ndarray):
         n = cells.size
@@ -41,7 +41,7 @@ class SparseLevel(RedBlackLevel):
         return MatrixCouplings(self.weights, self.indices, self.indptr, 1.0)
 
     def stand_alone(self) -> None:
-        """Make room for vectors: this level is not packed."""
+        """Allocate vectors for a level that is not packed."""
         self.x, self.b = np.zeros(self.n, np.float32), np.zeros(self.n, np.float32)
         self._r = np.empty(self.red, np.float32)
         self._matrix = self.dinv, self.weights, self.indices, self.indptr
@@ -64,7 +64,7 @@ class SparseLevel(RedBlackLevel):
 
 
 class SparseLevels:
-    """Built once from the graph of a structured level; values follow that level's free set.
+    """Built once from the graph of a structured level; the values depend on that level's free set.
 
     `rule` says what merges; `largest` is the largest weight of the structured level.
     """
@@ -79,14 +79,14 @@ class SparseLevels:
         roots = np.flatnonzero(root == np.arange(root.size))
         self.parent, cells, red = _number(root, roots, *_blocks(rows.cells[roots], shape))
         first = SparseLevel(cells, (shape + 1) // 2, red, *coarse_pattern(self.couplings, self.parent, cells.size))
-        # The first matrix is kept in float64: cells are added to and subtracted from it.
+        # The first matrix is float64, because cells are added to it and subtracted from it.
         self.weights64, self.excess64 = np.zeros(first.indices.size), np.zeros(cells.size)
         self.levels = [first]
         self.set_values(np.zeros(rows.n, np.int8))
         self.levels += descend(first, self._coarser)
 
     def set_matrix(self, matrix, scale: float) -> None:
-        """Weights and excess of the structured level above, times `scale`; `set_values` makes use of it."""
+        """Weights and excess of the finer, structured level, times `scale`; for `set_values`."""
         *weights, self.fine_excess = matrix
         self.couplings, self.scale = StencilCouplings(self.rows, weights, self.groups), scale
 
@@ -128,7 +128,7 @@ class SparseLevels:
         coarse_matrix._inverse_diagonals(coarse.dinv, coarse.excess, coarse.weights, coarse.indptr)
 
     def _coarser(self, fine: SparseLevel) -> SparseLevel | None:
-        """Until nothing is connected any more: one unknown per connected part of the liquid."""
+        """Coarsen until nothing is connected: one unknown per connected part of the liquid."""
         if not fine.weights.any():
             return None
         couplings, cells, shape = fine.couplings, fine.cells, fine.shape
@@ -148,7 +148,7 @@ class SparseLevels:
         return coarse
 
     def pack(self, cycle: Cycle) -> list[Level]:
-        """What a cycle runs through. Small levels move into common arrays; their fields become views of them."""
+        """The levels of a cycle. Small levels move into common arrays; their fields become views of them."""
         inner = sum(coarse_matrix._count_inner_couplings(v.cells, v.indices, v.indptr) for v in self.levels)
         last = len(self.levels) - 1
         first = 0 if inner else next((k for k, v in enumerate(self.levels) if v.n <= SMALL), last)
@@ -172,7 +172,7 @@ def strong_parts(rows: Rows, groups: np.ndarray, weights, theta: float, largest:
 
 
 def sure_weight(theta: float, largest: float) -> float:
-    """A weight that counts as strong next to any other, and is not zero."""
+    """A positive weight that counts as strong beside any other."""
     return max(theta * largest, float(np.finfo(np.float64).smallest_subnormal))
 
 
@@ -184,7 +184,7 @@ def _blocks(cells: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _number(root: np.ndarray, roots: np.ndarray, block: np.ndarray, colour: np.ndarray):
-    """The aggregate of each unknown, red ones first; the cells of the aggregates, and how many are red."""
+    """The aggregate of each unknown, red aggregates first; their cells, and the number of red ones."""
     parent = number_parts(root, roots, colour)
     cells = np.empty(roots.size, np.int64)
     cells[parent[roots]] = block
