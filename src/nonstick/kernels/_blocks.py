@@ -1,11 +1,11 @@
 """Structured coarsening: 2x2x2 blocks of a row layout become the cells of a coarser row layout.
 
-Piecewise-constant Galerkin matrices keep the seven-point form. They are kept as face weights (summed over
-the fine faces between two blocks) and *excess* (diagonal minus weights: Dirichlet neighbours and cells
-outside the free set end up there), so that no cancellation spoils coarse diagonals.
+Piecewise-constant Galerkin matrices keep the seven-point form. They are stored as face weights (summed over the fine
+faces between two blocks) and *excess* (diagonal minus weights: the couplings to Dirichlet neighbours and to cells
+outside the free set). So coarse diagonals have no cancellation errors.
 
-Blocks are taken whether or not their cells are connected. `_count_torn_blocks` says where that would glue
-together liquid on two sides of a wall; a hierarchy with such blocks goes on with `multigrid.sparse_levels`.
+Blocks are used even if their cells are not connected. `_count_torn_blocks` counts the blocks that would join liquid on
+two sides of a wall; a hierarchy with too many of these continues with `multigrid.sparse_levels`.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ from numba import prange
 
 from . import inline, parallel, serial
 
-#: a face is strong if it has this part of the largest weight of either cell
+#: a face is strong if it has at least this part of the largest weight of either cell
 STRONG = 0.05
 
 
 @serial
 def _number_blocks(number, coarse_cells, cells, shape, start):
-    """number[block]: C-order number of every occupied block, -1 elsewhere; returns how many there are."""
+    """number[block]: C-order number of every occupied block, -1 elsewhere; returns their count."""
     cy = (shape[1] + 1) >> 1
     cz = (shape[2] + 1) >> 1
     number[:] = -1
@@ -56,7 +56,7 @@ def _assign_blocks(parent, number, cells, shape, start, groups):
 
 @parallel
 def _excess(e, top, d, w0, w1, w2, start, offset, groups):
-    """Diagonal minus weights; the rounding of a closed cell's diagonal is not an excess.
+    """Diagonal minus weights; the rounding error of a closed cell's diagonal is not an excess.
 
     top[g] is the largest weight of group g.
     """
@@ -79,7 +79,7 @@ def _excess(e, top, d, w0, w1, w2, start, offset, groups):
 
 @parallel
 def _galerkin_blocks(c0, c1, c2, ce, w0, w1, w2, e, active, parent, cells, shape, start, offset, scale, groups):
-    """Weights and excess of Pᵀ F A F P, scaled, accumulated into arrays that come in as zero.
+    """Weights and excess of Pᵀ F A F P, scaled, accumulated into arrays that are zero on entry.
 
     `groups` end between blocks, so no two threads write the same coarse cell.
     """
@@ -95,7 +95,7 @@ def _galerkin_blocks(c0, c1, c2, ce, w0, w1, w2, e, active, parent, cells, shape
                 if active[t] == 0:
                     c = parent[t]
                     v = e[t]
-                    # plus faces: a weight between two free cells, an excess next to a clamped one
+                    # plus faces: a weight between two free cells, an excess next to a clamped cell
                     if active[t + xp] != 0:
                         v += w0[t]
                     elif x_out:
@@ -154,7 +154,7 @@ def _toggle_blocks(c0, c1, c2, ce, active, toggled, w0, w1, w2, e, parent, start
         t = toggled[m]
         c = parent[t]
         s = _segment_of(start, t)
-        sign = -scale if active[t] == 0 else scale  # a cell that leaves takes its row along
+        sign = -scale if active[t] == 0 else scale  # the row of a cell that leaves is removed
         own = e[t]
         for f in range(6):
             o = offset[s, f]
@@ -182,7 +182,7 @@ def _toggle_blocks(c0, c1, c2, ce, active, toggled, w0, w1, w2, e, parent, start
 
 @inline
 def _strong(w, peak, other):
-    """Is a face strong for the cell that has less to hold on to? A cut cell follows its only neighbour."""
+    """True if a face is strong for the cell with the smaller weights. A cut cell merges with its only neighbour."""
     return w > 0.0 and w >= STRONG * min(peak, other)
 
 
@@ -199,7 +199,7 @@ def _peak(t, w0, w1, w2, start, offset):
 
 @serial
 def _holds(w, sure, t, u, w0, w1, w2, start, offset):
-    """Is the face of weight w between unknowns t and u strong? Whatever is at least `sure` is."""
+    """True if the face of weight w between unknowns t and u is strong; a weight of at least `sure` always is."""
     if w >= sure:
         return True
     if w <= 0.0:
@@ -209,10 +209,10 @@ def _holds(w, sure, t, u, w0, w1, w2, start, offset):
 
 @serial
 def _count_torn_blocks(first, sure, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
-    """Blocks whose cells fall into parts that meet nowhere within one cell around the block.
+    """Count the blocks whose cells form parts that are not connected within one cell around the block.
 
     `root` comes from `_sparse_levels._merge_blocks_stencil`; `first` is work space, one entry per block. Parts that
-    touch air nearby do not count: their error is anchored and needs no coarse grid. Stops counting at `limit`.
+    touch air nearby do not count: the air fixes their error, so they need no coarse grid. It stops counting at `limit`.
     """
     first[:] = -1
     torn = 0
@@ -225,7 +225,7 @@ def _count_torn_blocks(first, sure, cells, shape, parent, root, e, start, offset
         if first[parent[t]] < 0:
             first[parent[t]] = t
             continue
-        # a second part of this block: flood from it through the 4x4x4 cells around
+        # a second part of this block: flood fill from it through the surrounding 4x4x4 cells
         cell = cells[t]
         k = cell % shape[2]
         j = (cell // shape[2]) % shape[1]
@@ -276,7 +276,7 @@ def _count_torn_blocks(first, sure, cells, shape, parent, root, e, start, offset
 
 @inline
 def _find_cell(cells, cell):
-    """Number of a linear cell, -1 if it is no unknown."""
+    """Number of a linear cell, -1 if it is not an unknown."""
     low = 0
     high = cells.size
     while low < high:

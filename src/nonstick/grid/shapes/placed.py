@@ -1,6 +1,6 @@
 """Shapes that are moved or turned.
 
-Their `middle` is that of the shape before it was placed: scene files always had it so, and old runs rely on it.
+Their `middle` is that of the shape before it was placed. Scene files have always meant this, and old runs rely on it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Moved(Shape):
 
 @dataclass(frozen=True)
 class Posed(Shape):
-    """A shape turned by the matrix R about `origin` and brought to `centre`."""
+    """A shape turned by the matrix R about `origin` and moved to `centre`."""
 
     shape: Shape
     R: np.ndarray
@@ -63,7 +63,7 @@ class Posed(Shape):
         r = [a - c for a, c in zip(x, self.centre)]
         d = len(r)
         back = []
-        # Points are turned back, so the columns of R are the new axes seen from the shape.
+        # Points are turned back, so the columns of R are the new axes in the coordinates of the shape.
         for j in range(d):
             total = r[0] * self.R[0, j]
             for i in range(1, d):

@@ -1,4 +1,4 @@
-"""Building aggregation hierarchies: which unknowns merge, and the Galerkin matrix of the merged ones.
+"""Builds aggregation hierarchies: finds the unknowns that merge, and the Galerkin matrix of the aggregates.
 
 `P` is 0/1 with one 1 per row, `parent[i]` its column, so `PᵀAP` only adds entries up. All loops are serial
 scatters in a fixed order: deterministic, and a few tens of nanoseconds per unknown.
@@ -27,7 +27,7 @@ def _unite(root, i, j):
 
 @serial
 def _flatten(root):
-    """root[i] becomes the last of its chain."""
+    """root[i] becomes the last element of its chain."""
     for i in range(root.size):
         r = root[i]
         while root[r] != r:
@@ -37,7 +37,7 @@ def _flatten(root):
 
 @inline
 def _note(strongest, i, j, a):
-    """The largest coupling of each unknown; zero for one that is coupled to nothing."""
+    """The largest coupling of each unknown; zero for an unknown without couplings."""
     strongest[i] = max(strongest[i], a)
     strongest[j] = max(strongest[j], a)
 
@@ -75,7 +75,7 @@ def _strongest_csr(strongest, data, indices, indptr):
 
 @serial
 def _join_stencil(root, strongest, block, theta, w0, w1, w2, start, offset):
-    """Unite face neighbours of one block: root[i] leads to the smallest unknown of i's part.
+    """Unite face neighbours of one block: following root[i] gives the smallest unknown of i's part.
 
     A coupling below `theta` times the strongest one of both unknowns does not unite them.
     """
@@ -106,7 +106,7 @@ def _join_csr(root, strongest, block, theta, data, indices, indptr):
 
 @serial
 def _separate_colours(colour, data, indices, indptr):
-    """Give every unknown that is coupled to a smaller one of its own colour the first colour >= 2 that is free."""
+    """Give every unknown that is coupled to a smaller unknown of its own colour the first free colour >= 2."""
     for i in range(colour.size):
         clash = False
         taken = 0
@@ -157,7 +157,7 @@ def _count_links_csr(room, parent, free, data, indices, indptr):
 
 @inline
 def _insert(values, columns, first, used, row, column, value):
-    """Add a value to (row, column), opening the entry if there is none yet."""
+    """Add a value to (row, column); make the entry if it does not exist."""
     e = first[row]
     end = e + used[row]
     while e < end and columns[e] != column:
@@ -171,7 +171,7 @@ def _insert(values, columns, first, used, row, column, value):
 
 @inline
 def _link(values, columns, first, used, excess, parent, free, alpha, i, j, a):
-    """One fine off-diagonal pair a = A_ij = A_ji; a clamped neighbour leaves its coupling in the excess."""
+    """One fine off-diagonal pair a = A_ij = A_ji; the coupling to a clamped neighbour is added to the excess."""
     open_i = free.size == 0 or free[i]
     open_j = free.size == 0 or free[j]
     p = parent[i]
@@ -189,7 +189,7 @@ def _link(values, columns, first, used, excess, parent, free, alpha, i, j, a):
 
 @serial
 def _links_stencil(values, columns, used, excess, first, parent, free, alpha, w0, w1, w2, start, offset):
-    """Off-diagonals of alpha PᵀAP and what clamped neighbours add to its row sums."""
+    """Off-diagonals of alpha PᵀAP, and the part of its row sums from clamped neighbours."""
     used[:] = 0
     for s in range(start.size - 1):
         xp, yp, zp = offset[s, 1], offset[s, 3], offset[s, 5]
@@ -274,10 +274,10 @@ def _coarse_weights(v0, v1, v2, parent, free, excess, alpha, w0, w1, w2, start, 
 
 @serial
 def _match_pairs(parent, data, indices, indptr, order):
-    """Pairwise aggregation: each unknown with its most negative unmatched neighbour; returns the count.
+    """Pairwise aggregation: each unknown merges with its most negative unmatched neighbour; returns the count.
 
-    Unknowns whose neighbours are all taken join the aggregate of the strongest one, so that no unknown
-    with a negative coupling stays alone and every connected part ends as one unknown.
+    If all neighbours of an unknown are matched, it joins the aggregate of its strongest neighbour. So no unknown with a
+    negative coupling stays alone, and every connected part ends as one unknown.
     """
     count = 0
     for q in range(order.size):
@@ -322,8 +322,9 @@ def _strong(data, indices, indptr, d, theta):
 def _gather_aggregates(parent, strong, indices, indptr):
     """Greedy aggregation by strong couplings (Vaněk, Mandel, Brezina 1996, algorithm 5.1); returns the count.
 
-    First whole untouched neighbourhoods, then stragglers to an aggregate next to them, then what is left
-    among itself. Unknowns without strong couplings keep -1: the smoother solves them.
+    First, whole unused neighbourhoods become aggregates; then single unknowns join an aggregate next to them; then the
+    remaining unknowns form aggregates with each other. Unknowns without strong couplings keep -1: the smoother solves
+    them.
     """
     n = parent.size
     count = 0
@@ -356,7 +357,7 @@ def _gather_aggregates(parent, strong, indices, indptr):
                 if strong[q] != 0.0 and 0 <= parent[j] < first_pass and abs(strong[q]) > largest:
                     best, largest = parent[j], abs(strong[q])
             if best >= 0:
-                parent[i] = -3 - best  # not yet visible to other stragglers
+                parent[i] = -3 - best  # not yet visible to other single unknowns
     for i in range(n):
         if parent[i] <= -3:
             parent[i] = -3 - parent[i]

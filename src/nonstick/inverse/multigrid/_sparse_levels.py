@@ -1,9 +1,9 @@
 """Kernels of topology-aware levels below structured ones: aggregates of cells, and matrices that follow a free set.
 
-Two cells of a block that a wall separates never share a coarse unknown (Takahashi–Batty §4.2): coarse grids then cannot
-leak through walls thinner than their cells. Nor do cells joined by weak faces only: across a strong anisotropy errors
-are not smooth. What holds for any aggregation is in `_aggregation`; here is what needs rows or must be fast when cells
-enter and leave the free set.
+Two cells of a block that a wall separates never share a coarse unknown (Takahashi–Batty §4.2): coarse grids then do not
+couple liquid across walls thinner than their cells. Cells joined only by weak faces do not share one either: across a
+strong anisotropy errors are not smooth. Kernels for any aggregation are in `_aggregation`. Kernels here need the row
+layout, or must be fast when cells enter and leave the free set.
 """
 
 import numpy as np
@@ -18,8 +18,8 @@ from ._aggregation import _find, _unite
 def _merge_blocks_stencil(root, parts, sure, w0, w1, w2, cells, shape, start, offset, groups):
     """root[t] = smallest unknown strongly connected with t inside its 2x2x2 block.
 
-    Inside a block a cell mostly has the roots of its three predecessors, which are one: only where they differ
-    are sets united. `sure` is a weight that is strong anywhere; parts[g] counts the roots of group g.
+    Inside a block the three predecessors of a cell usually have one common root, which the cell takes: sets are united
+    only if the roots differ. `sure` is a weight that is strong everywhere; parts[g] counts the roots of group g.
     """
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
@@ -33,7 +33,7 @@ def _merge_blocks_stencil(root, parts, sure, w0, w1, w2, cells, shape, start, of
             for t in range(start[s], start[s + 1]):
                 r = np.int64(t)
                 root[t] = t
-                # sure weights are told apart here: calls for the few others cost less than code for all
+                # sure weights are tested here: calls for the few others cost less than inlined code for all
                 if x_inside and (w0[t + xm] >= sure or _holds(w0[t + xm], sure, t, t + xm, w0, w1, w2, start, offset)):
                     r = np.int64(root[t + xm])
                     root[t] = r
@@ -128,7 +128,7 @@ def _coarse_graph_stencil(slot, over_i, over_j, parent, cells, shape, start, off
 
 @serial
 def _coarse_graph_csr(slot, over_i, over_j, parent, data, indices, indptr):
-    """The same for a CSR level; slots are filled in the order neighbours are met."""
+    """The same for a CSR level; slots are filled in the order of the neighbours."""
     slot[:] = -1
     used = 0
     for i in range(parent.size):
@@ -200,7 +200,7 @@ def _graph_to_csr(indptr, indices, slot, over_i, over_j, used, cursor):
 
 @serial
 def _count_inner_couplings(cells, indices, indptr):
-    """Entries between unknowns of one block: weak faces inside a block, which two colours cannot part."""
+    """Entries between unknowns of one block: weak faces inside a block, whose two sides have the same colour."""
     count = 0
     for i in range(cells.size):
         for q in range(indptr[i], indptr[i + 1]):
@@ -212,8 +212,8 @@ def _count_inner_couplings(cells, indices, indptr):
 def _galerkin_stencil(data, excess, active, parent, start, offset, w0, w1, w2, e, indices, indptr, scale, groups):
     """Off-diagonals and row excess of Pᵀ F A F P, scaled; `data` and `excess` come in as zero.
 
-    A row's excess is its diagonal minus its off-diagonal weights: Dirichlet neighbours, and cells outside
-    the free set, end up there. Diagonals are excess + weights, so no cancellation spoils coarse rows.
+    A row's excess is its diagonal minus its off-diagonal weights: it contains the couplings to Dirichlet neighbours and
+    to cells outside the free set. Diagonals are excess + weights, so coarse rows have no cancellation errors.
     """
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
@@ -238,7 +238,7 @@ def _galerkin_stencil(data, excess, active, parent, start, offset, w0, w1, w2, e
 
 @serial
 def _galerkin_csr(cdata, cexcess, excess, dinv, data, indices, indptr, parent, cindices, cindptr, scale):
-    """The same from a CSR level; rows without an inverse diagonal have no free cell below them."""
+    """The same from a CSR level; rows without an inverse diagonal contain no free cell."""
     for i in range(parent.size):
         if dinv[i] > 0.0:
             c = parent[i]
@@ -269,7 +269,7 @@ def _toggle_csr(data, excess, active, toggled, w0, w1, w2, e, parent, start, off
         t = toggled[m]
         c = parent[t]
         s = _segment_of(start, t)
-        sign = -scale if active[t] == 0 else scale  # a cell that leaves takes its row along
+        sign = -scale if active[t] == 0 else scale  # the row of a cell that leaves is removed
         own = e[t]
         for f in range(6):
             o = offset[s, f]
@@ -300,6 +300,6 @@ def _add_entry(data, indices, indptr, i, j, v):
 
 @serial
 def _cast_clean(out, values):
-    """float64 to float32; what adding and subtracting cells leaves behind is rounding, not a value."""
+    """float64 to float32; the rounding errors of adding and subtracting cells are set to zero."""
     for q in range(out.size):
         out[q] = values[q] if abs(values[q]) > 1e-12 else 0.0

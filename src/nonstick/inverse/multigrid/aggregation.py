@@ -1,15 +1,15 @@
 """Aggregation coarsenings: fine unknowns merge into coarse ones, `A_c = alpha PᵀAP` with a 0/1 matrix P.
 
 - `TopologyAware` (Takahashi–Batty §4.2): cells of one 2×2(×2) block merge if they are connected *inside* the
-  block; parts that are not become separate coarse unknowns of the same coarse cell, so a thin wall is never
-  bridged. Coarse matrices are small and unstructured, but keep the five/seven-point structure, hence two colours.
-  Unknowns without any coupling go no further down: the smoother solves them, and droplets cost nothing below.
-- `GIA` (geometry-inspired aggregation): the whole block merges whatever its topology. A stencil stays a stencil.
-- `Pairwise`: no grid needed; every unknown with its strongest neighbour, `passes` times.
+  block; disconnected parts become separate coarse unknowns of the same coarse cell, so no aggregate crosses a thin
+  wall. Coarse matrices are small and unstructured, but keep the five/seven-point structure and so two colours. Unknowns
+  without any coupling are not on coarser levels: the smoother solves them, so droplets cost nothing there.
+- `GIA` (geometry-inspired aggregation): the whole block merges, for every topology. A stencil stays a stencil.
+- `Pairwise`: needs no grid; every unknown merges with its strongest neighbour, `passes` times.
 
-`alpha` < 1 compensates the stiffness of piecewise constants (over-correction) and compounds per level: 0.65 for
-W-cycles, 0.55 for V-cycles in the paper. A diagonal shift on top of A (interior point, penalty) only restricts to
-the next level, so refreshing for a new shift touches no matrix. A free set truncates P: clamped rows drop out, and
+`alpha` < 1 compensates the stiffness of piecewise constants (over-correction) and multiplies from level to level: 0.65
+for W-cycles, 0.55 for V-cycles in the paper. A diagonal shift on top of A (interior point, penalty) is only restricted
+to the next level, so a refresh for a new shift changes no matrix. A free set truncates P: clamped rows are removed, and
 their couplings to free rows stay in the coarse diagonal.
 """
 
@@ -55,22 +55,22 @@ from ._cuts import (
 from .hierarchy import Stepwise
 
 _ALL = np.empty(0, np.bool_)
-#: a row sum below this fraction of the diagonal is rounding: the row is pure Neumann
+#: a row sum below this fraction of the diagonal is a rounding error: the row is pure Neumann
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Aggregation(Stepwise):
-    """What the three have in common: Galerkin sums over aggregates, and cheap refreshing."""
+    """Base of the three aggregations: Galerkin sums over aggregates, and a cheap refresh."""
 
     alpha: float = 0.65
 
     @abstractmethod
     def aggregate(self, A: Operator) -> tuple[np.ndarray, int, np.ndarray | None] | None:
-        """Parent of each unknown, number of parents, their cells; None if nothing would merge."""
+        """Parent of each unknown, number of parents, their cells; None if no unknowns would merge."""
 
     def galerkin(self, A: Operator, free, transfer: AggregateTransfer, cells) -> Operator:
-        """alpha PᵀAP of the base operator, clamped rows left out."""
+        """alpha PᵀAP of the base operator, without clamped rows."""
         return galerkin_csr(A, free, transfer, cells, self.alpha)
 
     def coarsen(self, A, depth):
@@ -118,11 +118,11 @@ def _same(transfer: Transfer, base: Operator, free: np.ndarray | None) -> bool:
 class TopologyAware(Aggregation):
     """Scan-and-merge inside 2^d blocks; without `cells` it is `Pairwise`.
 
-    The paper merges along any coupling (theta = cut = 0). Then a layer of one room that sticks out into a block of the
-    next room is merged with it through a door, on every level on which the door is small compared with the layer; such
-    aggregates are what costs iterations behind narrow doors and in ragged bodies. So two unknowns merge only if their
-    coupling is at least `theta` times the strongest one of either, and what is merged is cut again where it holds
-    together by less than `cut` times what holds its halves from outside (`kernels._cuts`).
+    The paper merges along any coupling (theta = cut = 0). Then a layer of one room that extends into a block of the
+    next room merges with that room through a door, on every level on which the door is small compared with the layer.
+    These aggregates cost iterations behind narrow doors and in ragged bodies. So two unknowns merge only if their
+    coupling is at least `theta` times the strongest coupling of either one. A part is cut again if the coupling between
+    its halves is less than `cut` times the coupling of a half to the outside (`_cuts`).
     """
 
     theta: float = 0.35
@@ -134,12 +134,12 @@ class TopologyAware(Aggregation):
         if A.cells is None:
             return Pairwise(self.alpha).aggregate(A)
         cells = np.asarray(A.cells)
-        if cells.min() < 0:  # halving must end in one block: -1 and 0 would never meet
+        if cells.min() < 0:  # halving must end in one block, but -1 and 0 would stay apart
             cells = cells - (int(cells.min()) >> 20 << 20)
         couplings = _Couplings(A)
         linked = couplings.strongest > 0.0
         root = np.empty(A.n, np.int32)
-        # A level that hardly shrinks would double the work of a W-cycle: take larger blocks at once.
+        # A level that is hardly smaller would double the work of a W-cycle: take larger blocks at once.
         enough = np.count_nonzero(linked) * (0.75 if self.theta or self.cut else 1.0)
         while True:
             block, colour = blocks(cells)
@@ -162,7 +162,7 @@ class TopologyAware(Aggregation):
 
 
 class _Couplings:
-    """The off-diagonals of an operator, whatever it is made of, for the merging kernels."""
+    """The off-diagonals of an operator of any kind, for the merging kernels."""
 
     def __init__(self, A: Operator):
         self.strongest = np.empty(A.n)
@@ -175,11 +175,11 @@ class _Couplings:
             _strongest_csr(self.strongest, *self.entries)
 
     def join(self, root: np.ndarray, block: np.ndarray, theta: float) -> None:
-        """Unite what is coupled inside a block."""
+        """Merge unknowns that are coupled inside a block."""
         self._join(root, self.strongest, block, theta, *self.entries)
 
     def cut(self, root: np.ndarray, cut: float) -> None:
-        """Take apart what holds together by too little."""
+        """Cut parts that are held together too weakly."""
         n = root.size
         links, weakest, outside = np.zeros(n, np.int32), np.full(n, np.inf), np.zeros(n)
         _flatten(root)
@@ -199,7 +199,7 @@ class _Couplings:
 
 @dataclass(frozen=True)
 class GIA(Aggregation):
-    """2^d to 1, blind to walls inside a block."""
+    """2^d unknowns merge to one; walls inside a block are ignored."""
 
     def aggregate(self, A):
         if A.n <= 1:
@@ -207,7 +207,7 @@ class GIA(Aggregation):
         if A.cells is None:
             return Pairwise(self.alpha).aggregate(A)
         block, colour = blocks(A.cells)
-        if A.stencil is not None:  # coarse unknowns in C order, as the row layout wants them
+        if A.stencil is not None:  # coarse unknowns in C order, as the row layout needs them
             kept, parent = np.unique(block, return_inverse=True)
             return parent.astype(np.int32), kept.size, None
         _, first, inverse = np.unique(block, return_index=True, return_inverse=True)
@@ -262,7 +262,7 @@ def blocks(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.ndarray:
-    """The number of each unknown's part: red ones (colour 0) before black ones, -1 for roots that are not listed.
+    """The number of each unknown's part: red parts (colour 0) before black parts, -1 for roots that are not listed.
 
     `root` leads from each unknown to the root of its part; `roots` are ascending, `colour` is theirs.
     """
@@ -272,7 +272,7 @@ def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.
 
 
 def coarse_excess(A: Operator, free, transfer: AggregateTransfer, alpha: float) -> np.ndarray:
-    """Row sums of alpha PᵀAP as far as they come from row sums of A; rounding noise counts as zero.
+    """The part of the row sums of alpha PᵀAP that comes from row sums of A; rounding errors count as zero.
 
     Diagonals are rebuilt from row sums, so that a pure Neumann part ends as an exact zero, not as 1e-17.
     """
@@ -284,7 +284,7 @@ def coarse_excess(A: Operator, free, transfer: AggregateTransfer, alpha: float) 
 
 
 def couplings_of(A: Operator) -> tuple[tuple, bool]:
-    """The off-diagonals of an operator as the kernels take them, and whether they are those of a stencil."""
+    """The off-diagonals of an operator in the form of the kernels, and True if it is a stencil."""
     stencil = A.stencil
     if stencil is not None:
         return (*stencil.weights, stencil.rows.start, stencil.rows.offset), True
@@ -304,8 +304,8 @@ def galerkin_csr(A: Operator, free, transfer: AggregateTransfer, cells, alpha: f
 
 
 def galerkin_rows(entries: tuple, stencil: bool, parent: np.ndarray, n: int, free=_ALL, alpha=1.0, excess=None):
-    """alpha PᵀAP with sorted rows: entries, columns, row starts. `excess` gets what clamped neighbours add to row sums,
-    and leads to the diagonal; without it there is none.
+    """alpha PᵀAP with sorted rows: entries, columns, row starts. `excess` gets the part of row sums from clamped
+    neighbours, from which the diagonal follows; without `excess` the matrix has no diagonal.
     """
     count, links = (_count_links_stencil, _links_stencil) if stencil else (_count_links_csr, _links_csr)
     room = np.empty(n + 1, np.int64)
@@ -326,7 +326,7 @@ def galerkin_rows(entries: tuple, stencil: bool, parent: np.ndarray, n: int, fre
 
 
 def _colours(A: CSROperator) -> np.ndarray | None:
-    """Red and black by the checkerboard of cells; unknowns of one cell that are coupled get colours of their own."""
+    """Red and black by the checkerboard of cells; coupled unknowns of one cell get different, additional colours."""
     if A.cells is None:
         return None
     M = A.matrix()

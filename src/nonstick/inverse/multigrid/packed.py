@@ -1,8 +1,8 @@
 """The small levels of a coloured aggregation hierarchy as one inverse, run by one compiled call.
 
-It is the `coarsest` of a `Multigrid` whose large levels run level by level, and coarsens until every connected part
-is one unknown (Takahashi–Batty §4.2). A part that ends as a 1×1 zero matrix is pure Neumann and is skipped: its
-mean is not determined and stays zero.
+It is the `coarsest` of a `Multigrid` whose large levels run one by one. It coarsens until every connected part is one
+unknown (Takahashi–Batty §4.2). A part that becomes a 1×1 zero matrix is pure Neumann and is skipped: its mean is not
+determined and stays zero.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .tail import PackedTail, SSORNotes
 
 @dataclass(frozen=True)
 class Packed(Recipe):
-    """`coarsening` to the end, RBSSOR(`omega`) with `visits` coarse corrections per level.
+    """`coarsening` until nothing is connected, with RBSSOR(`omega`) and `visits` coarse corrections per level.
 
     Operators that have no colours (no cells, or wider stencils) get a pairwise hierarchy instead.
     """
@@ -76,7 +76,7 @@ def _decoupled(base: Operator, free: np.ndarray):
 
 
 class SortedLevel:
-    """A matrix with its rows sorted by colour, as `PackedTail` wants it; `place` says where each row went."""
+    """A matrix with its rows sorted by colour, as `PackedTail` needs it; `place` is the new place of each row."""
 
     def __init__(self, A: Operator, colour: np.ndarray, parent: np.ndarray | None, below: SortedLevel | None):
         order = np.argsort(colour, kind="stable")
@@ -97,7 +97,7 @@ class SortedLevel:
 
 
 class _Packed(Inverse):
-    """The packed levels of one operator; a new shift restricts to all of them and touches no matrix."""
+    """The packed levels of one operator; a new shift is restricted to all of them and changes no matrix."""
 
     def __init__(self, recipe: Packed, operator: Operator, levels):
         self.recipe, self.operator = recipe, operator
@@ -113,7 +113,7 @@ class _Packed(Inverse):
         self.refresh(operator)
 
     def fits(self, operator: Operator) -> bool:
-        """Only the shift may have changed."""
+        """Refresh for a new shift; nothing else may have changed."""
         base, free = operator.core, operator.free
         if base is not self.base or (free is None) != (self.free is None):
             return False

@@ -1,7 +1,7 @@
 """Topology-aware levels below structured ones: CSR matrices in float32, red unknowns first.
 
-Levels are small (or there are walls thinner than a cell, which blocks would leak through), so all of them but
-large first ones are packed into one level that is solved by one serial compiled call (`tail`).
+These levels are used if they are small, or if walls are thinner than a cell, so that blocks would join liquid across
+them. All except large first levels are packed into one level, which is solved by one serial compiled call (`tail`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SMALL = 5_000
 
 
 class SparseLevel(RedBlackLevel):
-    """Off-diagonal weights in CSR, excess and inverse diagonals; `parent` leads to the next level."""
+    """Off-diagonal weights in CSR, excess and inverse diagonals; `parent` is the map to the next level."""
 
     def __init__(self, cells: np.ndarray, shape: np.ndarray, red: int, indptr: np.ndarray, indices: np.ndarray):
         n = cells.size
@@ -36,7 +36,7 @@ class SparseLevel(RedBlackLevel):
         self.parent = np.full(n, -1, np.int32)
 
     def stand_alone(self) -> None:
-        """Make room for vectors: this level is not packed."""
+        """Allocate vectors for a level that is not packed."""
         self.x, self.b = np.zeros(self.n, np.float32), np.zeros(self.n, np.float32)
         self._r = np.empty(self.red, np.float32)
         self._matrix = self.dinv, self.weights, self.indices, self.indptr
@@ -59,7 +59,7 @@ class SparseLevel(RedBlackLevel):
 
 
 class SparseLevels:
-    """Built once from the graph of a structured level; values follow that level's free set."""
+    """Built once from the graph of a structured level; the values depend on that level's free set."""
 
     def __init__(
         self, rows: Rows, groups: np.ndarray, weights, excess: np.ndarray, sure: float, scale: float, alpha: float,
@@ -76,7 +76,7 @@ class SparseLevels:
         edges = (self.parent, rows.cells, shape, rows.start, rows.offset, *weights, several)
         graph = _coarse_graph(slot, agg._coarse_graph_stencil, edges)
         self.levels = [SparseLevel(cells, (shape + 1) // 2, red, *graph)]
-        # The first matrix is kept in float64: cells are added to and subtracted from it.
+        # The first matrix is float64, because cells are added to it and subtracted from it.
         self.weights64 = np.zeros(self.levels[0].indices.size)
         self.excess64 = np.zeros(cells.size)
         self.set_values(np.zeros(rows.n, np.int8), refresh=False)
@@ -84,7 +84,7 @@ class SparseLevels:
         self._pack(cycle)
 
     def set_matrix(self, weights, excess: np.ndarray, scale: float) -> None:
-        """The matrix of the structured level above, times `scale`; `set_values` makes use of it."""
+        """The matrix of the finer, structured level, times `scale`; for `set_values`."""
         self.weights, self.fine_excess, self.scale = weights, excess, scale
 
     def set_values(self, active: np.ndarray, refresh: bool = True) -> None:
@@ -130,7 +130,7 @@ class SparseLevels:
         agg._inverse_diagonals(coarse.dinv, coarse.excess, coarse.weights, coarse.indptr)
 
     def _coarsen(self) -> None:
-        """Until nothing is connected any more: one unknown per connected part of the liquid."""
+        """Coarsen until nothing is connected: one unknown per connected part of the liquid."""
         while self.levels[-1].indices.size:
             fine = self.levels[-1]
             entries = fine.weights, fine.indices, fine.indptr
@@ -154,14 +154,14 @@ class SparseLevels:
         tail = PackedTail(self.levels[first:], cycle, SequentialNotes if inner else GaussSeidelNotes)
         for level in self.levels[:first]:
             level.stand_alone()
-        #: what a cycle runs through
+        #: the levels of a cycle
         self.visited: list[Level] = [*self.levels[:first], tail]
 
 
 def strong_parts(rows: Rows, groups: np.ndarray, weights, sure: float) -> tuple[np.ndarray, int]:
     """The first unknown of the strongly connected part of its block, and how many parts there are.
 
-    Weights from `sure` on are strong anywhere.
+    Weights of at least `sure` are strong everywhere.
     """
     root, parts = np.empty(rows.n, np.int32), np.zeros(groups.size - 1, np.int64)
     shape = np.array(rows.shape, np.int64)
@@ -170,7 +170,7 @@ def strong_parts(rows: Rows, groups: np.ndarray, weights, sure: float) -> tuple[
 
 
 def sure_weight(largest: float) -> float:
-    """A weight that counts as strong next to any other."""
+    """A weight that counts as strong beside any other."""
     return STRONG * largest
 
 
@@ -182,7 +182,7 @@ def _blocks_of(cells: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _number(root: np.ndarray, roots: np.ndarray, block: np.ndarray, colour: np.ndarray):
-    """The aggregate of each unknown, red ones first; the cells of the aggregates, and how many are red."""
+    """The aggregate of each unknown, red aggregates first; their cells, and the number of red ones."""
     parent = number_parts(root, roots, colour)
     cells = np.empty(roots.size, np.int64)
     cells[parent[roots]] = block
