@@ -64,7 +64,7 @@ SAAMG = Multigrid(Smoothed(), SPAI0Sweeps(), V(1, 1), smallest=300)
 
 
 def _literal_fas(direct: bool = False, **transfers) -> FAS:
-    """Lai's V(2,2) cycle without our additions, with one thing changed."""
+    """Lai's V(2,2) cycle without our additions, with one part changed."""
     return FAS(Geometric(split=False, **transfers), band=0, hold=None, direct=direct, maxiter=1000)
 
 
@@ -77,8 +77,8 @@ def aggregation_cycle(coarsening: Aggregation, visits: int) -> Recipe:
 def tagiaamg(visits: int = 2, alpha: float = 0.55, literal: bool = False) -> Recipe:
     """Topology-aware aggregation; `visits` 2 is the paper's W-cycle, 1 its V-cycle.
 
-    alpha is 0.55 in W-cycles too: the paper's 0.65 is as good in open tanks and worse in mazes. `literal` merges all
-    that is connected inside a block, as the paper does, also through narrow doors.
+    alpha is 0.55 in W-cycles too: the paper's 0.65 gives the same counts in open tanks and worse counts in mazes.
+    `literal` merges all connected cells of a block, as the paper does, even through narrow doors.
     """
     return aggregation_cycle(TopologyAware(alpha, theta=0.0, cut=0.0) if literal else TopologyAware(alpha), visits)
 
@@ -102,7 +102,7 @@ FEW, MANY = 3, 100
 def face_multigrid(coarsening: FaceCoarsening, smoother: FaceSmootherRecipe, bottom: Recipe | None = None) -> Recipe:
     """Aanjaneya's V(1,1) cycle over faces, by default with conjugate gradients at the bottom (§7).
 
-    Those go to 1e-7: exact enough to keep the cycle symmetric.
+    They stop at 1e-7, which is exact enough to keep the cycle symmetric.
     """
     cg = AsMatrix(CG(Jacobi(), rtol=1e-7))
     return Multigrid(coarsening, smoother, V(1, 1), coarsest=bottom or cg, smallest=4000)
@@ -120,7 +120,7 @@ def unbounded(inner: Recipe, *then: Recipe, maxiter: int = 20_000) -> LinearSolv
 
 
 BOX_MG = face_multigrid(MeanVolumes(), BoxSweep())
-#: Ours: averaged volumes, Chebyshev smoothing, single precision; no coarser level where the mass rules.
+#: Ours: averaged volumes, Chebyshev smoothing, single precision; no coarser level where the mass term dominates.
 CHEBYSHEV_MG = Multigrid(
     MeanVolumes(negligible=0.02), Chebyshev(2, 5.0), V(1, 1), coarsest=ViscousBottom(600, negligible=0.02),
     smallest=600, dtype=np.float32,

@@ -19,7 +19,7 @@ def images(count=5):
 def pretend(tmp_path, monkeypatch, script):
     """Put a script in the place of ffmpeg; its last argument is the movie."""
     file = tmp_path / "ffmpeg"
-    file.write_text(f'#!/bin/sh\nfor movie; do :; done\n{script}\n')
+    file.write_text(f"#!/bin/sh\nfor movie; do :; done\n{script}\n")
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(ffmpeg, "get_ffmpeg_exe", lambda: str(file))
 

@@ -185,7 +185,9 @@ def test_a_full_disk_loses_nothing(tmp_path, unbroken, monkeypatch, stage):
     else:
         run(small(), path)
     assert frames(path) == frames(unbroken)
-    assert [r["step"] for r in RunDirectory.open(path).rows()] == [r["step"] for r in RunDirectory.open(unbroken).rows()]
+    assert [r["step"] for r in RunDirectory.open(path).rows()] == [
+        r["step"] for r in RunDirectory.open(unbroken).rows()
+    ]
 
 
 def test_a_file_that_is_written_in_part_has_a_plain_message(tmp_path):

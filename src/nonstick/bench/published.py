@@ -1,7 +1,7 @@
 """Tables of the papers that simulations reproduce, as printed.
 
 Lai et al. 2020, tables 1-12: iterations, outer iterations and seconds per pressure solve by size and method ("FMG"
-there means full cycles until converged). Chentanez and Müller 2011, table 1: milliseconds. Andersen et al. 2017,
+there means full cycles until converged). Chentanez and Müller 2012, table 1: milliseconds. Andersen et al. 2017,
 table 1, and the two counts its §6.1 gives.
 """
 
@@ -109,5 +109,5 @@ CM_TABLE1 = {
 #: cells → slowdown of minimum-map Newton against PCG, in percent
 ANDERSEN_TABLE1 = {64: 15, 128: 25, 256: 15, 512: 16, 1024: 5}
 
-#: cells → (sub-solver, preconditioner) → iterations of figure 12, as §6.1 reads them off
+#: cells → (sub-solver, preconditioner) → iterations of figure 12, as given in §6.1
 ANDERSEN_LINEAR = {200: {("CG", "identity"): 125, ("CG", "static-scaled"): 40}}

@@ -82,10 +82,10 @@ class RunDirectory:
 
     @staticmethod
     def check_free(path: str | Path) -> None:
-        """Refuse a path that cannot take a new run."""
+        """Raise an error if a new run cannot be written to the path."""
         path = Path(path)
         if path.exists() and not path.is_dir():
-            raise NonstickError(f"{path} is a file, and --out needs a directory")
+            raise NonstickError(f"{path} is a file, but --out needs a directory")
         if not path.is_dir() or not any(path.iterdir()) or _stillborn(path):
             return
         if (path / "meta.json").exists():
@@ -115,7 +115,7 @@ class RunDirectory:
         return Lock(self.path)
 
     def scene(self) -> Scene:
-        """The scene of the run; its meshes lie where they lay when the run began."""
+        """The scene of the run; its mesh files are expected where they were when the run began."""
         scene = Scene.load(self.path / "scene.toml")
         scene.folder = Path(self.meta().get("folder", ".").replace("\0", ""))
         return scene
@@ -231,7 +231,7 @@ class RunDirectory:
         return _numbers(self.frames_path)
 
     def write_checkpoint(self, frame: int, arrays: Mapping[str, np.ndarray], every: int) -> None:
-        """Write one, then drop those no longer wanted: all but the last two and every n-th."""
+        """Write a checkpoint, then delete old ones: all but the last two and every n-th."""
         _save(self.checkpoints_path / f"{frame:06d}.npz", arrays)
         for old in self.checkpoints():
             if old < frame - 1 and old % every:
@@ -244,7 +244,7 @@ class RunDirectory:
         return _numbers(self.checkpoints_path)
 
     def drop_after(self, frame: int) -> None:
-        """Forget everything after a frame: its frames, checkpoints, rows and leftovers of a killed run."""
+        """Delete everything after a frame: frames, checkpoints, rows and leftovers of a killed run."""
         for folder in (self.frames_path, self.checkpoints_path):
             for file in folder.glob("*.npz"):
                 if _number(file) > frame:

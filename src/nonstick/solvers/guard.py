@@ -1,4 +1,4 @@
-"""What watches over an active-set iteration that has no convergence proof."""
+"""A guard for active-set iterations that have no convergence proof."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 class Guard:
     """Watches the active sets of an iteration that has no convergence proof.
 
-    When a set comes back for the third time, or changes do not die out, the set is held until the face problem is
-    solved. Then it is policy iteration, which never sees a set twice on M-matrices; if one comes back, give up.
+    If a set occurs for the third time, or if changes do not stop, the set is held until the face problem is solved.
+    From then on this is policy iteration, which on M-matrices never has the same set twice. If a set still occurs
+    again, the guard gives up.
     """
 
     def __init__(self, patience: int):

@@ -1,16 +1,16 @@
 """MPRGP: modified proportioning with reduced gradient projections (Dostál–Schöberl 2005), preconditioned in the face.
 
-The gradient splits into the free part φ (rows strictly inside their bounds) and the chopped part β (rows on a
-bound that want to leave it). While `|β|² <= Γ² φ̃'φ` conjugate gradients run in the face; a step that would
+The gradient splits into the free part φ (rows strictly inside their bounds) and the chopped part β (rows on a bound
+where the step -g leads into the box). While `|β|² <= Γ² φ̃'φ` conjugate gradients run in the face; a step that would
 leave the box is an *expansion*; otherwise a step along β, *proportioning*, releases rows.
 
-- Preconditioner: `recipe.setup` on `A` masked to the free set, refreshed when that set changes, so MIC, smoothed
-  and topology-aware aggregation all serve (the last one Takahashi–Batty §7.3 leave out).
+- Preconditioner: `recipe.setup` on `A` masked to the free set, refreshed when that set changes. So MIC, smoothed and
+  topology-aware aggregation can all be used (Takahashi–Batty §7.3 omit topology-aware aggregation).
 - Fast expansion (Kružík et al. 2020): the whole CG step, projected, instead of half a step to the boundary and a
-  fixed-length gradient step. It is kept only if it lowers the objective below the half step's; else the classical
-  expansion follows, on which the convergence proof rests.
+  fixed-length gradient step. It is kept only if its objective is lower than after the half step. Otherwise the
+  classical expansion follows, on which the convergence proof rests.
 - Norms and the fixed step are taken in the metric of diag(A). The box is still a box in the scaled variables, the
-  method does not notice units, and cut cells with large diagonals do not shorten everybody's step.
+  method does not depend on units, and cut cells with large diagonals do not shorten the step of all rows.
 
 Two-sided bounds: released rows move inwards from either bound.
 """
@@ -99,7 +99,7 @@ class _Face:
         self.beta += np.where(high & ~low, np.maximum(self.g, 0.0), 0.0)
 
     def precondition(self) -> None:
-        """z = M⁻¹ φ within the face, with M rebuilt only if the free set is not the one it was built for."""
+        """z = M⁻¹ φ within the face, with M rebuilt only if the free set has changed since it was built."""
         if not self.free.any():
             self.z[:] = 0.0
             return
@@ -132,7 +132,8 @@ class _Face:
         curvature, slope = dot(p, Ap), dot(g, p)
         longest = self.problem.box.max_step(x, p)
         if not slope > 0.0:
-            # Conjugacy lost to rounding: start again from the preconditioned gradient, unless this was one.
+            # Rounding has destroyed conjugacy: start again from the preconditioned gradient, unless p already is this
+            # gradient.
             if np.array_equal(p, self.z):
                 return self._stuck("the preconditioned gradient is not a descent direction")
             self.p[:] = self.z
