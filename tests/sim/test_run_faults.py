@@ -125,7 +125,7 @@ def test_a_tampered_checkpoint_is_noticed_and_the_one_before_taken(copy, unbroke
 def test_without_a_sound_checkpoint_there_is_a_sentence(copy):
     for file in (copy / "checkpoints").iterdir():
         file.write_bytes(b"no archive")
-    with pytest.raises(NonstickError, match="no saved frame of .* can be used, so start a new run"):
+    with pytest.raises(NonstickError, match=r"no saved frame of .* can be used, so start a new run"):
         resume(copy)
     assert len(frames(copy)) == 4
 
