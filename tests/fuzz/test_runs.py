@@ -121,7 +121,7 @@ def spoil(rng, path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_runs(sound, tmp_path):
-    for seed in seeds(40):
+    for seed in seeds(20):
         rng = random.Random(seed)
         path = tmp_path / str(seed)
         shutil.copytree(sound / str(rng.randrange(len(BASES))), path)
