@@ -1,4 +1,4 @@
-"""What every built-in name stands for: one expression per name, in the order of the papers.
+"""The definitions of all built-in names: one expression per name, in the order of the papers.
 
 Read it as a table of contents. A method is made of parts that can be exchanged; `PolicyIteration(CG(ILU()))` against
 `PolicyIteration(Richardson(Multigrid(...)))` is the paper's PI-PCG against PI-MG. All parts are frozen dataclasses that

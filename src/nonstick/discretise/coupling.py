@@ -129,7 +129,7 @@ class Covered:
         self.mass = self._mass()
 
     def window(self, axis: int | None = None) -> tuple[slice, ...]:
-        """Where the window lies among the cells of the grid, or among its faces along an axis."""
+        """The position of the window among the cells of the grid, or among its faces along an axis."""
         return tuple(slice(c, c + m + (a == axis)) for a, (c, m) in enumerate(zip(self.corner, self.cells)))
 
     def arms(self, axis: int) -> list[tuple[int, np.ndarray | float]]:
