@@ -36,7 +36,7 @@ from .inverse.precond.deflation import Deflated
 from .inverse.precond.ilu import ILU
 from .inverse.precond.jacobi import Jacobi
 from .inverse.precond.mic import MIC
-from .operators.stencil import SMALL
+from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.active_set import ActiveSet
 from .solvers.base import Method
 from .solvers.chentanez_muller import ChentanezMuller
@@ -71,7 +71,7 @@ def _literal_fas(direct: bool = False, **transfers) -> FAS:
 def aggregation_cycle(coarsening: Aggregation, visits: int) -> Recipe:
     """Takahashi–Batty's cycle over an aggregation: large levels one by one, the small ones in one compiled call."""
     bottom = Packed(coarsening, 1.2, visits)
-    return Multigrid(coarsening, RBSSOR(1.2), Resmoothed(visits=visits), coarsest=bottom, smallest=SMALL)
+    return Multigrid(coarsening, RBSSOR(1.2), Resmoothed(visits=visits), coarsest=bottom, smallest=ONE_THREAD_BELOW)
 
 
 def tagiaamg(visits: int = 2, alpha: float = 0.55, literal: bool = False) -> Recipe:

@@ -35,7 +35,7 @@ from .cycles import Cycle, Level
 from .grid_level import GridLevel, coarse_rows
 from .hierarchy import Coarsening, Multigrid
 from .smoothers import RedBlack
-from .sparse_levels import SMALL, SparseLevels, strong_parts, sure_weight
+from .sparse_levels import PACKED_SIZE, SparseLevels, strong_parts, sure_weight
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class BlockHierarchy(Inverse):
         while True:
             rows, groups, (w0, w1, w2, e) = level.rows, level.groups, self.matrices[-1]
             coarse, parent = coarse_rows(rows, groups)
-            if coarse.n <= SMALL or _torn(rows, groups, parent, coarse.n, sure, w0, w1, w2, e):
+            if coarse.n <= PACKED_SIZE or _torn(rows, groups, parent, coarse.n, sure, w0, w1, w2, e):
                 break
             self.parents.append(parent)
             level = GridLevel(coarse, threads)

@@ -17,7 +17,7 @@ from .seeding import seed
 from .solids import Solids
 
 #: on grids with more cells, particles are counted but not made
-MANY = 2_000_000
+COUNTED_ABOVE = 2_000_000
 
 
 def check(scene: Scene) -> Findings:
@@ -40,7 +40,7 @@ def check(scene: Scene) -> Findings:
         shape = build(liquid.shape, scene.folder)
         inside = shape.sample(solids.grid.cells()) < 0
         each = setting.per_axis**scene.dimension
-        if inside.size > MANY:
+        if inside.size > COUNTED_ABOVE:
             here = int(each * (inside * solids.space.reshape(inside.shape)).sum())
         else:
             here = seed(shape, solids, setting.per_axis, setting.jitter, rng).shape[1]
