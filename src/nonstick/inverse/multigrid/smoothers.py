@@ -83,7 +83,7 @@ class DampedJacobi(SmootherRecipe):
     omega: float = 2 / 3
 
     def setup(self, A):
-        return _Jacobi(A, self.omega)
+        return _JacobiSweeps(A, self.omega)
 
 
 def relaxed_diagonal(A: Operator) -> np.ndarray:
@@ -145,7 +145,7 @@ class _Ordered(Smoother):
         self._sweep(x, b, self._post)
 
 
-class _Jacobi(Smoother):
+class _JacobiSweeps(Smoother):
     def __init__(self, A: Operator, omega: float):
         self.A = A
         d = relaxed_diagonal(A)
