@@ -4,17 +4,13 @@ Piecewise-constant Galerkin matrices keep the seven-point form. They are stored 
 faces between two blocks) and *excess* (diagonal minus weights: the couplings to Dirichlet neighbours and to cells
 outside the free set). So coarse diagonals have no cancellation errors.
 
-Blocks are used even if their cells are not connected. `_count_torn_blocks` counts the blocks that would join liquid on
-two sides of a wall; a hierarchy with too many of these continues with `multigrid.sparse_levels`.
+Blocks are used even if their cells are not connected. `multigrid._strength` counts the blocks that would join liquid on
+two sides of a wall.
 """
 
-import numpy as np
 from numba import prange
 
 from . import inline, parallel, serial
-
-#: a face is strong if it has at least this part of the largest weight of either cell
-STRONG = 0.05
 
 
 @serial
@@ -178,111 +174,3 @@ def _toggle_blocks(c0, c1, c2, ce, active, toggled, w0, w1, w2, e, parent, start
                             c2[low] += sign * v
         ce[c] += sign * own
         active[t] = 1 - active[t]
-
-
-@inline
-def _strong(w, peak, other):
-    """True if a face is strong for the cell with the smaller weights. A cut cell merges with its only neighbour."""
-    return w > 0.0 and w >= STRONG * min(peak, other)
-
-
-@serial
-def _peak(t, w0, w1, w2, start, offset):
-    """The largest weight of a face of unknown t."""
-    s = _segment_of(start, t)
-    v = 0.0
-    for f in range(6):
-        if offset[s, f] != 0:
-            v = max(v, _face(f, t, offset[s, f], w0, w1, w2))
-    return v
-
-
-@serial
-def _holds(w, sure, t, u, w0, w1, w2, start, offset):
-    """True if the face of weight w between unknowns t and u is strong; a weight of at least `sure` always is."""
-    if w >= sure:
-        return True
-    if w <= 0.0:
-        return False
-    return _strong(w, _peak(t, w0, w1, w2, start, offset), _peak(u, w0, w1, w2, start, offset))
-
-
-@serial
-def _count_torn_blocks(first, sure, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
-    """Count the blocks whose cells form parts that are not connected within one cell around the block.
-
-    `root` comes from `_sparse_levels._merge_blocks_stencil`; `first` is work space, one entry per block. Parts that
-    touch air nearby do not count: the air fixes their error, so they need no coarse grid. It stops counting at `limit`.
-    """
-    first[:] = -1
-    torn = 0
-    window = np.empty(64, np.int64)
-    seen = np.empty(64, np.int64)
-    stack = np.empty(64, np.int64)
-    for t in range(cells.size):
-        if root[t] != t:
-            continue
-        if first[parent[t]] < 0:
-            first[parent[t]] = t
-            continue
-        # a second part of this block: flood fill from it through the surrounding 4x4x4 cells
-        cell = cells[t]
-        k = cell % shape[2]
-        j = (cell // shape[2]) % shape[1]
-        i = cell // (shape[2] * shape[1])
-        i0 = (i & ~1) - 1
-        j0 = (j & ~1) - 1
-        k0 = (k & ~1) - 1
-        for q in range(64):
-            ii = i0 + (q >> 4)
-            jj = j0 + ((q >> 2) & 3)
-            kk = k0 + (q & 3)
-            seen[q] = 0
-            window[q] = -1
-            if 0 <= ii < shape[0] and 0 <= jj < shape[1] and 0 <= kk < shape[2]:
-                window[q] = _find_cell(cells, (ii * shape[1] + jj) * shape[2] + kk)
-        here = ((i - i0) << 4) + ((j - j0) << 2) + (k - k0)
-        seen[here] = 1
-        stack[0] = here
-        depth = 1
-        joined = False
-        while depth > 0:
-            depth -= 1
-            q = stack[depth]
-            u = window[q]
-            if u == first[parent[t]] or e[u] > STRONG * _peak(u, w0, w1, w2, start, offset):
-                joined = True
-                break
-            s = _segment_of(start, u)
-            for f in range(6):
-                shift = 16 >> (2 * (f >> 1))
-                digit = (q // shift) & 3
-                if digit == (3 if f & 1 else 0):
-                    continue
-                p = q + shift if f & 1 else q - shift
-                o = offset[s, f]
-                if o == 0 or window[p] != u + o or seen[p] != 0:
-                    continue
-                if _holds(_face(f, u, o, w0, w1, w2), sure, u, u + o, w0, w1, w2, start, offset):
-                    seen[p] = 1
-                    stack[depth] = p
-                    depth += 1
-        if not joined:
-            torn += 1
-            if torn >= limit:
-                return torn
-    return torn
-
-
-@inline
-def _find_cell(cells, cell):
-    """Number of a linear cell, -1 if it is not an unknown."""
-    low = 0
-    high = cells.size
-    while low < high:
-        mid = (low + high) >> 1
-        if cells[mid] < cell:
-            low = mid + 1
-        else:
-            high = mid
-    return low if low < cells.size and cells[low] == cell else -1

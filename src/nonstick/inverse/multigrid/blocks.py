@@ -12,7 +12,8 @@ is a symmetric cycle for `F A F + (I - F) + D` on a stencil operator A, with a f
   the cells that entered or left F, not rebuilt.
 
 Large levels are blocks of the level above. Where blocks would join liquid across a wall, and on small levels,
-aggregates are the connected parts of blocks (`sparse_levels`), and small levels are packed into one level (`tail`).
+aggregates are the strongly connected parts of blocks, as `TopologyAware` makes them, here in single precision
+(`sparse_levels`). The small levels are packed into one (`tail`).
 
 Float32 inside a float64 CG halves the memory traffic, which limits the speed of the cycle.
 """
@@ -31,16 +32,20 @@ from ...kernels._vector import block_dot32, peak_and_sum
 from ...operators.base import Operator
 from ...operators.stencil import StencilOperator
 from ..base import Directions, Inverse
+from ._strength import _count_torn_blocks
+from .aggregation import TopologyAware
 from .cycles import Cycle, Level
 from .grid_level import GridLevel, coarse_rows
-from .hierarchy import Coarsening, Multigrid
+from .hierarchy import Coarsening, Multigrid, descend
 from .smoothers import RedBlack
 from .sparse_levels import PACKED_SIZE, SparseLevels, strong_parts, sure_weight
 
 
 @dataclass(frozen=True)
 class Blocks(Coarsening):
-    """Merge the cells of a block, in float32; for stencil operators and red-black Gauss–Seidel.
+    """Blocks while they are many and whole, then topology-aware aggregates, all in float32.
+
+    For stencil operators and red-black Gauss–Seidel.
 
     Parameters
     ----------
@@ -48,6 +53,9 @@ class Blocks(Coarsening):
         Factor of coarse matrices per level; it is below 1 because piecewise constants are too stiff.
     lag
         Largest part of the clamped cells by which the free set of coarse matrices may be out of date.
+    then
+        What merges below the blocks; by default `TopologyAware(alpha, theta=0.05, cut=0.0)`. Its `theta` also judges
+        whether blocks are whole.
 
     Examples
     --------
@@ -61,6 +69,12 @@ class Blocks(Coarsening):
 
     alpha: float = 0.65
     lag: float = 0.01
+    then: TopologyAware | None = None
+
+    @property
+    def below(self) -> TopologyAware:
+        """What merges below the blocks."""
+        return TopologyAware(self.alpha, theta=0.05, cut=0.0) if self.then is None else self.then
 
     def fits(self, A):
         return A.core.stencil is not None
@@ -88,6 +102,7 @@ class BlockHierarchy(Inverse):
         self.multigrid, self.A = multigrid, A
         coarsening: Any = multigrid.coarsening
         self.alpha: float = coarsening.alpha
+        self.rule: TopologyAware = coarsening.below
         top, total = peak_and_sum(A.diagonal)
         #: True if a few cells have much larger weights than all others
         self._rough = total <= 0.25 * top * A.n
@@ -106,7 +121,7 @@ class BlockHierarchy(Inverse):
         else:
             self._build()
         self._no_mask = np.zeros(max(self.grids[-1].rows.n, 1), np.int8)
-        self.levels: list[Level] = [*self.grids, *self.tail.visited]
+        self.levels: list[Level] = [*self.grids, *self.visited]
         self.grids[0].set_weights(A.weights, self.scale)
         self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
 
@@ -120,36 +135,53 @@ class BlockHierarchy(Inverse):
 
     def _build(self) -> None:
         """Structured levels while there are many blocks and walls do not cut them, then topology-aware levels."""
-        threads = numba.get_num_threads()
-        level = GridLevel(self.A.rows, threads)
-        excess, largest = self._excess(level)
-        sure = sure_weight(largest)
+        finest = GridLevel(self.A.rows, numba.get_num_threads())
+        excess, self._largest = self._excess(finest)
         #: weights and excess of each structured level; those of the finest level belong to the operator and are not
         #: scaled
         self.matrices: list[tuple[np.ndarray, ...]] = [(*self.A.weights, excess)]
-        self.grids, self.parents = [level], []
-        while True:
-            rows, groups, (w0, w1, w2, e) = level.rows, level.groups, self.matrices[-1]
-            coarse, parent = coarse_rows(rows, groups)
-            if coarse.n <= PACKED_SIZE or _torn(rows, groups, parent, coarse.n, sure, w0, w1, w2, e):
-                break
-            self.parents.append(parent)
-            level = GridLevel(coarse, threads)
-            self.grids[-1].set_parent(parent, level.places())
+        self.grids: list[GridLevel] = [finest]
+        self.parents: list[np.ndarray] = []
+        for level in descend(finest, self._coarser):
+            self.grids[-1].set_parent(self.parents[-1], level.places())
             self.grids.append(level)
-            self.matrices.append(_four_zeros(coarse.n))
+            self.matrices.append(_four_zeros(level.n))
             self._galerkin(len(self.grids) - 2, None)
-            sure = sure_weight(max(float(w.max()) for w in self.matrices[-1][:3]))
+            self._largest = max(float(w.max()) for w in self.matrices[-1][:3])
         self.cycle: Cycle = self.multigrid.cycle
         if self._rough and self.parents:  # blocks contain weakly coupled cells: coarse levels need more work
             self.cycle = self.cycle.stronger()
-        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, sure, self._tail_scale, self.alpha, self.cycle)
-        self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
+        last = self.grids[-1]
+        self.tail = SparseLevels(last.rows, last.groups, self.matrices[-1], self._largest, self._tail_scale, self.rule)
+        self.visited = self.tail.pack(self.cycle)
+        last.set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
+
+    def _coarser(self, level: GridLevel) -> GridLevel | None:
+        """The blocks of a level, unless they are few or would join liquid across walls."""
+        rows, parent = coarse_rows(level.rows, level.groups)
+        if rows.n <= PACKED_SIZE or rows.n == level.n or self._torn(level, parent, rows.n):
+            return None
+        self.parents.append(parent)
+        return GridLevel(rows, numba.get_num_threads())
+
+    def _torn(self, level: GridLevel, parent: np.ndarray, count: int) -> bool:
+        """True if more than one block in a thousand would join liquid across a wall."""
+        rows, theta, (*weights, excess) = level.rows, self.rule.theta, self.matrices[-1]
+        root, parts = strong_parts(rows, level.groups, weights, theta, self._largest)
+        if parts == count:
+            return False
+        limit = max(8, count // 1000)
+        torn = _count_torn_blocks(
+            np.empty(count, np.int32), theta, sure_weight(theta, self._largest), rows.cells,
+            np.array(rows.shape, np.int64), parent, root, excess, rows.start, rows.offset, *weights, limit,
+        )  # fmt: skip
+        return torn >= limit
 
     def _borrow(self, above: BlockHierarchy) -> None:
         """The levels of `above` below its finest, with the matrices of this operator."""
         above._lent = True
-        self.grids, self.parents, self.tail, self.cycle = above.grids[1:], above.parents[1:], above.tail, above.cycle
+        self.grids, self.parents, self.cycle = above.grids[1:], above.parents[1:], above.cycle
+        self.tail, self.visited = above.tail, above.visited
         excess, _ = self._excess(self.grids[0])
         self.matrices = [(*self.A.weights, excess), *(_four_zeros(level.rows.n) for level in self.grids[1:])]
         for l in range(len(self.parents)):
@@ -168,8 +200,7 @@ class BlockHierarchy(Inverse):
 
     def _fill_tail(self, active: np.ndarray) -> None:
         """The matrices of the unstructured levels."""
-        *weights, excess = self.matrices[-1]
-        self.tail.set_matrix(weights, excess, self._tail_scale)
+        self.tail.set_matrix(self.matrices[-1], self._tail_scale)
         self.tail.set_values(active)
 
     # -- the free set and the shift ---------------------------------------------------------------------------
@@ -313,15 +344,3 @@ class BlockDirections(Directions):
 
 def _four_zeros(n: int) -> tuple[np.ndarray, ...]:
     return tuple(np.zeros(n) for _ in range(4))
-
-
-def _torn(rows, groups, parent, count, sure, w0, w1, w2, e) -> bool:
-    """True if more than one block in a thousand would join liquid across a wall."""
-    shape = np.array(rows.shape, np.int64)
-    root, parts = strong_parts(rows, groups, (w0, w1, w2), sure)
-    if parts == count:
-        return False
-    limit = max(8, count // 1000)
-    first = np.empty(count, np.int32)
-    table = (rows.start, rows.offset, w0, w1, w2)
-    return blocks._count_torn_blocks(first, sure, rows.cells, shape, parent, root, e, *table, limit) >= limit

@@ -44,6 +44,10 @@ class GridLevel(RedBlackLevel):
         self._sums = np.zeros((2, segments))
         self._started = False  # red has been relaxed from zero already
 
+    @property
+    def n(self) -> int:
+        return self.rows.n
+
     # -- matrix ---------------------------------------------------------------------------------------
 
     def set_weights(self, weights, scale: float) -> None:
@@ -135,6 +139,11 @@ def coarse_rows(rows: Rows, groups: np.ndarray) -> tuple[Rows, np.ndarray]:
     parent = np.empty(rows.n, np.int32)
     blocks._assign_blocks(parent, number, rows.cells, shape, rows.start, groups)
     return Rows.from_numbering(room[:count].copy(), tuple(int(s) for s in half), rows.dimension, number), parent
+
+
+def one_group(rows: Rows) -> np.ndarray:
+    """All rows in one piece."""
+    return np.array([0, rows.start.size - 1])
 
 
 def balanced_groups(rows: Rows, pieces: int) -> np.ndarray:

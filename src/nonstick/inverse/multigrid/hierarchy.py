@@ -8,8 +8,9 @@ reuse)` keeps the transfers, and the coarsening makes new coarse operators.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,49 @@ from ._dense import _factor, _substitute
 from .cycles import Cycle, V
 from .level import OperatorLevel
 from .smoothers import RedBlack, Smoother, SmootherRecipe
+
+
+class Sized(Protocol):
+    """Anything with so many unknowns."""
+
+    @property
+    def n(self) -> int: ...
+
+
+L = TypeVar("L", bound=Sized)
+
+
+def descend(level: L, step: Callable[[L], L | None], smallest: int = 0, most: int = 100) -> Iterator[L]:
+    """The levels below a level, one after the other: the coarsening loop of every linear hierarchy.
+
+    Coarsening ends where `step` finds no coarser level, where a level is small or does not shrink, and in any case
+    after `most` levels.
+
+    Parameters
+    ----------
+    level
+        The finest level; anything that knows its number of unknowns `n`.
+    step
+        Makes the next coarser level of one, or returns None.
+    smallest
+        A level with at most this many unknowns is not coarsened.
+    most
+        At most so many levels follow.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from nonstick.inverse.multigrid.hierarchy import descend
+    >>> half = lambda level: SimpleNamespace(n=level.n // 2)
+    >>> [level.n for level in descend(SimpleNamespace(n=100), half, smallest=10)]
+    [50, 25, 12, 6]
+    """
+    for _ in range(most):
+        coarse = step(level) if level.n > smallest else None
+        if coarse is None or coarse.n >= level.n:
+            return
+        yield coarse
+        level = coarse
 
 
 class Coarsening(ABC):
@@ -157,14 +201,18 @@ class MultigridInverse(Inverse):
     def __init__(self, recipe: Multigrid, coarsening: Stepwise, operator: Operator):
         self.recipe, self.coarsening, self.operator = recipe, coarsening, operator
         coarsening.require(operator)
-        operators, transfers = [operator if recipe.dtype is None else operator.astype(recipe.dtype)], []
-        while len(operators) < recipe.max_levels and operators[-1].n > recipe.smallest:
-            step = coarsening.coarsen(operators[-1], len(operators) - 1)
-            if step is None or step[0].n >= operators[-1].n:
-                break
-            operators.append(step[0])
-            transfers.append(step[1])
-        self._assemble(operators, transfers)
+        operators = [operator if recipe.dtype is None else operator.astype(recipe.dtype)]
+        transfers: list[Transfer] = []
+
+        def step(A: Operator) -> Operator | None:
+            made = coarsening.coarsen(A, len(transfers))
+            if made is None:
+                return None
+            transfers.append(made[1])
+            return made[0]
+
+        operators += descend(operators[0], step, recipe.smallest, recipe.max_levels - 1)
+        self._assemble(operators, transfers[: len(operators) - 1])  # a level that did not shrink is left out
 
     def refresh(self) -> None:
         """New coarse operators after the free set or the shift of the operator changed."""

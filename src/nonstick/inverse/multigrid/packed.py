@@ -18,7 +18,7 @@ from ..base import Inverse, Recipe
 from ._tail import _restrict_shift
 from .aggregation import Aggregation, Pairwise, TopologyAware, galerkin_csr
 from .cycles import Resmoothed
-from .hierarchy import Bottom, Multigrid
+from .hierarchy import Bottom, Multigrid, descend
 from .rbssor import RBSSOR, known_colours
 from .tail import PackedTail, SSORNotes
 
@@ -49,17 +49,23 @@ class Packed(Recipe):
         if free is not None:  # clamped rows lose their couplings; the packed cycle divides them by their diagonal
             A = CSROperator(_decoupled(base, free), base.cells)
         A.colour = getattr(base, "colour", None)  # type: ignore[attr-defined]
-        levels = []
-        while True:
-            colour = known_colours(A)
-            if colour is None:
+        if known_colours(A) is None:
+            return None
+        parents: list[np.ndarray] = []
+
+        def step(A: Operator) -> Operator | None:
+            merged = self.coarsening.aggregate(A)
+            if merged is None:
                 return None
-            step = self.coarsening.aggregate(A)
-            levels.append((A, colour, None if step is None else step[0]))
-            if step is None:
-                return levels
-            parent, count, cells = step
-            A = galerkin_csr(A, None, AggregateTransfer(parent, count), cells, self.coarsening.alpha)
+            parent, count, cells = merged
+            parents.append(parent)
+            return galerkin_csr(A, None, AggregateTransfer(parent, count), cells, self.coarsening.alpha)
+
+        operators = [A, *descend(A, step)]
+        colours = [known_colours(A) for A in operators]
+        if any(colour is None for colour in colours):
+            return None
+        return list(zip(operators, colours, [*parents[: len(operators) - 1], None]))
 
     def _pairwise(self) -> Multigrid:
         return Multigrid(
@@ -72,6 +78,7 @@ def _decoupled(base: Operator, free: np.ndarray):
     M = base.matrix().copy()
     row = np.repeat(np.arange(base.n), np.diff(M.indptr))
     M.data[(row != M.indices) & ~(free[row] & free[M.indices])] = 0.0
+    M.eliminate_zeros()
     return M
 
 

@@ -21,7 +21,7 @@ from ...operators.base import Operator
 from ...operators.csr import CSROperator
 from ...operators.transfer import MatrixTransfer
 from ..precond.spai0 import SPAI0
-from ._aggregation import _gather_aggregates, _strong
+from ._aggregation import _drop_weak, _gather_aggregates
 from .hierarchy import Stepwise
 from .smoothers import Smoother, SmootherRecipe
 
@@ -39,7 +39,7 @@ class Smoothed(Stepwise):
         M = A.matrix()
         d = M.diagonal()
         entries = M.data.copy()
-        _strong(entries, M.indices, M.indptr, d, self.theta / 2**depth)
+        _drop_weak(entries, M.indices, M.indptr, d, self.theta / 2**depth)
         parent = np.empty(A.n, np.int32)
         count = _gather_aggregates(parent, entries, M.indices, M.indptr)
         if count == 0 or count == A.n:
