@@ -137,7 +137,7 @@ class _Face:
         longest = self.problem.box.max_step(x, p)
         if not slope > 0.0:
             # Conjugacy lost to rounding: start again from the preconditioned gradient, unless this was one.
-            if np.array_equal(p, self.z):
+            if np.array_equal(p, self.z, equal_nan=True):
                 return self._stuck("the preconditioned gradient is not a descent direction")
             self.p[:] = self.z
             return self.advance()
