@@ -9,19 +9,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from nonstick.compositions import AUTO, CYCLE
 from nonstick.inverse.base import Inverse, Recipe
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.multigrid.aggregation import TopologyAware
-from nonstick.inverse.multigrid.fast import FastMultigrid
 from nonstick.kernels._vector import dot
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 from nonstick.operators.transfer import AggregateTransfer
-from nonstick.solvers.active_set import ActiveSetCG, Auto, preconditioner
+from nonstick.solvers.active_set import ActiveSet, ActiveSetCG
 from nonstick.solvers.base import Method
 from nonstick.solvers.fas import FAS
 from nonstick.solvers.mprgp import MPRGP
@@ -45,7 +45,7 @@ class Counted(Recipe):
     cycles: Cycles = field(default_factory=Cycles, compare=False)
 
     def setup(self, operator, reuse=None):
-        inner = self.recipe.setup(operator, reuse.inner if isinstance(reuse, _Counted) else None)
+        inner = self.recipe.setup(operator, None if reuse is None else reuse.inner)
         self.cycles.setups += 1
         return _Counted(inner, self.cycles)
 
@@ -60,16 +60,13 @@ class _Counted(Inverse):
 
 
 @dataclass(frozen=True)
-class Less(Auto):
+class Less(ActiveSet):
     """`auto` whose CG starts again with every change of the set, or at every step (a steepest descent)."""
 
     restart: str = "change"
 
-    def _solve(self, problem, start, monitor):
-        recipe = preconditioner(problem)
-        with monitor.setup():
-            M = recipe.setup(problem.A)
-        _Less(problem, recipe, M, self, monitor).run(start.x, start.active)
+    def _solve(self, problem, start, monitor, M=None):
+        _Less(self, problem, monitor, M).run(start.x, start.active)
 
 
 class _Less(ActiveSetCG):
@@ -113,7 +110,7 @@ class TNNMG(Method):
 
 @dataclass(frozen=True)
 class Averaged(TopologyAware):
-    """The aggregates of the fast cycle in the scaling FAS wants: restriction averages, the matrix follows."""
+    """The aggregates of `auto` in the scaling FAS wants: restriction averages, the matrix follows."""
 
     def coarsen(self, A, depth):
         made = super().coarsen(A, depth)
@@ -128,16 +125,17 @@ class Averaged(TopologyAware):
 
 
 def same_fas() -> FAS:
-    return FAS(Averaged(FastMultigrid().alpha))  # type: ignore[arg-type]
+    return FAS(Averaged(0.65))  # type: ignore[arg-type]
 
 
 def comparators() -> dict[str, tuple[Method, Cycles | None]]:
     """Name → method, and the counter of its cycles (None: its own iterations are cycles)."""
+    cold, parts = replace(AUTO, many=10**12), (AUTO.M, AUTO.strong, AUTO.last)
     out: dict[str, tuple[Method, Cycles | None]] = {
-        "auto": (Auto(many=10**12), None),
-        "auto, CG restarted after a change": (Less(many=10**12), None),
-        "auto, no CG": (Less(many=10**12, restart="step"), None),
-        "auto, no sweeps": (Auto(many=10**12, sweeps=0), None),
+        "auto": (cold, None),
+        "auto, CG restarted after a change": (Less(*parts, many=10**12), None),
+        "auto, no CG": (Less(*parts, many=10**12, restart="step"), None),
+        "auto, no sweeps": (replace(cold, sweeps=0), None),
     }
     for name, make in (
         ("TNNMG", TNNMG),
@@ -145,7 +143,7 @@ def comparators() -> dict[str, tuple[Method, Cycles | None]]:
         ("policy, 3 CG steps", lambda M: PolicyIteration(CG(M), inner_maxiter=3)),
         ("policy, exact", lambda M: PolicyIteration(CG(M))),
     ):
-        counted = Counted(FastMultigrid())
+        counted = Counted(CYCLE)
         out[name] = (make(counted), counted.cycles)
     out["FAS V(2,2)"] = (same_fas(), None)
     return out

@@ -12,8 +12,7 @@ from comparators import comparators
 
 from nonstick import api, cases
 from nonstick.bench.figures import COLOURS
-from nonstick.inverse.multigrid.fast import FastMultigrid
-from nonstick.solvers.active_set import Auto
+from nonstick.compositions import AUTO, CYCLE
 
 
 def main(out="benchmarks/results", sizes=(16,), problems=("sphere3d", "obstacle2d"), maxiter=300):
@@ -25,7 +24,7 @@ def main(out="benchmarks/results", sizes=(16,), problems=("sphere3d", "obstacle2
                 n = 4 * size + 1 if case == "obstacle2d" else size + case.startswith("obstacle")
                 problem = cases.build(case, n).problem
                 predicted = problem.box.project(np.zeros(problem.n))
-                Auto().predict(problem, FastMultigrid().setup(problem.A), predicted)
+                AUTO.predict(problem, CYCLE.setup(problem.A), predicted)
                 for start, x0 in (("zero", None), ("nested", predicted)):
                     for name in names:
                         step(f"{name} on {case} at {n}, from {start}")

@@ -31,8 +31,7 @@ import numba
 import numpy as np
 from common import Rows, figure, options, progress, show, timed
 
-from nonstick import cases
-from nonstick.inverse.multigrid.fast import FastMultigrid
+from nonstick import cases, compositions
 from nonstick.kernels import _active_set, parallel
 
 #: the kernels that make up one multigrid cycle
@@ -73,30 +72,24 @@ def fastest(call, triad: Triad, repeats: int = 5) -> float:
 
 
 def kernels(problem):
-    """(name, calls per iteration, call, bytes per call) of one CG iteration with a fast cycle."""
+    """(name, calls per iteration, call, bytes per call) of one CG iteration with the cycle of `auto`."""
     A, n = problem.A, problem.n
-    M = FastMultigrid().setup(A)
+    M = compositions.CYCLE.setup(A)
     fine = M.grids[0]
-    below = M.grids[1] if len(M.grids) > 1 else M.tail
-    nc = below.rows.n if len(M.grids) > 1 else below.levels[0].n
+    below = M.levels[1]
+    nc = M.grids[1].rows.n if len(M.grids) > 1 else M.tail.levels[0].n
     rng = np.random.default_rng(0)
     x, p, q, r = (rng.standard_normal(n) for _ in range(4))
     judge = bounded_rows(problem)
     M.run(r, float(np.abs(r).max()))
 
-    def coarse():
-        if len(M.grids) > 1:
-            visit(M, 1)
-        else:
-            M.tail.visit()
-
     return [
         ("enter", 1, lambda: fine.enter(r, 1.0), 16 * n),
         ("relax black", 2, fine.relax_black, 20 * n),
         ("relax red", 1, fine.relax_red, 20 * n),
-        ("restrict", 1, lambda: fine.restrict(below.b, True), 18 * n + 12 * nc),
-        ("coarse levels", 1, coarse, coarse_bytes(M)),
-        ("prolong", 1, lambda: fine.prolong(below.x), 8 * n + 4 * nc),
+        ("restrict", 1, lambda: fine.restrict_residual(below, True), 18 * n + 12 * nc),
+        ("coarse levels", 1, lambda: M.cycle.visit(M.levels, 1), coarse_bytes(M)),
+        ("prolong", 1, lambda: fine.correct(below), 8 * n + 4 * nc),
         ("inner", 1, M.inner, 8 * n),
         ("leave", 1, lambda: M.leave(p, 0.5), 20 * n),
         ("energy", 1, lambda: A.energy(x, q), 48 * n),
@@ -114,28 +107,17 @@ def bounded_rows(problem) -> tuple:
     return flags, np.zeros(blocks), rows, edges, d, lower, upper, policy, np.inf, np.zeros(blocks, np.int64)
 
 
-def visit(M, l: int) -> None:
-    """What `FastCycle` does below its finest level."""
-    level = M.grids[l]
-    level.start_red()
-    for k in range(M.cycles):
-        level.relax_black()
-        M._correct(l, k == 0)
-        level.relax_black()
-        level.relax_red()
-
-
 def coarse_bytes(M) -> int:
-    total, visits = 0, 1
+    total, visits, cycles = 0, 1, M.cycle.visits
     sizes = [level.rows.n for level in M.grids[1:]]
     following = [*sizes[1:], M.tail.levels[0].n]
     for n, nc in zip(sizes, following):
-        total += visits * (6 * n + M.cycles * (60 * n + 8 * n + 16 * nc) + 18 * n + (M.cycles - 1) * 22 * n)
-        visits *= M.cycles
+        total += visits * (6 * n + cycles * (60 * n + 8 * n + 16 * nc) + 18 * n + (cycles - 1) * 22 * n)
+        visits *= cycles
     for level in M.tail.levels[:-1]:
         # black, residual of red, black, red: two sweeps' worth of the matrix and half a sweep more
-        total += visits * M.cycles * 2 * (8 * level.indices.size + 16 * level.n)
-        visits *= M.cycles
+        total += visits * cycles * 2 * (8 * level.indices.size + 16 * level.n)
+        visits *= cycles
     return total
 
 

@@ -32,6 +32,7 @@ LAYERS = (
     "scenes",
     "io",
     "render",
+    "export",
     "sim",
     "bench",
 )
@@ -84,6 +85,7 @@ LAZY = {
     "version": "import nonstick; nonstick.__version__",
     "help": "from nonstick.cli import app; app(['--help'], standalone_mode=False)",
     "help of a command": "from nonstick.cli import app; app(['solve', '--help'], standalone_mode=False)",
+    "help of export": "from nonstick.cli import app; app(['export', '--help'], standalone_mode=False)",
     "help of bench": "from nonstick.cli import app; app(['bench', '--help'], standalone_mode=False)",
 }
 

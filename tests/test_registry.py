@@ -106,7 +106,11 @@ def test_installed_packages_register_their_methods(monkeypatch):
 
 @pytest.mark.parametrize(
     "text, sentence",
-    [(None, "there is no such plugin"), ("1 / 0", "failed with ZeroDivisionError"), ("def", "failed with SyntaxError")],
+    [
+        (None, "there is no plugin with this name"),
+        ("1 / 0", "failed with ZeroDivisionError"),
+        ("def", "failed with SyntaxError"),
+    ],
 )
 def test_bad_plugins_are_said_in_a_sentence(tmp_path, text, sentence):
     path = tmp_path / "bad.py"

@@ -59,7 +59,7 @@ MISTAKES = {
     "x0 too short": ((A, B), {"x0": [1.0]}, ("x0 has shape (1)",)),
     "NaN in x0": ((A, B), {"x0": entry(B, 3, np.nan)}, ("x0[3] is nan",)),
     "rtol zero": ((A, B), {"rtol": 0.0}, ("rtol must be positive",)),
-    "rtol negative": ((A, B), {"rtol": -1e-6}, ("rtol must be a number that is not negative",)),
+    "rtol negative": ((A, B), {"rtol": -1e-6}, ("rtol must be zero or a positive number",)),
     "rtol NaN": ((A, B), {"rtol": np.nan}, ("rtol must be",)),
     "rtol a word": ((A, B), {"rtol": "small"}, ("rtol must be", "'small'")),
     "atol negative": ((A, B), {"atol": -1.0}, ("atol must be",)),

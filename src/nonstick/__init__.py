@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .discretise.pressure import PressureProblem
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
+    from .export.run import export_run
     from .problem.box import BoxProblem
     from .problem.solution import Solution
     from .registry import load_plugin, methods, register
@@ -30,6 +31,7 @@ _WHERE = {
     "register": ".registry",
     "load_plugin": ".registry",
     "NonstickError": ".errors",
+    "export_run": ".export.run",
     "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",
@@ -50,6 +52,7 @@ __all__ = [
     "Simulation",
     "Solution",
     "ViscosityProblem",
+    "export_run",
     "lcp",
     "load_plugin",
     "methods",

@@ -71,7 +71,7 @@ def solve(
     Raises
     ------
     NonstickError
-        If the input is not such a problem, or the method cannot treat it; the sentence says why.
+        If the input is not a valid problem, or the method cannot treat it. The message says why.
 
     Examples
     --------
@@ -123,9 +123,9 @@ def lcp(M, q, **options) -> Solution:
 
 
 def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0) -> Solution:
-    """Check everything, bring grids into C order, solve; b enters times `sign`."""
+    """Check the input, bring grids into C order, and solve; b is multiplied by `sign` first."""
     validate.stopping(**stop)
-    registry.get(method)  # an unknown name is said before any work is done
+    registry.get(method)  # report an unknown name before any work is done
     if isinstance(A, Operator):
         if cells is not None:
             raise NonstickError("cells belongs to a matrix; an operator already knows its grid")
@@ -198,7 +198,7 @@ def solve_problem(
     except NonstickError as error:
         raise NonstickError(f"method {name!r} {error}") from None
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
-    if active is not None:  # rows that have lost their bound since (walls move) have nothing to be clamped at
+    if active is not None:  # rows that no longer have a bound (walls move) cannot be clamped
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
     cold = active is None and not x.any()
     monitor = Monitor(problem, rtol, atol, maxiter, callback, linear=recipe.linear)
@@ -244,12 +244,12 @@ def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
 
 
 def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold: bool, monitor: Monitor) -> None:
-    """Solve a problem with pockets through its stand-in; x is judged on the problem itself."""
+    """Solve the stand-in of a problem with pockets; the residual of x is taken from the problem itself."""
     asked, judged = monitor.tolerance, settled.corrected()
     for _ in range(6):
         monitor.problem = problem = settled.problem
         problem.box.project(x, out=x)
-        if active is not None:  # rows whose bounds were lifted have nothing to be clamped at
+        if active is not None:  # rows without a bound in the stand-in cannot be clamped
             active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
         monitor.status = monitor.message = ""
         _attempt(recipe, problem, Start(x, active, cold), monitor)
@@ -259,8 +259,8 @@ def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold
         residual = monitor.measure(x)
         if residual <= asked or monitor.status not in ("converged", "stagnated", "diverged", "breakdown"):
             break
-        # The method cannot do with a singular matrix; or a ground sits in the wrong place; or it took up what is
-        # left of the residuals of its whole pocket.
+        # Three causes are possible: the method cannot treat a singular matrix; a ground lies in the wrong place; or the
+        # ground holds the sum of the remaining residuals of its pocket.
         if settled.ground():
             x[~np.isfinite(x)] = 0.0
         elif monitor.status != "converged":

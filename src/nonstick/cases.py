@@ -49,7 +49,7 @@ _CASES: dict[str, _Entry] = {}
 
 
 def names(dimension: int | None = None) -> list[str]:
-    """Every case, or those of one dimension."""
+    """The names of all cases, or of the cases of one dimension."""
     return [name for name, entry in _CASES.items() if dimension in (None, entry.dimension)]
 
 
@@ -82,8 +82,8 @@ def _case(name: str, description: str):
 def first_step(grid: Grid, solid: Shape, liquid: Shape, walls: str | np.ndarray = "cut", dtype=None) -> PressureProblem:
     """The pressure problem of liquid at rest after one time step of gravity.
 
-    phi of the liquid continues through solids as the shape does, so nothing has to be extended. Above
-    256 cells a side fields are kept in float32 (the operator is float64 all the same) to save memory.
+    phi of the liquid is defined inside solids too, because it comes from the shape, so it is not extended. Above 256
+    cells per side, fields are float32 to save memory; the operator is still float64.
     """
     if dtype is None:
         dtype = np.float32 if max(grid.shape) > 256 else np.float64
@@ -221,7 +221,7 @@ class _Sheet:
         return BoxProblem(A, b.ravel(), lower, np.inf, coarser=lambda: self.coarser().problem())
 
     def coarser(self) -> _Sheet:
-        """One unknown in the middle of every 2^d; where the last would lie on the boundary, there is none."""
+        """One unknown in the middle of every 2^d unknowns; an unknown that would lie on the boundary is omitted."""
         inner, (left, right) = self.axis[1:-1], self.gap
         pairs, odd = divmod(inner.size, 2)
         if odd and right >= 1.0:

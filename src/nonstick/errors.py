@@ -1,5 +1,5 @@
-"""The one exception a user of nonstick has to know."""
+"""The only exception that a user of nonstick has to know."""
 
 
 class NonstickError(ValueError):
-    """Bad input, said in one sentence: what is wrong, where, and what to do about it."""
+    """Bad input. The message is one sentence: what is wrong, where, and what to do about it."""

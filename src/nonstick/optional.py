@@ -1,4 +1,4 @@
-"""Packages that only some users need: where one is missing, a sentence says how to get it.
+"""Packages that only some users need. If one is missing, a sentence says how to get it.
 
 Extras of nonstick install them: `pictures` (movies, pictures, plots), `mesh` (triangle meshes) and `bench` (other
 packages to compare with).
@@ -12,7 +12,7 @@ from .errors import NonstickError
 
 
 def missing(extra: str, *packages: str) -> str | None:
-    """How to get what is not installed; None if everything is.
+    """A sentence on how to get the packages that are not installed; None if all are installed.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def need(extra: str, *packages: str) -> None:
     Raises
     ------
     NonstickError
-        If one is missing.
+        If a package is missing.
 
     Examples
     --------

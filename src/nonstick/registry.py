@@ -1,8 +1,8 @@
 """The names of methods: a line of text and a kind for each, and the one place where strings become methods.
 
-This file is read without loading anything else, so that `nonstick methods` answers at once. What a built-in name stands
-for is one expression in `compositions`. Methods of your own join by `register`, from a plugin (`nonstick --plugin
-FILE.py …`) or from an installed package that declares an entry point of the group `nonstick.methods`.
+This file loads no other module, so `nonstick methods` answers at once. Each built-in name stands for one expression in
+`compositions`. Your own methods are added with `register`, from a plugin (`nonstick --plugin FILE.py …`) or from an
+installed package that declares an entry point of the group `nonstick.methods`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS = {
     "viscosity": "the linear system of a ViscosityProblem, with or without bodies",
 }
 
-#: entry points of this group are loaded when a name is looked for
+#: entry points of this group are loaded when a name is looked up
 ENTRY_POINTS = "nonstick.methods"
 
 
@@ -40,7 +40,8 @@ class Entry:
     description: str
     #: a key of `KINDS`
     kind: str = "box"
-    #: False for a fixed amount of work, or for a variant that its paper shows to fail: not converging is no surprise
+    #: False for a method with a fixed amount of work, or for a variant that its paper shows to fail: it need not
+    #: converge
     converges: bool = True
     #: makes a method that is not built in
     build: Callable[[], Method] | None = None
@@ -131,7 +132,7 @@ def register(name: str, description: str, kind: str = "box", *, converges: bool 
     kind : str
         What it solves: "box", "linear" or "viscosity".
     converges : bool
-        False if not reaching the tolerance is no surprise; benchmarks then do not call it a failure.
+        False if the method is not expected to reach the tolerance; benchmarks then do not call this a failure.
 
     Returns
     -------
@@ -160,7 +161,7 @@ def register(name: str, description: str, kind: str = "box", *, converges: bool 
 
 
 def methods(kind: str | None = None) -> dict[str, str]:
-    """Every method name with a line of description, or those of one kind.
+    """Method names with one line of description each: all methods, or the methods of one kind.
 
     Examples
     --------
@@ -174,7 +175,7 @@ def methods(kind: str | None = None) -> dict[str, str]:
 
 
 def entries() -> dict[str, Entry]:
-    """Every registered name with all that is known without building the method."""
+    """Every registered name with its entry; no method is built."""
     _load_entry_points()
     return dict(_METHODS)
 
@@ -192,7 +193,7 @@ def get(method: str | Method) -> Method:
     if method not in _METHODS:
         raise NonstickError(f"unknown method {method!r}{_nearest(method)}; nonstick.methods() lists all")
     build = _METHODS[method].build
-    # Compositions import every solver, so they are loaded by the first one that is asked for.
+    # `compositions` imports every solver, so it is loaded only when the first built-in method is asked for.
     return build() if build else import_module(".compositions", __package__).METHODS[method]
 
 
@@ -207,11 +208,13 @@ def _nearest(name: str) -> str:
 def load_plugin(path: str | Path) -> Any:
     """Run a Python file that calls `nonstick.register`; returns its module.
 
-    A plugin is code of yours, run with your rights: load only files you trust.
+    A plugin is code that runs with your rights: load only files that you trust.
     """
     path = Path(path)
     if not path.is_file():
-        raise NonstickError(f"{path}: there is no such plugin; it must be a Python file that calls nonstick.register")
+        raise NonstickError(
+            f"{path}: there is no plugin with this name; it must be a Python file that calls nonstick.register"
+        )
     name = f"nonstick_plugin_{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -227,7 +230,7 @@ def load_plugin(path: str | Path) -> Any:
 
 
 def _load_entry_points() -> None:
-    """Installed packages register their methods: an entry point names a module, or a function to call."""
+    """Let installed packages register their methods. An entry point names a module, or a function to call."""
     global _plugins_loaded
     if _plugins_loaded:
         return
@@ -237,5 +240,5 @@ def _load_entry_points() -> None:
             loaded = point.load()
             if callable(loaded):
                 loaded()
-        except Exception as error:  # a broken package must not take the others along
+        except Exception as error:  # a broken package must not stop the others
             warnings.warn(f"the plugin {point.name!r} failed with {type(error).__name__}: {error}", stacklevel=3)

@@ -17,11 +17,11 @@ SYMMETRY_RTOL = 1e-8
 
 
 def matrix(A, name: str = "A") -> sp.csr_array:
-    """A real symmetric matrix with a positive diagonal as canonical CSR; A itself is left alone."""
+    """A real symmetric matrix with a positive diagonal as canonical CSR; A itself is not changed."""
     if not sp.issparse(A):
         A = _dense(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise NonstickError(f"{name} must be square, and its shape is {_by(A.shape)}")
+        raise NonstickError(f"{name} must be square, but its shape is {_by(A.shape)}")
     _real(A.dtype, name)
     if sp.issparse(A):
         fault = damage(A)
@@ -81,7 +81,7 @@ def _dense(A, name: str) -> np.ndarray:
             f"{type(A).__name__}"
         )
     if out.ndim != 2:
-        raise NonstickError(f"{name} must be a matrix, and its shape is {_by(out.shape)}")
+        raise NonstickError(f"{name} must be a matrix, but its shape is {_by(out.shape)}")
     return out
 
 
@@ -93,7 +93,7 @@ def _symmetric(A: sp.csr_array, d: np.ndarray, name: str) -> None:
     if kind == 1:
         raise NonstickError(
             f"{name} is not symmetric: {name}[{i}, {j}] is {values[0]:g} and {name}[{j}, {i}] is {values[1]:g}; "
-            f"pass ({name} + {name}.T) / 2 if that is rounding"
+            f"pass ({name} + {name}.T) / 2 if this comes from rounding"
         )
     if kind == 2:
         raise NonstickError(
@@ -108,7 +108,7 @@ def vector(b, n: int, name: str = "b") -> np.ndarray:
     if out.ndim == 2 and out.shape[1] == 1:
         out = out[:, 0]
     if out.shape != (n,):
-        raise NonstickError(f"{name} has shape {_by(out.shape)}, and there are {n} unknowns")
+        raise NonstickError(f"{name} has shape {_by(out.shape)}, but there are {n} unknowns")
     bad = np.flatnonzero(~np.isfinite(out))
     if bad.size:
         raise NonstickError(f"{name}[{bad[0]}] is {out[bad[0]]}; {name} must be finite{_more(bad.size)}")
@@ -116,7 +116,7 @@ def vector(b, n: int, name: str = "b") -> np.ndarray:
 
 
 def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two vectors of bounds; a scalar stands for all, ±inf for none."""
+    """Two vectors of bounds; a scalar is used for all unknowns, ±inf means no bound."""
     low, high = _bound(lower, n, "lower"), _bound(upper, n, "upper")
     bad = np.flatnonzero(~(low <= high))
     if bad.size:
@@ -134,7 +134,9 @@ def _bound(bound, n: int, name: str) -> np.ndarray:
     if out.ndim == 2 and out.shape[1] == 1:
         out = out[:, 0]
     if out.shape not in ((), (1,), (n,)):
-        raise NonstickError(f"{name} has shape {_by(out.shape)}; it must be a number or have one entry for each of {n}")
+        raise NonstickError(
+            f"{name} has shape {_by(out.shape)}; it must be a number or have one entry for each of the {n} unknowns"
+        )
     bad = np.flatnonzero(np.isnan(np.atleast_1d(out)))
     if bad.size:
         raise NonstickError(f"{name} is NaN at unknown {bad[0]}; use -inf or inf where there is no bound")
@@ -171,16 +173,16 @@ def cells(coordinates, n: int) -> np.ndarray:
 
 
 def c_order(coordinates: np.ndarray) -> np.ndarray | None:
-    """The permutation that sorts cells as a C array is laid out; None if they are sorted."""
+    """The permutation that sorts cells in the order of a C array; None if they are sorted."""
     order = np.lexsort(coordinates.T[::-1])
     return None if np.array_equal(order, np.arange(order.size)) else order
 
 
 def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, callback=None) -> None:
-    """The words every method stops by."""
+    """Check the stopping options, which are the same for every method."""
     for value, name in ((rtol, "rtol"), (atol, "atol")):
         if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
-            raise NonstickError(f"{name} must be a number that is not negative, not {value!r}")
+            raise NonstickError(f"{name} must be zero or a positive number, not {value!r}")
     if rtol == 0 and atol == 0:
         raise NonstickError("rtol must be positive (or zero with a positive atol): no method reaches a residual of 0")
     if maxiter is not None and (not isinstance(maxiter, (int, np.integer)) or maxiter < 1):

@@ -74,7 +74,7 @@ def test_rows_survive_ctrl_c(run, monkeypatch, tmp_path):
 
     path = tmp_path / "rows.json"
     code, out, err = run("bench", "halfway", "--json", path)
-    assert code == 1 and err.strip() == "nonstick: interrupted; --resume goes on"
+    assert code == 1 and err.strip() == "nonstick: interrupted; --resume continues"
     assert len(json.loads(path.read_text())) == 1 and "fake: iterations" in out
     assert (tmp_path / "rows.solves.jsonl").exists()
 
@@ -98,9 +98,9 @@ def test_resume_keeps_what_was_measured(run, problem, tmp_path):
         (("lai-table1", "--sizes", "2"), "domain.resolution"),
         (("lai-table1", "--methods", "pi-gm"), "unknown method 'pi-gm', did you mean 'pi-mg'"),
         (("andersen-volume", "--methods", "auto"), "leave --methods out"),
-        (("lai-table1", "--figures", "nowhere"), "there is none called nowhere"),
+        (("lai-table1", "--figures", "nowhere"), "nowhere is not one; create it first"),
         (("nowhere.npz",), "nowhere.npz"),
-        (("lai-table1", "--resume"), "--json FILE: name that file"),
+        (("lai-table1", "--resume"), "--json FILE: give --json with that file"),
     ],
 )
 def test_mistakes_are_one_sentence(run, words, piece):

@@ -133,7 +133,7 @@ def test_a_shape_without_bounds_is_liquid_but_not_a_body():
 
     table = {"shape": {"type": "test-wave", "height": 0.4}}
     Simulation(scene(liquid=[table])).next_frame()
-    with pytest.raises(NonstickError, match="shape that ends"):
+    with pytest.raises(NonstickError, match="needs a bounded shape"):
         Simulation(scene(bodies=[{**table, "density": 500.0}]))
 
 

@@ -128,7 +128,7 @@ def test_edges_that_make_no_sense():
 
 def test_edges_and_bounds_exclude_each_other():
     op, b, edges = chain()
-    with pytest.raises(NonstickError, match="no other bounds"):
+    with pytest.raises(NonstickError, match="cannot have other bounds"):
         BoxProblem(op, b, 0.0, np.inf, edges=edges)
 
 

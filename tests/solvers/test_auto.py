@@ -1,6 +1,7 @@
 """`auto` against exact answers: bounds of every kind, matrices that are no M-matrices, hard coefficients."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -9,13 +10,17 @@ from scipy.optimize import lsq_linear
 
 import nonstick
 from nonstick import cases
-from nonstick.inverse.multigrid.fast import FastCycle, FastMultigrid
+from nonstick.compositions import AUTO
+from nonstick.inverse.multigrid.blocks import BlockHierarchy, Blocks
+from nonstick.inverse.multigrid.cycles import W
+from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.kernels import _active_set as kernels
 from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
 from nonstick.problem.box import BoxProblem
 from nonstick.problem.monitor import Monitor
-from nonstick.solvers.active_set import ActiveSetCG, Auto, Guard
+from nonstick.solvers.active_set import ActiveSetCG
+from nonstick.solvers.guard import Guard
 from nonstick.solvers.nearby import REACH, Nearby
 from nonstick.solvers.nested import Coarser
 
@@ -134,7 +139,7 @@ def test_the_guard_holds_then_gives_up():
 def test_exact_inner_solves_reach_the_same_answer():
     """Patience 0 is policy iteration."""
     problem = cases.build("circle2d", 32).problem
-    s = nonstick.solve_problem(problem, Auto(patience=0), rtol=1e-9)
+    s = nonstick.solve_problem(problem, replace(AUTO, patience=0), rtol=1e-9)
     assert s.converged
     assert np.allclose(s.x, nonstick.solve_problem(problem, rtol=1e-9).x, atol=1e-6 * np.abs(s.x).max())
 
@@ -176,7 +181,7 @@ def test_a_look_judges_as_the_problem_does(size):
     A = StencilOperator(rows, w, 2.0 + rng.random(size))
     lower, upper = random_bounds(rng, size)
     problem = BoxProblem(A, rng.standard_normal(size), lower, upper)
-    loop = ActiveSetCG(problem, FastMultigrid(), FastMultigrid().setup(A), Auto(), Monitor(problem))
+    loop = ActiveSetCG(AUTO, problem, Monitor(problem))
     x, loop.p[:] = rng.standard_normal((2, size))
     A.residual(problem.b, x, loop.r)
     assert np.isclose(A.energy(loop.p, loop.q), loop.p @ (A @ loop.p))
@@ -201,7 +206,7 @@ def test_coarser_problems_by_hand(shape):
     d = e - (StencilOperator(rows, w, np.zeros(rows.n)) @ np.ones(rows.n))
     lower = np.where(rng.random(rows.n) < 0.3, rng.random(rows.n), -np.inf)
     problem = BoxProblem(StencilOperator(rows, w, d), rng.standard_normal(rows.n), lower, np.inf)
-    coarser = Coarser(problem, FastCycle(problem.A, 0.65, 2))
+    coarser = Coarser(problem, BlockHierarchy(Multigrid(Blocks(), cycle=W(1, 1)), problem.A))
     P = np.zeros((rows.n, coarser.problem.n))
     P[np.arange(rows.n), coarser.parent] = 1.0
     off = problem.A.matrix().toarray() - np.diag(d)

@@ -1,7 +1,7 @@
 """Tables of the papers that simulations reproduce, as printed.
 
 Lai et al. 2020, tables 1-12: iterations, outer iterations and seconds per pressure solve by size and method ("FMG"
-there means full cycles until converged). Chentanez and Müller 2011, table 1: milliseconds. Andersen et al. 2017,
+there means full cycles until converged). Chentanez and Müller 2012, table 1: milliseconds. Andersen et al. 2017,
 table 1, and the two counts its §6.1 gives.
 """
 

@@ -23,7 +23,7 @@ from ..discretise.pressure import PressureProblem
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.packed import Packed
-from ..operators.masked import peel
+from ..inverse.precond.deflation import Deflated
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
@@ -214,13 +214,14 @@ def count_nonzeros(method: Method, problem: BoxProblem) -> int | None:
     if not isinstance(method, LinearSolve) or not isinstance(method.inner, CG):
         return None
     M, A = method.inner.M, problem.A
+    M = M.M if isinstance(M, Deflated) else M
     if not isinstance(M, Multigrid):
         return A.matrix().nnz + (A.matrix().nnz + A.n) // 2
     inverse = M.setup(A)
     total = 0
     for level in inverse.levels[:-1]:
-        total += peel(level.A)[0].matrix().nnz + 2 * level.transfer.matrix().nnz
-    last = peel(inverse.levels[-1].A)[0]
+        total += level.A.core.matrix().nnz + 2 * level.transfer.matrix().nnz
+    last = inverse.levels[-1].A.core
     packed = M.coarsest.hierarchy(last) if isinstance(M.coarsest, Packed) else None
     for operator, _, parent in packed or [(last, None, None)]:
         total += operator.matrix().nnz + (0 if parent is None else 2 * int(np.count_nonzero(parent >= 0)))

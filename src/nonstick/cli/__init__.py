@@ -16,7 +16,7 @@ from .screen import showing_compilation
 from .terminal import guarded, say
 
 #: modules with an `add(app)`, in the order of the help page
-_COMMANDS = ("scene", "solve", "bench", "listing")
+_COMMANDS = ("scene", "export", "solve", "bench", "listing")
 
 # Typer keeps line ends, so the text is broken to fit 80 columns.
 _HELP = """Liquids that let go of walls.
@@ -26,11 +26,11 @@ elliptic problems, min ½ xᵀA x − bᵀx subject to lower ≤ x ≤ upper, by
 method of five papers.
 
 [cyan]nonstick run circle[/cyan]                     a first splash, with a movie
-[cyan]nonstick solve problem.npz[/cyan]              solve a problem of yours
+[cyan]nonstick solve problem.npz[/cyan]              solve your own problem
 [cyan]nonstick bench circle2d --sizes 64 128[/cyan]  compare methods on a built-in case
 """
 
-_EPILOG = """[bold]nonstick COMMAND --help[/bold] teaches a command, with an example.
+_EPILOG = """[bold]nonstick COMMAND --help[/bold] explains a command, with an example.
 
 Exit codes: 0 done, 1 interrupted, 2 bad input or not converged."""
 
@@ -66,7 +66,7 @@ def _load(files: list[Path]) -> list[Path]:
 @app.callback()
 def _root(
     version: bool = typer.Option(
-        False, "--version", "-V", callback=_show_version, is_eager=True, help="Print the version and leave."
+        False, "--version", "-V", callback=_show_version, is_eager=True, help="Print the version and exit."
     ),
     plugin: list[Path] = typer.Option(
         [],
@@ -74,8 +74,8 @@ def _root(
         metavar="FILE.py",
         envvar="NONSTICK_PLUGINS",
         callback=_load,
-        help="Run a Python file first that registers methods of yours (nonstick.register); may be given several "
-        "times, anywhere on the line. It is run as it is: take only files you trust.",
+        help="First run a Python file that registers your own methods (nonstick.register); may be given several "
+        "times, anywhere on the line. The file runs with your rights: use only files you trust.",
     ),
 ) -> None: ...
 
@@ -92,7 +92,7 @@ def main(words: list[str] | None = None) -> None:
 
 
 def _plugins_first(words: list[str]) -> list[str]:
-    """The same command line with `--plugin FILE` moved to the front, where options of all commands belong."""
+    """The command line with `--plugin FILE` moved to the front, where options common to all commands must stand."""
     first, rest, todo = [], [], list(words)
     while todo:
         word = todo.pop(0)

@@ -15,14 +15,14 @@ from .terminal import NOT_CONVERGED, fail, say
 #: how the name of a problem file ends
 PROBLEM_FILES = (".npz", ".mtx", ".mtx.gz")
 
-# Typer keeps line ends, so the text is broken to fit 80 columns. A test sees to it that the names exist. Minutes
-# are those of a quiet machine with two cores, at the default sizes, once kernels are compiled.
-_HELP = """Compare methods on a problem, a table of a paper, or a file of yours.
+# Typer keeps line ends, so the text is broken to fit 80 columns. A test checks that the names exist. Minutes are
+# measured on a quiet machine with two cores, at the default sizes, after kernels are compiled.
+_HELP = """Compare methods on a problem, a table of a paper, or your own file.
 
 Prints iterations, outer iterations and seconds, the paper's numbers below
-ours. Counts are those the method's paper counts. A count after > means not
-converged, a dash that there is none; the reasons stand below the tables.
-Seconds include set-up; compilation on first use is left out.
+ours. Counts are in the unit of the method's paper. A count after > means not
+converged, a dash means no count; the reasons are below the tables. Seconds
+include set-up, but not compilation on first use.
 
 [bold]Examples:[/bold]
 
@@ -30,7 +30,7 @@ nonstick bench sphere3d --sizes 32 64 128 --methods fas-mg pi-mg
 
 nonstick bench lai-table1 --json rows.json --figures .
 
-nonstick bench lai-table2 --json rows.json --resume   goes on after a kill
+nonstick bench lai-table2 --json rows.json --resume   continues after a kill
 
 nonstick bench problem.npz          every method on your problem
 
@@ -47,7 +47,7 @@ lai-table10  fig. 5.10: with a cuboid, one solve of frame 70       2 min
 lai-table11  fig. 5.10: double sphere, one solve of frame 10       1 min
 lai-table12  fig. 5.11: FAS with parts exchanged                   1 min
 
-[bold]Chentanez–Müller 2011[/bold]:
+[bold]Chentanez–Müller 2012[/bold]:
 
 cm-table1    what the LCP costs at fixed work, four scenes, 3D     2 min
 
@@ -84,7 +84,7 @@ class _ManyValues(TyperCommand):
                 out.append(word)
                 continue
             values = inline.split(",") if inline else []
-            # A size is a number, so a case named after the sizes is not taken for one.
+            # A size is a number, so the name of a case after the sizes is not read as a size.
             while args and not args[0].startswith("-") and (option not in ("--sizes", "-n") or args[0][:1].isdigit()):
                 values += args.pop(0).split(",")
             if not values:
@@ -138,7 +138,9 @@ def bench(
         Path(), "--figures", metavar="DIR", help="Where the figures of a table go (default: here).", show_default=False
     ),
     resume: bool = typer.Option(
-        False, "--resume", help="Go on with a table that was stopped: solves beside the --json file are not repeated."
+        False,
+        "--resume",
+        help="Continue a table that was stopped: solves recorded beside the --json file are not repeated.",
     ),
     _: bool = typer.Option(
         False, "--list", help="List tables and problems with their default sizes.", callback=_list, is_eager=True
@@ -153,10 +155,10 @@ def bench(
     from ..io.atomic import write_text
 
     if resume and json_file in (None, "-"):
-        fail("--resume goes on with the table of a --json FILE: name that file")
+        fail("--resume continues the table of a --json FILE: give --json with that file")
     entry = from_file(case) if case.endswith(PROBLEM_FILES) else get(case)
     if not folder.is_dir():
-        fail(f"--figures wants a directory, and there is none called {folder}")
+        fail(f"--figures needs a directory, but {folder} is not one; create it first")
     limited = maxiter is not None or time_limit is not None
     errors = screen()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
@@ -172,7 +174,7 @@ def bench(
         )  # fmt: skip
         if json_file not in (None, "-"):
             if not resume:
-                write_text(json_file, to_json(rows))  # a bad path is said before the work
+                write_text(json_file, to_json(rows))  # report a bad path before the work
             plan = replace(plan, journal=_journal(json_file, plan, resume))
         try:
             for row in entry.run(plan):
@@ -192,7 +194,7 @@ def bench(
         for obstacle in plan.undrawn:
             say(f"no figures: {obstacle}")
     if stopped:
-        print(f"nonstick: interrupted{'' if json_file in (None, '-') else '; --resume goes on'}", file=sys.stderr)
+        print(f"nonstick: interrupted{'' if json_file in (None, '-') else '; --resume continues'}", file=sys.stderr)
         raise SystemExit(1)
     _judge(rows, limited)
 
@@ -212,7 +214,7 @@ def _journal(json_file: str, plan, resume: bool):
 
 
 def _judge(rows, limited: bool) -> None:
-    """Leave with an exit code if something that should have converged has not, or nothing could be done at all."""
+    """Exit with an error code if a method that should converge has not converged, or if nothing could be measured."""
     missed = [row for row in rows if row.missed]
     if missed and not limited:
         names = dict.fromkeys(f"{row.method} on {row.case} at {row.n}" for row in missed)

@@ -1,4 +1,4 @@
-"""`nonstick methods` and `nonstick cases`: what there is to choose from."""
+"""`nonstick methods` and `nonstick cases`: lists of methods and of problems."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def print_names(what: str, rows: Mapping[str, str], as_json: bool) -> None:
 
 
 def print_list(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """A name, then what there is to say about it; the last column may take several lines."""
+    """A table of names and their descriptions; the last column may take several lines."""
     from rich.console import Console
     from rich.table import Table
 

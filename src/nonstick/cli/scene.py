@@ -15,7 +15,7 @@ from .terminal import fail, say
 _SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
 _SCENE = typer.Argument(..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False)
 
-#: lines of a kind in the log that `info` shows
+#: number of lines of each kind in the log that `info` shows
 TOLD = 5
 
 
@@ -70,7 +70,7 @@ def new(
     from ..scenes.library import builtin_text
 
     if file.suffix != ".toml":
-        fail(f"the name of a scene file must end in .toml, and {str(file)!r} does not")
+        fail(f"the name of a scene file must end in .toml, but {str(file)!r} does not")
     if file.exists():
         fail(f"{file} exists already; choose another name, or delete it first")
     write_text(file, builtin_text(scene))
@@ -108,7 +108,7 @@ def run(
 ) -> None:
     """Simulate a scene, write its frames, and make a movie.
 
-    Interrupt it at any time; nonstick resume goes on from the last frame.
+    You can interrupt it at any time; nonstick resume continues from the last frame.
 
     [bold]Example:[/bold]
 
@@ -134,7 +134,7 @@ def resume(
     ),
     frames: int | None = typer.Option(None, "--frames", "-n", min=1, help="New number of frames.", show_default=False),
     scene: Path | None = typer.Option(
-        None, "--scene", help="The scene file again, if harmless keys of it changed.", show_default=False
+        None, "--scene", help="The scene file, if you changed its name, output, camera or frames.", show_default=False
     ),
     movie: bool | None = typer.Option(
         None, "--movie/--no-movie", help="Make the preview at the end.", show_default=False
@@ -162,7 +162,7 @@ def info(
     directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """What a run did: steps, solver, volume, and the time of each stage.
+    """Show what a run did: steps, solver, volume, and the time of each stage.
 
     [bold]Example:[/bold]
 
@@ -223,11 +223,12 @@ def render(
     from ..sim.kinds import kind_of
 
     if out is not None and out.suffix != ".mp4":
-        fail(f"the movie is written as .mp4, and --out says {out}; choose a name that ends in .mp4")
+        fail(f"the movie is written as .mp4, but --out is {out}; choose a name that ends in .mp4")
     scene = RunDirectory.open(directory).scene()
     if compare is not None and (other := RunDirectory.open(compare).scene()).kind != scene.kind:
         fail(
-            f"{directory} is a run of {scene.kind} and {compare} one of {other.kind}: compare two runs of the same kind"
+            f"{directory} is a run of {scene.kind} and {compare} is a run of {other.kind}: "
+            "compare two runs of the same kind"
         )
     camera = kind_of(scene).camera(scene, dict(parse_override(text) for text in settings))
     _preview(directory, compare, camera, out)
@@ -237,7 +238,7 @@ def render(
 
 
 def _free(path: Path) -> Path:
-    """The path, or with -2, -3 ... if it is taken."""
+    """The path, with -2, -3 ... added if it exists already."""
     candidate, k = path, 2
     while candidate.exists() and any(candidate.iterdir()):
         candidate = path.with_name(f"{path.name}-{k}")
@@ -290,7 +291,7 @@ class _Live:
 
 
 def _report(directory: Path) -> None:
-    """What a run has to say at its end."""
+    """Print the summary of a run at its end."""
     from ..io.rundir import RunDirectory
     from ..sim.kinds import kind_of
 
@@ -321,7 +322,7 @@ def _say_summary(opened, numbers: dict) -> None:
 
 
 def _check_movie(asked: bool | None) -> None:
-    """A movie that was asked for and cannot be made is an error before the run, not after it."""
+    """If a movie was asked for and cannot be made, raise the error before the run, not after it."""
     from ..render.movie import obstacle
 
     sentence = obstacle()
@@ -330,7 +331,7 @@ def _check_movie(asked: bool | None) -> None:
 
 
 def _movie(directory: Path, asked: bool | None, by_default: bool) -> None:
-    """Make the preview if it was asked for, or by default; without the packages for it say how to get them."""
+    """Make the preview if it was asked for, or by default; if its packages are missing, say how to get them."""
     from ..render.movie import obstacle
 
     sentence = obstacle()

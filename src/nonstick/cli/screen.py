@@ -1,7 +1,8 @@
-"""What commands show on stderr while they work; above all that kernels are being compiled, or they would look stuck.
+"""The messages of commands on stderr while they work, above all that kernels are being compiled: the command would
+otherwise seem to hang.
 
-On a terminal a line turns and counts while it lasts. In a pipe there is a line before and a line after. Where all
-kernels are in the cache nothing is said. Nothing goes to stdout.
+On a terminal, a line with a spinner counts the kernels. In a pipe there is one line before and one line after. If all
+kernels are in the cache, there is no message. Nothing goes to stdout.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class CompilingNotice(logging.Handler):
         if record.levelno >= logging.INFO:
             _print(record.getMessage())
             return
-        # numbers of the process; this notice tells of those since it began
+        # counts of the whole process; this notice reports only the kernels compiled since it began
         self._kernels, self._seconds = record.__dict__["kernels"], record.__dict__["seconds"]
         self._told = self._told or (self._kernels, self._seconds)
         if not record.__dict__["unfinished"]:
@@ -51,13 +52,13 @@ class CompilingNotice(logging.Handler):
             self._line.update(text)
 
     def close_off(self) -> None:
-        """Say what was compiled since this was said last, if anything was."""
+        """Report the kernels that were compiled since the last report, if there are any."""
         self._stop()
         if self._told is not None:
             kernels, seconds = self._kernels - self._told[0], self._seconds - self._told[1]
             if kernels:
                 what = "1 kernel" if kernels == 1 else f"{kernels} kernels"
-                _print(f"compiled {what} in {seconds:.1f} s; next time there is nothing to wait for")
+                _print(f"compiled {what} in {seconds:.1f} s; the next run starts without this wait")
             self._told = (self._kernels, self._seconds)
 
     def _stop(self) -> None:
@@ -75,7 +76,7 @@ _notices: list[CompilingNotice] = []
 
 @contextmanager
 def showing_compilation() -> Iterator[None]:
-    """Tell of kernels that are compiled meanwhile."""
+    """Report kernels that are compiled in this block."""
     log = logging.getLogger("nonstick.kernels")
     notice, level = CompilingNotice(), log.level
     log.addHandler(notice)

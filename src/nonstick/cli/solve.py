@@ -55,12 +55,12 @@ def solve(
     from ..io.atomic import write_text
     from ..io.problem_file import read_problem, write_solution
 
-    registry.get(method)  # a misspelt name should not wait for a large file
+    registry.get(method)  # report a misspelt name before a large file is read
     target = out or file.with_name(f"{file.name.split('.')[0]}-solution.npz")
     if target.suffix != ".npz":
-        fail(f"the solution is written as .npz, and --out says {target}")
+        fail(f"the solution is written as .npz, but --out is {target}; choose a name that ends in .npz")
     if target.resolve() == file.resolve():
-        fail(f"--out would replace the problem itself ({file})")
+        fail(f"--out would overwrite the problem file {file}; choose another name")
     for path in (target, Path(json_file or "-")):
         if not path.parent.is_dir():
             fail(f"cannot write {path}: there is no directory {path.parent}")

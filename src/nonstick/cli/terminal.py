@@ -13,7 +13,7 @@ from .screen import close_off
 #: exit codes
 BAD_INPUT = 2
 NOT_CONVERGED = 2
-#: what typer makes of Ctrl-C, without a word
+#: the exit code that typer gives on Ctrl-C, without a message
 _TYPER_INTERRUPTED = 130
 
 
@@ -24,7 +24,7 @@ def say(message: str) -> None:
 
 
 def fail(message: str) -> NoReturn:
-    """Leave with one sentence and the exit code of bad input."""
+    """Exit with one sentence and the exit code of bad input."""
     print(f"nonstick: {message}", file=sys.stderr)
     raise SystemExit(BAD_INPUT)
 
@@ -46,7 +46,7 @@ def guarded(command: Callable[[], object]) -> None:
         fail(str(error))
     except KeyboardInterrupt:
         _interrupted()
-    except BrokenPipeError:  # the reader (head, less) has left; nothing more to say
+    except BrokenPipeError:  # the reading program (head, less) has ended; print nothing more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except OSError as error:

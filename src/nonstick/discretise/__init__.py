@@ -1,9 +1,10 @@
-"""Fields on a grid become a problem, and its answer fields again."""
+"""Turns fields on a grid into a problem, and its solution back into fields."""
 
 from .coupling import Body, Coupling
 from .diffusion import DiffusionProblem, DiffusionSolution
 from .pressure import PressureProblem, PressureSolution
 from .viscosity import ViscosityProblem, ViscositySolution
+from .viscosity_bodies import ViscosityWithBodies, ViscousBody
 
 __all__ = [
     "Body",
@@ -14,4 +15,6 @@ __all__ = [
     "PressureSolution",
     "ViscosityProblem",
     "ViscositySolution",
+    "ViscosityWithBodies",
+    "ViscousBody",
 ]

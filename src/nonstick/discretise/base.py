@@ -1,4 +1,4 @@
-"""What all discretised problems share: fields in, a `BoxProblem` inside, one way to solve it, fields out."""
+"""The base of all discretised problems: it takes fields, holds a `BoxProblem`, solves it, and returns fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ S = TypeVar("S", bound=Solution)
 class Discretised(ABC):
     """Base of PressureProblem, ViscosityProblem and DiffusionProblem."""
 
-    #: what `solve` takes if nothing is said
+    #: the method that `solve` uses by default
     default_method: ClassVar[str] = "auto"
 
     #: the problem the methods see
@@ -35,7 +35,7 @@ class Discretised(ABC):
 
     @property
     def matrix(self) -> sp.csr_array:
-        """The entries, assembled on first use; methods work on `problem.A` without."""
+        """The assembled matrix, made on first use; methods work on `problem.A` and do not need it."""
         return self.problem.A.matrix()
 
     @property
@@ -44,7 +44,7 @@ class Discretised(ABC):
 
     @property
     def constrained(self) -> np.ndarray:
-        """Boolean over the unknowns: those with a bound."""
+        """Boolean array over the unknowns: True for unknowns with a bound."""
         return self.problem.box.constrained
 
     def solve(
@@ -74,7 +74,7 @@ class Discretised(ABC):
         Returns
         -------
         Solution
-            As from `nonstick.solve`, with the fields of this kind of problem besides.
+            As from `nonstick.solve`, with the fields of this kind of problem added.
         """
         guess = self.first_guess() if x0 is None else self.as_vector(x0)
         solution = solve_problem(
@@ -84,7 +84,7 @@ class Discretised(ABC):
         return self.with_fields(solution)
 
     def first_guess(self) -> np.ndarray | None:
-        """Where a solve starts that was told nothing; None: at zero, and the method may look for better."""
+        """The default start of a solve. None: it starts at zero, and the method may look for a better start."""
         return None
 
     def as_vector(self, x0) -> np.ndarray:
@@ -97,5 +97,5 @@ class Discretised(ABC):
 
 
 def extended(kind: type[S], solution: Solution, **more) -> S:
-    """A solution as one of another kind, which has some fields more."""
+    """The solution as an object of another class, with more fields."""
     return kind(**{f.name: getattr(solution, f.name) for f in fields(Solution)}, **more)

@@ -28,7 +28,7 @@ def coarse_fluxes(weights: Faces, velocity: Faces, solid: Faces | None) -> tuple
 
 
 def coarse_phi(phi: np.ndarray, weights: Faces, dx: float, keep_bubbles: bool) -> np.ndarray:
-    """Mean distance of the children with an open face; where bubbles are kept, of those in air if there are any."""
+    """Mean distance of the children with an open face; to keep bubbles, of its children in air, if it has any."""
     part = children(np.asarray(phi, dtype=np.float64))
     open_child = children(open_part(weights) > 0)
     open_child |= ~open_child.any(axis=0)
@@ -55,7 +55,7 @@ def children(a: np.ndarray) -> np.ndarray:
 def face_mean(a: np.ndarray, axis: int) -> np.ndarray:
     """Mean over the fine faces that make up each coarse face normal to `axis`."""
     cells = a.shape[axis] - 1
-    if cells % 2:  # the coarse grid reaches one fine cell further: the border value stands in
+    if cells % 2:  # the coarse grid extends one fine cell further: the border value is used there
         pad = [(0, int(x == axis)) for x in range(a.ndim)]
         a = np.pad(a, pad, mode="edge")
     a = np.take(a, np.arange(0, a.shape[axis], 2), axis)

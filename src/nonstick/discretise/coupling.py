@@ -1,23 +1,25 @@
 """Rigid bodies in the pressure equation, in the volume-fraction form (Batty, Bertails, Bridson 2007, §4).
 
 A body covers the share β_f of the cube of one cell around face f and moves with V = (v, ω), so its velocity through
-the face is kᵀV with k = (e_a, r × e_a), r from the centre to the middle of the face. Its flux out of cell c is
-(G V)_c = Σ ± β kᵀV / dx; by the same G the pressure pushes it: M (V' - V) = dt dx^d Gᵀp. Eliminating V' from the
+the face is kᵀV with k = (e_a, r × e_a), r from the centre to the middle of the face. Its flux out of cell c is (G V)_c
+= Σ ± β kᵀV / dx. The same G gives the push of the pressure on it: M (V' - V) = dt dx^d Gᵀp. Eliminating V' from the
 pressure equation leaves
 
     (A + dt dx^d G M⁻¹ Gᵀ) p = -div(u) - G V.
 
-Sums by parts make three things exact, not approximate: constant pressure neither pushes nor turns a submerged body;
-what the body gains the liquid loses, in momentum and angular momentum; and hydrostatic pressure lifts it by the
-weight of the liquid it displaces, Σ_f β_f dx^d ρ g k.
+Summation by parts makes three properties exact. Constant pressure does not push or turn a submerged body. The liquid
+loses exactly the momentum and angular momentum that the body gains. Hydrostatic pressure lifts the body by the weight
+of the liquid it displaces, Σ_f β_f dx^d ρ g k.
 
-So that a body as dense as the liquid hovers, its mass is taken on the grid as well: M = ρ_b dx^d Σ_f s_f k kᵀ over
-all the faces it covers, a matrix of rank 3 (2D) or 6 (3D). Weight and hydrostatic pressure are then both M times one
-acceleration, and no submerged body of uniform density turns in liquid at rest, whatever its shape. (Mass and inertia
-of the exact shape differ by the error of the fractions and are used where the grid does not see the body whole.)
+The mass of a body is computed on the grid too, so that a body with the density of the liquid neither rises nor sinks: M
+= ρ_b dx^d Σ_f s_f k kᵀ over all the faces it covers, a matrix of rank 3 (2D) or 6 (3D). Weight and hydrostatic pressure
+are then both M times one acceleration, so a submerged body of uniform density and any shape does not turn in liquid at
+rest. (Mass and inertia of the exact shape differ by the error of the fractions. They are used where the grid does not
+resolve the whole body.)
 
-Shares of volumes, not of areas as at static walls: the cubes around the faces of one axis fill space, so what a body
-displaces is its volume wherever it lies, and nothing jumps when a flat side passes a plane of the grid.
+Shares are fractions of volumes here, and fractions of areas at static walls. The cubes around the faces of one axis
+fill space. So a body displaces exactly its volume in every position, and nothing jumps when a flat side passes a plane
+of the grid.
 
 Departure from Aanjaneya et al. 2019, who couple by impulses at the surface (Robinson-Mosher et al. 2008).
 """
@@ -39,9 +41,10 @@ from ..operators.rows import Rows
 
 Faces = tuple[np.ndarray, ...]
 
-#: open shares below this are closed: two solids leave no gap by rounding
+#: open shares below this count as closed, so that rounding makes no gap between two solids
 SLIVER = 1e-6
-#: how far the volume on the grid may be from mass/density before the grid counts as not seeing the body whole
+#: allowed relative difference between the volume on the grid and mass/density; above it the grid does not resolve the
+#: whole body
 WHOLE = 0.3
 
 
@@ -70,7 +73,7 @@ class Body:
 
     @property
     def free(self) -> bool:
-        """Moved by the liquid?"""
+        """True if the liquid moves the body."""
         return self.density is not None or (self.mass is not None and np.isfinite(self.mass))
 
     def motion(self, dimension: int) -> np.ndarray:
@@ -92,11 +95,11 @@ class Body:
 
 @dataclass(frozen=True)
 class Moved:
-    """What a solve did to a body."""
+    """The effect of a solve on a body."""
 
     velocity: np.ndarray
     spin: np.ndarray | float
-    #: impulse and angular impulse (about the centre) the pressure gave it
+    #: impulse and angular impulse (about the centre) from the pressure
     impulse: np.ndarray
     angular_impulse: np.ndarray
 
@@ -120,7 +123,7 @@ class Covered:
         phi, self.corner = _crop(phi, corner, dx)
         self.phi = phi
         self.cells = tuple(m - 1 for m in phi.shape)
-        #: share of each face of the window inside the body, and what is left of it beside other solids
+        #: share of each face of the window inside the body, and the part of that share not taken by other solids
         self.shares: Faces = cover(phi / dx)
         self.beta = self.shares
         self.mass = self._mass()
@@ -164,7 +167,7 @@ class Covered:
             if np.abs(volume - known).max() > WHOLE * known:
                 return exact
         elif not volume.min() > 0.0 or not _definite(M):
-            raise NonstickError("a body is too small for the grid to see: give its mass and inertia as well")
+            raise NonstickError("a body is smaller than the cells of the grid: give its mass and inertia as well")
         return body.density * self.dx**d * M
 
     def _exact(self) -> np.ndarray | None:
@@ -194,8 +197,8 @@ class Covered:
 class Coupling:
     """All bodies of a pressure problem: shared faces, the low-rank term, and the motion after the solve.
 
-    `weights` and `velocity` describe the static solids; they come first where solids overlap, and what they
-    leave of a face is divided among bodies in proportion to what each would cover.
+    `weights` and `velocity` describe the static solids; they have priority where solids overlap. The remaining part of
+    a face is divided among bodies in proportion to the part that each would cover.
     """
 
     def __init__(
@@ -217,7 +220,7 @@ class Coupling:
             for c in self.covered:
                 total[c.window(axis)] += c.shares[axis]
             left = w - total
-            # bodies that overlap share what there is; a gap of rounding size is closed and goes to them as well
+            # bodies that overlap share the remaining part; a gap of rounding size is closed and given to them too
             tight = (total > 0.0) & (left < SLIVER)
             part = np.divide(w, total, out=np.ones_like(w), where=tight)
             for c, beta in zip(self.covered, betas):
@@ -239,7 +242,7 @@ class Coupling:
         return out
 
     def solid_velocity(self, motions: Sequence[np.ndarray] | None = None) -> Faces:
-        """Velocity of what closes each face: the mean over static solids and bodies, by their shares."""
+        """Velocity of the solids at each face: the mean over static solids and bodies, weighted by their shares."""
         motions = [c.motion for c in self.covered] if motions is None else motions
         out = []
         for axis, (w, closed) in enumerate(zip(self.weights, self._closed)):
@@ -297,7 +300,7 @@ class Coupling:
 
 
 def _crop(phi: np.ndarray, corner, dx: float) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The part of the nodes that matters: beyond it nothing is covered, nor is a cell next to anything that is."""
+    """The window of nodes that matters: no cell outside it is covered by the body or next to a covered cell."""
     near = phi < 2.0 * dx
     part, first = [], []
     for axis, (n, c) in enumerate(zip(phi.shape, corner)):
@@ -310,9 +313,9 @@ def _crop(phi: np.ndarray, corner, dx: float) -> tuple[np.ndarray, tuple[int, ..
 
 
 def cover(phi: np.ndarray) -> Faces:
-    """Share of the cube of one cell around every face in which phi < 0 (at nodes, in cells), one array an axis.
+    """Share of the cube of one cell around every face in which phi < 0 (at nodes, in cells), one array per axis.
 
-    Beyond the nodes given nothing is covered.
+    The body covers nothing outside the given nodes.
     """
     if not np.isfinite(phi).all():
         raise NonstickError("the distance of a body holds NaN or infinite values")
@@ -325,7 +328,7 @@ def cover(phi: np.ndarray) -> Faces:
     for axis in range(d):
         part = halves
         for a in range(d):
-            if a == axis:  # the half below the face and the one above it
+            if a == axis:  # the half-cubes below and above the face
                 part = np.pad(part, [(1, 1) if b == a else (0, 0) for b in range(d)])
             even, odd = [slice(None)] * d, [slice(None)] * d
             even[a], odd[a] = slice(0, None, 2), slice(1, None, 2)
@@ -335,6 +338,6 @@ def cover(phi: np.ndarray) -> Faces:
 
 
 def _definite(M: np.ndarray) -> bool:
-    """Positive definite, whatever the units of length."""
+    """True if the matrix is positive definite; the test does not depend on the unit of length."""
     scale = np.sqrt(np.maximum(np.diag(M), np.finfo(float).tiny))
     return bool(np.linalg.eigvalsh(M / scale[:, None] / scale).min() > 1e-12)

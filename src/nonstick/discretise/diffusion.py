@@ -39,11 +39,11 @@ class DiffusionProblem(Discretised):
     alpha : float
         diffusivity · dt / dx², or inf for the equilibrium.
     inside : ndarray of bool, optional
-        The cells of the body. Neither this nor `phi`: the whole grid.
+        The cells of the body. Without this and without `phi`, the body is the whole grid.
     phi : ndarray, optional
         Signed distance at cell centres, negative inside the body.
     fixed : ndarray of bool, optional
-        Cells that hold their temperature; bounds do not touch them.
+        Cells that keep their temperature; bounds do not apply to them.
     lower, upper : float or ndarray
         Bounds, numbers or arrays over cells; ±inf for none.
 
@@ -139,18 +139,19 @@ class DiffusionProblem(Discretised):
         return A, self.rows.from_grid(b)
 
     def _check_parts(self, A: StencilOperator) -> None:
-        """An equilibrium needs a fixed cell in every part of the body."""
+        """Check that every part of the body has a fixed cell, which an equilibrium needs."""
         count, label = A.components()
         touches = np.bincount(label, weights=A.row_sums(), minlength=count)
         if np.any(touches < 0.5):
             raise NonstickError(
-                "a part of the body has no fixed cell, so its equilibrium is not unique: take steps with a finite alpha"
+                "a part of the body has no fixed cell, so its equilibrium is not unique: "
+                "fix a cell there, or use a finite alpha"
             )
 
     def _over_cells(self, name: str, value, dtype) -> np.ndarray:
         value = np.asarray(value, dtype=dtype)
         if value.shape != self.shape:
-            raise NonstickError(f"{name} has shape {value.shape}, temperature {self.shape}")
+            raise NonstickError(f"{name} has shape {value.shape}, but temperature has shape {self.shape}")
         return value
 
     def _bound(self, name: str, value) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Fields that a discretisation is given, checked, and what follows from them."""
+"""Checks of the fields given to a discretisation, and quantities derived from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def face_arrays(name: str, arrays, shape: tuple[int, ...]) -> Faces:
     for axis, a in enumerate(out):
         expected = tuple(n + (b == axis) for b, n in enumerate(shape))
         if a.shape != expected:
-            raise NonstickError(f"{name}[{axis}] has shape {a.shape}, the grid's faces {expected}")
+            raise NonstickError(f"{name}[{axis}] has shape {a.shape}, but the faces of the grid have shape {expected}")
     return out
 
 
@@ -30,18 +30,18 @@ def open_faces(phi_solid, weights, shape: tuple[int, ...]) -> Faces:
         out = face_arrays("weights", weights, shape)
         for w in out:
             if not (w.size == 0 or (w.min() >= 0.0 and w.max() <= 1.0)):
-                raise NonstickError("weights are open fractions: every one must lie between 0 and 1")
+                raise NonstickError("weights are open fractions: all of them must lie between 0 and 1")
         return out
     if phi_solid is None:
         return closed_box(shape)
     nodes = tuple(n + 1 for n in shape)
     if np.shape(phi_solid) != nodes:
-        raise NonstickError(f"phi_solid has shape {np.shape(phi_solid)}, the grid's nodes {nodes}")
+        raise NonstickError(f"phi_solid has shape {np.shape(phi_solid)}, but the nodes of the grid have shape {nodes}")
     return tuple(close_edges(w, axis) for axis, w in enumerate(open_fractions(phi_solid)))
 
 
 def wall_area(weights: Faces) -> np.ndarray:
-    """Area of the wall inside each cell over dx^(d-1): what the open fractions do not balance."""
+    """Area of the wall inside each cell over dx^(d-1), from the imbalance of the open fractions."""
     total = sum(np.diff(w, axis=axis) ** 2 for axis, w in enumerate(weights))
     return np.sqrt(np.asarray(total))
 

@@ -4,16 +4,15 @@ For every liquid cell c (phi < 0) with an open face, with open fractions w (Batt
 
     sum_f w_f dt/(rho dx²) (p_c - p_f) = source - div,    div = sum_f ±[w u + (1 - w) u_solid]/dx
 
-where `source` is the divergence that liquid shall have (zero unless liquid is added), and p_f is the
-neighbour's pressure, or at a free surface the ghost value that makes p vanish at the
-surface: (p_c - p_f) = p_c/theta with theta = phi_c/(phi_c - phi_n) >= 0.01 (Enright and Fedkiw 2002). Cells
-of the chosen `walls` obey 0 <= p ⟂ (divergence after the update) >= 0: liquid may leave a wall, never be
-pulled to it. Air has pressure 0.
+where `source` is the wanted divergence of the liquid (zero unless liquid is added), and p_f is the neighbour's
+pressure. At a free surface p_f is the ghost value that makes p vanish at the surface: (p_c - p_f) = p_c/theta with
+theta = phi_c/(phi_c - phi_n) >= 0.01 (Enright and Fedkiw 2002). Cells of the chosen `walls` obey 0 <= p ⟂ (divergence
+after the update) >= 0: liquid may leave a wall, but is never pulled to it. Air has pressure 0.
 
-The edge of the grid: no pressure lies beyond it, so its faces enter the right-hand side only. With
-`phi_solid` (or with nothing) the grid is a box with closed walls there, moving with `solid_velocity`; with
-`weights` an open face on the edge lets its given velocity pass, as an inflow or outflow. Liquid that shall
-meet air at the edge needs a layer of air cells there.
+There is no pressure beyond the edge of the grid, so its faces enter the right-hand side only. With `phi_solid` (or
+without any solid) the grid is a box with closed walls there, which move with `solid_velocity`. With `weights`, an open
+face on the edge is an inflow or outflow with its given velocity. Where liquid should meet air at the edge, add a layer
+of air cells.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from ..errors import NonstickError
 from ..grid.fractions import centre_distance, open_part
 from ..grid.labels import wall_cells
 from ..grid.levelset import THETA_MIN
-from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
@@ -44,7 +42,7 @@ from .scalars import positive
 
 Faces = tuple[np.ndarray, ...]
 
-#: grid cells handled at a time: bounds the memory of float64 copies of a slab
+#: number of grid cells treated at a time: it limits the memory of float64 copies of a slab
 _SLAB = 1_000_000
 
 #: coarse levels on which air bubbles survive (Chentanez–Müller's C)
@@ -57,7 +55,7 @@ class PressureSolution(Solution):
 
     #: pressure over the grid, zero where there is no unknown
     pressure: np.ndarray = field(default_factory=lambda: np.zeros(()), repr=False)
-    #: velocity after the update, one array an axis
+    #: velocity after the update, one array per axis
     velocity: Faces = field(default=(), repr=False)
     #: the bodies after the update, in the order they were given
     bodies: list[Moved] = field(default_factory=list, repr=False)
@@ -77,21 +75,22 @@ class PressureProblem(Discretised):
     phi_solid : ndarray, optional
         Signed distance of the solid at nodes, negative inside.
     weights : tuple of ndarray, optional
-        Open fraction of every face, one array an axis, in place of `phi_solid`. Neither: an empty closed box.
+        Open fraction of every face, one array per axis, in place of `phi_solid`. Without either, the grid is an empty
+        closed box.
     solid_velocity : tuple of ndarray, optional
         Velocity of solids on faces, like `velocity`; at rest if not given.
     walls : str or ndarray of bool
         Which cells may separate: "cut", "solid", "edge", "all", "none", or a boolean array over cells.
     adhesion : float or ndarray, optional
-        How much tension (Pa) a wall holds before it lets go; a number or an array over cells.
+        The tension (Pa) that a wall can hold before the liquid separates; a number or an array over cells.
     separation : float or ndarray, optional
         Velocity at which walls push liquid off (Andersen eq. 48); a number or an array over cells.
     source : float or ndarray, optional
         Volume added per volume and second (1/s): the divergence that liquid has after the update; a number or an array
         over cells.
     bodies : sequence of Body, or Coupling
-        Rigid bodies moved by the pressure (`nonstick.discretise.Body`), in front of the solids above, which are static
-        to them; cells they cut may separate like those of other walls. A `Coupling` is one made for these solids.
+        Rigid bodies moved by the pressure (`nonstick.discretise.Body`), in addition to the static solids above. Liquid
+        may separate in the cells they cut, as at other walls. A `Coupling` must have been made for these solids.
 
     Examples
     --------
@@ -129,7 +128,7 @@ class PressureProblem(Discretised):
         phi = np.asarray(phi_liquid)
         if phi.ndim not in (2, 3) or min(phi.shape) < 1:
             raise NonstickError(f"phi_liquid must be a 2D or 3D array over cells, not of shape {phi.shape}")
-        if not phi.min() > -np.inf:  # the least of NaN and anything is NaN
+        if not phi.min() > -np.inf:  # the minimum of NaN and any number is NaN
             raise NonstickError("phi_liquid holds NaN or -inf")
         shape = phi.shape
         velocity = face_arrays("velocity", velocity, shape)
@@ -167,7 +166,7 @@ class PressureProblem(Discretised):
         coupling: Coupling | None = None,
         depth: int = 0,
     ) -> None:
-        """Keep fields that were checked and build the problem; `depth` counts the coarsenings before this one."""
+        """Store checked fields and build the problem; `depth` is the number of coarsenings so far."""
         self.phi_liquid = phi_liquid
         self.shape: tuple[int, ...] = phi_liquid.shape
         self.velocity, self.weights, self.solid_velocity = velocity, weights, solid_velocity
@@ -203,15 +202,15 @@ class PressureProblem(Discretised):
         """The bodies after this pressure has acted on them."""
         if self.coupling is None:
             return []
-        A = self.problem.A
-        assert isinstance(A, LowRank)
-        return self.coupling.moved(A, self.rows.from_grid(np.asarray(pressure, dtype=np.float64)), self.dt)
+        bodies = self.problem.A.bodies
+        assert bodies is not None
+        return self.coupling.moved(bodies, self.rows.from_grid(np.asarray(pressure, dtype=np.float64)), self.dt)
 
     def update(self, pressure: np.ndarray, moved: list[Moved] | None = None) -> Faces:
         """u - dt/rho grad p, with the ghost-fluid gradient at the surface.
 
-        Closed faces that touch liquid take the solid velocity; faces that touch no liquid are unchanged.
-        The divergence of the result in an unknown's cell is `dual`, plus `source` where there is one.
+        Closed faces that touch liquid take the solid velocity; faces that do not touch liquid are unchanged. In the
+        cell of an unknown the divergence of the result is `dual`, plus `source` if it is given.
         """
         solid = self._solid_velocity(self.moved(pressure) if moved is None else moved)
         phi = np.ascontiguousarray(self.phi_liquid, dtype=np.float64)
@@ -234,7 +233,7 @@ class PressureProblem(Discretised):
         return tuple(out)
 
     def _solid_velocity(self, moved: list[Moved]) -> Faces | None:
-        """Velocity of solids on faces, with the bodies moving as they do after the solve."""
+        """Velocity of solids on faces, with the motions of the bodies after the solve."""
         if self.coupling is None or not moved:
             return self.solid_velocity
         return self.coupling.solid_velocity([np.append(m.velocity, m.spin) for m in moved])
@@ -242,7 +241,7 @@ class PressureProblem(Discretised):
     def divergence(self, velocity: Faces, moved: list[Moved] | None = None) -> np.ndarray:
         """Divergence of a velocity in every cell, moving solids included: the discrete one of the equation.
 
-        Bodies move as given to the problem, or as `moved` says.
+        Bodies move as given to the problem, or as given by `moved`.
         """
         total = np.zeros(self.shape)
         solid = self._solid_velocity(moved or [])
@@ -272,8 +271,8 @@ class PressureProblem(Discretised):
         if self.coupling is not None:
             self.problem = BoxProblem(self.coupling.couple(A, self.rows, self.dt, self.rho), b, lower, np.inf)
             return
-        # The box problem coarsens through a copy of this one that does not know it: were they to hold each other,
-        # every step's arrays would stay until the garbage collector comes round.
+        # The box problem coarsens through a copy of this object that holds no reference to the box problem. With
+        # references in both directions, the arrays of every step would stay until the garbage collector runs.
         self._lower = lower
         twin = copy(self)
         self.problem = BoxProblem(A, b, lower, np.inf, coarser=lambda: twin.coarsen().problem, edges=edges)
@@ -308,13 +307,13 @@ class PressureProblem(Discretised):
         return StencilOperator(rows, (w0, w1, w2), d), b
 
     def _three(self, faces: Faces) -> Faces:
-        """Face arrays of a grid with three axes; a 2D grid has closed faces along the first."""
+        """Face arrays of a grid with three axes; a 2D grid has closed faces along the first axis."""
         if self.dimension == 3:
             return faces
         return np.broadcast_to(0.0, (2, *self.shape)), *(f[np.newaxis] for f in faces)
 
     def _centre(self) -> np.ndarray:
-        """Solid distance at cell centres; without nodes, a value of the same sign from the face fractions."""
+        """Solid distance at cell centres. If no nodes are given, a value of the same sign from the face fractions."""
         if self.phi_solid is None:
             return open_part(self.weights) - 0.5
         centre = centre_distance(self.phi_solid)
@@ -323,7 +322,7 @@ class PressureProblem(Discretised):
         return centre
 
     def _per_cell(self, name: str, value) -> np.ndarray:
-        """A number or an array over cells, as a value of each unknown."""
+        """A number or an array over cells, as a vector over the unknowns."""
         value = np.asarray(value, dtype=float)
         if value.shape not in ((), self.shape):
             raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
@@ -332,7 +331,7 @@ class PressureProblem(Discretised):
         return self.rows.from_grid(np.broadcast_to(value, self.shape))
 
     def _strength(self, name: str, value) -> np.ndarray:
-        """A value of each unknown that must not be negative."""
+        """The same as `_per_cell`, for quantities that must not be negative."""
         if (np.asarray(value) < 0).any():
             raise NonstickError(f"{name} must not be negative")
         return self._per_cell(name, value)
@@ -359,12 +358,11 @@ class PressureProblem(Discretised):
     def coarsen(self) -> PressureProblem:
         """The same liquid on a grid twice as coarse (Chentanez–Müller, algorithm 1 lines 1-7).
 
-        A coarse face averages the 4 (2D: 2) fine faces it consists of, its velocity their fluxes. phi is
-        the mean of the children that have an open face (others are solid and know no phi; with them gone
-        the paper's extrapolation into solids finds nothing left to do); where their signs differ it is, on
-        the two finest coarse levels, the mean of the positive ones, so that air bubbles survive. A cell
-        is constrained where any child is, and its source is the mean of its children's. Odd sizes repeat their
-        last layer.
+        A coarse face averages the open fractions of its 4 (2D: 2) fine faces, and its velocity averages their fluxes.
+        phi is the mean over the children that have an open face. (The other children are solid and have no phi; without
+        them the paper's extrapolation into solids is not needed.) On the two finest coarse levels, where signs differ,
+        phi is the mean of the positive values, so that air bubbles survive. A cell is constrained if any child is, and
+        its source is the mean over its children. Odd sizes repeat their last layer.
         """
         depth = self._depth + 1
         weights, velocity, solid = coarse_fluxes(self.weights, self.velocity, self.solid_velocity)
@@ -379,7 +377,7 @@ class PressureProblem(Discretised):
         )  # fmt: skip
 
     def _coarse_walls(self) -> tuple[str | np.ndarray, np.ndarray | None]:
-        """Which coarse cells may separate, and the tension their walls hold."""
+        """The coarse cells in which liquid may separate, and the tension that their walls hold."""
         if isinstance(self.walls, str) and self.walls in ("edge", "none", "all"):
             return self.walls, None
         bound = np.max(children(self.rows.to_grid(self._lower, fill=-np.inf)), axis=0)
@@ -388,7 +386,7 @@ class PressureProblem(Discretised):
 
 
 class _CoarsePressureProblem(PressureProblem):
-    """A problem made from the fields of a finer one, which were checked there."""
+    """A problem made from the fields of a finer problem, which checked them."""
 
     def __init__(self, **fields: Any):
         self._make(**fields)

@@ -1,4 +1,4 @@
-"""Numbers every discretisation is given: dt, dx, rho."""
+"""Checks of the numbers that every discretisation takes: dt, dx, rho."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ V the liquid fraction of the dx-cube around a sample. Free surfaces are free of 
 without liquid do not count. Solid faces keep their velocity and move to the right-hand side; faces beyond
 the box are solid and at rest (the paper's ghost layer, §6).
 
-Unknowns: faces that are not solid and have mass or are touched by a stress sample with liquid and viscosity. A
-massless face without enough stress to pin it makes the matrix semidefinite. The system stays consistent, values
-on faces with mass are unique, and every solver starts at the advected velocity, which is what a face keeps
-where nothing determines it.
+The unknowns are the faces that are not solid and that have mass or touch a stress sample with liquid and viscosity. If
+too little stress acts on a massless face to determine its value, the matrix is semidefinite. The system stays
+consistent, and values on faces with mass are unique. Every solver starts at the advected velocity, so an undetermined
+face keeps that value.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ViscousBox(BoxProblem):
 
     def __init__(self, A: Operator, b: np.ndarray):
         super().__init__(A, b, -np.inf, np.inf)
-        # Bounds that take no memory: there can be hundreds of millions of unknowns.
+        # These bounds take no memory, because there can be hundreds of millions of unknowns.
         self.box = Box(np.broadcast_to(-np.inf, (A.n,)), np.broadcast_to(np.inf, (A.n,)))
         self._work = np.empty(0)
 
@@ -66,7 +66,7 @@ class ViscositySolution(Solution):
 
     @property
     def velocity(self) -> tuple[np.ndarray, ...]:
-        """The velocity after the step: unknown faces replaced, all others as given."""
+        """The velocity after the step: solved on the unknown faces, as given on all others."""
         return self.source.with_unknowns(self.x)
 
 
@@ -78,7 +78,7 @@ class ViscosityProblem(Discretised):
     velocity : tuple of ndarray
         (u, v[, w]) after advection; on solid faces it is the velocity of the solid.
     viscosity : float or ndarray
-        Dynamic viscosity μ, a number or an array over cells; an edge takes the mean of its cells.
+        Dynamic viscosity μ, a number or an array over cells; the value at an edge is the mean over its cells.
     dt, dx, rho : float
         Time step, cell size, density.
     phi_liquid : ndarray, optional
@@ -87,8 +87,8 @@ class ViscosityProblem(Discretised):
         (faces, cells, edges), in place of `phi_liquid`: the liquid fractions themselves. Faces are (u, v[, w]), edges
         (nodes,) in 2D and (ex, ey, ez) in 3D, where ex are the edges along x, which carry τ_yz.
     phi_solid : ndarray, optional
-        Level set at nodes, negative in solids: a face is solid if its middle is, and so are the faces on the boundary
-        of the box.
+        Level set at nodes, negative in solids: a face is solid if its middle lies in the solid or if it lies on the
+        boundary of the box.
     fluid : tuple of ndarray of bool, optional
         In place of `phi_solid`: masks shaped like the velocity, False on solid faces.
 
@@ -172,7 +172,7 @@ class ViscosityProblem(Discretised):
         return self.advected()
 
     def as_vector(self, x0):
-        """A vector over the unknowns as it is, or that of face arrays (u, v[, w])."""
+        """A vector over the unknowns, unchanged, or the vector taken from face arrays (u, v[, w])."""
         return self._gather(x0) if isinstance(x0, (tuple, list)) and len(x0) == self.grid.dimension else x0
 
     def with_fields(self, solution):
@@ -255,7 +255,7 @@ def _array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _checked_viscosity(grid: FaceGrid, viscosity) -> np.ndarray:
-    """An array over cells, or without axes where it is constant."""
+    """An array over cells, or an array without axes if the viscosity is constant."""
     mu = np.asarray(viscosity, dtype=np.float64)
     if not np.isfinite(mu).all() or mu.min(initial=0.0) < 0.0:
         raise NonstickError("viscosity must be finite and not negative")
@@ -270,7 +270,7 @@ def _volumes_from_level_set(grid: FaceGrid, mass, stress, phi, factors: tuple[fl
     cells = grid.cells[3 - grid.dimension :]
     phi = _array("phi_liquid", phi, cells).astype(np.float64).reshape(grid.cells)
     samples = [face_shift(a) for a in grid.axes] + [(0, 0, 0)] + [grid.edge_shift(e) for e in grid.edges]
-    if grid.dimension == 2:  # one layer of cells: nothing sits between layers
+    if grid.dimension == 2:  # one layer of cells: there are no samples between layers
         samples = [(0, s1, s2) for _, s1, s2 in samples]
     times = [1.0 for _ in grid.axes] + [factors[0]] + [factors[1] for _ in grid.edges]
     outs = [mass[a] for a in grid.axes] + [stress[0]] + [stress[1 + e] for e in grid.edges]
@@ -299,10 +299,10 @@ def _volumes_as_given(grid: FaceGrid, mass, stress, volumes, factors: tuple[floa
 
 
 def _times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray) -> None:
-    """Stress coefficients for μ = 1 become those of this viscosity, the mean of its cells at an edge."""
+    """Multiply stress coefficients for μ = 1 by this viscosity; at an edge, by the mean over its cells."""
     mu = mu.reshape(grid.cells)
     stress[0][grid.window()] *= mu
-    around = np.pad(mu, 1, mode="edge")  # beyond the box an edge has fewer cells: their mean
+    around = np.pad(mu, 1, mode="edge")  # an edge on the boundary takes the mean over its cells inside the box
     for e in grid.edges:
         mean = around
         for axis in range(3):

@@ -1,7 +1,7 @@
-"""Rigid bodies in the viscosity step: their velocities are unknowns beside those of the faces.
+"""Rigid bodies in the viscosity step: their velocities are unknowns, as are the velocities of faces.
 
-Faces a body owns move with it, u_f = kᵀV with V = (v, ω) and k = (e_a, r × e_a), r from its centre of mass to the
-middle of the face. Minimising the energy of Batty–Bridson (Aanjaneya eq. 9) plus ½ (V − V*)ᵀ M (V − V*) for every
+The faces that a body owns move with it, u_f = kᵀV with V = (v, ω) and k = (e_a, r × e_a), r from its centre of mass to
+the middle of the face. Minimising the energy of Batty–Bridson (Aanjaneya eq. 9) plus ½ (V − V*)ᵀ M (V − V*) for every
 body, over liquid faces u and motions V together, gives
 
     [ A    C ] [u]   [ V_u u*       ]         C = A_fb K,   D = M/(ρ dxᵈ) + Kᵀ S K
@@ -9,12 +9,12 @@ body, over liquid faces u and motions V together, gives
 
 where K has the rows kᵀ of the owned faces, A_fb couples them to liquid faces and S is the stress among themselves. The
 matrix is symmetric and positive definite for every positive mass, so light bodies are as stable as heavy ones. A rigid
-motion of liquid and body together makes no stress: momentum and angular momentum of the two are conserved. The
-drag on a body is M (V − V*)/dt. (Aanjaneya §4.2, 6.5 hold the body's velocity while the liquid is solved for.)
+motion of liquid and body together makes no stress, so their total momentum and angular momentum are conserved. The drag
+on a body is M (V − V*)/dt. (Aanjaneya §4.2, 6.5 keep the body's velocity fixed while they solve for the liquid.)
 
 Owned faces carry no liquid mass: their share of the body's mass is in M. Bodies without a finite mass are prescribed:
-their faces keep the body's velocity. φ must go on into bodies as it does into walls, or the stress next to
-them is weighted as that of a free surface.
+their faces keep the body's velocity. φ must be extended into bodies, as into walls. Otherwise the stress next to them
+gets the weight of a free surface.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from .viscosity import ViscosityProblem, ViscositySolution, ViscousBox, _fluid_f
 class ViscousBody:
     """A body as plain arrays. In 2D `spin` and `inertia` are numbers, in 3D a vector and a matrix in world axes.
 
-    `matrix` (3×3 in 2D, 6×6 in 3D, over (v, ω)) takes the place of mass and inertia where the mass of the grid's
-    fractions is used. Without a finite mass the motion is prescribed.
+    `matrix` (3×3 in 2D, 6×6 in 3D, over (v, ω)) replaces mass and inertia if the mass comes from the grid's fractions.
+    Without a finite mass the motion is prescribed.
     """
 
     centre: np.ndarray
@@ -116,8 +116,8 @@ class ViscosityWithBodies(Discretised):
     bodies : sequence of ViscousBody
         The bodies.
     body_of_face : tuple of ndarray of int
-        Arrays shaped like the velocity: the number of the body that owns a face, -1 for none. Faces that are solid by
-        `phi_solid` or `fluid` stay solid. Coordinates start at the corner of the grid: face (0, j) of u is at x = 0.
+        Arrays shaped like the velocity: the number of the body that owns a face, -1 if none does. Faces that are solid
+        by `phi_solid` or `fluid` stay solid. Coordinates start at the corner of the grid: face (0, j) of u is at x = 0.
     """
 
     default_method = "visc-auto"
@@ -144,7 +144,7 @@ class ViscosityWithBodies(Discretised):
                 x = [(index + (0.0 if axis == a else 0.5)) * dx for axis, index in enumerate(at)]
                 k = rigid_rows(a, x, body.centre)
                 self._owned.append((a, at, k, i))
-                # free bodies hold zero here: what they do to the liquid is in C
+                # this holds zero for free bodies: their effect on the liquid is in C
                 given[a][at] = 0.0 if i in self.free else k @ self.before[i]
             fluid[a] = fluid[a] & (o < 0)
         self.liquid = ViscosityProblem(
@@ -153,7 +153,7 @@ class ViscosityWithBodies(Discretised):
         self._couple(masses, rho * dx**d)
 
     def _owners(self, body_of_face, fluid) -> list[np.ndarray]:
-        """A face in a wall and in a body is the wall's."""
+        """A face that lies in a wall and in a body belongs to the wall."""
         owner = [np.asarray(o) for o in body_of_face]
         if [o.shape for o in owner] != [f.shape for f in fluid]:
             raise NonstickError("body_of_face needs one array for each component of the velocity, of the same shape")
@@ -167,7 +167,7 @@ class ViscosityWithBodies(Discretised):
         system, grid = liquid.system, liquid.grid
         free, dofs = self.free, self.dofs
         m = dofs * len(free)
-        # a dof's unit is what makes its row comparable with that of one face
+        # the unit of a degree of freedom makes its row comparable with the row of a face
         self.unit = np.ones(m)
         own = np.zeros((3, *grid.padded), np.bool_)
         entries: list[tuple[int, np.ndarray, np.ndarray]] = []
@@ -264,7 +264,7 @@ def _around(grid, places: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _columns(rows: list[np.ndarray], values: list[np.ndarray], shape: tuple[int, int]) -> sp.csr_array:
-    """The matrix with a block of columns for every entry of `values`, which stand in `rows`."""
+    """The matrix with a block of columns for every entry of `values`; `rows` are the places of their rows."""
     r, c, v = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
     before = 0
     for number, block in zip(rows, values):
@@ -277,7 +277,7 @@ def _columns(rows: list[np.ndarray], values: list[np.ndarray], shape: tuple[int,
 
 
 def _padded_index(grid, a: int, at) -> np.ndarray:
-    """Places in a padded vector of faces of the user's component a."""
+    """Indices, in a padded vector, of faces of the user's component a."""
     axis = a + 3 - grid.dimension
     index = [np.ones_like(at[0])] * (3 - grid.dimension) + [i + 1 for i in at]
     return axis * grid.P + np.ravel_multi_index(index, grid.padded)

@@ -1,4 +1,4 @@
-"""Where things are: grids, and shapes as signed distances."""
+"""Geometry: grids, and shapes as signed distances."""
 
 from .mac import Grid
 from .shapes import (

@@ -1,8 +1,8 @@
 """Open fractions of grid faces: the part of each face that liquid can pass.
 
 2D: the part of the segment between two nodes with phi_solid >= 0. 3D: the area outside the solid by marching
-squares on the four nodes; where two solid nodes face each other across the square, the mean of the four
-decides whether they are connected. A wall lying exactly in a face closes it.
+squares on the four nodes; if two opposite corners are solid, the mean of the four nodes decides whether they are
+connected. A wall lying exactly in a face closes it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ._fractions import _open_2d, _open_3d
 
 
 def open_fractions(phi_solid: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Open fraction of every face, one array an axis, from the solid distance at the nodes."""
+    """Open fraction of every face, one array per axis, from the solid distance at the nodes."""
     phi = np.asarray(phi_solid)
     if phi.ndim not in (2, 3) or min(phi.shape) < 2:
         raise NonstickError(f"phi_solid must be a 2D or 3D array of nodes, not of shape {phi.shape}")
@@ -23,7 +23,7 @@ def open_fractions(phi_solid: np.ndarray) -> tuple[np.ndarray, ...]:
     largest = max(float(phi.max()), -float(phi.min()))
     if not np.isfinite(largest):
         raise NonstickError("phi_solid holds NaN or infinite values")
-    # Distances computed by different roundings of one plane differ in the last digits.
+    # Two computations of the distance to one plane may differ in the last digits by rounding.
     eps = dtype(largest * 16 * np.finfo(dtype).eps)
     out = tuple(np.empty(tuple(n - (b != a) for b, n in enumerate(phi.shape)), dtype) for a in range(phi.ndim))
     (_open_2d if phi.ndim == 2 else _open_3d)(*out, phi, eps)
@@ -31,7 +31,7 @@ def open_fractions(phi_solid: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def closed_box(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
-    """Fractions of an empty box: every face open but those on the edge of the grid."""
+    """Fractions of an empty box: every face is open except those on the edge of the grid."""
     out = []
     for axis in range(len(shape)):
         w = np.ones(tuple(n + (a == axis) for a, n in enumerate(shape)))
@@ -40,7 +40,7 @@ def closed_box(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
 
 
 def close_edges(w: np.ndarray, axis: int) -> np.ndarray:
-    """Close, in place, the faces on the edge of the grid."""
+    """Close the faces on the edge of the grid, in place."""
     first, last = [slice(None)] * w.ndim, [slice(None)] * w.ndim
     first[axis], last[axis] = slice(0, 1), slice(-1, None)
     w[tuple(first)] = 0.0

@@ -1,8 +1,8 @@
-"""Which cells let go: the constraint sets of separating walls, by name.
+"""The cells in which liquid may separate from walls: constraint sets by name.
 
 - `cut`    cells that lie in both liquid and solid: some face is not fully open (Lai, figure 3.1, grey)
 - `solid`  unknowns whose centre lies in the solid (Chentanez–Müller, eq. 17)
-- `edge`   no cell; the pressure is held at the wall itself, on edges between cells (Chentanez–Müller §3.1)
+- `edge`   no cell; the pressure is constrained at the wall itself, on edges between cells (Chentanez–Müller §3.1)
 - `all`    every cell
 - `none`   no cell: sticky walls
 """
@@ -19,7 +19,7 @@ WALLS = ("cut", "solid", "edge", "all", "none")
 
 
 def cut_cells(weights: tuple[np.ndarray, ...]) -> np.ndarray:
-    """Cells with a face that is not fully open, walls that coincide with faces and the grid's edge included."""
+    """Cells with a face that is not fully open. Walls that coincide with faces and the edge of the grid count too."""
     dimension = len(weights)
     out = None
     for axis, w in enumerate(weights):

@@ -1,56 +1,78 @@
 """Approximate inverses: `recipe.setup(operator)` makes an `Inverse`, `inverse.apply(r, out)` uses it."""
 
-from .base import Identity, Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
+from .base import FirstThatFits, Identity, Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
 from .krylov.bicgstab import BiCGStab
 from .krylov.cg import CG
 from .krylov.cr import CR
 from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
 from .krylov.richardson import Richardson
+from .multigrid.aggregation import GIA, Pairwise, TopologyAware
+from .multigrid.blocks import Blocks
 from .multigrid.cycles import F, Full, Resmoothed, V, W
 from .multigrid.face_box import BoxSweep
 from .multigrid.face_chebyshev import Chebyshev, ViscousBottom
 from .multigrid.face_jacobi import BandJacobi
 from .multigrid.face_volumes import MeanVolumes
 from .multigrid.face_voxels import Voxels
+from .multigrid.geometric import Geometric
 from .multigrid.hierarchy import Multigrid, Sweeps
+from .multigrid.rbssor import RBSSOR
+from .multigrid.smoothed import Smoothed, SPAI0Sweeps
+from .multigrid.smoothers import DampedJacobi, Lexicographic, RedBlack
 from .precond.ainv import AINV
 from .precond.as_matrix import AsMatrix
 from .precond.bordered import WithBorder
+from .precond.deflation import Deflated
 from .precond.ilu import ILU
 from .precond.jacobi import Jacobi
 from .precond.mic import MIC
+from .precond.reused import Reused
 from .precond.spai0 import SPAI0
 
 __all__ = [
     "AINV",
     "CG",
     "CR",
+    "GIA",
     "GMRES",
     "ILU",
     "MIC",
+    "RBSSOR",
     "SPAI0",
     "AsMatrix",
     "BandJacobi",
     "BiCGStab",
+    "Blocks",
     "BoxSweep",
     "Chebyshev",
+    "DampedJacobi",
+    "Deflated",
     "Direct",
     "F",
     "Factor",
+    "FirstThatFits",
     "Full",
+    "Geometric",
     "Identity",
     "Inverse",
     "IterativeInverse",
     "Jacobi",
+    "Lexicographic",
     "LinearResult",
     "MeanVolumes",
     "Multigrid",
     "NoPreconditioner",
+    "Pairwise",
     "Recipe",
+    "RedBlack",
     "Resmoothed",
+    "Reused",
     "Richardson",
+    "SPAI0Sweeps",
+    "Smoothed",
     "Sweeps",
+    "TopologyAware",
     "V",
     "ViscousBottom",
     "Voxels",

@@ -11,10 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..kernels._active_set import _zero_clamped
 from ..operators.base import Operator
+
+if TYPE_CHECKING:
+    from .multigrid.blocks import BlockHierarchy
 
 
 class Inverse(ABC):
@@ -27,9 +32,18 @@ class Inverse(ABC):
     def apply(self, r: np.ndarray, out: np.ndarray) -> np.ndarray:
         """out ≈ A⁻¹ r; r is left alone."""
 
-    def directions(self, A: Operator) -> Directions:
-        """The view conjugate gradients take of their preconditioner."""
+    def fits(self, operator: Operator) -> bool:
+        """Can this be refreshed for the operator as it is now, whatever changed?"""
+        return False
+
+    def directions(self, A: Operator, flexible: bool = False) -> Directions:
+        """The view conjugate gradients take of their preconditioner; flexible ones ask for qᵀz too (`find_along`)."""
         return Directions(A, self)
+
+    @property
+    def blocks(self) -> BlockHierarchy | None:
+        """The hierarchy of blocks this is or rests on: nested iteration takes its coarse grids from there."""
+        return None
 
 
 class Directions:
@@ -41,6 +55,7 @@ class Directions:
     """
 
     scale: float = 1.0
+    _held: tuple[np.ndarray, np.ndarray] | None = None
 
     def __init__(self, A: Operator, M: Inverse):
         self.A, self.M = A, M
@@ -51,6 +66,10 @@ class Directions:
         """The vector itself, valid until the next `find`."""
         return self._z
 
+    def hold(self, rows: np.ndarray, policy: np.ndarray) -> None:
+        """z stays zero on those of `rows` whose policy is not 0, whatever the preconditioner makes of them."""
+        self._held = rows, policy
+
     def begin(self, r: np.ndarray, size: float) -> float:
         """A solve starts from the residual r; `size` is max|b|. Returns max|r|."""
         return self.A.peak(r)
@@ -58,11 +77,17 @@ class Directions:
     def find(self, r: np.ndarray, size: float) -> float:
         """z ≈ A⁻¹ r; returns rᵀz. `size` is max|r| or near it."""
         self.M.apply(r, self._z)
+        if self._held is not None:
+            _zero_clamped(self._z, *self._held)
         return self.A.dot(r, self._z)
 
     def along(self, q: np.ndarray) -> float:
         """qᵀz"""
         return self.A.dot(q, self.z)
+
+    def find_along(self, r: np.ndarray, size: float, q: np.ndarray) -> tuple[float, float]:
+        """z ≈ A⁻¹ r; returns rᵀz and qᵀz."""
+        return self.find(r, size), self.along(q)
 
     def add_to(self, p: np.ndarray, beta: float) -> None:
         """p = z + beta p"""
@@ -79,7 +104,44 @@ class Recipe(ABC):
     @abstractmethod
     def setup(self, operator: Operator, reuse: Inverse | None = None) -> Inverse:
         """Build the inverse. `reuse` is an inverse this recipe made for the same operator before its
-        free set or shift changed (`Masked.update`): refresh it if that is cheaper than building anew."""
+        free set or shift changed (`Masked.update`): refresh it if that is cheaper than building it again."""
+
+    def fits(self, operator: Operator) -> bool:
+        """Can this recipe be set up for the operator?"""
+        return True
+
+    def chosen(self, operator: Operator) -> Recipe:
+        """The recipe that `setup` uses for this operator: another one where recipes choose."""
+        return self
+
+
+@dataclass(frozen=True)
+class FirstThatFits(Recipe):
+    """`first` where it can be set up, and `otherwise` where it cannot.
+
+    Examples
+    --------
+    Blocks of cells on grids, smoothed aggregation for bare matrices:
+
+    >>> from nonstick.compositions import SAAMG
+    >>> from nonstick.inverse import Blocks, FirstThatFits, Multigrid
+    >>> from nonstick.operators.csr import CSROperator
+    >>> cycle = FirstThatFits(Multigrid(Blocks()), SAAMG)
+    >>> cycle.chosen(CSROperator([[2.0, -1.0], [-1.0, 2.0]])) == SAAMG
+    True
+    """
+
+    first: Recipe
+    otherwise: Recipe
+
+    def setup(self, operator, reuse=None):
+        return self.chosen(operator).setup(operator, reuse)
+
+    def fits(self, operator):
+        return self.first.fits(operator) or self.otherwise.fits(operator)
+
+    def chosen(self, operator):
+        return (self.first if self.first.fits(operator) else self.otherwise).chosen(operator)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writing: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Write to the path given by `with`; only if the block succeeds does it take the place of `path`.
+    """Write to the path that `with` gives; it replaces `path` only if the block succeeds.
 
     The temporary file lies beside the target, because only a rename within one file system is atomic.
     """

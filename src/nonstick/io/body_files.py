@@ -1,4 +1,4 @@
-"""Files for programs that show bodies: what they are (bodies.json), their surface (bodies/*.obj), where (bodies.csv).
+"""Files for programs that show bodies: properties (bodies.json), surfaces (bodies/*.obj), positions (bodies.csv).
 
 A surface is given about the centre of mass as it is at time 0, so that a frame's transform, orientation and then
 centre, puts it where the body is. In 2D the surface is an outline of lines in the plane z = 0.
@@ -40,7 +40,8 @@ def rows(bodies: Sequence[RigidBody], frame: int, time: float) -> list[dict[str,
 
 
 def write_start(run: RunDirectory, bodies: Sequence[RigidBody]) -> None:
-    """What does not change during a run; without scikit-image there are no surfaces, and the log says so."""
+    """Write the properties that do not change during a run. Without scikit-image no surfaces are written, and the log
+    says so."""
     if not bodies:
         return
     obstacle = missing("mesh", "skimage")

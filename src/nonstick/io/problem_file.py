@@ -1,8 +1,8 @@
 """Problems from files: `.npz` with the parts of a CSR matrix, or Matrix Market; solutions to `.npz`.
 
 An `.npz` holds `A_data A_indices A_indptr b` and, if wanted, `lower upper cells`; a matrix saved by
-`scipy.sparse.save_npz` is read as well. Where b is not given it is all ones, where bounds are not given
-they are those of `nonstick.solve` (0 and infinity).
+`scipy.sparse.save_npz` is read as well. If b is missing, it is all ones. If bounds are missing, they are those of
+`nonstick.solve` (0 and infinity).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KNOWN = (*_PARTS, "b", "lower", "upper", "cells")
 
 @dataclass
 class ProblemFile:
-    """What a file says: the arguments of `nonstick.solve`."""
+    """The content of a file: the arguments of `nonstick.solve`."""
 
     A: sp.sparray
     b: np.ndarray
@@ -38,7 +38,7 @@ class ProblemFile:
 
 
 def read_problem(path: str | Path, rhs: str | Path | None = None) -> ProblemFile:
-    """Read a problem; `rhs` names a file with b (`.npy`, `.mtx` or text) and wins over a b in the file."""
+    """Read a problem; `rhs` names a file with b (`.npy`, `.mtx` or text), which replaces a b in the problem file."""
     path = Path(path)
     problem = _read_npz(path) if path.suffix == ".npz" else _read_market(path)
     if rhs is not None:
@@ -65,12 +65,12 @@ def read_vector(path: str | Path) -> np.ndarray:
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
     if values.ndim != 1:
-        raise NonstickError(f"{path} contains an array of shape {values.shape}, and a vector is needed")
+        raise NonstickError(f"{path} contains an array of shape {values.shape}, but a vector is needed")
     return values
 
 
 def write_solution(path: str | Path, solution) -> None:
-    """x and dual, and how good they are, as a compressed `.npz`."""
+    """Write x, dual and their residual as a compressed `.npz`."""
     with replacing(path) as partial:
         np.savez_compressed(
             partial,

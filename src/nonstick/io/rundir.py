@@ -1,7 +1,7 @@
 """The run directory: scene.toml, meta.json, log.jsonl, stats.csv, bodies.csv, frames/, checkpoints/, preview.
 
-Every file appears whole or not at all. A frame counts as done when its checkpoint exists; whatever a
-killed run left beyond the last checkpoint is discarded when the run goes on.
+Every file appears complete or not at all. A frame counts as done when its checkpoint exists. Files that a killed run
+left after the last checkpoint are discarded when the run continues.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class RunDirectory:
 
     @staticmethod
     def check_free(path: str | Path) -> None:
-        """Refuse a path that cannot take a new run."""
+        """Raise an error if a new run cannot be written to the path."""
         path = Path(path)
         if path.exists() and not path.is_dir():
-            raise NonstickError(f"{path} is a file, and --out needs a directory")
+            raise NonstickError(f"{path} is a file, but --out needs a directory")
         if path.is_dir() and any(path.iterdir()):
             raise NonstickError(f"{path} is not empty; continue with `nonstick resume {path}` or choose another --out")
 
@@ -71,7 +71,7 @@ class RunDirectory:
         return run
 
     def scene(self) -> Scene:
-        """The scene of the run; its meshes lie where they lay when the run began."""
+        """The scene of the run; its mesh files are expected where they were when the run began."""
         scene = Scene.load(self.path / "scene.toml")
         scene.folder = Path(self.meta().get("folder", "."))
         return scene
@@ -82,7 +82,7 @@ class RunDirectory:
         try:
             return json.loads((self.path / "meta.json").read_text(encoding="utf-8"))
         except json.JSONDecodeError as error:
-            raise NonstickError(f"{self.path / 'meta.json'} is damaged, start a new run: {error}") from None
+            raise NonstickError(f"{self.path / 'meta.json'} is damaged; start a new run ({error})") from None
 
     def write_meta(self, meta: Mapping[str, Any]) -> None:
         write_text(self.path / "meta.json", json.dumps(dict(meta), indent=1, ensure_ascii=False) + "\n")
@@ -115,7 +115,8 @@ class RunDirectory:
             writer.writerows(rows)
 
     def _widen(self, name: str, columns: tuple[str, ...]) -> list[str]:
-        """The header of a table. Columns it does not have are added first: a run of an older version has fewer."""
+        """The header of a table. Missing columns are added first, because a run of an older version has fewer
+        columns."""
         with open(self.path / name, newline="", encoding="utf-8") as stream:
             header = next(csv.reader(stream), [])
         missing = [c for c in columns if c not in header]
@@ -141,7 +142,7 @@ class RunDirectory:
         """Drop the rows of frames after `frame`."""
         rows = self.rows(name)
         keep = [row for row in rows if row["frame"].isdigit() and int(row["frame"]) <= frame]
-        if not rows:  # at most a header and half a row of a killed run
+        if not rows:  # the file holds at most a header and half a row of a killed run
             (self.path / name).unlink(missing_ok=True)
             return
         self._write_rows(name, list(rows[0]), keep)
@@ -158,7 +159,7 @@ class RunDirectory:
         return _numbers(self.frames_path)
 
     def write_checkpoint(self, frame: int, arrays: Mapping[str, np.ndarray], every: int) -> None:
-        """Write one, then drop those no longer wanted: all but the last two and every n-th."""
+        """Write a checkpoint, then delete old ones: all but the last two and every n-th."""
         _save(self.checkpoints_path / f"{frame:06d}.npz", arrays)
         for old in self.checkpoints():
             if old < frame - 1 and old % every:
@@ -171,7 +172,7 @@ class RunDirectory:
         return _numbers(self.checkpoints_path)
 
     def drop_after(self, frame: int) -> None:
-        """Forget everything after a frame: its frames, checkpoints, rows and leftovers of a killed run."""
+        """Delete everything after a frame: frames, checkpoints, rows and leftovers of a killed run."""
         for folder in (self.frames_path, self.checkpoints_path):
             for file in folder.glob("*.npz"):
                 if file.stem.isdigit() and int(file.stem) > frame:

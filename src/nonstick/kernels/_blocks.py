@@ -5,13 +5,16 @@ the fine faces between two blocks) and *excess* (diagonal minus weights: Dirichl
 outside the free set end up there), so that no cancellation spoils coarse diagonals.
 
 Blocks are taken whether or not their cells are connected. `_count_torn_blocks` says where that would glue
-together liquid on two sides of a wall; a hierarchy with such blocks goes on unstructured (`_aggregate`).
+together liquid on two sides of a wall; a hierarchy with such blocks goes on with `multigrid.sparse_levels`.
 """
 
 import numpy as np
 from numba import prange
 
 from . import inline, parallel, serial
+
+#: a face is strong if it has this part of the largest weight of either cell
+STRONG = 0.05
 
 
 @serial
@@ -180,7 +183,7 @@ def _toggle_blocks(c0, c1, c2, ce, active, toggled, w0, w1, w2, e, parent, start
 @inline
 def _strong(w, peak, other):
     """Is a face strong for the cell that has less to hold on to? A cut cell follows its only neighbour."""
-    return w > 0.0 and w >= 0.05 * min(peak, other)
+    return w > 0.0 and w >= STRONG * min(peak, other)
 
 
 @serial
@@ -208,7 +211,7 @@ def _holds(w, sure, t, u, w0, w1, w2, start, offset):
 def _count_torn_blocks(first, sure, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
     """Blocks whose cells fall into parts that meet nowhere within one cell around the block.
 
-    `root` comes from `_aggregate._merge_blocks_stencil`; `first` is work space, one entry per block. Parts that
+    `root` comes from `_sparse_levels._merge_blocks_stencil`; `first` is work space, one entry per block. Parts that
     touch air nearby do not count: their error is anchored and needs no coarse grid. Stops counting at `limit`.
     """
     first[:] = -1
@@ -247,7 +250,7 @@ def _count_torn_blocks(first, sure, cells, shape, parent, root, e, start, offset
             depth -= 1
             q = stack[depth]
             u = window[q]
-            if u == first[parent[t]] or e[u] > 0.05 * _peak(u, w0, w1, w2, start, offset):
+            if u == first[parent[t]] or e[u] > STRONG * _peak(u, w0, w1, w2, start, offset):
                 joined = True
                 break
             s = _segment_of(start, u)

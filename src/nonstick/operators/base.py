@@ -20,6 +20,8 @@ from ..kernels._vector import _axpy, _xpby, dot, peak_and_sum
 
 if TYPE_CHECKING:
     from .bordered import Bordered
+    from .lowrank import LowRank
+    from .stencil import StencilOperator
 
 
 class Operator(ABC):
@@ -29,16 +31,6 @@ class Operator(ABC):
     diagonal: np.ndarray
     #: (n, d) integer grid coordinates of the unknowns, or None for a bare matrix
     cells: np.ndarray | None = None
-
-    @property
-    def bodies(self) -> Operator | None:
-        """The low-rank operator of rigid bodies in this one, if there is one."""
-        return None
-
-    @property
-    def border(self) -> Bordered | None:
-        """This operator as [A C; Cᵀ D], if it has such a border."""
-        return None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,6 +66,56 @@ class Operator(ABC):
     @abstractmethod
     def components(self) -> tuple[int, np.ndarray]:
         """Connected parts of the graph of A: their number and the label of each unknown."""
+
+    # -- what it is made of --------------------------------------------------------------------------------
+
+    @property
+    def core(self) -> Operator:
+        """The operator under any masks: off-diagonal entries of free rows are its own."""
+        return self
+
+    @property
+    def free(self) -> np.ndarray | None:
+        """The rows that no mask clamps; None: all of them."""
+        return None
+
+    @property
+    def shift(self) -> np.ndarray | None:
+        """What masks add to the diagonal of the core; None: nothing."""
+        return None
+
+    @property
+    def stencil(self) -> StencilOperator | None:
+        """This operator as conductances on the faces of a grid; None if it is anything else, masks included."""
+        return None
+
+    @property
+    def bodies(self) -> LowRank | None:
+        """The low-rank term of rigid bodies, under masks too; None without bodies."""
+        return None
+
+    @property
+    def border(self) -> Bordered | None:
+        """This operator as [A C; Cᵀ D], if it has such a border."""
+        return None
+
+    # -- variations ----------------------------------------------------------------------------------------
+
+    def part(self, rows: np.ndarray) -> Operator:
+        """The operator on some of the unknowns (ascending), without its couplings to the others."""
+        raise TypeError(f"{type(self).__name__} has no parts")
+
+    def plus_diagonal(self, shift: np.ndarray) -> Operator:
+        """A + diag(shift), of the same kind as A."""
+        raise TypeError(f"{type(self).__name__} takes no other diagonal")
+
+    def scaled_norm(self, scale: np.ndarray) -> float:
+        """A bound of |diag(scale) A| by sums of absolute values (at most 2 for 1/diagonal and dominant rows)."""
+        return float((self.absolute_row_sums() * scale).max(initial=0.0)) or 1.0
+
+    def absolute_row_sums(self) -> np.ndarray:
+        """|A| 1"""
+        return np.asarray(abs(self.matrix()).sum(axis=1)).ravel()
 
     def jacobi(self, damping: float = 1.0) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """The function of (r, out) that makes out = damping D⁻¹ r; rows without an equation (diagonal 0) get 0."""

@@ -40,6 +40,12 @@ class CSROperator(Operator):
     def row_sums(self) -> np.ndarray:
         return self @ np.ones(self.n)
 
+    def part(self, rows):
+        return CSROperator(self._A[rows][:, rows])
+
+    def plus_diagonal(self, shift):
+        return CSROperator(self._A + sp.diags_array(shift), self.cells)
+
     def components(self):
         A = self._A
         if not A.data.all():  # SciPy counts stored zeros as links

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from .base import Operator
-from .masked import Masked
 
 
 class LowRank(Operator):
@@ -89,20 +88,17 @@ class LowRank(Operator):
 
     # -- variations ---------------------------------------------------------------------------------------
 
-    def with_base(self, base: Operator) -> LowRank:
-        """The same bodies over another operator on the same unknowns."""
-        return LowRank(base, self.touched, self.U, self.S, self.light)
+    def plus_diagonal(self, shift):
+        return LowRank(self.base.plus_diagonal(shift), self.touched, self.U, self.S, self.light)
 
-    def part(self, rows: np.ndarray, base: Operator) -> LowRank:
-        """Restricted to some of the unknowns (ascending), `base` being the base restricted to them."""
+    def part(self, rows):
         at = np.searchsorted(rows, self.touched)
         at[at == rows.size] = 0
         inside = np.flatnonzero(rows[at] == self.touched) if rows.size else np.empty(0, np.int64)
-        return LowRank(base, at[inside], self.U[inside], self.S, self.light)
+        return LowRank(self.base.part(rows), at[inside], self.U[inside], self.S, self.light)
 
-
-def find_low_rank(operator: Operator) -> LowRank | None:
-    """The low-rank operator under any masks, if there is one."""
-    while isinstance(operator, Masked):
-        operator = operator.A
-    return operator if isinstance(operator, LowRank) else None
+    def scaled_norm(self, scale):
+        """The largest eigenvalue of a body beside the rest."""
+        part = scale[self.touched][:, None] * self.U.toarray()
+        own = np.linalg.eigvals(self.S @ (self.U.T @ part)).real.max(initial=0.0)
+        return self.base.scaled_norm(scale) + float(own)

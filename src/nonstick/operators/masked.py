@@ -13,7 +13,10 @@ from .base import Operator
 
 
 class Masked(Operator):
-    """`free` is a boolean array (None: all free); `shift` a non-negative array added to the diagonal (None: 0)."""
+    """`free` is a boolean array (None: all free); `shift` a non-negative array added to the diagonal (None: 0).
+
+    A mask over a mask is one mask: `core`, `free` and `shift` answer for the whole chain.
+    """
 
     def __init__(self, A: Operator, free: np.ndarray | None = None, shift: np.ndarray | None = None):
         self.A = A
@@ -23,40 +26,67 @@ class Masked(Operator):
 
     def update(self, free: np.ndarray | None = None, shift: np.ndarray | None = None) -> Masked:
         """Change the free set and the shift in place."""
-        self.free = free
-        self.clamped = None if free is None else ~free
-        self.shift = shift
-        d = self.A.diagonal if free is None else np.where(free, self.A.diagonal, 1)
-        self.diagonal = d if shift is None else d + shift
+        self._free, self._shift = free, shift
+        self._diagonal: np.ndarray | None = None  # made when asked for: not every method does
+        self._clamped: np.ndarray | None = None
         return self
+
+    @property
+    def diagonal(self) -> np.ndarray:  # type: ignore[override]
+        if self._diagonal is None:
+            d = self.A.diagonal if self._free is None else np.where(self._free, self.A.diagonal, 1)
+            self._diagonal = d if self._shift is None else d + self._shift
+        return self._diagonal
+
+    @property
+    def dtype(self):
+        return self.A.dtype
 
     @property
     def cells(self):  # type: ignore[override]
         return self.A.cells
 
     @property
+    def core(self):
+        return self.A.core
+
+    @property
+    def free(self):
+        below = self.A.free
+        return self._free if below is None else below if self._free is None else below & self._free
+
+    @property
+    def shift(self):
+        below = self.A.shift
+        return self._shift if below is None else below if self._shift is None else below + self._shift
+
+    @property
     def bodies(self):
         return self.A.bodies
 
     def apply(self, x, out):
-        if self.free is None:
+        if self._free is None:
             self.A.apply(x, out)
         else:
-            np.multiply(x, self.free, out=self._work)
+            if self._clamped is None:
+                self._clamped = ~self._free
+            np.multiply(x, self._free, out=self._work)
             self.A.apply(self._work, out)
-            np.copyto(out, x, where=self.clamped)
-        if self.shift is not None:
-            np.multiply(self.shift, x, out=self._work)
+            np.copyto(out, x, where=self._clamped)
+        if self._shift is not None:
+            np.multiply(self._shift, x, out=self._work)
             out += self._work
         return out
 
     def matrix(self) -> sp.csr_array:
         A = self.A.matrix()
-        if self.free is not None:
-            F = sp.diags_array(self.free.astype(float))
-            A = F @ A @ F + sp.diags_array((~self.free).astype(float))
-        if self.shift is not None:
-            A = A + sp.diags_array(self.shift)
+        if self._free is None and self._shift is None:
+            return A
+        if self._free is not None:
+            F = sp.diags_array(self._free.astype(float))
+            A = F @ A @ F + sp.diags_array((~self._free).astype(float))
+        if self._shift is not None:
+            A = A + sp.diags_array(self._shift)
         A = sp.csr_array(A)
         A.eliminate_zeros()
         return A
@@ -66,16 +96,3 @@ class Masked(Operator):
 
     def components(self):
         return sp.csgraph.connected_components(self.matrix(), directed=False)
-
-
-def peel(operator: Operator) -> tuple[Operator, np.ndarray | None]:
-    """The operator under any masks, and the common free set (None: all free).
-
-    Off-diagonal entries of `operator` are those of the base between free rows; its diagonal is its own.
-    """
-    free: np.ndarray | None = None
-    while isinstance(operator, Masked):
-        if operator.free is not None:
-            free = operator.free if free is None else free & operator.free
-        operator = operator.A
-    return operator, free

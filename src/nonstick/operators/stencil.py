@@ -76,6 +76,22 @@ class StencilOperator(Operator):
     def row_sums(self) -> np.ndarray:
         return self @ np.ones(self.n, self.dtype)
 
+    def absolute_row_sums(self) -> np.ndarray:
+        return 2.0 * self.diagonal - self.row_sums()  # off-diagonals are not positive
+
+    @property
+    def stencil(self):
+        return self
+
+    def part(self, rows):
+        small = Rows.from_cells(self.rows.cells[rows], self.rows.shape, self.rows.dimension)
+        right = small.neighbours()
+        w0, w1, w2 = (np.where(right[:, axis] >= 0, w[rows], 0.0) for axis, w in enumerate(self.weights))
+        return StencilOperator(small, (w0, w1, w2), self.diagonal[rows])
+
+    def plus_diagonal(self, shift):
+        return StencilOperator(self.rows, self.weights, self.diagonal + shift)
+
     def components(self):
         label, work = np.empty(self.n, np.int32), np.empty(self.n, np.int32)
         count = _stencil_components(label, work, *self.weights, self.rows.start, self.rows.offset)

@@ -1,4 +1,4 @@
-"""What is to be solved, how far a solve is, and what came out: the same for every method."""
+"""The problem, the monitor of a solve, and its solution: the same for every method."""
 
 from .box import Box, BoxProblem
 from .edges import WallEdges

@@ -23,7 +23,7 @@ from .edges import WallEdges
 
 @dataclass(frozen=True)
 class Box:
-    """Bounds, and everything a method may want to do with them."""
+    """Bounds, and all operations with them that methods need."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -64,12 +64,12 @@ class Box:
 
 
 class BoxProblem:
-    """Data of a bound-constrained quadratic problem. Problems know their residual, never how to solve.
+    """Data of a bound-constrained quadratic problem. A problem knows its residual, but not how to solve itself.
 
     Parameters
     ----------
     A : Operator, scipy.sparse matrix or 2-D array
-        Symmetric, positive definite or semidefinite. What is not an operator is checked, as by `nonstick.solve`.
+        Symmetric, positive definite or semidefinite. A matrix or array is checked, as in `nonstick.solve`.
     b : array_like
         The right-hand side.
     lower, upper : float or array_like
@@ -88,7 +88,7 @@ class BoxProblem:
     (array([0.5, 0. ]), True)
     """
 
-    #: False where parts without a free surface need no care (viscosity: always consistent)
+    #: False if parts without a free surface need no special treatment (viscosity: the system is always consistent)
     may_float = True
 
     def __init__(
@@ -110,7 +110,9 @@ class BoxProblem:
         self._coarser = coarser
         self.edges = edges
         if edges is not None and self.box.constrained.any():
-            raise NonstickError("a problem with constraints on the edges of a wall takes no other bounds")
+            raise NonstickError(
+                "a problem with constraints on the edges of a wall cannot have other bounds; remove lower and upper"
+            )
         self._work = np.empty(A.n)
 
     @property
@@ -118,7 +120,7 @@ class BoxProblem:
         return self.A.n
 
     def _scale_of_bounds(self) -> float:
-        """What residuals are measured against where b = 0: how far zero lies outside the box, in the units of b."""
+        """The scale of residuals if b = 0: how far zero lies outside the box, in the units of b."""
         return float(np.abs(self.A.diagonal * self.box.project(np.zeros(self.n))).max(initial=0.0)) or 1.0
 
     def gradient(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -144,8 +146,8 @@ class BoxProblem:
         """d·(x - P(x - g/d)) with P the projection onto the polyhedron of the edges instead of the box.
 
         It vanishes where every wall value is >= 0 and g = D C' push, push >= 0, zero where the wall value is
-        not. The metric is the paper's, plain least squares: with the energy's own (g = C' push) a nearly closed
-        solid cell would take the whole push, and the liquid next to it would go on sticking.
+        not. The metric is the paper's, plain least squares: with the metric of the energy (g = C' push), a nearly
+        closed solid cell would take the whole push, and the liquid next to it would continue to stick.
         """
         assert self.edges is not None
         d = self.A.diagonal
@@ -175,7 +177,7 @@ class BoxProblem:
         return self._coarser is not None
 
     def require_coarser(self) -> None:
-        """Refuse, in a sentence, if there is no coarser problem."""
+        """Raise an error with one sentence if there is no coarser problem."""
         if self._coarser is None:
             raise NonstickError(
                 "discretises the problem again on coarser grids, which a bare matrix cannot do: pass a "
@@ -190,13 +192,13 @@ class BoxProblem:
 
     @property
     def traits(self) -> frozenset[str]:
-        """What a method must be able to treat beside bounds on the unknowns (`Method.treats`)."""
+        """The features, besides bounds on the unknowns, that a method must be able to treat (`Method.treats`)."""
         present = {"edges": self.edges is not None, "bodies": self.A.bodies is not None}
         return frozenset(name for name, there in present.items() if there)
 
 
 def _spread(bound: np.ndarray | float, n: int) -> np.ndarray:
-    """A vector that may be written to: kernels are compiled once more for those that may not."""
+    """A writable vector. Kernels would be compiled a second time for read-only vectors."""
     values = np.asarray(bound, dtype=np.float64)
     if values.shape == (n,) and values.flags.writeable:
         return np.ascontiguousarray(values)

@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import NonstickError
 from ..kernels._edges import _edge_values, _project_edges
 
-#: an edge whose leaf weighs less than this counts as having no leaf: the wall goes through the cell's centre
+#: an edge whose leaf has a smaller weight counts as an edge without a leaf: the wall goes through the cell's centre
 _LEAST_RATIO = 1e-10
 
 
@@ -48,7 +48,7 @@ class WallEdges:
         return np.zeros(self.grouped[0].size), np.zeros(self.count)
 
     def values(self, x: np.ndarray) -> np.ndarray:
-        """x interpolated at the wall, one number an edge."""
+        """x interpolated at the wall, one number per edge."""
         out = np.empty(self.count)
         _edge_values(out, x, self.a, self.b, self.theta)
         return out
@@ -56,8 +56,8 @@ class WallEdges:
     def project(self, x: np.ndarray, passes: int = 20_000, rtol: float = 1e-15) -> np.ndarray:
         """Move x, in place, to the nearest point with every wall value >= 0.
 
-        Hildreth's method: passes over the hubs that remember all pushes, until nothing moves any more. It
-        reaches the same point from any pushes, so it starts from those of the projection before.
+        Hildreth's method: it passes over the hubs, remembers all pushes, and stops when nothing moves. It reaches the
+        same point from any initial pushes, so it starts from the pushes of the last projection.
         """
         hub, _, leaf, _ = self.grouped
         hub_push, leaf_push = self._last

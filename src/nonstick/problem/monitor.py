@@ -16,7 +16,7 @@ ADVICE = {
     "converged": "the residual is below the tolerance",
     "maxiter": "stopped at the iteration limit: raise maxiter, loosen rtol or take another method",
     "stagnated": "the residual no longer falls: loosen rtol or take another method",
-    "diverged": "the residual grows without bound: see that A is positive definite, then take another method; 'auto' "
+    "diverged": "the residual grows without bound: check that A is positive definite, then take another method; 'auto' "
     "is safeguarded",
     "breakdown": "the method broke down in its arithmetic: see that A is positive definite and not badly scaled, then take "
     "another method; 'auto' is safeguarded",
@@ -28,8 +28,8 @@ ADVICE = {
 class Start:
     """Where a method begins: a feasible x, and the policy of the previous solve if there is one.
 
-    `active` is int8 as in `Box.split`: -1 clamped at lower, +1 at upper, 0 free; None: take it from x.
-    `cold`: x is nobody's guess, and a method may find a better one.
+    `active` is int8 as in `Box.split`: -1 clamped at lower, +1 at upper, 0 free; None: it is taken from x. `cold`: x is
+    not a guess by the caller, so a method may look for a better start.
     """
 
     x: np.ndarray
@@ -40,7 +40,7 @@ class Start:
 class Monitor:
     """Stopping rule, counters, history and clock of one solve; every method reports to it.
 
-    A method calls `check(x, g)` once per outer iteration and stops when it says so, adds to `iterations`
+    A method calls `check(x, g)` once per outer iteration and stops when `check` returns True, adds to `iterations`
     (the unit of work its paper counts) and `outer_iterations`, and may call `stop` with a status.
     """
 
@@ -97,7 +97,8 @@ class Monitor:
         return bool(self.status)
 
     def watch(self, kkt: float) -> bool:
-        """Record a residual known by recurrence; True when it calls for a `check` of the true one."""
+        """Record a residual known by recurrence; True if it is small enough that `check` should compute the true
+        residual."""
         if kkt <= self.tolerance or not np.isfinite(kkt):
             return True
         self.kkt = kkt
@@ -127,7 +128,7 @@ class Monitor:
         self.message = message
 
     def remark(self, sentence: str) -> None:
-        """Something the user should know whatever the status: it is added to the message once."""
+        """Add a remark for the user to the message, once, for every status."""
         if sentence not in self.remarks:
             self.remarks.append(sentence)
 

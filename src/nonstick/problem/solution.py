@@ -2,7 +2,8 @@
 
 No solver grades itself: `Solution.kkt()` recomputes the optimality residual from the problem, and
 `converged` compares that number, not the solver's own, with the tolerance asked for. A linear baseline
-(`no-lcp`) ignores the bounds: it has converged when `A x = b` is met, and its `kkt()` still tells the truth.
+(`no-lcp`) ignores the bounds: it has converged when `A x = b` holds, and its `kkt()` is still the true residual of the
+box problem.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from .box import BoxProblem
 from .monitor import ADVICE, Monitor
 
-#: a residual this many times the first one (and max|b|) at the iteration limit was not on its way down
+#: a residual this many times larger than the first one (and max|b|) at the iteration limit counts as divergence
 _RUNAWAY = 1e6
 
 
@@ -29,17 +30,18 @@ class Solution:
     dual : ndarray
         A x − b: the divergence left after a pressure update; not negative where x sits at its lower bound.
     method : str
-        The name it was asked for by, or the `repr` of the method.
+        The name that was given, or the `repr` of the method.
     converged : bool
         The residual, recomputed from the problem, is below the tolerance asked for.
     status, message : str
-        A word, and a sentence with advice where it did not converge.
+        A word, and a sentence; the sentence gives advice if the method did not converge.
     iterations, outer_iterations : int
-        What the method's paper counts (V-cycles, CG iterations, sweeps), and how often the set or the system changed.
+        The unit that the method's paper counts (V-cycles, CG iterations, sweeps), and how often the set or the system
+        changed.
     history : list of float
         The residual after every outer iteration.
     seconds, setup_seconds : float
-        Time in all, and that part of it spent on building hierarchies and preconditioners.
+        The total time, and the part of it spent on building hierarchies and preconditioners.
     notes : dict
         Counters particular to a method: steps by kind, levels, …
 
@@ -90,7 +92,7 @@ class Solution:
         elif status == "converged":
             status = "stagnated"
         elif status == "maxiter" and residual > _RUNAWAY * max([1.0, *monitor.history[:1]]) and not monitor.message:
-            status = "diverged"  # raising maxiter, the advice of that status, would not help
+            status = "diverged"  # the advice of "maxiter", to raise it, would not help
         name = "linear residual" if monitor.linear else "KKT"
         message = monitor.message or f"{ADVICE[status]} ({name} {residual:.2e}, asked {monitor.tolerance:.1e})"
         if monitor.linear and problem.box.constrained.any():

@@ -1,5 +1,6 @@
-"""Methods for box problems, one a file. `nonstick.registry` has their names, `nonstick.compositions` what they mean."""
+"""Methods for box problems, one per file. `nonstick.registry` lists their names, `nonstick.compositions` what they are."""
 
+from .active_set import ActiveSet
 from .base import Method
 from .chentanez_muller import ChentanezMuller
 from .fas import FAS
@@ -7,7 +8,7 @@ from .interior_point import InteriorPoint
 from .linear import LinearSolve
 from .mehrotra import Mehrotra
 from .mprgp import MPRGP
-from .newton import MinMapNewton
+from .newton import MinMapNewton, minimum_map_newton
 from .penalty import Penalty
 from .policy import PolicyIteration
 from .projected_gs import ProjectedSOR
@@ -15,6 +16,7 @@ from .projected_gs import ProjectedSOR
 __all__ = [
     "FAS",
     "MPRGP",
+    "ActiveSet",
     "ChentanezMuller",
     "InteriorPoint",
     "LinearSolve",
@@ -24,4 +26,5 @@ __all__ = [
     "Penalty",
     "PolicyIteration",
     "ProjectedSOR",
+    "minimum_map_newton",
 ]

@@ -7,7 +7,7 @@ An active-set method whose inner solve is never finished: one preconditioned CG 
         z = M r on the free rows              M: one float32 multigrid cycle truncated to the free set
         one CG step along p = z + β p         β = -zᵀA p / pᵀA p: p is kept when the set changes, less clamped rows
         policy from (x, r); stop on the true KKT residual
-        if the policy changed: clip, two projected Gauss–Seidel sweeps nearby, r anew, refresh M
+        if the policy changed: clip, two projected Gauss–Seidel sweeps nearby, a new r, refresh M
 
 While the set stands still this is plain MG-CG and costs the same. Safeguards, because inexact updates
 have no convergence proof: if sets repeat or the changes do not die out, the set is held until the face
@@ -17,150 +17,140 @@ descent takes over (`face_descent`), which converges for every symmetric positiv
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ..inverse.base import Inverse, Recipe
 from ..inverse.krylov.cg import CG
-from ..inverse.multigrid.cycles import V
-from ..inverse.multigrid.fast import FastCycle, FastMultigrid
-from ..inverse.multigrid.hierarchy import Multigrid
-from ..inverse.multigrid.smoothed import Smoothed, SPAI0Sweeps
-from ..inverse.precond.deflation import Coupled, CoupledInverse
-from ..inverse.precond.jacobi import Jacobi
 from ..kernels import _active_set as kernels
 from ..kernels import threads_for
-from ..kernels._vector import _xpby, dot
-from ..operators.base import Operator
-from ..operators.lowrank import LowRank
+from ..kernels._vector import dot
 from ..operators.masked import Masked
-from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 from .base import Method
 from .face_descent import face_descent
+from .guard import Guard
 from .nearby import Everywhere, nearby
 from .nested import Coarser, Prediction
 
 
 @dataclass(frozen=True)
-class Auto(Method):
-    """`slack`: rows nearer to a tie than this part of the tolerance keep their policy; `sweeps` follow a change."""
+class ActiveSet(Method):
+    """An inexact active-set method over preconditioned CG, safeguarded.
 
+    Parameters
+    ----------
+    M
+        The preconditioner.
+    strong
+        What follows it after `strain` iterations: slower, and hard to impress by rough coefficients.
+    last
+        Preconditioner of the monotone descent where neither of them has helped.
+    bounded
+        False ignores the bounds: the same loop is then multigrid CG for A x = b.
+    sweeps
+        Projected sweeps after a change of the set, near the rows that changed.
+    slack
+        Rows nearer to a tie than this part of the tolerance keep their policy.
+    large, many
+        With more unknowns than `large` and more bounded ones than `many`, start from the solution of a coarser problem:
+        the larger a problem, the more changes of the set a cold start needs.
+    coarse_rtol, coarse_part
+        Tolerance of those coarser solves, and the part of the first residual that is enough for them.
+    trust
+        Iterations for which a set that came with the problem is believed, whatever x says.
+    strain
+        Iterations after which `M` has proved too weak (or float32 too short) for the coefficients.
+    patience
+        Changes after which the set is held until the face problem is solved.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import nonstick
+    >>> from nonstick import cases, registry
+    >>> careful = replace(registry.get("auto"), patience=0)  # policy iteration with exact solves
+    >>> nonstick.solve_problem(cases.build("circle2d", 24).problem, careful).converged
+    True
+    """
+
+    M: Recipe
+    strong: Recipe
+    last: Recipe
+    bounded: bool = True
     sweeps: int = 2
     slack: float = 0.1
-    #: with more unknowns than `large` and more bounded ones than `many`, start from the solution of a coarser
-    #: problem: a cold start needs the more changes of the set the larger it is
     large: int = 10_000
     many: int = 500
-    #: tolerance of those coarser solves, and the part of the first residual they are content with
     coarse_rtol: float = 1e-4
     coarse_part: float = 0.03
-    #: cycles for which a set that came with the problem is believed, whatever x says
     trust: int = 2
-    #: cycles after which the fast cycle has proved too weak (or float32 too short) for the coefficients
     strain: int = 60
-    #: set changes after which the set is held until the face problem is solved
     patience: int = 40
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]
+        return not self.bounded
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         with threads_for(problem.n):
             self._solve(problem, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
-        recipe = preconditioner(problem)
-        with monitor.setup():
-            M = recipe.setup(_maskable(problem.A)) if M is None else M
-        cycle = _fast_cycle(M)
-        predicted = False
-        if cycle is not None and start.cold and self._worth_predicting(problem):
-            self.predict(problem, cycle, start.x)
-            predicted = True
-        ActiveSetCG(problem, recipe, M, self, monitor).run(start.x, start.active, predicted)
+        loop = ActiveSetCG(self, problem, monitor, M)
+        predicted = start.cold and self._worth_predicting(problem) and self.predict(problem, loop.M, start.x)
+        loop.run(start.x, start.active if self.bounded else None, predicted)
 
     def _worth_predicting(self, problem: BoxProblem) -> bool:
-        return problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
+        return self.bounded and problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
 
-    def predict(self, problem: BoxProblem, cycle: FastCycle, x: np.ndarray) -> None:
-        """x from the solution of a coarser problem."""
-        coarser = Coarser(problem, cycle)
+    def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray) -> bool:
+        """x from the solution of a coarser problem; False if M knows of none."""
+        fine = M.blocks
+        if fine is None:
+            return False
+        coarser = Coarser(problem, fine)
         A = coarser.problem.A
         start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)), cold=True)
         monitor = Prediction(coarser.problem, self.coarse_rtol, self.coarse_part)
         with threads_for(A.n):
-            M = FastMultigrid().below(cycle, A) if isinstance(A, StencilOperator) else None
-            self._solve(coarser.problem, start, monitor, M)
+            self._solve(coarser.problem, start, monitor, None if A.stencil is None else fine.below(A.stencil))
         coarser.interpolate(start.x, x)
-
-
-@dataclass(frozen=True)
-class FastLinear(Method):
-    """The same loop without bounds: our multigrid CG for A x = b, the price `auto` is measured against."""
-
-    linear: ClassVar[bool] = True
-
-    def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
-        recipe = preconditioner(problem)
-        with threads_for(problem.n):
-            with monitor.setup():
-                M = recipe.setup(_maskable(problem.A))
-            ActiveSetCG(problem, recipe, M, Auto(), monitor, bounded=False).run(start.x, None)
-
-
-def preconditioner(problem: BoxProblem) -> Recipe:
-    """The cheapest symmetric cycle the operator allows."""
-    if isinstance(problem.A, LowRank):
-        return Coupled(FastMultigrid() if isinstance(problem.A.base, StencilOperator) else algebraic())
-    return FastMultigrid() if isinstance(problem.A, StencilOperator) else algebraic()
-
-
-def _maskable(A: Operator) -> Operator:
-    """With bodies, the preconditioner is set up for the masked operator it will be refreshed for."""
-    return Masked(A) if isinstance(A, LowRank) else A
-
-
-def _fast_cycle(M: Inverse) -> FastCycle | None:
-    """The fast cycle a preconditioner is or rests on."""
-    M = M.Z if isinstance(M, CoupledInverse) else M
-    return M if isinstance(M, FastCycle) else None
-
-
-def algebraic() -> Recipe:
-    """Smoothed aggregation in float64: slower per cycle, and hard to impress by rough coefficients."""
-    return Multigrid(Smoothed(), SPAI0Sweeps(), V(1, 1), smallest=300)
+        return True
 
 
 class ActiveSetCG:
     """The loop above, with its vectors. The policy, and all that judges it, is kept for the bounded rows alone."""
 
-    def __init__(
-        self, problem: BoxProblem, recipe: Recipe, M: Inverse, options: Auto, monitor: Monitor, bounded: bool = True
-    ):
-        self.problem, self.recipe, self.M, self.options, self.monitor = problem, recipe, M, options, monitor
+    def __init__(self, options: ActiveSet, problem: BoxProblem, monitor: Monitor, M: Inverse | None = None):
+        self.options, self.problem, self.monitor = options, problem, monitor
         A, box = problem.A, problem.box
         self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
-        constrained = box.constrained if bounded else np.zeros(A.n, bool)
+        constrained = box.constrained if options.bounded else np.zeros(A.n, bool)
         self.rows = np.flatnonzero(constrained)
         self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
         self.policy = np.zeros(self.rows.size, np.int8)
-        #: the policy x was last settled for, and the rows M knows as clamped
-        self._settled, self._clamped = self.policy.copy(), np.zeros(self.rows.size, bool)
+        self._settled = self.policy.copy()  # the policy x was last settled for
         self._all, self._moved = np.arange(self.rows.size), np.empty(self.rows.size, np.int64)
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
-        self.z = np.zeros(0 if isinstance(M, FastCycle) else A.n)
         blocks = -(-A.n // kernels.BLOCK)
         self._peak, self._flips = np.zeros(blocks), np.zeros(blocks, np.int64)
         edges = np.searchsorted(self.rows, kernels.BLOCK * np.arange(blocks + 1))
         d = A.diagonal[self.rows]
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
-        # The fast cycle takes the free set as it is; other preconditioners are set up for a masked operator.
-        self.masked: Masked | None = None if isinstance(M, FastCycle) else Masked(A)
-        if isinstance(M, CoupledInverse) and isinstance(M.operator, Masked):
-            self.masked = M.operator
         self.near: Everywhere | None = None
+        #: what M is set up for, refreshed for and finds directions in
+        self.recipe, self.masked = options.M.chosen(A), Masked(A)
+        with monitor.setup():
+            self._precondition(self.recipe.setup(self.masked) if M is None else M)
+
+    def _precondition(self, M: Inverse) -> None:
+        """Take directions from M from now on."""
+        self.M = M
+        self.z = M.directions(self.A, flexible=self.rows.size > 0)
+        self.z.hold(self.rows, self.policy)
 
     def run(self, x: np.ndarray, active: np.ndarray | None, predicted: bool = False) -> None:
         monitor = self.monitor
@@ -199,7 +189,7 @@ class ActiveSetCG:
             slack = np.inf if trusted or held else self._slack()
             kernels._advance(x, self.r, self.p, self.q, descent / curvature, *self._judge, slack, self._flips)
             monitor.iterations += 1
-            if monitor.iterations == self.options.strain and _fast_cycle(self.M) is not None:
+            if monitor.iterations == self.options.strain and self.recipe != self.options.strong:
                 self._strengthen(x)
                 curvature = 0.0
             if slack == np.inf:
@@ -264,19 +254,11 @@ class ActiveSetCG:
         The textbook's β is for iterations that nothing disturbs. With bounds, β makes p conjugate to the last
         direction whatever happened since: a change of the set does not throw away what CG has learnt.
         """
-        M, q = self.M, self.q
         flexible = self.rows.size > 0
-        if isinstance(M, CoupledInverse) and _fast_cycle(M) is not None and not flexible:
-            rho = M.direction(self.r, self.p, rho_old, not curvature > 0.0, self._top())
-            return rho, rho
-        if isinstance(M, FastCycle):
-            # The cycle's own float32 copies of r and z spare a pass over memory each.
-            M.run(self.r, self._top())
-            rho, along = M.inner(q if flexible else None)
+        if flexible:
+            rho, along = self.z.find_along(self.r, self._top(), self.q)
         else:
-            M.apply(self.r, self.z)
-            kernels._zero_clamped(self.z, self.rows, self.policy)
-            rho, along = dot(self.r, self.z), dot(self.z, q)
+            rho, along = self.z.find(self.r, self._top()), 0.0
         beta = 0.0
         if curvature > 0.0:
             beta = -along / curvature if flexible else rho / rho_old
@@ -287,12 +269,7 @@ class ActiveSetCG:
 
     def _combine(self, beta: float, rho: float, disturbed: bool) -> float:
         """p = z + β p on the free rows; rᵀp."""
-        if isinstance(self.M, FastCycle):
-            self.M.leave(self.p, beta)
-        elif beta == 0.0:
-            self.p[:] = self.z
-        else:
-            _xpby(self.p, self.z, beta)
+        self.z.add_to(self.p, beta)
         if not disturbed or beta == 0.0:
             return rho  # the last step was exact: rᵀp of its direction is 0
         kernels._zero_clamped(self.p, self.rows, self.policy)
@@ -328,55 +305,27 @@ class ActiveSetCG:
         return np.abs(left).max(initial=0.0) <= 0.1 * self.monitor.tolerance * self.problem.scale
 
     def _refresh(self) -> None:
-        clamped = self.policy != 0
+        """M for the rows that are free now."""
+        if not self.rows.size:
+            return
         with self.monitor.setup():
-            if isinstance(self.M, FastCycle):
-                self.M.toggle(self.rows[clamped != self._clamped])
-                self._clamped = clamped
-            else:
-                assert self.masked is not None
-                self.M = self.recipe.setup(self.masked.update(self._free(clamped)), self.M)
+            M = self.recipe.setup(self.masked.update(self._free()), self.M)
+            if M is not self.M:
+                self._precondition(M)
 
-    def _free(self, clamped: np.ndarray) -> np.ndarray:
+    def _free(self) -> np.ndarray:
         free = np.ones(self.A.n, bool)
-        free[self.rows[clamped]] = False
+        free[self.rows[self.policy != 0]] = False
         return free
 
     def _strengthen(self, x) -> None:
-        """Go on with an algebraic hierarchy."""
-        self.recipe = Coupled(algebraic())
-        self.z = np.zeros(self.A.n)
+        """Go on with the strong preconditioner."""
+        self.recipe, self.masked = self.options.strong, Masked(self.A, self._free())
         self.A.residual(self.b, x, self.r)
-        self.masked = Masked(self.A, self._free(self.policy != 0))
         with self.monitor.setup():
-            self.M = self.recipe.setup(self.masked)
+            self._precondition(self.recipe.setup(self.masked))
 
     def _fall_back(self, x) -> None:
         """Monotone descent: slow, and certain."""
-        recipe = self.recipe if _fast_cycle(self.M) is not None else Jacobi()
+        recipe = self.options.last if self.recipe == self.options.strong else self.recipe
         face_descent(self.problem, x, CG(recipe), self.monitor, self.monitor.limit(10_000))
-
-
-class Guard:
-    """Watches the active sets of an iteration that has no convergence proof.
-
-    When a set comes back for the third time, or changes do not die out, the set is held until the face problem is
-    solved. Then it is policy iteration, which never sees a set twice on M-matrices; if one comes back, give up.
-    """
-
-    def __init__(self, patience: int):
-        self.patience = patience
-        self.hold = False
-        self.changes = 0
-        self._seen: Counter[int] = Counter()
-
-    def gives_up(self, active: np.ndarray) -> bool:
-        self.changes += 1
-        key = hash(active.tobytes())
-        self._seen[key] += 1
-        if self.hold:
-            return self._seen[key] > 1
-        if self._seen[key] > 2 or self.changes > self.patience:
-            self.hold = True
-            self._seen.clear()
-        return False

@@ -10,7 +10,7 @@ and Newton's method on them, with Δs and Δz eliminated, is one symmetric M-mat
     (A + W) Δx = b - A x + J'(mu/s + W (s - c)),   W = z/s (primal-dual) or mu/s² (primal).
 
 Units: slacks are measured in `unit_x`, multipliers in `unit_z`, so that the paper's absolute constants
-(s = z = 1 at the start, mu = 1e-20, epsilon = 1e-16) mean the same whatever A and b are measured in.
+(s = z = 1 at the start, mu = 1e-20, epsilon = 1e-16) mean the same for all units of A and b.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Side:
         return self.sign * (x[self.rows] - self.bound)
 
     def excess(self, x: np.ndarray) -> np.ndarray:
-        """s - c(x), with rounding taken as zero: W = z/s would blow it up on rows that sit at their bound."""
+        """s - c(x), with rounding errors set to zero: W = z/s would magnify them on rows that sit at their bound."""
         out = self.s - self.gap(x)
         out[np.abs(out) <= _ROUNDING * (np.abs(x[self.rows]) + np.abs(self.bound))] = 0.0
         return out
@@ -61,7 +61,7 @@ class Side:
 class Barrier:
     """Both sides of the box of a problem, normalised by the size of the gradient at the start.
 
-    The gradient at the start, not b, sets the units: it does not change when the origin of x is shifted.
+    The gradient at the start sets the units, not b, because it does not change when the origin of x is shifted.
     """
 
     def __init__(self, problem: BoxProblem, gradient: np.ndarray, slack: float, multiplier: float):
@@ -97,8 +97,8 @@ class Barrier:
     def newton(self, inverse, operator: Masked, r: np.ndarray, dx: np.ndarray, rtol: float, maxiter: int) -> int:
         """Improve Δx for `(A + W) Δx = r` and return the iterations.
 
-        Rows held by a large W hardly move, so in the tolerance they count as little as they move. But their Δz is
-        W times that movement: they are solved exactly at the end, by their diagonal, or Δz would be noise.
+        Rows with a large W hardly move, so their weight in the tolerance is small. But their Δz is W times their
+        movement, and an error there would be large. So these rows are solved exactly at the end, by their diagonal.
         """
         d = operator.diagonal
         goal = rtol * float(np.abs(r * (d - operator.shift) / d).max(initial=0.0))
@@ -128,7 +128,7 @@ class Barrier:
     def step_norm(self, dx: np.ndarray) -> float:
         """max(|Δx|, |Δs|, |Δz|) in 2-norms: the paper's stopping measure, in the units of this barrier.
 
-        Rows without bounds have no slack and no multiplier and do not count in those two norms.
+        Rows without bounds have no slack and no multiplier, so they do not count in the norms of Δs and Δz.
         """
         ds = np.sqrt(sum(dot(side.ds, side.ds) for side in self.sides)) / self.unit_x
         dz = np.sqrt(sum(dot(side.dz, side.dz) for side in self.sides)) / self.unit_z

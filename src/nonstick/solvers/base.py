@@ -1,4 +1,4 @@
-"""What a method looks like."""
+"""The base class of methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..errors import NonstickError
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 
-#: what a problem may have beside bounds on its unknowns, and what to tell those whose method cannot treat it
+#: features of a problem besides bounds on its unknowns, and the message for a method that cannot treat them
 _REFUSED = {
     "edges": "solves problems with bounds on the unknowns; constraints on the edges of a wall (walls='edge') need "
     "'pgs', 'psor' or 'fmg'",
@@ -21,7 +21,7 @@ _REFUSED = {
 class Method(ABC):
     """Parameters of a method: a frozen dataclass. `repr` is its label in tables.
 
-    A method of your own defines `solve` and, if it cannot treat every problem, `check`.
+    Your own method defines `solve` and, if it cannot treat every problem, `check`.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Method(ABC):
     array([0.5, 0. ])
     """
 
-    #: what it can treat beside bounds: "edges" (constraints at the wall, `BoxProblem.edges`), "bodies" (rigid bodies)
+    #: what it can treat besides bounds: "edges" (constraints at the wall, `BoxProblem.edges`), "bodies" (rigid bodies)
     treats: ClassVar[frozenset[str]] = frozenset({"bodies"})
     #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
     linear: ClassVar[bool] = False
@@ -52,7 +52,7 @@ class Method(ABC):
         self.check_traits(problem.traits)
 
     def check_traits(self, traits: frozenset[str]) -> None:
-        """The same before there is a problem."""
+        """The same check from the features alone, before the problem is built."""
         for trait in sorted(traits - self.treats):
             raise NonstickError(_REFUSED[trait])
 

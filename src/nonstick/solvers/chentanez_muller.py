@@ -1,25 +1,25 @@
-"""Full multigrid with projected smoothing (Chentanez and Müller 2011, algorithms 1-3).
+"""Full multigrid with projected smoothing (Chentanez and Müller 2012, algorithms 1-3).
 
-Coarse levels are the problem itself, discretised again on coarser grids (`problem.coarsen()`, §3.1.1); a
-coarse level solves for a correction p, whose bounds are those of the level above minus what is there
-already (DownsampleSubtract, eq. 19):
+Coarse levels are the problem itself, discretised again on coarser grids (`problem.coarsen()`, §3.1.1); a coarse level
+solves for a correction p. Its bounds are the bounds of the finer level minus the solution there (DownsampleSubtract,
+eq. 19):
 
     b^{m-1} = Restrict(b^m - A^m p^m),   p_min^{m-1} = max over the children of p_min^m - p^m
 
-and the same, mirrored, for upper bounds. Smoothing is projected red-black Gauss–Seidel. Level numbers run
-the other way round here: 0 is the finest.
+and the mirror image for upper bounds. Smoothing is projected red-black Gauss–Seidel. Unlike in the paper, level 0 is
+the finest.
 
-Taken literally the method stagnates: the exact solution is not a fixed point, because residuals of clamped
-cells, which press against the bound and are not errors, are restricted into free coarse neighbours. Unless
-`literal` is set, five things differ:
+The method as printed stagnates: the exact solution is not a fixed point. Residuals of clamped cells press against the
+bound and are not errors, but they are restricted into free coarse neighbours. Unless `literal` is set, we change five
+things:
 
-- rows on a bound whose residual presses them there are left out of restriction and prolongation;
-- the projection is part of each colour, not a step after both;
+- rows that their residual presses against a bound take no part in restriction and prolongation;
+- the projection is part of each colour's sweep, not a step after both colours;
 - all levels are constrained, not the S = 3 finest (on large 2D grids three are not enough);
-- interpolation is one-sided: it does not reach through walls;
-- a coarse correction is cut to the box and damped where it would raise the energy 1/2 p'Ap - b'p. As sweeps
-  never raise it, the cycle converges whatever the coarse grids look like, e.g. where a thin wall vanishes;
-  where it does so too slowly (mazes of passages narrower than a coarse cell) projected SOR takes over.
+- interpolation is one-sided: it does not cross walls;
+- a coarse correction is cut to the box, and damped if it would raise the energy 1/2 p'Ap - b'p. Sweeps never raise the
+  energy, so the cycle converges for all coarse grids, even if a thin wall vanishes on them. If it converges too slowly
+  (mazes of passages narrower than a coarse cell), projected SOR takes over.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .projected_gs import EdgeSweeps, ProjectedSOR, ProjectedSweeps
 
 #: the coarsest level has at most this many unknowns, unless the grid cannot be halved that often
 SMALLEST = 50
-#: cycles over which progress is judged
+#: number of cycles over which progress is measured
 PATIENCE = 10
 
 
@@ -55,7 +55,7 @@ class ChentanezMuller(Method):
     Parameters
     ----------
     full_cycles, v_cycles : int, optional
-        So many full cycles, then so many V-cycles; None means until converged.
+        The number of full cycles, then of V-cycles; None means until converged.
     pre, post : int
         Sweeps before and after the coarse levels.
     constrained_levels : int, optional
@@ -110,15 +110,17 @@ class ChentanezMuller(Method):
         monitor.notes["levels"] = [level.A.n for level in levels]
 
     def give_up(self, problem, start, monitor) -> None:
-        """Cycles have become too slow: the literal method says so, the other leaves the rest to projected SOR."""
+        """Cycles have become too slow: the literal method stops with this status, ours finishes with projected SOR."""
         if self.literal:
             monitor.stop("stagnated")
         else:
-            monitor.remark(f"after {monitor.iterations} cycles progress was too slow; projected SOR finished")
+            monitor.remark(
+                f"progress was too slow after {monitor.iterations} cycles, so projected SOR finished the solve"
+            )
             ProjectedSOR(omega=None).solve(problem, start, monitor)
 
     def full_cycle(self, levels: list[Level]) -> None:
-        """Algorithm 3: restrict the residual to the bottom, and cycle once on every level on the way up."""
+        """Algorithm 3: restrict the residual to the coarsest level, then do one cycle per level, coarse to fine."""
         for k in range(len(levels) - 1):
             self.descend(levels, k)
         self.solve_bottom(levels[-1])
@@ -159,7 +161,7 @@ class ChentanezMuller(Method):
             fine.take_step()
 
     def solve_bottom(self, level: Level) -> None:
-        """The coarsest level: by pseudo-inverse, and where there are bounds by sweeps from there."""
+        """Solve the coarsest level by its pseudo-inverse; if it has bounds, sweeps follow."""
         level.measure()
         level.bottom.apply(level.r, level.step)
         if self.literal:
@@ -171,7 +173,7 @@ class ChentanezMuller(Method):
     def discretise(self, problem: BoxProblem) -> list[Level]:
         """The hierarchy, finest level first."""
         if not problem.can_coarsen:
-            problem.coarsen()  # says in a sentence that this method is not for bare matrices
+            problem.coarsen()  # raises an error for bare matrices, which this method cannot treat
         kind = LiteralLevel if self.literal else Level
         levels = [kind(problem.A) if problem.edges is None else EdgeLevel(problem)]
         if problem.edges is None:
@@ -187,13 +189,13 @@ class ChentanezMuller(Method):
 
 
 def _slow(history: list[float], progress: float) -> bool:
-    """The last cycles reduced the residual by less than the factor `progress`, all of them together."""
+    """True if the last cycles together reduced the residual by less than the factor `progress`."""
     before, after = history[:-PATIENCE], history[-PATIENCE:]
     return len(before) >= PATIENCE and min(after) > progress * min(before)
 
 
 class Level:
-    """One grid: its operator, smoother and vectors, and the way to the next coarser one."""
+    """One grid: its operator, smoother and vectors, and the transfer to the next coarser grid."""
 
     #: to the next coarser level; the coarsest has a direct solver instead
     transfer: MatrixTransfer
@@ -215,12 +217,12 @@ class Level:
         self.sweeps.run(self.x, self.b, self.lower, self.upper, 1.0, count)
 
     def measure(self) -> None:
-        """The residual, and the rows it does not press against a bound."""
+        """Compute the residual, and mark the rows that it does not press against a bound."""
         self.A.residual(self.b, self.x, self.r)
         _free_rows(self.free, self.x, self.r, self.lower, self.upper)
 
     def take_step(self) -> None:
-        """x += alpha·(step cut to the box): the best alpha in [0, 1] for the energy, r as `measure` left it."""
+        """x += alpha·(step cut to the box), with the alpha in [0, 1] of lowest energy; r is that of `measure`."""
         _feasible_step(self.step, self.x, self.lower, self.upper)
         gain = dot(self.r, self.step)
         if gain > 0.0:
@@ -248,8 +250,8 @@ class LiteralLevel(Level):
 class EdgeLevel(Level):
     """The finest level of a problem with constraints on the edges of its walls (§3.1).
 
-    Sweeps project the edges; b holds their pushes. Coarse levels see bounds on the cells that keep the
-    edges feasible.
+    Sweeps project the edges; b includes their pushes. Coarse levels have bounds on the cells that keep the edges
+    feasible.
     """
 
     def __init__(self, problem: BoxProblem):

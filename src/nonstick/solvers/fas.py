@@ -6,13 +6,13 @@ On coarse levels `A_H = R A P`, `b_H = R b`, `p_H = R p` and `f_H = N_H(R p) + R
 not to the bounds.
 
 Departures from the paper:
-- D is the diagonal of A on every level, so that both sides of the min have one unit (with D = 1 the cycle stalls);
+- D is the diagonal of A on every level, so that both sides of the min have the same unit (with D = 1 the cycle stalls);
 - unknowns are shifted so that the bound of a constrained row is 0, which makes restricting bounds exact;
 - a coarse row is bounded where any of its children is (the paper leaves it open);
 - `band` extra sweeps over the rows near constrained ones keep the cycle count flat; 0 is the paper's method;
-- a coarse row is held where at least a `hold` part of its children sits on a bound. Left alone, it follows its linear
-  branch, and liquid that touches no other surface than the one it is about to leave (a chamber under a ceiling) is
-  corrected as if nothing held it: the cycle stalls. None is the paper's method.
+- a coarse row is held if at least the part `hold` of its children sits on a bound. A row that is not held follows its
+  linear branch. Liquid that touches only the surface it is about to leave (a chamber under a ceiling) is then corrected
+  as if no wall were there, and the cycle stalls. None is the paper's method.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ..inverse.multigrid.smoothers import checkerboard
 from ..kernels._csr import _csr_relax
 from ..kernels._stencil import _stencil_relax, _stencil_relax_small
 from ..operators.base import Operator
-from ..operators.stencil import SMALL, StencilOperator
+from ..operators.stencil import SMALL
 from ..operators.transfer import Transfer
 from ..problem.box import BoxProblem
 from ..problem.monitor import Start
 from ._fas import _clip_residual, _coarse_equation, _csr_solve, _hold, _spread_band
 from .base import Method
 
-#: projected Gauss–Seidel on the coarsest level: entries touched at most, and the relative change to stop at
+#: projected Gauss–Seidel on the coarsest level: the limit on visited entries, and the relative change at which it stops
 BOTTOM_WORK = 1_000_000
 BOTTOM_RTOL = 1e-6
 
@@ -46,7 +46,7 @@ class FAS(Method):
     Parameters
     ----------
     coarsening : Geometric
-        How a level becomes the next.
+        How the next coarser level is made.
     pre, post : int
         Sweeps before and after the coarse levels.
     band, band_width : int
@@ -58,11 +58,11 @@ class FAS(Method):
     maxiter : int
         Limit of cycles.
     patience, progress
-        The method has stagnated if `patience` cycles did not bring the residual down to this part of what it was.
+        The method has stagnated if `patience` cycles did not reduce the residual to the part `progress` of its value.
     direct : bool
         Discretise coarse levels again (`problem.coarsen()`) instead of taking R A P.
     fallback : Method, optional
-        What finishes a solve that stagnated.
+        The method that finishes a solve that stagnated.
 
     Examples
     --------
@@ -113,7 +113,9 @@ class FAS(Method):
             monitor.stop("diverged" if monitor.kkt > monitor.history[0] else "stagnated")
         elif stalled:
             monitor.notes["fallback"] = repr(self.fallback)
-            monitor.remark(f"after {monitor.iterations} FAS cycles progress was too slow; policy iteration finished")
+            monitor.remark(
+                f"progress was too slow after {monitor.iterations} FAS cycles, so policy iteration finished the solve"
+            )
             self.fallback.solve(problem, Start(x), monitor)
 
     def stalled(self, history: list[float]) -> bool:
@@ -141,7 +143,7 @@ class FAS(Method):
     def hierarchy(self, problem: BoxProblem) -> list[FASLevel]:
         """The levels, finest first, each with its own right-hand side and bounds."""
         if self.direct and not problem.can_coarsen:
-            problem.coarsen()  # says in a sentence that this ablation is not for bare matrices
+            problem.coarsen()  # raises an error for bare matrices, which this ablation cannot treat
         self.coarsening.require(problem.A)
         box = problem.box
         shift = np.where(np.isfinite(box.lower), box.lower, np.where(np.isfinite(box.upper), box.upper, 0.0))
@@ -213,8 +215,8 @@ class FASLevel:
         box = self.rhs, self.low, self.high
         if backwards:
             self._sweep_band(box, band, True)
-        if isinstance(self.A, StencilOperator):
-            A = self.A
+        A = self.A.stencil
+        if A is not None:
             relax = _stencil_relax_small if A.n < SMALL else _stencil_relax
             tables = *A.weights, A.diagonal, A.rows.start, A.rows.offset, A.rows.parity
             for _ in range(sweeps):
@@ -227,7 +229,7 @@ class FASLevel:
             self._sweep_band(box, band, False)
 
     def solve(self) -> None:
-        """The coarsest level: sweeps until they change little, at most so many that the time does not show."""
+        """The coarsest level: sweep until x changes little; a limit keeps the time negligible."""
         sweeps = max(20, BOTTOM_WORK // max(self._csr[0].size, 1))
         _csr_solve(
             self.x, self.rhs, self.low, self.high, self.A.diagonal, *self._csr, self._orders[0], sweeps, BOTTOM_RTOL
@@ -259,7 +261,7 @@ def _band(constrained: np.ndarray, M, width: int) -> np.ndarray:
 
 
 def _restrict_bound(transfer: Transfer, bound: np.ndarray, infinite: float) -> np.ndarray:
-    """The bound of a coarse row: the mean over its bounded children, infinite where there is none."""
+    """The bound of a coarse row: the mean over its bounded children, infinite if there are none."""
     live = np.isfinite(bound) & (transfer.parent >= 0)
     total = np.bincount(transfer.parent[live], bound[live], transfer.n_coarse)
     count = np.bincount(transfer.parent[live], minlength=transfer.n_coarse)

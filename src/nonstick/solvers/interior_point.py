@@ -1,17 +1,17 @@
 """Interior point by clamped Newton steps (Takahashi–Batty §5, algorithm 3) and its relatives of §7.2.1.
 
 Each step solves one reduced system `(A + W) Δx = r` (see `barrier`) by a few preconditioned CG iterations,
-takes the full step and clamps: x into its box, s and z to a tiny epsilon. No active set, no line search;
+takes the full step and clamps: x into its box, s and z to a tiny epsilon. It needs no active set and no line search;
 the barrier parameter stays at 1e-20 of the problem's own scale.
 
 | name in the paper | here |
 |---|---|
 | IPM-PD | `InteriorPoint(inner)` |
-| IPM-P, PLB | `system="primal"`, `system="log-barrier"`: W = mu/s², the latter with s = c(x) and no z |
+| IPM-P, PLB | `system="primal"`, `system="log-barrier"`: W = mu/s²; PLB has s = c(x) and no z |
 | IPM-PD+HS | `step=0.5` |
 | IPM-PD+CAB+SS | `adaptive=True`: barrier from the complementarity, steps kept inside (Nocedal–Wright 19.3) |
 
-Departures: everything is normalised (units of the start gradient and the median diagonal), because with the
+Departures: all quantities are normalised (by the gradient at the start and the median diagonal), because with the
 paper's absolute constants the reachable accuracy depends on the units. When the residual has not improved for
 `patience` steps, the inner solves are made more accurate before the method gives up.
 """
@@ -48,7 +48,7 @@ class InteriorPoint(Method):
     adaptive : bool
         Barrier from the complementarity, and steps kept inside the box.
     mu, epsilon, slack, multiplier : float
-        Barrier parameter, smallest slack and multiplier, and where those start, all in normalised units.
+        Barrier parameter, smallest slack and multiplier, and their start values, all in normalised units.
     step_norm : float, optional
         Stop on the paper's Newton step norm (normalised) instead of the KKT residual.
     patience : int
@@ -123,7 +123,7 @@ class InteriorPoint(Method):
 
     @staticmethod
     def _snap(problem, x: np.ndarray, tolerance: float) -> None:
-        """Put clamped rows on their bounds: the barrier leaves them a rounding error inside, and callers ask x > 0."""
+        """Put clamped rows on their bounds. The barrier leaves them inside by a rounding error; callers test x > 0."""
         g = problem.gradient(x)
         active = problem.box.split(x, g, problem.A.diagonal)
         snapped = np.where(active == 0, x, problem.box.at(active))
@@ -131,7 +131,7 @@ class InteriorPoint(Method):
             x[:] = snapped
 
     def _done(self, monitor, x, g, norm: float) -> bool:
-        """The KKT rule, or the paper's rule in its place; a time limit or a divergence ends both."""
+        """The KKT rule, or the paper's rule instead; a time limit or divergence ends the solve with either rule."""
         monitor.check(x, g)
         if self.step_norm is not None and monitor.status in ("", "converged"):
             monitor.status = "converged" if norm <= self.step_norm else ""
@@ -140,7 +140,7 @@ class InteriorPoint(Method):
     def _barrier_parameter(self, barrier: Barrier) -> float:
         if not self.adaptive:
             return self.mu * barrier.unit_x * barrier.unit_z
-        # Nocedal–Wright eq. 19.20: aim lower the more evenly the products s·z are spread.
+        # Nocedal–Wright eq. 19.20: the target is lower if the products s·z are more equal.
         mean = barrier.gap_measure()
         smallest = min((float((side.s * side.z).min()) for side in barrier.sides), default=mean)
         spread = max(smallest / mean, 1e-12) if mean > 0.0 else 1.0
@@ -156,7 +156,7 @@ class InteriorPoint(Method):
         problem.box.project(x, out=x)
         for side in barrier.sides:
             if self.system == "log-barrier" or (primal == 1.0 and not self.adaptive):
-                # s + Δs is c(x + Δx); taking it from x avoids a difference of rounding errors that W magnifies.
+                # s + Δs equals c(x + Δx). Computing it from x avoids rounding errors, which W would magnify.
                 side.s = side.gap(x)
             else:
                 side.s = side.s + primal * side.ds

@@ -1,11 +1,11 @@
 """`A x = b` by one linear solver, or by several in turn.
 
 For a problem with bounds this is a baseline that ignores them ("No LCP" of Lai's tables: walls that hold on to liquid).
-It has converged when the linear residual meets rtol; its KKT residual as a box problem stays what it is. For a problem
-without bounds, such as a viscosity step, it is the method.
+It has converged when the linear residual meets rtol; its KKT residual as a box problem may stay large. For a problem
+without bounds, such as a viscosity step, it is the usual method.
 
-The residual of a Krylov method follows a recurrence and drifts from the true one by rounding. So every solve is
-followed by another: that begins with the true residual, and ends there if it is small enough.
+A Krylov method updates its residual by a recurrence, which drifts from the true residual by rounding. So another solve
+follows every solve: it begins with the true residual and ends at once if that is small enough.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .base import Method
 class LinearSolve(Method):
     """A linear solve by `inner`: CG(ILU()), CG(MIC()), CG(Multigrid(...)), Direct(), ...
 
-    A cheap preconditioner may meet its limit (viscosity that jumps within a few cells, rounding). `then` are stronger
-    ones, taken in turn where iterations go slowly or nowhere.
+    A cheap preconditioner may fail (viscosity that jumps within a few cells, rounding). `then` holds stronger
+    preconditioners, which are used in turn if iterations converge slowly or not at all.
 
     Parameters
     ----------
@@ -37,13 +37,14 @@ class LinearSolve(Method):
     maxiter : int
         Limit of its iterations.
     then : tuple of Recipe
-        The next of these follows if after `patience` iterations the residual is above `pace`**iterations of its first
+        The next one takes over if after `patience` iterations the residual is above `pace`**iterations of its first
         value, or if it no longer falls.
     baseline : bool
-        True: bounds may be there and are ignored, and an outer iteration is a whole solve. False: for problems without
-        bounds; every iteration is an outer one, and the monitor hears of it.
+        True: bounds are allowed but ignored, and an outer iteration is a whole solve. False: only for problems without
+        bounds; every iteration is an outer iteration and is reported to the monitor.
     aim : float
-        The part of the tolerance a solve goes for: below 1, rounding seldom asks for a second one.
+        The part of the tolerance that a solve aims at. With a value below 1, rounding seldom makes a second solve
+        necessary.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class LinearSolve(Method):
         super().check(problem)
         if not self.baseline and problem.box.constrained.any():
             raise NonstickError(
-                "solves linear systems without bounds, those of a nonstick.ViscosityProblem; for a baseline that "
+                "solves only linear systems without bounds, such as a nonstick.ViscosityProblem; for a baseline that "
                 "ignores bounds take 'no-lcp'"
             )
 
@@ -92,7 +93,7 @@ class LinearSolve(Method):
             if not left:
                 monitor.stop("stagnated")
                 break
-            inverse = None  # its memory first
+            inverse = None  # free its memory first
             inverse = _set_up(left.pop(0), A, monitor)
             monitor.notes["switched_at"] = monitor.iterations
             progress.start_again()
@@ -108,24 +109,24 @@ def _set_up(recipe: Recipe, A: Operator, monitor: Monitor) -> IterativeInverse:
 
 
 class _Progress:
-    """Watches the passes of a linear solve: tells the monitor, and ends a pass that goes too slowly.
+    """Watches the passes of a linear solve: reports to the monitor, and ends a pass that converges too slowly.
 
-    A pass is one call of an inverse's `solve`; the first residual it reports is a true one.
+    A pass is one call of an inverse's `solve`; the first residual it reports is a true residual.
     """
 
     def __init__(self, method: LinearSolve, scale: float, monitor: Monitor):
         self.method, self.scale, self.monitor = method, scale, monitor
         self.goal, self.limit = monitor.tolerance * scale, monitor.limit(method.maxiter)
-        #: another inverse could take over
+        #: True if another inverse could take over
         self.may_switch = False
-        #: no further pass of this one will help
+        #: True if another pass of this inverse will not help
         self.stuck = False
         self._slow = self._iterating = False
         self._passes = self._entries = 0
         self._first = np.inf
 
     def __call__(self, residual: float) -> bool:
-        """True where the pass should end."""
+        """True if the pass should end."""
         self._entries += 1
         if self._entries == 1:
             self._iterating = self._begin_pass(residual)
@@ -169,7 +170,7 @@ class _Progress:
             monitor.stop("diverged")
 
     def end_pass(self, converged: bool) -> None:
-        """A pass that has not converged was slow, or broke down, or reached the limit."""
+        """A pass ends; without convergence it was slow, broke down, or reached the limit."""
         self._slow = self.may_switch and not converged
         self.monitor.outer_iterations += self.method.baseline and self._iterating
         self._passes += 1

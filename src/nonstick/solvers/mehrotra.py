@@ -1,8 +1,8 @@
 """Mehrotra's predictor–corrector interior point method (Nocedal–Wright algorithm 16.4; Takahashi–Batty §7.2.1).
 
-Two solves with one matrix per step: the affine step (target s·z = 0) tells how far the barrier can fall,
-`sigma = (mu_affine / mu)³`, the corrector aims at `s·z = sigma mu - Δs Δz`. Steps keep 0.5 % away from the
-boundary, so the iterates stay interior and no clamping is needed.
+Each step makes two solves with one matrix. The affine step (target s·z = 0) shows how far the barrier can fall, `sigma
+= (mu_affine / mu)³`. The corrector aims at `s·z = sigma mu - Δs Δz`. Steps stay 0.5 % away from the boundary, so the
+iterates are interior and need no clamping.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..operators.masked import Masked
 from .barrier import Barrier
 from .base import Method
 
-#: rows whose diagonal is below this fraction of the median: slivers of cells
+#: rows whose diagonal is below this fraction of the median belong to slivers of cells
 _SLIVER = 1e-2
 
 
@@ -31,13 +31,13 @@ class Mehrotra(Method):
     inner : Recipe
         Solves the Newton systems, with at most `inner_maxiter` iterations.
     inner_rtol : float
-        Must be tight enough for the steps of the last digits; 1e-4 suffices on M-matrices.
+        Must be small enough for the last digits of the solution; 1e-4 is enough on M-matrices.
     slack, multiplier : float
         Where slacks and multipliers start (normalised).
     inside : float
         Part of the longest feasible step that is taken.
     epsilon : float
-        Smallest slack and multiplier (normalised): keeps their quotient a number.
+        Smallest slack and multiplier (normalised): it keeps their quotient finite.
     step_norm : float, optional
         Stop on the norm of the step taken (normalised, as in `InteriorPoint`) instead of the KKT residual.
     patience : int
@@ -74,7 +74,7 @@ class Mehrotra(Method):
         limit = monitor.limit(200)
 
         for k in range(limit + 1):
-            # The iterate is interior; what is reported is its projection, which is also what is graded.
+            # The iterate is interior. Its projection is reported, and the residual is that of the projection.
             problem.box.project(x, out=feasible)
             self._snap(barrier, feasible, problem.A.diagonal)
             self._settle(problem, feasible, slivers)
@@ -120,10 +120,10 @@ class Mehrotra(Method):
 
     @staticmethod
     def _snap(barrier: Barrier, x: np.ndarray, diagonal: np.ndarray) -> None:
-        """Put x on the bounds whose multiplier has won over the slack: there s → 0 and z stays.
+        """Put x on the bounds where the multiplier is larger than the slack: there s → 0 and z stays.
 
-        Both are weighed by the row's own diagonal. Cells of which a sliver is open have one a million times smaller
-        than others, and their slack is still large when the KKT residual is already small.
+        The comparison uses the diagonal of the row. A cell with only a sliver open has a diagonal a million times
+        smaller than others, and its slack is still large when the KKT residual is already small.
         """
         for side in barrier.sides:
             at_bound = side.s * diagonal[side.rows] < 0.1 * side.z
@@ -131,10 +131,10 @@ class Mehrotra(Method):
 
     @staticmethod
     def _settle(problem, x: np.ndarray, rows: np.ndarray) -> None:
-        """Solve rows with tiny diagonals for themselves.
+        """Solve each row with a tiny diagonal separately.
 
-        In units of b an error e of such a row counts as d e: its value would be left at the accuracy rtol/d. Its
-        neighbours do not notice what it does.
+        In units of b an error e of this row counts as d e, so its value would only have the accuracy rtol/d. The row
+        has almost no effect on its neighbours.
         """
         if rows.size == 0:
             return

@@ -1,16 +1,16 @@
 """MPRGP: modified proportioning with reduced gradient projections (Dostál–Schöberl 2005), preconditioned in the face.
 
-The gradient splits into the free part φ (rows strictly inside their bounds) and the chopped part β (rows on a
-bound that want to leave it). While `|β|² <= Γ² φ̃'φ` conjugate gradients run in the face; a step that would
+The gradient splits into the free part φ (rows strictly inside their bounds) and the chopped part β (rows on a bound
+where the step -g leads into the box). While `|β|² <= Γ² φ̃'φ` conjugate gradients run in the face; a step that would
 leave the box is an *expansion*; otherwise a step along β, *proportioning*, releases rows.
 
-- Preconditioner: `recipe.setup` on `A` masked to the free set, refreshed when that set changes, so MIC, smoothed
-  and topology-aware aggregation all serve (the last one Takahashi–Batty §7.3 leave out).
+- Preconditioner: `recipe.setup` on `A` masked to the free set, refreshed when that set changes. So MIC, smoothed and
+  topology-aware aggregation can all be used (Takahashi–Batty §7.3 omit topology-aware aggregation).
 - Fast expansion (Kružík et al. 2020): the whole CG step, projected, instead of half a step to the boundary and a
-  fixed-length gradient step. It is kept only if it lowers the objective below the half step's; else the classical
-  expansion follows, on which the convergence proof rests.
+  fixed-length gradient step. It is kept only if its objective is lower than after the half step. Otherwise the
+  classical expansion follows, on which the convergence proof rests.
 - Norms and the fixed step are taken in the metric of diag(A). The box is still a box in the scaled variables, the
-  method does not notice units, and cut cells with large diagonals do not shorten everybody's step.
+  method does not depend on units, and cut cells with large diagonals do not shorten the step of all rows.
 
 Two-sided bounds: released rows move inwards from either bound.
 """
@@ -22,12 +22,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..inverse.base import Inverse, NoPreconditioner, Recipe
-from ..inverse.precond.deflation import Coupled
 from ..kernels._vector import dot
-from ..operators.base import Operator
-from ..operators.lowrank import LowRank
 from ..operators.masked import Masked
-from ..operators.stencil import StencilOperator
 from .base import Method
 
 
@@ -87,7 +83,7 @@ class _Face:
         self.z, self.p, self.Ap, self.trial, self.work = (np.empty(n) for _ in range(5))
         d = problem.A.diagonal
         self.inverse_diagonal = np.divide(1.0, d, out=np.zeros(n), where=d > 0.0)
-        self.fixed_step = 1.9 / _scaled_norm(problem.A, self.inverse_diagonal)
+        self.fixed_step = 1.9 / problem.A.scaled_norm(self.inverse_diagonal)
         self.operator: Masked | None = None
         self.M: Inverse | None = None
         self.setups = 0
@@ -103,7 +99,7 @@ class _Face:
         self.beta += np.where(high & ~low, np.maximum(self.g, 0.0), 0.0)
 
     def precondition(self) -> None:
-        """z = M⁻¹ φ within the face, with M rebuilt only if the free set is not the one it was built for."""
+        """z = M⁻¹ φ within the face, with M rebuilt only if the free set has changed since it was built."""
         if not self.free.any():
             self.z[:] = 0.0
             return
@@ -115,7 +111,7 @@ class _Face:
         if fresh:
             with self.monitor.setup():
                 self.operator.update(self.free)
-                self.M = Coupled(self.recipe.M).setup(self.operator, self.M)
+                self.M = self.recipe.M.setup(self.operator, self.M)
             self.setups += 1
         assert self.M is not None
         self.M.apply(self.phi, self.z)
@@ -136,7 +132,8 @@ class _Face:
         curvature, slope = dot(p, Ap), dot(g, p)
         longest = self.problem.box.max_step(x, p)
         if not slope > 0.0:
-            # Conjugacy lost to rounding: start again from the preconditioned gradient, unless this was one.
+            # Rounding has destroyed conjugacy: start again from the preconditioned gradient, unless p already is this
+            # gradient.
             if np.array_equal(p, self.z, equal_nan=True):
                 return self._stuck("the preconditioned gradient is not a descent direction")
             self.p[:] = self.z
@@ -215,16 +212,3 @@ class _Face:
     def _stuck(self, why: str) -> str:
         self.trouble = why
         return ""
-
-
-def _scaled_norm(A: Operator, inverse_diagonal: np.ndarray) -> float:
-    """A bound of |D^-1 A| by row sums of absolute values (at most 2 for diagonally dominant matrices)."""
-    if isinstance(A, LowRank):  # the largest eigenvalue of a body beside the rest
-        part = inverse_diagonal[A.touched][:, None] * A.U.toarray()
-        own = np.linalg.eigvals(A.S @ (A.U.T @ part)).real.max(initial=0.0)
-        return _scaled_norm(A.base, inverse_diagonal) + float(own)
-    if isinstance(A, StencilOperator):  # off-diagonals are not positive: |row| = 2 d - row sum
-        rows = 2.0 * A.diagonal - A.row_sums()
-    else:
-        rows = np.asarray(abs(A.matrix()).sum(axis=1)).ravel()
-    return float((rows * inverse_diagonal).max(initial=0.0)) or 1.0

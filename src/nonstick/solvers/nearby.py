@@ -99,8 +99,8 @@ class AroundBodies(Everywhere):
     """The same with rigid bodies: rows that touch one are relaxed after the others, one by one."""
 
     def __init__(self, A: LowRank):
-        base = A.base
-        assert isinstance(base, StencilOperator)
+        base = A.base.stencil
+        assert base is not None
         self.A, self._others = A, Nearby(base)
         rows, t = base.rows, A.touched
         steps = rows.offset[np.searchsorted(rows.start, t, side="right") - 1] if t.size else np.empty((0, 6), np.int64)
@@ -128,6 +128,7 @@ class AroundBodies(Everywhere):
 
 def nearby(A: Operator) -> Everywhere:
     """What relaxes near the rows of an operator that have changed."""
-    if isinstance(A, LowRank) and isinstance(A.base, StencilOperator):
-        return AroundBodies(A)
-    return Nearby(A) if isinstance(A, StencilOperator) else Everywhere(A)
+    bodies = A.bodies
+    if bodies is not None:
+        return Everywhere(A) if bodies.base.stencil is None else AroundBodies(bodies)
+    return Everywhere(A) if A.stencil is None else Nearby(A.stencil)

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
-from ..inverse.multigrid.fast import FastCycle
+from ..inverse.multigrid.blocks import BlockHierarchy
 from ..inverse.multigrid.grid_level import balanced_groups, coarse_rows
 from ..kernels import _blocks as blocks
 from ..operators.base import Operator
@@ -43,10 +43,10 @@ class Prediction(Monitor):
 class Coarser:
     """A problem on 2x2x2 blocks, and the way back. `cycle` has often made the coarse matrix already."""
 
-    def __init__(self, problem: BoxProblem, cycle: FastCycle):
-        bodies = problem.A if isinstance(problem.A, LowRank) else None
-        A = problem.A if bodies is None else bodies.base
-        assert isinstance(A, StencilOperator)
+    def __init__(self, problem: BoxProblem, cycle: BlockHierarchy):
+        bodies = problem.A.bodies
+        A = (problem.A if bodies is None else bodies.base).stencil
+        assert A is not None
         self.A = A
         self.shape = np.array(A.rows.shape, np.int64)
         if cycle.parents:

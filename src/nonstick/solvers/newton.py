@@ -4,22 +4,22 @@ The box problem is the root `H(x) = 0` of the minimum map (eq. 11, for two bound
 
     H = clip(g, d(x - upper), d(x - lower)),    g = A x - b,  d = diag(A)
 
-so for x >= 0 it is min(g, d x). Rows fall into those where the equation is enforced, `a` (the paper's active
-set 𝒜, eq. 26 and 47), and those clamped at a bound, `f`. A Newton step solves (eq. 28)
+so for x >= 0 it is min(g, d x). There are two kinds of rows: the equation is enforced in rows `a` (the paper's active
+set 𝒜, eq. 26 and 47), and rows `f` are clamped at a bound. A Newton step solves (eq. 28)
 
     a⊗A(Δx) = -a⊗g,    f⊗Δx = f⊗(bound - x)
 
 by a Krylov method on the masked operator `a⊗A(a⊗v) + f⊗v` (eq. 39), and a projected Armijo search on
-θ = ½ HᵀH (algorithm 1) follows. `minimum_map_newton` is written against the array API: products with A, sums,
-and masks are all it needs, so NumPy, PyTorch or JAX arrays come out as they went in.
+θ = ½ HᵀH (algorithm 1) follows. `minimum_map_newton` uses the array API and needs only products with A, sums and masks.
+So it works on NumPy, PyTorch or JAX arrays and returns arrays of the same library.
 
 Departures from the paper:
-- x is compared with g through d, so that units cannot flip the sets; `d = 1` is the paper's map.
+- d·x is compared with g, so that the sets do not depend on units; `d = 1` is the paper's map.
 - Ties are enforced, not clamped: clamping them peels one layer of cells per step.
-- Where the search fails, or θ hangs, the paper gives up. Here the step is taken on the energy ½xᵀAx - bᵀx
-  instead, which has no other minima: on the same sets, but without the coupling 𝒜–ℱ, Δx is Bertsekas'
-  (1982) projected Newton direction, a descent direction that a projected search always accepts.
-- Once a step has left the sets as they were, the problem is linear: the sub-solver then goes to the end.
+- The paper gives up if the search fails or θ stagnates. Here the step is then taken on the energy ½xᵀAx - bᵀx, which
+  has no other minima. On the same sets, but without the coupling 𝒜–ℱ, Δx is Bertsekas' (1982) projected Newton
+  direction. It is a descent direction that a projected search always accepts.
+- If a step did not change the sets, the problem is linear, and the sub-solver then solves to the final tolerance.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SubSolver = Callable[[Array, Array, float], tuple[Array, int]]
 
 @dataclass
 class Outcome:
-    """How a run went: the point, why it ended, and what was counted, each kind of step apart."""
+    """The result of a run: the point, the reason for its end, and the number of steps of each kind."""
 
     x: Array
     status: str = "maxiter"
@@ -138,7 +138,7 @@ def minimum_map_newton(
 
     `absolute`, `relative` and `stagnation` are the further termination tests of eq. 32–34; 0 switches them off.
     The sub-solver stops at a residual of ξ‖H‖ (theorem 3.2), at most `inner_atol`, plus `inner_rtol` of its
-    right-hand side. `safeguarded=False` drops the last two of the departures above.
+    right-hand side. `safeguarded=False` switches off the last two departures above.
     """
     H_of = MinimumMap(matvec, b, lower, upper, diagonal)
     xp, scale = H_of.xp, H_of.max_abs(b) or 1.0
@@ -161,7 +161,7 @@ def minimum_map_newton(
         a, toward = H_of.split(out.x, g)
         settled = a_old is not None and not bool(xp.any(a != a_old))
         a_old = a
-        # ‖r‖ <= ξ‖H‖ holds if max|r| <= ξ‖H‖/√n; on settled sets only the end counts.
+        # ‖r‖ <= ξ‖H‖ holds if max|r| <= ξ‖H‖/√n; on sets that no longer change, the final tolerance counts.
         goal = xi * sqrt(2.0 * theta / b.shape[0])
         if settled and safeguarded:
             goal = min(goal, 0.3 * rtol * scale)
@@ -226,7 +226,7 @@ def _armijo_energy(H_of: MinimumMap, out: Outcome, a, v, g, alpha, beta, limit=6
     xp = H_of.xp
     scaled = -g / xp.where(H_of.d > 0, H_of.d, 1.0 + 0.0 * g)
     forward = H_of.dot(g, xp.where(a, v, 0.0 * g)) < 0.0
-    for direction in ([v] if forward else []) + [scaled]:  # a sub-solver that failed leaves the gradient
+    for direction in ([v] if forward else []) + [scaled]:  # if the sub-solver failed, use the gradient
         dx = xp.where(a, direction, scaled)
         linear = H_of.dot(g, xp.where(a, dx, 0.0 * g))
         tau = 1.0
@@ -276,7 +276,7 @@ def merit_descent(H_of: MinimumMap, x: Array, steps: int, alpha: float = 1e-3, b
         squared, length = H_of.dot(gradient, gradient), H_of.dot(image, image)
         if not length > 0.0:
             break
-        # Along -∇θ the piecewise quadratic θ is smallest at this step: the search begins there.
+        # Along -∇θ this step minimises the current quadratic piece of θ, so the search begins with it.
         dx = -(squared / length) * gradient
         moved = _armijo_merit(H_of, out, dx, theta, -squared * squared / length, alpha, beta, 30)
         if moved is None:
@@ -290,8 +290,8 @@ class MinMapNewton(Method):
     """Minimum-map Newton over `inner`, a Krylov or direct recipe with its preconditioner.
 
     `CG(ILU())` refreshes the factor for every free set; `CG(Reused(ILU()))` masks one factor of A (eq. 42).
-    `start`: "zero" begins at the x0 of the solve, 0 by default; "psor" and "gradient" improve it by
-    `start_steps` projected SOR sweeps or steepest-descent steps first.
+    `start`: "zero" begins at the x0 of the solve, 0 by default; "psor" and "gradient" first improve it by `start_steps`
+    projected SOR sweeps or steepest-descent steps.
     """
 
     inner: Recipe = field(default_factory=lambda: CG(ILU()))
@@ -362,13 +362,13 @@ class MinMapNewton(Method):
             inner_iterations=outcome.inner_iterations,
             line_search_steps=outcome.line_search_steps,
             energy_steps=outcome.energy_steps,
-            # the monitor ends a run for other reasons too: a limit, or the user's callback
+            # the monitor may also have ended the run: by a limit, or by the user's callback
             termination=(monitor.status or "maxiter") if outcome.status == "converged" else outcome.status,
         )
         if not monitor.status and outcome.status not in ("converged", "maxiter"):
             monitor.stop("diverged" if outcome.status == "diverged" else "stagnated")
             if outcome.status in ("absolute", "relative", "stagnation"):
-                monitor.remark(f"the method's own {outcome.status} test ended it")
+                monitor.remark(f"the method stopped by its own test ({outcome.status})")
 
 
 _PASSED = (

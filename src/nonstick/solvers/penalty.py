@@ -1,11 +1,11 @@
-"""The penalty method (Lai 2020, Algorithm 2): violated bounds pull back with a stiff spring.
+"""The penalty method (Lai 2020, Algorithm 2): a stiff spring pulls x back to violated bounds.
 
-`(A + ρ Π) x = b + ρ Π·bound` (eq. 4.5), Π selecting the rows that violated a bound in the last iterate. At the end
-x oversteps its bound by g/ρ, so the optimality residual is about d/ρ: the spring is ρ_i = 10³·d_i/rtol in every row,
-whatever the units (the paper's 10⁹ is 10³/tolerance for d of order one).
+`(A + ρ Π) x = b + ρ Π·bound` (eq. 4.5), where Π selects the rows that violated a bound in the last iterate. At the end
+x exceeds its bound by g/ρ, so the optimality residual is about d/ρ. So the spring is ρ_i = 10³·d_i/rtol in every row,
+which works in all units (the paper's 10⁹ is 10³/tolerance for d of order one).
 
-Unknowns of penalised rows are solved for as deviations from their bound: ρ·bound would otherwise swamp the digits
-of the other terms.
+In penalised rows the unknown is the deviation from the bound. Otherwise the large term ρ·bound would remove digits of
+the other terms.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .inner import solve_inner
 
 @dataclass(frozen=True)
 class Penalty(Method):
-    """The penalty method: bounds that were violated pull back with a stiff spring.
+    """The penalty method: a stiff spring pulls x back to violated bounds.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ class Penalty(Method):
             solve_inner(inverse, masked, rhs, y, goal, limit - monitor.iterations, monitor)
             np.add(y, bound, out=x)
             monitor.outer_iterations += 1
-            # y tells a penalised row's side of its bound where x = bound + y has no digits left for it.
+            # y shows on which side of its bound a penalised row lies; x = bound + y does not have enough digits for
+            # this.
             violated = np.where(violated * y > 0, violated, np.where(violated == 0, violations(x, box), 0)).astype(
                 np.int8
             )

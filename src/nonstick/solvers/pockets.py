@@ -1,24 +1,25 @@
 """Pockets: parts of the problem without a free surface, where A is singular (every row sums to zero).
 
-On a pocket the constant is a null vector of A, so the sum s of b decides (A symmetric, A 1 = 0):
+On a pocket the constant is a null vector of A, so the sum s of b decides which of these cases applies (A symmetric, A 1
+= 0):
 
 - s = 0, compatible: the linear solution is known up to a constant. It is solved without bounds, then shifted so
   that the smallest constrained value sits on its bound (mean zero where nothing is constrained).
-- s < 0, expanding, some row bounded below: one solution, with Σ dual = -s. The cell where the mean-free
-  Neumann solution y comes nearest to its bound is clamped in it: x - y solves A(x - y) = dual - |s|/n, is
-  subharmonic off the clamped cells, hence largest on one of them, and where y - lower is smallest x cannot lie
-  above its bound without exceeding that maximum (M-matrices). s > 0 with upper bounds only mirrors this.
-- otherwise there is no solution: b loses its mean on the pocket, the rest is the compatible case, and the
+- s < 0, expanding, some row bounded below: there is one solution, with Σ dual = -s. The cell where the mean-free
+  Neumann solution y is closest to its bound is clamped in the solution. Proof for M-matrices: x - y solves A(x - y) =
+  dual - |s|/n, so it is subharmonic away from the clamped cells and has its maximum on one of them. Where y - lower is
+  smallest, x above its bound would exceed that maximum. s > 0 with upper bounds only is the mirror image.
+- otherwise there is no solution: the mean of b on the pocket is subtracted, which gives the compatible case, and the
   status says so.
-- bounds on both sides always admit a solution; it is the compatible one if that fits between them.
+- with bounds on both sides there is always a solution; it is the compatible one if that fits between the bounds.
 
-Compatible pockets reach the method as they are, singular but consistent: conjugate gradients and multigrid
-cycles leave the constant alone, and holding one cell instead would make it their slowest mode (multigrid on a
-full sphere at 32³: 8 cycles as it is, over 200 with a cell held). In the others one cell j is *grounded*,
-`A_jj += g, b_j += g t`: the cell known to be clamped at t, so that grounding changes nothing and A becomes
-definite. Where that is not certain (no M-matrix, bounds on both sides, a Neumann solution of limited accuracy)
-the result is checked and the ground moved. A method that fails on a compatible pocket gets it grounded too,
-which picks the solution with x_j = 0.
+The method gets compatible pockets unchanged: they are singular but consistent, and conjugate gradients and multigrid
+cycles do not change the constant. If one cell were held, the constant would be the slowest mode (multigrid on a full
+sphere at 32³: 8 cycles unchanged, over 200 with a cell held). In other pockets one cell j is *grounded*, `A_jj += g,
+b_j += g t`. It is the cell known to be clamped at t, so the ground does not change the solution, and A becomes
+definite. If this is not certain (not an M-matrix, bounds on both sides, a Neumann solution of limited accuracy), the
+result is checked and the ground is moved. If a method fails on a compatible pocket, that pocket is grounded too, which
+selects the solution with x_j = 0.
 """
 
 from __future__ import annotations
@@ -30,13 +31,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..inverse.krylov.cg import CG
+from ..inverse.precond.deflation import Deflated
 from ..inverse.precond.mic import MIC
 from ..kernels._components import _closed_parts
 from ..operators.base import Operator
-from ..operators.csr import CSROperator
 from ..operators.lowrank import LowRank
-from ..operators.rows import Rows
-from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 
@@ -44,7 +43,7 @@ from ..problem.edges import WallEdges
 ROW_SUM = 1e-12
 #: |s| below this part of Σ|b| counts as zero
 BALANCE = 1e-11
-#: a constant pressure does not move a body if its forces cancel to this part
+#: a constant pressure counts as not moving a body if the sum of its forces is below this part of their size
 PUSH = 1e-9
 
 
@@ -66,7 +65,7 @@ class Pocket:
 
 @dataclass
 class Settled:
-    """A problem methods can solve in place of one with pockets, and the way back."""
+    """A problem that methods can solve in place of a problem with pockets, and the map from its solution back."""
 
     original: BoxProblem
     problem: BoxProblem
@@ -77,13 +76,13 @@ class Settled:
         return [p for p in self.pockets if p.kind == "infeasible"]
 
     def restore(self, x: np.ndarray) -> None:
-        """Shift, in place, pockets that were solved up to a constant."""
+        """Shift the pockets that were solved up to a constant, in place."""
         for pocket in self.pockets:
             if pocket.shifted:
                 x[pocket.rows] += _shift(self.original, pocket.rows, x[pocket.rows])
 
     def moved(self, x: np.ndarray) -> bool:
-        """True if a ground pulled at the solution: it is then moved to a cell that is clamped in x."""
+        """True if a ground changed the solution; the ground is then moved to a cell that is clamped in x."""
         lower, upper = self.original.box.lower, self.original.box.upper
         dual = self.original.gradient(x)
         change = False
@@ -102,7 +101,7 @@ class Settled:
         return change
 
     def ground(self) -> bool:
-        """Hold a cell of every compatible pocket, for a method that needs a definite matrix; False if all are."""
+        """Ground every compatible pocket, for a method that needs a definite matrix; False if all have a ground."""
         bare = [p for p in self.pockets if p.shifted and p.ground < 0]
         for pocket in bare:
             pocket.ground = int(pocket.rows[0])
@@ -111,7 +110,7 @@ class Settled:
         return bool(bare)
 
     def corrected(self) -> BoxProblem:
-        """The problem asked for, with b made compatible where it was not: what the solution solves."""
+        """The problem that the solution solves: the given problem, with b made compatible where it was not."""
         b = self.original.b.copy()
         for pocket in self.infeasible:
             b[pocket.rows] -= b[pocket.rows].mean()
@@ -122,13 +121,13 @@ class Settled:
 
     @property
     def sentence(self) -> str:
-        """What had to be changed, for the message of the solution."""
+        """A sentence on what had to be changed, for the message of the solution."""
         bad = self.infeasible
         worst = max(bad, key=lambda p: abs(p.total))
         what = "is" if len(bad) == 1 else "are"
         pockets = "one pocket" if len(bad) == 1 else f"{len(bad)} pockets"
         return (
-            f"{pockets} without a free surface {what} compressed or expanded with no wall that could let go "
+            f"{pockets} without a free surface {what} compressed or expanded, and no wall there lets liquid separate "
             f"(sum of b up to {worst.total:.3g} over {worst.rows.size} cells), so no solution exists; "
             "the mean of b was subtracted there"
         )
@@ -137,7 +136,7 @@ class Settled:
 def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
     """Find the pockets of a problem and make it solvable; None if there are none.
 
-    With `linear` bounds do not count, as for a method that ignores them.
+    With `linear`, bounds do not count; this is for methods that ignore them.
     """
     found = find(problem.A) if problem.may_float else None
     if not found:
@@ -148,12 +147,14 @@ def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
 
 def find(A: Operator) -> list[np.ndarray]:
     """Row numbers of every connected part of A whose rows all sum to zero."""
-    if isinstance(A, LowRank):
-        return _find_around_bodies(A)
+    if A.bodies is not None:
+        return _find_around_bodies(A.bodies)
     count, label = A.components()
     closed = np.ones(count, bool)
-    if isinstance(A, StencilOperator):
-        _closed_parts(closed, label, *A.weights, A.diagonal, A.rows.start, A.rows.offset, ROW_SUM)
+    stencil = A.stencil
+    if stencil is not None:
+        rows = stencil.rows
+        _closed_parts(closed, label, *stencil.weights, A.diagonal, rows.start, rows.offset, ROW_SUM)
     else:
         closed[label[np.abs(A.row_sums()) > ROW_SUM * A.diagonal]] = False
     if not closed.any():
@@ -164,7 +165,7 @@ def find(A: Operator) -> list[np.ndarray]:
 
 
 def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
-    """Pockets whose constant pressure moves no body; pockets in balance across a body are one."""
+    """Pockets whose constant pressure does not move a body. Pockets in balance across a body count as one pocket."""
     closed = find(A.base)
     if not closed or not A.rank:
         return closed
@@ -204,7 +205,7 @@ def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool) -> Pocket:
         kind = "expanding"
     else:
         kind = "infeasible"
-    if problem.edges is not None:  # only sweeps solve these, and they need no definite matrix
+    if problem.edges is not None:  # only sweeps solve problems with edges, and they do not need a definite matrix
         return Pocket(rows, total, kind, shifted=kind != "expanding")
     if kind != "expanding" and not (any_low and any_high):
         return Pocket(rows, total, kind, shifted=True)
@@ -221,7 +222,7 @@ def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool) -> Pocket:
 
 
 def _shift(problem: BoxProblem, rows: np.ndarray, x: np.ndarray) -> float:
-    """The constant that brings a solution without bounds to the smallest values its lower bounds allow."""
+    """The constant that shifts a solution without bounds to the smallest values that its lower bounds allow."""
     if problem.edges is not None:
         inside = np.isin(problem.edges.a, rows)
         if inside.any():
@@ -238,41 +239,22 @@ def _shift(problem: BoxProblem, rows: np.ndarray, x: np.ndarray) -> float:
 
 
 def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A solution of A y = b on one pocket, b without mean: needed only to compare cells with one another."""
-    part = _part(A, rows)
+    """A solution of A y = b on one pocket, with the mean of b removed; it is used only to compare cells."""
+    part = A.part(rows)
     y = np.zeros(rows.size)
     shift = np.zeros(rows.size)
     shift[0] = _strength(part.diagonal, 0)
-    part = _add_diagonal(part, shift)
-    CG(MIC()).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
+    part = part.plus_diagonal(shift)
+    CG(Deflated(MIC())).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
     return y
-
-
-def _part(A: Operator, rows: np.ndarray) -> Operator:
-    """The operator on one connected part."""
-    if isinstance(A, LowRank):
-        return A.part(rows, _part(A.base, rows))
-    if isinstance(A, StencilOperator):
-        small = Rows.from_cells(A.rows.cells[rows], A.rows.shape, A.rows.dimension)
-        w0, w1, w2 = (w[rows] for w in A.weights)
-        return StencilOperator(small, (w0, w1, w2), A.diagonal[rows])
-    return CSROperator(A.matrix()[rows][:, rows])
 
 
 def _strength(diagonal: np.ndarray, j: int) -> float:
     return float(diagonal[j]) or float(diagonal.max(initial=0.0)) or 1.0
 
 
-def _add_diagonal(A: Operator, shift: np.ndarray) -> Operator:
-    if isinstance(A, LowRank):
-        return A.with_base(_add_diagonal(A.base, shift))
-    if isinstance(A, StencilOperator):
-        return StencilOperator(A.rows, A.weights, A.diagonal + shift)
-    return CSROperator(A.matrix() + sp.diags_array(shift), A.cells)
-
-
 def _grounded(problem: BoxProblem, pockets: list[Pocket]) -> BoxProblem:
-    """The problem with compatible pockets free of bounds, and the ground of every pocket that has one held."""
+    """The problem without bounds on compatible pockets, and with every ground added."""
     b, lower, upper = problem.b.copy(), problem.box.lower.copy(), problem.box.upper.copy()
     shift, target = np.zeros(problem.n), np.zeros(problem.n)
     loose = np.zeros(problem.n, bool)
@@ -291,7 +273,7 @@ def _grounded(problem: BoxProblem, pockets: list[Pocket]) -> BoxProblem:
             target[j] = pocket.target
     b += shift * target
     coarser = _coarser(problem, loose, shift, target)
-    out = BoxProblem(_add_diagonal(problem.A, shift), b, lower, upper, coarser, edges)
+    out = BoxProblem(problem.A.plus_diagonal(shift), b, lower, upper, coarser, edges)
     out.scale = problem.scale
     return out
 
@@ -299,7 +281,7 @@ def _grounded(problem: BoxProblem, pockets: list[Pocket]) -> BoxProblem:
 def _coarser(
     problem: BoxProblem, loose: np.ndarray, shift: np.ndarray, target: np.ndarray
 ) -> Callable[[], BoxProblem] | None:
-    """Coarser problems are grounded in the cell above, by R A P = shift/2^d, and lose the same bounds."""
+    """Coarser problems are grounded in the parent cell, by R A P = shift/2^d, and lose the same bounds."""
     if not problem.can_coarsen:
         return None
 
@@ -314,18 +296,19 @@ def _coarser(
         free[parent[loose & (parent >= 0)]] = True
         lower = np.where(free, -np.inf, coarse.box.lower)
         upper = np.where(free, np.inf, coarse.box.upper)
-        A = _add_diagonal(coarse.A, half)
+        A = coarse.A.plus_diagonal(half)
         return BoxProblem(A, coarse.b + half * value, lower, upper, _coarser(coarse, free, half, value), coarse.edges)
 
     return make
 
 
 def _parents(fine: Operator, coarse: Operator) -> np.ndarray:
-    """The coarse unknown above each fine one, -1 where there is none."""
-    assert isinstance(fine, StencilOperator) and isinstance(coarse, StencilOperator)
-    ijk = np.unravel_index(fine.rows.cells, fine.rows.shape)
-    above = np.ravel_multi_index([c // 2 for c in ijk], coarse.rows.shape)  # type: ignore[call-overload]
-    at = np.searchsorted(coarse.rows.cells, above)
+    """The coarse parent of each fine unknown, -1 if it has none."""
+    assert fine.stencil is not None and coarse.stencil is not None
+    rows, coarser = fine.stencil.rows, coarse.stencil.rows
+    ijk = np.unravel_index(rows.cells, rows.shape)
+    above = np.ravel_multi_index([c // 2 for c in ijk], coarser.shape)  # type: ignore[call-overload]
+    at = np.searchsorted(coarser.cells, above)
     at[at == coarse.n] = 0
-    hit = coarse.rows.cells[at] == above if coarse.n else np.zeros(fine.n, bool)
+    hit = coarser.cells[at] == above if coarse.n else np.zeros(fine.n, bool)
     return np.where(hit, at, -1)

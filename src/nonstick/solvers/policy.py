@@ -2,11 +2,11 @@
 
 A policy says of each row whether it is clamped at a bound or free. Given x and g = A x - b, the best policy clamps
 the rows where the step -g/d leads out of the box; for x >= 0 that is `d·x < g` (eq. 4.1, with the diagonal d so that
-both sides have one unit). Then the free rows are solved with the others held at their bounds (eq. 4.2), until the
-optimality residual is small enough.
+both sides have the same unit). Then the free rows are solved while the others are held at their bounds (eq. 4.2). This
+repeats until the optimality residual is small enough.
 
-Ties are free: clamping rows with x = 0 and g = 0 peels one layer of cells per iteration. On M-matrices no policy
-returns; on other matrices one may, and then `face_descent` takes over.
+Ties are free: clamping rows with x = 0 and g = 0 peels one layer of cells per iteration. On M-matrices no policy occurs
+twice. On other matrices a policy may, and then `face_descent` takes over.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class PolicyIteration(Method):
             repeated = policy.tobytes() in seen
             seen.add(policy.tobytes())
             if repeated and self.inner_maxiter is None:
-                if goal < 1e-3 * monitor.tolerance * problem.scale:  # not for want of accuracy
+                if goal < 1e-3 * monitor.tolerance * problem.scale:  # and the cause is not low accuracy
                     monitor.notes["fallback"] = "descent"
                     monitor.remark("policies repeated, so a monotone descent finished the solve")
                     face_descent(problem, x, self.inner, monitor, limit)

@@ -2,14 +2,14 @@
 
     x_i ← clip(x_i + ω (b_i - Σ_j a_ij x_j) / a_ii, lower_i, upper_i)
 
-Chentanez–Müller 2011 eq. 14; red-black on stencil operators, in the order of the rows on other matrices.
-It converges for every symmetric positive definite A and 0 < ω < 2, slowly: with h the mesh width,
-O(1/h²) sweeps at ω = 1 and O(1/h) at the best ω.
+Chentanez–Müller 2012 eq. 14; red-black on stencil operators, in the order of the rows on other matrices.
+It converges for every symmetric positive definite A and 0 < ω < 2, but slowly: it needs O(1/h²) sweeps at ω = 1 and
+O(1/h) at the best ω, where h is the mesh width.
 
-Constraints on the edges of a wall (§3.1) are enforced by a projection after each sweep. Taken alone,
-"sweep, then project" has a fixed point that depends on the order of the sweep. Here each edge remembers
-its push, and a push is part of the right-hand side of the next sweep and is let go when no longer needed:
-the first projection is the paper's, and the fixed point solves `A x = b + D C' push`, `0 <= push ⟂ C x >= 0`.
+Constraints on the edges of a wall (§3.1) are enforced by a projection after each sweep. The fixed point of plain
+"sweep, then project" depends on the order of the sweep. Here each edge remembers its push. A push is part of the
+right-hand side of the next sweep and is removed when it is no longer needed. The first projection is the paper's, and
+the fixed point solves `A x = b + D C' push`, `0 <= push ⟂ C x >= 0`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from ..kernels._edges import _project_edges
 from ..kernels._stencil import _stencil_relax, _stencil_sweeps
 from ..kernels._vector import dot
 from ..operators.base import Operator
-from ..operators.stencil import SMALL, StencilOperator
+from ..operators.stencil import SMALL
 from ..problem.edges import WallEdges
 from .base import Method
 
-#: eigenvalues of the scaled matrix (all lie in [0, 2]) below this are null vectors of pockets
+#: eigenvalues of the scaled matrix (all lie in [0, 2]) below this belong to null vectors of pockets
 _NULL = 1e-8
-#: checks without progress after which sweeping ends; they are a tenth of all sweeps apart, so 40 mean 45 times as many
+#: checks without progress after which sweeping ends; the sweeps grow by a tenth between checks, so 40 checks mean
+#: 45 times as many sweeps
 PATIENCE = 40
 #: passes over the edges after each sweep: hubs share leaves, so one pass is not yet a projection; passes are cheap
 PASSES = 10
@@ -45,14 +46,15 @@ class ProjectedSweeps:
     def __init__(self, A: Operator):
         self.A = A
         self._stencil: tuple = ()
-        if isinstance(A, StencilOperator):
-            rows = A.rows
-            self._stencil = (*A.weights, A.diagonal, rows.start, rows.offset, rows.parity)
+        if A.stencil is not None:
+            rows = A.stencil.rows
+            self._stencil = (*A.stencil.weights, A.diagonal, rows.start, rows.offset, rows.parity)
         else:
             M = A.matrix()
             self._csr = (A.diagonal, M.data, M.indices, M.indptr, np.arange(A.n, dtype=np.int32))
 
-    # A method, not an attribute bound to one of three: an object that holds its own method is freed late.
+    # This is a method, not an attribute set to one of three methods: an object that refers to its own method is freed
+    # late.
     def run(self, x, b, lower, upper, omega=1.0, count=1):
         if self._stencil and self.A.n < SMALL:
             _stencil_sweeps(x, b, lower, upper, *self._stencil, omega, count)
@@ -68,7 +70,7 @@ class ProjectedSweeps:
 
 
 class EdgeSweeps:
-    """Sweeps with the edge projection after each; holds the pushes, and the right-hand side they are part of."""
+    """Sweeps with the edge projection after each sweep; holds the pushes and the right-hand side that includes them."""
 
     def __init__(self, A: Operator, b: np.ndarray, edges: WallEdges):
         self.A, self.edges = A, edges
@@ -88,9 +90,9 @@ class EdgeSweeps:
 class ProjectedSOR(Method):
     """Projected SOR. `omega` 1 is projected Gauss–Seidel; None takes Young's best factor for the free set.
 
-    That factor is 2/(1 + √(1 - μ²)), μ the spectral radius of Jacobi's method on the rows that are free
-    at present, found by a few Lanczos steps; it is found again, more and more rarely, when the free set has moved.
-    With constraints on edges ω > 1 need not converge, so there None means 1.
+    That factor is 2/(1 + √(1 - μ²)), where μ is the spectral radius of Jacobi's method on the rows that are free now. A
+    few Lanczos steps compute μ. It is computed again, less and less often, when the free set has changed. With
+    constraints on edges ω > 1 may not converge, so None means 1 there.
 
     Parameters
     ----------
@@ -144,15 +146,15 @@ class ProjectedSOR(Method):
 
 
 def _flat(history: list[float]) -> bool:
-    """Rounding has taken over: the last checks brought nothing."""
+    """True if only rounding errors are left: the last checks showed no progress."""
     return min(history[-PATIENCE:]) > 0.99 * min(history[:-PATIENCE])
 
 
 def best_omega(A: Operator, free: np.ndarray, r: np.ndarray, steps: int = 2000, rtol: float = 0.05) -> float:
     """Young's 2/(1 + √(1 - μ²)) for A on the free rows; μ = 1 - the smallest eigenvalue of D^-½ A D^-½.
 
-    Lanczos from the residual r, which holds the errors still to be removed: the null space of a pocket
-    without free surface is not among them. Stops when the smallest Ritz value settles to `rtol`.
+    Lanczos starts from the residual r, which contains the errors that are still to be removed. It does not contain the
+    null space of a pocket without free surface. Lanczos stops when the smallest Ritz value changes by less than `rtol`.
     """
     scale = np.where(free & (A.diagonal > 0), 1.0, 0.0) / np.sqrt(np.where(A.diagonal > 0, A.diagonal, 1.0))
     v, w, old = scale * r, np.empty(A.n), np.zeros(A.n)
@@ -182,6 +184,6 @@ def best_omega(A: Operator, free: np.ndarray, r: np.ndarray, steps: int = 2000, 
 
 
 def _smallest(alpha: list[float], beta: list[float]) -> float:
-    """The smallest eigenvalue that is not the rounding of a zero."""
+    """The smallest eigenvalue that is not a zero with rounding errors."""
     values = eigh_tridiagonal(alpha, beta, eigvals_only=True) if alpha else np.ones(1)
     return float(min(values[values > _NULL].min(initial=1.0), 1.0))

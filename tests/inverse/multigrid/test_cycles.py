@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from nonstick.inverse.multigrid.cycles import F, Full, V, W
-from nonstick.inverse.multigrid.hierarchy import Bottom, Coarsening, Multigrid
+from nonstick.inverse.multigrid.hierarchy import Bottom, Multigrid, Stepwise
 from nonstick.inverse.multigrid.smoothers import DampedJacobi, Lexicographic, RedBlack
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
@@ -14,7 +14,7 @@ from nonstick.operators.stencil import StencilOperator
 from nonstick.operators.transfer import AggregateTransfer
 
 
-class Pairs(Coarsening):
+class Pairs(Stepwise):
     """Piecewise-constant Galerkin on 2ᵈ blocks, written as plainly as possible."""
 
     def coarsen(self, A, depth):

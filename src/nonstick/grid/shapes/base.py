@@ -1,15 +1,15 @@
-"""`Shape`: a signed distance, negative inside, and the questions a solid or a liquid asks of it.
+"""`Shape`: a signed distance, negative inside, with the geometric data that solids and liquids need.
 
-A shape answers four questions:
+A shape has four methods:
 
-- `distance(x, y[, z])`: how far its surface is;
+- `distance(x, y[, z])`: the signed distance to its surface;
 - `bounds(d)`: the box around it;
 - `moments(d)`: volume, centre and inertia;
 - `probes(d)`: points of its surface that touch other shapes.
 
-Only the distance must be written. Without `bounds` a shape counts as endless; `moments` and `probes` follow from the
-distance. A subclass with a `kind` can stand in scene files: `shape = {type = KIND, ...}`. The keys of that table are
-the arguments of the class, or of its class method `from_scene` where it has one.
+Only `distance` must be written. A shape without `bounds` counts as infinite; `moments` and `probes` are computed from
+the distance. A subclass with a `kind` can be used in scene files: `shape = {type = KIND, ...}`. The keys of that table
+are the arguments of the class, or of its class method `from_scene` if it has one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ...errors import NonstickError
 
 #: coordinates of a point or a direction; one for every axis of the scene
 Vector = tuple[float, ...]
-#: a direction in space; in 2D it has no meaning and is not read
+#: a direction in space; it has no meaning in 2D and is ignored there
 Direction = tuple[float, float, float]
 #: a number above zero
 Positive = Annotated[float, Gt(0)]
@@ -59,11 +59,11 @@ class Shape(ABC):
     """A solid or a liquid as a signed distance: negative inside, in 2D and 3D alike.
 
     Shapes combine by operators: `a | b` union, `a & b` intersection, `a - b` difference, `~a` complement. Primitives
-    are exact distances. Combinations have the exact surface, and away from it a distance that is never too large.
+    are exact distances. Combinations have the exact surface; away from the surface their distance is never too large.
 
     Examples
     --------
-    A shape of your own is a subclass, most easily a frozen dataclass:
+    Your own shape is a subclass, most simply a frozen dataclass:
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
@@ -84,9 +84,9 @@ class Shape(ABC):
     2.0
     """
 
-    #: the `type` of its table in scene files; empty: it has none
+    #: the `type` of its table in scene files; empty: scene files cannot name it
     kind: ClassVar[str] = ""
-    #: it looks the same however it is turned about its centre
+    #: True if a rotation about its centre does not change it
     is_round: ClassVar[bool] = False
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -108,21 +108,21 @@ class Shape(ABC):
         """Signed distance at points, from coordinate arrays that broadcast against each other."""
 
     def __call__(self, *x: np.ndarray) -> np.ndarray:
-        """`distance`, after a look at the number of coordinates."""
+        """`distance`, after a check of the number of coordinates."""
         if self.dimension is not None and len(x) != self.dimension:
             raise NonstickError(f"a shape with {self.dimension} coordinates cannot be evaluated in {len(x)} dimensions")
         return self.distance(*x)
 
     def bounds(self, dimension: int) -> Corners:
-        """Lower and upper corner of a box that holds the shape; infinite where the shape does not end."""
+        """Lower and upper corner of a box that holds the shape; infinite along axes on which the shape is unbounded."""
         return np.full(dimension, -np.inf), np.full(dimension, np.inf)
 
     def exact_moments(self, dimension: int) -> Moments | None:
-        """The moments if there is a formula for them; `moments` integrates otherwise."""
+        """The moments by a formula, or None; `moments` then integrates."""
         return None
 
     def moments(self, dimension: int) -> Moments:
-        """Volume, centre and second moments of a shape that ends."""
+        """Volume, centre and second moments of a bounded shape."""
         from .quadrature import integrate
 
         found = self.exact_moments(dimension) or integrate(self, dimension)
@@ -131,24 +131,24 @@ class Shape(ABC):
         return found
 
     def probes(self, dimension: int) -> Probes:
-        """Points that touch other shapes; none for a shape without end."""
+        """Points that touch other shapes; an unbounded shape has none."""
         from .sampling import sample_surface
 
         return sample_surface(self, dimension)
 
     def triangles(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Vertices and faces of a shape that is given by triangles; None for all others."""
+        """Vertices and faces of a shape made of triangles; None for all other shapes."""
         return None
 
     @property
     def middle(self) -> Vector | None:
-        """The point a scene turns the shape about if its table does not say `about`."""
+        """The centre of rotation in a scene whose table has no `about`."""
         low, high = self.bounds(self.dimension or 3)
         return tuple((0.5 * (low + high)).tolist()) if np.isfinite([low, high]).all() else None
 
     @cached_property
     def dimension(self) -> int | None:
-        """How many coordinates the shape takes, 2 or 3; None if nothing in it says so."""
+        """The number of coordinates of the shape, 2 or 3; None if it can have both."""
         found = {len(value) for name in _vectors(type(self)) if (value := getattr(self, name)) is not None}
         found |= {part.dimension for part in self._parts() if part.dimension is not None}
         if len(found) > 1:
@@ -253,8 +253,8 @@ class Probes:
 
     A probe is a point with a radius and a normal. Round shapes have probes in their core, with their radius and no
     normal: a ball is one probe, and its contact with any signed distance is exact. Other shapes have probes on their
-    surface with the outward normal. Corners and edges carry one probe for each face that meets there, so that the
-    normal is never in doubt.
+    surface with the outward normal. Corners and edges carry one probe for each face that meets there, so that every
+    probe has one clear normal.
     """
 
     #: positions and normals (d, n) in the shape's coordinates; the normal of a round probe is 0
@@ -293,9 +293,9 @@ class Probes:
         return Probes(self.x[:, which], self.normal[:, which], self.radius[which])
 
     def thinned(self, most: int = 1500) -> Probes:
-        """At most so many, evenly from all."""
+        """At most this many probes, taken evenly from all."""
         return self if self.n <= most else self.keep(np.linspace(0, self.n - 1, most).astype(int))
 
     def placed(self, R: np.ndarray, origin: np.ndarray, centre: np.ndarray) -> Probes:
-        """Turned by R about `origin` and brought to `centre`."""
+        """The probes turned by R about `origin` and moved to `centre`."""
         return Probes(R @ (self.x - origin[:, None]) + centre[:, None], R @ self.normal, self.radius)

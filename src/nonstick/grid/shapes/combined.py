@@ -1,7 +1,6 @@
 """Shapes made of others: union, intersection, difference, complement, and the hollow form.
 
-The surface of a combination is exact; away from it the distance is a lower bound, which is all that face fractions
-need.
+The surface of a combination is exact; away from it the distance is a lower bound, which is enough for face fractions.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Shell(Shape):
 
 
 class _Several(Shape):
-    """What union and intersection share."""
+    """Base of union and intersection."""
 
     shapes: tuple[Shape, ...]
 

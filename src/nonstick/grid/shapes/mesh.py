@@ -11,7 +11,7 @@ from ...errors import NonstickError
 from ...optional import need
 from .base import Corners, Moments, Positive, Probes, Shape
 
-#: corners of triangles above which one probe a vertex is enough
+#: number of triangle corners above which one probe per vertex is enough
 MANY = 750
 
 
@@ -38,7 +38,7 @@ class Mesh(Shape):
 
         try:
             mesh = trimesh.load_mesh(path)
-        except Exception as error:  # trimesh raises whatever its readers raise
+        except Exception as error:  # trimesh raises many kinds of errors from its readers
             raise NonstickError(f"{path} cannot be read as a mesh: {error}") from None
         if len(getattr(mesh, "faces", ())) == 0:
             raise NonstickError(f"{path} contains no triangles")
@@ -64,7 +64,7 @@ class Mesh(Shape):
         origin = self.vertices.mean(axis=0)
         a, b, c = np.moveaxis(self.vertices[self.faces] - origin, 1, 0)
         six = np.einsum("ij,ij->i", a, np.cross(b, c))
-        if six.sum() < 0:  # triangles seen from inside
+        if six.sum() < 0:  # the triangles are oriented inwards
             six = -six
         volume = float(six.sum()) / 6
         if not volume > 0:
@@ -75,7 +75,7 @@ class Mesh(Shape):
         return Moments(volume, centre + origin, second - volume * np.outer(centre, centre))
 
     def probes(self, dimension: int) -> Probes:
-        """Corners of triangles with the normal of each, and their middles."""
+        """Corners and centres of triangles, each with the normal of its triangle."""
         a, b, c = np.moveaxis(self.vertices[self.faces], 1, 0)
         normal = np.cross(b - a, c - a)
         size = np.linalg.norm(normal, axis=1)

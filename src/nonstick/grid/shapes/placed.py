@@ -1,6 +1,6 @@
 """Shapes that are moved or turned.
 
-Their `middle` is that of the shape before it was placed: scene files always had it so, and old runs rely on it.
+Their `middle` is that of the shape before it was placed. Scene files have always meant this, and old runs rely on it.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ class Moved(Shape):
         own = self.shape.probes(dimension)
         return Probes(own.x + np.array(self.offset)[:, None], own.normal, own.radius)
 
+    def triangles(self):
+        own = self.shape.triangles()
+        return None if own is None else (own[0] + np.array(self.offset), own[1])
+
     @property
     def middle(self) -> Vector | None:
         return self.shape.middle
@@ -44,7 +48,7 @@ class Moved(Shape):
 
 @dataclass(frozen=True)
 class Posed(Shape):
-    """A shape turned by the matrix R about `origin` and brought to `centre`."""
+    """A shape turned by the matrix R about `origin` and moved to `centre`."""
 
     shape: Shape
     R: np.ndarray
@@ -59,7 +63,7 @@ class Posed(Shape):
         r = [a - c for a, c in zip(x, self.centre)]
         d = len(r)
         back = []
-        # Points are turned back, so the columns of R are the new axes seen from the shape.
+        # Points are turned back, so the columns of R are the new axes in the coordinates of the shape.
         for j in range(d):
             total = r[0] * self.R[0, j]
             for i in range(1, d):
@@ -88,6 +92,10 @@ class Posed(Shape):
 
     def probes(self, dimension: int) -> Probes:
         return self.shape.probes(dimension).placed(self.R, self.origin, self.centre)
+
+    def triangles(self):
+        own = self.shape.triangles()
+        return None if own is None else (self._forward(own[0]), own[1])
 
     @property
     def middle(self) -> Vector | None:
@@ -128,6 +136,9 @@ class Rotated(Shape):
 
     def probes(self, dimension: int) -> Probes:
         return self.pose(dimension).probes(dimension)
+
+    def triangles(self):
+        return self.pose(3).triangles()
 
     @property
     def middle(self) -> Vector | None:

@@ -176,7 +176,7 @@ class Capsule(Shape):
         a, b, r = np.array(self.start, float), np.array(self.end, float), self.radius
         length = float(np.linalg.norm(b - a))
         axis = (b - a) / length if length > 0 else np.eye(dimension)[0]
-        # a straight part, and two halves of a ball that sit length/2 (and the way to their centroid) off the middle
+        # a straight part, and two half-balls, whose centroids lie length/2 plus their own offset from the middle
         if dimension == 2:
             straight, caps, lever = 2 * r * length, np.pi * r**2, 4 * r / (3 * np.pi)
             across = straight * r**2 / 3 + caps * r**2 / 4

@@ -15,12 +15,12 @@ POINTS = {2: 400_000, 3: 1_000_000}
 
 
 def integrate(shape: Shape, d: int) -> Moments:
-    """The moments of a shape that ends, from its distance alone."""
+    """The moments of a bounded shape, from its distance alone."""
     low, high = shape.bounds(d)
     if not np.isfinite([low, high]).all():
         raise NonstickError(
-            "a body needs a shape that ends: a half-space or the outside of a shape has no mass; cut it by a box "
-            '(type = "intersection")'
+            "a body needs a bounded shape: a half-space or the outside of a shape has no finite mass; "
+            'intersect it with a box (type = "intersection")'
         )
     side = high - low
     if (side <= 0).any():
@@ -41,7 +41,7 @@ def integrate(shape: Shape, d: int) -> Moments:
     second = np.zeros((d, d))
     for a in range(d):
         r = points[a] - centre[a]
-        # a cell adds its own width, so that a box comes out exact
+        # the second moment of the cell itself is added, so that the result for a box is exact
         second[a, a] = float(sums[a] @ (r * r + steps[a] ** 2 / 12)) * cell
         for b in range(a):
             plane = share if d == 2 else share.sum(axis=3 - a - b)

@@ -1,4 +1,4 @@
-"""Probes of any shape that ends, found from its distance."""
+"""Probes of any bounded shape, found from its distance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LATTICE = {2: 48, 3: 24}
 
 
 def sample_surface(shape: Shape, d: int, pieces: Sequence[Shape] = ()) -> Probes:
-    """Lattice points near the surface, brought onto it; and onto the edges where two `pieces` of it meet."""
+    """Lattice points near the surface, moved onto it, and onto the edges where two of its `pieces` meet."""
     low, high = shape.bounds(d)
     if not np.isfinite([low, high]).all():
         return Probes.none(d)
@@ -43,7 +43,7 @@ def sample_surface(shape: Shape, d: int, pieces: Sequence[Shape] = ()) -> Probes
 
 
 def _onto(pieces: list[Shape], x: np.ndarray, step: float) -> np.ndarray:
-    """Points brought to where the distance to all pieces is zero, by turns."""
+    """Points moved onto the common surface of all pieces, onto one piece after the other."""
     for _ in range(12):
         for piece in pieces:
             if x.shape[1]:

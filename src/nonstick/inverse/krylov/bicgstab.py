@@ -13,7 +13,6 @@ import numpy as np
 from ...kernels._vector import _axpy, _xpby, dot
 from ...operators.base import Operator
 from ..base import IterativeInverse, NoPreconditioner, Recipe, max_abs
-from ..precond.deflation import Coupled
 
 BREAKDOWN = 1e-14
 
@@ -27,8 +26,8 @@ class BiCGStab(Recipe):
     maxiter: int = 10_000
 
     def setup(self, operator, reuse=None):
-        inner = reuse.M if isinstance(reuse, _BiCGStab) else None
-        return _BiCGStab(operator, Coupled(self.M).setup(operator, inner), self.rtol, self.maxiter)
+        inner = None if reuse is None else reuse.M
+        return _BiCGStab(operator, self.M.setup(operator, inner), self.rtol, self.maxiter)
 
 
 class _BiCGStab(IterativeInverse):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from ...operators.base import Operator
 from ..base import Inverse, IterativeInverse, NoPreconditioner, Recipe
-from ..precond.deflation import Coupled
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,8 @@ class CG(Recipe):
     maxiter: int = 10_000
 
     def setup(self, operator, reuse=None):
-        inner = reuse.M if isinstance(reuse, _CG) else None
-        return _CG(operator, Coupled(self.M).setup(operator, inner), self.rtol, self.maxiter)
+        inner = None if reuse is None else reuse.M
+        return _CG(operator, self.M.setup(operator, inner), self.rtol, self.maxiter)
 
 
 class _CG(IterativeInverse):

@@ -13,7 +13,6 @@ import numpy as np
 from ...kernels._vector import _axpy, _xpby, dot
 from ...operators.base import Operator
 from ..base import IterativeInverse, NoPreconditioner, Recipe, max_abs
-from ..precond.deflation import Coupled
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,8 @@ class CR(Recipe):
     maxiter: int = 10_000
 
     def setup(self, operator, reuse=None):
-        inner = reuse.M if isinstance(reuse, _CR) else None
-        return _CR(operator, Coupled(self.M).setup(operator, inner), self.rtol, self.maxiter)
+        inner = None if reuse is None else reuse.M
+        return _CR(operator, self.M.setup(operator, inner), self.rtol, self.maxiter)
 
 
 class _CR(IterativeInverse):

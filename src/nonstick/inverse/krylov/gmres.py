@@ -14,7 +14,6 @@ import numpy as np
 from ...kernels._vector import _axpy
 from ...operators.base import Operator
 from ..base import Course, IterativeInverse, NoPreconditioner, Recipe, max_abs
-from ..precond.deflation import Coupled
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,8 @@ class GMRES(Recipe):
     maxiter: int = 10_000
 
     def setup(self, operator, reuse=None):
-        inner = reuse.M if isinstance(reuse, _GMRES) else None
-        return _GMRES(operator, Coupled(self.M).setup(operator, inner), self.restart, self.rtol, self.maxiter)
+        inner = None if reuse is None else reuse.M
+        return _GMRES(operator, self.M.setup(operator, inner), self.restart, self.rtol, self.maxiter)
 
 
 class _GMRES(IterativeInverse):

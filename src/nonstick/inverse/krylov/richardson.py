@@ -9,7 +9,6 @@ import numpy as np
 from ...kernels._vector import _axpy
 from ...operators.base import Operator
 from ..base import IterativeInverse, NoPreconditioner, Recipe, max_abs
-from ..precond.deflation import Coupled
 
 
 @dataclass(frozen=True)
@@ -22,8 +21,8 @@ class Richardson(Recipe):
     maxiter: int = 10_000
 
     def setup(self, operator, reuse=None):
-        inner = reuse.M if isinstance(reuse, _Richardson) else None
-        return _Richardson(operator, Coupled(self.M).setup(operator, inner), self.damping, self.rtol, self.maxiter)
+        inner = None if reuse is None else reuse.M
+        return _Richardson(operator, self.M.setup(operator, inner), self.damping, self.rtol, self.maxiter)
 
 
 class _Richardson(IterativeInverse):

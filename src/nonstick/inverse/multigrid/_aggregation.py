@@ -25,6 +25,16 @@ def _unite(root, i, j):
         root[i] = j
 
 
+@serial
+def _flatten(root):
+    """root[i] becomes the last of its chain."""
+    for i in range(root.size):
+        r = root[i]
+        while root[r] != r:
+            r = root[r]
+        root[i] = r
+
+
 @inline
 def _note(strongest, i, j, a):
     """The largest coupling of each unknown; zero for one that is coupled to nothing."""
@@ -110,23 +120,6 @@ def _separate_colours(colour, data, indices, indptr):
             while (taken >> c) & 1:
                 c += 1
             colour[i] = c
-
-
-@serial
-def _number_parts(parent, root, strongest, colour):
-    """Number the parts, red ones (colour 0) before black ones, uncoupled unknowns -1; returns their number."""
-    count = 0
-    for wanted in range(2):
-        for i in range(root.size):
-            if root[i] == i and colour[i] == wanted and strongest[i] > 0.0:
-                parent[i] = count
-                count += 1
-    for i in range(root.size):
-        if not strongest[i] > 0.0:
-            parent[i] = -1
-        else:
-            parent[i] = parent[_find(root, i)]
-    return count
 
 
 @inline
@@ -219,14 +212,25 @@ def _links_csr(values, columns, used, excess, first, parent, free, alpha, data, 
 
 
 @serial
-def _pack_rows(data, indices, indptr, values, columns, first, used, excess):
-    """CSR with sorted columns and the diagonal `excess - sum of off-diagonals` from rows with spare room."""
+def _add_diagonal(values, columns, used, first, excess):
+    """Give every row its diagonal, `excess - sum of off-diagonals`; rows have room for it."""
+    for p in range(used.size):
+        total = 0.0
+        end = first[p] + used[p]
+        for e in range(first[p], end):
+            total += values[e]
+        values[end] = excess[p] - total
+        columns[end] = p
+        used[p] += 1
+
+
+@serial
+def _pack_rows(data, indices, indptr, values, columns, first, used):
+    """CSR with sorted columns from rows with spare room."""
     for p in range(used.size):
         top = indptr[p]
-        total = 0.0
         filled = top
         for e in range(first[p], first[p] + used[p]):
-            total += values[e]
             k = filled
             while k > top and indices[k - 1] > columns[e]:
                 indices[k] = indices[k - 1]
@@ -235,13 +239,6 @@ def _pack_rows(data, indices, indptr, values, columns, first, used, excess):
             indices[k] = columns[e]
             data[k] = values[e]
             filled += 1
-        k = filled
-        while k > top and indices[k - 1] > p:
-            indices[k] = indices[k - 1]
-            data[k] = data[k - 1]
-            k -= 1
-        indices[k] = p
-        data[k] = excess[p] - total
 
 
 @serial

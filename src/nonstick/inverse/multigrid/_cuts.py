@@ -21,16 +21,6 @@ MANY = 10
 TOO_MANY = 64
 
 
-@serial
-def _flatten(root):
-    """root[i] becomes the last of its chain."""
-    for i in range(root.size):
-        r = root[i]
-        while root[r] != r:
-            r = root[r]
-        root[i] = r
-
-
 @inline
 def _survey(root, links, weakest, outside, i, j, a):
     p = root[i]

@@ -23,20 +23,21 @@ import scipy.sparse as sp
 
 from ...operators.base import Operator
 from ...operators.csr import CSROperator
-from ...operators.masked import Masked, peel
+from ...operators.masked import Masked
 from ...operators.rows import Rows
 from ...operators.stencil import StencilOperator
 from ...operators.transfer import AggregateTransfer, Transfer
 from ._aggregation import (
+    _add_diagonal,
     _coarse_weights,
     _count_links_csr,
     _count_links_stencil,
+    _flatten,
     _join_csr,
     _join_stencil,
     _links_csr,
     _links_stencil,
     _match_pairs,
-    _number_parts,
     _pack_rows,
     _separate_colours,
     _strongest_csr,
@@ -44,7 +45,6 @@ from ._aggregation import (
 )
 from ._cuts import (
     _doubtful,
-    _flatten,
     _gather_csr,
     _gather_stencil,
     _members,
@@ -52,7 +52,7 @@ from ._cuts import (
     _survey_csr,
     _survey_stencil,
 )
-from .hierarchy import Coarsening
+from .hierarchy import Stepwise
 
 _ALL = np.empty(0, np.bool_)
 #: a row sum below this fraction of the diagonal is rounding: the row is pure Neumann
@@ -60,7 +60,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Aggregation(Coarsening):
+class Aggregation(Stepwise):
     """What the three have in common: Galerkin sums over aggregates, and cheap refreshing."""
 
     alpha: float = 0.65
@@ -74,7 +74,7 @@ class Aggregation(Coarsening):
         return galerkin_csr(A, free, transfer, cells, self.alpha)
 
     def coarsen(self, A, depth):
-        base, free = peel(A)
+        base, free = A.core, A.free
         merged = self.aggregate(base)
         if merged is None:
             return None
@@ -86,8 +86,8 @@ class Aggregation(Coarsening):
         return self._shifted(A, coarse, transfer), transfer
 
     def refresh(self, A, depth, coarse, transfer):
-        base, free = peel(A)
-        inner, _ = peel(coarse)
+        base, free = A.core, A.free
+        inner = coarse.core
         if not _same(transfer, base, free):
             transfer.truncate(free)
             inner = self.galerkin(base, free, transfer, inner.cells)
@@ -95,7 +95,7 @@ class Aggregation(Coarsening):
         return self._shifted(A, inner, transfer), transfer
 
     def _shifted(self, A: Operator, coarse: Operator, transfer: Transfer) -> Operator:
-        shift = total_shift(A)
+        shift = A.shift
         if shift is None:
             return coarse
         restricted = transfer.restrict(shift, np.empty(coarse.n))
@@ -137,8 +137,8 @@ class TopologyAware(Aggregation):
         if cells.min() < 0:  # halving must end in one block: -1 and 0 would never meet
             cells = cells - (int(cells.min()) >> 20 << 20)
         couplings = _Couplings(A)
-        strongest, linked = couplings.strongest, couplings.strongest > 0.0
-        root, parent = np.empty(A.n, np.int64), np.empty(A.n, np.int32)
+        linked = couplings.strongest > 0.0
+        root = np.empty(A.n, np.int32)
         # A level that hardly shrinks would double the work of a W-cycle: take larger blocks at once.
         enough = np.count_nonzero(linked) * (0.75 if self.theta or self.cut else 1.0)
         while True:
@@ -148,7 +148,9 @@ class TopologyAware(Aggregation):
             whole = not (block[linked] != block[linked][:1]).any()
             if self.cut and not whole:
                 couplings.cut(root, self.cut)
-            count = _number_parts(parent, root, strongest, colour)
+            _flatten(root)
+            roots = np.flatnonzero((root == np.arange(A.n)) & linked)
+            parent, count = number_parts(root, roots, colour[roots]), roots.size
             if count == 0:
                 return None
             if count < enough or whole:
@@ -164,13 +166,11 @@ class _Couplings:
 
     def __init__(self, A: Operator):
         self.strongest = np.empty(A.n)
-        if isinstance(A, StencilOperator):
-            self.entries: tuple = (*A.weights, A.rows.start, A.rows.offset)
+        self.entries, stencil = couplings_of(A)
+        if stencil:
             self._join, self._survey, self._gather = _join_stencil, _survey_stencil, _gather_stencil
             _strongest_stencil(self.strongest, *self.entries)
         else:
-            M = A.matrix()
-            self.entries = M.data, M.indices, M.indptr
             self._join, self._survey, self._gather = _join_csr, _survey_csr, _gather_csr
             _strongest_csr(self.strongest, *self.entries)
 
@@ -207,7 +207,7 @@ class GIA(Aggregation):
         if A.cells is None:
             return Pairwise(self.alpha).aggregate(A)
         block, colour = blocks(A.cells)
-        if isinstance(A, StencilOperator):  # coarse unknowns in C order, as the row layout wants them
+        if A.stencil is not None:  # coarse unknowns in C order, as the row layout wants them
             kept, parent = np.unique(block, return_inverse=True)
             return parent.astype(np.int32), kept.size, None
         _, first, inverse = np.unique(block, return_index=True, return_inverse=True)
@@ -217,8 +217,8 @@ class GIA(Aggregation):
         return number[inverse], order.size, np.asarray(A.cells)[first[order]] >> 1
 
     def galerkin(self, A, free, transfer, cells):
-        if isinstance(A, StencilOperator):
-            return galerkin_stencil(A, free, transfer, self.alpha)
+        if A.stencil is not None:
+            return galerkin_stencil(A.stencil, free, transfer, self.alpha)
         return galerkin_csr(A, free, transfer, cells, self.alpha)
 
 
@@ -261,14 +261,14 @@ def blocks(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return number, (coarse.sum(axis=1) & 1).astype(np.int8)
 
 
-def total_shift(A: Operator) -> np.ndarray | None:
-    """All diagonal shifts of nested masks, zero on clamped rows; None if there is none."""
-    total, base = None, A
-    while isinstance(base, Masked):
-        if base.shift is not None:
-            total = base.shift if total is None else total + base.shift
-        base = base.A
-    return total
+def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.ndarray:
+    """The number of each unknown's part: red ones (colour 0) before black ones, -1 for roots that are not listed.
+
+    `root` leads from each unknown to the root of its part; `roots` are ascending, `colour` is theirs.
+    """
+    number = np.full(root.size, -1, np.int32)
+    number[roots[np.argsort(colour, kind="stable")]] = np.arange(roots.size, dtype=np.int32)
+    return number[root]
 
 
 def coarse_excess(A: Operator, free, transfer: AggregateTransfer, alpha: float) -> np.ndarray:
@@ -283,31 +283,46 @@ def coarse_excess(A: Operator, free, transfer: AggregateTransfer, alpha: float) 
     return out
 
 
+def couplings_of(A: Operator) -> tuple[tuple, bool]:
+    """The off-diagonals of an operator as the kernels take them, and whether they are those of a stencil."""
+    stencil = A.stencil
+    if stencil is not None:
+        return (*stencil.weights, stencil.rows.start, stencil.rows.offset), True
+    M = A.matrix()
+    return (M.data, M.indices, M.indptr), False
+
+
 def galerkin_csr(A: Operator, free, transfer: AggregateTransfer, cells, alpha: float) -> CSROperator:
     """alpha PᵀAP as a sparse matrix with sorted rows, and its colours."""
     n = transfer.n_coarse
     free = _ALL if free is None else free
-    room = np.empty(n + 1, np.int64)
-    if isinstance(A, StencilOperator):
-        entries: tuple = (*A.weights, A.rows.start, A.rows.offset)
-        count, links = _count_links_stencil, _links_stencil
-    else:
-        M = A.matrix()
-        entries = M.data, M.indices, M.indptr
-        count, links = _count_links_csr, _links_csr
-    count(room, transfer.parent, free, *entries)
-    first = np.cumsum(room)
-    used = np.empty(n, np.int64)
-    values, columns = np.empty(first[-1]), np.empty(first[-1], np.int32)
     excess = coarse_excess(A, free, transfer, alpha)
-    links(values, columns, used, excess, first, transfer.parent, free, alpha, *entries)
-    indptr = np.zeros(n + 1, np.int32)
-    np.cumsum(used + 1, out=indptr[1:])
-    data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], np.int32)
-    _pack_rows(data, indices, indptr, values, columns, first, used, excess)
+    data, indices, indptr = galerkin_rows(*couplings_of(A), transfer.parent, n, free, alpha, excess)
     coarse = CSROperator(sp.csr_array((data, indices, indptr), shape=(n, n)), cells)
     coarse.colour = _colours(coarse)
     return coarse
+
+
+def galerkin_rows(entries: tuple, stencil: bool, parent: np.ndarray, n: int, free=_ALL, alpha=1.0, excess=None):
+    """alpha PᵀAP with sorted rows: entries, columns, row starts. `excess` gets what clamped neighbours add to row sums,
+    and leads to the diagonal; without it there is none.
+    """
+    count, links = (_count_links_stencil, _links_stencil) if stencil else (_count_links_csr, _links_csr)
+    room = np.empty(n + 1, np.int64)
+    count(room, parent, free, *entries)
+    if excess is not None:
+        room[1:] += 1
+    first = np.cumsum(room)
+    used = np.empty(n, np.int64)
+    values, columns = np.empty(first[-1]), np.empty(first[-1], np.int32)
+    links(values, columns, used, np.empty(n) if excess is None else excess, first, parent, free, alpha, *entries)
+    if excess is not None:
+        _add_diagonal(values, columns, used, first, excess)
+    indptr = np.zeros(n + 1, np.int32)
+    np.cumsum(used, out=indptr[1:])
+    data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], np.int32)
+    _pack_rows(data, indices, indptr, values, columns, first, used)
+    return data, indices, indptr
 
 
 def _colours(A: CSROperator) -> np.ndarray | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 
 class Level(ABC):
@@ -56,27 +56,42 @@ class Cycle(ABC):
     pre: int = 1
     post: int = 1
 
+    @property
     @abstractmethod
+    def below(self) -> Sequence[Cycle]:
+        """The cycles of one visit to a coarser level."""
+
+    def stronger(self) -> Cycle:
+        """The same with one more visit to coarser levels, where their number can be chosen."""
+        return self
+
+    #: visits to the next level in one cycle, with resmoothing in between
+    corrections: ClassVar[int] = 1
+
+    def visit(self, levels: Levels, k: int) -> None:
+        """x ≈ A⁻¹ b on level k, from zero: what a finer level asks for."""
+        if k == len(levels) - 1:  # two exact solves of the coarsest system are one
+            levels[k].solve()
+            return
+        for visit, cycle in enumerate(self.below):
+            cycle.run(levels, k, from_zero=visit == 0)
+
     def run(self, levels: Levels, k: int = 0, from_zero: bool = False) -> None:
-        """One cycle from level k down and back; `from_zero` starts from x = 0, whatever x holds."""
+        """One cycle from level k down and back; `from_zero` starts from x = 0, whatever x holds.
 
-    def descend(self, levels: Levels, k: int, from_zero: bool, below: Sequence[Cycle], corrections: int = 1) -> None:
-        """The textbook: smooth, restrict the residual, cycle below, correct, smooth back.
-
-        `below` are the cycles of one visit to the next level; `corrections` visits are made, with resmoothing between.
+        The textbook: smooth, restrict the residual, visit the next level, correct, smooth back.
         """
         if k == len(levels) - 1:
             levels[k].solve()
             return
         level, coarse = levels[k], levels[k + 1]
-        for correction in range(corrections):
+        for correction in range(self.corrections):
             if correction == 0:
                 level.smooth(self.pre, from_zero)
             else:
                 level.resmooth(self.pre)
             level.restrict_residual(coarse, from_zero and correction == 0)
-            for visit, cycle in enumerate(below):
-                cycle.run(levels, k + 1, from_zero=visit == 0)
+            self.visit(levels, k + 1)
             level.correct(coarse)
         level.smooth_back(self.post)
 
@@ -85,8 +100,9 @@ class Cycle(ABC):
 class V(Cycle):
     """One visit to each coarser level."""
 
-    def run(self, levels, k=0, from_zero=False):
-        self.descend(levels, k, from_zero, (self,))
+    @property
+    def below(self):
+        return (self,)
 
 
 @dataclass(frozen=True)
@@ -95,17 +111,21 @@ class W(Cycle):
 
     visits: int = 2
 
-    def run(self, levels, k=0, from_zero=False):
-        # Two exact solves of the coarsest system are one.
-        self.descend(levels, k, from_zero, (self,) * (self.visits if k + 2 < len(levels) else 1))
+    @property
+    def below(self):
+        return (self,) * self.visits
+
+    def stronger(self):
+        return replace(self, visits=self.visits + 1)
 
 
 @dataclass(frozen=True)
 class F(Cycle):
     """An F visit, then a V visit."""
 
-    def run(self, levels, k=0, from_zero=False):
-        self.descend(levels, k, from_zero, (self, V(self.pre, self.post)))
+    @property
+    def below(self):
+        return self, V(self.pre, self.post)
 
 
 @dataclass(frozen=True)
@@ -117,13 +137,22 @@ class Resmoothed(Cycle):
 
     visits: int = 2
 
-    def run(self, levels, k=0, from_zero=False):
-        self.descend(levels, k, from_zero, (self,), self.visits)
+    @property
+    def below(self):
+        return (self,)
+
+    @property
+    def corrections(self):  # type: ignore[override]
+        return self.visits
 
 
 @dataclass(frozen=True)
 class Full(Cycle):
     """Nested iteration on the residual equation: solve the coarsest level, then one V-cycle on each finer one."""
+
+    @property
+    def below(self):
+        return (self,)
 
     def run(self, levels, k=0, from_zero=False):
         if k == len(levels) - 1:

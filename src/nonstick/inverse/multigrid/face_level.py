@@ -11,12 +11,12 @@ from ...operators.base import Operator
 from ...operators.faces import FaceSystem
 from ..base import Directions
 from .face_transfer import FaceTransfer
-from .hierarchy import Coarsening, MultigridInverse
+from .hierarchy import MultigridInverse, Stepwise
 from .level import OperatorLevel
 from .smoothers import SmootherRecipe
 
 
-class FaceCoarsening(Coarsening):
+class FaceCoarsening(Stepwise):
     """How a grid of faces becomes a coarser one."""
 
     @abstractmethod

@@ -23,12 +23,11 @@ import scipy.sparse as sp
 from ...errors import NonstickError
 from ...operators.base import Operator
 from ...operators.csr import CSROperator
-from ...operators.masked import peel
 from ...operators.transfer import MatrixTransfer
 from ..base import Recipe
 from ._galerkin import _galerkin_pattern, _galerkin_values
 from ._geometric import _coarse_faces, _corner_weights, _open_faces, _sides
-from .hierarchy import Coarsening
+from .hierarchy import Stepwise
 
 #: a row whose sum exceeds this fraction of its largest coupling is coupled to air
 AIR_TOLERANCE = 0.1
@@ -41,7 +40,7 @@ SCHEMES = ("barycentric", "trilinear", "constant")
 
 
 def _require_cells(A: Operator) -> None:
-    if peel(A)[0].cells is None:
+    if A.core.cells is None:
         raise NonstickError(
             "this method coarsens the grid and needs to know where the unknowns sit: pass cells=(n, d) integer "
             "grid coordinates, or take a method for bare matrices ('pi-pcg', 'pe-pcg', 'newton', 'psor')"
@@ -62,7 +61,7 @@ class Faces:
         if isinstance(A, GridMatrix):
             return A.faces
         _require_cells(A)
-        base, _ = peel(A)
+        base = A.core
         cells = np.ascontiguousarray(base.cells, dtype=np.int64)
         neighbour = np.empty((base.n, 2 * cells.shape[1]), np.int32)
         kind = np.empty(neighbour.shape, np.int8)
@@ -80,7 +79,7 @@ class GridMatrix(CSROperator):
 
 
 @dataclass(frozen=True)
-class Geometric(Coarsening):
+class Geometric(Stepwise):
     """Halve the grid along every axis."""
 
     scheme: str = "barycentric"
@@ -98,7 +97,7 @@ class Geometric(Coarsening):
         half = Halved.of(faces, self.one_sided and self.split)
         P = self.interpolation(faces, half)
         transfer = MatrixTransfer(P, 0.5 ** faces.cells.shape[1], half.parent)
-        pattern = galerkin_pattern(peel(A)[0].matrix(), P)
+        pattern = galerkin_pattern(A.core.matrix(), P)
         return self.refresh(A, depth, GridMatrix(pattern, half.faces), transfer)
 
     def between(self, fine: Operator, coarse: Operator) -> MatrixTransfer:
@@ -120,7 +119,7 @@ class Geometric(Coarsening):
     def refresh(self, A, depth, coarse, transfer):
         """R A P into the arrays of `coarse`; with `truncate` on the free rows only."""
         keep, shift = _ALL, _NONE
-        base, free = peel(A)
+        base, free = A.core, A.free
         if self.truncate and base is not A:
             M, shift = base.matrix(), A.diagonal - base.diagonal  # the shift is read on free rows only
             keep = shift <= STIFF * base.diagonal

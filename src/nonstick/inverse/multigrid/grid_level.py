@@ -1,4 +1,4 @@
-"""A structured level of the fast cycle: a seven-point matrix on a row layout, split by colour, in float32."""
+"""A structured level: a seven-point matrix on a row layout, split by colour, in float32."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import numpy as np
 from ...kernels import _blocks as blocks
 from ...operators.rows import Rows
 from . import _redblack as rb
+from .level import RedBlackLevel
 
 
-class GridLevel:
+class GridLevel(RedBlackLevel):
     """Colour-split arrays of one level, and its transfer to the next.
 
     `x` and `b` hold red unknowns first and black ones from `black0` on. `weights` and `excess` are the float64
@@ -40,6 +41,7 @@ class GridLevel:
         self.rdinv, self.bdinv = self.dinv[:m], self.dinv[m:]
         self._table = (rows.start, rows.parity, self.rstart, self.bstart)
         self._sums = np.zeros((2, segments))
+        self._started = False  # red has been relaxed from zero already
 
     # -- matrix ---------------------------------------------------------------------------------------
 
@@ -77,12 +79,15 @@ class GridLevel:
         self.rparent[self.rstart[-1] :] = 0
         rb._split_parent(self.rparent, parent, places, self.rows.start, self.rows.parity, self.rstart, self.groups)
 
-    # -- the cycle ------------------------------------------------------------------------------------
+    # -- vectors of the operator --------------------------------------------------------------------------
 
     def enter(self, r: np.ndarray, scale: float) -> None:
+        """b = scale r; the first half of a sweep from zero comes along."""
         rb._enter(self.rx, self.rb, self.bb, r, scale, self.rdinv, *self._table, self.groups)
+        self._started = True
 
     def leave(self, out: np.ndarray, beta: float, scale: float) -> None:
+        """out = scale x + beta out"""
         rb._leave(out, beta, self.rx, self.bx, scale, *self._table, self.groups)
 
     def inner(self, q: np.ndarray) -> tuple[float, float]:
@@ -91,7 +96,25 @@ class GridLevel:
         rho, along = self._sums.sum(axis=1)
         return float(rho), float(along)
 
+    # -- the verbs of a level -----------------------------------------------------------------------------
+
+    def restrict_residual(self, coarse, from_zero):
+        """Black was relaxed last and has no residual."""
+        coarse.b[:] = 0
+        table = self.rparent, self.rstart, self.roff, self.groups
+        if self.fresh:
+            rb._restrict_red(coarse.b, self.rdinv, self.bx, self.w, *table)
+        else:
+            rb._restrict_red_again(coarse.b, self.rx, self.rb, self.rdinv, self.bx, self.w, *table)
+
+    def correct(self, coarse):
+        """Black is relaxed next and needs no correction."""
+        rb._prolong_red(self.rx, self.rdinv, coarse.x, self.rparent, self.rstart, self.groups)
+
     def start_red(self) -> None:
+        if self._started:
+            self._started = False
+            return
         rb._start_red(self.rx, self.rb, self.rdinv, self.rstart, self.groups)
 
     def relax_black(self) -> None:
@@ -99,29 +122,6 @@ class GridLevel:
 
     def relax_red(self) -> None:
         rb._relax_red(self.rx, self.rb, self.rdinv, self.bx, self.w, self.rstart, self.roff, self.groups)
-
-    def restrict(self, coarse_b: np.ndarray, from_zero: bool) -> None:
-        coarse_b[:] = 0
-        if from_zero:
-            rb._restrict_red(
-                coarse_b, self.rdinv, self.bx, self.w, self.rparent, self.rstart, self.roff, self.groups
-            )  # fmt: skip
-        else:
-            rb._restrict_red_again(
-                coarse_b,
-                self.rx,
-                self.rb,
-                self.rdinv,
-                self.bx,
-                self.w,
-                self.rparent,
-                self.rstart,
-                self.roff,
-                self.groups,
-            )
-
-    def prolong(self, coarse_x: np.ndarray) -> None:
-        rb._prolong_red(self.rx, self.rdinv, coarse_x, self.rparent, self.rstart, self.groups)
 
 
 def coarse_rows(rows: Rows, groups: np.ndarray) -> tuple[Rows, np.ndarray]:

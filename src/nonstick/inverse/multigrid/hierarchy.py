@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ...operators.base import Operator
-from ...operators.masked import Masked
 from ...operators.transfer import Transfer
 from ..base import Inverse, Recipe
 from ._dense import _factor, _substitute
@@ -23,7 +23,25 @@ from .smoothers import RedBlack, Smoother, SmootherRecipe
 
 
 class Coarsening(ABC):
-    """How a level becomes the next: parameters only."""
+    """How a hierarchy is made of an operator: parameters only."""
+
+    def fits(self, A: Operator) -> bool:
+        """Can this operator be coarsened?"""
+        return True
+
+    @abstractmethod
+    def hierarchy(self, multigrid: Multigrid, operator: Operator, reuse: Any) -> Inverse:
+        """The levels of an operator; `reuse` are those this made for the same operator before it changed, or None."""
+
+
+class Stepwise(Coarsening):
+    """A coarsening that leads from one level to the next."""
+
+    def hierarchy(self, multigrid, operator, reuse):
+        if reuse is not None and reuse.operator is operator and self.can_refresh(operator, reuse.levels):
+            reuse.refresh()
+            return reuse
+        return MultigridInverse(multigrid, self, operator)
 
     @abstractmethod
     def coarsen(self, A: Operator, depth: int) -> tuple[Operator, Transfer] | None:
@@ -45,7 +63,7 @@ class Coarsening(ABC):
 
     def can_refresh(self, operator: Operator, levels: list[OperatorLevel]) -> bool:
         """May `levels` be refreshed for the operator as it is now, or must they be built anew?"""
-        return type(self).refresh is not Coarsening.refresh
+        return type(self).refresh is not Stepwise.refresh
 
 
 @dataclass(frozen=True)
@@ -127,23 +145,21 @@ class Multigrid(Recipe):
     dtype: type | None = None
 
     def setup(self, operator, reuse=None):
-        known = isinstance(reuse, MultigridInverse) and reuse.operator is operator
-        if known and self.coarsening.can_refresh(operator, reuse.levels):
-            reuse.refresh()
-            return reuse
-        return MultigridInverse(self, operator)
+        return self.coarsening.hierarchy(self, operator, reuse)
+
+    def fits(self, operator):
+        return self.coarsening.fits(operator)
 
 
 class MultigridInverse(Inverse):
     """The hierarchy of one operator. `levels[0]` is the finest."""
 
-    def __init__(self, recipe: Multigrid, operator: Operator):
-        self.recipe = recipe
-        self.operator = operator
-        recipe.coarsening.require(operator)
+    def __init__(self, recipe: Multigrid, coarsening: Stepwise, operator: Operator):
+        self.recipe, self.coarsening, self.operator = recipe, coarsening, operator
+        coarsening.require(operator)
         operators, transfers = [operator if recipe.dtype is None else operator.astype(recipe.dtype)], []
         while len(operators) < recipe.max_levels and operators[-1].n > recipe.smallest:
-            step = recipe.coarsening.coarsen(operators[-1], len(operators) - 1)
+            step = coarsening.coarsen(operators[-1], len(operators) - 1)
             if step is None or step[0].n >= operators[-1].n:
                 break
             operators.append(step[0])
@@ -154,9 +170,7 @@ class MultigridInverse(Inverse):
         """New coarse operators after the free set or the shift of the operator changed."""
         operators, transfers = [self.operator], []
         for depth, level in enumerate(self.levels[:-1]):
-            coarse, transfer = self.recipe.coarsening.refresh(
-                operators[-1], depth, self.levels[depth + 1].A, level.transfer
-            )
+            coarse, transfer = self.coarsening.refresh(operators[-1], depth, self.levels[depth + 1].A, level.transfer)
             operators.append(coarse)
             transfers.append(transfer)
         self._assemble(operators, transfers, self.levels[-1].bottom)
@@ -168,14 +182,14 @@ class MultigridInverse(Inverse):
         for level, transfer in zip(self.levels, transfers):
             level.transfer = transfer
         self.levels[-1].bottom = recipe.coarsest.setup(operators[-1], bottom)
-        free = self.operator.free if isinstance(self.operator, Masked) else None
+        free = self.operator.free
         self._clamped = None if free is None else ~free
 
     @property
     def notes(self):
         return {"levels": len(self.levels), "unknowns": [level.A.n for level in self.levels]}
 
-    def directions(self, A):
+    def directions(self, A, flexible=False):
         return self.levels[0].directions(A, self)
 
     def run(self) -> None:

@@ -1,9 +1,15 @@
-"""The level of most hierarchies: an operator, a smoother, and a transfer to the next level."""
+"""Two kinds of levels: an operator with a smoother and a transfer, and Gauss–Seidel in two colours.
+
+The first is the level of most hierarchies. The second is what three others have in common (structured, sparse and
+packed ones): it spares the passes that cannot change anything.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
+from ...errors import NonstickError
 from ...operators.base import Operator
 from ...operators.transfer import Transfer
 from ..base import Directions, Inverse
@@ -50,3 +56,48 @@ class OperatorLevel(Level):
     def directions(self, A: Operator, M: Inverse) -> Directions:
         """What conjugate gradients see of a cycle M whose finest level this is."""
         return Directions(A, M)
+
+
+class RedBlackLevel(Level):
+    """Gauss–Seidel in two colours, one pass per colour and sweep.
+
+    Down: red, then black. Black is relaxed last and has no residual, so `restrict_residual` needs the red one alone.
+    Up: black, then red. Black is relaxed next, so `correct` may leave it alone. A cycle that is not the first starts
+    where red was relaxed last: its first red pass would change nothing and is skipped.
+    """
+
+    #: x has made one sweep from zero: the residual of red is what black has added since
+    fresh = False
+
+    @abstractmethod
+    def start_red(self) -> None:
+        """Relax red from zero."""
+
+    @abstractmethod
+    def relax_red(self) -> None: ...
+
+    @abstractmethod
+    def relax_black(self) -> None: ...
+
+    def smooth(self, sweeps, from_zero):
+        if sweeps < 1:
+            raise NonstickError("red-black levels need at least one sweep before the coarse correction")
+        for sweep in range(sweeps):
+            if sweep:
+                self.relax_red()
+            elif from_zero:
+                self.start_red()
+            self.relax_black()
+        self.fresh = from_zero and sweeps == 1
+
+    def resmooth(self, sweeps):
+        for _ in range(sweeps):
+            self.relax_black()
+            self.relax_red()
+        self.relax_black()
+        self.fresh = False
+
+    def smooth_back(self, sweeps):
+        for _ in range(sweeps):
+            self.relax_black()
+            self.relax_red()

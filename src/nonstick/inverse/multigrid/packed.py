@@ -13,14 +13,14 @@ import numpy as np
 
 from ...operators.base import Operator
 from ...operators.csr import CSROperator
-from ...operators.masked import peel
 from ...operators.transfer import AggregateTransfer
 from ..base import Inverse, Recipe
-from ._packed import _packed_cycle, _packed_shift
-from .aggregation import Aggregation, Pairwise, TopologyAware, galerkin_csr, total_shift
+from ._tail import _restrict_shift
+from .aggregation import Aggregation, Pairwise, TopologyAware, galerkin_csr
 from .cycles import Resmoothed
 from .hierarchy import Bottom, Multigrid
 from .rbssor import RBSSOR, known_colours
+from .tail import PackedTail, SSORNotes
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Packed(Recipe):
     visits: int = 2
 
     def setup(self, operator, reuse=None):
-        if isinstance(reuse, _Packed) and reuse.fits(operator):
+        if reuse is not None and reuse.fits(operator):
             return reuse.refresh(operator)
         levels = self.hierarchy(operator)
         if levels is None:
@@ -44,7 +44,7 @@ class Packed(Recipe):
 
     def hierarchy(self, operator: Operator):
         """Operators, colours and parents of all levels, or None if the first has no colours."""
-        base, free = peel(operator)
+        base, free = operator.core, operator.free
         A: Operator = CSROperator(base.matrix(), base.cells)
         if free is not None:  # clamped rows lose their couplings; the packed cycle divides them by their diagonal
             A = CSROperator(_decoupled(base, free), base.cells)
@@ -55,6 +55,8 @@ class Packed(Recipe):
             if colour is None:
                 return None
             step = self.coarsening.aggregate(A)
+            if step is not None and step[1] >= A.n:  # nothing merges any more
+                step = None
             levels.append((A, colour, None if step is None else step[0]))
             if step is None:
                 return levels
@@ -75,63 +77,63 @@ def _decoupled(base: Operator, free: np.ndarray):
     return M
 
 
+class SortedLevel:
+    """A matrix with its rows sorted by colour, as `PackedTail` wants it; `place` says where each row went."""
+
+    def __init__(self, A: Operator, colour: np.ndarray, parent: np.ndarray | None, below: SortedLevel | None):
+        order = np.argsort(colour, kind="stable")
+        self.place = np.empty(A.n, np.int32)
+        self.place[order] = np.arange(A.n)
+        self.ends = np.concatenate(([0], np.cumsum(np.bincount(colour, minlength=2))))
+        M = A.matrix()[order]
+        row = np.repeat(np.arange(A.n), np.diff(M.indptr))
+        indices = self.place[M.indices]
+        others = indices != row
+        self.indices, self.weights = indices[others], -M.data[others]
+        self.indptr = np.concatenate(([0], np.cumsum(np.bincount(row[others], minlength=A.n))))
+        self.diagonal = A.diagonal[order]
+        self.dinv = np.zeros(A.n)
+        self.parent = np.full(A.n, -1, np.int32)
+        if parent is not None and below is not None:
+            self.parent[:] = np.where(parent < 0, -1, below.place[parent])[order]
+
+
 class _Packed(Inverse):
+    """The packed levels of one operator; a new shift restricts to all of them and touches no matrix."""
+
     def __init__(self, recipe: Packed, operator: Operator, levels):
-        self.recipe = recipe
-        self.base, free = peel(operator)
+        self.recipe, self.operator = recipe, operator
+        self.base, free = operator.core, operator.free
         self.free = None if free is None else free.copy()
-        sizes = np.array([A.n for A, _, _ in levels])
-        most = max(2, *(int(colour.max(initial=0)) + 1 for _, colour, _ in levels))
-        held = np.array([np.bincount(colour, minlength=most) for _, colour, _ in levels])
-        ends = np.cumsum(held.ravel()).reshape(held.shape)
-        self.first = np.column_stack((ends[:, -1] - sizes, ends)).astype(np.int64)  # a row a level, a column a colour
-        # place[k][i]: packed number of unknown i of level k, sorted by colour
-        place = []
-        for k, (A, colour, _) in enumerate(levels):
-            number = np.empty(A.n, np.int32)
-            number[np.argsort(colour, kind="stable")] = np.arange(A.n) + self.first[k, 0]
-            place.append(number)
-        total = int(self.first[-1, -1])
-        self.parent = np.full(total, -1, np.int32)
-        self.base_diagonal = np.empty(total)
-        counts, data, indices = [], [], []
-        for k, (A, _, parent) in enumerate(levels):
-            order = np.argsort(place[k])
-            M = A.matrix()[order]
-            counts.append(np.diff(M.indptr))
-            data.append(M.data)
-            indices.append(place[k][M.indices])
-            self.base_diagonal[place[k]] = A.diagonal
-            if parent is not None:
-                self.parent[place[k]] = np.where(parent < 0, -1, place[k + 1][parent])
-        self.indptr = np.concatenate(([0], np.cumsum(np.concatenate(counts)))).astype(np.int64)
-        self.data, self.indices = np.concatenate(data), np.concatenate(indices).astype(np.int32)
-        self.place = place[0]
-        self.x, self.b, self.r, self.shift, self.d = (np.zeros(total) for _ in range(5))
-        self.levels = sizes
+        made: list[SortedLevel] = []
+        for A, colour, parent in reversed(levels):
+            made.insert(0, SortedLevel(A, colour, parent, made[0] if made else None))
+        self.tail = PackedTail(made, Resmoothed(visits=recipe.visits), SSORNotes, recipe.omega)
+        self.place = made[0].place
+        self._diagonal = np.concatenate([level.diagonal for level in made])
+        self._shift = np.zeros_like(self._diagonal)
         self.refresh(operator)
 
     def fits(self, operator: Operator) -> bool:
         """Only the shift may have changed."""
-        base, free = peel(operator)
+        base, free = operator.core, operator.free
         if base is not self.base or (free is None) != (self.free is None):
             return False
         return free is None or self.free is None or np.array_equal(free, self.free)
 
     def refresh(self, operator: Operator) -> _Packed:
-        # On clamped rows the masked diagonal (1 + shift) replaces that of A.
-        self.shift[self.place] = operator.diagonal - self.base_diagonal[self.place]
-        total = total_shift(operator)
-        if total is not None and self.free is None:
-            self.shift[self.place] = total
-        _packed_shift(self.d, self.base_diagonal, self.shift, self.parent, self.first, self.recipe.coarsening.alpha)
+        shift = operator.shift
+        if self.free is not None:  # on clamped rows the masked diagonal (1 + shift) replaces that of A
+            shift = operator.diagonal - self._diagonal[self.place]
+        self._shift[self.place] = 0.0 if shift is None else shift
+        _restrict_shift(self._shift, self.tail.parent, self.tail.ends, self.recipe.coarsening.alpha)
+        d = self._diagonal + self._shift
+        np.divide(1.0, d, out=self.tail.dinv, where=d > 0.0)
+        self.tail.dinv[~(d > 0.0)] = 0.0
         return self
 
     def apply(self, r, out):
-        self.b[self.place] = r
-        _packed_cycle(
-            self.x, self.b, self.r, self.d, self.data, self.indices, self.indptr, self.parent, self.first,
-            self.recipe.omega, self.recipe.visits, 0,
-        )  # fmt: skip
-        np.take(self.x, self.place, out=out)
+        self.tail.b[self.place] = r
+        self.tail.solve()
+        np.take(self.tail.x, self.place, out=out)
         return out

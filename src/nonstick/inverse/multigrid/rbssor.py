@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...operators.base import Operator
-from ...operators.masked import peel
 from ...operators.stencil import SMALL, StencilOperator
 from ._rbssor import _csr_pass, _csr_pass_small, _scale_start, _stencil_pass, _stencil_pass_small
 from .level import OperatorLevel
@@ -29,9 +28,9 @@ class RBSSOR(SmootherRecipe):
     omega: float = 1.2
 
     def setup(self, A):
-        base, _ = peel(A)
-        if isinstance(base, StencilOperator):
-            return _StencilPasses(base, relaxed_diagonal(A), self.omega)
+        base, stencil = A.core, A.core.stencil
+        if stencil is not None:
+            return _StencilPasses(stencil, relaxed_diagonal(A), self.omega)
         colour = known_colours(base)
         if colour is None:
             return Lexicographic(self.omega).setup(A)

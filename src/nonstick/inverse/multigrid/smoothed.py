@@ -19,17 +19,15 @@ import scipy.sparse as sp
 
 from ...operators.base import Operator
 from ...operators.csr import CSROperator
-from ...operators.masked import Masked, peel
 from ...operators.transfer import MatrixTransfer
 from ..precond.spai0 import SPAI0
 from ._aggregation import _gather_aggregates, _strong
-from .aggregation import total_shift
-from .hierarchy import Coarsening
+from .hierarchy import Stepwise
 from .smoothers import Smoother, SmootherRecipe
 
 
 @dataclass(frozen=True)
-class Smoothed(Coarsening):
+class Smoothed(Stepwise):
     """`theta` is the threshold of strong couplings on the finest level, halved on each coarser one."""
 
     theta: float = 0.08
@@ -50,7 +48,7 @@ class Smoothed(Coarsening):
         coarse = sp.csr_array(P.T @ (M @ P))
         transfer = MatrixTransfer(P, 1.0, parent)
         if depth == 0:
-            _, free = peel(A)
+            free = A.free
             transfer.built_for = None if free is None else free.copy()  # type: ignore[attr-defined]
             transfer.truncate(free)
         return CSROperator(coarse), transfer
@@ -70,9 +68,9 @@ class Smoothed(Coarsening):
         return P
 
     def can_refresh(self, operator, levels):
-        if total_shift(operator) is not None or len(levels) < 2:
+        if operator.shift is not None or len(levels) < 2:
             return False
-        _, free = peel(operator)
+        free = operator.free
         built = levels[0].transfer.built_for
         if free is None or built is None:
             return free is built
@@ -80,8 +78,8 @@ class Smoothed(Coarsening):
         return np.count_nonzero(free != built) <= self.stale * operator.n
 
     def refresh(self, A, depth, coarse, transfer):
-        if depth == 0 and isinstance(A, Masked):
-            transfer.truncate(peel(A)[1])
+        if depth == 0:
+            transfer.truncate(A.free)
         return coarse, transfer
 
 
@@ -97,7 +95,7 @@ class _Diagonal(Smoother):
     def __init__(self, A: Operator):
         self.A = A
         self._step = SPAI0().setup(A).scale.copy()
-        if isinstance(A, Masked) and A.free is not None:
+        if A.free is not None:
             self._step[~A.free] = 0.0
         self._r = np.empty(A.n)
 

@@ -15,7 +15,6 @@ import numpy as np
 from ...kernels._csr import _csr_relax
 from ...kernels._stencil import _stencil_relax, _stencil_relax_small
 from ...operators.base import Operator
-from ...operators.masked import Masked
 from ...operators.stencil import SMALL, StencilOperator
 from .level import OperatorLevel
 
@@ -60,9 +59,9 @@ class RedBlack(SmootherRecipe):
     symmetric: bool = False
 
     def setup(self, A):
-        base = A.A if isinstance(A, Masked) else A
-        if isinstance(base, StencilOperator):
-            return _StencilRedBlack(base, relaxed_diagonal(A), self.omega, self.symmetric)
+        stencil = A.core.stencil
+        if stencil is not None:
+            return _StencilRedBlack(stencil, relaxed_diagonal(A), self.omega, self.symmetric)
         return _Ordered(A, checkerboard(A), self.omega, self.symmetric)
 
 
@@ -89,9 +88,7 @@ class DampedJacobi(SmootherRecipe):
 
 def relaxed_diagonal(A: Operator) -> np.ndarray:
     """The diagonal, with 0 (the sign for "leave this row alone") outside the free set."""
-    if isinstance(A, Masked) and A.free is not None:
-        return np.where(A.free, A.diagonal, 0)
-    return A.diagonal
+    return A.diagonal if A.free is None else np.where(A.free, A.diagonal, 0)
 
 
 def checkerboard(A: Operator) -> np.ndarray:

@@ -1,42 +1,63 @@
-"""The unstructured tail of the fast cycle: topology-aware levels in CSR, float32, red unknowns first.
+"""Topology-aware levels below structured ones: CSR matrices in float32, red unknowns first.
 
 Levels are small (or there are walls thinner than a cell, which blocks would leak through), so all of them but
-large first ones run in one serial compiled call.
+large first ones are packed into one level that is solved by one serial compiled call (`tail`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
+from ...kernels._blocks import STRONG
 from ...operators.rows import Rows
-from . import _aggregate as agg
-from . import _coarse_cycle as cc
+from . import _sparse_levels as agg
+from . import _tail as kernels
+from ._aggregation import _flatten, _join_csr, _strongest_csr
+from .aggregation import number_parts
+from .cycles import Cycle, Level
+from .level import RedBlackLevel
+from .tail import GaussSeidelNotes, PackedTail, SequentialNotes
 
 #: levels up to this size run in one serial compiled call
 SMALL = 5_000
 
 
-@dataclass
-class SparseLevel:
+class SparseLevel(RedBlackLevel):
     """Off-diagonal weights in CSR, excess and inverse diagonals; `parent` leads to the next level."""
 
-    cells: np.ndarray
-    shape: np.ndarray
-    red: int
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    excess: np.ndarray
-    dinv: np.ndarray
-    x: np.ndarray
-    b: np.ndarray
-    parent: np.ndarray
+    def __init__(self, cells: np.ndarray, shape: np.ndarray, red: int, indptr: np.ndarray, indices: np.ndarray):
+        n = cells.size
+        self.cells, self.shape, self.indptr, self.indices = cells, shape, indptr, indices
+        self.red, self.n, self.ends = red, n, np.array([0, red, n])
+        self.weights = np.zeros(indices.size, np.float32)
+        self.excess, self.dinv = np.zeros(n, np.float32), np.zeros(n, np.float32)
+        self.parent = np.full(n, -1, np.int32)
 
-    @property
-    def n(self) -> int:
-        return self.cells.size
+    def stand_alone(self) -> None:
+        """Make room for vectors: this level is not packed."""
+        self.x, self.b = np.zeros(self.n, np.float32), np.zeros(self.n, np.float32)
+        self._r = np.empty(self.red, np.float32)
+        self._matrix = self.dinv, self.weights, self.indices, self.indptr
+
+    def start_red(self) -> None:
+        kernels._start_rows(self.x, self.b, self.dinv, 0, self.red)
+
+    def relax_red(self) -> None:
+        kernels._relax_rows(self.x, self.b, *self._matrix, 0, self.red)
+
+    def relax_black(self) -> None:
+        kernels._relax_rows(self.x, self.b, *self._matrix, self.red, self.n)
+
+    def restrict_residual(self, coarse, from_zero):
+        kernels._residual_rows(self._r, self.x, self.b, *self._matrix, 0, self.red)
+        kernels._sum_children(coarse.b, self._r, self.parent)
+
+    def correct(self, coarse):
+        kernels._add_parents(self.x, self.dinv, coarse.x, self.parent, 0, self.red)
 
 
 class SparseLevels:
@@ -44,25 +65,25 @@ class SparseLevels:
 
     def __init__(
         self, rows: Rows, groups: np.ndarray, weights, excess: np.ndarray, sure: float, scale: float, alpha: float,
-        cycles: int,
+        cycle: Cycle,
     ):  # fmt: skip
-        self.rows, self.groups, self.alpha, self.cycles = rows, groups, alpha, cycles
+        self.rows, self.groups, self.alpha = rows, groups, alpha
         self.set_matrix(weights, excess, scale)
         shape = np.array(rows.shape, np.int64)
         root, _ = strong_parts(rows, groups, weights, sure)
-        table = (rows.start, rows.offset)
-        self.parent, cells, red = _number(root, rows.cells, shape)
+        roots = np.flatnonzero(root == np.arange(root.size))
+        self.parent, cells, red = _number(root, roots, *_blocks_of(rows.cells[roots], shape))
         slot = np.empty((cells.size, 6), np.int32)
         several = cells.size > np.unique(cells).size
-        edges = (self.parent, rows.cells, shape, *table, *weights, several)
-        graph = _collect(slot, lambda i, j: agg._coarse_graph_stencil(slot, i, j, *edges))
-        self.levels = [_new_level(cells, (shape + 1) // 2, red, graph)]
+        edges = (self.parent, rows.cells, shape, rows.start, rows.offset, *weights, several)
+        graph = _coarse_graph(slot, agg._coarse_graph_stencil, edges)
+        self.levels = [SparseLevel(cells, (shape + 1) // 2, red, *graph)]
         # The first matrix is kept in float64: cells are added to and subtracted from it.
-        self.data64 = np.zeros(self.levels[0].indices.size)
+        self.weights64 = np.zeros(self.levels[0].indices.size)
         self.excess64 = np.zeros(cells.size)
         self.set_values(np.zeros(rows.n, np.int8), refresh=False)
         self._coarsen()
-        self._pack()
+        self._pack(cycle)
 
     def set_matrix(self, weights, excess: np.ndarray, scale: float) -> None:
         """The matrix of the structured level above, times `scale`; `set_values` makes use of it."""
@@ -71,10 +92,10 @@ class SparseLevels:
     def set_values(self, active: np.ndarray, refresh: bool = True) -> None:
         """The Galerkin matrices of the fine matrix times `scale`, truncated to the free set."""
         first = self.levels[0]
-        self.data64[:] = 0.0
+        self.weights64[:] = 0.0
         self.excess64[:] = 0.0
         agg._galerkin_stencil(
-            self.data64, self.excess64, active, self.parent, self.rows.start, self.rows.offset, *self.weights,
+            self.weights64, self.excess64, active, self.parent, self.rows.start, self.rows.offset, *self.weights,
             self.fine_excess, first.indices, first.indptr, self.scale * self.alpha, self.groups,
         )  # fmt: skip
         self._cast()
@@ -85,7 +106,7 @@ class SparseLevels:
         """Move cells into or out of the free set."""
         first = self.levels[0]
         agg._toggle_csr(
-            self.data64, self.excess64, active, toggled, *self.weights, self.fine_excess, self.parent,
+            self.weights64, self.excess64, active, toggled, *self.weights, self.fine_excess, self.parent,
             self.rows.start, self.rows.offset, first.indices, first.indptr, self.scale * self.alpha,
         )  # fmt: skip
         self._cast()
@@ -93,90 +114,53 @@ class SparseLevels:
 
     def _cast(self) -> None:
         first = self.levels[0]
-        agg._cast_clean(first.data, self.data64)
+        agg._cast_clean(first.weights, self.weights64)
         agg._cast_clean(first.excess, self.excess64)
-        agg._inverse_diagonals(first.dinv, first.excess, first.data, first.indptr)
+        agg._inverse_diagonals(first.dinv, first.excess, first.weights, first.indptr)
 
     def _refresh_below(self) -> None:
         for fine, coarse in zip(self.levels, self.levels[1:]):
             self._galerkin(fine, coarse)
 
     def _galerkin(self, fine: SparseLevel, coarse: SparseLevel) -> None:
-        coarse.data[:] = 0
+        coarse.weights[:] = 0
         coarse.excess[:] = 0
         agg._galerkin_csr(
-            coarse.data, coarse.excess, fine.excess, fine.dinv, fine.data, fine.indices, fine.indptr,
+            coarse.weights, coarse.excess, fine.excess, fine.dinv, fine.weights, fine.indices, fine.indptr,
             fine.parent, coarse.indices, coarse.indptr, np.float32(self.alpha),
         )  # fmt: skip
-        agg._inverse_diagonals(coarse.dinv, coarse.excess, coarse.data, coarse.indptr)
+        agg._inverse_diagonals(coarse.dinv, coarse.excess, coarse.weights, coarse.indptr)
 
     def _coarsen(self) -> None:
         """Until nothing is connected any more: one unknown per connected part of the liquid."""
         while self.levels[-1].indices.size:
             fine = self.levels[-1]
-            root, peak = np.empty(fine.n, np.int32), np.empty(fine.n, np.float32)
-            agg._merge_blocks_csr(root, peak, fine.cells, fine.shape, fine.data, fine.indices, fine.indptr)
-            fine.parent, cells, red = _number(root, fine.cells, fine.shape)
-            slot = np.empty((cells.size, 6), np.int32)
-            edges = (fine.parent, fine.data, fine.indices, fine.indptr)
-            graph = _collect(slot, lambda i, j, s=slot, e=edges: agg._coarse_graph_csr(s, i, j, *e))
-            self.levels.append(_new_level(cells, (fine.shape + 1) // 2, red, graph))
+            entries = fine.weights, fine.indices, fine.indptr
+            block, colour = _blocks_of(fine.cells, fine.shape)
+            root, strongest = np.empty(fine.n, np.int32), np.empty(fine.n, np.float32)
+            _strongest_csr(strongest, *entries)
+            _join_csr(root, strongest, block, STRONG, *entries)
+            _flatten(root)
+            roots = np.flatnonzero(root == np.arange(root.size))
+            if roots.size == fine.n and fine.shape.max() == 1:  # what is left is weak, and no larger block will come
+                root = _joined(fine)
+                roots = np.flatnonzero(root == np.arange(root.size))
+            fine.parent, cells, red = _number(root, roots, block[roots], colour[roots])
+            slot, edges = np.empty((cells.size, 6), np.int32), (fine.parent, *entries)
+            graph = _coarse_graph(slot, agg._coarse_graph_csr, edges)
+            self.levels.append(SparseLevel(cells, (fine.shape + 1) // 2, red, *graph))
             self._galerkin(fine, self.levels[-1])
 
-    def _pack(self) -> None:
+    def _pack(self, cycle: Cycle) -> None:
         """Small levels move into common arrays; their fields become views of them."""
         inner = sum(agg._count_inner_couplings(v.cells, v.indices, v.indptr) for v in self.levels)
-        schedule = _schedule_lexicographic if inner else _schedule
         last = len(self.levels) - 1
-        self.first_small = 0 if inner else next((k for k, v in enumerate(self.levels) if v.n <= SMALL), last)
-        small = self.levels[self.first_small :]
-        sizes = np.array([level.n for level in small])
-        self._sizes = (
-            sizes,
-            np.array([level.red for level in small]),
-            np.concatenate([[0], np.cumsum(sizes)]),
-            np.concatenate([[0], np.cumsum([level.indices.size for level in small])]),
-        )
-        packed = []
-        for name in ("x", "b", "dinv", "data", "indices", "indptr", "parent"):
-            whole = np.concatenate([getattr(level, name) for level in small])
-            packed.append(whole)
-            at = 0
-            for level in small:
-                size = getattr(level, name).size
-                setattr(level, name, whole[at : at + size])
-                at += size
-        self._packed = packed
-        self._program = np.array(schedule(len(small), self.cycles), np.int64).reshape(-1, 2)
-        self._residual = np.empty(max((v.red for v in self.levels[: self.first_small]), default=0), np.float32)
-
-    @property
-    def b(self) -> np.ndarray:
-        """Right-hand side of the first level."""
-        return self.levels[0].b
-
-    @property
-    def x(self) -> np.ndarray:
-        """Correction of the first level."""
-        return self.levels[0].x
-
-    def visit(self, l: int = 0) -> None:
-        """x ≈ A⁻¹ b on the first level: `cycles` symmetric cycles from zero."""
-        if l >= self.first_small:
-            cc._run_program(self._program, *self._packed, *self._sizes)
-            return
-        fine, coarse = self.levels[l], self.levels[l + 1]
-        matrix = (fine.dinv, fine.data, fine.indices, fine.indptr)
-        for k in range(self.cycles):
-            if k == 0:
-                cc._csr_start_red(fine.x, fine.b, fine.dinv, fine.red)
-            cc._csr_relax_rows(fine.x, fine.b, *matrix, fine.red, fine.n)
-            cc._csr_red_residual(self._residual, fine.x, fine.b, *matrix, fine.red)
-            cc._sum_children(coarse.b, self._residual, fine.parent, fine.red)
-            self.visit(l + 1)
-            cc._csr_prolong(fine.x, fine.dinv, coarse.x, fine.parent, fine.red)
-            cc._csr_relax_rows(fine.x, fine.b, *matrix, fine.red, fine.n)
-            cc._csr_relax_rows(fine.x, fine.b, *matrix, 0, fine.red)
+        first = 0 if inner else next((k for k, v in enumerate(self.levels) if v.n <= SMALL), last)
+        tail = PackedTail(self.levels[first:], cycle, SequentialNotes if inner else GaussSeidelNotes)
+        for level in self.levels[:first]:
+            level.stand_alone()
+        #: what a cycle runs through
+        self.visited: list[Level] = [*self.levels[:first], tail]
 
 
 def strong_parts(rows: Rows, groups: np.ndarray, weights, sure: float) -> tuple[np.ndarray, int]:
@@ -192,57 +176,43 @@ def strong_parts(rows: Rows, groups: np.ndarray, weights, sure: float) -> tuple[
 
 def sure_weight(largest: float) -> float:
     """A weight that counts as strong next to any other."""
-    return 0.05 * largest
+    return STRONG * largest
 
 
-def _schedule(levels: int, cycles: int, at: int = 0) -> list[tuple[int, int]]:
-    """The cycle over `levels` packed levels as (operation, level) pairs."""
-    if at == levels - 1:
-        return [(cc.SOLVE, at)]
-    below = _schedule(levels, cycles, at + 1)
-    steps = [(cc.RED_FROM_ZERO, at)]
-    for _ in range(cycles):
-        steps += [(cc.BLACK, at), (cc.RESTRICT, at), *below, (cc.PROLONG, at), (cc.BLACK, at), (cc.RED, at)]
-    return steps
+def _blocks_of(cells: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The block of each cell and its colour."""
+    block, colour = np.empty(cells.size, np.int64), np.empty(cells.size, np.int8)
+    agg._blocks_of(block, colour, cells, shape)
+    return block, colour
 
 
-def _schedule_lexicographic(levels: int, cycles: int, at: int = 0) -> list[tuple[int, int]]:
-    """The same where unknowns of one colour are coupled: forward sweeps down, backward sweeps up."""
-    if at == levels - 1:
-        return [(cc.SOLVE, at)]
-    below = _schedule_lexicographic(levels, cycles, at + 1)
-    steps = [(cc.ZERO, at)]
-    for _ in range(cycles):
-        steps += [(cc.FORWARD, at), (cc.RESTRICT_ALL, at), *below, (cc.PROLONG_ALL, at), (cc.BACKWARD, at)]
-    return steps
+def _joined(level: SparseLevel) -> np.ndarray:
+    """The first unknown connected with each, by couplings of any strength and either direction."""
+    graph = sp.csr_array((np.ones(level.indices.size, np.int8), level.indices, level.indptr), shape=(level.n, level.n))
+    _, first, part = np.unique(connected_components(graph, directed=False)[1], return_index=True, return_inverse=True)
+    return first[part].astype(np.int32)
 
 
-def _number(root, cells, shape):
-    parent = np.empty(root.size, np.int32)
-    room = np.empty(root.size, np.int64)
-    count, red = agg._number_aggregates(parent, room, root, cells, shape)
-    return parent, room[:count].copy(), red
+def _number(root: np.ndarray, roots: np.ndarray, block: np.ndarray, colour: np.ndarray):
+    """The aggregate of each unknown, red ones first; the cells of the aggregates, and how many are red."""
+    parent = number_parts(root, roots, colour)
+    cells = np.empty(roots.size, np.int64)
+    cells[parent[roots]] = block
+    return parent, cells, roots.size - int(np.count_nonzero(colour))
 
 
-def _collect(slot, graph):
-    """Run a graph kernel, again with more room if its overflow list was too short."""
-    room = 1024
+def _coarse_graph(slot: np.ndarray, collect: Callable[..., int], edges: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """Row starts and columns of a coarse matrix: most neighbours fit into six slots, the others into a list."""
+    room, n, none = 1024, len(slot), np.empty(0, np.int32)
     while True:
-        over_i, over_j = np.empty(room, np.int32), np.empty(room, np.int32)
-        used = graph(over_i, over_j)
+        more = np.empty(room, np.int32), np.empty(room, np.int32)
+        used = collect(slot, *more, *edges)
         if used <= room:
-            return slot, over_i, over_j, used
+            break
         room = used
-
-
-def _new_level(cells, shape, red, graph) -> SparseLevel:
-    n = cells.size
     indptr = np.empty(n + 1, np.int32)
-    none = np.empty(0, np.int32)
-    size = agg._graph_to_csr(indptr, none, *graph, none)
+    size = agg._graph_to_csr(indptr, none, slot, *more, used, none)
     indices = np.empty(size, np.int32)
     if size:
-        size = agg._graph_to_csr(indptr, indices, *graph, np.empty(n, np.int32))
-    data, excess, dinv, x, b = (np.zeros(k, np.float32) for k in (size, n, n, n, n))
-    parent = np.zeros(n, np.int32)
-    return SparseLevel(cells, shape, red, indptr, indices[:size].copy(), data, excess, dinv, x, b, parent)
+        size = agg._graph_to_csr(indptr, indices, slot, *more, used, np.empty(n, np.int32))
+    return indptr, indices[:size].copy()

@@ -24,7 +24,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...kernels._csr import _csr_apply
-from ...operators.masked import peel
 from ..base import Inverse, Recipe
 from ._ainv import _ainv_rows
 
@@ -40,7 +39,7 @@ class AINV(Recipe):
     nonzeros: int | None = None
 
     def setup(self, operator, reuse=None):
-        base, free = peel(operator)
+        base, free = operator.core, operator.free
         A, d = base.matrix(), operator.diagonal.astype(np.float64)
         free = np.ones(base.n, bool) if free is None else free
         root = np.sqrt(np.where(d > 0, d, 1.0)) if self.scaled else np.ones(base.n)

@@ -76,7 +76,7 @@ class BorderedInverse(Inverse):
     def notes(self):
         return self.M.notes
 
-    def directions(self, A):
+    def directions(self, A, flexible=False):
         return _BorderedDirections(self.A, self)
 
     def apply(self, r, out):

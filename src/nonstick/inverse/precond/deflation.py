@@ -14,17 +14,15 @@ price of Z. Where layers meet, a cell belongs to the nearest body. Heavy bodies 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ...operators.base import Operator
-from ...operators.lowrank import LowRank, find_low_rank
+from ...operators.lowrank import LowRank
 from ...operators.masked import Masked
-from ...operators.stencil import StencilOperator
-from ..base import Inverse, NoPreconditioner, Recipe
+from ..base import Directions, Inverse, NoPreconditioner, Recipe
 from . import _deflation as kernels
 
 #: layers of cells around a body in which Y is not zero, as a part of its size and at least
@@ -37,39 +35,57 @@ LIGHT = 1.0
 
 
 @dataclass(frozen=True)
-class Coupled(Recipe):
-    """`M` for operators without bodies; with bodies, `M` of the rest and the deflation above."""
+class Deflated(Recipe):
+    """`M` for operators without bodies; with bodies, `M` of the rest and the deflation above.
+
+    Examples
+    --------
+    >>> from nonstick.inverse import CG, MIC, Deflated
+    >>> CG(Deflated(MIC()))  # doctest: +ELLIPSIS
+    CG(M=Deflated(M=MIC(...
+    """
 
     M: Recipe = field(default_factory=NoPreconditioner)
 
     def setup(self, operator, reuse=None):
-        low = find_low_rank(operator)
+        low = operator.bodies
         if low is None:
             return self.M.setup(operator, reuse)
-        if isinstance(reuse, CoupledInverse) and reuse.operator is operator and reuse.low is low:
+        if reuse is not None and reuse.operator is operator and reuse.low is low:
             return reuse.refresh(self.M)
-        return CoupledInverse(self.M, operator, low)
+        return DeflatedInverse(self.M, operator, low)
+
+    def fits(self, operator):
+        return self.M.fits(_bare(operator))
+
+    def chosen(self, operator):
+        return Deflated(self.M.chosen(_bare(operator)))
 
 
-class CoupledInverse(Inverse):
+def _bare(operator: Operator) -> Operator:
+    """The operator without its bodies, masks aside."""
+    return operator if operator.bodies is None else operator.bodies.base
+
+
+class DeflatedInverse(Inverse):
     """Z for the operator without its bodies (`Z`), deflated by `around`."""
 
     def __init__(self, M: Recipe, operator: Operator, low: LowRank):
         self.operator, self.low = operator, low
-        self._bare = _mirror(operator)
-        self.Z: Any = M.setup(self._bare)
+        self._bare = Masked(low.base, operator.free, operator.shift)
+        self.Z = M.setup(self._bare)
         self._r = np.empty(operator.n)
-        groups = light_bodies(low) if isinstance(low.base, StencilOperator) else []
+        groups = [] if low.base.stencil is None else light_bodies(low)
         self.around = Surroundings(low, groups) if groups else None
         if self.around is not None:
-            self.around.adapt(*_state(operator), first=True)
+            self.around.adapt(operator.free, operator.shift, first=True)
 
-    def refresh(self, M: Recipe) -> CoupledInverse:
+    def refresh(self, M: Recipe) -> DeflatedInverse:
         """The free set or the shift of the operator has changed."""
-        _update(self._bare, self.operator)
+        self._bare.update(self.operator.free, self.operator.shift)
         self.Z = M.setup(self._bare, self.Z)
         if self.around is not None:
-            self.around.adapt(*_state(self.operator))
+            self.around.adapt(self.operator.free, self.operator.shift)
         return self
 
     def apply(self, r, out):
@@ -83,36 +99,50 @@ class CoupledInverse(Inverse):
             around.after(out, c)
         return out
 
-    def direction(self, r: np.ndarray, p: np.ndarray, rho_old: float, fresh: bool, top: float) -> float:
-        """p = M r + β p, β = rᵀMr/rho_old or 0; returns rᵀMr. The same as `apply` for a fast cycle Z, in fewer passes.
+    @property
+    def blocks(self):
+        return self.Z.blocks
 
-        With c = E⁻¹Yᵀr and r' = r - A_c Y c, rᵀMr = r'ᵀZr' + cᵀYᵀr. Z r' leaves the cycle as a part of p, so its
-        projection is that of p less that of what p was.
-        """
-        cycle, around = self.Z, self.around
-        if around is None:
-            cycle.run(r, top)
-            rho = cycle.inner()[0]
-            cycle.leave(p, 0.0 if fresh else rho / rho_old)
-            return rho
+    def directions(self, A, flexible=False):
+        if flexible or A.free is not None or self.Z.blocks is None:
+            return Directions(A, self)
+        inner = self.Z.directions(A)
+        return inner if self.around is None else DeflatedDirections(inner, self.around)
+
+
+class DeflatedDirections(Directions):
+    """The same as `apply` for a Z with directions of its own, in fewer passes.
+
+    With c = E⁻¹Yᵀr and r' = r - A_c Y c, rᵀMr = r'ᵀZr' + cᵀYᵀr. Z r' enters p as it is, so its projection is that of p
+    less that of what p was.
+    """
+
+    def __init__(self, inner: Directions, around: Surroundings):
+        self.A, self.inner, self.around = inner.A, inner, around
+
+    def hold(self, rows, policy):
+        self.inner.hold(rows, policy)
+
+    def find(self, r, size):
+        around = self.around
         saved = r[around.changed]
-        c, gained = around.before(r)
-        cycle.run(r, top)
+        self.c, gained = around.before(r)
+        rho = self.inner.find(r, size)
         r[around.changed] = saved
-        rho = cycle.inner()[0] + gained
-        beta = 0.0 if fresh else rho / rho_old
-        old = 0.0 if fresh else beta * around.image_of(p)
-        cycle.leave(p, beta)
-        around.after(p, c, old)
-        return rho
+        return rho + gained
+
+    def add_to(self, p, beta):
+        old = 0.0 if beta == 0.0 else beta * self.around.image_of(p)
+        self.inner.add_to(p, beta)
+        self.around.after(p, self.c, old)
 
 
 class Surroundings:
     """Cells around light bodies, Y and A Y there, and the two projections of the preconditioner."""
 
     def __init__(self, low: LowRank, groups: list[np.ndarray]):
-        base = low.base
-        assert isinstance(base, StencilOperator)
+        base = low.base.stencil
+        assert base is not None
         self.low = low
         k = max(g.size for g in groups)
         grid = base.rows
@@ -230,30 +260,3 @@ def _pseudo_inverse(E: np.ndarray) -> np.ndarray:
     keep = value > 1e-10
     half = scale[:, None] * (vector[:, keep] / np.sqrt(value[keep]))
     return half @ half.T
-
-
-def _mirror(operator: Operator) -> Operator:
-    """The operator without its bodies, under masks of its own."""
-    if isinstance(operator, Masked):
-        return Masked(_mirror(operator.A), operator.free, operator.shift)
-    assert isinstance(operator, LowRank)
-    return operator.base
-
-
-def _update(mirror: Operator, operator: Operator) -> None:
-    while isinstance(operator, Masked):
-        assert isinstance(mirror, Masked)
-        mirror.update(operator.free, operator.shift)
-        operator, mirror = operator.A, mirror.A
-
-
-def _state(operator: Operator) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Free rows and shift of all masks together."""
-    free = shift = None
-    while isinstance(operator, Masked):
-        if operator.free is not None:
-            free = operator.free if free is None else free & operator.free
-        if operator.shift is not None:
-            shift = operator.shift if shift is None else shift + operator.shift
-        operator = operator.A
-    return free, shift

@@ -13,8 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...operators.base import Operator
-from ...operators.masked import peel
-from ...operators.stencil import StencilOperator
 from ..base import Inverse, Recipe
 from ._incomplete import _csr_factor, _csr_substitute, _stencil_factor, _stencil_substitute
 
@@ -30,11 +28,12 @@ class MIC(Recipe):
         return factor(operator, self.tuning, self.safety, reuse)
 
 
-def factor(operator: Operator, tuning: float, safety: float, reuse: Inverse | None = None) -> Inverse:
+def factor(operator: Operator, tuning: float, safety: float, reuse: _Factor | None = None) -> _Factor:
     """The incomplete factor of an operator; `reuse` lends its arrays if it belongs to the same base operator."""
-    base, free = peel(operator)
-    kind = _StencilFactor if isinstance(base, StencilOperator) else _CSRFactor
-    inverse = reuse if isinstance(reuse, kind) and reuse.base is base else kind(base)
+    base, free = operator.core, operator.free
+    inverse = reuse
+    if inverse is None or inverse.base is not base:
+        inverse = _CSRFactor(base) if base.stencil is None else _StencilFactor(base)
     return inverse.refresh(operator.diagonal, free, tuning, safety)
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...operators.base import Operator
-from ...operators.masked import peel
 from ..base import Inverse, Recipe
 from .ilu import ILU
 
@@ -25,8 +24,8 @@ class Reused(Recipe):
     M: Recipe = field(default_factory=ILU)
 
     def setup(self, operator, reuse=None):
-        base, free = peel(operator)
-        if not isinstance(reuse, _Reused) or reuse.base is not base:
+        base, free = operator.core, operator.free
+        if reuse is None or reuse.base is not base:
             reuse = _Reused(base, self.M.setup(base))
         reuse.clamped = None if free is None else ~free
         return reuse

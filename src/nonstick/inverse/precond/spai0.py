@@ -11,8 +11,6 @@ import numpy as np
 
 from ...kernels._stencil import _stencil_apply
 from ...operators.base import Operator
-from ...operators.masked import peel
-from ...operators.stencil import StencilOperator
 from ..base import Recipe
 from .jacobi import Diagonal
 
@@ -22,7 +20,7 @@ class SPAI0(Recipe):
     """No parameters; a stencil operator is not assembled."""
 
     def setup(self, operator, reuse=None):
-        base, free = peel(operator)
+        base, free = operator.core, operator.free
         d = operator.diagonal
         ones = np.ones(base.n) if free is None else free.astype(float)
         squares = d**2 + ones * _squares(base, ones)
@@ -33,15 +31,12 @@ class SPAI0(Recipe):
 
 def _squares(base: Operator, x: np.ndarray) -> np.ndarray:
     """Σ_{j≠i} a_ij² x_j"""
-    if isinstance(base, StencilOperator):
-        w0, w1, w2 = (-(w.astype(float) ** 2) for w in base.weights)
-        return _apply_stencil(base, w0, w1, w2, x)
+    stencil = base.stencil
+    if stencil is not None:
+        w0, w1, w2 = (-(w.astype(float) ** 2) for w in stencil.weights)
+        out = np.empty(base.n)
+        _stencil_apply(out, x, w0, w1, w2, np.zeros(base.n), stencil.rows.start, stencil.rows.offset)
+        return out
     A = base.matrix()
     squares = A.multiply(A).tocsr()
     return squares @ x - base.diagonal**2 * x
-
-
-def _apply_stencil(base: StencilOperator, w0, w1, w2, x) -> np.ndarray:
-    out = np.empty(base.n)
-    _stencil_apply(out, x, w0, w1, w2, np.zeros(base.n), base.rows.start, base.rows.offset)
-    return out

@@ -1,4 +1,4 @@
-"""The liquid as a level set moved on the grid, without particles (Chentanez and Müller 2011).
+"""The liquid as a level set moved on the grid, without particles (Chentanez and Müller 2012).
 
 In each step φ is continued into solids, with the peel-off rule of Chentanez–Müller §3.2: a solid cell next to liquid of
 zero pressure takes its positive distance to the wall, or else liquid would never let go. After the pressure solve φ and

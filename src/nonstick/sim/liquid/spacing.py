@@ -16,8 +16,6 @@ import numpy as np
 
 from ...discretise.pressure import PressureProblem
 from ...kernels._stencil import _stencil_relax
-from ...operators.lowrank import LowRank
-from ...operators.stencil import StencilOperator
 from ._particles import _scatter_density
 from ._spacing import _crowding, _displace
 from .cloud import Cloud
@@ -91,9 +89,9 @@ def _excess(cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray,
 
 def _potential(problem: PressureProblem, excess: np.ndarray, sweeps: int) -> np.ndarray:
     """The potential whose gradient moves particles, over cells in the user's dimension."""
-    A, rows, box = problem.problem.A, problem.rows, problem.problem.box
-    A = A.base if isinstance(A, LowRank) else A
-    assert isinstance(A, StencilOperator)
+    rows, box, bodies = problem.rows, problem.problem.box, problem.problem.A.bodies
+    A = (problem.problem.A if bodies is None else bodies.base).stencil
+    assert A is not None
     b = rows.from_grid(excess) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)
     if rows.n:

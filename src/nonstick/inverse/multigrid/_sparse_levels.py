@@ -1,33 +1,17 @@
-"""Topology-aware 2x2x2 aggregation: connected parts of a block become one coarse unknown each.
+"""Kernels of topology-aware levels below structured ones: aggregates of cells, and matrices that follow a free set.
 
-Two cells of a block that a wall separates never share a coarse unknown (Takahashi–Batty §5): coarse
-grids then cannot leak through walls thinner than their cells. Nor do cells joined by weak faces only:
-across a strong anisotropy errors are not smooth. Coarse unknowns are numbered red first.
+Two cells of a block that a wall separates never share a coarse unknown (Takahashi–Batty §4.2): coarse grids then cannot
+leak through walls thinner than their cells. Nor do cells joined by weak faces only: across a strong anisotropy errors
+are not smooth. What holds for any aggregation is in `_aggregation`; here is what needs rows or must be fast when cells
+enter and leave the free set.
 """
 
 import numpy as np
 from numba import prange
 
 from ...kernels import inline, parallel, serial
-from ...kernels._blocks import _face, _holds, _segment_of, _strong
-
-
-@inline
-def _find(root, t):
-    while root[t] != t:
-        root[t] = root[root[t]]
-        t = root[t]
-    return t
-
-
-@inline
-def _unite(root, a, b):
-    a = _find(root, a)
-    b = _find(root, b)
-    if a < b:
-        root[b] = a
-    elif b < a:
-        root[a] = b
+from ...kernels._blocks import _face, _holds, _segment_of
+from ._aggregation import _find, _unite
 
 
 @parallel
@@ -77,65 +61,17 @@ def _merge_blocks_stencil(root, parts, sure, w0, w1, w2, cells, shape, start, of
 
 
 @serial
-def _merge_blocks_csr(root, peak, cells, shape, data, indices, indptr):
-    """The same for an off-diagonal CSR graph whose unknown i lies in grid cell cells[i]."""
-    n = cells.size
-    for i in range(n):
-        root[i] = i
-        peak[i] = 0
-        for q in range(indptr[i], indptr[i + 1]):
-            peak[i] = max(peak[i], data[q])
-    for i in range(n):
-        block = _block_of(cells[i], shape)
-        for q in range(indptr[i], indptr[i + 1]):
-            j = indices[q]
-            if j < i and _strong(data[q], peak[i], peak[j]) and _block_of(cells[j], shape) == block:
-                _unite(root, i, j)
-    for i in range(n):
-        root[i] = _find(root, i)
-
-
-@inline
-def _block_of(cell, shape):
-    k = cell % shape[2]
-    j = (cell // shape[2]) % shape[1]
-    i = cell // (shape[2] * shape[1])
-    return ((i >> 1) * ((shape[1] + 1) >> 1) + (j >> 1)) * ((shape[2] + 1) >> 1) + (k >> 1)
-
-
-@serial
-def _number_aggregates(parent, coarse_cells, root, cells, shape):
-    """Number the roots red first; returns (coarse unknowns, red ones). coarse_cells has room for n."""
-    n = cells.size
+def _blocks_of(block, colour, cells, shape):
+    """The 2x2x2 block of each cell, numbered in C order, and the block's colour (0 red, 1 black)."""
     cy = (shape[1] + 1) >> 1
     cz = (shape[2] + 1) >> 1
-    red = 0
-    count = 0
-    for t in range(n):
-        if root[t] == t:
-            block = _block_of(cells[t], shape)
-            if ((block % cz) + (block // cz) % cy + block // (cz * cy)) & 1 == 0:
-                red += 1
-            count += 1
-    r = 0
-    b = red
-    for t in range(n):
-        if root[t] == t:
-            block = _block_of(cells[t], shape)
-            if ((block % cz) + (block // cz) % cy + block // (cz * cy)) & 1 == 0:
-                parent[t] = r
-                coarse_cells[r] = block
-                r += 1
-            else:
-                parent[t] = b
-                coarse_cells[b] = block
-                b += 1
-    # A root is the smallest number of its aggregate, so it is numbered before its members are reached
-    # in C order; on red-first levels it need not be, hence the second pass.
-    for t in range(n):
-        if root[t] != t:
-            parent[t] = parent[root[t]]
-    return count, red
+    for t in range(cells.size):
+        row = cells[t] // shape[2]
+        i = row // shape[1] >> 1
+        j = row % shape[1] >> 1
+        k = cells[t] % shape[2] >> 1
+        block[t] = (i * cy + j) * cz + k
+        colour[t] = (i + j + k) & 1
 
 
 @serial
@@ -188,16 +124,6 @@ def _coarse_graph_stencil(slot, over_i, over_j, parent, cells, shape, start, off
                             used += 1
             k += 1
     return used
-
-
-@serial
-def _count_inner_couplings(cells, indices, indptr):
-    """Entries between unknowns of one block: weak faces inside a block, which two colours cannot part."""
-    count = 0
-    for i in range(cells.size):
-        for q in range(indptr[i], indptr[i + 1]):
-            count += cells[indices[q]] == cells[i]
-    return count
 
 
 @serial
@@ -272,6 +198,16 @@ def _graph_to_csr(indptr, indices, slot, over_i, over_j, used, cursor):
     return m
 
 
+@serial
+def _count_inner_couplings(cells, indices, indptr):
+    """Entries between unknowns of one block: weak faces inside a block, which two colours cannot part."""
+    count = 0
+    for i in range(cells.size):
+        for q in range(indptr[i], indptr[i + 1]):
+            count += cells[indices[q]] == cells[i]
+    return count
+
+
 @parallel
 def _galerkin_stencil(data, excess, active, parent, start, offset, w0, w1, w2, e, indices, indptr, scale, groups):
     """Off-diagonals and row excess of Pᵀ F A F P, scaled; `data` and `excess` come in as zero.
@@ -311,9 +247,12 @@ def _galerkin_csr(cdata, cexcess, excess, dinv, data, indices, indptr, parent, c
                 other = parent[indices[q]]
                 if other != c and data[q] > 0.0:
                     p = cindptr[c]
-                    while cindices[p] != other:
+                    while p < cindptr[c + 1] and cindices[p] != other:
                         p += 1
-                    cdata[p] += scale * data[q]
+                    if p < cindptr[c + 1]:
+                        cdata[p] += scale * data[q]
+                    else:  # it was too small to be seen when the graph was made
+                        cexcess[c] += scale * data[q]
 
 
 @serial
@@ -356,10 +295,10 @@ def _toggle_csr(data, excess, active, toggled, w0, w1, w2, e, parent, start, off
 
 @inline
 def _add_entry(data, indices, indptr, i, j, v):
-    q = indptr[i]
-    while indices[q] != j:
-        q += 1
-    data[q] += v
+    for q in range(indptr[i], indptr[i + 1]):
+        if indices[q] == j:
+            data[q] += v
+            break
 
 
 @serial

@@ -1,15 +1,17 @@
-"""The fast cycle: structured levels over topology-aware ones, in float32.
+"""2×2(×2) blocks of a grid, in single precision: the cycle of `auto`.
 
-One application is a symmetric multigrid cycle for `F A F + (I - F)` on a stencil operator:
+    Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32)
 
-- red-black Gauss–Seidel, one sweep down and the reversed one up; large levels are split by colour;
-- coarse matrices are piecewise-constant Galerkin products scaled by α (they are too stiff otherwise; Takahashi–
-  Batty §5), two cycles per visit to a coarse level, one to the finest;
-- truncation to a free set F is a mask: cells outside it have no inverse diagonal, and coarse matrices
-  are corrected for the cells that entered or left F, not rebuilt.
+is a symmetric cycle for `F A F + (I - F) + D` on a stencil operator A, with a free set F and a shift D:
 
-Large levels are 2x2x2 blocks of the level above. Where blocks would glue liquid together across a wall, and
-on small levels, aggregates are the connected parts of blocks (`sparse_levels`).
+- red-black Gauss–Seidel, one sweep down and the reversed one up; large levels are split by colour (`grid_level`);
+- coarse matrices are piecewise-constant Galerkin products scaled by α (they are too stiff otherwise; Takahashi–Batty
+  §4.2), two cycles per visit to a coarse level, one to the finest;
+- truncation to a free set is a mask: cells outside it have no inverse diagonal, and coarse matrices are corrected for
+  the cells that entered or left F, not rebuilt.
+
+Large levels are blocks of the level above. Where blocks would glue liquid together across a wall, and on small levels,
+aggregates are the connected parts of blocks (`sparse_levels`), and the small ones are packed into one level (`tail`).
 
 Float32 inside a float64 CG halves the memory traffic, which is what the cycle costs.
 """
@@ -17,70 +19,102 @@ Float32 inside a float64 CG halves the memory traffic, which is what the cycle c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
 
+from ...errors import NonstickError
 from ...kernels import _blocks as blocks
 from ...kernels._vector import block_dot32, peak_and_sum
-from ...operators.masked import Masked
+from ...operators.base import Operator
 from ...operators.stencil import StencilOperator
-from ..base import Inverse, Recipe
+from ..base import Directions, Inverse
+from .cycles import Cycle, Level
 from .grid_level import GridLevel, coarse_rows
+from .hierarchy import Coarsening, Multigrid
+from .smoothers import RedBlack
 from .sparse_levels import SMALL, SparseLevels, strong_parts, sure_weight
 
 
 @dataclass(frozen=True)
-class FastMultigrid(Recipe):
-    """α scales coarse matrices; `cycles` is how many cycles a visit to a coarse level makes."""
+class Blocks(Coarsening):
+    """Merge the cells of a block, in float32; for stencil operators and red-black Gauss–Seidel.
+
+    Parameters
+    ----------
+    alpha
+        Scales coarse matrices from level to level; below 1 because piecewise constants are too stiff.
+    lag
+        How far coarse matrices may lag behind the free set, as a part of the clamped cells.
+
+    Examples
+    --------
+    >>> from nonstick import cases
+    >>> from nonstick.inverse import CG, Blocks, Multigrid, W
+    >>> problem = cases.build("sphere3d", 12).problem
+    >>> solver = CG(Multigrid(Blocks(), cycle=W(1, 1))).setup(problem.A)
+    >>> solver.solve(problem.b, 0.0 * problem.b, rtol=1e-6).converged
+    True
+    """
 
     alpha: float = 0.65
-    cycles: int = 2
-    #: how far coarse matrices may lag behind the free set, as a part of the clamped cells
     lag: float = 0.01
 
-    def setup(self, operator, reuse=None):
-        free = None
-        if isinstance(operator, Masked):
-            operator, free = operator.A, operator.free
-        cycle = reuse if isinstance(reuse, FastCycle) and reuse.A is operator else None
-        if cycle is None:
-            cycle = FastCycle(operator, self.alpha, self.cycles, self.lag)
-        cycle.refresh(free)
-        return cycle
+    def fits(self, A):
+        return A.core.stencil is not None
 
-    def below(self, above: FastCycle, A: StencilOperator) -> FastCycle:
-        """A cycle for a matrix on the first coarse level of another."""
-        return FastCycle(A, self.alpha, self.cycles, self.lag, above)
+    def hierarchy(self, multigrid, operator, reuse):
+        if not self.fits(operator):
+            raise NonstickError("blocks of cells need a stencil operator: pass the cells of the unknowns")
+        if multigrid.smoother != RedBlack():
+            raise NonstickError(f"Blocks() relaxes by RedBlack(), not by {multigrid.smoother!r}")
+        if multigrid.dtype not in (None, np.float32):
+            raise NonstickError("Blocks() works in float32")
+        if reuse is None or reuse.A is not operator.core:
+            reuse = BlockHierarchy(multigrid, operator.core.stencil)
+        return reuse.refresh(operator.free, operator.shift)
 
 
-class FastCycle(Inverse):
+class BlockHierarchy(Inverse):
     """One cycle from a zero guess.
 
-    A cycle for a matrix on the first coarse level of another may borrow all levels from there down (`above`); the
+    A hierarchy for a matrix on the first coarse level of another may borrow all levels from there down (`above`); the
     lender gets its own matrices back when it is next refreshed.
     """
 
-    def __init__(
-        self, A: StencilOperator, alpha: float = 0.65, cycles: int = 2, lag: float = 0.0, above: FastCycle | None = None
-    ):
-        self.A, self.alpha, self.cycles = A, alpha, cycles
+    def __init__(self, multigrid: Multigrid, A: StencilOperator, above: BlockHierarchy | None = None):
+        self.multigrid, self.A = multigrid, A
+        coarsening: Any = multigrid.coarsening
+        self.alpha: float = coarsening.alpha
         top, total = peak_and_sum(A.diagonal)
         #: a few cells outweigh all others
         self._rough = total <= 0.25 * top * A.n
         # Elsewhere one cell among many weighs little.
-        self.lag = 0.0 if self._rough else lag
+        self.lag = 0.0 if self._rough else coarsening.lag
         self.scale = 1.0 / top if top > 0 else 1.0
         self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
         #: clamped cells, those the coarse matrices do not know of yet, and whether others have used the coarse levels
         self._clamped, self._behind, self._lent = 0, np.zeros(0, np.int64), False
+        #: the diagonal and its shift; row sums are in `matrices[0]`
+        self._diagonal: np.ndarray = A.diagonal
+        self._shift: np.ndarray | None = None
         if above is not None and above.parents:
             self._borrow(above)
         else:
             self._build()
         self._no_mask = np.zeros(max(self.grids[-1].rows.n, 1), np.int8)
+        self.levels: list[Level] = [*self.grids, *self.tail.visited]
         self.grids[0].set_weights(A.weights, self.scale)
         self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
+
+    def below(self, A: StencilOperator) -> BlockHierarchy:
+        """A hierarchy for a matrix on the first coarse level of this one."""
+        return BlockHierarchy(self.multigrid, A, self)
+
+    @property
+    def blocks(self):
+        return self
 
     def _build(self) -> None:
         """Structured levels while blocks are many and whole, then topology-aware ones."""
@@ -103,15 +137,16 @@ class FastCycle(Inverse):
             self.matrices.append(_four_zeros(coarse.n))
             self._galerkin(len(self.grids) - 2, None)
             sure = sure_weight(max(float(w.max()) for w in self.matrices[-1][:3]))
+        self.cycle: Cycle = self.multigrid.cycle
         if self._rough and self.parents:  # blocks hold what hardly belongs together: coarse levels need more care
-            self.cycles += 1
-        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, sure, self._tail_scale, self.alpha, self.cycles)
+            self.cycle = self.cycle.stronger()
+        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, sure, self._tail_scale, self.alpha, self.cycle)
         self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
 
-    def _borrow(self, above: FastCycle) -> None:
+    def _borrow(self, above: BlockHierarchy) -> None:
         """The levels of `above` below its finest, with the matrices of this operator."""
         above._lent = True
-        self.grids, self.parents, self.tail, self.cycles = above.grids[1:], above.parents[1:], above.tail, above.cycles
+        self.grids, self.parents, self.tail, self.cycle = above.grids[1:], above.parents[1:], above.tail, above.cycle
         excess, _ = self._excess(self.grids[0])
         self.matrices = [(*self.A.weights, excess), *(_four_zeros(level.rows.n) for level in self.grids[1:])]
         for l in range(len(self.parents)):
@@ -134,32 +169,50 @@ class FastCycle(Inverse):
         self.tail.set_matrix(weights, excess, self._tail_scale)
         self.tail.set_values(active)
 
-    # -- the free set -------------------------------------------------------------------------------------
+    # -- the free set and the shift ---------------------------------------------------------------------------
 
-    def refresh(self, free: np.ndarray | None) -> None:
-        """Truncate to a free set (None: everything is free).
+    def refresh(self, free: np.ndarray | None, shift: np.ndarray | None = None) -> BlockHierarchy:
+        """Truncate to a free set (None: everything is free), and add a diagonal.
 
         The finest level follows every change. Coarse matrices may lag behind by one clamped cell in a hundred:
         the cycle stays symmetric and positive, and as good.
         """
         wanted = np.zeros(self.A.n, np.int8) if free is None else np.logical_not(free).view(np.int8)
-        self.toggle(np.flatnonzero(self.active != wanted))
+        if shift is None and self._shift is None:
+            self._toggle(np.flatnonzero(self.active != wanted))
+        else:
+            self._refill(wanted, shift)
+        return self
 
-    def toggle(self, cells: np.ndarray) -> None:
+    def _toggle(self, cells: np.ndarray) -> None:
         """Move cells into or out of the free set, and take lent levels back."""
         if not cells.size and not self._lent:
             return
         self.active[cells] ^= 1
         self._clamped += 2 * int(np.count_nonzero(self.active[cells])) - cells.size
         if cells.size > self.A.n // 16:
-            self.grids[0].set_diagonal(self.A.diagonal, self.active, self.scale)
+            self.grids[0].set_diagonal(self._diagonal, self.active, self.scale)
         else:
-            self.grids[0].toggle_diagonal(self.A.diagonal, self.active, cells, self.scale)
+            self.grids[0].toggle_diagonal(self._diagonal, self.active, cells, self.scale)
         touched = np.union1d(self._behind, cells) if self._behind.size else cells
         self._behind = touched[self.active[touched] != self._coarse_active[touched]]
         if self._lent or self._behind.size > self.lag * self._clamped:
             self._refresh_coarse(self._behind)
             self._behind, self._lent = self._behind[:0], False
+
+    def _refill(self, active: np.ndarray, shift: np.ndarray | None) -> None:
+        """A new shift: all matrices from the finest one."""
+        *weights, excess = self.matrices[0]
+        if self._shift is not None:
+            excess, _ = self._excess(self.grids[0])
+        self._shift = None if shift is None else shift.copy()
+        self._diagonal = self.A.diagonal if shift is None else self.A.diagonal + shift
+        self.matrices[0] = (*weights, excess if shift is None else excess + shift)
+        self.active[:] = active
+        self._clamped = int(np.count_nonzero(active))
+        self.grids[0].set_diagonal(self._diagonal, self.active, self.scale)
+        self._refresh_coarse(np.arange(self.A.n))
+        self._behind, self._lent = self._behind[:0], False
 
     def _refresh_coarse(self, behind: np.ndarray) -> None:
         """Bring the coarse matrices up to date with the cells that entered or left the free set."""
@@ -197,17 +250,13 @@ class FastCycle(Inverse):
         )  # fmt: skip
         self.grids[l + 1].set_coarse(coarse[:3], coarse[3])
 
-    # -- one cycle ----------------------------------------------------------------------------------------
+    # -- one cycle ----------------------------------------------------------------------------------------------
 
     def run(self, r: np.ndarray, top: float) -> None:
         """One cycle for a right-hand side of size `top`; the result stays in the level's own arrays."""
         self._top = top
-        finest = self.grids[0]
-        finest.enter(r, 1.0 / top)
-        finest.relax_black()
-        self._correct(0, True)
-        finest.relax_black()
-        finest.relax_red()
+        self.grids[0].enter(r, 1.0 / top)
+        self.cycle.run(self.levels, 0, from_zero=True)
 
     def inner(self, q: np.ndarray | None = None) -> tuple[float, float]:
         """rᵀz and qᵀz of the last cycle, the former from its float32 copies."""
@@ -223,28 +272,40 @@ class FastCycle(Inverse):
 
     def apply(self, r, out):
         top = float(max(r.max(initial=0.0), -r.min(initial=0.0)))
-        if not 0.0 < top < np.inf:
+        if 0.0 < top < np.inf:
+            self.run(r, top)
+            self.leave(out)
+        else:
             out[:] = 0.0
-            return out
-        self.run(r, top)
-        self.leave(out)
+        if self._clamped:  # F A F + (I - F) + D is diagonal there
+            clamped = self.active.view(np.bool_)
+            out[clamped] = r[clamped] if self._shift is None else r[clamped] / (1.0 + self._shift[clamped])
         return out
 
-    def _correct(self, l: int, from_zero: bool) -> None:
-        """Restrict the residual of level l, solve below, add the correction."""
-        fine = self.grids[l]
-        below = self.grids[l + 1] if l + 1 < len(self.grids) else self.tail
-        fine.restrict(below.b, from_zero)
-        if isinstance(below, SparseLevels):
-            below.visit()
-        else:
-            below.start_red()
-            for k in range(self.cycles):
-                below.relax_black()
-                self._correct(l + 1, k == 0)
-                below.relax_black()
-                below.relax_red()
-        fine.prolong(below.x)
+    def directions(self, A, flexible=False):
+        # Rows that a mask clamps have equations of their own: `apply` solves them, a bare cycle does not.
+        return BlockDirections(A, self) if A.free is None else Directions(A, self)
+
+
+class BlockDirections(Directions):
+    """Directions from the cycle's own float32 copies of r and z: they spare a pass over memory each."""
+
+    def __init__(self, A: Operator, M: BlockHierarchy):
+        self.A, self.cycle = A, M
+
+    def hold(self, rows, policy):
+        """The cycle knows the free set and leaves z at zero elsewhere."""
+
+    def find(self, r, size):
+        self.cycle.run(r, size or 1.0)
+        return self.cycle.inner()[0]
+
+    def find_along(self, r, size, q):
+        self.cycle.run(r, size or 1.0)
+        return self.cycle.inner(q)
+
+    def add_to(self, p, beta):
+        self.cycle.leave(p, beta)
 
 
 def _four_zeros(n: int) -> tuple[np.ndarray, ...]:

@@ -1,0 +1,21 @@
+"""Files of runs for other programs: OpenVDB, USD, ParaView, PLY, OBJ and glTF."""
+
+from .formats import FORMATS, Options
+from .frame import LAYOUT, Frame
+from .mesh import Mesh
+from .run import Exporter, export_run, write_frame
+from .shot import Shot
+from .surface import liquid_mesh
+
+__all__ = [
+    "FORMATS",
+    "LAYOUT",
+    "Exporter",
+    "Frame",
+    "Mesh",
+    "Options",
+    "Shot",
+    "export_run",
+    "liquid_mesh",
+    "write_frame",
+]

@@ -1,0 +1,342 @@
+"""The formats by name: what each writes for a frame, and once all frames are there.
+
+A format has `file(folder, name, number)`, the last file it writes for a frame, whose presence means that the frame is
+done, and `write`; `finish` writes what belongs to all frames together. All files appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..io.atomic import replacing, write_text
+from ..render.palette import PAINTS, SOLID, WATER, ramp
+from . import glb, obj, ply, usd, vdb, vtk
+from .frame import Frame
+from .mesh import Mesh
+from .shot import Shot
+from .surface import KINDS, PAD, Kind, level_set, liquid_mesh, usable
+from .velocity import on_faces
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be chosen for an export.
+
+    Parameters
+    ----------
+    surface : str, optional
+        "grid", "particles" or "splashsurf"; default: grid for vdb, particles for meshes.
+    refine : int, optional
+        Samples of the surface a cell along each axis; default: 2 from particles, 1 from the grid.
+    density : bool
+        Write a fog volume `density` into vdb files.
+    staggered : bool
+        Put the velocity of vdb files on faces and tag it so, instead of on cell centres.
+    particles : bool
+        Write particles into usd and vtk files.
+    """
+
+    surface: Kind | None = None
+    refine: int | None = None
+    density: bool = False
+    staggered: bool = False
+    particles: bool = True
+
+    def __post_init__(self) -> None:
+        if self.surface is not None and self.surface not in KINDS:
+            raise NonstickError(f"surface is one of {', '.join(KINDS)}, not {self.surface!r}")
+        if self.refine is not None and not 1 <= self.refine <= 8:
+            raise NonstickError(f"refine is a number from 1 to 8, not {self.refine}")
+
+
+class Still:
+    """One frame for all formats: the mesh is made once, when a format asks for it."""
+
+    def __init__(self, shot: Shot, frame: Frame, options: Options):
+        self.shot, self.frame, self.options = shot, frame, options
+        self._mesh: Mesh | None = None
+
+    def kind(self, default: Kind) -> tuple[Kind, int]:
+        kind = usable(self.shot, self.frame, self.options.surface or default)
+        return kind, self.options.refine or (1 if kind == "grid" and self.frame.dimension == 3 else 2)
+
+    @property
+    def mesh(self) -> Mesh:
+        """The liquid."""
+        if self._mesh is None:
+            kind, refine = self.kind("particles")
+            mesh = liquid_mesh(self.shot, self.frame, kind, refine)
+            self._mesh = mesh.with_(colour=_colour(self.shot, mesh))
+        return self._mesh
+
+
+def _colour(shot: Shot, mesh: Mesh) -> np.ndarray:
+    """Colours of vertices as the preview has them: by speed if the camera says so, else that of the liquid."""
+    camera = shot.scene.model.camera
+    colour = np.broadcast_to(camera.tint or WATER, (len(mesh.vertices), 3))
+    if camera.colour == "speed" and mesh.velocity is not None:
+        colour = ramp(np.linalg.norm(mesh.velocity, axis=1) / max(shot.top_speed, 1e-9))
+    return (255 * np.clip(colour, 0, 1) + 0.5).astype(np.uint8)
+
+
+# -- formats ----------------------------------------------------------------------------------------------
+
+
+class Format:
+    """One file a frame, unless a format says otherwise."""
+
+    suffix = ""
+    #: frames are independent files; otherwise `finish` writes everything
+    by_frame = True
+    planar = False
+
+    def check(self, shot: Shot) -> None:
+        if shot.dimension == 2 and not self.planar:
+            raise NonstickError(
+                f"{shot.run.path} is a run in 2D, and {self.suffix} files hold 3D only; 2D runs go --to vtk, ply or usd"
+            )
+
+    def file(self, folder: Path, name: str, number: int) -> Path:
+        return folder / f"{name}_{number:06d}{self.suffix}"
+
+    def write(self, folder: Path, still: Still) -> None:
+        with replacing(self.file(folder, still.shot.name, still.frame.number)) as partial:
+            self.save(partial, still)
+
+    def save(self, path: Path, still: Still) -> None:
+        raise NotImplementedError
+
+    def finish(
+        self, folder: Path, shot: Shot, numbers: Sequence[int], still: Callable[[int], Still], options: Options,
+        overwrite: bool,
+    ) -> list[Path]:  # fmt: skip
+        """Files about all frames; returns them."""
+        return []
+
+
+class VDB(Format):
+    suffix = ".vdb"
+
+    def save(self, path: Path, still: Still) -> None:
+        frame, shot = still.frame, still.shot
+        kind, refine = still.kind("grid")
+        grids = [_surface_grid(shot, frame, kind, refine)]
+        if frame.get("velocity") is not None:
+            grids.append(_velocity_grid(frame, still.options.staggered))
+        if still.options.density:
+            share = np.clip(0.5 - frame.level / np.float32(frame.dx), 0.0, 1.0).astype(np.float32)
+            grids.append(
+                vdb.VDBGrid("density", share, share > 0, voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
+                            kind="fog volume")
+            )  # fmt: skip
+        vdb.write(path, grids, {"time": repr(frame.time), "frame": str(frame.number)})
+
+
+def _surface_grid(shot: Shot, frame: Frame, kind: Kind, refine: int) -> vdb.VDBGrid:
+    """The level set: that of the frame as it is, or one found again from the particles.
+
+    The voxels of the frame keep their values. Beyond the sides of the domain one more layer closes the surface.
+    """
+    if kind == "splashsurf":
+        raise NonstickError("splashsurf makes meshes; a vdb file takes --surface grid or particles")
+    if kind == "grid" and refine == 1:
+        phi = np.pad(np.asarray(frame.level, np.float32), 1, mode="edge")
+        rim = np.ones(phi.shape, bool)
+        rim[1:-1, 1:-1, 1:-1] = False
+        phi[rim] = np.abs(phi[rim])  # zero at the side itself
+        pad = 1
+    else:
+        phi, pad = level_set(shot, frame, kind, refine).astype(np.float32), PAD
+    h = frame.dx / refine
+    # φ is known up to some distance from the surface on either side; further away it is constant
+    low, high = float(phi.min()), float(phi.max())
+    width = float(np.float32(min(max(high, 1e-6 * h), 3 * h)))
+    active = (phi < width) & (phi > max(low, -width)) | _beside(phi < 0)
+    return vdb.VDBGrid(
+        "surface", phi, active, width, phi < 0, h, (0.5 * h,) * 3, (-pad,) * 3, "level set"
+    )  # fmt: skip
+
+
+def _beside(inside: np.ndarray) -> np.ndarray:
+    """Voxels with a neighbour on the other side of the surface."""
+    out = np.zeros(inside.shape, bool)
+    for axis in range(inside.ndim):
+        before = [slice(None)] * inside.ndim
+        after = list(before)
+        before[axis], after[axis] = slice(None, -1), slice(1, None)
+        change = inside[tuple(before)] != inside[tuple(after)]
+        out[tuple(before)] |= change
+        out[tuple(after)] |= change
+    return out
+
+
+def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
+    cells = frame.cell_velocity
+    values = np.stack(on_faces(cells) if staggered else list(cells), axis=-1)
+    # a staggered grid of OpenVDB has component a of voxel (i, j, k) at its lower face along axis a, as here
+    return vdb.VDBGrid(
+        "velocity", values, (values != 0).any(axis=-1), voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
+        kind="staggered" if staggered else "",
+    )  # fmt: skip
+
+
+class PLY(Format):
+    suffix, planar = ".ply", True
+
+    def save(self, path: Path, still: Still) -> None:
+        ply.write(path, still.mesh, (f"nonstick {still.shot.name}", f"time {still.frame.time!r} s", "metres, y up"))
+
+
+class OBJ(Format):
+    suffix = ".obj"
+
+    def save(self, path: Path, still: Still) -> None:
+        obj.write(path, still.mesh)
+
+
+class GLB(Format):
+    suffix = ".glb"
+
+    def save(self, path: Path, still: Still) -> None:
+        shot, frame = still.shot, still.frame
+        colour = _paint(shot.scene.model.camera.tint or WATER, 0.7)
+        parts = [glb.Part("liquid", still.mesh.with_(colour=None), colour, roughness=0.05)]
+        places = [w.placement(frame.time, 3).four for w in shot.walls]
+        glb.write(path, parts + _solid_parts(shot, [places], [_body_places(shot, frame)]))
+
+    def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
+        """Solids and bodies in motion, without the liquid."""
+        path = folder / f"{shot.name}_bodies.glb"
+        if not shot.bodies and not any(w.motion for w in shot.walls):
+            return []
+        frames = [shot.frame(n) for n in numbers]
+        walls = [[w.placement(f.time, 3).four for w in shot.walls] for f in frames]
+        parts = _solid_parts(shot, walls, [_body_places(shot, f) for f in frames])
+        with replacing(path) as partial:
+            glb.write(partial, parts, [f.time for f in frames])
+        return [path]
+
+
+def _body_places(shot: Shot, frame: Frame) -> list[np.ndarray]:
+    """4 × 4 matrices for meshes given about the centre of mass."""
+    out = []
+    for place, body in zip(shot.body_placements(frame), shot.bodies):
+        four = place.four.copy()
+        four[: len(body.origin), 3] = place.about + place.offset
+        out.append(four)
+    return out
+
+
+def _paint(colour: Sequence[float] | np.ndarray, opacity: float) -> tuple[float, float, float, float]:
+    red, green, blue = (float(c) for c in colour)
+    return red, green, blue, opacity
+
+
+def _solid_parts(shot: Shot, walls: list, bodies: list) -> list[glb.Part]:
+    """Walls and bodies with their places, one list of places a frame."""
+    out = []
+    for k, (wall, mesh) in enumerate(zip(shot.walls, shot.wall_meshes)):
+        places = [w[k] for w in walls][: None if wall.motion else 1]
+        out.append(glb.Part(wall.name, mesh, _paint(SOLID, 0.25 if wall.container else 1.0), places))
+    for k, body in enumerate(shot.bodies):
+        out.append(glb.Part(body.name, body.mesh, _paint(PAINTS[k % len(PAINTS)], 1.0), [b[k] for b in bodies]))
+    return out
+
+
+class VTK(Format):
+    suffix, planar = ".vtp", True
+
+    def file(self, folder: Path, name: str, number: int) -> Path:
+        return folder / f"surface_{number:06d}.vtp"  # written last
+
+    def write(self, folder: Path, still: Still) -> None:
+        frame, shot = still.frame, still.shot
+        three = lambda a: np.pad(a, ((0, 0), (0, 3 - a.shape[1])))  # noqa: E731
+        cells: dict[str, np.ndarray] = {n: frame.arrays[n] for n in ("phi", "pressure") if n in frame.arrays}
+        if frame.get("velocity") is not None:
+            speed = np.moveaxis(frame.cell_velocity, 0, -1)
+            cells["velocity"] = np.pad(speed, [(0, 0)] * frame.dimension + [(0, 3 - frame.dimension)])
+        nodes = {"phi_solid": shot.inner_walls(frame) * np.float32(frame.dx)} if shot.walls or shot.bodies else {}
+        with replacing(folder / f"fields_{frame.number:06d}.vti") as partial:
+            vtk.write_image(partial, frame.dx, cells, nodes, frame.grid.shape, frame.time)
+        if still.options.particles and frame.count:
+            data = {n: a for n in ("velocity", "viscosity") if (a := frame.get(n)) is not None}
+            if "velocity" in data:
+                data["velocity"] = three(data["velocity"])
+            with replacing(folder / f"particles_{frame.number:06d}.vtp") as partial:
+                vtk.write_poly(partial, three(frame.arrays["position"]), None, data | {"id": frame.ids}, frame.time)
+        solid = _solids(shot, frame)
+        if solid is not None:
+            with replacing(folder / f"solids_{frame.number:06d}.vtp") as partial:
+                vtk.write_poly(partial, solid[0], solid[1], {}, frame.time, {"part": solid[2]})
+        mesh = still.mesh
+        data = {} if mesh.velocity is None else {"velocity": mesh.velocity}
+        with replacing(self.file(folder, shot.name, frame.number)) as partial:
+            vtk.write_poly(
+                partial,
+                mesh.vertices,
+                mesh.faces,
+                {"velocity": mesh.velocity} if mesh.velocity is not None else {},
+                frame.time,
+            )
+
+    def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
+        out = []
+        for part in ("surface", "particles", "fields", "solids"):
+            files = sorted(folder.glob(f"{part}_[0-9]*.vt[ip]"))  # of earlier exports too
+            there = [(int(f.stem.rpartition("_")[2]) / shot.fps, f.name) for f in files]
+            if there:
+                out.append(folder / f"{part}.pvd")
+                write_text(out[-1], vtk.series(there))
+        return out
+
+
+def _solids(shot: Shot, frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Points, triangles and part numbers of all walls and bodies where a frame has them."""
+    d = shot.dimension
+    pairs = [(m, w.placement(frame.time, d).four) for w, m in zip(shot.walls, shot.wall_meshes)]
+    pairs += list(zip([b.mesh for b in shot.bodies], _body_places(shot, frame)))
+    if not pairs:
+        return None
+    points = [m.vertices @ four[:3, :3].T + four[:3, 3] for m, four in pairs]
+    first = np.cumsum([0] + [len(p) for p in points])
+    faces = [m.faces + n for (m, _), n in zip(pairs, first)]
+    part = np.repeat(np.arange(len(pairs), dtype=np.int32), [len(f) for f in faces])
+    return np.concatenate(points).astype(np.float32), np.concatenate(faces).astype(np.int32), part
+
+
+class USD(Format):
+    suffix, planar, by_frame = ".usdc", True, False
+
+    def check(self, shot: Shot) -> None:
+        usd.require()
+
+    def file(self, folder: Path, name: str, number: int) -> Path:
+        return folder / f"{name}.usdc"
+
+    def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
+        path = self.file(folder, shot.name, 0)
+        if path.is_file() and not overwrite and usd.holds(path, numbers):
+            return [path]
+
+        def pair(number: int) -> tuple[Frame, Mesh]:
+            one = still(number)
+            return one.frame, one.mesh
+
+        with replacing(path) as partial:
+            usd.write(partial, shot, numbers, pair, options.particles)
+        return [path]
+
+
+FORMATS: Mapping[str, Format] = {"vdb": VDB(), "usd": USD(), "vtk": VTK(), "ply": PLY(), "obj": OBJ(), "glb": GLB()}
+
+
+def known(name: str) -> Format:
+    if name not in FORMATS:
+        raise NonstickError(f"there is no format {name!r}; use one of {', '.join(FORMATS)}")
+    return FORMATS[name]

@@ -1,0 +1,127 @@
+"""What a frame of a run holds, and where each number of it sits.
+
+`LAYOUT` is the table of the page on export; a test compares it with the frames the simulator writes. Lengths are in
+metres from the lower corner of the domain, y points up. Arrays over cells are `[i, j(, k)]` = x, y(, z): the centre of
+cell (i, j, k) is at `dx · (i + ½, j + ½, k + ½)`. Arrays over nodes are one longer along every axis: node (i, j, k) is
+at `dx · (i, j, k)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..grid.mac import Grid
+
+
+class Entry(NamedTuple):
+    """One array of a frame file."""
+
+    where: str
+    unit: str
+    meaning: str
+
+
+#: arrays of frames/NNNNNN.npz: where they sit (a scalar, particles, cells, nodes or bodies), unit, meaning
+LAYOUT = {
+    "time": Entry("scalar", "s", "time of the frame"),
+    "dx": Entry("scalar", "m", "width of a cell"),
+    "position": Entry("particles", "m", "where each particle is"),
+    "velocity": Entry("particles", "m/s", "how fast it moves"),
+    "viscosity": Entry("particles", "Pa s", "its viscosity, where that varies"),
+    "id": Entry("particles", "1", "a number that stays with a particle from frame to frame"),
+    "phi": Entry("cells", "m", "distance to the liquid's surface, negative in the liquid, reliable near the surface"),
+    "pressure": Entry("cells", "Pa", "pressure of the last substep (2D)"),
+    "phi_solid": Entry("nodes", "m", "distance to the walls, negative in them, if a wall moves; bodies left out"),
+    "body_centre": Entry("bodies", "m", "centre of mass"),
+    "body_orientation": Entry("bodies", "1", "rotation since time 0: quaternion w x y z (2D: one angle in radians)"),
+    "body_velocity": Entry("bodies", "m/s", "velocity of the centre of mass"),
+    "body_spin": Entry("bodies", "rad/s", "angular velocity (2D: one number)"),
+}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The arrays of one frame, checked, with the grid they lie on.
+
+    Parameters
+    ----------
+    number : int
+        Which frame of the run it is.
+    arrays : mapping
+        What `frames/NNNNNN.npz` holds; see `LAYOUT`.
+    grid : Grid
+        Cells of the run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> frame = Frame(3, {"time": 0.05, "phi": np.ones((4, 4))}, Grid((4, 4), 0.25))
+    >>> frame.time, frame.dimension, frame.count
+    (0.05, 2, 0)
+    """
+
+    number: int
+    arrays: Mapping[str, np.ndarray]
+    grid: Grid
+
+    def __post_init__(self) -> None:
+        n, d = self.count, self.dimension
+        shapes = {"position": (n, d), "velocity": (n, d), "viscosity": (n,), "id": (n,), "phi": self.grid.shape,
+                  "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
+        for name, shape in shapes.items():
+            if name in self.arrays and np.shape(self.arrays[name]) != shape:
+                raise NonstickError(
+                    f"frame {self.number} is damaged: {name} has shape {np.shape(self.arrays[name])} and not {shape}"
+                )
+        for name in ("position", "velocity", "phi"):
+            if name in self.arrays and not np.isfinite(self.arrays[name]).all():
+                raise NonstickError(f"frame {self.number} is damaged: {name} holds numbers that are not finite")
+
+    def get(self, name: str) -> np.ndarray | None:
+        """An array, or None if the frame has none of that name."""
+        return self.arrays.get(name)
+
+    @property
+    def time(self) -> float:
+        return float(self.arrays["time"]) if "time" in self.arrays else 0.0
+
+    @property
+    def dimension(self) -> int:
+        return self.grid.dimension
+
+    @property
+    def dx(self) -> float:
+        return self.grid.dx
+
+    @property
+    def count(self) -> int:
+        """Number of particles."""
+        return len(self.arrays["position"]) if "position" in self.arrays else 0
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Numbers of the particles: their own where the frame has them, else their place in the file."""
+        own = self.get("id")
+        return np.arange(self.count, dtype=np.int64) if own is None else own.astype(np.int64)
+
+    @property
+    def level(self) -> np.ndarray:
+        """φ over cells."""
+        if "phi" not in self.arrays:
+            raise NonstickError(
+                f"frame {self.number} holds no surface (output.surface = false), so this format has nothing to write"
+            )
+        return self.arrays["phi"]
+
+    @cached_property
+    def cell_velocity(self) -> np.ndarray:
+        """Velocity at cell centres, `[axis, i, j(, k)]`: means of particles, continued a few cells into the air."""
+        from .velocity import on_cells
+
+        return on_cells(self)

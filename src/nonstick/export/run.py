@@ -1,0 +1,154 @@
+"""Export of a whole run, or of each frame while a run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import NonstickError
+from .formats import Format, Options, Still, known
+from .shot import Shot
+
+
+def export_run(
+    path: str | Path, to: str | Sequence[str], *, frames: slice | Sequence[int] | None = None,
+    out: str | Path | None = None, options: Options | None = None, overwrite: bool = False,
+    tick: Callable[[int, int], None] | None = None,
+) -> list[Path]:  # fmt: skip
+    """Write the frames of a run as files other programs open.
+
+    Parameters
+    ----------
+    path : str or Path
+        The run directory.
+    to : str or sequence of str
+        Formats: "vdb", "usd", "vtk", "ply", "obj", "glb".
+    frames : slice or sequence of int, optional
+        Which frames, by number: `slice(10, 20)` is 10 … 19. Default: all.
+    out : str or Path, optional
+        Directory of the files; default: `export/FORMAT` in the run directory.
+    options : Options, optional
+        How the surface is made, and what else the files hold.
+    overwrite : bool
+        Write frames again whose file exists.
+    tick : callable, optional
+        Called with the number of frames done and of all.
+
+    Returns
+    -------
+    list of Path
+        The files a program opens: one a frame, or one for all.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> nonstick.export_run("runs/sphere", "vdb", frames=slice(0, 50))      # doctest: +SKIP
+    """
+    names = [to] if isinstance(to, str) else list(to)
+    formats = {name: known(name) for name in names}
+    shot = Shot(path)
+    numbers = _chosen(shot, frames)
+    for form in formats.values():
+        form.check(shot)
+    return Exporter(shot, formats, out, options).finish(numbers, overwrite, tick)
+
+
+class Exporter:
+    """Writes frames of a run in some formats, one after the other; for runs in progress too."""
+
+    def __init__(
+        self, shot: Shot, formats: Mapping[str, Format], out: str | Path | None = None, options: Options | None = None
+    ):
+        self.shot, self.formats, self.options = shot, formats, options or Options()
+        self._written: set[tuple[str, int]] = set()
+        base = shot.run.path / "export"
+        one = len(formats) == 1
+        self.folders = {
+            name: base / name if out is None else Path(out) if one else Path(out) / name for name in formats
+        }
+
+    def write(self, number: int, arrays: Mapping[str, np.ndarray] | None = None, overwrite: bool = False) -> list[Path]:
+        """The files of one frame; `arrays` if it is at hand and need not be read. Files that exist are kept."""
+        return self._write(number, lambda: self._still(number, arrays), overwrite)
+
+    def _write(self, number: int, still: Callable[[], Still], overwrite: bool) -> list[Path]:
+        """The files of a frame that are missing; `still` is called once, and only if one is."""
+        files, made = [], None
+        for name, form in self.formats.items():
+            if not form.by_frame:
+                continue
+            files.append(form.file(self.folders[name], self.shot.name, number))
+            if (name, number) not in self._written and (overwrite or not files[-1].is_file()):
+                self.folders[name].mkdir(parents=True, exist_ok=True)
+                made = made or still()
+                form.write(self.folders[name], made)
+            self._written.add((name, number))
+        return files
+
+    def finish(
+        self, numbers: Sequence[int], overwrite: bool = False, tick: Callable[[int, int], None] | None = None
+    ) -> list[Path]:
+        """All files of the frames that are missing, and those that belong to all frames together."""
+        done: set[int] = set()
+
+        def told(number: int) -> None:
+            if tick is not None and number not in done:
+                done.add(number)
+                tick(len(done), len(numbers))
+
+        def still(number: int) -> Still:
+            # what is made for a file of all frames serves the files of each frame too
+            one = self._still(number)
+            self._write(number, lambda: one, overwrite)
+            told(number)
+            return one
+
+        def together(by_frame: bool) -> list[Path]:
+            out = []
+            for name, form in self.formats.items():
+                if form.by_frame == by_frame:
+                    folder = self.folders[name]
+                    folder.mkdir(parents=True, exist_ok=True)
+                    out += form.finish(folder, self.shot, numbers, still, self.options, overwrite)
+            return out
+
+        whole = together(by_frame=False)
+        files: list[Path] = []
+        for number in numbers:
+            files += self.write(number, overwrite=overwrite)
+            told(number)
+        return files + together(by_frame=True) + whole
+
+    def _still(self, number: int, arrays: Mapping[str, np.ndarray] | None = None) -> Still:
+        return Still(self.shot, self.shot.frame(number, arrays), self.options)
+
+
+def write_frame(
+    formats: Sequence[str], run: str | Path, number: int, arrays: Mapping[str, np.ndarray] | None = None,
+    options: Options | None = None,
+) -> list[Path]:  # fmt: skip
+    """The files of one frame of a run, as they appear while it goes on (`output.export`).
+
+    Examples
+    --------
+    >>> write_frame(["vdb"], "runs/sphere", 12)       # doctest: +SKIP
+    """
+    return Exporter(Shot(run), {name: known(name) for name in formats}, options=options).write(number, arrays, True)
+
+
+def _chosen(shot: Shot, frames: slice | Sequence[int] | None) -> list[int]:
+    there = shot.frames
+    if not there:
+        raise NonstickError(f"{shot.run.path} holds no frames yet, so there is nothing to export")
+    if frames is None:
+        return there
+    if isinstance(frames, slice):
+        low, high = frames.start or 0, there[-1] + 1 if frames.stop is None else frames.stop
+        wanted = [n for n in there if low <= n < high][:: frames.step or 1]
+    else:
+        wanted = sorted(set(frames) & set(there))
+    if not wanted:
+        raise NonstickError(f"{shot.run.path} has frames {there[0]} to {there[-1]}, and none of them is asked for")
+    return wanted

@@ -1,0 +1,95 @@
+"""ParaView's files: their XML and bytes, and what ParaView itself reads."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from nonstick.export import Shot, export_run, liquid_mesh
+
+
+def arrays(path) -> tuple[ET.Element, dict[str, np.ndarray]]:
+    """The header of a file, and its arrays by name."""
+    data = path.read_bytes()
+    start = data.index(b'<AppendedData encoding="raw">')
+    begin = data.index(b"_", start) + 1
+    root = ET.fromstring(data[:start] + b"</VTKFile>")
+    out = {}
+    for item in root.iter("DataArray"):
+        if item.get("format") != "appended":
+            continue
+        at = begin + int(item.get("offset"))
+        size = int(np.frombuffer(data[at : at + 8], "<u8")[0])
+        kind = {"Float32": "<f4", "Float64": "<f8", "Int32": "<i4", "Int64": "<i8", "UInt8": "u1"}[item.get("type")]
+        values = np.frombuffer(data[at + 8 : at + 8 + size], kind)
+        n = int(item.get("NumberOfComponents"))
+        out[item.get("Name")] = values.reshape(-1, n) if n > 1 else values
+    return root, out
+
+
+def test_fields_have_x_fastest(splash, tmp_path):
+    export_run(splash, "vtk", frames=[3], out=tmp_path)
+    shot = Shot(splash)
+    frame = shot.frame(3)
+    root, data = arrays(tmp_path / "fields_000003.vti")
+    image = root.find("ImageData")
+    assert image.get("WholeExtent") == "0 20 0 20 0 20"
+    assert [float(v) for v in image.get("Spacing").split()] == [frame.dx] * 3
+    assert np.array_equal(data["phi"].reshape(frame.grid.shape, order="F"), frame.arrays["phi"])
+    assert np.array_equal(data["velocity"][:, 1].reshape(frame.grid.shape, order="F"), frame.cell_velocity[1])
+    assert data["phi_solid"].size == 21**3
+    _, points = arrays(tmp_path / "particles_000003.vtp")
+    assert np.array_equal(points["Points"], frame.arrays["position"])
+    assert np.array_equal(points["velocity"], frame.arrays["velocity"])
+    assert np.array_equal(points["id"], frame.ids)
+
+
+def test_two_dimensions(flat, tmp_path):
+    export_run(flat, "vtk", frames=[2], out=tmp_path)
+    frame = Shot(flat).frame(2)
+    root, data = arrays(tmp_path / "fields_000002.vti")
+    assert root.find("ImageData").get("WholeExtent") == "0 24 0 24 0 0"
+    assert np.array_equal(data["pressure"].reshape(frame.grid.shape, order="F"), frame.arrays["pressure"])
+    assert data["velocity"].shape == (24 * 24, 3)
+    _, points = arrays(tmp_path / "particles_000002.vtp")
+    assert (points["Points"][:, 2] == 0).all()
+
+
+def test_the_series_has_all_frames_there_are(splash, tmp_path):
+    export_run(splash, "vtk", frames=slice(2, 4), out=tmp_path)
+    export_run(splash, "vtk", frames=slice(4, 6), out=tmp_path)
+    text = (tmp_path / "surface.pvd").read_text()
+    assert re.findall(r"surface_(\d+)", text) == ["000002", "000003", "000004", "000005"]
+    assert [float(t) for t in re.findall(r'timestep="([^"]+)"', text)] == pytest.approx([0.1, 0.15, 0.2, 0.25])
+
+
+def test_paraview_reads_the_series(toys, tmp_path, paraview):
+    export_run(toys, "vtk", out=tmp_path)
+    picture = tmp_path / "picture.png" if paraview.has_screen else None
+    facts = paraview(tmp_path, picture)
+    shot = Shot(toys)
+    assert set(facts) == {"surface", "particles", "fields", "solids"}
+    for name, series in facts.items():
+        assert series["times"] == pytest.approx([n / 24 for n in shot.frames]), name
+    for k, number in enumerate(shot.frames):
+        frame = shot.frame(number)
+        mesh = liquid_mesh(shot, frame, "particles", 2)
+        low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+        step = facts["surface"]["steps"][k]
+        assert step["bounds"] == pytest.approx(np.stack([low, high], axis=1).ravel(), abs=1e-5)
+        assert step["cells"] == len(mesh.faces)
+        step = facts["particles"]["steps"][k]
+        assert step["points"] == frame.count
+        for axis in range(3):
+            v = frame.arrays["velocity"][:, axis]
+            assert step["ranges"]["point:velocity"][axis] == pytest.approx([v.min(), v.max()], abs=1e-6)
+        ranges = facts["fields"]["steps"][k]["ranges"]
+        assert ranges["cell:phi"][0] == pytest.approx([frame.arrays["phi"].min(), frame.arrays["phi"].max()])
+        assert "point:phi_solid" in ranges
+        assert facts["solids"]["steps"][k]["ranges"]["cell:part"][0] == [0, 3]
+    if picture:
+        from PIL import Image
+
+        image = np.asarray(Image.open(picture).convert("RGB"), float)
+        assert image.std(axis=(0, 1)).max() > 8.0  # something is to be seen
