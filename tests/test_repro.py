@@ -50,13 +50,13 @@ SOLVED = (("comp", "auto"), ("p365", "auto"), ("p901", "auto"), ("p23", "pe-pcg"
 @pytest.mark.parametrize("name, method", SOLVED)
 def test_a_sound_file_is_solved(name, method):
     problem = read_problem(REPRO / f"{name}.npz")
-    solution = nonstick.solve(
-        problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells, method=method
-    )
+    solution = nonstick.solve(problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells, method=method)
     assert solution.converged, solution.message
 
 
-@pytest.mark.parametrize("name, method", [("p1936", "newton"), ("p390", "saamg-mprgp"), ("p390", "pgs"), ("p390", "saamg-cg")])
+@pytest.mark.parametrize(
+    "name, method", [("p1936", "newton"), ("p390", "saamg-mprgp"), ("p390", "pgs"), ("p390", "saamg-cg")]
+)
 @pytest.mark.slow
 def test_a_failure_is_a_status_and_no_worse_than_the_start(name, method):
     problem = read_problem(REPRO / f"{name}.npz")

@@ -37,7 +37,6 @@ config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-
 def _decorator(*, parallel: bool = False, **options: Any) -> _Decorator:
     def decorate(function):
         kernel = _cache.sealed(njit(cache=True, nogil=True, parallel=parallel, **options)(function))
