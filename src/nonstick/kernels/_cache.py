@@ -180,9 +180,8 @@ class SealedFiles(IndexDataCacheFile):
         try:
             super().save(key, data)
         except OSError as error:
-            say(
-                f"compiled kernels cannot be kept in {self._cache_path} ({error.strerror}): the next start compiles again"
-            )
+            folder = self._cache_path
+            say(f"compiled kernels cannot be kept in {folder} ({error.strerror}): the next start compiles again")
 
     def flush(self):
         with suppress(OSError):
