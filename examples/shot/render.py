@@ -42,6 +42,7 @@ def main(file, frame=40, picture="shot.png", width=960, height=600, samples=96):
     scene.render.resolution_x, scene.render.resolution_y = width, height
     scene.view_settings.view_transform = "AgX"
     scene.view_settings.look = "AgX - Punchy"
+    scene.view_settings.exposure = 0.9
     scene.render.filepath = str(Path(picture).resolve())
     bpy.ops.render.render(write_still=True)
 

@@ -41,7 +41,7 @@ def test_a_line_cut_off_by_a_kill_is_dropped(tmp_path):
 def test_other_settings_are_refused(tmp_path):
     path = tmp_path / "rows.solves.jsonl"
     Journal(path, {"rtol": 1e-6})
-    with pytest.raises(NonstickError, match="other settings: leave --resume out"):
+    with pytest.raises(NonstickError, match="other settings: remove --resume"):
         Journal(path, {"rtol": 1e-8}, resume=True)
 
 

@@ -97,7 +97,7 @@ def test_resume_keeps_what_was_measured(run, problem, tmp_path):
         (("lai-table1", "--sizes", "0"), "size 0 is too small"),
         (("lai-table1", "--sizes", "2"), "domain.resolution"),
         (("lai-table1", "--methods", "pi-gm"), "unknown method 'pi-gm', did you mean 'pi-mg'"),
-        (("andersen-volume", "--methods", "auto"), "leave --methods out"),
+        (("andersen-volume", "--methods", "auto"), "remove --methods"),
         (("lai-table1", "--figures", "nowhere"), "nowhere is not one; create it first"),
         (("nowhere.npz",), "nowhere.npz"),
         (("lai-table1", "--resume"), "--json FILE: give --json with that file"),

@@ -63,7 +63,8 @@ def test_a_run_in_progress(copy):
     exporter = Exporter(Shot(copy), {"vtk": FORMATS["vtk"]}, options=Options(surface="grid"))
     exporter.write(1)
     exporter.write(2)
-    assert [f.name for f in exporter.finish([1, 2])] == ["surface.pvd", "particles.pvd", "fields.pvd", "solids.pvd"]
+    series = [f.name for f in exporter.finish([1, 2]) if f.suffix == ".pvd"]
+    assert series == ["surface.pvd", "particles.pvd", "fields.pvd", "solids.pvd"]
 
 
 def test_from_python():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nonstick.cli import main
 
-from .problems import fuzz, grid_cells, laplacian
+from problems import fuzz, grid_cells, laplacian
 
 A = laplacian(4, 3, 1)
 N = A.shape[0]

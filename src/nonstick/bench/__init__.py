@@ -1,7 +1,7 @@
 """Benchmarks: named tables of methods against sizes, measured the same way.
 
 A benchmark is a function that takes a `Plan` and yields a `Row` per measurement, registered by
-`@benchmark(...)` in any module of this package; modules are found by themselves. Static cases
+`@benchmark(...)` in any module of this package; modules are found automatically. Static cases
 (`nonstick.cases`) are benchmarks without further code, see `static.py`.
 """
 

@@ -39,7 +39,7 @@ CASE = "circle2d"
 SCENE = "andersen-2"
 FRAME = 20
 SOLVERS: dict[str, Callable[[Recipe], Recipe]] = {"CG": CG, "CR": CR, "GMRES": GMRES, "BiCGStab": BiCGStab}
-#: CUSP's names as the paper has them, then what it lacks
+#: CUSP's names as in the paper, then preconditioners that the paper does not have
 PRECONDITIONERS: dict[str, Recipe] = {
     "identity": NoPreconditioner(),
     "diagonal": Jacobi(),
@@ -52,7 +52,7 @@ PRECONDITIONERS: dict[str, Recipe] = {
     "mic": MIC(),
 }
 XI = (0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
-#: figure 17; the paper does not say which values it took
+#: figure 17; the paper does not give its values
 XI_CLOSE = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5)
 #: the paper's choice, "Static Scaled Bridson"
 BEST = "static-scaled"
@@ -61,7 +61,7 @@ Traces = dict[tuple[str, str], dict[int, Trace]]
 
 
 def _masked() -> dict[str, Recipe]:
-    """The paper masks one preconditioner of A (eq. 42); "new" ones are made for every free set."""
+    """The paper masks one preconditioner of A (eq. 42); those called "new" are made again for every free set."""
     masked: dict[str, Recipe] = {name: Reused(M) for name, M in PRECONDITIONERS.items() if name != "identity"}
     new = {f"new {name}": PRECONDITIONERS[name] for name in (BEST, "ilu", "mic")}
     return {"identity": NoPreconditioner(), **masked, **new}
@@ -131,7 +131,7 @@ def newton(plan: Plan) -> Iterator[Row]:
 
 
 class _Circle:
-    """Stands for a snapshot: the static case at size n."""
+    """The static case at size n, in place of a snapshot."""
 
     def __init__(self, n: int):
         self.n = n
@@ -165,7 +165,7 @@ def _grid(
 
 def _refuse(plan: Plan) -> None:
     if plan.methods:
-        raise NonstickError("Andersen's tables have their own methods: leave --methods out")
+        raise NonstickError("Andersen's tables have their own methods: remove --methods")
 
 
 # -- ξ -----------------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def accuracy(plan: Plan) -> Iterator[Row]:
     close: dict[str, dict[str, list[Trace]]] = {}
     for place, n in enumerate(plan.sizes):
         plan.announce(f"{SCENE} at {n}")
-        # one frame of 0.01 s; the paper does not say how many steps that was
+        # one frame of 0.01 s; the paper does not give the number of steps
         steps = list(snapshots(SCENE, n, 1, **{"time.fps": 100.0, "time.min_substeps": 5}))
         values = XI_CLOSE if n == max(plan.sizes) else XI
         for k, xi in enumerate(values):

@@ -1,13 +1,14 @@
-"""Andersen's table 1 and volume study, over runs of scenes in the spirit of theirs.
+"""Andersen's table 1 and volume study, over runs of scenes similar to theirs.
 
-andersen-table1  what bounds cost: the linear solve and the LCP solve of the same pressure problems, from x = 0 and to
-                 the same tolerance. Three pairs: the paper's (CG with the preconditioner it found best, none inside
-                 Newton's method, whose own tests may end it early), the same preconditioner in both, and ours.
+andersen-table1  the cost of bounds: the linear solve and the LCP solve of the same pressure problems, from x = 0
+                 and to the same tolerance. There are three pairs: the paper's (CG with the paper's best
+                 preconditioner; Newton's method without a preconditioner, which may end early by its own tests),
+                 the same preconditioner in both, and ours.
                  Figures: residuals with quartiles (their figure 11), phases against size (figure 10), Newton's
-                 method in 3D, solve by solve (figure 8; half as many cells along a side as the largest size asked
-                 for), and what compiled kernels gain over an array library (for figure 9, which has CPU against GPU).
-andersen-volume  volume over five seconds, nothing correcting it, sticky and separating (figure 15); and separating
-                 with crowded particles moved apart, which the paper's simulator does not do.
+                 method in 3D, solve by solve (figure 8; with half the largest size), and the speed-up of compiled
+                 kernels over an array library (for figure 9, which compares CPU and GPU).
+andersen-volume  volume over five seconds without correction, for sticky and separating walls (figure 15); and for
+                 separating walls with crowded particles moved apart, which the paper's simulator does not do.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ MORE = "LCP takes % more iterations"
 @benchmark("andersen-table1", "Andersen table 1: Newton's slowdown against PCG in 2D", sizes=(64, 128), methods=())
 def table1(plan: Plan) -> Iterator[Row]:
     if plan.methods:
-        raise NonstickError("andersen-table1 compares pairs of its own: leave --methods out")
+        raise NonstickError("andersen-table1 compares its own pairs of methods: remove --methods")
     case = "andersen-table1"
     for n, percent in published.ANDERSEN_TABLE1.items():
         yield Row(f"{case} (published)", n, None, "paper's setup", converged=True, extra={SLOWER: float(percent)})
@@ -132,7 +133,7 @@ def _kernels(plan: Plan, case: str, n: int, snapshot: Snapshot) -> dict[str, lis
         for method, kind in zip(methods, ("", ", arrays")):
             plan.announce(f"{SCENE} at {n}, {label}{kind}")
             row = measure(case, n, method, snapshot.build, plan, f"{label}{kind}")
-            row.must_converge = False  # no preconditioner, and tests of the paper's own
+            row.must_converge = False  # no preconditioner, and the stopping tests of the paper
             rows.setdefault(label, []).append(row)
     return rows
 
@@ -157,7 +158,7 @@ def _three_dimensions(plan: Plan, case: str, n: int) -> Iterator[Row]:
 
 
 def _by_newton_steps(label: str, trace: Trace) -> Trace:
-    """The abscissa of the paper: Newton steps instead of the iterations inside them."""
+    """The horizontal axis of the paper: Newton steps instead of inner iterations."""
     return [(k, residual) for k, (_, residual) in enumerate(trace)] if label.startswith("newton") else trace
 
 
@@ -184,7 +185,7 @@ def _around(snapshot: Snapshot) -> tuple[float, float]:
 )
 def volume(plan: Plan) -> Iterator[Row]:
     if plan.methods:
-        raise NonstickError("andersen-volume is about walls, not about methods: leave --methods out")
+        raise NonstickError("andersen-volume compares walls, not methods: remove --methods")
     for place, n in enumerate(plan.sizes):
         scenes: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
         for k in range(1, 6):
@@ -206,7 +207,7 @@ def volume(plan: Plan) -> Iterator[Row]:
 
 
 SECONDS = 5.0
-#: label → walls, and whether crowded particles are moved apart, which corrects volume too
+#: label → walls, and True if crowded particles are moved apart, which corrects volume too
 WALLS = {"slip": ("none", False), "separating": ("cut", False), "separating, evened out": ("cut", True)}
 
 
@@ -217,7 +218,8 @@ def _volume(scene: str, n: int, walls: str, even: bool, plan: Plan) -> tuple[np.
         "walls.pressure": walls,
         "volume.correct": False,
         "particles.even_out": even,
-        # The paper's simulator: FLIP, and steps of one cell as in the code it builds on. Our larger ones lose more.
+        # The paper's simulator uses FLIP, and steps of one cell as in the code it is based on. Our longer steps lose
+        # more volume.
         "particles.transfer": "flip",
         "time.cfl": 1.0,
         "time.fps": 30.0,

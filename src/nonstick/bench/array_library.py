@@ -1,8 +1,8 @@
-"""Andersen's two solvers in the operations of an array library, without kernels of ours.
+"""Andersen's two solvers in the operations of an array library, without our kernels.
 
 The paper writes them once in a high-level library and runs them on a CPU and on a GPU (its figure 9). Here they are
-written against the array API: on NumPy arrays with a SciPy matrix they are the reference that compiled kernels are
-compared with. Iterations are those of `CG()` and `newton+paper`, up to the order of sums.
+written against the array API: on NumPy arrays with a SciPy matrix they are the reference for compiled kernels. They do
+the same iterations as `CG()` and `newton+paper`, up to the order of sums.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Chentanez–Müller's table 1: what the LCP costs at fixed work, in four scenes.
+"""Chentanez–Müller's table 1: the cost of the LCP at fixed work, in four scenes.
 
-Three full cycles and four V-cycles, converged or not, on the problems of one run with separating walls: once with
-the constraints, once with the same walls held shut. The paper ran each scene twice instead, so its two columns belong
-to different motions. It has one size per scene, and milliseconds of a GPU. Cells cut or touched by a wall are
-constrained; by the paper's rule, centres in a solid, the two boxes that follow the grid would have no such cell.
+Three full cycles and four V-cycles, converged or not, on the problems of one run with separating walls: once with the
+constraints, once with sticky walls. The paper ran each scene twice instead, so its two columns belong to different
+motions. It has one size per scene, and milliseconds on a GPU. Cells cut or touched by a wall are constrained. The paper
+constrains cells with their centre in a solid; the two boxes aligned with the grid would have no cell of this kind.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ DIFFERENCE = "LCP slower by %"
 )
 def table1(plan: Plan) -> Iterator[Row]:
     if plan.methods:
-        raise NonstickError(f"cm-table1 is about one method, {METHOD}: leave --methods out")
-    # no tolerance that seven cycles could reach, so that both do all of them
+        raise NonstickError(f"cm-table1 measures one method, {METHOD}: remove --methods")
+    # seven cycles cannot reach this tolerance, so both solves do all cycles
     fixed = replace(plan, rtol=1e-14)
     for scene, (cells, without, with_lcp) in published.CM_TABLE1.items():
         for label, ms in ((scene, without), (f"{scene} LCP", with_lcp)):

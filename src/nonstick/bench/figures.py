@@ -1,6 +1,6 @@
 """Figures that belong to tables: outer iterations, convergence, phases, volume over time.
 
-Each function says whether there was something to draw.
+Each function returns True if there was something to draw.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ import numpy as np
 from ..io.atomic import replacing
 from .means import Trace, quartiles
 
-#: what a residual of zero is drawn at
+#: the height at which a residual of zero is drawn
 FLOOR = 1e-16
-#: in turn, so that a curve under another one is seen
+#: line styles in turn, so that a curve under another one is visible
 STYLES = ("-", "--", "-.", ":")
-#: Okabe and Ito's colours, which people with any colour vision can tell apart; the yellow is too light for lines
+#: Okabe and Ito's colours, which people with any colour vision can distinguish; their yellow is omitted: it is too
+#: light for lines
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 BAND = COLOURS[0]
-#: what the paper printed
+#: the style of numbers from the paper
 PAPER = {"marker": "D", "mfc": "white", "ls": "none", "zorder": 5}
 
 
 def histogram(path: Path, outer: dict[str, list[float]], title: str = "") -> bool:
-    """How many solves took how many outer iterations (Lai, figure 5.5)."""
+    """A histogram of outer iterations per solve (Lai, figure 5.5)."""
     outer = {name: values for name, values in outer.items() if values}
     if not outer:
         return False
@@ -54,8 +55,9 @@ def convergence(
 ) -> bool:
     """Residual against iterations, a panel per study (Lai, figure 5.10; Andersen, figures 12-14).
 
-    `paper` holds, for each panel, counts the paper needed to its tolerance: diamonds at the height of `goal`, where
-    they fit in, and in the legend. `log` is for methods that need tens and thousands of iterations.
+    `paper` holds, for each panel, the counts that the paper needed to reach its tolerance. They are diamonds at the
+    height of `goal`, if they fit in, and numbers in the legend. `log` is for methods whose counts differ by orders of
+    magnitude.
     """
     paper = paper or {}
     panels = {title: {k: t for k, t in curves.items() if t} for title, curves in panels.items()}
@@ -90,7 +92,7 @@ def convergence(
 
 
 def spread(path: Path, panels: dict[str, list[Trace]], units: dict[str, str], columns: int = 3) -> bool:
-    """How residuals fell over many solves: range, quartiles and median (Andersen, figures 8 and 11)."""
+    """Residuals over many solves: range, quartiles and median (Andersen, figures 8 and 11)."""
     panels = {title: [t for t in traces if t] for title, traces in panels.items()}
     panels = {title: traces for title, traces in panels.items() if traces}
     if not panels:
@@ -107,9 +109,9 @@ def spread(path: Path, panels: dict[str, list[Trace]], units: dict[str, str], co
 
 
 def solves(path: Path, panels: dict[str, list[Trace]], unit: str, shown: int = 12) -> bool:
-    """Some solves one by one, and the distribution of all of them beside it (Andersen, figure 8).
+    """Curves of some solves, and beside them the distribution of all solves (Andersen, figure 8).
 
-    Solves that ended where they began, those of liquid in free fall, are left out.
+    Solves without iterations (liquid in free fall) are omitted.
     """
     panels = {title: [t for t in traces if len(t) > 1] for title, traces in panels.items()}
     panels = {title: traces for title, traces in panels.items() if traces}
@@ -143,7 +145,7 @@ def _band(axes, traces: list[Trace], colour: str = BAND) -> None:
 def medians(path: Path, panels: dict[str, dict[str, list[Trace]]], unit: str, ordered: bool = False) -> bool:
     """Median residuals of several settings, a panel per size (Andersen, figures 16 and 17).
 
-    Settings that are `ordered` and many are shades of one scale.
+    Many `ordered` settings are drawn in shades of one colour scale.
     """
     panels = {t: {k: v for k, v in curves.items() if any(v)} for t, curves in panels.items()}
     panels = {title: curves for title, curves in panels.items() if curves}
@@ -283,7 +285,7 @@ def _figure(panels: int = 1, columns: int = 3, share: bool = False):
     down = -(-panels // columns)
     size = (7.0, 4.5) if panels == 1 else (4.2 * across, 3.5 * down)
     figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)  # no pyplot: it keeps figures, and would choose a display
+    FigureCanvasAgg(figure)  # pyplot is not used: it keeps figures in memory, and would choose a display
     axes = figure.subplots(down, across, squeeze=False, sharex=share, sharey=share).ravel()
     for unused in axes[panels:]:
         unused.remove()

@@ -1,8 +1,8 @@
-"""What a long table has measured so far, on disk, so that a table that was stopped can go on.
+"""The measurements of a long table on disk, so that a table that was stopped can continue.
 
-One JSON line per measurement. A measurement is known again by its case, size and label and by a checksum of the
-problem and of the start it was given: a table that runs again simulates the motion again, which gives the same
-bits, and takes from the journal what was solved before. If the motion has changed, nothing matches and all is new.
+One JSON line per measurement. A measurement is recognised by its case, size and label and by a checksum of its problem
+and its start. A table that runs again simulates the motion again, which gives the same bits, and takes earlier solves
+from the journal. If the motion has changed, nothing matches, and every solve is measured again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..errors import NonstickError
 
 
 def checksum(*arrays: np.ndarray | None) -> int:
-    """A number that tells problems of one size apart; None counts as an empty array."""
+    """A checksum that distinguishes problems of one size; None counts as an empty array."""
     value = 0
     for array in arrays:
         value = zlib.crc32(b"" if array is None else np.ascontiguousarray(array).tobytes(), value)
@@ -27,7 +27,7 @@ def checksum(*arrays: np.ndarray | None) -> int:
 
 
 class Journal:
-    """`path` is written from the start, or, with `resume`, read first and continued; without a path nothing is kept."""
+    """`path` is written from the start or, with `resume`, read and continued. Without a path nothing is stored."""
 
     def __init__(self, path: Path | None = None, settings: Mapping[str, Any] | None = None, resume: bool = False):
         self.path = path
@@ -44,7 +44,7 @@ class Journal:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         if not lines or lines[0] != head:
             raise NonstickError(
-                f"{path} was measured with other settings: leave --resume out to begin again, or give "
+                f"{path} was measured with other settings: remove --resume to begin again, or give "
                 f"the same --rtol, --maxiter, --time-limit and number of threads"
             )
         whole = 0
@@ -53,7 +53,7 @@ class Journal:
                 entry = json.loads(line) if line.endswith("\n") else None
             except ValueError:
                 entry = None
-            if entry is None:  # cut off by a kill in the middle of a line: what follows is new
+            if entry is None:  # a kill cut off the last line: the following measurements are new
                 break
             whole += len(line.encode())
             if "key" in entry:
@@ -62,7 +62,7 @@ class Journal:
             file.truncate(whole)
 
     def get(self, *key: Any) -> Any | None:
-        """What was kept under this key, or None."""
+        """The measurement stored under this key, or None."""
         return self._known.get(json.dumps(key))
 
     def keep(self, value: Any, *key: Any) -> None:
@@ -71,7 +71,7 @@ class Journal:
                 file.write(_line({"key": key, "value": value}))
 
     def __len__(self) -> int:
-        """How many measurements were found by `resume`."""
+        """Number of measurements found by `resume`."""
         return len(self._known)
 
 

@@ -1,11 +1,11 @@
 """Lai's tables over simulations (§5), with their figures.
 
-Tables 1-8 are averages over the pressure equations of 100 frames. Here, too, every method solves the problems of
-one run; in 3D and on large grids every k-th of them, about thirty (3D) or some hundreds (2D) a run, since slow
-methods would take days otherwise. Tables 9-12 are single solves: the first substep of the named frame.
+Tables 1-8 are averages over the pressure equations of 100 frames. Here, too, every method solves the problems of one
+run. In 3D and on large grids it solves only every k-th problem, about thirty (3D) or some hundreds (2D) per run,
+because slow methods would otherwise take days. Tables 9-12 are single solves: the first substep of the named frame.
 
-Policy and penalty methods start from the policy of the substep before, as in the paper, and so does `auto`; x starts
-at zero. Single solves are also shown without that policy ("from zero").
+Policy and penalty methods start from the policy of the last substep, as in the paper, and so does `auto`; x starts at
+zero. Single solves are also shown without that policy ("from zero").
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _averages(plan: Plan, table: str, scene: str, every) -> Iterator[Row]:
                     )
                     rows[method].append(row)
                     traces[method].append(trace)
-        except KeyboardInterrupt:  # what was measured is shown all the same
+        except KeyboardInterrupt:  # the measurements made so far are still shown
             stopped = f"stopped in frame {snapshot.frame} of {FRAMES}"
         for method in plan.methods:
             yield mean_row(table, n, method, rows[method], stopped)
@@ -105,7 +105,7 @@ def _averages(plan: Plan, table: str, scene: str, every) -> Iterator[Row]:
 
 
 def _shares(plan: Plan):
-    """`share(n, part, of)`: `of` × `part` of the work at size n is done. Cost grows about like the cube of the size."""
+    """`share(n, part, of)`: `of` × `part` of the work at size n is done. Cost grows about as the cube of the size."""
     total = sum(float(n) ** 3 for n in plan.sizes)
 
     def share(n: int, part: float, of: float = 1.0) -> None:
@@ -181,7 +181,7 @@ def _uses_policy(method: str) -> bool:
 
 
 def _nested(method: str) -> bool:
-    """Whether outer iterations are something else than iterations."""
+    """True if outer iterations differ from iterations."""
     return method.startswith(("pi-", "pe-", "newton"))
 
 

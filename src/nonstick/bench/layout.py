@@ -1,8 +1,7 @@
 """Tables on screen in the layout of Lai's tables: a row per size, a column per method.
 
-Rows of a case "X (published)" are the paper's: they stand in the tables of X, below ours of the same size. A case
-that begins with X, like "X corridors", is another problem; without a case X the published rows are tables of
-their own.
+Rows of a case "X (published)" are the paper's: they appear in the tables of X, below our rows of the same size. A case
+that begins with X, like "X corridors", is another problem. Without a case X, the published rows are separate tables.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ PUBLISHED = " (published)"
 
 
 def print_tables(rows: Sequence[Row], console: Console) -> None:
-    """Iterations, outer iterations, seconds and what else there is of each case; then what a dash or a '>' means."""
+    """Print iterations, outer iterations, seconds and other numbers of each case, then what a dash or '>' means."""
     measured = {row.case for row in rows if not row.case.endswith(PUBLISHED)}
     for case in dict.fromkeys(row.case for row in rows):
         base = case.removesuffix(PUBLISHED)
@@ -35,7 +34,7 @@ def print_tables(rows: Sequence[Row], console: Console) -> None:
 
 
 def _quantities(rows: Sequence[Row]) -> list[tuple[str, Callable[[Row], str], bool]]:
-    """Title, how a row shows it, and whether it is shown even if no row has it (so that reasons have a table)."""
+    """Title, the text of a row, and True if it is shown even if no row has it (so that reasons have a table)."""
     nothing = not any(row.extra for row in rows)
     out: list[tuple[str, Callable[[Row], str], bool]] = [
         ("iterations", lambda row: _count(row, row.iterations), nothing),
@@ -44,7 +43,7 @@ def _quantities(rows: Sequence[Row]) -> list[tuple[str, Callable[[Row], str], bo
         ("non-zeros", lambda row: "-" if row.nonzeros is None else f"{row.nonzeros:,}", False),
     ]
     if all(row.outer_iterations in (None, 1, row.iterations) for row in rows):
-        del out[1]  # one loop only: the same numbers again, or ones
+        del out[1]  # methods with one loop only: outer iterations are all one, or equal to iterations
     keys = dict.fromkeys(key for row in rows for key in row.extra)
     return out + [(key, lambda row, key=key: _number(row.extra.get(key), signs=4), False) for key in keys]
 
@@ -69,11 +68,11 @@ def _print(title: str, ours: Sequence[Row], paper: Sequence[Row], show: Callable
     unknowns = {n: str(*of) if len(of) == 1 else "various" for n, of in counts.items()}
     cells = {(row.n, row.method, source): show(row) for source, rows in enumerate((ours, paper)) for row in rows}
     methods = list(dict.fromkeys(row.method for row in (*ours, *paper)))
-    if paper:  # a column without any number says nothing
+    if paper:  # a column without any number is omitted
         methods = [m for m in methods if any(text != "-" for (_, name, _), text in cells.items() if name == m)]
     own = {row.n for row in ours}
     for group in _groups(methods, cells, console.width - (8 if paper else 0)):
-        # a title of the table itself would be broken to the width of a narrow one
+        # the title is printed separately: a narrow table would break its own title into lines
         console.print(f"[bold italic]{title}[/]", highlight=False, soft_wrap=True)
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("size", justify="right", no_wrap=True)

@@ -1,4 +1,4 @@
-"""Mazes as boolean arrays over cells: what the tables of Takahashi–Batty are about."""
+"""Mazes as boolean arrays over cells, for the tables of Takahashi–Batty."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 def maze(n: int, corridor: int, wall: int, loops: float = 0.15, door: int | None = None, seed: int = 1) -> np.ndarray:
     """Rooms of `corridor`³ cells behind walls of `wall` cells, joined by a random tree and some loops.
 
-    A door is as wide as the room (corridors), or `door` cells somewhere in the wall. `loops` is the chance
-    that a wall the tree leaves standing is opened too. At most n cells a side: as many rooms as fit.
+    A door is as wide as the room (corridors), or `door` cells somewhere in the wall. `loops` is the probability that a
+    wall which the tree does not open is opened too. There are as many rooms as fit into n cells per side.
     """
     rng = np.random.default_rng(seed)
     pitch, count = corridor + wall, (n + wall) // (corridor + wall)
@@ -46,7 +46,7 @@ def maze(n: int, corridor: int, wall: int, loops: float = 0.15, door: int | None
 
 
 def open_faces(cells: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Face weights of such a maze: 1 between two open cells, 0 elsewhere and on the edge."""
+    """Face weights of a maze: 1 between two open cells, 0 elsewhere and on the edge."""
     out = []
     for axis in range(cells.ndim):
         first = np.moveaxis(cells, axis, 0)

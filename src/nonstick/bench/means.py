@@ -1,4 +1,4 @@
-"""Averages over the solves of a run, and how residuals fell in them."""
+"""Averages over the solves of a run, and statistics of their residuals."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from .row import Row
 
-#: (iterations, residual) after each of them
+#: (iterations, residual) after each iteration
 Trace = list[tuple[float, float]]
 
 
 def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str = "") -> Row:
-    """The average of several rows of one method; it has converged if all of them have that had to.
+    """The average of several rows of one method; it has converged if all rows have that are expected to.
 
-    `stopped` says where a run was interrupted, whose average is over what there is.
+    `stopped` says where a run was interrupted; its average is over the rows made so far.
     """
     good = [r for r in rows if r.iterations is not None]
     if not good:
@@ -26,7 +26,7 @@ def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str =
 
     bound = [r for r in good if r.must_converge]
     missed = sum(not r.converged for r in bound or good)
-    unsolvable = len(good) - len(bound) if bound else 0  # one method: what sets its rows apart is the problem
+    unsolvable = len(good) - len(bound) if bound else 0  # rows are of one method and differ only by the problem
     peaks = [r.peak_bytes for r in good if r.peak_bytes is not None]
     reasons = [stopped] if stopped else []
     if missed:
@@ -34,7 +34,7 @@ def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str =
     if unsolvable:
         reasons.append(f"{unsolvable} of {len(good)} problems hold a compressed pocket and have no solution")
     if len(good) < len(rows):
-        reasons.append(f"{len(rows) - len(good)} of {len(rows)} problems it cannot treat")
+        reasons.append(f"it cannot treat {len(rows) - len(good)} of {len(rows)} problems")
     return Row(
         case, n, round(mean("unknowns")), method,
         iterations=round(mean("iterations"), 2),
@@ -54,8 +54,8 @@ def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str =
 def quartiles(traces: Sequence[Trace]) -> tuple[np.ndarray, np.ndarray]:
     """Iteration counts, and at each the smallest, lower quartile, median, upper quartile and largest residual.
 
-    A residual holds until the next one is known, and the last one for ever: a solve that has ended is still
-    one of the distribution. The result is an array of 5 rows.
+    A residual is valid until the next one, and the last one is valid for ever: a solve that has ended still counts in
+    the distribution. The result is an array of 5 rows.
     """
     traces = [t for t in traces if t]
     if not traces:

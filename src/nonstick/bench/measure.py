@@ -1,14 +1,15 @@
-"""How a row is measured.
+"""Measures a row.
 
-Time. The problem is built again for every row, so no method gains from what another one left in it. Each method
-first solves a small instance of the case. If numba still compiles or loads a kernel during the timed solve (an event
-tells), that solve is discarded and repeated: compilation is never in `seconds`. A solve shorter than `SHORT_SECONDS`
-is run `REPEATS` times, and the fastest counts; in averages over the many solves of a run each is run once.
+Time. The problem is built again for every row, so no method profits from data that another one cached in it. Each
+method first solves a small instance of the case. If numba still compiles or loads a kernel during the timed solve (an
+event tells), that solve is discarded and repeated: compilation is never in `seconds`. A solve shorter than
+`SHORT_SECONDS` is run `REPEATS` times, and the fastest counts; in averages over the many solves of a run each is run
+once.
 
-Memory. On Linux the kernel keeps the high-water mark of resident memory and lets a process reset it:
-`peak_bytes` is that mark after the solve minus resident memory before it, with freed heap handed back to
-the system first. It counts whatever the method allocates, inside compiled code and libraries too, and
-not the problem. Elsewhere it is None.
+Memory. On Linux the kernel keeps the high-water mark of resident memory and lets a process reset it. `peak_bytes` is
+this mark after the solve minus the resident memory before it; freed heap is returned to the system first. It counts all
+memory that the method allocates, also inside compiled code and libraries, but not the problem. On other systems it is
+None.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ def measure(
     repeats: int = REPEATS,
     trace: list[tuple[float, float]] | None = None,
 ) -> Row:
-    """Solve a freshly built problem by one method and say how it went; `label` replaces its name in the row.
+    """Solve a newly built problem by one method and return the row; `label` replaces the method's name in it.
 
-    `x0` is where the solves start, zero by default, `active` the policy of an earlier solve. With one of `repeats`
-    memory is not measured, which takes longer than a small solve. `trace` is filled with (iterations, residual) as
-    the last solve went on.
+    `x0` is the start of the solves, zero by default; `active` is the policy of an earlier solve. If `repeats` is 1,
+    memory is not measured, because this takes longer than a small solve. `trace` is filled with the (iterations,
+    residual) of the last solve.
     """
     label = label or str(method)
     unknowns: int | None = None
@@ -84,7 +85,7 @@ def measure(
                 best = _row(case, n, label, solution, None if peak is None else peak.bytes())
                 best.must_converge = _must(method, label) and solution.status != "infeasible"
             if trace is not None:
-                # linear baselines keep a residual of every iteration, the others report at every outer one
+                # linear baselines store a residual per iteration, other methods report one per outer iteration
                 linear = registry.get(method).linear
                 trace[:] = enumerate(solution.history) if linear else steps
     except NonstickError as error:
@@ -101,7 +102,7 @@ def _row(case: str, n: int, method: str, solution: Solution, peak_bytes: int | N
         outer_iterations=solution.outer_iterations,
         seconds=solution.seconds,
         setup_seconds=solution.setup_seconds,
-        # a compressed pocket has no solution: the problem without its mean counts
+        # a compressed pocket has no solution: the problem without its mean is solved
         kkt=float(solution.notes.get("corrected_kkt", solution.kkt())),  # type: ignore[arg-type]
         converged=solution.converged,
         peak_bytes=peak_bytes,
@@ -112,7 +113,7 @@ def _row(case: str, n: int, method: str, solution: Solution, peak_bytes: int | N
 
 
 def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -> None:
-    """Solve a small problem so that the kernels are compiled; what goes wrong is reported by the real run."""
+    """Solve a small problem so that the kernels are compiled; the real run reports any error."""
     try:
         _solve(build(), method, plan)
     except NonstickError:
@@ -120,7 +121,7 @@ def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -
 
 
 def _must(method: str | Method, name: str) -> bool:
-    """Whether missing the tolerance is a failure; a changed method shown under a registered name is judged by that."""
+    """True if missing the tolerance is a failure; a changed method under a registered name is judged by that name."""
     entry = registry.entries().get(method if isinstance(method, str) else name)
     return entry is None or entry.converges
 

@@ -1,17 +1,17 @@
 """`nonstick bench peers`: the same problem, tolerance and threads for every other package that is installed.
 
 A peer starts from the assembled matrix (assembling it is not in its time) and is judged like our methods, by
-the KKT residual recomputed from the problem. Its iterations are what that package counts.
+the KKT residual recomputed from the problem. Its iterations are in the unit of that package.
 
 - `pyamg-cg`: smoothed aggregation CG of PyAMG on the linear system, bounds ignored; compare with `mg-cg`
-- `pyamg-policy`: policy iteration whose inner solver is that one, on the free submatrix
+- `pyamg-policy`: policy iteration with `pyamg-cg` as inner solver, on the free submatrix
 - `scipy-lbfgsb`: L-BFGS-B of SciPy, in variables scaled to a unit diagonal
 - `osqp`: operator splitting, at small sizes
 - `petsc-rsls@r`, `petsc-rsls-hypre@r`, `tao-gpcg@r`: PETSc's active-set Newton method (CG with incomplete Cholesky or
   BoomerAMG inside) and its gradient-projection CG, on r ranks (`petsc`)
 - `petsc-cg-icc@r`, `petsc-cg-gamg@r`, `petsc-cg-hypre@r`: its linear solves, bounds ignored
 
-A peer that would by the trend of its last size take longer than the time limit is left out, and the row says so.
+A peer is omitted if its time at the last size predicts that it exceeds the time limit; the row says so.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PyamgCG(Method):
             hierarchy = pyamg.smoothed_aggregation_solver(problem.A.matrix())
         goal = monitor.tolerance
         while not monitor.check(start.x) and goal > 1e-14:
-            # PyAMG stops on the 2-norm; where that leaves the largest entry too large, ask for more.
+            # PyAMG stops on the 2-norm; if the largest entry is then still too large, the tolerance is tightened.
             monitor.iterations += _pyamg_cg(hierarchy, problem.b, start.x, goal)
             monitor.outer_iterations += 1
             goal /= 10.0
@@ -134,12 +134,12 @@ class OSQP(Method):
         import scipy.sparse as sp
 
         if problem.n > self.largest:
-            raise NonstickError(f"left out above {self.largest} unknowns: its factorisation fills in")
+            raise NonstickError(f"omitted above {self.largest} unknowns: its factorisation fills in")
         root = np.sqrt(problem.A.diagonal)
         size = float(np.abs(problem.b / root).max()) or 1.0
         solver = osqp.OSQP()
         with monitor.setup():
-            # Unit diagonal and b of size 1: one accuracy serves for x and for the gradient.
+            # Unit diagonal and b of size 1: the same accuracy is suitable for x and for the gradient.
             scaling = sp.diags_array(1.0 / root)
             P = sp.csc_matrix(sp.triu(scaling @ problem.A.matrix() @ scaling))
             P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int32)
@@ -169,7 +169,7 @@ def names() -> list[str]:
 
 
 def assembled(n: int) -> BoxProblem:
-    """sphere3d with its matrix: where peers start."""
+    """sphere3d with its matrix, from which peers start."""
     problem = cases.build("sphere3d", n).problem
     problem.A.matrix()
     return problem
@@ -197,7 +197,7 @@ def rows_of(name: str, plan: Plan) -> Iterator[Row]:
         plan.announce(f"{name} at {n}")
         guess = _expected_seconds(last, n)
         if guess > plan.time_limit:
-            yield Row("peers", n, None, name, reason=f"left out: it would take about {guess:.0f} s")
+            yield Row("peers", n, None, name, reason=f"omitted: it would take about {guess:.0f} s")
             continue
         if method is None:
             last = petsc.measure("peers", n, name, assembled(n), plan.rtol, plan.time_limit)

@@ -1,7 +1,7 @@
 """PETSc as a peer: SNESVI, TAO and linear CG, on one and on two ranks, in a Python of their own.
 
 Debian's petsc4py is built for the system's Python and for NumPy 1.x, so it cannot share our environment. The problem
-goes there in a file and x comes back in one; the residual is recomputed here.
+and x are exchanged by files; the residual is recomputed here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..problem.box import BoxProblem
 from .petsc_driver import PEERS
 from .row import Row
 
-#: ranks every peer is given
+#: numbers of ranks that every peer runs on
 RANKS = (1, 2)
 _PYTHON = "/usr/bin/python3"
 _DRIVER = Path(__file__).with_name("petsc_driver.py")
@@ -35,10 +35,10 @@ def names() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """One thread a rank, and the way to Debian's petsc4py, which needs a link that only its -dev package makes."""
+    """One thread per rank, and the path of Debian's petsc4py, which needs a link that only its -dev package makes."""
     found = sorted(glob.glob("/usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages/petsc4py"))
     home = {"PETSC_DIR": str(Path(found[-1]).parents[3])} if found and "PETSC_DIR" not in os.environ else {}
-    # Open MPI refuses to run as root, as in a container, unless told twice.
+    # Open MPI refuses to run as root (as in a container) unless two variables allow it.
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     apart = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     return {**apart, **home, **root, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -46,7 +46,7 @@ def environment() -> dict[str, str]:
 
 @cache
 def version() -> str | None:
-    """PETSc's version, or None where it is not installed."""
+    """PETSc's version, or None if it is not installed."""
     if not os.path.exists(_PYTHON):
         return None
     ask = "import petsc4py; petsc4py.init([]); from petsc4py import PETSc; print(*PETSc.Sys.getVersion(), sep='.')"
@@ -85,19 +85,19 @@ def measure(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time
     return Row(
         case, n, problem.n, name, iterations=iterations, outer_iterations=outer, seconds=seconds, kkt=problem.kkt(x),
         converged=bool(residual <= rtol), threads=int(ranks),
-        reason=None if residual <= rtol else f"residual {residual:.1e} in the end",
+        reason=None if residual <= rtol else f"residual {residual:.1e} at the end",
     )  # fmt: skip
 
 
 def _run(command: list[str], seconds: float) -> tuple[int | None, str]:
-    """Exit code (None: it took too long) and what was said on stderr."""
+    """Exit code (None: it took too long) and the text on stderr."""
     with subprocess.Popen(
         command, env=environment(), text=True, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
         try:
             _, errors = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # the ranks too
+            os.killpg(process.pid, signal.SIGKILL)  # stop the ranks too
             process.communicate()
             return None, ""
     return process.returncode, errors

@@ -1,14 +1,16 @@
 """Runs under the Python that has petsc4py, on one or two ranks: `petsc_driver.py problem.npz result.npz NAME`.
 
-Debian's petsc4py wants an older NumPy than ours, so this file imports nothing of nonstick. It reads a box problem in
-CSR form, solves it, and writes x, seconds and iterations; the caller recomputes the residual and believes nothing.
+Debian's petsc4py needs an older NumPy than ours, so this file imports nothing from nonstick. It reads a box problem in
+CSR form, solves it, and writes x, seconds and iterations; the caller recomputes the residual and does not rely on
+PETSc's.
 
-What counts as time is what PETSc does from the assembled matrix on: creating the solver, setting up, solving. Reading,
-assembling, scaling and gathering are left out. The problem is scaled so that diagonal and right-hand side have size 1,
-because PETSc's active sets compare with absolute numbers.
+The time is that of PETSc after the matrix is assembled: creating the solver, setting up, solving. Reading, assembling,
+scaling and gathering are not included. The problem is scaled so that diagonal and right-hand side have size 1, because
+PETSc's active sets compare with absolute numbers.
 
-Each peer stops as soon as the residual we judge by is reached: SNES and TAO ask for it once per outer iteration;
-a linear solve is repeated with a tighter 2-norm until the largest entry is small enough, and the last one counts.
+Each peer stops as soon as it reaches the residual that we use for all methods. SNES and TAO test it once per outer
+iteration. A linear solve is repeated with a tighter 2-norm until the largest entry is small enough, and the last solve
+counts.
 """
 
 import sys
@@ -16,7 +18,7 @@ import time
 
 import numpy as np
 
-#: name → kind, options. Parallel incomplete factorisation is by blocks, one a rank.
+#: name → kind, options. Parallel incomplete factorisation is by blocks, one per rank.
 PEERS = {
     "petsc-rsls": ("snes", {"pc_type": "bjacobi", "sub_pc_type": "icc"}),
     "petsc-rsls-hypre": ("snes", {"pc_type": "hypre"}),
@@ -26,7 +28,7 @@ PEERS = {
     "petsc-cg-hypre": ("ksp", {"pc_type": "hypre"}),
 }
 
-#: accuracy of the linear solves inside SNES and TAO, relative: of 1e-1, 1e-2, 1e-3 the fastest at 64³, one rank
+#: relative accuracy of the linear solves inside SNES and TAO: the fastest of 1e-1, 1e-2, 1e-3 at 64³ on one rank
 INNER_RTOL = "1e-1"
 
 
@@ -91,7 +93,7 @@ class Peer:
             return 2 if self.kkt(snes.getSolution(), snes.getFunction()[0]) <= self.rtol else 0
 
         snes.setFromOptions()
-        snes.setConvergenceTest(test)  # after the type, which brings a test of its own
+        snes.setConvergenceTest(test)  # after the type, which sets its own test
         snes.solve(None, x)
         self.iterations, self.outer = snes.getLinearSolveIterations(), snes.getIterationNumber()
         return x
@@ -124,7 +126,7 @@ class Peer:
         return x
 
     def ksp(self, options):
-        """`goal` is on the 2-norm; `main` tightens it until the largest entry obeys."""
+        """`goal` is for the 2-norm; `main` tightens it until the largest entry is small enough."""
         PETSc = self.PETSc
         _set(PETSc, {"ksp_type": "cg", "ksp_norm_type": "unpreconditioned", "ksp_max_it": 5000, **options})
         x = self.b.duplicate()

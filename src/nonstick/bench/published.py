@@ -109,5 +109,5 @@ CM_TABLE1 = {
 #: cells → slowdown of minimum-map Newton against PCG, in percent
 ANDERSEN_TABLE1 = {64: 15, 128: 25, 256: 15, 512: 16, 1024: 5}
 
-#: cells → (sub-solver, preconditioner) → iterations of figure 12, as §6.1 reads them off
+#: cells → (sub-solver, preconditioner) → iterations of figure 12, as given in §6.1
 ANDERSEN_LINEAR = {200: {("CG", "identity"): 125, ("CG", "static-scaled"): 40}}

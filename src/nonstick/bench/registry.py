@@ -1,4 +1,4 @@
-"""The names `nonstick bench` understands."""
+"""The names that `nonstick bench` accepts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .row import Row
 
 @dataclass(frozen=True)
 class Plan:
-    """What was asked for."""
+    """The options of a benchmark run."""
 
     sizes: tuple[int, ...]
     methods: tuple[str, ...]
@@ -30,16 +30,16 @@ class Plan:
     announce: Callable[[str], object] = lambda text: None
     #: called with the share of the whole table that is done, 0 to 1, by tables that know it
     done: Callable[[float], object] = lambda share: None
-    #: where figures go, and those drawn so far
+    #: the directory of figures, and the figures drawn so far
     folder: Path = Path()
     drawn: list[Path] = field(default_factory=list)
-    #: why figures were left out, in sentences
+    #: why figures were omitted, in sentences
     undrawn: set[str] = field(default_factory=set)
-    #: measurements that need not be made again
+    #: measurements that do not have to be repeated
     journal: Journal = field(default_factory=Journal)
 
     def within(self, low: float, high: float) -> Plan:
-        """The same plan for a part of the table, which is done when `high` of the whole is."""
+        """The same plan for a part of the table; at its end the share `high` of the whole table is done."""
         return replace(self, done=lambda share: self.done(low + (high - low) * share))
 
     def draw(self, name: str, figure: Callable[..., bool], *content, **options) -> None:
@@ -60,7 +60,7 @@ class Benchmark:
     name: str
     description: str
     run: Callable[[Plan], Iterator[Row]]
-    #: what is taken when the user names no sizes or methods
+    #: defaults if the user gives no sizes or methods
     sizes: tuple[int, ...]
     methods: tuple[str, ...] = ("all",)
 
@@ -73,7 +73,7 @@ class Benchmark:
         plan = Plan(sizes, method_names(methods or self.methods), **options)
         validate.stopping(plan.rtol, 0.0, plan.maxiter)
         if not plan.time_limit >= 0:
-            raise NonstickError(f"the time limit is {plan.time_limit:g} s; it must not be negative")
+            raise NonstickError(f"the time limit is {plan.time_limit:g} s; it must be zero or positive")
         return plan
 
 

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass
 class Row:
-    """What one method did on one problem; the field names are the keys of the JSON rows.
+    """The result of one method on one problem; the field names are the keys of the JSON rows.
 
-    A method that cannot treat a case has a `reason` and no figures.
+    A method that cannot treat a case has a `reason` and no numbers.
     """
 
     case: str
@@ -19,7 +19,7 @@ class Row:
     n: int
     unknowns: int | None
     method: str
-    #: what the method's paper counts: V-cycles, CG iterations, sweeps; a mean need not be an integer
+    #: in the unit of the method's paper: V-cycles, CG iterations, sweeps; a mean may not be an integer
     iterations: float | None = None
     outer_iterations: float | None = None
     #: the whole solve, set-up included, without building the problem and without compiling
@@ -28,23 +28,23 @@ class Row:
     #: recomputed from the problem after the solve
     kkt: float | None = None
     converged: bool = False
-    #: the most resident memory above the level before the solve; None where the system cannot tell
+    #: the rise of resident memory during the solve; None if the system cannot measure it
     peak_bytes: int | None = None
     threads: int | None = None
-    #: entries stored by a preconditioner and the matrix, where a table counts them
+    #: entries stored by a preconditioner and the matrix, if a table counts them
     nonzeros: int | None = None
-    #: levels of a multigrid hierarchy, where a table counts them
+    #: levels of a multigrid hierarchy, if a table counts them
     levels: int | None = None
-    #: why there are no figures, or why it did not converge
+    #: why there are no numbers, or why it did not converge
     reason: str | None = None
-    #: missing the tolerance is a failure; False for ablations, fixed work and problems without a solution
+    #: True if missing the tolerance is a failure; False for ablations, fixed work and problems without a solution
     must_converge: bool = True
-    #: further figures by their name and unit, where a table has them ("slowdown in %", "volume change in %", ...)
+    #: further numbers by their name and unit, if a table has them ("slowdown in %", "volume change in %", ...)
     extra: dict[str, float] = field(default_factory=dict)
 
     @property
     def missed(self) -> bool:
-        """It ran, and should have reached the tolerance, and has not."""
+        """True if it ran and should have reached the tolerance, but has not."""
         return self.must_converge and not self.converged and (self.iterations is not None or bool(self.extra))
 
     def asdict(self) -> dict[str, object]:

@@ -1,7 +1,7 @@
-"""Pressure problems taken from the run of a scene, each with the policy of the substep before.
+"""Pressure problems taken from the run of a scene, each with the policy of the last substep.
 
 A run driven by `auto` makes the motion; every method then gets the same problems. Lai's policy and penalty methods
-start from the policy of the previous time step (their §4.1 and §4.2), so a snapshot carries it; x starts at zero.
+start from the policy of the previous time step (their §4.1 and §4.2), so a snapshot stores it; x starts at zero.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Snapshot:
     """The problem of one substep."""
 
     problem: PressureProblem
-    #: clamped rows of the substep before, as `Start.active`; None in the first substep
+    #: clamped rows of the last substep, as `Start.active`; None in the first substep
     active: np.ndarray | None
     frame: int
     #: 0 for the first substep of the frame
     substep: int
 
     def build(self, walls: str | None = None) -> BoxProblem:
-        """A fresh copy for every measurement, so that no method finds what another one left in it."""
+        """A new copy for every measurement, so that no method finds data that another one cached in it."""
         return self.discretise(walls).problem
 
     def discretise(self, walls: str | None = None) -> PressureProblem:
@@ -43,7 +43,7 @@ class Snapshot:
 
 
 def snapshots(scene: str, n: int, frames: int, **keys: Any) -> Iterator[Snapshot]:
-    """Every substep of the first frames of a scene at n cells; keys are those of the scene, `walls.pressure` etc."""
+    """Every substep of the first frames of a scene at n cells; `keys` change the scene, e.g. `walls.pressure`."""
     simulation = Simulation(Scene.load(scene, {"domain.resolution": n, **keys}))
     last: np.ndarray | None = None
     found: list[Snapshot] = []

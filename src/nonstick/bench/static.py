@@ -17,7 +17,7 @@ from .row import Row
 
 
 def sweep(case: str, build: Callable[[int], BoxProblem], plan: Plan, warm_size: int = 16) -> Iterator[Row]:
-    """Every method on every size; other tables may use this with a builder of their own."""
+    """Every method on every size; other tables may use this with their own builder."""
     for k, method in enumerate(plan.methods):
         plan.done(k / len(plan.methods))
         plan.announce(f"{method}: compiling")
@@ -28,7 +28,7 @@ def sweep(case: str, build: Callable[[int], BoxProblem], plan: Plan, warm_size: 
 
 
 def from_file(path: str) -> Benchmark:
-    """A problem of the user's as a benchmark of one size, its number of unknowns; `nonstick solve` reads the same."""
+    """A user's problem file, as for `nonstick solve`, as a benchmark of one size, its number of unknowns."""
     given = read_problem(path)
     A = validate.matrix(given.A)
     n = int(A.shape[0])
@@ -41,7 +41,7 @@ def from_file(path: str) -> Benchmark:
 
     def run(plan: Plan) -> Iterator[Row]:
         if plan.sizes != (n,):
-            raise NonstickError(f"{path} has one size, {n} unknowns: leave --sizes out")
+            raise NonstickError(f"{path} has one size, {n} unknowns: remove --sizes")
         return sweep(name, lambda _: BoxProblem(as_operator(A, cells), b, lower, upper), plan, n)
 
     return Benchmark(name, f"the problem in {path}", run, (n,))

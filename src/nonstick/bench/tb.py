@@ -1,7 +1,7 @@
 """Takahashi–Batty's tables on single solves, beside the numbers they published.
 
-Theirs are averages over simulations on 8 or 32 cores; here every table is one static problem of the same kind, so
-counts and ratios compare, seconds do not. Published rows carry the case name with "(published)".
+The published numbers are averages over simulations on 8 or 32 cores. Here every table is one static problem of the same
+kind, so counts and ratios can be compared, but seconds cannot. Published rows carry the case name with "(published)".
 
 - tb-table1  a closed maze, pure Neumann: preconditioners of CG, to 1e-8, with the non-zeros of their hierarchies
 - tb-table2  a source in a cube, solution bounded above: six barrier methods, to a Newton step norm of 1e-7;

@@ -31,14 +31,14 @@ STRENGTHS = (1e-3, 1.0, 1e3)
 METHODS = (
     "visc-auto", "visc-box-mg", "visc-box-mg+literal", "visc-jacobi-mg", "visc-jacobi-mg+cg", "visc-cg", "visc-mic-cg",
 )  # fmt: skip
-#: more iterations than this are not drawn beside those of multigrid
+#: curves with more iterations than this are not drawn beside those of multigrid
 DRAWN = 60
-#: cells along a side, at most, where the 75 unknowns of a full box in 3D are worth waiting for
+#: largest number of cells per side for the full box of 75 unknowns in 3D, which is slow
 FULL_BOX = 32
 
 
 def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str = "halves") -> ViscousBox:
-    """The test problem on n cells a side; `strength` is μΔt/ρ, divided by `jump` in a part of the liquid."""
+    """The test problem on n cells per side; `strength` is μΔt/ρ, divided by `jump` in a part of the liquid."""
     h = 1.0 / n
     centres = np.meshgrid(*[(np.arange(n) + 0.5) * h] * d, indexing="ij", sparse=True)
     nodes = np.meshgrid(*[np.arange(n + 1) * h] * d, indexing="ij", sparse=True)
@@ -58,7 +58,7 @@ def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str 
 
 
 def _thin(layout: str, centres) -> np.ndarray:
-    """Where the viscosity is divided by the jump."""
+    """The cells in which the viscosity is divided by the jump."""
     if layout == "halves":
         return centres[1] > 0.5
     if layout == "layers":

@@ -1,8 +1,8 @@
 """Aanjaneya's table 3: every viscosity method on the solves of running scenes, beside the numbers they published.
 
 A run driven by `visc-auto` makes the motion. The first substep of chosen frames is solved again by every method from
-the velocity before the step, until the residual is a hundredth of what that velocity leaves (§7.1), and counts are
-averaged; steps of liquid in free fall, which that velocity solves already, are left out. Published are averages over
+the velocity before the step, until the residual is a hundredth of that of this velocity (§7.1), and counts are
+averaged. Steps of liquid in free fall, which this velocity solves already, are omitted. Published are averages over
 larger scenes by the box multigrid on 16 cores: honey 192²×384 cells, chocolate 256²×512, cake 512³, four bunnies
 384²×192; for the block of varying viscosity (256²×512, §6.6) seconds only.
 """
@@ -25,9 +25,9 @@ from .row import Row
 
 FRAMES = 40
 SAMPLES = 5
-#: of the residual the velocity before the step leaves
+#: part of the residual of the velocity before the step
 REDUCTION = 1e-2
-#: a residual below this counts as none
+#: a residual below this counts as zero
 SOLVED = 1e-8
 SCENES = ("honey", "chocolate", "cake", "varying-block", "viscous-drop")
 METHODS = ("visc-auto", "visc-box-mg", "visc-jacobi-mg", "visc-jacobi-mg+cg", "visc-cg", "visc-mic-cg")
@@ -67,14 +67,14 @@ def _reduced(case: str, n: int, method: str, problem: ViscosityProblem, plan: Pl
     rtol = REDUCTION * problem.problem.kkt(start)
 
     def build() -> ViscousBox:
-        """Again for every measurement: an operator keeps the matrix it was once asked for."""
+        """The problem is built again for every measurement, because an operator stores its matrix after first use."""
         return ViscousBox(ViscosityOperator(problem.system), problem.rhs)
 
     return measure(case, n, method, build, replace(plan, rtol=min(rtol, 0.5)), x0=start)
 
 
 def sampled(scene: str, n: int, frames: int, samples: int) -> list[ViscosityProblem]:
-    """The viscosity problems of the first substeps of frames spread evenly over a run, where there is work to do."""
+    """The viscosity problems of the first substeps of frames spread evenly over a run, if they need a solve."""
     simulation = Simulation(Scene.load(scene, {"domain.resolution": n}))
     wanted = {round(f) for f in np.linspace(1, frames, min(samples, frames))}
     kept: list[ViscosityProblem] = []

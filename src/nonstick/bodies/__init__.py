@@ -1,4 +1,4 @@
-"""Rigid bodies: shape, mass, pose and velocity, contact, prescribed motion. Knows nothing of liquid.
+"""Rigid bodies: shape, mass, pose and velocity, contact, prescribed motion. This package does not use the liquid.
 
 The names below load on first use.
 """

@@ -1,12 +1,12 @@
 """Sequential impulses for contacts of rigid bodies, in three dimensions; 2D bodies lie in the plane z = 0.
 
-A contact c pushes body a[c] along n[c] and body b[c] against it (-1: something that is not moved by impulses,
-whose velocity at the contact is in drift). Unknown impulses lam[c] = (normal, two tangents) obey
+A contact c pushes body a[c] along n[c] and body b[c] against it (-1: a partner that impulses do not move; its velocity
+at the contact is in drift). Unknown impulses lam[c] = (normal, two tangents) obey
 
     0 ≤ lam_n ≤ cap,  (u_n - target) complementary to it;  |lam_t| ≤ mu lam_n, opposing sliding
 
-and are found by projected Gauss–Seidel sweeps, forwards and backwards in turn, so that support travels
-through a stack in both directions.
+and are found by projected Gauss–Seidel sweeps, forwards and backwards in turn, so that impulses spread through a stack
+in both directions.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def _cross_into(out, a, b):
 
 @serial
 def _give(inverse, inertia, k, r, d, work, turn):
-    """How much velocity along d at arm r one unit of impulse along d gives body k; turn = I⁻¹(r × d)."""
+    """The velocity along d at arm r that one unit of impulse along d gives to body k; turn = I⁻¹(r × d)."""
     _cross_into(work, r, d)
     total = inverse[k]
     for i in range(3):
@@ -34,7 +34,7 @@ def _give(inverse, inertia, k, r, d, work, turn):
 
 @serial
 def _approach(velocity, spin, ka, kb, arm_a, arm_b, d, drift, work):
-    """Velocity of a against b along d at a contact."""
+    """Velocity of a relative to b along d at a contact."""
     u = -(d[0] * drift[0] + d[1] * drift[1] + d[2] * drift[2])
     if ka >= 0:
         _cross_into(work, spin[ka], arm_a)
@@ -83,7 +83,7 @@ def _contact_impulses(
         for at in range(n):
             c = at if sweep % 2 == 0 else n - 1 - at
             ka, kb = a[c], b[c]
-            # friction first: the normal impulse, which must not be wrong, has the last word
+            # friction first: the normal impulse is computed last, because it must be exact
             for i in (1, 2):
                 u = _approach(velocity, spin, ka, kb, arm_a[c], arm_b[c], frame[c, i], drift[c], work)
                 new[i] = lam[c, i] - u / gain[c, i] if gain[c, i] > 0.0 else 0.0

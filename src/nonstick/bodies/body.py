@@ -1,6 +1,6 @@
 """`RigidBody`: a shape with mass that moves as a whole, in 2D and 3D.
 
-The shape is given where it is at the beginning, in world coordinates. A point x of the world is the point
+The shape is given at its initial position, in world coordinates. A point x of the world is the point
 Rᵀ(x - c) + c₀ of the shape, with the centre of mass c (c₀ at the beginning) and the rotation R since then. Orientation
 is an angle in 2D and a unit quaternion in 3D; spin is one number in 2D and a vector in 3D, in world axes.
 In 2D mass is per metre of depth.
@@ -23,7 +23,7 @@ class RigidBody:
     Parameters
     ----------
     shape : Shape
-        Where the body is at the beginning, in world coordinates. It must end.
+        The body at its initial position, in world coordinates. It must be bounded.
     density : float
         In kg/m³.
     velocity : sequence of float, optional
@@ -33,7 +33,7 @@ class RigidBody:
     name : str
         Used in messages and files.
     dimension : int, optional
-        2 or 3, for a shape that does not say.
+        2 or 3; needed if the shape can have both.
     restitution : float
         Share of the speed that a bounce keeps.
     friction : float
@@ -104,12 +104,12 @@ class RigidBody:
 
     @property
     def dynamic(self) -> bool:
-        """Moved by forces, not by prescription."""
+        """True if forces move the body, False if its motion is prescribed."""
         return self.motion is None
 
     @property
     def rotation(self) -> np.ndarray:
-        """The rotation matrix since the beginning."""
+        """The rotation since the beginning, as a matrix."""
         return rotation.matrix(self.orientation)
 
     @property
@@ -141,7 +141,7 @@ class RigidBody:
     # -- motion ---------------------------------------------------------------------------------------
 
     def follow_motion(self, time: float) -> None:
-        """Pose and velocity as the prescribed motion has them; a body that moves by forces stays as it is."""
+        """Take pose and velocity from the prescribed motion; a body that moves by forces is unchanged."""
         if self.motion is None:
             return
         offset, angle, rate, spin = self.motion.at(time)
@@ -153,7 +153,7 @@ class RigidBody:
         self.velocity = rate + rotation.cross(self.spin, arm)
 
     def spin_freely(self, h: float) -> None:
-        """Euler's equations in the body's axes by the implicit midpoint rule, which keeps energy and |L|.
+        """Euler's equations in the body's axes by the implicit midpoint rule, which conserves energy and |L|.
 
         I (w₁ - w₀) + h wₘ × I wₘ = 0, wₘ = (w₀ + w₁)/2, by Newton's method; the orientation turns by h wₘ.
         """
@@ -180,7 +180,7 @@ class RigidBody:
         return 0.5 * float(self.mass * self.velocity @ self.velocity + self.spin @ self.inertia @ self.spin)
 
     def angular_momentum(self) -> np.ndarray:
-        """About the centre of mass, in world axes."""
+        """Angular momentum about the centre of mass, in world axes."""
         return self.inertia @ self.spin
 
     # -- state ----------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class RigidBody:
 
 
 def point_velocity(velocity: np.ndarray, spin: np.ndarray, centre: np.ndarray, x: Coordinates) -> Coordinates:
-    """v + ω × (x - c), component by component, without broadcasting the points against each other early."""
+    """v + ω × (x - c), component by component; the coordinates are broadcast as late as possible."""
     r = [a - c for a, c in zip(x, centre)]
     if len(r) == 2:
         return velocity[0] - spin[0] * r[1], velocity[1] + spin[0] * r[0]
@@ -216,7 +216,7 @@ def point_velocity(velocity: np.ndarray, spin: np.ndarray, centre: np.ndarray, x
 
 def _dimension(shape: Shape, name: str) -> int:
     if shape.dimension is None:
-        raise NonstickError(f"{name}: its shape does not say how many dimensions it has; give dimension=2 or 3")
+        raise NonstickError(f"{name}: its shape can be 2D or 3D; give dimension=2 or 3")
     return shape.dimension
 
 

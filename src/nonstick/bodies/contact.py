@@ -1,9 +1,9 @@
-"""Where bodies touch: gap, normal and place of contacts, from probes of one and the distance of the other.
+"""Contacts between bodies: gap, normal and place, from probes of one body and the distance of the other.
 
-For a probe with normal m on one surface, the other's distance φ is read a little way s inside, at q = p - s m:
-there its gradient n belongs to the face that is touched even if p itself has passed an edge, and for faces
-the gap at p is φ(q) + s n·m. A round probe of radius r has the gap φ - r. Of all contacts between two
-partners those that carried load before, the deepest, and those farthest from the ones taken are kept.
+For a probe with normal m on one surface, the other's distance φ is read at a small depth s inside, at q = p - s m. The
+gradient n there belongs to the face that is touched, even if p itself has passed an edge. For faces the gap at p is
+φ(q) + s n·m. A round probe of radius r has the gap φ - r. Only some contacts between two partners are kept: those that
+carried load before, then the deepest, then those farthest from the contacts already kept.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ KEPT = {2: 4, 3: 8}
 
 @dataclass
 class Partner:
-    """What takes part in contacts: a body or a wall, where it is now."""
+    """A partner in contacts: a body or a wall at its present position."""
 
     #: index of the body, or -1
     index: int
-    #: position in the list of all partners, and what to call it
+    #: position in the list of all partners, and its name
     order: int
     name: str
     shape: Shape
@@ -34,11 +34,11 @@ class Partner:
     probes: Probes
     low: np.ndarray
     high: np.ndarray
-    #: a length of its own: half its least extent (a wall: infinite)
+    #: its typical length: half its least extent (a wall: infinite)
     size: float
     friction: float | None
     restitution: float | None
-    #: impulses move it
+    #: True if impulses move it
     free: bool = False
 
 
@@ -51,7 +51,7 @@ class Contacts:
     x: np.ndarray
     normal: np.ndarray
     gap: np.ndarray
-    #: which probe of which partner: stays the same while a contact lasts
+    #: identifies the probe and its partner: it stays the same while a contact lasts
     key: list[Key]
 
     @property
@@ -67,7 +67,7 @@ class Contacts:
         if d == 2:
             t[0], t[1] = -m[1], m[0]
         else:
-            # across the normal and the axis it is farthest from
+            # perpendicular to the normal and to the axis that is farthest from the normal
             least = np.argmin(np.round(np.abs(m), 6), axis=0)
             axis = (np.arange(3)[:, None] == least).astype(float)
             t[:] = _cross(m, axis)
@@ -84,7 +84,7 @@ class Contacts:
 
 
 def find(partners: list[Partner], dimension: int, margin: np.ndarray, known: Container[Key] = ()) -> Contacts:
-    """All contacts with a gap below the sum of the margins of both partners; `known` ones are kept first."""
+    """All contacts with a gap below the sum of the margins of both partners; `known` contacts are kept first."""
     rows = []
     for i, one in enumerate(partners):
         if one.index < 0:
@@ -137,11 +137,11 @@ def _probe(owner: Partner, other: Partner, i: int, j: int, side: int, reach: flo
     facing = (n * m).sum(axis=0)
     gap = phi - r + s * facing
     x = p - r * n
-    # a face turned away from the other's surface touches it only by being behind it
+    # a face that points away from the other's surface can touch it only from behind
     keep = (gap < reach) & ((facing < -1e-3) | (r > 0.0))
     flat = r == 0.0
     if flat.any():
-        # beside the other, not on it: the distance at the surface itself says so
+        # the probe lies beside the other, not on it, as the distance at the surface itself shows
         keep &= ~flat | (np.asarray(other.shape(*p), float) < reach + 0.02 * size)
     sign = 1.0 if side == 0 else -1.0
     return [(i, j, x[:, c], sign * n[:, c], float(gap[c]), (i, j, side, int(which[c]))) for c in np.flatnonzero(keep)]
@@ -153,7 +153,7 @@ def _reduce(found: list[list], dimension: int, known: Container[Key]) -> list:
         return rows
     x = np.array([row[2] for row in rows])
     gap = np.array([row[4] for row in rows])
-    # along the main axes of the patch, each side of length one: a long thin patch keeps all its corners
+    # the patch is scaled to length one along each main axis, so that a long thin patch keeps all its corners
     x = x - x.mean(axis=0)
     _, axes = np.linalg.eigh(x.T @ x)
     x = x @ axes
@@ -162,7 +162,7 @@ def _reduce(found: list[list], dimension: int, known: Container[Key]) -> list:
     if not spread > 0.0:
         return rows[:1]
     place = np.concatenate([x / np.maximum(side, 0.02 * spread), [row[3] for row in rows]], axis=1)
-    # values are compared in steps, so that rounding does not decide
+    # values are rounded to steps before the comparison, so that rounding errors do not decide
     depth = np.round(gap / (1e-6 * spread))
     chosen = [c for c, row in enumerate(rows) if row[5] in known and gap[c] < 1e-3 * spread][: KEPT[dimension]]
     if not chosen or depth.min() < depth[chosen].min():

@@ -2,7 +2,7 @@
 
 A formula is parsed into Python's syntax tree and only numbers, t, pi, e, + - * / ** and the functions below
 are allowed; nothing is ever executed. Values are computed together with their derivative by t (dual
-numbers), so that a prescribed motion has the velocity of its positions.
+numbers), so that the velocity of a prescribed motion is the exact derivative of its position.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ONE = {
     "smooth": _step,
 }
 _MANY = ("min", "max")
-#: keeps a power or a nested formula from becoming a denial of service
+#: limits the cost of powers and nested formulas, which could otherwise block the program
 _LONGEST, _DEEPEST = 500, 40
 
 
@@ -68,11 +68,11 @@ class Expression:
             value, slope = _evaluate(self._tree, float(t))  # type: ignore[attr-defined]
         except (ValueError, ZeroDivisionError, OverflowError):
             raise NonstickError(
-                f"the formula {self.text!r} has no value at t = {t:.6g} s; it needs one at all times"
+                f"the formula {self.text!r} has no value at t = {t:.6g} s; it must have a value at all times"
             ) from None
         if not (math.isfinite(value) and math.isfinite(slope)):
             raise NonstickError(
-                f"the formula {self.text!r} has no finite value at t = {t:.6g} s; it needs one at all times"
+                f"the formula {self.text!r} has no finite value at t = {t:.6g} s; it must be finite at all times"
             )
         return value, slope
 

@@ -1,9 +1,9 @@
-"""Prescribed motion: where a solid or a body is at a time, and how fast it moves there.
+"""Prescribed motion: position and velocity of a solid or a body at any time.
 
     x(t) = about + offset(t) + R(angle(t)) (x₀ - about)
 
-offset and angle are sums of what the scene gives: constant velocity and spin, an oscillation, formulas of
-t, and keyframes. The axis of the rotation stays; the clock stands still before `start` and after `stop`.
+offset and angle are sums of the parts that the scene gives: constant velocity and spin, an oscillation, formulas of t,
+and keyframes. The axis of the rotation does not change; the clock stands still before `start` and after `stop`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .expression import Expression
 
 
 class Keys(Protocol):
-    """Shifts and turns (degrees) at given times; `smooth` without overshoot, or in straight lines."""
+    """Shifts and turns (degrees) at given times; the path between them is `smooth` without overshoot, or straight."""
 
     @property
     def times(self) -> tuple[float, ...]: ...
@@ -33,7 +33,7 @@ class Keys(Protocol):
 
 
 class Motion(Protocol):
-    """What a motion is made of; the table `motion` of a scene is one. Angles are in degrees, all else in SI units."""
+    """The parts of a motion, as in the table `motion` of a scene. Angles are in degrees, other values in SI units."""
 
     @property
     def velocity(self) -> Vector | None: ...
@@ -60,14 +60,14 @@ class Motion(Protocol):
 
 
 class Prescribed:
-    """A prescribed motion: where a shape is at a time, and how fast it moves.
+    """A prescribed motion: position and velocity of a shape at any time.
 
     Parameters
     ----------
     motion : Motion
-        What the motion is made of, for example the table `motion` of a scene.
+        The parts of the motion, for example the table `motion` of a scene.
     about : sequence of float
-        Centre of its rotation at the beginning, if the motion does not say.
+        Centre of its rotation at the beginning, if the motion does not give one.
     dimension : int
         2 or 3.
 
@@ -142,7 +142,7 @@ class Prescribed:
         return offset, float(angle), rate, float(spin)
 
     def placed(self, shape: Shape, time: float) -> Shape:
-        """Where a shape given at time 0 is at `time`."""
+        """The position at `time` of a shape given at time 0."""
         offset, angle, _, _ = self.at(time)
         if angle:
             shape = shape.rotate(angle, tuple(self.motion.axis), tuple(self.about))
@@ -176,7 +176,8 @@ class _Keyframes:
         if self.smooth:
             from scipy.interpolate import CubicHermiteSpline, PchipInterpolator  # slow to load, rarely needed
 
-            # Slopes of Fritsch and Carlson (1980) inside, zero at the ends, where SciPy's own choice would jump.
+            # The slopes are those of Fritsch and Carlson (1980) inside and zero at the ends, where SciPy's slopes would
+            # make the velocity jump.
             slopes = PchipInterpolator(self.times, self.values).derivative()(self.times)
             slopes[[0, -1]] = 0.0
             self._curve = CubicHermiteSpline(self.times, self.values, slopes)

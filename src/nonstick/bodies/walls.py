@@ -1,4 +1,4 @@
-"""What bodies collide with and do not move: the sides of the domain and the solids of a scene."""
+"""Walls: obstacles that bodies cannot move, the sides of the domain and the solids of a scene."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..grid.shapes import HalfSpace, Probes, Shape
 
 @dataclass
 class Wall:
-    """Something that bodies collide with and do not move.
+    """An obstacle that bodies collide with but cannot move.
 
     Parameters
     ----------
@@ -21,11 +21,11 @@ class Wall:
     shape : Shape
         The solid at time 0.
     place : callable, optional
-        `place(t)` is the shape at a time; without it the wall never moves.
+        `place(t)` is the shape at time t; without it the wall never moves.
     speed : callable, optional
         `speed(t, x)` is its velocity at points (d, n).
     probes : Probes, optional
-        Of its surface at time 0, for a wall that ends.
+        Probes of its surface at time 0, for a bounded wall.
     pose : callable, optional
         `pose(t)` moves the probes: rotation matrix, centre of rotation, offset.
 

@@ -2,15 +2,15 @@
 
 A step of `advance(dt)` does, in this order,
 
-1. contact: velocities, as forces of the last step left them, get the impulses that keep partners apart;
-2. poses move with these velocities (free rotation by the implicit midpoint rule, which keeps the energy of a
-   spinning body); what still overlaps is moved apart without touching velocities (split impulses);
-3. gravity, and with it the part of the last contact impulses that only holds a resting body up.
+1. contact: the velocities after the forces of the last step get the impulses that keep partners apart;
+2. poses move with these velocities (free rotation by the implicit midpoint rule, which conserves the energy of a
+   spinning body); partners that still overlap are moved apart without a change of their velocities (split impulses);
+3. gravity, together with the part of the last contact impulses that supports resting bodies.
 
 With liquid, a step is `fall(dt)` (3), then the pressure, which changes velocities in place, then `move(dt)` (1 and
-2), so that poses and liquid move by velocities of one solve. Because of 3 it meets a body on the floor that
-is at rest, not one that falls by g dt before the floor stops it; 1 of the next call corrects the difference:
-impulses accumulate over both, and only their sum must push.
+2), so that poses and liquid move with the velocities of one solve. Because of 3, the pressure solve sees a body on the
+floor at rest, and not with the velocity g dt downwards that the floor would stop later. Step 1 of the next call
+corrects the difference: impulses accumulate over both steps, and only their sum must push.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .contact import Contacts, Key, Partner, find
 from .walls import Wall
 
 SWEEPS = 200
-#: overlap that is left alone, and the largest tolerated, as shares of a body's least half extent
+#: the overlap that is not corrected, and the largest tolerated overlap, as shares of a body's least half extent
 SLOP, CRUSHED = 1e-3, 0.3
 #: share of an overlap that a substep undoes
 RECOVERY = 0.4
@@ -83,12 +83,12 @@ class World:
     # -- a step ---------------------------------------------------------------------------------------
 
     def advance(self, dt: float) -> None:
-        """Contact, poses, gravity; see above."""
+        """Do contact, poses and gravity; see above."""
         self.move(dt)
         self.fall(dt)
 
     def move(self, dt: float) -> None:
-        """Contact, and poses to the end of the step."""
+        """Do contact, and move poses to the end of the step."""
         if not self.bodies:
             self.time += dt
             return
@@ -119,7 +119,7 @@ class World:
         return partners, find(partners, self.d, np.zeros(len(partners)))
 
     def _substeps(self, dt: float) -> int:
-        """Enough that no body moves by more than a third of its size or turns by more than 0.3 rad at a time."""
+        """Number of substeps so that in one no body moves by over a third of its size or turns by over 0.3 rad."""
         rate = 1e-12
         for b in self.bodies:
             size = max(float(b.least), 1e-12)
@@ -128,11 +128,11 @@ class World:
         return int(min(max(np.ceil(rate * dt), 1), MOST_SUBSTEPS))
 
     def _collide(self, contacts: Contacts, partners, h: float, dt: float, held, total) -> None:
-        """Impulses that keep partners from moving into each other; `held` ones are already in the velocities."""
+        """Impulses that keep partners from moving into each other; `held` impulses are already in the velocities."""
         self.touching = int((contacts.gap < 1e-3 * self._scale(contacts, partners)).sum()) if contacts.n else 0
         if contacts.n == 0:
             return
-        # The held impulse of a contact that is gone stays in the velocity: the bodies separate by one step of gravity.
+        # If a contact has ended, its held impulse stays in the velocity: the bodies separate by one step of gravity.
         lam = np.array([held[k][:3] if k in held else np.zeros(3) for k in contacts.key])
         frame = contacts.frames()
         velocity, spin = self._gather()
@@ -144,8 +144,8 @@ class World:
         target = np.where(contacts.gap > 0.0, -contacts.gap / h, 0.0)
         slow = 1.5 * float(np.sqrt(self.pull @ self.pull)) * dt + 1e-9
         hits = (before < -slow) & (before * h < -contacts.gap) & (bounce > 0.0)
-        # The velocity already has a step of gravity that the position has not felt yet. A bounce does not reflect that
-        # step, so that a body leaves as fast as it arrived.
+        # The velocity already includes a step of gravity, but the position does not. A bounce does not reflect that
+        # step, so that a body leaves with the speed at which it arrived.
         falls = (setup[0] >= 0).astype(float) - (setup[1] >= 0)
         arrives = np.minimum(before - dt * falls * (self.pull @ contacts.normal), 0.0)
         target = np.where(hits, np.maximum(target, -bounce * arrives), target)
@@ -174,7 +174,7 @@ class World:
                     body.orientation = rotation.turned(body.orientation, turn[k])
 
     def _apart(self, contacts: Contacts, partners, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """Displacements (3 components) and turns that undo part of every overlap."""
+        """Displacements (3 components) and turns that remove part of every overlap."""
         n = len(self.bodies)
         shift, turn = np.zeros((n, 3)), np.zeros((n, 3))
         if contacts.n == 0:
@@ -200,7 +200,7 @@ class World:
         for body in self.bodies:
             if body.dynamic:
                 body.velocity = body.velocity + dt * self.pull
-        fresh = self.steps == 0  # bodies that touch at the beginning rest: nothing is carried yet
+        fresh = self.steps == 0  # bodies that touch at the beginning are at rest: no impulses are known yet
         if not self.carried and not fresh:
             return
         partners = self._partners(self.time)
@@ -220,7 +220,7 @@ class World:
         cap = np.full(contacts.n, np.inf) if fresh else lam[:, 0].copy()
         target = np.where(contacts.gap > 0.0, -contacts.gap / dt, 0.0)
         scale = max(float(np.linalg.norm(self.pull)) * dt, 1e-12)
-        # the impulses of the last step are the best guess: at rest they are the answer
+        # the impulses of the last step are the best guess: for bodies at rest they are exact
         push = np.einsum("ci,cij->cj", lam, frame)
         for k, arm, sign in ((setup[0], setup[2], 1.0), (setup[1], setup[3], -1.0)):
             for c in np.flatnonzero(k >= 0):
@@ -254,7 +254,7 @@ class World:
         return out
 
     def _margins(self, partners, h: float) -> np.ndarray:
-        """How far ahead to look: what a body may travel in a substep, and a little."""
+        """How far to search for contacts: the distance a body may travel in a substep, and a little more."""
         out = np.zeros(len(partners))
         g = float(np.sqrt(self.pull @ self.pull))
         for p in partners:
@@ -273,7 +273,7 @@ class World:
         return np.array([min(partners[i].size, partners[j].size) for i, j in zip(contacts.first, contacts.second)])
 
     def _material(self, contacts: Contacts, partners) -> tuple[np.ndarray, np.ndarray]:
-        """Friction (geometric mean) and restitution (the larger); a wall has those of the body that touches it."""
+        """Friction (geometric mean) and restitution (the larger); a wall takes those of the body that touches it."""
         mu, bounce = np.zeros(contacts.n), np.zeros(contacts.n)
         for c, (i, j) in enumerate(zip(contacts.first, contacts.second)):
             a, b = partners[i], partners[j]

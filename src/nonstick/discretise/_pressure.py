@@ -2,7 +2,7 @@
 
 Grids have three axes; a 2D grid has one cell along the first and closed faces there. Arrays are a slab of
 planes along the first axis: `phi` has one more plane on either side, face arrays start at the slab's first
-plane. Nothing couples across the edge of the grid, so its planes of `phi` only have to exist.
+plane. There is no coupling across the edge of the grid, so the values of `phi` beyond it are not used.
 """
 
 from numba import prange
@@ -12,7 +12,7 @@ from ..kernels import inline, parallel
 
 @inline
 def _face(here, there, w, scale, least):
-    """What an open face adds: (weight to the neighbour if it is liquid, diagonal)."""
+    """The terms of an open face: (weight to the neighbour if it is liquid, diagonal)."""
     if w <= 0.0:
         return 0.0, 0.0
     if there < 0.0:
@@ -89,8 +89,8 @@ def _pressure_rows(
 def _pressure_update(out, p, phi, f, s, factor, least):
     """Faces along the middle axis of (outer, n, inner) views: out -= factor * (ghost-fluid gradient of p).
 
-    `out` holds the velocity on entry. Closed faces that touch liquid take the solid velocity s; faces that
-    touch no liquid, and open faces on the edge of the grid, stay as they are. Solids at rest: s is a single zero.
+    `out` holds the velocity on entry. Closed faces that touch liquid take the solid velocity s; faces that do not touch
+    liquid, and open faces on the edge of the grid, are not changed. Solids at rest: s is a single zero.
     """
     outer, n, inner = p.shape
     rest = s.size == 1

@@ -1,9 +1,9 @@
 """Liquid fraction of the cubes around cells, faces and edges, from a level set at cell centres.
 
-Every such cube is made of eight octants, cubes of half the width with one corner at a cell centre and the
-opposite one at a cell corner. φ is trilinear between cell centres; inside an octant it is linear on each of
-six tetrahedra, whose negative part has a closed form. All control volumes are sums of the same octants, so
-cells, faces and edges agree about how much liquid there is.
+Every cube is made of eight octants: cubes of half the width with one corner at a cell centre and the opposite corner at
+a cell corner. φ is trilinear between cell centres; inside an octant it is linear on each of six tetrahedra, whose
+negative part has a closed form. All control volumes are sums of the same octants, so cells, faces and edges have the
+same total volume of liquid.
 
 `phi` is padded by two layers on each side: cell (i, j, k) is phi[i + 2, j + 2, k + 2]. `state` (same shape) is
 1 where a cell and its 26 neighbours are liquid, 0 where none is, 2 elsewhere. Outputs are padded by one.
@@ -14,7 +14,7 @@ from numba import prange
 
 from ..kernels import parallel, serial
 
-#: a smaller fraction is rounding (a surface through grid points), not liquid
+#: a smaller fraction is a rounding error (a surface through grid points), not liquid
 TRACE = 1e-10
 
 
@@ -101,7 +101,7 @@ def _control_volumes(out, phi, state, cells, s0, s1, s2, factor):
                 for p in range(2):
                     for q in range(2):
                         for r in range(2):
-                            # between cells: the near half of each; at the middle: both halves of one
+                            # between cells: the near half of each cell; at the middle: both halves of one cell
                             ci = i + 1 - (s0 if p == 0 else 0)
                             cj = j + 1 - (s1 if q == 0 else 0)
                             ck = k + 1 - (s2 if r == 0 else 0)
@@ -118,7 +118,7 @@ def _control_volumes(out, phi, state, cells, s0, s1, s2, factor):
                     total = 0.0
                 elif total > 1.0 - TRACE:
                     total = 1.0
-                if total > 0.0:  # memory of air that is never written is never used
+                if total > 0.0:  # air is not written, so its memory is never allocated
                     out[i, j, k] = factor * total
 
 
@@ -127,7 +127,7 @@ def control_volumes(
 ) -> None:
     """Fill `outs[n]` (zeros, padded by one) with `factors[n]` times the liquid fractions of samples `samples[n]`.
 
-    Beyond the box the level set goes on linearly.
+    The level set is extended linearly beyond the box.
     """
     for axis in range(3):
         phi = _extend(_extend(phi, axis), axis)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..grid.shapes import Shape
+from ..optional import need
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Mesh:
 
 def of_level_set(phi: np.ndarray, h: float, corner: Sequence[float]) -> Mesh:
     """The surface φ = 0 of samples `[i, j, k]` a distance h apart; the first sample lies at `corner`."""
+    need("mesh", "skimage")
     from skimage.measure import marching_cubes
 
     if not (phi.min(initial=1.0) < 0.0 < phi.max(initial=-1.0)):

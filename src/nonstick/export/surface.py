@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import NonstickError
+from ..optional import need
 from . import _surface
 from .frame import Frame
 from .mesh import Mesh, of_level_set, of_plane
@@ -147,7 +148,7 @@ def _towards_open(x: np.ndarray, solid: np.ndarray) -> np.ndarray:
     for _ in range(8):
         middle = 0.5 * (low + high)
         here = (x + middle[:, None] * (goal - x)).T
-        inside = map_coordinates(solid, here, order=1, mode="nearest") < -0.02
+        inside = map_coordinates(solid, here, order=1, mode="nearest") < -0.005
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return np.where(found[:, None], x + high[:, None] * (goal - x), x)
 
@@ -255,10 +256,9 @@ def _shift(phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, target: float, 
 
 
 def _splashsurf(shot: Shot, frame: Frame, refine: int) -> Mesh:
-    try:
-        import pysplashsurf
-    except ImportError:
-        raise NonstickError("--surface splashsurf needs one more package: pip install 'nonstick[surface]'") from None
+    need("surface", "pysplashsurf")
+    import pysplashsurf
+
     spacing = frame.dx / shot.scene.model.particles.per_axis
     position = np.ascontiguousarray(frame.arrays["position"], np.float64)
     result = pysplashsurf.reconstruction_pipeline(

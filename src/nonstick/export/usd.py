@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NonstickError
+from ..optional import need
 from ..render.palette import PAINTS, SOLID, WATER
 from .frame import Frame
 from .mesh import Mesh
@@ -32,10 +32,7 @@ _FILM = 36.0
 
 def require() -> None:
     """Refuse at once, in one sentence, if usd-core is not installed."""
-    try:
-        import pxr  # noqa: F401
-    except ImportError:
-        raise NonstickError("--to usd needs one more package: pip install 'nonstick[usd]'") from None
+    need("usd", "pxr")
 
 
 def write(

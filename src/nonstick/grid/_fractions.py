@@ -1,8 +1,8 @@
-"""How much of a face is open, from the solid distance at its nodes (Batty, Bertails, Bridson 2007).
+"""The open part of a face, from the solid distance at its nodes (Batty, Bertails, Bridson 2007).
 
-A face all of whose nodes lie in or on the solid is closed, so a wall that coincides with grid faces closes
-them; otherwise a node is solid where phi < 0. Values within `eps` of zero count as zero, so that rounding
-does not decide on which side of an aligned wall a node falls.
+A face is closed if all its nodes lie in or on the solid, so a wall that coincides with grid faces closes them;
+otherwise a node is solid if phi < 0. Values within `eps` of zero count as zero, so that rounding does not decide on
+which side of an aligned wall a node falls.
 """
 
 from numba import prange
@@ -51,7 +51,7 @@ def _open_square(a, b, c, d):
         return _corner(a, b, d)
     if b < 0.0:  # a and b are solid: a trapezium along the side ab
         return 1.0 - 0.5 * (a / (a - d) + b / (b - c))
-    # a and c, across the square: the sign in the middle decides whether the solid or the gap is connected
+    # a and c are opposite corners: the sign in the middle decides whether the solid or the gap is connected
     if a + b + c + d < 0.0:
         return _corner(b, a, c) + _corner(d, a, c)
     return 1.0 - _corner(a, b, d) - _corner(c, b, d)
@@ -73,7 +73,7 @@ def _open_2d(wu, wv, phi, eps):
 
 @parallel
 def _open_3d(wu, wv, ww, phi, eps):
-    """The three faces at the lower corner of every cell share eight nodes; most cells see no wall in them."""
+    """The three faces at the lower corner of every cell share eight nodes; most cells have no wall there."""
     nx, ny, nz = phi.shape[0] - 1, phi.shape[1] - 1, phi.shape[2] - 1
     for i in prange(nx + 1):
         i1 = min(i + 1, nx)

@@ -1,13 +1,13 @@
-"""Level sets on cells: continuation into solids."""
+"""Level sets on cells: extension into solids."""
 
 from ..kernels import serial
 
 
 @serial
 def _extend_into_solids(out, phi, solid, released, distance):
-    """out = phi, continued into solid cells next to liquid; see `nonstick.grid.levelset`.
+    """out = phi, extended into solid cells next to liquid; see `nonstick.grid.levelset`.
 
-    `released` and `distance` are empty where not given.
+    `released` and `distance` are empty if not given.
     """
     nx, ny, nz = phi.shape
     for i in range(nx):

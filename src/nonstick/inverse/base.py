@@ -1,8 +1,8 @@
 """Two verbs: a recipe's `setup(operator)` makes an `Inverse`; the inverse's `apply(r, out)` approximates A⁻¹ r.
 
 Preconditioners, Krylov methods and multigrid cycles are all inverses, so they nest: `CG(MIC())`,
-`CG(Multigrid(...))`, `Richardson(Multigrid(...))`. Recipes are frozen dataclasses that hold parameters
-only; state is born in `setup`. `repr(recipe)` is the label in tables.
+`CG(Multigrid(...))`, `Richardson(Multigrid(...))`. Recipes are frozen dataclasses that hold parameters only; `setup`
+makes the state. `repr(recipe)` is the label in tables.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
 
 
 class Inverse(ABC):
-    """An approximation of A⁻¹; vectors are of the layout of the operator it was set up for."""
+    """An approximation of A⁻¹; vectors have the layout of the operator it was set up for."""
 
-    #: what a table may show of it: levels, their unknowns
+    #: data for tables: levels and their unknowns
     notes: Mapping[str, object] = MappingProxyType({})
 
     @abstractmethod
     def apply(self, r: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """out ≈ A⁻¹ r; r is left alone."""
+        """out ≈ A⁻¹ r; r is not changed."""
 
     def fits(self, operator: Operator) -> bool:
-        """Can this be refreshed for the operator as it is now, whatever changed?"""
+        """True if this can be refreshed for the present operator after any change."""
         return False
 
     def directions(self, A: Operator, flexible: bool = False) -> Directions:
-        """The view conjugate gradients take of their preconditioner; flexible ones ask for qᵀz too (`find_along`)."""
+        """The preconditioner as conjugate gradients use it; flexible methods also need qᵀz (`find_along`)."""
         return Directions(A, self)
 
     @property
     def blocks(self) -> BlockHierarchy | None:
-        """The hierarchy of blocks this is or rests on: nested iteration takes its coarse grids from there."""
+        """The hierarchy of blocks that this is or contains: nested iteration takes its coarse grids from it."""
         return None
 
 
 class Directions:
-    """z ≈ A⁻¹ r in the pieces a conjugate gradient method takes it: find z, multiply by it, add it, step along p.
+    """z ≈ A⁻¹ r in the pieces that a conjugate gradient method needs: find z, multiply by it, add it, step along p.
 
-    This is the plain form. A cycle that keeps copies of r and z of its own, in another precision or order, has a
-    subclass that spares the passes over memory in between. Its z may be A⁻¹ r times a number, `scale`, that stays
-    the same from `begin` to `begin`: conjugate gradients do not notice.
+    This is the plain form. A cycle that has its own copies of r and z, in another precision or order, has a subclass
+    that saves the passes over memory between them. Its z may be A⁻¹ r times a number, `scale`, which is constant from
+    one `begin` to the next: this does not change conjugate gradients.
     """
 
     scale: float = 1.0
@@ -67,15 +67,15 @@ class Directions:
         return self._z
 
     def hold(self, rows: np.ndarray, policy: np.ndarray) -> None:
-        """z stays zero on those of `rows` whose policy is not 0, whatever the preconditioner makes of them."""
+        """Keep z zero on the `rows` whose policy is not 0, for every result of the preconditioner."""
         self._held = rows, policy
 
     def begin(self, r: np.ndarray, size: float) -> float:
-        """A solve starts from the residual r; `size` is max|b|. Returns max|r|."""
+        """Start a solve from the residual r; `size` is max|b|. Returns max|r|."""
         return self.A.peak(r)
 
     def find(self, r: np.ndarray, size: float) -> float:
-        """z ≈ A⁻¹ r; returns rᵀz. `size` is max|r| or near it."""
+        """z ≈ A⁻¹ r; returns rᵀz. `size` is approximately max|r|."""
         self.M.apply(r, self._z)
         if self._held is not None:
             _zero_clamped(self._z, *self._held)
@@ -107,17 +107,17 @@ class Recipe(ABC):
         free set or shift changed (`Masked.update`): refresh it if that is cheaper than building it again."""
 
     def fits(self, operator: Operator) -> bool:
-        """Can this recipe be set up for the operator?"""
+        """True if this recipe can be set up for the operator."""
         return True
 
     def chosen(self, operator: Operator) -> Recipe:
-        """The recipe that `setup` uses for this operator: another one where recipes choose."""
+        """The recipe that `setup` uses for this operator; it differs from `self` if the recipe selects among others."""
         return self
 
 
 @dataclass(frozen=True)
 class FirstThatFits(Recipe):
-    """`first` where it can be set up, and `otherwise` where it cannot.
+    """`first` if it can be set up for the operator, `otherwise` if not.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class FirstThatFits(Recipe):
 
 @dataclass
 class LinearResult:
-    """How a linear solve went."""
+    """The result of a linear solve."""
 
     iterations: int
     residual: float
@@ -154,12 +154,12 @@ class LinearResult:
     history: list[float] = field(default_factory=list, repr=False)
 
 
-#: told max|b - A x| at the start of a solve and after every iteration; True ends the solve
+#: called with max|b - A x| at the start of a solve and after every iteration; True ends the solve
 Watch = Callable[[float], bool]
 
 
 class Course:
-    """The residuals of one solve, and whether it should go on."""
+    """The residuals of one solve, and the decision whether it continues."""
 
     def __init__(self, goal: float, maxiter: int, watch: Watch | None = None, patience: float = np.inf):
         self.goal, self.maxiter, self.watch, self.patience = goal, maxiter, watch, patience
@@ -173,11 +173,11 @@ class Course:
 
     @property
     def unfinished(self) -> bool:
-        """True if an iteration should follow. One that diverges ends at infinity."""
+        """True if an iteration should follow. A solve that diverges ends at infinity."""
         return not self.stopped and self.goal < self.residual < np.inf and len(self.history) <= self.maxiter
 
     def goes_on(self, residual: float) -> bool:
-        """Enter max|b - A x|; returns `unfinished`."""
+        """Record max|b - A x|; returns `unfinished`."""
         self.history.append(residual)
         self.stopped = self.watch is not None and self.watch(residual)
         if residual < self._best:
@@ -212,7 +212,7 @@ class IterativeInverse(Inverse):
         """Improve x in place until max|b - A x| <= max(rtol max|b|, atol)."""
 
     def course(self, size: float, rtol: float | None, atol: float, maxiter: int | None, watch: Watch | None) -> Course:
-        """The course of a solve with these arguments; `size` is max|b|."""
+        """The record of a solve with these arguments; `size` is max|b|."""
         goal = max((self.rtol if rtol is None else rtol) * size, atol)
         # In exact arithmetic a Krylov method ends after n iterations; one that gains nothing in many more is lost.
         patience = max(1000, 4 * self.A.n)
@@ -239,5 +239,5 @@ class NoPreconditioner(Recipe):
 
 
 def max_abs(r: np.ndarray) -> float:
-    """The max norm, without a temporary; NaN if there is one."""
+    """The max norm, without a temporary array; NaN if an entry is NaN."""
     return float(max(r.max(initial=0.0), -r.min(initial=0.0)))

@@ -9,7 +9,8 @@ Decorators shared by every kernel file:
 - `merged`    the same, but LLVM does the inlining, so it compiles faster; for functions that take arrays, because
   a call that passes arrays is slow; `merged_sum` for one that forms a sum which may be reordered
 
-Floating-point contraction (fused multiply-add) is allowed, reordering of sums only where the name says so.
+Floating-point contraction (fused multiply-add) is allowed; sums may be reordered only in kernels with `sum` in their
+decorator.
 """
 
 import os
@@ -17,8 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Idle OpenMP threads spin for a long time by default; on a machine with anything else to do that made
-# solves 25 times slower. Read by the OpenMP library when it loads, so it must be set before numba loads it.
+# Idle OpenMP threads spin for a long time by default; on a busy machine this made solves 25 times slower. The OpenMP
+# library reads this when it loads, so it must be set before numba loads it.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from numba import config, get_num_threads, njit, set_num_threads
@@ -33,7 +34,8 @@ forks.install()
 # workqueue aborts when two Python threads enter it.
 config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 
-# Kernels take whole tuples of arrays by `*`, whose lengths a type checker cannot know: calls go unchecked.
+# Kernels take whole tuples of arrays by `*`. A type checker cannot know their lengths, so it does not check these
+# calls.
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

@@ -43,9 +43,9 @@ def _look(x, r, bounded, peak, rows, at, d, lower, upper, policy, slack, flips, 
     """New policy on the bounded rows, and the natural residual: its largest entry in block k is peak[k].
 
     The bounded rows of block k are rows[at[k]:at[k + 1]]; d, lower, upper and policy belong to bounded rows alone.
-    A row changes sides only if it is further than `slack` from the tie d·(x - bound) = g, so rounding at ties
-    cannot restart the iteration. flips[k] counts the changes. Without `whole` rows without bounds are not looked at,
-    and peaks only grow.
+    A row changes its policy only if it is further than `slack` from the tie d·(x - bound) = g, so rounding at ties
+    cannot restart the iteration. flips[k] counts the changes. Without `whole`, rows without bounds are not read, and
+    peaks only grow.
     """
     for k in prange(peak.size):
         top = _look_block(k, x, r, bounded, rows, at, d, lower, upper, policy, slack, flips, whole)
@@ -54,7 +54,7 @@ def _look(x, r, bounded, peak, rows, at, d, lower, upper, policy, slack, flips, 
 
 @parallel
 def _advance(x, r, p, q, alpha, bounded, peak, rows, at, d, lower, upper, policy, slack, flips):
-    """x += alpha p, r -= alpha q, and a look while they are in the cache."""
+    """x += alpha p, r -= alpha q, and policy and residual while they are in the cache."""
     n = x.size
     for k in prange(peak.size):
         for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
@@ -65,9 +65,9 @@ def _advance(x, r, p, q, alpha, bounded, peak, rows, at, d, lower, upper, policy
 
 @serial
 def _clamp(moved, x, rows, lower, upper, policy, which):
-    """Of the bounded rows `which`, clamped ones sit on their bound, the others inside the box.
+    """Put clamped rows among the bounded rows `which` on their bound, and the others inside the box.
 
-    `moved` lists the unknowns for which this was news; returns how many there are.
+    `moved` lists the unknowns that this has moved; returns their number.
     """
     count = 0
     for m in range(which.size):
@@ -88,7 +88,7 @@ def _clamp(moved, x, rows, lower, upper, policy, which):
 
 @serial
 def _zero_clamped(z, rows, policy):
-    """Directions stay zero on clamped rows, whatever the preconditioner made of them."""
+    """Set directions to zero on clamped rows."""
     for e in range(rows.size):
         if policy[e] != 0:
             z[rows[e]] = 0.0

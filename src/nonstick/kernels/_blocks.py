@@ -1,25 +1,21 @@
 """Structured coarsening: 2x2x2 blocks of a row layout become the cells of a coarser row layout.
 
-Piecewise-constant Galerkin matrices keep the seven-point form. They are kept as face weights (summed over
-the fine faces between two blocks) and *excess* (diagonal minus weights: Dirichlet neighbours and cells
-outside the free set end up there), so that no cancellation spoils coarse diagonals.
+Piecewise-constant Galerkin matrices keep the seven-point form. They are stored as face weights (summed over the fine
+faces between two blocks) and *excess* (diagonal minus weights: the couplings to Dirichlet neighbours and to cells
+outside the free set). So coarse diagonals have no cancellation errors.
 
-Blocks are taken whether or not their cells are connected. `_count_torn_blocks` says where that would glue
-together liquid on two sides of a wall; a hierarchy with such blocks goes on with `multigrid.sparse_levels`.
+Blocks are used even if their cells are not connected. `multigrid._strength` counts the blocks that would join liquid on
+two sides of a wall.
 """
 
-import numpy as np
 from numba import prange
 
 from . import inline, parallel, serial
 
-#: a face is strong if it has this part of the largest weight of either cell
-STRONG = 0.05
-
 
 @serial
 def _number_blocks(number, coarse_cells, cells, shape, start):
-    """number[block]: C-order number of every occupied block, -1 elsewhere; returns how many there are."""
+    """number[block]: C-order number of every occupied block, -1 elsewhere; returns their count."""
     cy = (shape[1] + 1) >> 1
     cz = (shape[2] + 1) >> 1
     number[:] = -1
@@ -56,7 +52,7 @@ def _assign_blocks(parent, number, cells, shape, start, groups):
 
 @parallel
 def _excess(e, top, d, w0, w1, w2, start, offset, groups):
-    """Diagonal minus weights; the rounding of a closed cell's diagonal is not an excess.
+    """Diagonal minus weights; the rounding error of a closed cell's diagonal is not an excess.
 
     top[g] is the largest weight of group g.
     """
@@ -79,7 +75,7 @@ def _excess(e, top, d, w0, w1, w2, start, offset, groups):
 
 @parallel
 def _galerkin_blocks(c0, c1, c2, ce, w0, w1, w2, e, active, parent, cells, shape, start, offset, scale, groups):
-    """Weights and excess of Pᵀ F A F P, scaled, accumulated into arrays that come in as zero.
+    """Weights and excess of Pᵀ F A F P, scaled, accumulated into arrays that are zero on entry.
 
     `groups` end between blocks, so no two threads write the same coarse cell.
     """
@@ -95,7 +91,7 @@ def _galerkin_blocks(c0, c1, c2, ce, w0, w1, w2, e, active, parent, cells, shape
                 if active[t] == 0:
                     c = parent[t]
                     v = e[t]
-                    # plus faces: a weight between two free cells, an excess next to a clamped one
+                    # plus faces: a weight between two free cells, an excess next to a clamped cell
                     if active[t + xp] != 0:
                         v += w0[t]
                     elif x_out:
@@ -154,7 +150,7 @@ def _toggle_blocks(c0, c1, c2, ce, active, toggled, w0, w1, w2, e, parent, start
         t = toggled[m]
         c = parent[t]
         s = _segment_of(start, t)
-        sign = -scale if active[t] == 0 else scale  # a cell that leaves takes its row along
+        sign = -scale if active[t] == 0 else scale  # the row of a cell that leaves is removed
         own = e[t]
         for f in range(6):
             o = offset[s, f]
@@ -178,111 +174,3 @@ def _toggle_blocks(c0, c1, c2, ce, active, toggled, w0, w1, w2, e, parent, start
                             c2[low] += sign * v
         ce[c] += sign * own
         active[t] = 1 - active[t]
-
-
-@inline
-def _strong(w, peak, other):
-    """Is a face strong for the cell that has less to hold on to? A cut cell follows its only neighbour."""
-    return w > 0.0 and w >= STRONG * min(peak, other)
-
-
-@serial
-def _peak(t, w0, w1, w2, start, offset):
-    """The largest weight of a face of unknown t."""
-    s = _segment_of(start, t)
-    v = 0.0
-    for f in range(6):
-        if offset[s, f] != 0:
-            v = max(v, _face(f, t, offset[s, f], w0, w1, w2))
-    return v
-
-
-@serial
-def _holds(w, sure, t, u, w0, w1, w2, start, offset):
-    """Is the face of weight w between unknowns t and u strong? Whatever is at least `sure` is."""
-    if w >= sure:
-        return True
-    if w <= 0.0:
-        return False
-    return _strong(w, _peak(t, w0, w1, w2, start, offset), _peak(u, w0, w1, w2, start, offset))
-
-
-@serial
-def _count_torn_blocks(first, sure, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
-    """Blocks whose cells fall into parts that meet nowhere within one cell around the block.
-
-    `root` comes from `_sparse_levels._merge_blocks_stencil`; `first` is work space, one entry per block. Parts that
-    touch air nearby do not count: their error is anchored and needs no coarse grid. Stops counting at `limit`.
-    """
-    first[:] = -1
-    torn = 0
-    window = np.empty(64, np.int64)
-    seen = np.empty(64, np.int64)
-    stack = np.empty(64, np.int64)
-    for t in range(cells.size):
-        if root[t] != t:
-            continue
-        if first[parent[t]] < 0:
-            first[parent[t]] = t
-            continue
-        # a second part of this block: flood from it through the 4x4x4 cells around
-        cell = cells[t]
-        k = cell % shape[2]
-        j = (cell // shape[2]) % shape[1]
-        i = cell // (shape[2] * shape[1])
-        i0 = (i & ~1) - 1
-        j0 = (j & ~1) - 1
-        k0 = (k & ~1) - 1
-        for q in range(64):
-            ii = i0 + (q >> 4)
-            jj = j0 + ((q >> 2) & 3)
-            kk = k0 + (q & 3)
-            seen[q] = 0
-            window[q] = -1
-            if 0 <= ii < shape[0] and 0 <= jj < shape[1] and 0 <= kk < shape[2]:
-                window[q] = _find_cell(cells, (ii * shape[1] + jj) * shape[2] + kk)
-        here = ((i - i0) << 4) + ((j - j0) << 2) + (k - k0)
-        seen[here] = 1
-        stack[0] = here
-        depth = 1
-        joined = False
-        while depth > 0:
-            depth -= 1
-            q = stack[depth]
-            u = window[q]
-            if u == first[parent[t]] or e[u] > STRONG * _peak(u, w0, w1, w2, start, offset):
-                joined = True
-                break
-            s = _segment_of(start, u)
-            for f in range(6):
-                shift = 16 >> (2 * (f >> 1))
-                digit = (q // shift) & 3
-                if digit == (3 if f & 1 else 0):
-                    continue
-                p = q + shift if f & 1 else q - shift
-                o = offset[s, f]
-                if o == 0 or window[p] != u + o or seen[p] != 0:
-                    continue
-                if _holds(_face(f, u, o, w0, w1, w2), sure, u, u + o, w0, w1, w2, start, offset):
-                    seen[p] = 1
-                    stack[depth] = p
-                    depth += 1
-        if not joined:
-            torn += 1
-            if torn >= limit:
-                return torn
-    return torn
-
-
-@inline
-def _find_cell(cells, cell):
-    """Number of a linear cell, -1 if it is no unknown."""
-    low = 0
-    high = cells.size
-    while low < high:
-        mid = (low + high) >> 1
-        if cells[mid] < cell:
-            low = mid + 1
-        else:
-            high = mid
-    return low if low < cells.size and cells[low] == cell else -1

@@ -1,4 +1,4 @@
-"""Rigid bodies: how much of the grid they cover, and Gauss–Seidel on the rows that touch them."""
+"""Rigid bodies: the part of the grid they cover, and Gauss–Seidel on the rows that touch them."""
 
 from numba import prange
 
@@ -9,8 +9,8 @@ from . import parallel, serial
 def _relax_around_bodies(x, c, b, lower, upper, rows, near, weight, d, indptr, column, entry, image):
     """One projected sweep over `rows` of `B + U S Uᵀ`, where every row of a body is coupled to every other.
 
-    c = S Uᵀ x is kept up to date. near, weight: (rows, 6) neighbours of each row and what couples them (0 where there
-    is none); d the diagonal of the whole operator; indptr, column, entry: U by rows; image: U S, entry by entry.
+    c = S Uᵀ x is kept up to date. near, weight: (rows, 6) neighbours of each row and their couplings (0 if there is no
+    neighbour); d the diagonal of the whole operator; indptr, column, entry: U by rows; image: U S, entry by entry.
     """
     for e in range(rows.size):
         t = rows[e]
@@ -21,7 +21,7 @@ def _relax_around_bodies(x, c, b, lower, upper, rows, near, weight, d, indptr, c
         for p in range(indptr[e], indptr[e + 1]):
             s -= entry[p] * c[column[p]]
             own += entry[p] * image[p]
-        # what the row's own x contributes through the body is part of its diagonal
+        # the effect of the row's own x through the body is part of its diagonal
         new = x[t] if d[t] <= 0.0 else (s + own * x[t]) / d[t]
         new = min(max(new, lower[t]), upper[t])
         step = new - x[t]
@@ -36,7 +36,8 @@ def _cover(out, phi):
     """Share of every half cell (2^d to a cell; a 2D grid has one cell and one half along the first axis) with phi < 0.
 
     phi is the distance at the nodes in cells. A cell is cut into 4^d pieces, each filled by clip(½ - 4·distance, 0, 1)
-    at its middle; one whose nodes all lie an eighth of a cell on one side is full or empty without looking.
+    at its middle; a cell whose nodes all lie at least an eighth of a cell on one side is full or empty without this
+    computation.
     """
     nx, ny, nz = phi.shape[0] - 1, phi.shape[1] - 1, phi.shape[2] - 1
     hx = out.shape[0] // nx

@@ -1,9 +1,9 @@
-"""Where compiled kernels are kept: in the user's cache folder, under the hash of their source.
+"""Keeps compiled kernels in the user's cache folder, under the hash of their source.
 
-Numba's own rule looks at the time stamp of one file. So a new installation compiles everything again, and an edit to a
-function inlined from another file is not noticed. Here the key is the text of the file and of every kernel file it
-imports: the cache survives a new installation, serves all installations of one version, and never holds old code.
-The environment variable `NUMBA_CACHE_DIR` overrides it.
+Numba's own rule uses the time stamp of one file. So a new installation compiles everything again, and numba does not
+notice an edit to a function inlined from another file. Here the key is the text of the file and of every kernel file it
+imports. So the cache stays valid after a new installation, all installations of one version share it, and it never
+gives old code. The environment variable `NUMBA_CACHE_DIR` overrides it.
 
 The files are pickles, and loading a pickle runs what it says. So nothing is loaded from a folder or a file that belongs
 to somebody else or that everybody may write.
@@ -132,7 +132,7 @@ def say(sentence: str) -> None:
 
 
 def folder_of(path: Path) -> Path:
-    """Where the compiled kernels of a file are kept: `grid._fractions-<hash>`."""
+    """The folder of the compiled kernels of a file: `grid._fractions-<hash>`."""
     name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
     return cache_folder() / f"{name}-{source_stamp(path)}"
 
@@ -239,14 +239,14 @@ def sealed(kernel):
 
 
 def compiled(path: Path) -> bool:
-    """Is any kernel of the file in the cache? With `NUMBA_CACHE_DIR` we do not look, and say yes."""
+    """True if any kernel of the file is in the cache; always True with `NUMBA_CACHE_DIR`, where we do not look."""
     if config.CACHE_DIR:
         return True
     return next(folder_of(path).glob("*.nbc"), None) is not None
 
 
 def _prune(folder: Path) -> None:
-    """Keep the newest few versions of one file's kernels."""
+    """Delete all but the newest versions of one file's kernels."""
     name = folder.name.rsplit("-", 1)[0]
     versions = [p for p in folder.parent.glob(f"{name}-*") if p.name.rsplit("-", 1)[0] == name]
     for old in sorted(versions, key=lambda p: p.stat().st_mtime, reverse=True)[KEPT:]:
@@ -254,6 +254,6 @@ def _prune(folder: Path) -> None:
 
 
 def install() -> None:
-    """Let numba ask this locator first."""
+    """Make numba use this locator first."""
     if SourceHashLocator not in CacheImpl._locator_classes:
         CacheImpl._locator_classes.insert(0, SourceHashLocator)

@@ -23,10 +23,10 @@ def _join(parent, a, b):
 
 @serial
 def _stencil_components(label, parent, w0, w1, w2, start, offset):
-    """label[t] = number of the part unknown t belongs to, numbered in the order of first unknowns; returns how many.
+    """label[t] = number of the part of unknown t, numbered in the order of first unknowns; returns the number of parts.
 
-    `parent` is work space of the size of `label`. Neighbouring cells of two chains ask for the same union again
-    and again; it is made once.
+    `parent` is work space of the size of `label`. Neighbouring cells of two chains would repeat the same union; it is
+    made once.
     """
     n = label.size
     chains = 0
@@ -64,7 +64,7 @@ def _stencil_components(label, parent, w0, w1, w2, start, offset):
 
 @inline
 def _is_open(t, w0, w1, w2, d, offsets, tolerance):
-    """Does row t sum to more than rounding?"""
+    """True if the sum of row t is larger than rounding errors."""
     total = d[t] - (w0[t] + w1[t] + w2[t])
     for axis, w in enumerate((w0, w1, w2)):
         o = offsets[2 * axis]
@@ -75,10 +75,10 @@ def _is_open(t, w0, w1, w2, d, offsets, tolerance):
 
 @serial
 def _closed_parts(closed, label, w0, w1, w2, d, start, offset, tolerance):
-    """closed[c] = True where every row of part c sums to zero; returns how many such parts there are.
+    """closed[c] = True if every row of part c sums to zero; returns the number of these parts.
 
-    Mostly there are none. A free surface often is the last thing in C order, as far as any axis points up: begin
-    with the middles and the ends of the segments, backwards.
+    Usually there are none. A free surface often comes last in C order, if an axis points up. So the search begins with
+    the middles and ends of segments, backwards.
     """
     left = closed.size
     closed[:] = True

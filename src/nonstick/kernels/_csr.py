@@ -42,9 +42,9 @@ def _csr_relax(x, b, lower, upper, d, data, indices, indptr, order, omega, proje
 
 @serial
 def _csr_check_pairs(where, values, data, indices, indptr, root, rtol):
-    """Look at every pair a_ij, a_ji of a matrix with sorted rows; `root` holds sqrt(a_ii).
+    """Check every pair a_ij, a_ji of a matrix with sorted rows; `root` holds sqrt(a_ii).
 
-    Returns 0 if all is well; 1 at the first pair that differs by more than rtol root_i root_j; 2 at the
+    Returns 0 if all pairs are valid; 1 at the first pair that differs by more than rtol root_i root_j; 2 at the
     first with |a_ij| > root_i root_j (a 2 × 2 minor that is negative). `where` gets i, j, and `values`
     a_ij with a_ji or with root_i root_j.
     """

@@ -8,15 +8,14 @@ an edge, the row of a face of component a is (b, c the other two axes, s their s
           + the same for c.
 
 Layout (see `nonstick.operators.faces`): a vector is one flat array of three padded components of P
-entries; `k` holds the cells and then the edges along axes 0, 1, 2, also P each; where the coefficient of a cell
-differs between components (coarse levels), those of components 1 and 2 follow. Faces that are no
-unknowns hold zero and are never written. A run is a stretch of unknowns along the last axis:
-`runs[r] = (component, first t, last t + 1, plain, position in the compact vector)`. A run is plain if
-all its rows have full volumes and one viscosity: its coefficients are then the same everywhere
-(`plain[a] = (mass, cell, edge towards b, edge towards c)`) and none is loaded.
+entries; `k` holds the cells and then the edges along axes 0, 1, 2, also P each; if the coefficient of a cell differs
+between components (coarse levels), those of components 1 and 2 follow. Faces that are not unknowns hold zero and are
+never written. A run is a stretch of unknowns along the last axis: `runs[r] = (component, first t, last t + 1, plain,
+position in the compact vector)`. A run is plain if all its rows have full volumes and one viscosity: its coefficients
+are then constant (`plain[a] = (mass, cell, edge towards b, edge towards c)`) and are not loaded.
 
 Two-dimensional grids have one cell along axis 0 and no unknowns of component 0.
-Unsigned indices: a signed one makes numba test for wrap-around and the loop would not vectorise.
+Indices are unsigned: a signed index makes numba test for wrap-around, and the loop would not vectorise.
 """
 
 import numpy as np
@@ -57,7 +56,7 @@ def _plain_neighbours(x, t, A, B, C, ka, kb, kc, sa, sb, sc):
 
 @serial
 def _cells(a, P, size):
-    """Where the cells' coefficients for component a begin in a `k` of this size."""
+    """The start of the cells' coefficients for component a in a `k` of this size."""
     return (3 + a) * P if a > 0 and size > 4 * P else 0
 
 
@@ -167,10 +166,10 @@ def _copy_runs(out, x, runs, P):
 
 @serial
 def _cut_runs(runs, active, plainness, shape, shortest):
-    """Fill the run table, pencil by pencil; returns the number of runs. With no rows in `runs`, only counts.
+    """Fill the run table, pencil by pencil; returns the number of runs. With no rows in `runs`, it only counts.
 
-    `active` and `plainness` are (3, M0, M1, M2). A plain stretch shorter than `shortest` joins its
-    neighbours: starting a loop costs more than loading coefficients.
+    `active` and `plainness` are (3, M0, M1, M2). A plain stretch shorter than `shortest` is merged with its neighbours:
+    starting a loop costs more than loading coefficients.
     """
     count = 0
     write = runs.shape[0] > 0

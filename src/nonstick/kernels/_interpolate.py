@@ -1,10 +1,10 @@
-"""Trilinear values on MAC grids: at a point from the eight entries around it, and back.
+"""Trilinear interpolation on MAC grids: from eight entries to the point between them, and back.
 
 Positions are in cells from the lower corner of the grid, a 2D grid has one cell along the first axis. Half of
 the time of a substep is spent here, so the functions on faces work on flat arrays (`u.reshape(-1)`, made once by
-the kernel) and share their indices among the three components. Which half of its cell a point lies in decides
-about most indices; it is found by arithmetic, because no branch predictor can guess it. Unsigned indices
-spare the test for those that count from the end.
+the kernel) and share their indices among the three components. Most indices depend on the half of the cell in which a
+point lies. This is computed by arithmetic, because a branch predictor cannot guess it. Unsigned indices avoid numba's
+test for negative ones.
 """
 
 import numpy as np
@@ -14,9 +14,9 @@ from . import merged, serial
 
 @serial
 def _stride(n):
-    """A step through the planes 0 … n - 1 that visits each once and any stretch of turns all over the grid.
+    """A step through the planes 0 … n - 1 that visits each plane once and spreads any stretch of turns over the grid.
 
-    Threads get a stretch of turns each; with the planes in order one would get the liquid and another the air.
+    Each thread gets a stretch of turns; with the planes in order, one thread would get the liquid and another the air.
     """
     step = max(int(0.618 * n), 1)
     while True:
@@ -79,7 +79,7 @@ def _between_centres(a, n):
 
 @merged
 def _mix(f, q, si, sj, sk, fx, fy, fz):
-    """Trilinear mean of eight entries of a flat array: q and those si, sj, sk further."""
+    """Trilinear mean of eight entries of a flat array: q and the entries at the strides si, sj, sk from it."""
     f00, f01 = f[np.uintp(q)], f[np.uintp(q + sj)]
     f10, f11 = f[np.uintp(q + si)], f[np.uintp(q + si + sj)]
     f00 += fz * (f[np.uintp(q + sk)] - f00)
@@ -95,8 +95,7 @@ def _mix(f, q, si, sj, sk, fx, fy, fz):
 def _velocity(u, v, w, nx, ny, nz, a, b, c):
     """The MAC velocity at (a, b, c) on a grid of nx ny nz cells, from flat arrays.
 
-    In 2D `u` is a stand-in of two entries, of which the first is read: a branch would keep loops from running on
-    vectors.
+    In 2D `u` is a dummy array of two entries, of which the first is read: a branch would prevent vectorisation.
     """
     i, fx = _between_faces(a, nx)
     j, fy = _between_faces(b, ny)
@@ -138,9 +137,9 @@ def _add(mom, mass, q, weight, value):
 
 @merged
 def _splat(mom, mass, q, si, sj, sk, fx, fy, fz, value, near0, far0, near1, far1, near2, far2):
-    """Add to eight entries of flat arrays a particle that is worth `value` there.
+    """Add a particle with the given `value` to eight entries of flat arrays.
 
-    near and far along each axis is what the value changes by towards the lower and the upper entry.
+    near and far are the changes of the value towards the lower and the upper entry along each axis.
     """
     w00, w01, w10, w11 = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy, fx * (1.0 - fy), fx * fy
     v00, v01 = value + near0 + near1, value + near0 + far1

@@ -54,7 +54,7 @@ def _stencil_energy(out, energy, x, w0, w1, w2, d, start, offset):
 
 @serial
 def _stencil_apply_small(out, x, w0, w1, w2, d, start, offset):
-    """`_stencil_apply` on one thread, for levels whose work is less than starting threads."""
+    """`_stencil_apply` on one thread, for levels whose work costs less than starting threads."""
     for s in range(start.size - 1):
         _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset)
 
@@ -84,7 +84,7 @@ def _stencil_residual(out, b, x, w0, w1, w2, d, start, offset):
 
 @serial
 def _stencil_residual_small(out, b, x, w0, w1, w2, d, start, offset):
-    """`_stencil_residual` on one thread, for levels whose work is less than starting threads."""
+    """`_stencil_residual` on one thread, for levels whose work costs less than starting threads."""
     for s in range(start.size - 1):
         _stencil_residual_segment(s, out, b, x, w0, w1, w2, d, start, offset)
 
@@ -117,7 +117,7 @@ def _stencil_relax(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, col
     """One colour of red-black SOR, in place: x += omega (x_GS - x), then clipped to the box if projected.
 
     Cells of one colour only read cells of the other, so the result does not depend on the order or on
-    the number of threads. Rows with d = 0 (isolated, without equation) are left alone.
+    the number of threads. Rows with d = 0 (isolated, without an equation) are not changed.
     """
     for s in prange(start.size - 1):
         _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected)
@@ -125,7 +125,7 @@ def _stencil_relax(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, col
 
 @serial
 def _stencil_relax_small(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected):
-    """`_stencil_relax` on one thread, for levels whose work is less than starting threads."""
+    """`_stencil_relax` on one thread, for levels whose work costs less than starting threads."""
     for s in range(start.size - 1):
         _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected)
 
@@ -163,7 +163,7 @@ def _stencil_matrix(indptr, indices, data, w0, w1, w2, d, start, offset):
                 at = _put(indices, data, at, t + ym, -w1[t + ym])
             if zm != 0:
                 at = _put(indices, data, at, t + zm, -w2[t + zm])
-            if indices.size > 0:  # the diagonal is stored even where it is zero
+            if indices.size > 0:  # the diagonal is stored even if it is zero
                 indices[at] = t
                 data[at] = d[t]
             at += 1

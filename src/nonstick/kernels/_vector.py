@@ -46,7 +46,7 @@ def block_dot32(x: np.ndarray, y: np.ndarray) -> float:
 
 @parallel_sum
 def _block_peak(peak, total, x):
-    """Of each block the largest absolute value, NaN if there is one, and the sum."""
+    """For each block, the largest absolute value (NaN if an entry is NaN) and the sum."""
     n = x.size
     for k in prange(peak.size):
         s = 0.0
@@ -59,7 +59,7 @@ def _block_peak(peak, total, x):
 
 
 def peak_and_sum(x: np.ndarray) -> tuple[float, float]:
-    """The largest absolute value of a vector (NaN if an entry is) and the sum, deterministic."""
+    """The largest absolute value of a vector (NaN if an entry is NaN) and the sum, deterministic."""
     peak, total = np.zeros((2, -(-x.size // BLOCK)))
     _block_peak(peak, total, x)
     return float(peak.max(initial=0.0)), float(total.sum())

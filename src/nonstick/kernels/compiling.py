@@ -1,8 +1,8 @@
-"""Says when kernels are compiled, on the logger `nonstick.kernels`.
+"""Logs the compilation of kernels, on the logger `nonstick.kernels`.
 
 One INFO line comes before the first compilation of a process. Each kernel gives a DEBUG line when its compilation
 begins and one when it ends. Their records carry `kernels` and `seconds`, compiled so far in this process, and
-`unfinished`, the number under way. Kernels that are in the cache give no line and cost nothing.
+`unfinished`, the number of kernels being compiled. Kernels that are in the cache give no line and take no time.
 
 A script shows the line with `logging.basicConfig(level=logging.INFO)`.
 """
@@ -19,12 +19,12 @@ log = logging.getLogger("nonstick.kernels")
 
 
 class CompilationLog(Listener):
-    """Hears numba compile; kernels of other packages are not counted."""
+    """Listens to numba's compiler events; kernels of other packages are not counted."""
 
     def __init__(self) -> None:
         self.kernels = 0
         self.seconds = 0.0
-        self._begun: list[float] = []  # a kernel is compiled inside another one that calls it
+        self._begun: list[float] = []  # a kernel may be compiled while another kernel that calls it is compiled
         self._told = False
 
     def on_start(self, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""A x, and how it changes size: every operator knows its diagonal, its vectors and, where there is one, its grid."""
+"""Operators A x and transfers between sizes; an operator has its diagonal, its vectors and, if it has one, its grid."""
 
 from .base import Operator
 from .bordered import Bordered

@@ -1,8 +1,8 @@
 """Building the row layout: grid cells that are unknowns, in C order, cut into segments.
 
 A segment is a run of consecutive unknowns along the last axis within which the distance (in the
-numbering of unknowns) to each of the six neighbours is constant. Kernels then walk unit-stride
-streams and never load a neighbour index per cell. See `nonstick.operators.rows`.
+numbering of unknowns) to each of the six neighbours is constant. Kernels then read memory with unit stride and never
+load a neighbour index per cell. See `nonstick.operators.rows`.
 
 Two-dimensional grids are three-dimensional ones whose first axis has one cell.
 """
@@ -24,11 +24,12 @@ def _number_cells(number, cells):
 def _cut_segments(start, offset, parity, number, shape, cells):
     """Fill the segment tables; returns the number of segments.
 
-    With `start.size == 0` only counts. offset[s, f] is (neighbour - own) number, 0 where absent:
-    an absent neighbour is then read as the cell itself, with weight zero.
+    With `start.size == 0` it only counts. offset[s, f] is (neighbour - own) number, 0 for a missing neighbour, which is
+    then read as the cell itself with weight zero.
 
-    Along z the neighbours inside a run are t - 1 and t + 1; the weights at both ends of a run are zero, so
-    ends need no cut. Only the first and the last unknown stand alone, because their reads would leave the array.
+    Along z the neighbours inside a run are t - 1 and t + 1; the weights at both ends of a run are zero, so segments
+    need not end there. Only the first and the last unknown are segments of one cell, because their reads would go
+    outside the array.
     """
     n = cells.size
     nz = shape[2]

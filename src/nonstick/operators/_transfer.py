@@ -1,4 +1,4 @@
-"""Moving vectors and bounds between a fine and a coarse level.
+"""Transfers vectors and bounds between a fine and a coarse level.
 
 A transfer is either a sparse interpolation matrix P in CSR form or a list of parents (one coarse
 unknown for each fine one, -1 for none). `first` and `child` list the children of each coarse unknown
@@ -13,7 +13,7 @@ from ..kernels import parallel, serial
 
 @serial
 def _children(first, child, parent):
-    """Counting sort of the fine unknowns by parent; `first` has one entry more than there are parents."""
+    """Counting sort of the fine unknowns by parent; `first` has one more entry than there are parents."""
     first[:] = 0
     for t in range(parent.size):
         if parent[t] >= 0:
@@ -66,7 +66,7 @@ def _restrict_bounds(out_lower, out_upper, lower, upper, x, parent):
 
 @parallel
 def _interpolate(out, coarse, data, indices, indptr, free, keep):
-    """out = keep * out + P coarse on free rows; the other rows keep what keep leaves them."""
+    """out = keep * out + P coarse on free rows; out = keep * out on the other rows."""
     zero = out.dtype.type(0)
     for t in prange(out.size):
         s = out[t] if keep else zero

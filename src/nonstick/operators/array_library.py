@@ -1,7 +1,8 @@
 """An operator on arrays of any library that follows the array API: NumPy, PyTorch, JAX.
 
-Some of these libraries never change an array. So the vectors of this layout are holders of an array, which a verb gives
-another one; iterations written with the verbs of an operator run on them as on any other layout.
+Some of these libraries cannot change an array in place. So a vector of this layout holds an array, and a method
+replaces it by another array. Iterations that use only the methods of an operator run on these vectors as on any other
+layout.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def array_namespace(x: Array):
 
 @dataclass
 class Held:
-    """A vector: whatever array it holds at the moment."""
+    """A vector: it holds an array that can be replaced."""
 
     array: Array
 

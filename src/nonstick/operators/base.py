@@ -1,9 +1,9 @@
-"""What every method needs of a matrix: `A x`, its diagonal, (rarely) its entries, and the vectors it works on.
+"""The interface of a matrix for every method: `A x`, its diagonal, (rarely) its entries, and its vectors.
 
-A problem's vectors are flat float64 arrays over the unknowns; where an unknown sits on a grid is the operator's own
-business (`StencilOperator.rows`), so one solver serves grids and plain matrices alike. Some operators are faster on
-vectors of another layout, for example padded arrays over a grid: `native` is the same operator on those. Iterations
-are written with the verbs under "vectors" alone, so that one conjugate gradient method serves every layout.
+A problem's vectors are flat float64 arrays over the unknowns; only the operator knows the position of an unknown on a
+grid (`StencilOperator.rows`), so one solver works for grids and plain matrices. Some operators are faster on vectors of
+another layout, for example padded arrays over a grid: `native` is the same operator on these vectors. Iterations use
+only the methods under "vectors", so that one conjugate gradient method works for every layout.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Operator(ABC):
 
     @abstractmethod
     def matrix(self) -> sp.csr_array:
-        """The entries, assembled (and kept) on first call; only for methods that cannot do without."""
+        """The assembled matrix, made and stored on the first call; only for methods that need the entries."""
 
     @abstractmethod
     def row_sums(self) -> np.ndarray:
-        """A 1: zero on rows coupled to nothing but their neighbours (pure Neumann)."""
+        """A 1: zero on rows that are coupled only to their neighbours (pure Neumann)."""
 
     @abstractmethod
     def components(self) -> tuple[int, np.ndarray]:
@@ -71,22 +71,22 @@ class Operator(ABC):
 
     @property
     def core(self) -> Operator:
-        """The operator under any masks: off-diagonal entries of free rows are its own."""
+        """The operator without masks; free rows have the same off-diagonal entries in both."""
         return self
 
     @property
     def free(self) -> np.ndarray | None:
-        """The rows that no mask clamps; None: all of them."""
+        """The rows that no mask clamps; None: all rows."""
         return None
 
     @property
     def shift(self) -> np.ndarray | None:
-        """What masks add to the diagonal of the core; None: nothing."""
+        """The shift that masks add to the diagonal of the core; None: no shift."""
         return None
 
     @property
     def stencil(self) -> StencilOperator | None:
-        """This operator as conductances on the faces of a grid; None if it is anything else, masks included."""
+        """This operator as conductances on the faces of a grid; None if it is masked or of another kind."""
         return None
 
     @property
@@ -96,7 +96,7 @@ class Operator(ABC):
 
     @property
     def border(self) -> Bordered | None:
-        """This operator as [A C; Cᵀ D], if it has such a border."""
+        """This operator as [A C; Cᵀ D], if it has a border."""
         return None
 
     # -- variations ----------------------------------------------------------------------------------------
@@ -140,18 +140,18 @@ class Operator(ABC):
         return np.zeros(self.n, dtype)
 
     def positions(self) -> np.ndarray:
-        """Where each unknown stands in a vector of the layout."""
+        """Index of each unknown in a vector of the layout."""
         return np.arange(self.n)
 
     def enter(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """The vector of the layout for a flat one over the unknowns; without `out` it may be the same array."""
+        """The vector of the layout for a flat vector over the unknowns; without `out` it may be the same array."""
         if out is None:
             return x
         out[:] = x
         return out
 
     def leave(self, vector: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """out = the flat vector over the unknowns of one of the layout."""
+        """out = the flat vector over the unknowns, from a vector of the layout."""
         if out is not vector:
             out[:] = vector
         return out
@@ -161,7 +161,7 @@ class Operator(ABC):
         return dot(x, y)
 
     def peak(self, x: np.ndarray) -> float:
-        """max|x|; not finite if an entry is not."""
+        """max|x|; not finite if any entry is not finite."""
         return peak_and_sum(x)[0]
 
     def combine(self, y: np.ndarray, x: np.ndarray, beta: float) -> None:

@@ -1,7 +1,7 @@
 """`[A C; Cᵀ D]`: an operator with a border of a few more unknowns, each coupled to some of its rows.
 
-In a viscosity step A is the liquid and the border the motions of rigid bodies in it: C is what moving bodies do to the
-faces around them, D what they do to each other and their own mass.
+In a viscosity step A is the liquid, and the border is the motion of rigid bodies in it. C is the effect of moving
+bodies on the faces around them; D is their effect on each other plus their own mass.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .base import Operator
 
 
 class Bordered(Operator):
-    """Vectors are those of A, followed by the m of the border.
+    """Vectors are those of A, followed by the m unknowns of the border.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class Bordered(Operator):
     D : array
         m × m.
     own : array
-        The part of D that would be there without A, for bodies their mass: D - Cᵀ A⁻¹ C is at least this.
+        The part of D that does not come from A; for bodies, their mass. D - Cᵀ A⁻¹ C is at least this.
     places : array of int, optional
-        Where `touched` stand in a vector of A's layout; `touched` itself if not given.
+        Indices of `touched` in a vector of A's layout; `touched` itself if not given.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Bordered(Operator):
         return np.dtype(np.float64)
 
     def parts(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Views of the two parts of a vector: that of A, and that of the border."""
+        """Views of the two parts of a vector: the part of A, and the part of the border."""
         return x[: self._size], x[self._size :]
 
     # -- products ------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class Bordered(Operator):
 
     @staticmethod
     def step_border(x, r, p, q, alpha: float, peak: float) -> float:
-        """`step` for the parts of the border alone; `peak` is that of the rest."""
+        """`step` for the part of the border alone; `peak` is the result of the part of A."""
         x += alpha * p
         r -= alpha * q
         return _larger(peak, r)

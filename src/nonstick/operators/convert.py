@@ -11,7 +11,7 @@ from .stencil import StencilOperator
 
 
 def as_operator(A, cells=None) -> Operator:
-    """Anything matrix-like as an operator; with `cells` a stencil operator where the matrix allows it."""
+    """Anything matrix-like as an operator; with `cells` it is a stencil operator if the matrix allows it."""
     if isinstance(A, Operator):
         return A
     A = sp.csr_array(A, dtype=float)

@@ -17,13 +17,14 @@ class CSROperator(Operator):
         A = sp.csr_array(A, dtype=np.float64)
         A.sum_duplicates()
         A.sort_indices()
-        if A.indices.dtype != np.int32 and A.nnz < 2**31:  # SciPy gives either: one width, one compilation
+        if A.indices.dtype != np.int32 and A.nnz < 2**31:  # SciPy gives either; one width needs one compilation
             A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
         self._A = A
         self.n = A.shape[0]
         self.diagonal = A.diagonal()
         self.cells = cells
-        #: colour of each row such that no two coupled rows share one, where whoever made the matrix knows it
+        #: colour of each row, so that coupled rows have different colours; None if the maker of the matrix did not give
+        #: it
         self.colour: np.ndarray | None = None
 
     def apply(self, x, out):

@@ -36,7 +36,7 @@ class FaceGrid:
 
     @property
     def axes(self) -> range:
-        """The axes the user sees; also his components, in order."""
+        """The user's axes; also the user's components, in order."""
         return range(3 - self.dimension, 3)
 
     @property
@@ -45,7 +45,7 @@ class FaceGrid:
         return (0,) if self.dimension == 2 else (0, 1, 2)
 
     def window(self, shift: tuple[int, ...] = (0, 0, 0)) -> tuple[slice, ...]:
-        """The part of a padded array where samples with this shift live: 1 along an axis for `between cells`."""
+        """The part of a padded array that holds samples with this shift; 1 along an axis means between cells."""
         return tuple(slice(1, 1 + n + s) for n, s in zip(self.cells, shift))
 
     def face_window(self, a: int) -> tuple[slice, ...]:
@@ -60,11 +60,11 @@ class FaceGrid:
         return s[0], s[1], s[2]
 
     def user(self, window: np.ndarray) -> np.ndarray:
-        """A window of a padded array in the shape the user sees."""
+        """A window of a padded array in the user's shape."""
         return window[0] if self.dimension == 2 else window
 
     def coarser(self) -> FaceGrid:
-        """Half as many cells along the axes the user sees, rounded up."""
+        """Half as many cells along the user's axes, rounded up."""
         n = [-(-m // 2) if a in self.axes else m for a, m in enumerate(self.cells)]
         return FaceGrid((n[0], n[1], n[2]), self.dimension)
 
@@ -77,5 +77,5 @@ def face_shift(a: int) -> tuple[int, int, int]:
 
 
 def cell_array(a: int) -> int:
-    """Which array of a `k` with six holds the cells' coefficients for component a."""
+    """Index of the array with the cells' coefficients for component a, in a `k` of six arrays."""
     return 3 + a if a else 0

@@ -1,8 +1,8 @@
 """The viscosity operator of Batty–Bridson on the unknown faces of a staggered grid, never assembled.
 
-`A = M + Gᵀ K G`: M the liquid fraction of the faces, K one coefficient for each stress sample (cells and edges), G the
-differences that make the strain. `FaceSystem` is the operator of one grid, finest or coarser, on padded vectors;
-`ViscosityOperator` is the same on compact ones: the unknowns of u, then v, then w, each in C order.
+`A = M + Gᵀ K G`, where M is the liquid fraction of the faces, K has one coefficient for each stress sample (cells and
+edges), and G forms the differences of the strain. `FaceSystem` is the operator of one grid, finest or coarser, on
+padded vectors; `ViscosityOperator` is the same on compact vectors: the unknowns of u, then v, then w, each in C order.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from ..kernels._faces import (
 from .base import Operator
 from .face_grid import FaceGrid, cell_array
 
-#: plain stretches shorter than this are not worth a loop of their own
+#: plain stretches shorter than this do not get their own loop
 SHORTEST_PLAIN = 12
 
 
 class FaceSystem(Operator):
-    """Coefficients and unknowns of one grid; vectors are padded (see `FaceGrid`), zero off the unknowns.
+    """Coefficients and unknowns of one grid; vectors are padded (see `FaceGrid`), zero outside the unknowns.
 
-    Vectors may be float32 (`astype`), coefficients never are: fewer signatures to compile.
+    Vectors may be float32 (`astype`), but coefficients are always float64, which saves compilation.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class FaceSystem(Operator):
     active : array of bool
         (3, *padded): the unknowns.
     scale : float or None
-        The coefficient of a full edge where the viscosity is constant, None where it varies; then no run is plain.
+        The coefficient of a full edge if the viscosity is constant, None if it varies; then no run is plain.
     fluid : array of bool, optional
         (3, *padded): faces that are not solid. Coarser systems are made from it.
     cell_stress : float or array, optional
@@ -140,7 +140,7 @@ class FaceSystem(Operator):
 
     @property
     def diagonal(self) -> np.ndarray:  # type: ignore[override]
-        """diag(A) in the padded layout, 0 off the unknowns."""
+        """diag(A) in the padded layout, 0 outside the unknowns."""
         out = np.zeros(3 * self.P)
         _faces_diagonal(out, self.m, self.k, self.runs, self.strides, self.P)
         return out
@@ -187,7 +187,7 @@ class FaceSystem(Operator):
         return self.step_and_copy(x, r, p, q, alpha, r, 1.0)
 
     def step_and_copy(self, x, r, p, q, alpha: float, copy: np.ndarray, scale: float) -> float:
-        """`step`, and copy = scale r on the way, in the precision of the copy."""
+        """`step`, and copy = scale r in the same pass, in the precision of the copy."""
         _cg_update(x, r, copy, self._partial, p, q, alpha, scale, self.runs, self.P)
         return float(self._partial.max(initial=0.0))
 
@@ -198,7 +198,7 @@ class FaceSystem(Operator):
         return out
 
     def scatter(self, compact: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """The padded vector of a compact one; entries off the unknowns are left alone."""
+        """The padded vector of a compact one; entries outside the unknowns are not changed."""
         out = self.zeros(compact.dtype) if out is None else out
         _scatter(out, compact, self.runs, self.P)
         return out
@@ -208,7 +208,7 @@ class FaceSystem(Operator):
         return _places(self.runs, self.runs[:, 0] * self.P + self.runs[:, 1])
 
     def within(self, low: np.ndarray, high: np.ndarray) -> Within:
-        """The rows whose run reaches into the box low <= padded cell < high."""
+        """The rows whose run intersects the box low <= padded cell < high."""
         first, length = self.runs[:, 1], self.runs[:, 2] - self.runs[:, 1]
         i, j, k = np.unravel_index(first, self.grid.padded)
         hit = (i >= low[0]) & (i < high[0]) & (j >= low[1]) & (j < high[1]) & (k < high[2]) & (k + length > low[2])
@@ -301,7 +301,7 @@ class ViscosityOperator(Operator):
 
 
 class Within:
-    """Some of the rows of a face system; vectors are the padded ones of the whole."""
+    """Some of the rows of a face system; vectors are the padded vectors of the whole system."""
 
     def __init__(self, system: FaceSystem, runs: np.ndarray):
         self.system, self.runs = system, runs.copy()
@@ -309,7 +309,7 @@ class Within:
         order = np.argsort(runs[:, 4], kind="stable")
         self.runs[order, 4] = np.cumsum(length[order]) - length[order]
         self.n = int(length.sum())
-        #: place of every row in a compact vector of the whole
+        #: place of every row in a compact vector of the whole system
         self.numbers = _places(self.runs, runs[:, 4])
 
     def apply(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -324,7 +324,7 @@ class Within:
 
 
 def _places(runs: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """For every row, in compact order, where it stands if each run begins at `first`."""
+    """For every row, in compact order, its place if each run begins at `first`."""
     order = np.argsort(runs[:, 4], kind="stable")
     length = (runs[:, 2] - runs[:, 1])[order]
     return np.repeat((first - runs[:, 4])[order], length) + np.arange(int(length.sum()))

@@ -1,7 +1,7 @@
 """`B + U S Uᵀ`: an operator plus a few dense rows and columns, never assembled.
 
-U has one column per degree of freedom of a rigid body (3 in 2D, 6 in 3D) and entries in the rows of the unknowns
-that touch the body only. A product costs one with B and two with that thin U.
+U has one column per degree of freedom of a rigid body (3 in 2D, 6 in 3D) and entries only in the rows of the unknowns
+that touch the body. A product takes one product with B and two with the thin U.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from .base import Operator
 
 
 class LowRank(Operator):
-    """`rows` (ascending) are the rows of U that are not zero, `U` those rows (CSR), `S` symmetric, not negative.
+    """`rows` (ascending) are the numbers of the non-zero rows of U, `U` holds these (CSR), `S` is semidefinite.
 
-    `light` estimates, column by column, the eigenvalue the term adds to 1 in the metric of the base: for a rigid body
-    the density of the liquid over its own. Preconditioners treat large ones apart.
+    `light` estimates, column by column, the eigenvalue the term adds to 1 in the metric of the base: for a rigid body,
+    the density of the liquid divided by that of the body. Preconditioners treat large values separately.
     """
 
     def __init__(self, base: Operator, rows: np.ndarray, U, S: np.ndarray, light: np.ndarray | None = None):
@@ -75,7 +75,7 @@ class LowRank(Operator):
         return self @ np.ones(self.n)
 
     def components(self):
-        """Parts of the graph; a column of U joins all parts it has entries in."""
+        """Parts of the graph; a column of U joins all parts in which it has entries."""
         count, label = self.base.components()
         entries = sp.coo_array(self.U)
         body = connected_components(sp.csr_array(self.S != 0), directed=False)[1] if self.rank else np.empty(0, int)
@@ -98,7 +98,7 @@ class LowRank(Operator):
         return LowRank(self.base.part(rows), at[inside], self.U[inside], self.S, self.light)
 
     def scaled_norm(self, scale):
-        """The largest eigenvalue of a body beside the rest."""
+        """The largest eigenvalue of a body relative to the base operator."""
         part = scale[self.touched][:, None] * self.U.toarray()
         own = np.linalg.eigvals(self.S @ (self.U.T @ part)).real.max(initial=0.0)
         return self.base.scaled_norm(scale) + float(own)

@@ -15,7 +15,7 @@ from .base import Operator
 class Masked(Operator):
     """`free` is a boolean array (None: all free); `shift` a non-negative array added to the diagonal (None: 0).
 
-    A mask over a mask is one mask: `core`, `free` and `shift` answer for the whole chain.
+    A mask over a mask is one mask: `core`, `free` and `shift` describe the whole chain.
     """
 
     def __init__(self, A: Operator, free: np.ndarray | None = None, shift: np.ndarray | None = None):
@@ -27,7 +27,7 @@ class Masked(Operator):
     def update(self, free: np.ndarray | None = None, shift: np.ndarray | None = None) -> Masked:
         """Change the free set and the shift in place."""
         self._free, self._shift = free, shift
-        self._diagonal: np.ndarray | None = None  # made when asked for: not every method does
+        self._diagonal: np.ndarray | None = None  # made on first use, because not every method needs it
         self._clamped: np.ndarray | None = None
         return self
 

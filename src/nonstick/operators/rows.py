@@ -1,8 +1,8 @@
 """The row layout: which grid cells are unknowns, numbered in C order and cut into segments.
 
-Air and solid cost nothing: a vector holds the unknowns and nothing else. Inside a segment the six
-neighbours lie at constant distances in that vector, so kernels run unit-stride at memory bandwidth
-without one index per cell. The tables take well under two bytes per unknown on real liquids.
+Air and solid cost nothing: a vector holds only the unknowns. Inside a segment the six neighbours lie at constant
+distances in the vector, so kernels run with unit stride at memory bandwidth and need no index per cell. The tables take
+well under two bytes per unknown on real liquids.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Rows:
     offset: np.ndarray
     #: (i + j + k) mod 2 of each segment's first cell
     parity: np.ndarray
-    #: 2 or 3: dimension of the grid the user sees
+    #: 2 or 3: dimension of the user's grid
     dimension: int
 
     @property
@@ -80,7 +80,7 @@ class Rows:
         return out
 
     def to_grid(self, x: np.ndarray, fill: float = 0.0) -> np.ndarray:
-        """Scatter a vector of unknowns to the grid the user sees."""
+        """Scatter a vector of unknowns to the user's grid."""
         grid = np.full(int(np.prod(self.shape)), fill, x.dtype)
         grid[self.cells] = x
         return grid.reshape(self.shape[3 - self.dimension :])

@@ -20,7 +20,7 @@ from .rows import Rows
 
 
 class StencilOperator(Operator):
-    """`weights[a][t] >= 0` couples unknown t with its neighbour in +axis a; zero where there is none.
+    """`weights[a][t] >= 0` couples unknown t with its neighbour in direction +a; zero if there is none.
 
     The first of the three axes has extent 1 on a 2D grid, and its weights are zero.
     """

@@ -1,8 +1,8 @@
-"""How vectors change size between two levels: `restrict`, `prolong`, `restrict_bounds`.
+"""Transfer of vectors between two levels: `restrict`, `prolong`, `restrict_bounds`.
 
 Restriction is always a multiple of the transpose of prolongation, `R = scale·Pᵀ`, so that Galerkin
 coarse operators `R A P` are symmetric and a symmetric cycle stays symmetric. A transfer can be
-*truncated* to a free set: the rows of P outside it are treated as zero, without touching P.
+*truncated* to a free set: the rows of P outside it are treated as zero, and P is not changed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class MatrixTransfer(Transfer):
         return x
 
     def whole(self) -> tuple[sp.csr_array, sp.csr_array]:
-        """P and Pᵀ, whatever is truncated."""
+        """P and Pᵀ without truncation."""
         return self._P, self._Pt
 
     def matrix(self):
@@ -93,7 +93,7 @@ class MatrixTransfer(Transfer):
 
 
 class AggregateTransfer(Transfer):
-    """Piecewise constant: each fine unknown belongs to one coarse one (or to none); R = Pᵀ unless scaled."""
+    """Piecewise constant: each fine unknown belongs to one coarse unknown or to none; R = Pᵀ unless scaled."""
 
     def __init__(self, parent: np.ndarray, n_coarse: int, scale: float = 1.0):
         self.parent = np.ascontiguousarray(parent, dtype=np.int32)

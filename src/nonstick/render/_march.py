@@ -1,7 +1,8 @@
 """Ray marching a liquid level set in front of solids: one sun with shadows, a bright surrounding, clear liquid.
 
 Lengths are in cells, colours linear RGB. A ray goes from the eye into the box of the domain, whose walls on the
-viewer's side are cut away like those of solids there. Where rays go is in `_rays`; here is what they show.
+viewer's side are cut away like those of solids there. `_rays` computes the paths of rays; this file computes their
+colours.
 """
 
 import numpy as np
@@ -22,8 +23,8 @@ def _sky(d1):
 def _shadow(phi, solid, body, fine, full, a, b, c, sun, soak):
     """(share of the sun that walls and bodies let through, the same for liquid) at a point.
 
-    A wall behind which there is no room any more belongs to the container and lets light through: else it would be
-    night in a closed sphere.
+    A wall with no open space behind it belongs to the container and lets light through: otherwise a closed sphere would
+    be dark inside.
     """
     nx, ny, nz = phi.shape
     wet, walled = 0.0, False
@@ -53,7 +54,7 @@ def _shadow(phi, solid, body, fine, full, a, b, c, sun, soak):
             else:
                 if walled:
                     return 0.0, 1.0
-                # how closely a ray passes a body, as seen from here, softens the edge of its shadow
+                # the edge of a shadow is softened by how closely the ray passes the body
                 closest = min(closest, 12.0 * o / max(t, 1.0))
                 p = _liquid(phi, a, b, c)
                 h = min(max(0.8 * min(s, o, abs(p)), 0.4), 1.2)
@@ -70,7 +71,7 @@ def _shadow(phi, solid, body, fine, full, a, b, c, sun, soak):
 
 @serial
 def _corner(solid, body, fine, a, b, c, n0, n1, n2, nx, ny, nz, reach):
-    """How open the surroundings of a wall point are (0..1): corners and the ground under things are darker."""
+    """How open the surroundings of a wall point are (0..1): corners and the ground under objects are darker."""
     dark = 0.0
     for k in range(1, 4):
         t = reach * k / 3.0
@@ -85,7 +86,7 @@ def _corner(solid, body, fine, a, b, c, n0, n1, n2, nx, ny, nz, reach):
 def _look(
     what, phi, solid, body, owner, paint, fine, full, stone, a, b, c, sun, d0, d1, d2, every, soak, water, shaded
 ):
-    """Colour of what a ray has met: a wall, or (what = 3) a body in its paint."""
+    """Colour of the point that a ray has hit: a wall, or (what = 3) a body in its colour."""
     nx, ny, nz = phi.shape
     reach = 0.06 * max(nx, ny, nz)
     if what == 3:
@@ -142,7 +143,7 @@ def _look(
 
 @serial
 def _edges(t, eye, d0, d1, d2, solid, nx, ny, nz, wide):
-    """How dark the edges of the box are along a ray (0..1), those behind the distance t left out.
+    """How dark the edges of the box are along a ray (0..1), without edges behind the distance t.
 
     `wide` is half the width of a line at distance 1. An edge shows where it bounds the room, not inside solids.
     """
@@ -178,9 +179,9 @@ def _edges(t, eye, d0, d1, d2, solid, nx, ny, nz, wide):
 
 @serial
 def _surface(phi, solid, a, b, c, d0, d1, d2):
-    """Normal of the liquid where a ray meets it, and whether that is at a wall which was cut away.
+    """Normal of the liquid where a ray hits it, and True if this is at a wall that was cut away.
 
-    There the wall's shape is what one sees.
+    At a wall that was cut away, the normal is that of the wall.
     """
     nx, ny, nz = phi.shape
     n0, n1, n2 = _gradient(phi, a, b, c, 0.5, 0.75)
@@ -224,7 +225,7 @@ def _ray(
     if near >= far:
         return -1.0, 0.0, 0.0, 1e30
     a, b, c = a + (near + 1e-6) * d0, b + (near + 1e-6) * d1, c + (near + 1e-6) * d2
-    # the wall in front is cut away: walk on until the room behind it begins
+    # the wall in front is cut away: continue until the open space behind it begins
     gone, length = 0.0, far - near
     while gone < length:
         h, kind = _leap(full, a, b, c, d0, d1, d2)
@@ -294,7 +295,7 @@ def _ray(
                 d0_, d1_, d2_ = d0_ / s, d1_ / s, d2_ / s
             a, b, c = a + wet * d0_, b + wet * d1_, c + wet * d2_
         elif leg == 1:
-            # what the surface mirrors: obstacles, other liquid, else the bright surroundings
+            # the surface reflects obstacles, other liquid, or else the bright surroundings
             fresnel = 0.02 + 0.98 * (1.0 - cosine) ** 4
             d0_, d1_, d2_ = d0 + 2.0 * cosine * n0, d1 + 2.0 * cosine * n1, d2 + 2.0 * cosine * n2
             glow = 1.1 * _sky(d1_)
@@ -302,7 +303,7 @@ def _ray(
             if fresnel < 0.08 or touch:
                 break
             a, b, c = h0 + 0.6 * n0, h1 + 0.6 * n1, h2 + 0.6 * n2
-    # a colour passes the deeper the more of it the liquid has: thin water is pale and greenish, deep water blue
+    # light of the liquid's own colour passes deeper: thin water is pale and greenish, deep water blue
     most, deep, fog = max(w0, w1, w2, 1e-6), wet / absorb, 1.0 - np.exp(-wet / absorb)
     u0 = s0 * np.exp(-deep * (1.35 - 0.8 * w0 / most)) + fog * w0 * light
     u1 = s1 * np.exp(-deep * (1.35 - 0.8 * w1 / most)) + fog * w1 * light
@@ -329,7 +330,8 @@ def _march(
     """
     height, width = image.shape[0], image.shape[1]
     nx, ny, nz = phi.shape
-    # neighbouring rows take as long as each other, the top of a picture less than its bottom: threads share both
+    # neighbouring rows take about the same time, but the top of a picture takes less than the bottom: threads share
+    # both
     stride = 8
     part = (height + stride - 1) // stride
     for index in prange(stride * part):

@@ -32,7 +32,7 @@ def _cover(cover, phi, pixel):
 def _colour(image, cover, share, table, water, edge, air, reach):
     """image = liquid over air: by `table` where `share` (over cells, 0..1) has more than one entry, else plain.
 
-    Plain liquid is darker towards its outline, told by the coverage `reach` pixels away.
+    Plain liquid is darker towards its outline, which is found from the coverage `reach` pixels away.
     """
     h, w = cover.shape
     nx, ny = share.shape
@@ -64,7 +64,7 @@ def _colour(image, cover, share, table, water, edge, air, reach):
 
 @serial
 def _walls(image, solid, pixel, stone, edge):
-    """Lay solids, a distance at nodes, over the image, darker along their outline."""
+    """Draw solids, given by a distance at nodes, over the image, darker along their outline."""
     h, w = image.shape[0], image.shape[1]
     nx, ny = solid.shape[0] - 1, solid.shape[1] - 1
     width = max(0.3, 2.0 * pixel)

@@ -1,6 +1,6 @@
-"""Where a ray goes: the fields it samples, empty blocks it crosses at once, what it meets.
+"""The path of a ray: the fields it samples, empty blocks it crosses at once, and what it hits.
 
-Lengths are in cells. Where nothing is near a ray crosses blocks of 4³ cells at once.
+Lengths are in cells. A ray crosses empty blocks of 4³ cells at once.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ BLOCK = 4
 
 @serial
 def _value(f, a, b, c):
-    """`_sample` as a call of its own: joined into the many places here it would take minutes to compile."""
+    """`_sample` as a separate call: inlined into the many places here it would take minutes to compile."""
     return _sample(f, a, b, c)
 
 
@@ -22,7 +22,7 @@ def _value(f, a, b, c):
 def _occupied(out, phi, solid, body, fine):
     """out = 1 for blocks of cells in or next to which there is a surface of liquid, solid or body.
 
-    0 stands for air alone, 2 for liquid alone, 3 for solid alone.
+    0 means only air, 2 only liquid, 3 only solid.
     """
     nx, ny, nz = phi.shape
     for p in range(out.shape[0]):
@@ -53,7 +53,7 @@ def _liquid(phi, a, b, c):
 
 @serial
 def _off(body, fine, a, b, c):
-    """Distance to the nearest body; far where there are none."""
+    """Distance to the nearest body; a large number if there are none."""
     if body.size == 1:
         return 1e3
     return _value(body, fine * a, fine * b, fine * c)
@@ -72,7 +72,7 @@ def _gradient(f, a, b, c, shift, e):
 
 @serial
 def _leap(full, a, b, c, d0, d1, d2):
-    """(way to the end of the block around a point if one thing alone is in it, else 0; what, as in `_occupied`)."""
+    """(distance to the end of the block around a point if the block is uniform, else 0; its kind, see `_occupied`)."""
     p, q, r = int(a) // BLOCK, int(b) // BLOCK, int(c) // BLOCK
     if p < 0 or q < 0 or r < 0 or p >= full.shape[0] or q >= full.shape[1] or r >= full.shape[2]:
         return 0.0, 1
@@ -93,14 +93,14 @@ def _through(phi, solid, body, fine, full, a, b, c, d0, d1, d2, in_liquid, enoug
     """March from a point; returns (what, a, b, c, liquid path length).
 
     what: 0 left the box, 1 solid, 2 liquid entered (only if not in_liquid), 3 a body. `body` is a distance in cells
-    on nodes `fine` times as close as those of the grid; `full` marks the blocks that are not empty. After a way of
-    `enough` in liquid nothing behind it can be seen.
+    on nodes `fine` times as close as those of the grid; `full` marks the blocks that are not empty. After the distance
+    `enough` in liquid nothing behind it is visible.
     """
     nx, ny, nz = phi.shape
     wet = 0.0
     for _ in range(40 * (nx + ny + nz)):
         if a < 0.0 or b < 0.0 or c < 0.0 or a > nx or b > ny or c > nz:
-            # back to where it passed the side, which decides what one sees of it
+            # back to the point where it passed the side, which decides what is visible
             h = 0.0
             h = max(h, -a / -d0 if a < 0.0 else ((a - nx) / d0 if a > nx else 0.0))
             h = max(h, -b / -d1 if b < 0.0 else ((b - ny) / d1 if b > ny else 0.0))

@@ -7,7 +7,7 @@ from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinat
 
 from .palette import AIR
 
-# cold to hot; pale in the middle, so that both departures show
+# cold to hot; pale in the middle, so that deviations in both directions are visible
 _STOPS = np.array(
     [[0.09, 0.16, 0.55], [0.22, 0.45, 0.80], [0.62, 0.79, 0.92], [0.97, 0.95, 0.91], [0.97, 0.70, 0.53],
      [0.84, 0.31, 0.23], [0.55, 0.05, 0.10]]
@@ -33,7 +33,7 @@ class HeatView:
         y = ny - (np.arange(self.height) + 0.5) * nx / self.width - 0.5
         X, Y = np.meshgrid(x, y)
         depth, before = np.full(X.shape, np.nan), np.zeros(X.shape)
-        for z in range(nz + 3, -1, -1):  # from the viewer inwards, to the first point inside
+        for z in range(nz + 3, -1, -1):  # from the viewer towards the body, to the first point inside
             value = map_coordinates(solid[:, :, z], [X + 2, Y + 2], order=1, mode="constant")
             hit = np.isnan(depth) & (value > 0.5)
             depth[hit] = z + (value[hit] - 0.5) / (value[hit] - before[hit]) - 2
@@ -44,7 +44,7 @@ class HeatView:
         normal /= np.maximum(np.linalg.norm(normal, axis=0), 1e-6)
         light = np.array([-0.35, 0.6, 0.72]) / np.linalg.norm([-0.35, 0.6, 0.72])
         self.shade = 0.55 + 0.45 * np.clip(light @ normal, 0.0, 1.0)
-        # outside the body the temperature means nothing: the nearest cell of the body stands in
+        # outside the body the temperature has no meaning: the value of the nearest cell of the body is used
         self.nearest = tuple(distance_transform_edt(~inside, return_distances=False, return_indices=True))
         self.at = at
 

@@ -16,7 +16,7 @@ EXTRA = "pictures"
 
 
 def obstacle() -> str | None:
-    """Why no movie and no picture can be written here, as a sentence with advice; None if they can."""
+    """A sentence with advice if movies and pictures cannot be written; None if they can."""
     return missing(EXTRA, "imageio_ffmpeg", "PIL")
 
 
@@ -48,7 +48,7 @@ def _chain(first: np.ndarray, rest: Iterator[np.ndarray]) -> Iterator[np.ndarray
 
 
 def _even(image: np.ndarray) -> np.ndarray:
-    """Codecs want even sizes."""
+    """Make the sizes even, as codecs need."""
     h, w, _ = image.shape
     return image[: h // 2 * 2, : w // 2 * 2]
 
@@ -79,7 +79,7 @@ def label(image: np.ndarray, text: str, corner: str = "top") -> np.ndarray:
 
 
 def colour_bar(image: np.ndarray, text: str, low: str, high: str, colours: np.ndarray | None = None) -> np.ndarray:
-    """What the colours mean, in the lower right corner: a ramp between two values, with its name above.
+    """A legend of the colours in the lower right corner: a ramp between two values, with its name above.
 
     `colours` (n, 3) replaces the ramp of the palette.
     """
@@ -87,7 +87,7 @@ def colour_bar(image: np.ndarray, text: str, low: str, high: str, colours: np.nd
     from PIL import Image, ImageDraw, ImageFont
 
     h, w, _ = image.shape
-    if w < 120 or h < 80:  # no room for it
+    if w < 120 or h < 80:  # the image is too small for it
         return image
     picture = Image.fromarray(image)
     draw = ImageDraw.Draw(picture, "RGBA")
@@ -111,7 +111,7 @@ def colour_bar(image: np.ndarray, text: str, low: str, high: str, colours: np.nd
 
 
 def beside(images: list[np.ndarray], gap: int = 8) -> np.ndarray:
-    """Images side by side on white; lower ones are padded."""
+    """Images side by side on white; shorter images are padded."""
     height = max(i.shape[0] for i in images)
     parts = []
     for k, image in enumerate(images):

@@ -9,7 +9,7 @@ SOLID = np.array([0.56, 0.575, 0.60])
 SOLID_EDGE = np.array([0.36, 0.375, 0.40])
 WATER = np.array([0.16, 0.47, 0.78])
 WATER_EDGE = np.array([0.05, 0.25, 0.52])
-# colours of bodies, in turn: far from the liquid's blue and from each other, also in grey
+# colours of bodies, in turn: different from the liquid's blue and from each other, also in grey
 PAINTS = np.array(
     [
         [0.93, 0.69, 0.30],
@@ -24,7 +24,7 @@ PAINTS = np.array(
 )
 INK = (45, 48, 54)
 
-# dark blue → teal → yellow-white; readable in grey, and for most colour-blind eyes
+# dark blue → teal → yellow-white; readable in grey, and for most people with colour blindness
 RAMP = np.array(
     [
         [0.07, 0.16, 0.42],

@@ -1,4 +1,4 @@
-"""Drawings of 2D frames: liquid, solids, spray; coloured plainly, by speed or by pressure."""
+"""Drawings of 2D frames: liquid, solids, spray; in one colour, or coloured by speed or pressure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
          bodies: Sequence[Shape] = ()) -> np.ndarray:  # fmt: skip
     """An RGB image (uint8) of one frame. `phi_solid` is nodal; `scale` is the value at the end of the ramp.
 
-    `bodies` are shapes where they are in this frame, in metres.
+    `bodies` are shapes at their positions in this frame, in metres.
     """
     nx, ny = (n - 1 for n in phi_solid.shape)
     per_cell = min(width / nx, height / ny)
@@ -49,7 +49,7 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
 
 
 def values(frame, colour: str, shape: tuple[int, ...], dx: float, scale: float | None) -> np.ndarray:
-    """The field behind the colours, over cells, as a share of `scale`."""
+    """The field that the colours show, over cells, as a share of `scale`."""
     if colour == "viscosity":
         return viscosity(frame, shape, dx)
     field = np.maximum(frame.get("pressure", np.zeros(shape)), 0.0)
@@ -62,7 +62,7 @@ def values(frame, colour: str, shape: tuple[int, ...], dx: float, scale: float |
 
 
 def _on_cells(value: np.ndarray, position: np.ndarray, shape: tuple[int, ...], dx: float) -> np.ndarray:
-    """Means of particles over cells, smoothed; cells without any take those of the nearest cell that has some."""
+    """Means of particles over cells, smoothed; a cell without particles takes that of the nearest cell with some."""
     index = tuple(np.clip((position / dx).astype(int).T, 0, np.array(shape)[:, None] - 1))
     flat = np.ravel_multi_index(index, shape)
     size = int(np.prod(shape))
@@ -73,7 +73,7 @@ def _on_cells(value: np.ndarray, position: np.ndarray, shape: tuple[int, ...], d
 
 
 def viscosity(frame: dict[str, np.ndarray], shape: tuple[int, ...], dx: float) -> np.ndarray:
-    """Where each cell's viscosity lies between the least and the most of the frame (0..1, of logarithms)."""
+    """The viscosity of each cell on a logarithmic scale from the smallest (0) to the largest (1) of the frame."""
     if len(frame.get("viscosity", ())) == 0:
         return np.zeros(shape)
     value = np.log(np.maximum(frame["viscosity"].astype(float), 1e-12))

@@ -15,16 +15,16 @@ from .palette import PAINTS
 #: bodies are sampled this many times as finely as the grid, so that their edges stay sharp
 FINE = 2
 COARSE = 8
-#: of the camera, in diagonals of what it shows
+#: distance of the camera, in diagonals of the space it shows
 DISTANCE = 2.2
-#: pixels between two that differ by less are not looked at
+#: pixels between two that differ by less are interpolated
 ROUGH = 0.012
 #: neighbouring pixels that differ by more get more rays
 STEP = 0.05
 _MIDDLE = np.array([[0.5, 0.5]])
 _CORNERS = np.array([[0.375, 0.125], [0.875, 0.375], [0.625, 0.875], [0.125, 0.625]])
 WATER = np.array([0.05, 0.33, 0.56])
-#: where `hue` is 1: thick liquid
+#: the colour where `hue` is 1: thick liquid
 THICK = (0.80, 0.30, 0.05)
 #: and fast liquid
 FAST = (0.88, 0.96, 1.0)
@@ -52,11 +52,11 @@ def draw(
 
     It shows the points `room` (n, 3) in cells; by default the whole domain.
 
-    `tint` is the liquid's colour and `clear` how deep one sees into it, as a share of the longest side; `hue` over
-    cells (0..1) goes from the tint to the `other` colour. `bodies` are shapes where they are in this frame, in metres;
-    each has a colour of its own.
+    `tint` is the liquid's colour, and `clear` the depth to which one sees into it, as a share of the longest side.
+    `hue` over cells (0..1) goes from the tint to the `other` colour. `bodies` are shapes at their positions in this
+    frame, in metres; each has its own colour.
     """
-    # One pass of a ⅛-¾-⅛ filter takes the grain of single particles out of the surface.
+    # One pass of a ⅛-¾-⅛ filter removes the bumps of single particles from the surface.
     liquid = smooth(np.ascontiguousarray(phi, dtype=np.float64) / dx).astype(np.float32)
     solid = (np.ascontiguousarray(phi_solid, dtype=np.float64) / dx).astype(np.float32)
     shape = np.array(liquid.shape, float)
@@ -66,7 +66,7 @@ def draw(
     every = float(max(1, round(shape.max() / 10)))
     water = WATER if tint is None else np.array(tint, float)
     hue = np.zeros((1, 1, 1)) if hue is None else np.ascontiguousarray(hue, dtype=np.float64)
-    # what one cannot see into shows its shape by shading alone
+    # opaque liquid shows its shape by shading alone
     ambient = 0.45 + 0.27 * min(clear / 0.1, 1.0)
     body, owner = _bodies(bodies, liquid.shape, dx)
     full = np.empty(tuple(-(-n // BLOCK) for n in liquid.shape), np.int8)
@@ -77,13 +77,13 @@ def draw(
         np.array(other, float), _STONE, _SKY, clear * shape.max(), ambient, every,
     )  # fmt: skip
     lined = _box_lines(shape, width, height, eye, forward, right, up, window)
-    # every other pixel of every other row; where those around it agree the rest lies between them
+    # rays for every second pixel of every second row; pixels between them are interpolated if these agree
     todo = np.zeros((height, width), np.int8)
     todo[::2, ::2] = 1
     _march(image, todo, lined, _MIDDLE, *rest)
     todo = _between(image, lined)
     _march(image, todo, lined, _MIDDLE, *rest)
-    # more rays where neighbours differ: edges of things, glints, lines
+    # more rays where neighbours differ: edges of objects, highlights, lines
     _march(image, _contrast(image), lined, _CORNERS, *rest)
     # a little gamma, so that shaded walls do not look dirty
     return (255 * np.clip(image, 0, 1) ** 0.9 + 0.5).astype(np.uint8)
@@ -109,7 +109,7 @@ def _camera(shape, room, width: int, height: int, azimuth: float, elevation: flo
 
 
 def _box_lines(shape, width: int, height: int, eye, forward, right, up, window) -> np.ndarray:
-    """1 in pixels that an edge of the domain comes near to."""
+    """1 in pixels near an edge of the domain."""
     t = np.linspace(0.0, 1.0, 2 * (width + height))[:, None]
     out = np.zeros((height + 6, width + 6), np.int8)
     corners = [np.array([i & 1, i >> 1 & 1, i >> 2 & 1]) for i in range(8)]
@@ -129,7 +129,7 @@ def _box_lines(shape, width: int, height: int, eye, forward, right, up, window) 
 
 
 def _between(image: np.ndarray, lined: np.ndarray) -> np.ndarray:
-    """Fill the pixels between every second one, in place; 1 in those to look at for themselves instead."""
+    """Interpolate the pixels between every second one, in place; returns 1 in pixels that need their own ray."""
     h, w, _ = image.shape
     near = image[::2, ::2]
     near = np.pad(near, ((0, 1), (0, 1), (0, 0)), mode="edge")
@@ -144,7 +144,7 @@ def _between(image: np.ndarray, lined: np.ndarray) -> np.ndarray:
 
 
 def _contrast(image: np.ndarray) -> np.ndarray:
-    """1 in pixels that differ from a neighbour by more than the eye lets pass."""
+    """1 in pixels that differ visibly from a neighbour."""
     out = np.zeros(image.shape[:2], np.int8)
     across = np.abs(np.diff(image, axis=1)).max(axis=2) > STEP
     along = np.abs(np.diff(image, axis=0)).max(axis=2) > STEP
@@ -156,14 +156,14 @@ def _contrast(image: np.ndarray) -> np.ndarray:
 
 
 def _bodies(bodies: Sequence[Shape], shape: tuple[int, ...], dx: float) -> tuple[np.ndarray, np.ndarray]:
-    """Distance to the nearest body in cells, and which one it is, on refined nodes."""
+    """Distance to the nearest body in cells, and the number of this body, on refined nodes."""
     if not bodies:
         return np.full((1, 1, 1), 1e3, np.float32), np.zeros((1, 1, 1), np.int8)
     nodes = Grid(tuple(FINE * n for n in shape), dx / FINE).nodes()
     body = np.full(tuple(FINE * n + 1 for n in shape), 1e3, np.float32)
     owner = np.zeros(body.shape, np.int8)
     for index, one in enumerate(bodies):
-        # rays take steps of at most a cell, so the distance matters within a few cells of a body only
+        # rays take steps of at most a cell, so only distances within a few cells of a body matter
         window = _around(one, nodes, COARSE * dx / FINE)
         if window is None:
             continue

@@ -26,7 +26,7 @@ class Slice:
 
 
 def middle_slice(title: str, problem, solution) -> Slice:
-    """The plane half-way along z of a 3D solution (a 2D one as it is)."""
+    """The plane half-way along z of a 3D solution; a 2D solution is used directly."""
     u, v = solution.velocity[:2]
     fields = [solution.pressure, 0.5 * (u[1:] + u[:-1]), 0.5 * (v[:, 1:] + v[:, :-1]), problem.phi_liquid]
     nodes = problem.phi_solid
@@ -39,10 +39,10 @@ def middle_slice(title: str, problem, solution) -> Slice:
 
 
 def compare(slices: Sequence[Slice], path: str | Path, zoom: tuple[float, float, float, float] | None = None) -> Path:
-    """One column a slice: the whole tank, and below it the region `zoom` = (x0, x1, y0, y1).
+    """One column per slice: the whole tank, and below it the region `zoom` = (x0, x1, y0, y1).
 
-    Colours show pressure, blue where the liquid is pushed and red where it is pulled; arrows show velocity.
-    All columns share one scale of each.
+    Colours show pressure, blue where walls push the liquid and red where they pull it; arrows show velocity. All
+    columns have the same scales.
     """
     need("pictures", "matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -1,8 +1,8 @@
 """Tables of shapes in scene files.
 
 `{type = KIND, ...}` names a shape by its kind. The other keys are the arguments of that shape (of its `from_scene` if
-it has one) and where to place it. Tables are made from the shapes themselves when they are first needed, so a shape
-that a user defines is known here as soon as its class exists.
+it has one) and its placement. Tables are made from the shape classes when they are first needed, so a user's own shape
+is known here as soon as its class exists.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .tables import Direction, Number, Table, Vector
 
 
 class ShapeTable(Table):
-    """Where to place a shape: what every table of a shape can have besides its own keys."""
+    """The placement of a shape: keys that every table of a shape can have."""
 
-    #: the class of the shape, and whether it can be made without its parts or a folder
+    #: the class of the shape, and True if it can be built without other shapes or a folder
     made: ClassVar[type[sd.Shape]]
     alone: ClassVar[bool] = False
 
@@ -40,7 +40,7 @@ class ShapeTable(Table):
 
     @model_validator(mode="after")
     def _possible(self):
-        """Mistakes that the shape itself notices."""
+        """Report mistakes that the shape class itself finds."""
         if self.alone:
             try:
                 self.plain(Path())
@@ -64,7 +64,7 @@ def build(table: ShapeTable, folder: Path = Path()) -> sd.Shape:
     Parameters
     ----------
     table : ShapeTable
-        As the model of a scene holds it, for example `scene.model.liquid[0].shape`.
+        A table from the model of a scene, for example `scene.model.liquid[0].shape`.
     folder : Path
         Where relative paths of meshes start.
 
@@ -99,13 +99,13 @@ def _made(value: Any, folder: Path) -> Any:
 
 
 class _AnyShape:
-    """Reads a table by its `type`; the shapes are looked up at that moment, not when the schema is made."""
+    """Reads a table by its `type`; the shapes are looked up then, not when the schema is made."""
 
     def __get_pydantic_core_schema__(self, source, handler):
         return core_schema.with_info_plain_validator_function(_read)
 
     def __get_pydantic_json_schema__(self, schema, handler):
-        return {"$shape": True}  # `json_schema` puts the reference in
+        return {"$shape": True}  # `json_schema` inserts the reference
 
 
 Shape = Annotated[ShapeTable, _AnyShape()]
@@ -131,7 +131,7 @@ def _read(value: Any, info: ValidationInfo) -> ShapeTable:
     try:
         return model.model_validate(value, context=info.context)
     except ValidationError as error:
-        # the messages are written where the whole path is known
+        # the message is written later, where the whole path is known
         raise PydanticCustomError("shape", "is wrong", {"error": error, "known": sorted(model.model_fields)}) from None
 
 
@@ -148,7 +148,7 @@ def table_of(cls: type[sd.Shape]) -> type[ShapeTable]:
             continue
         if name in ShapeTable.model_fields:
             raise NonstickError(
-                f"the shape {cls.__qualname__} has an argument {name!r}, which every table of a shape has already: "
+                f"the shape {cls.__qualname__} has an argument {name!r}, which is a key of every shape table: "
                 "rename it, or give the class a `from_scene` with another name for it"
             )
         required = parameter.default is inspect.Parameter.empty
@@ -173,7 +173,7 @@ def _hints(cls: type[sd.Shape]) -> dict[str, Any]:
 
 
 def _key(hint: Any) -> tuple[Any, bool]:
-    """The type of a key for an argument of a shape, and whether it holds shapes."""
+    """The type of the key for an argument of a shape, and True if the key holds shapes."""
     if hint is sd.Shape:
         return Shape, True
     if hint == tuple[sd.Shape, ...]:
@@ -196,7 +196,7 @@ def _key(hint: Any) -> tuple[Any, bool]:
 
 
 def with_shapes(schema: dict[str, Any]) -> dict[str, Any]:
-    """A JSON Schema of tables, with the shapes that are known now put in."""
+    """A JSON Schema of tables that includes the shapes known now."""
     tables = [table_of(cls) for cls in sd.shape_kinds().values()]
     _, shapes = models_json_schema([(table, "validation") for table in tables])
     defs = {**schema.get("$defs", {}), **shapes.get("$defs", {})}

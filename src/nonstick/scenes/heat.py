@@ -43,8 +43,8 @@ class HeatModel(SceneTables):
     body: Shape | None = Field(None, description="Any shape or mesh; default: a dragon.")
     start: Number = Field(50.0, description="Temperature at the start.")
     band: tuple[Band, ...] = ()
-    lower: Number | None = Field(None, description="Lower bound; none if left out.")
-    upper: Number | None = Field(None, description="Upper bound; none if left out.")
+    lower: Number | None = Field(None, description="Lower bound; no bound if omitted.")
+    upper: Number | None = Field(None, description="Upper bound; no bound if omitted.")
     diffusivity: Positive = 1.0
     time: HeatTime = HeatTime()
     solver: HeatSolver = HeatSolver()
@@ -59,5 +59,5 @@ class HeatModel(SceneTables):
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """Cells along each axis: whole ones, because no wall cuts a body's grid."""
+        """The number of cells along each axis. The grid has no walls, so no cell is cut."""
         return tuple(max(1, round(side / self.domain.dx)) for side in self.domain.size)

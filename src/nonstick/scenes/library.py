@@ -35,6 +35,7 @@ def builtin_text(name: str) -> str:
         close = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
         hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
         raise NonstickError(
-            f"there is no scene {name!r}{hint}; `nonstick scenes` lists the built-in ones, a file ends in .toml"
+            f"there is no scene {name!r}{hint}; `nonstick scenes` lists the built-in scenes; "
+            "the name of a scene file must end in .toml"
         )
     return file.read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-#: what pydantic calls the parts of a union; these are not keys of a file
+#: pydantic's names for the parts of a union; they are not keys of a file
 _PARTS = ("Keyed", "Ramp", "float", "constrained-float")
-#: our words for mistakes that pydantic describes in Python's
+#: our words for mistakes that pydantic describes in terms of Python
 _WORDS = {
     "tuple_type": "should be a list",
     "model_type": "should be a table",
@@ -27,9 +27,10 @@ _WORDS = {
 
 
 def sentence(error: ValidationError, model: Any) -> str:
-    """What is wrong, and where. `model` is the one that refused the file."""
-    # A misspelt key is reported as unknown and the right one as missing: the unknown one helps more. Where a number or
-    # a table may stand and a table does, what is wrong with the table helps more than that it is not a number.
+    """A sentence on what is wrong, and where. `model` is the model that rejected the file."""
+    # A misspelt key gives two errors: one key is unknown and one is missing. The unknown key is the more useful report.
+    # If a number or a table is allowed and a table is given, the mistake inside the table is more useful than "not a
+    # number".
     first = min(
         _mistakes(error),
         key=lambda e: (e["type"] != "extra_forbidden", e["type"] == "float_type" and isinstance(e["input"], dict)),
@@ -54,7 +55,7 @@ def sentence(error: ValidationError, model: Any) -> str:
 
 
 def _mistakes(error: ValidationError) -> Iterator[dict[str, Any]]:
-    """All mistakes with their whole path; those of a shape lie inside the mistake of the key that holds it."""
+    """All mistakes with their whole path; mistakes in a shape are nested in the mistake of its key."""
     for found in error.errors():
         if found["type"] != "shape":
             yield dict(found)
@@ -65,7 +66,7 @@ def _mistakes(error: ValidationError) -> Iterator[dict[str, Any]]:
 
 
 def _known_keys(model: Any, path: list[str]) -> list[str]:
-    """Keys allowed in the table at `path`, as far as the schema can be followed."""
+    """Keys allowed in the table at `path`; empty if the schema cannot be followed."""
     for part in path:
         if part.isdigit():
             continue

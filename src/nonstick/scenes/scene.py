@@ -24,7 +24,7 @@ __all__ = ["KINDS", "Scene", "builtin", "builtin_text", "json_schema", "parse_ov
 
 #: the tables of each kind of scene
 KINDS: dict[str, type[SceneTables]] = {"liquid": SceneModel, "heat": HeatModel}
-#: tables that may change before a run is resumed: they change no result
+#: tables that may change before a run is resumed, because they do not change results
 HARMLESS = ("name", "description", "output", "camera")
 
 Tables = TypeVar("Tables", bound=SceneTables)
@@ -36,9 +36,9 @@ class Scene(Generic[Tables]):
     Parameters
     ----------
     data : mapping
-        The tables of a scene file. The key `kind` says which tables there are: `liquid` (the default) or `heat`.
+        The tables of a scene file. The key `kind` decides which tables are allowed: `liquid` (the default) or `heat`.
     where : str
-        What to call the scene in messages.
+        The name of the scene in messages.
     folder : Path, optional
         Where relative paths of meshes start.
 
@@ -93,7 +93,9 @@ class Scene(Generic[Tables]):
         path = Path(source)
         if path.suffix == ".toml" or path.exists():
             if not path.is_file():
-                raise NonstickError(f"there is no scene file {str(path)!r}; `nonstick scenes` lists the built-in ones")
+                raise NonstickError(
+                    f"there is no scene file {str(path)!r}; `nonstick scenes` lists the built-in scenes"
+                )
             text, where, folder = path.read_text(encoding="utf-8", errors="replace"), str(path), path.resolve().parent
         else:
             text, where, folder = builtin_text(str(source)), str(source), None
@@ -122,11 +124,11 @@ class Scene(Generic[Tables]):
         return Scene(data, self.where, self.folder)
 
     def require(self, kind: str) -> None:
-        """Refuse a scene of another kind."""
+        """Raise an error if the scene is of another kind."""
         if self.kind != kind:
             raise NonstickError(
-                f"{self.where} is a scene of kind {self.kind!r}, and this needs one of kind {kind!r}; "
-                "nonstick.sim.simulate(scene) takes any kind"
+                f"{self.where} is a scene of kind {self.kind!r}, but a scene of kind {kind!r} is needed here; "
+                "nonstick.sim.simulate(scene) accepts any kind"
             )
 
     # -- writing --------------------------------------------------------------------------------------
@@ -140,9 +142,9 @@ class Scene(Generic[Tables]):
         return tomli_w.dumps(self.to_dict())
 
     def fingerprint(self) -> str:
-        """A hash of everything that changes the result; frames, output and camera may differ.
+        """A hash of all keys that change the result; frames, output and camera are not part of it.
 
-        Keys at their default are left out, so that a later version with more keys knows its old runs.
+        Keys with their default value are omitted, so that a later version with more keys recognises old runs.
         """
         full = json.loads(self.model.model_dump_json(exclude_none=True, exclude_defaults=True))
         data = {k: v for k, v in full.items() if k not in HARMLESS}
@@ -204,7 +206,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise NonstickError(f"--set needs key=value, for example domain.resolution=96, and not {text!r}")
+        raise NonstickError(f"--set needs key=value, for example domain.resolution=96, but got {text!r}")
     try:
         return key.strip(), tomllib.loads(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
@@ -225,7 +227,7 @@ def _put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") -
     for part in path:
         table = _element(table, part, key, where) if isinstance(table, list) else table.setdefault(part, {})
         if not isinstance(table, (dict, list)):
-            raise NonstickError(f"{where}: cannot set {key!r}, {part!r} is a value and not a table")
+            raise NonstickError(f"{where}: cannot set {key!r}, because {part!r} is a value and not a table")
     if isinstance(table, list):
         _element(table, last, key, where)
         table[int(last)] = value
@@ -242,7 +244,7 @@ def _element(table: list, part: str, key: str, where: str):
 
 
 def _dimension(data: Mapping[str, Any]) -> int | None:
-    """How many axes the domain has, as far as that can be seen before the file is checked."""
+    """The number of axes of the domain, if it can be read before the file is checked."""
     domain = data.get("domain")
     size = domain.get("size") if isinstance(domain, Mapping) else None
     return len(size) if isinstance(size, (list, tuple)) and len(size) in (2, 3) else None

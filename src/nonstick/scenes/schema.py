@@ -1,7 +1,7 @@
 """The scene file of kind `liquid`: every table and key, its type, its default and its meaning.
 
-Units are SI; lengths are metres from the lower corner of the domain, y points up. Nothing depends on the
-resolution but the size of the cells. `json_schema()` publishes the same rules for editors.
+Units are SI; lengths are metres from the lower corner of the domain, y points up. The resolution changes only the size
+of the cells. `json_schema()` publishes the same rules for editors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ class Time(Table):
     frames: int = Field(100, ge=1, le=1_000_000, description="Number of frames to make.")
     fps: Positive = Field(60.0, description="Frames per second of simulated time.")
     cfl: Positive = Field(2.0, le=20.0, description="Cells a particle may cross in one substep.")
-    max_substeps: int = Field(100, ge=1, description="Cap on substeps per frame; reported when it binds.")
+    max_substeps: int = Field(
+        100, ge=1, description="Limit on substeps per frame; a frame that would need more is reported."
+    )
     min_substeps: int = Field(1, ge=1, description="At least this many substeps per frame.")
 
 
@@ -37,16 +39,16 @@ class Physics(Table):
 class WallSettings(Table):
     pressure: Walls = Field(
         "cut",
-        description="Where the pressure must not pull: none (sticky walls), cut (cells the wall cuts), solid "
+        description="Cells where the pressure must not pull: none (sticky walls), cut (cells the wall cuts), solid "
         "(cells with their centre in a wall), edge (at the wall itself), all (everywhere: splashy).",
     )
     viscous: Literal["no-slip", "slip", "separating"] = Field(
         "no-slip",
-        description="What walls do to viscous liquid: no-slip (it moves with them), slip (no shear), separating "
-        "(as no-slip where they press on it, free where they do not).",
+        description="Viscous liquid at walls: no-slip (it moves with the wall), slip (no shear), separating "
+        "(no-slip where the liquid presses on the wall, free elsewhere).",
     )
     separation: NotNegative = Field(0.0, description="Desired separation velocity κ in m/s at the domain's sides.")
-    adhesion: NotNegative = Field(0.0, description="Pull in Pa the domain's sides sustain before they let go.")
+    adhesion: NotNegative = Field(0.0, description="Pull in Pa that the domain's sides hold before liquid separates.")
 
 
 class Keyed(Table):
@@ -70,9 +72,7 @@ class Ramp(Table):
     along: Literal["x", "y", "z"] = Field("x", description="The axis.")
     at: tuple[Number, ...] = Field(min_length=2, description="Coordinates in metres, increasing.")
     values: tuple[NotNegative, ...] = Field(min_length=2)
-    scale: Literal["linear", "log"] = Field(
-        "linear", description="What is interpolated: the values or their logarithms."
-    )
+    scale: Literal["linear", "log"] = Field("linear", description="Interpolate the values or their logarithms.")
 
     @model_validator(mode="after")
     def _matched(self):
@@ -102,7 +102,7 @@ Formulas = Annotated[tuple[Formula | Number, ...], Field(min_length=2, max_lengt
 
 
 class Keyframes(Table):
-    """Where a solid is at given times: shifts and turns since the beginning, at rest before and after."""
+    """Positions of a solid at given times: shifts and turns since the beginning, at rest before and after."""
 
     times: tuple[NotNegative, ...] = Field(min_length=1, description="Seconds, increasing.")
     offsets: tuple[Vector, ...] | None = Field(None, description="Shift in metres at each time.")
@@ -122,7 +122,7 @@ class Keyframes(Table):
 
 
 class Motion(Table):
-    """A prescribed rigid motion: the sum of all that is given, rotation about a point that moves along."""
+    """A prescribed rigid motion: the sum of all given parts; the centre of rotation moves with the solid."""
 
     velocity: Vector | None = Field(None, description="Constant velocity in m/s.")
     amplitude: Vector | None = Field(None, description="Oscillation amplitude · sin(2π frequency t) in metres.")
@@ -144,9 +144,9 @@ class Motion(Table):
 class Solid(Table):
     shape: Shape
     container: bool = Field(False, description="The solid is everything outside the shape.")
-    pressure: Walls | None = Field(None, description="As walls.pressure, for this solid; default: walls.pressure.")
+    pressure: Walls | None = Field(None, description="Like walls.pressure, for this solid; default: walls.pressure.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
-    adhesion: NotNegative = Field(0.0, description="Pull in Pa this wall sustains before it lets go.")
+    adhesion: NotNegative = Field(0.0, description="Pull in Pa that this wall holds before liquid separates.")
     motion: Motion | None = None
 
 
@@ -160,12 +160,14 @@ class Body(Table):
     spin: Number = Field(0.0, description="Initial rotation in degrees per second.")
     axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the initial rotation (3D).")
     restitution: float = Field(0.3, ge=0.0, le=1.0, strict=True, description="Share of the speed kept by a bounce.")
-    friction: NotNegative = Field(0.4, description="Coulomb's coefficient; of two bodies the geometric mean counts.")
-    pressure: Walls | None = Field(None, description="As walls.pressure, for this body; default: walls.pressure.")
+    friction: NotNegative = Field(
+        0.4, description="Coulomb's coefficient; two bodies use the geometric mean of theirs."
+    )
+    pressure: Walls | None = Field(None, description="Like walls.pressure, for this body; default: walls.pressure.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
-    adhesion: NotNegative = Field(0.0, description="Pull in Pa this body sustains before liquid lets go of it.")
+    adhesion: NotNegative = Field(0.0, description="Pull in Pa that this body holds before liquid separates.")
     motion: Motion | None = Field(
-        None, description="A prescribed motion: the body pushes liquid and other bodies, and they do not push it."
+        None, description="A prescribed motion: the body pushes liquid and other bodies, but they do not push it."
     )
 
     @model_validator(mode="after")
@@ -192,7 +194,7 @@ class Inflow(Table):
     """A region that is kept full of liquid moving with the given velocity."""
 
     shape: Shape
-    velocity: Vector = Field(description="In m/s, relative to the source where it moves.")
+    velocity: Vector = Field(description="In m/s; relative to the source if it moves.")
     start: NotNegative = 0.0
     stop: Positive | None = None
     viscosity: NotNegative | Ramp | None = Field(
@@ -212,7 +214,7 @@ class Force(Table):
 
     acceleration: Vector = Field(description="In m/s².")
     shape: Shape | None = None
-    frequency: NotNegative = Field(0.0, description="If not 0: times cos(2π frequency t).")
+    frequency: NotNegative = Field(0.0, description="If not 0, the force is multiplied by cos(2π frequency t).")
     start: NotNegative = 0.0
     stop: Positive | None = None
 
@@ -223,14 +225,14 @@ class Solver(Table):
     maxiter: int | None = Field(None, ge=1, description="Iteration limit; default: the method's own.")
     viscosity: str = Field("visc-auto", description="Method of the viscosity step: any visc-… name.")
     viscosity_rtol: Positive = Field(1e-4, lt=1.0, description="Residual of every viscosity solve, relative to max|b|.")
-    warm_start: bool = Field(True, description="Start from the pressure and the contact set of the step before.")
+    warm_start: bool = Field(True, description="Start from the pressure and the contact set of the last step.")
 
 
 class Particles(Table):
     transfer: Literal["apic", "flip", "pic"] = "apic"
     flip: float = Field(0.97, ge=0.0, le=1.0, description="Share of FLIP against PIC, for transfer = flip.")
     per_axis: int = Field(2, ge=1, le=4, description="Particles per cell along each axis.")
-    jitter: float = Field(0.5, ge=0.0, le=1.0, description="How far the first positions stray from a lattice.")
+    jitter: float = Field(0.5, ge=0.0, le=1.0, description="Random deviation of the first positions from a lattice.")
     seed: int = Field(1, ge=0)
     even_out: bool = Field(True, description="Move crowded particles apart (positions only).")
 
@@ -242,7 +244,7 @@ class Surface(Table):
 
 
 class Volume(Table):
-    correct: bool = Field(True, description="Hold the volume of the surface at the ledger's.")
+    correct: bool = Field(True, description="Keep the volume inside the surface equal to that of the ledger.")
 
 
 class Output(Table):
@@ -254,7 +256,7 @@ class Output(Table):
 
 
 class Camera(Table):
-    """How the preview looks."""
+    """The look of the preview."""
 
     width: int = Field(640, ge=64, le=8192, description="Pixels.")
     height: int = Field(640, ge=64, le=8192)
@@ -265,7 +267,9 @@ class Camera(Table):
         "liquid", description="What colours show; pressure in 2D only; viscosity where it varies."
     )
     tint: tuple[Share, Share, Share] | None = Field(None, description="Colour of the liquid: red, green, blue in 0..1.")
-    clear: Positive = Field(0.2, description="How deep one sees into the liquid (3D), as a share of the longest side.")
+    clear: Positive = Field(
+        0.2, description="Depth to which one sees into the liquid (3D), as a share of the longest side."
+    )
     fps: Positive | None = Field(None, description="Frames per second of the movie; default: at most 30.")
 
 
@@ -292,14 +296,14 @@ class SceneModel(SceneTables):
 
     @model_validator(mode="after")
     def _carried(self):
-        """Viscosity of its own needs particles that carry it, and an axis the domain has."""
+        """Check that a liquid with its own viscosity has particles to carry it, and that its axis exists."""
         for table, entries in (("liquid", self.liquid), ("inflow", self.inflow)):
             for index, entry in enumerate(entries):
                 given = entry.viscosity
                 if given is not None and given != self.physics.viscosity and self.surface.track == "grid":
                     raise ValueError(
-                        f"{table}.{index}.viscosity needs particles to carry it; surface.track = grid has none: use "
-                        "surface.track = particles, or one physics.viscosity for all liquid"
+                        f"{table}.{index}.viscosity needs particles to carry it, but surface.track = grid has none: "
+                        "use surface.track = particles, or one physics.viscosity for all liquid"
                     )
                 if isinstance(given, Ramp) and given.along == "z" and self.dimension == 2:
                     raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D: use x or y")

@@ -1,4 +1,4 @@
-"""What all tables of scene files share: kinds of numbers, the domain, and the keys that every kind of scene has."""
+"""The common parts of all scene files: types of numbers, the domain, and the keys that every kind of scene has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 
 def in_space(value: tuple, info: ValidationInfo) -> tuple:
-    """Refuse a vector that has not as many coordinates as the domain has axes."""
+    """Raise an error if a vector does not have one coordinate for each axis of the domain."""
     d = (info.context or {}).get("dimension")
     if d is not None and len(value) != d:
         raise PydanticCustomError(
@@ -22,14 +22,14 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
-#: a direction in space, such as the axis of a rotation; 2D scenes do not read it
+#: a direction in space, such as the axis of a rotation; 2D scenes ignore it
 Direction = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3)]
-#: as many numbers as the domain has axes
+#: one number for each axis of the domain
 Vector = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
 
 
 class Table(BaseModel):
-    """A table of a scene file: it refuses keys it does not know."""
+    """A table of a scene file; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
@@ -49,7 +49,7 @@ class Domain(Table):
 
 
 class SceneTables(Table):
-    """A whole scene file; every kind of scene has a model of its own with these keys and more."""
+    """A whole scene file; every kind of scene has its own model with these keys and more."""
 
     kind: Any
     name: str
@@ -62,6 +62,6 @@ class SceneTables(Table):
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """Cells along each axis; a side that is not a multiple of dx gets one more, which the wall cuts."""
+        """Cells along each axis; a side that is not a multiple of dx gets one more cell, which the wall cuts."""
         dx = self.domain.dx
         return tuple(max(1, int(-(-s // dx)) if s % dx > 1e-6 * dx else round(s / dx)) for s in self.domain.size)

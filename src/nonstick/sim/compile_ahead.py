@@ -1,8 +1,8 @@
 """The first run compiles over a hundred kernels: a second process compiles some of them at the same time.
 
-The simulation needs the kernels of the particles first, so the second process begins with those of the solver and of
-the pictures. Each process finds in the cache on disk what the other one has compiled. If the second process fails,
-nothing is lost but time: the simulation compiles what it needs.
+The simulation needs the kernels of the particles first, so the second process begins with the kernels of the solver and
+of the pictures. Each process finds the kernels of the other one in the cache on disk. If the second process fails, only
+time is lost: the simulation compiles all kernels that it needs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def compiling_ahead(dimension: int) -> Iterator[None]:
-    """Compile with a second process while the body runs, if anything is left to compile and there is a core for it."""
+    """Compile in a second process during the `with` block, if kernels are missing and a core is free."""
     from ..inverse.multigrid import _redblack
     from ..kernels import _cache
 

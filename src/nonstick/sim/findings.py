@@ -1,4 +1,4 @@
-"""What `nonstick check` finds out about a scene of any kind."""
+"""The findings of `nonstick check` about a scene of any kind."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..grid.shapes import Shape
 
 @dataclass
 class Findings:
-    """What `nonstick check` prints."""
+    """The lines that `nonstick check` prints."""
 
     facts: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
 def reaches_beyond(shape: Shape, grid: Grid) -> bool:
-    """Does a shape leave the domain? Looks at a ring of cells around it."""
+    """True if a shape extends beyond the domain; tested on a ring of cells around the domain."""
     for axis in range(grid.dimension):
         for outside in (-0.5 * grid.dx, grid.size[axis] + 0.5 * grid.dx):
             points = list(grid.cells())

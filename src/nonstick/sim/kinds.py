@@ -1,7 +1,7 @@
-"""Kinds of scenes: what the run of a scene asks of its kind.
+"""Kinds of scenes: the interface between a run and the kind of its scene.
 
-A kind of scene has tables (in `scenes`), a simulation, and a class here in `sim` that says how its runs are saved,
-checked, summed up and shown. Everything else, the loop over frames, directories and commands, is the same for all.
+A kind of scene has tables (in `scenes`), a simulation, and a class here in `sim` that saves, checks, summarises and
+shows its runs. The loop over frames, the directories and the commands are the same for all kinds.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Row = dict[str, Any]
 
 
 class AnySimulation(Protocol):
-    """A scene in motion, whatever its kind."""
+    """The simulation of a scene of any kind."""
 
     scene: Scene
     frame: int
     #: how often the run was resumed
     session: int
-    #: called with (kind, message) when something should not pass unseen
+    #: called with (kind, message) if the user should know something
     tell: Callable[[str, str], None]
 
     @property
@@ -44,7 +44,7 @@ class AnySimulation(Protocol):
 
 
 class Kind(ABC):
-    """How scenes of one kind are simulated, saved, summed up and shown."""
+    """How scenes of one kind are simulated, saved, summarised and shown."""
 
     #: the value of `kind` in scene files
     name: ClassVar[str]
@@ -59,46 +59,46 @@ class Kind(ABC):
 
     @abstractmethod
     def check(self, scene: Scene) -> Findings:
-        """A look at a scene before it is run."""
+        """The check of a scene before its run."""
 
     @abstractmethod
     def contents(self, simulation: Any) -> str:
-        """How much there is to simulate, in a few words."""
+        """The size of the simulation, in a few words."""
 
     @abstractmethod
     def needs(self, simulation: Any) -> Needs:
         """Memory and disk that a run will take."""
 
     def compiling(self, scene: Scene) -> AbstractContextManager[None]:
-        """Around the whole run: a helper that compiles kernels meanwhile, where the kind has one."""
+        """A context for the whole run, in which some kinds compile kernels in a second process."""
         return nullcontext()
 
     # -- frames on disk -------------------------------------------------------------------------------
 
     def begin(self, simulation: Any, directory: RunDirectory) -> None:
-        """Write what belongs to the start of a run, frame 0 included."""
+        """Write the files of the start of a run, including frame 0."""
         self.save(simulation, directory, [])
 
     @abstractmethod
     def save(self, simulation: Any, directory: RunDirectory, rows: Sequence[Row]) -> None:
-        """Write a frame with its rows. The file that makes the frame count is the last to appear."""
+        """Write a frame with its rows. The file that marks the frame as complete is written last."""
 
     @abstractmethod
     def saved(self, directory: RunDirectory) -> list[int]:
-        """Frames from which a run can go on."""
+        """Frames from which a run can continue."""
 
     @abstractmethod
     def restore(self, simulation: Any, directory: RunDirectory, frame: int) -> None:
-        """Bring a fresh simulation to a saved frame."""
+        """Set a new simulation to a saved frame."""
 
     def ended(self, simulation: Any) -> bool:
-        """Is there nothing left to simulate, though frames are left?"""
+        """True if nothing is left to simulate, even if frames are left."""
         return False
 
     # -- words and pictures ---------------------------------------------------------------------------
 
     def summary(self, rows: list[dict[str, str]]) -> dict[str, Any]:
-        """Numbers over all steps; the first step of each session pays for compilation and does not count in times."""
+        """Numbers over all steps; times omit the first step of each session, which includes compilation."""
         return {
             "steps": len(rows),
             "unconverged": int((column(rows, "converged") == 0).sum()),
@@ -117,13 +117,13 @@ class Kind(ABC):
         """A summary in sentences."""
 
     def warnings(self, numbers: Mapping[str, Any]) -> list[str]:
-        """What went wrong according to a summary."""
+        """Warnings that follow from a summary."""
         return []
 
     def camera(self, scene: Scene, changes: Mapping[str, Any]) -> Any:
         """The camera of a scene with some keys changed."""
         if changes:
-            raise NonstickError(f"a run of {self.name} has no camera keys: leave --set out")
+            raise NonstickError(f"a run of {self.name} has no camera keys: remove --set")
         return None
 
     @abstractmethod
@@ -131,7 +131,7 @@ class Kind(ABC):
         """The images of a run, or of two runs side by side."""
 
 
-#: where the class of each kind is; a kind loads when a scene of it is met
+#: the place of the class of each kind; a kind is loaded when its first scene is used
 _WHERE = {"liquid": (".liquid.kind", "LiquidKind"), "heat": (".heat.kind", "HeatKind")}
 
 
@@ -165,17 +165,17 @@ def simulate(scene: Scene | str) -> AnySimulation:
 
 
 def check(scene: Scene) -> Findings:
-    """A look at a scene of any kind before it is run: sizes, estimates, and what may go wrong."""
+    """Check a scene of any kind before its run: sizes, estimates, and possible problems."""
     return kind_of(scene).check(scene)
 
 
 def column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:
-    """A column of stats.csv; rows that an older version wrote have no value in newer columns, and count as 0."""
+    """A column of stats.csv; a row of an older version has no value in newer columns and counts as 0."""
     return np.array([float(row.get(name) or 0.0) for row in rows])
 
 
 def warm(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Rows without the first of each session; all rows if that leaves none."""
+    """All rows except the first of each session; all rows if none remain."""
     seen: set[Any] = set()
     found = []
     for row in rows:

@@ -14,7 +14,7 @@ from ..render.movie import above, beside, write_movie, write_picture
 
 
 class Film(ABC):
-    """The images of a run in their order; a kind of scene has one."""
+    """The images of a run in their order; every kind of scene has its own class."""
 
     #: number of images, and how fast they follow each other
     count: int
@@ -42,7 +42,7 @@ def render(
     path, compare : str or Path
         Run directories.
     camera : optional
-        Another camera than that of the scene, as `Kind.camera` makes it.
+        A camera from `Kind.camera`, instead of that of the scene.
     out : str or Path, optional
         The movie; by default preview.mp4 or compare.mp4 in the directory of the run. The picture lies beside it.
     tick : callable, optional

@@ -1,4 +1,4 @@
-"""What a run needs and what the machine has, so that a shortage is reported before the run begins."""
+"""Memory and disk that a run needs and the machine has, so that a shortage is reported before the run begins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def free_memory() -> float:
     try:
         limit, used = (Path(f"/sys/fs/cgroup/memory.{k}").read_text().strip() for k in ("max", "current"))
         limits.append(float(limit) - float(used))
-    except (OSError, ValueError):  # no such group, or no limit
+    except (OSError, ValueError):  # the control group does not exist, or has no limit
         pass
     try:
         import resource
@@ -68,13 +68,13 @@ def size(count: float) -> str:
 
 
 def shortages(need: Needs, out: str | Path) -> list[str]:
-    """Sentences on what will not be enough, before the run begins."""
+    """Sentences about memory or disk that will not be enough."""
     found: list[str] = []
     memory, disk = free_memory(), free_disk(out)
     if need.memory > memory:
-        found.append(f"the run needs about {size(need.memory)} of memory and {size(memory)} are free")
+        found.append(f"the run needs about {size(need.memory)} of memory, but only {size(memory)} are free")
     if need.disk > disk:
-        found.append(f"the run needs about {size(need.disk)} of disk and {size(disk)} are free at {out}")
+        found.append(f"the run needs about {size(need.disk)} of disk, but only {size(disk)} are free at {out}")
     return found
 
 

@@ -1,8 +1,8 @@
-"""A run of a scene of any kind, from scene to directory, and going on with it later.
+"""Runs a scene of any kind into a directory, and continues a run later.
 
-The last file of a frame makes the frame count (a checkpoint, or the frame itself where it holds the whole state). So a
-run that is killed at any moment goes on from its last complete frame, and the frames it then writes are those that the
-unbroken run would have written, bit for bit.
+A frame is complete when its last file exists (a checkpoint, or the frame itself if it holds the whole state). So a run
+that is killed at any moment continues from its last complete frame. The frames it then writes are the same, bit for
+bit, as those of a run without a break.
 """
 
 from __future__ import annotations
@@ -71,19 +71,19 @@ def resume(
     path: str | Path, from_frame: int | None = None, frames: int | None = None, scene: Scene | None = None,
     progress: Progress | None = None,
 ) -> RunDirectory:  # fmt: skip
-    """Go on where a run stopped, or from an earlier frame.
+    """Continue a run from where it stopped, or from an earlier frame.
 
     Parameters
     ----------
     path : str or Path
         The run directory.
     from_frame : int, optional
-        Go back to this frame first. If its checkpoint is gone, the frames since the nearest earlier one are computed
-        again.
+        Go back to this frame first. If its checkpoint was deleted, the frames after the nearest earlier checkpoint are
+        computed again.
     frames : int, optional
         A new number of frames.
     scene : Scene, optional
-        The scene again, if harmless keys of it changed (name, output, camera, number of frames).
+        The scene, if keys changed that do not change the result (name, output, camera, number of frames).
     progress : callable, optional
         As in `run`.
     """
@@ -103,7 +103,7 @@ def resume(
     kind = kind_of(own)
     usable = [n for n in kind.saved(directory) if from_frame is None or n <= from_frame]
     if not usable:
-        raise NonstickError(f"{path} has no saved frame to go on from: start a new run")
+        raise NonstickError(f"{path} has no saved frame to continue from: start a new run")
     simulation = kind.simulate(own)
     kind.restore(simulation, directory, usable[-1])
     simulation.session = 1 + max((int(row.get("session") or 0) for row in directory.rows()), default=0)
@@ -167,10 +167,10 @@ def _meta(scene: Scene) -> dict[str, Any]:
 
 
 def _same(meta: dict[str, Any], scene: Scene) -> bool:
-    """Is this the scene a run was started with, as far as results go?
+    """True if this scene gives the same results as the scene a run was started with.
 
-    The scene in meta.json decides and not only the hash beside it: older versions hashed heat scenes with their
-    defaults, and such a hash changes with every new key.
+    The scene in meta.json decides, not only the hash beside it. Older versions included the defaults of heat scenes in
+    the hash, so their hash changes with every new key.
     """
     if scene.fingerprint() == meta.get("fingerprint"):
         return True
@@ -178,7 +178,7 @@ def _same(meta: dict[str, Any], scene: Scene) -> bool:
 
 
 def _changed(meta: dict[str, Any], scene: Scene) -> str:
-    """The keys in which a scene differs from the one a run was started with."""
+    """The keys in which a scene differs from the scene that a run was started with."""
     now, then = _flat(scene.to_dict()), _flat(meta.get("scene", {}))
     names = sorted(k for k in now.keys() | then.keys() if now.get(k) != then.get(k))
     names = [n for n in names if n.split(".")[0] not in HARMLESS and n != "time.frames"]

@@ -1,4 +1,4 @@
-"""Methods for box problems, one per file. `nonstick.registry` lists their names, `nonstick.compositions` what they are."""
+"""Methods for box problems, one per file. `nonstick.registry` names them, `nonstick.compositions` builds them."""
 
 from .active_set import ActiveSet
 from .base import Method

@@ -5,7 +5,7 @@ from ..kernels import serial
 
 @serial
 def _free_rows(free, x, r, lower, upper):
-    """free_i = False where x_i sits on a bound and the residual presses it there."""
+    """free_i = False if x_i sits on a bound and the residual presses it against the bound."""
     for i in range(x.size):
         free[i] = not ((x[i] <= lower[i] and r[i] < 0.0) or (x[i] >= upper[i] and r[i] > 0.0))
 

@@ -29,7 +29,7 @@ def _coarse_equation(rhs, low, high, q, restricted, x, b, lower, upper, d):
 
 @serial
 def _hold(low, high, x, count, total, fine_x, fine_low, fine_high, parent, share):
-    """Fix coarse rows of whose children at least a `share` sits on a bound: low = high = x."""
+    """Fix coarse rows if at least the part `share` of their children sits on a bound: low = high = x."""
     count[:] = 0
     for t in range(parent.size):
         if parent[t] >= 0 and (fine_x[t] <= fine_low[t] or fine_x[t] >= fine_high[t]):
@@ -42,7 +42,7 @@ def _hold(low, high, x, count, total, fine_x, fine_low, fine_high, parent, share
 
 @serial
 def _spread_band(near, indices, indptr):
-    """Mark the neighbours of every row marked with the highest number so far; returns how many are new."""
+    """Mark the neighbours of every row marked with the highest number so far; returns the number of new marks."""
     top = near.max()
     count = 0
     for i in range(near.size):
@@ -56,7 +56,7 @@ def _spread_band(near, indices, indptr):
 
 @serial
 def _csr_solve(x, b, low, high, d, data, indices, indptr, order, sweeps, rtol):
-    """Projected Gauss–Seidel until a sweep changes d·x by less than rtol times what the first one did."""
+    """Projected Gauss–Seidel until a sweep changes d·x by less than rtol times the change of the first sweep."""
     first = 0.0
     for sweep in range(sweeps):
         change = 0.0

@@ -1,4 +1,4 @@
-"""Relaxation and residuals on a list of cells of the row layout, those near cells that have changed."""
+"""Relaxation and residuals on a list of cells of the row layout, near cells that have changed."""
 
 from numba import prange
 
@@ -8,10 +8,10 @@ from ..kernels._blocks import _face, _segment_of
 
 @serial
 def _gather_ball(found, segment, within, marked, around, w0, w1, w2, start, offset):
-    """List the cells within 0, 1, ... steps of `around`, and their segments; within[k] is how many lie within k steps.
+    """List the cells within 0, 1, ... steps of `around`, and their segments; within[k] is the number within k steps.
 
-    `marked` comes in as zero and goes out so. A step goes through a face with a weight: along z a distance alone does
-    not tell whether there is a neighbour.
+    `marked` is zero before and after. A step goes through a face with a positive weight: along z the distance alone
+    does not show if there is a neighbour.
     """
     end = 0
     for m in range(around.size):

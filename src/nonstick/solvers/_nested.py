@@ -8,7 +8,7 @@ from ..kernels import parallel
 
 @parallel
 def _gather_rhs_and_bounds(cb, clower, cupper, b, lower, upper, parent, low_count, high_count, start, groups):
-    """b summed over children; bounds averaged over the children that have one (±inf where none has).
+    """b summed over children; bounds averaged over the children that have one (±inf if none has).
 
     All outputs come in as zero; `groups` end between blocks, so no two threads write the same coarse cell.
     """
@@ -33,8 +33,9 @@ def _gather_rhs_and_bounds(cb, clower, cupper, b, lower, upper, parent, low_coun
 def _interpolate(x, coarse, lower, upper, parent, cells, shape, start, offset, w0, w1, w2, groups):
     """Linear interpolation, one-sided across walls (Lai's barycentric weights, in 2D and 3D).
 
-    A cell has one neighbour outside its block per axis; a quarter of the way to that block's value is
-    taken along each axis, none where there is no neighbour or the face between is closed. Then clipped to the box.
+    A cell has one neighbour outside its block per axis. Along each axis, a quarter of the difference to that block's
+    value is added; nothing is added if there is no neighbour or the face between is closed. The result is clipped to
+    the box.
     """
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):

@@ -1,18 +1,18 @@
 """`auto`: a complementarity solve for about the price of a linear solve.
 
-An active-set method whose inner solve is never finished: one preconditioned CG step per look at the set.
+An active-set method that never finishes its inner solve: the set is updated after every preconditioned CG step.
 
     x feasible and relaxed; r = b - A x; policy from (x, r), ties free
     repeat
         z = M r on the free rows              M: one float32 multigrid cycle truncated to the free set
-        one CG step along p = z + β p         β = -zᵀA p / pᵀA p: p is kept when the set changes, less clamped rows
+        one CG step along p = z + β p         β = -zᵀA p / pᵀA p: p is kept when the set changes, without clamped rows
         policy from (x, r); stop on the true KKT residual
         if the policy changed: clip, two projected Gauss–Seidel sweeps nearby, a new r, refresh M
 
-While the set stands still this is plain MG-CG and costs the same. Safeguards, because inexact updates
-have no convergence proof: if sets repeat or the changes do not die out, the set is held until the face
-problem is solved (exact policy iteration, monotone for M-matrices); if sets repeat even then, a monotone
-descent takes over (`face_descent`), which converges for every symmetric positive definite matrix.
+While the set does not change, this is plain MG-CG and costs the same. Inexact updates have no convergence proof, so
+there are safeguards. If sets repeat or the changes do not stop, the set is held until the face problem is solved (exact
+policy iteration, monotone for M-matrices); if sets repeat even then, a monotone descent takes over (`face_descent`),
+which converges for every symmetric positive definite matrix.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ class ActiveSet(Method):
     M
         The preconditioner.
     strong
-        What follows it after `strain` iterations: slower, and hard to impress by rough coefficients.
+        The preconditioner used after `strain` iterations: slower, but robust for rough coefficients.
     last
-        Preconditioner of the monotone descent where neither of them has helped.
+        Preconditioner of the monotone descent, which is used if neither `M` nor `strong` converged.
     bounded
         False ignores the bounds: the same loop is then multigrid CG for A x = b.
     sweeps
         Projected sweeps after a change of the set, near the rows that changed.
     slack
-        Rows nearer to a tie than this part of the tolerance keep their policy.
+        Rows closer to a tie than this part of the tolerance keep their policy.
     large, many
-        With more unknowns than `large` and more bounded ones than `many`, start from the solution of a coarser problem:
-        the larger a problem, the more changes of the set a cold start needs.
+        With more unknowns than `large` and more bounded ones than `many`, start from the solution of a coarser problem,
+        because larger problems need more changes of the set from a cold start.
     coarse_rtol, coarse_part
-        Tolerance of those coarser solves, and the part of the first residual that is enough for them.
+        Tolerance of the coarser solves, and the part of the first residual at which they may stop.
     trust
-        Iterations for which a set that came with the problem is believed, whatever x says.
+        Number of iterations in which a set given with the problem is kept, regardless of x.
     strain
-        Iterations after which `M` has proved too weak (or float32 too short) for the coefficients.
+        Number of iterations after which `M` (or float32) counts as too weak for the coefficients.
     patience
         Changes after which the set is held until the face problem is solved.
 
@@ -107,7 +107,7 @@ class ActiveSet(Method):
         return self.bounded and problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
 
     def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray) -> bool:
-        """x from the solution of a coarser problem; False if M knows of none."""
+        """Set x from the solution of a coarser problem; False if M has no coarser problem."""
         fine = M.blocks
         if fine is None:
             return False
@@ -122,7 +122,7 @@ class ActiveSet(Method):
 
 
 class ActiveSetCG:
-    """The loop above, with its vectors. The policy, and all that judges it, is kept for the bounded rows alone."""
+    """The loop above, with its vectors. The policy and its related arrays exist only for the bounded rows."""
 
     def __init__(self, options: ActiveSet, problem: BoxProblem, monitor: Monitor, M: Inverse | None = None):
         self.options, self.problem, self.monitor = options, problem, monitor
@@ -132,7 +132,7 @@ class ActiveSetCG:
         self.rows = np.flatnonzero(constrained)
         self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
         self.policy = np.zeros(self.rows.size, np.int8)
-        self._settled = self.policy.copy()  # the policy x was last settled for
+        self._settled = self.policy.copy()  # the policy for which x was last adjusted
         self._all, self._moved = np.arange(self.rows.size), np.empty(self.rows.size, np.int64)
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
         blocks = -(-A.n // kernels.BLOCK)
@@ -141,7 +141,7 @@ class ActiveSetCG:
         d = A.diagonal[self.rows]
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
-        #: what M is set up for, refreshed for and finds directions in
+        #: the operator that M is set up and refreshed for, and in whose layout it finds directions
         self.recipe, self.masked = options.M.chosen(A), Masked(A)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
@@ -178,7 +178,7 @@ class ActiveSetCG:
             descent, rho = self._direction(rho, curvature, disturbed)
             curvature, old = self.A.energy(self.p, self.q), curvature
             if not curvature > 0.0:
-                if not old > 0.0:  # p was z: the preconditioner is not positive here, as it may be off M-matrices
+                if not old > 0.0:  # p was z: M is not positive here, which can happen if A is not an M-matrix
                     self._fall_back(x)
                     return
                 curvature = 0.0
@@ -215,7 +215,7 @@ class ActiveSetCG:
         self._look(x)
 
     def _doubt(self, x: np.ndarray) -> None:
-        """Coarse grids know nothing of coefficients that are rough on the fine one: is zero a better start?"""
+        """Use zero if it is a better start: coarse grids do not resolve rough coefficients."""
         zero = self.problem.box.project(np.zeros(self.A.n))
         if self.problem.kkt(zero) < self._kkt():
             x[:] = zero
@@ -228,7 +228,7 @@ class ActiveSetCG:
         return self.near
 
     def _settle(self, x: np.ndarray) -> None:
-        """The set has changed: clip, relax around the change, and let the policy follow from there."""
+        """The set has changed: clip x, relax around the change, and update the policy."""
         changed = np.flatnonzero(self.policy != self._settled)
         self._settled[:] = self.policy
         kernels._clamp(self._moved, x, self.rows, self.lower, self.upper, self.policy, changed)
@@ -237,22 +237,22 @@ class ActiveSetCG:
         self._follow(x)
 
     def _follow(self, x: np.ndarray) -> None:
-        """Rows that changed sides again, or that sweeps moved off their bounds, go where they belong, and r knows."""
+        """Put rows that changed again, or that sweeps moved off their bounds, where their policy says; update r."""
         self._settled[:] = self.policy
         moved = self._clamp(x)
         if moved.size:
             self._nearby().residual(self.b, x, self.r, moved)
 
     def _clamp(self, x: np.ndarray) -> np.ndarray:
-        """Clamped rows sit on their bounds, free ones inside the box; the rows this has moved."""
+        """Put clamped rows on their bounds and free rows inside the box; returns the rows that moved."""
         count = kernels._clamp(self._moved, x, self.rows, self.lower, self.upper, self.policy, self._all)
         return self._moved[:count]
 
     def _direction(self, rho_old: float, curvature: float, disturbed: bool) -> tuple[float, float]:
         """p = M r + β p; returns rᵀp and rᵀ M r. `curvature`: pᵀq of the last p, 0 if there is none.
 
-        The textbook's β is for iterations that nothing disturbs. With bounds, β makes p conjugate to the last
-        direction whatever happened since: a change of the set does not throw away what CG has learnt.
+        The usual β is for iterations without changes of the set. With bounds, this β makes p conjugate to the last
+        direction even if the set has changed since, so the search directions of CG stay useful.
         """
         flexible = self.rows.size > 0
         if flexible:
@@ -276,7 +276,7 @@ class ActiveSetCG:
         return dot(self.r, self.p)
 
     def _top(self) -> float:
-        """A size for r, to bring it into the range of float32."""
+        """A scale for r that brings it into the range of float32."""
         return self._peak.max(initial=0.0) or 1.0
 
     def _slack(self) -> float:
@@ -290,7 +290,7 @@ class ActiveSetCG:
         return self._peak.max(initial=0.0) / self.problem.scale
 
     def _verified(self, x) -> bool:
-        """The residual was updated by recurrence and x may sit a rounding outside the box: look again."""
+        """Compute the residual again: it was updated by recurrence, and x may lie outside the box by rounding."""
         if self.rows.size:
             self.problem.box.project(x, out=x)
         if self.monitor.check(x):
@@ -299,7 +299,7 @@ class ActiveSetCG:
         return False
 
     def _face_solved(self, alpha: float) -> bool:
-        """Will the step leave a residual on the free rows that no longer matters?"""
+        """True if the residual on the free rows will be negligible after the step."""
         left = self.r - alpha * self.q
         left[self.rows[self.policy != 0]] = 0.0
         return np.abs(left).max(initial=0.0) <= 0.1 * self.monitor.tolerance * self.problem.scale
@@ -319,13 +319,13 @@ class ActiveSetCG:
         return free
 
     def _strengthen(self, x) -> None:
-        """Go on with the strong preconditioner."""
+        """Continue with the strong preconditioner."""
         self.recipe, self.masked = self.options.strong, Masked(self.A, self._free())
         self.A.residual(self.b, x, self.r)
         with self.monitor.setup():
             self._precondition(self.recipe.setup(self.masked))
 
     def _fall_back(self, x) -> None:
-        """Monotone descent: slow, and certain."""
+        """Monotone descent: slow, but it always converges."""
         recipe = self.options.last if self.recipe == self.options.strong else self.recipe
         face_descent(self.problem, x, CG(recipe), self.monitor, self.monitor.limit(10_000))

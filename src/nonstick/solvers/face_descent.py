@@ -1,4 +1,4 @@
-"""A monotone method for any symmetric positive semidefinite matrix: the net under the active-set iterations.
+"""A monotone method for any symmetric positive semidefinite matrix: the last safeguard of active-set iterations.
 
 Each iteration lowers q(x) = ½xᵀAx - bᵀx twice: a scaled projected gradient step, which finds the face, and a step to
 the minimiser of that face, both with a projected backtracking search (Moré and Toraldo's GPCG scheme). The change
@@ -49,10 +49,10 @@ def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Mon
 
 
 def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.ndarray) -> bool:
-    """Walk from x along the projection of x + αp, α = 1, ½, ¼, …, to a sufficient decrease; updates x and g."""
+    """Search along the projection of x + αp, α = 1, ½, ¼, …, for a sufficient decrease; updates x and g."""
     step, image = np.empty_like(x), np.empty_like(x)
     alpha = 1.0
-    for _ in range(HALVINGS):  # far out, q may overflow: such a step is no decrease and is halved
+    for _ in range(HALVINGS):  # q may overflow far from x: this step is not a decrease and is halved
         problem.box.project(x + alpha * p, out=step)
         step -= x
         problem.A.apply(step, image)

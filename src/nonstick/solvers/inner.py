@@ -14,7 +14,7 @@ from ..problem.monitor import Monitor
 def solve_inner(
     inverse: Inverse, A: Operator, b: np.ndarray, x: np.ndarray, atol: float, maxiter: int, monitor: Monitor
 ) -> bool:
-    """Improve x until max|b - A x| <= atol; counts the iterations in the monitor. True if it got there.
+    """Improve x until max|b - A x| <= atol; counts the iterations in the monitor. True if it converged.
 
     A multigrid iteration that does not converge (a matrix far from a discretised Laplacian) is repeated as the
     preconditioner of CG, which cannot diverge, and the monitor notes it.
@@ -30,7 +30,7 @@ def solve_inner(
         monitor.iterations += result.iterations
         if result.converged or not isinstance(inverse, _Richardson):
             return result.converged
-        if not result.residual < result.history[0]:  # also where it is not a number
+        if not result.residual < result.history[0]:  # also if it is NaN
             x[:] = before
         monitor.notes["rescued"] = "cg"
         monitor.remark("the multigrid iteration did not converge on its own and was accelerated by CG")

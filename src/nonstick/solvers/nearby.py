@@ -1,7 +1,7 @@
-"""Projected relaxation near the cells that have changed sides, and nowhere else.
+"""Projected relaxation only near the cells whose policy has changed.
 
-After the active set has changed, the error is rough where it changed: sweeps over the cells there and those next
-to them do what full sweeps would, at a price that follows the change and not the grid.
+After a change of the active set, the error is rough near the changed cells. Sweeps over these cells and their
+neighbours have the effect of full sweeps, at a cost that depends on the size of the change and not on the grid.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from ..operators.stencil import StencilOperator
 from . import _nearby as kernels
 from .projected_gs import ProjectedSweeps
 
-#: sweeps go this many steps from the cells that changed
+#: sweeps include cells up to this many steps from the cells that changed
 REACH = 1
 #: cells within 0, 1, 2, 3 steps of a cell of the grid
 BALL = (1, 7, 25, 63)
 
 
 class Everywhere:
-    """The same verbs for operators without rows: whole sweeps, whole residuals."""
+    """The same methods for operators without rows: full sweeps and full residuals."""
 
     def __init__(self, A: Operator):
         self.A: Any = A
         self._sweeps = ProjectedSweeps(A)
 
     def relax(self, x, b, lower, upper, r, count: int, around: np.ndarray | None = None) -> None:
-        """`count` projected sweeps and r = b - A x; `around` is a permission to sweep there and nowhere else."""
+        """Do `count` projected sweeps and compute r = b - A x; the sweeps may be restricted to cells near `around`."""
         self.sweep(x, b, lower, upper, count, around)
         self.residual(b, x, r, around)
 
@@ -44,7 +44,7 @@ class Everywhere:
 
 
 class Nearby(Everywhere):
-    """Sweeps near the cells that changed, while these are few."""
+    """Sweeps near the cells that changed, if these are few."""
 
     def __init__(self, A: StencilOperator):
         super().__init__(A)
@@ -87,7 +87,7 @@ class Nearby(Everywhere):
         return around is None or around.size * 16 > self.A.n
 
     def _ball(self, around: np.ndarray, radius: int):
-        """Cells within `radius` steps, their segments, and how many lie within 0, 1, ... steps."""
+        """Cells within `radius` steps, their segments, and the number of cells within 0, 1, ... steps."""
         found = np.empty(min(self.A.n, BALL[radius] * around.size), np.int64)
         segment = np.empty(found.size, np.int64)
         within = np.empty(radius + 1, np.int64)
@@ -96,7 +96,7 @@ class Nearby(Everywhere):
 
 
 class AroundBodies(Everywhere):
-    """The same with rigid bodies: rows that touch one are relaxed after the others, one by one."""
+    """The same with rigid bodies: rows that touch a body are relaxed after the others, one by one."""
 
     def __init__(self, A: LowRank):
         base = A.base.stencil
@@ -127,7 +127,7 @@ class AroundBodies(Everywhere):
 
 
 def nearby(A: Operator) -> Everywhere:
-    """What relaxes near the rows of an operator that have changed."""
+    """The object that relaxes near the changed rows of an operator."""
     bodies = A.bodies
     if bodies is not None:
         return Everywhere(A) if bodies.base.stencil is None else AroundBodies(bodies)

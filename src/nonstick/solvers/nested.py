@@ -1,9 +1,9 @@
-"""Nested iteration: the solution of a coarser problem predicts x, and with it the active set.
+"""Nested iteration: the solution of a coarser problem predicts x, and so the active set.
 
 Coarse problems are made from the matrix alone. With A = L(w) + diag(e), face weights w and row sums e, a
-coarse face has half the sum of its fine weights (its cells are twice as far apart), e and b are summed,
-bounds are averaged over the children that have one. x is interpolated, not the set: the policy follows
-from x and its residual after two sweeps.
+coarse face has half the sum of its fine weights (its cells are twice as far apart), e and b are summed, and bounds are
+averaged over the children that have one. Only x is interpolated, not the set: the policy follows from x and its
+residual after two sweeps.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from . import _nested as kernels
 
 
 class Prediction(Monitor):
-    """Stops a coarse solve where the next grid no longer sees the difference.
+    """Stops a coarse solve when more accuracy would not help the next finer grid.
 
-    There the first residual will be about as large as the first one here, being what interpolation leaves: a small
-    part of that is good enough.
+    The first residual on the finer grid is the error of interpolation and about as large as the first one here, so a
+    small part of it is accurate enough.
     """
 
     def __init__(self, problem: BoxProblem, rtol: float, part: float):
@@ -41,7 +41,7 @@ class Prediction(Monitor):
 
 
 class Coarser:
-    """A problem on 2x2x2 blocks, and the way back. `cycle` has often made the coarse matrix already."""
+    """A problem on 2x2x2 blocks, and the interpolation from it. Often `cycle` has made the coarse matrix already."""
 
     def __init__(self, problem: BoxProblem, cycle: BlockHierarchy):
         bodies = problem.A.bodies

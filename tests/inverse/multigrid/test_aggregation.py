@@ -188,11 +188,12 @@ def test_refresh_for_a_shift_equals_rebuild(make_stencil, coarsening, smallest):
 
 
 @pytest.mark.parametrize("coarsening", [TopologyAware(), GIA(), Pairwise()], ids=str)
-def test_refresh_for_a_free_set_keeps_the_aggregates(make_stencil, coarsening):
+@pytest.mark.parametrize("start", [0.3, 1.1], ids=["few free", "all free"])
+def test_refresh_for_a_free_set_keeps_the_aggregates(make_stencil, coarsening, start):
     A = make_stencil((7, 6, 5))
     rng = np.random.default_rng(5)
     recipe = tagiaamg(2, 4, coarsening)
-    operator = Masked(A, np.ones(A.n, bool))
+    operator = Masked(A, rng.random(A.n) < start)
     inverse = recipe.setup(operator)
     for free, shift in ((rng.random(A.n) < 0.6, None), (rng.random(A.n) < 0.6, rng.uniform(0.0, 3.0, A.n))):
         operator.update(free, shift)

@@ -11,6 +11,7 @@ from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.krylov.richardson import Richardson
 from nonstick.inverse.multigrid import blocks as block_levels
 from nonstick.inverse.multigrid import sparse_levels
+from nonstick.inverse.multigrid.aggregation import TopologyAware
 from nonstick.inverse.multigrid.blocks import BlockHierarchy, Blocks
 from nonstick.inverse.multigrid.cycles import F, Resmoothed, V, W
 from nonstick.inverse.multigrid.grid_level import GridLevel, coarse_rows
@@ -179,8 +180,8 @@ def test_coarsest_levels_are_one_unknown_per_part(rng):
 def test_aggregates_are_strongly_connected_parts_of_blocks(make_stencil):
     A = make_stencil((6, 7, 5), 1)
     groups = GridLevel(A.rows, 1).groups
-    sure = sparse_levels.sure_weight(max(w.max() for w in A.weights))
-    root, parts = sparse_levels.strong_parts(A.rows, groups, A.weights, sure)
+    largest = max(w.max() for w in A.weights)
+    root, parts = sparse_levels.strong_parts(A.rows, groups, A.weights, 0.05, largest)
     peak = -(A.matrix().toarray() - np.diag(A.diagonal)).min(axis=1, initial=0.0)
     graph = sp.coo_array(A.matrix())
     ijk = np.stack(np.unravel_index(A.rows.cells, A.rows.shape), axis=1) // 2
@@ -269,3 +270,23 @@ def test_other_cycles_run_on_blocks(make_stencil, rng, structured, cycle):
     outer = Richardson if isinstance(cycle, F) else CG  # an F-cycle is not symmetric
     solver = outer(Multigrid(Blocks(), cycle=cycle)).setup(A)
     assert solver.solve(b, np.zeros(A.n), rtol=1e-6, maxiter=40).converged
+
+
+@pytest.mark.parametrize("rule", [TopologyAware(theta=0.0, cut=0.0), TopologyAware(0.6, theta=0.35, cut=0.25)], ids=str)
+def test_other_rules_may_follow_the_blocks(make_stencil, rng, rule):
+    A = make_stencil((9, 8, 7), 4)
+    cycle = Multigrid(Blocks(then=rule), cycle=W(1, 1)).setup(A)
+    u, v = rng.standard_normal((2, A.n))
+    Mu, Mv = (cycle.apply(w, np.empty(A.n)) for w in (u, v))
+    assert np.isclose(v @ Mu, u @ Mv, rtol=1e-4) and u @ Mu > 0.0
+    assert cycle.tail.levels[-1].n == A.components()[0]
+
+
+def test_couplings_that_vanish_in_single_precision_end_the_coarsening():
+    """Faces that are rounding next to the diagonal: nothing merges, and nothing is coarsened for ever."""
+    rows = Rows.from_mask(np.ones((12, 12), bool))
+    inside = rows.neighbours() >= 0
+    A = StencilOperator(rows, tuple(inside[:, a] * 1e-14 for a in range(3)), np.ones(rows.n))
+    cycle = CYCLE.setup(A)
+    r = np.random.default_rng(0).standard_normal(A.n)
+    assert len(cycle.tail.levels) <= 2 and np.allclose(cycle.apply(r, np.empty(A.n)), r, rtol=1e-5)

@@ -1,11 +1,13 @@
 """The linear hierarchy: cycles are symmetric, masks and shifts are honoured, a refresh equals a rebuild."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from nonstick.inverse.multigrid.cycles import F, Full, V, W
-from nonstick.inverse.multigrid.hierarchy import Bottom, Multigrid, Stepwise
+from nonstick.inverse.multigrid.hierarchy import Bottom, Multigrid, Stepwise, descend
 from nonstick.inverse.multigrid.smoothers import DampedJacobi, Lexicographic, RedBlack
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
@@ -122,3 +124,16 @@ def test_float32_operators_work_in_float32(smoother):
     recipe = Multigrid(Pairs(), smoother, max_levels=1, coarsest=Bottom(smoother, dense=0, sweeps=3))
     z = recipe.setup(A.astype(np.float32)).apply(r.astype(np.float32), np.empty(A.n, np.float32))
     np.testing.assert_allclose(z, recipe.setup(A).apply(r, np.empty(A.n)), rtol=2e-3, atol=2e-5)
+
+
+def test_coarsening_ends_where_a_level_does_not_shrink():
+    def sizes(n, step, **limits):
+        return [level.n for level in descend(SimpleNamespace(n=n), lambda level: step(level.n), **limits)]
+
+    def half(n):
+        return SimpleNamespace(n=(n + 1) // 2)
+
+    assert sizes(64, half) == [32, 16, 8, 4, 2, 1]
+    assert sizes(64, half, smallest=20) == [32, 16]
+    assert sizes(64, half, most=2) == [32, 16]
+    assert sizes(64, lambda n: SimpleNamespace(n=n)) == [] and sizes(64, lambda n: None) == []

@@ -1,7 +1,7 @@
 """Preconditioned BiCGStab (van der Vorst 1992): any nonsingular A, any M, short recurrences.
 
-Two products with A and two with M per iteration. Preconditioning is from the right, so the residual that is
-tested is the true one. Where a scalar product that should not vanish does, it restarts from the residual.
+Each iteration takes two products with A and two with M. Preconditioning is from the right, so the tested residual is
+the true one. If a scalar product vanishes that should not, the method restarts from the residual.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _BiCGStab(IterativeInverse):
             alpha = rho / across
             _axpy(x, alpha, z)
             _axpy(r, -alpha, v)
-            if max_abs(r) > course.goal:  # else half a step was enough
+            if max_abs(r) > course.goal:  # otherwise half a step was enough
                 M.apply(r, z)
                 A.apply(z, t)
                 length = dot(t, t)

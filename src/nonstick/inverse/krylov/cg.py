@@ -1,6 +1,6 @@
 """Preconditioned conjugate gradients for symmetric positive (semi)definite operators, on vectors of any layout.
 
-Semidefinite systems work if b is in the range of A: pockets are made compatible before they get here.
+Semidefinite systems work if b is in the range of A: `solvers.pockets` makes pockets compatible first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _CG(IterativeInverse):
                 break
             z.add_to(p, rho / rho_old if rho_old else 0.0)
             curvature = A.energy(p, q)
-            if not curvature > 0.0:  # a null direction, or breakdown: x is as good as it gets
+            if not curvature > 0.0:  # a null direction, or breakdown: x cannot be improved further
                 break
             go = course.goes_on(z.step(x, r, p, q, rho / curvature))
             rho_old = rho

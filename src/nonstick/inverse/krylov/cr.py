@@ -1,7 +1,7 @@
 """Preconditioned conjugate residuals: symmetric A, symmetric positive definite M (Saad, Iterative Methods, §6.8).
 
-Minimises the residual in the norm of M over the same Krylov space as conjugate gradients, and does not
-need A to be definite. One product with A and one with M per iteration.
+The method minimises the residual in the norm of M over the same Krylov space as conjugate gradients, and A need not be
+definite. Each iteration takes one product with A and one with M.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _CR(IterativeInverse):
         while True:
             M.apply(Ap, MAp)
             length = dot(Ap, MAp)
-            if not length > 0.0 or mu == 0.0:  # nothing left to gain in this Krylov space
+            if not length > 0.0 or mu == 0.0:  # this Krylov space gives no further improvement
                 return course.result()
             alpha = mu / length
             _axpy(x, alpha, p)

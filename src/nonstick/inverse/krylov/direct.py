@@ -1,8 +1,8 @@
 """Sparse LU (SuperLU through SciPy) with iterative refinement; the only linear solver that assembles A.
 
-Singular but consistent systems (pockets without a free surface, faces without mass) are solved too: what is factored is
-`A + shift·diag(A)`, and refinement `x += (A + shift·D)⁻¹ (b - A x)` converges to a solution of `A x = b`, by a
-factor of about shift/λ a step, λ the smallest non-zero eigenvalue of `D⁻¹A`.
+Singular but consistent systems (pockets without a free surface, faces without mass) are solved too. The factored matrix
+is `A + shift·diag(A)`, and refinement `x += (A + shift·D)⁻¹ (b - A x)` converges to a solution of `A x = b`. The error
+falls by a factor of about shift/λ per step, where λ is the smallest non-zero eigenvalue of `D⁻¹A`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Factor(Recipe):
     Parameters
     ----------
     shift : float
-        A trace of the diagonal that makes a singular matrix definite.
+        A small part of the diagonal that makes a singular matrix definite.
 
     Examples
     --------
@@ -45,8 +45,8 @@ class Factor(Recipe):
 class _Factor(Inverse):
     def __init__(self, A: Operator, shift: float):
         M, d = A.matrix(), A.diagonal
-        small = np.where(d > 0, shift * d, d.max(initial=0.0) or 1.0)  # a row without equation: any number will do
-        # Symmetric positive definite: order by A' + A and leave the pivots on the diagonal.
+        small = np.where(d > 0, shift * d, d.max(initial=0.0) or 1.0)  # any number in a row without an equation
+        # Symmetric positive definite: order by A' + A and keep the pivots on the diagonal.
         options = {"SymmetricMode": True}
         shifted = sp.csc_array(M + sp.diags_array(small))
         try:
@@ -61,7 +61,7 @@ class _Factor(Inverse):
 
 @dataclass(frozen=True)
 class Direct(Recipe):
-    """`iterations` counts refinement steps; the factor is made in `setup`, again for every free set."""
+    """`iterations` counts refinement steps; `setup` makes the factor, once for every free set."""
 
     shift: float = 1e-12
     rtol: float = 1e-12

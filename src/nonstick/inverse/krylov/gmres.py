@@ -1,8 +1,8 @@
 """Restarted GMRES (Saad & Schultz 1986), flexible and preconditioned from the right.
 
-SciPy has a GMRES; it stops on the 2-norm and keeps no residual vector. Here the residual follows the short
-recurrence `r ← s² r + c γ v` of the Givens rotations, so that the max norm every solver of this package stops
-on is known at every iteration, and `M` may itself be an iteration. All vectors are allocated in `setup`.
+SciPy has a GMRES, but it stops on the 2-norm and has no residual vector. Here the residual follows the short recurrence
+`r ← s² r + c γ v` of the Givens rotations. So the max norm, on which every solver of this package stops, is known at
+every iteration, and `M` may itself be an iteration. All vectors are allocated in `setup`.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class _GMRES(IterativeInverse):
             steps = self._cycle(x, course)
             self.A.residual(b, x, self._r)
             before, true = course.residual, max_abs(self._r)
-            course.history[-1] = true  # the recurrence drifts; this is the truth
+            course.history[-1] = true  # the recurrence drifts; this is the true residual
             if steps == 0 or (true > course.goal and before <= course.goal and true > 1e3 * before):
-                break  # the space is exhausted, or rounding is all that is left
+                break  # the space is exhausted, or only rounding errors are left
             go = course.unfinished
         return course.result()
 
     def _cycle(self, x: np.ndarray, course: Course) -> int:
-        """One Arnoldi process from the residual in `_r`; corrects x and returns the steps."""
+        """Run one Arnoldi process from the residual in `_r`, correct x, and return the number of steps."""
         A, M, V, Z, r, w, spare, R = self.A, self.M, self._V, self._Z, self._r, self._w, self._spare, self._R
         limit = min(self.restart, course.maxiter + 1 - len(course.history))
         gamma = np.zeros(limit + 1)

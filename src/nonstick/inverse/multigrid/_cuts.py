@@ -1,16 +1,16 @@
-"""Aggregates that hang together by too little are cut (see `multigrid.aggregation.TopologyAware`).
+"""Cuts aggregates that are held together too weakly (see `multigrid.aggregation.TopologyAware`).
 
 A part of a block with members S ∪ T is cut into S and T if
 
     sum of couplings between S and T  <  cut · min(outside(S), outside(T)),
 
-where outside(·) sums the couplings to unknowns that do not belong to the part: both halves are then held by their
-own surroundings rather than by each other, and no constant on S ∪ T serves them. A full block of a grid has
-4 : 12 at its weakest cut; two pairs of cells in a row that belong to different rooms have 1 : 6.
+where outside(·) sums the couplings to unknowns that do not belong to the part: both halves are then coupled more to
+their own surroundings than to each other, and a constant on S ∪ T approximates neither. A full block of a grid has the
+ratio 4 : 12 at its weakest cut; two pairs of cells in a row that belong to different rooms have 1 : 6.
 
-Most parts are cleared by a bound: every cut is at least (edge connectivity) · (weakest coupling inside), and the
-smaller outside at most half of all. For the others all bipartitions are tried; parts with more than MANY members are
-first contracted along their strongest couplings, parts with more than TOO_MANY are left alone.
+A bound shows that most parts need no cut: every cut is at least (edge connectivity) · (weakest coupling inside), and
+the smaller outside is at most half of the total. For the other parts all bipartitions are tried. Parts with more than
+MANY members are first contracted along their strongest couplings; parts with more than TOO_MANY members are not cut.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def _survey_csr(links, weakest, outside, root, data, indices, indptr):
 
 @serial
 def _doubtful(slot, root, links, weakest, outside, cut):
-    """slot[r] = number of the part with root r among those the bound does not clear, else -1; returns how many.
+    """slot[r] = number of the part with root r among those the bound does not settle, or -1; returns the count.
 
     links[r] of a doubtful part becomes the number of its members.
     """
@@ -79,7 +79,7 @@ def _doubtful(slot, root, links, weakest, outside, cut):
 
 @inline
 def _gather_link(inside, outside, slot, root, place, first, i, j, a):
-    """Fill the small dense matrices of doubtful parts, laid end to end in `inside`."""
+    """Fill the small dense matrices of doubtful parts, stored one after the other in `inside`."""
     p = slot[root[i]]
     q = slot[root[j]]
     if root[i] == root[j]:
@@ -155,7 +155,7 @@ def _weakest_cut(K, out, m):
             if smaller > 1e-12 * total and cut < best * smaller:
                 best = cut / smaller
                 best_bits = bits
-        flip = 1  # Gray code: one member changes sides
+        flip = 1  # Gray code: one member changes from one half to the other
         while not (step >> (flip - 1)) & 1:
             flip += 1
         if flip >= m:
@@ -172,7 +172,7 @@ def _weakest_cut(K, out, m):
 
 @serial
 def _contract(K, out, group, m):
-    """Merge strongest couplings, relative to the smaller boundary, until MANY groups are left; group[a] leads."""
+    """Merge strongest couplings, relative to the smaller boundary, until MANY groups are left; group[a] is a's."""
     for a in range(m):
         group[a] = a
     for _ in range(m - MANY):

@@ -5,7 +5,7 @@ from ...kernels import serial
 
 @serial
 def _factor(L, tolerance):
-    """`A = L E Lᵀ` in place, E on the diagonal, L below it; returns how many pivots fell below tolerance·diagonal."""
+    """`A = L E Lᵀ` in place, E on the diagonal, L below it; returns the number of pivots below tolerance·diagonal."""
     n = L.shape[0]
     lost = 0
     for j in range(n):

@@ -1,4 +1,4 @@
-"""The box smoother of Aanjaneya §6.3: around every face solve the faces of its stencil, all others held.
+"""The box smoother of Aanjaneya §6.3: around every face, solve for the faces of its stencil, with all others fixed.
 
 A box is a list of local faces, given relative to its centre by role (0: the centre's own component a, 1 and 2: the
 components b, c that follow it) and offsets along the axes a, b, c. Its matrix is a sum over the stress samples that
@@ -6,9 +6,9 @@ touch it: `sample[s] = (kind, offsets)`, kinds 0, 4, 5 a cell for role 0, 1, 2, 
 0-1, 0-2, 1-2; the faces
 of sample s and their signs are entries ptr[s]..ptr[s+1]. Boxes whose rows are all plain share one inverse.
 
-Colours: the grid is cut into slabs four cells thick along its first axis; every other slab is independent
-of the rest (a box writes two cells away at most and reads three), so the result does not depend on the threads.
-Inside a slab faces are visited in order, or in reverse, which makes the second sweep the adjoint of the first.
+Colours: the grid is cut into slabs four cells thick along its first axis; every second slab is independent of the
+others (a box writes at most two cells away and reads at most three), so the result does not depend on the number of
+threads. Inside a slab faces are visited in order, or in reverse, which makes the second sweep the adjoint of the first.
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ def _assemble_box(A, t, a, m, k, where, strides, P, sample, ptr, local, sign):
 
 @serial
 def _cholesky_solve(A, r):
-    """r := A⁻¹ r, A overwritten by its factor. Pivots lost to semidefiniteness leave their unknown unchanged."""
+    """r := A⁻¹ r, A overwritten by its factor. If a pivot vanishes (semidefinite matrix), its unknown is unchanged."""
     n = r.size
     for i in range(n):
         d = A[i, i]
@@ -136,7 +136,7 @@ def _box_sweep(
 
 @parallel
 def _mark_boxes(kind, active, constant, shape, member, role, offset):
-    """kind = 0 no unknown, 1 an unknown, 2 an unknown whose box is whole and whose rows are all plain."""
+    """kind = 0 not an unknown, 1 an unknown, 2 an unknown with a complete box whose rows are all plain."""
     M0, M1, M2 = shape[0], shape[1], shape[2]
     P = M0 * M1 * M2
     strides = (M1 * M2, M2, 1)

@@ -4,11 +4,12 @@ Along each axis a coarse sample is one of four kinds: 0 not halved (the thin axi
 of a coarse cell, the mean (1, 3, 3, 1)/8 of four fine samples, 2 between coarse cells, the mean (1, 2, 1)/4 of three,
 3 at the middle of a coarse cell, the mean of the two fine samples in it.
 
-Masses become R m (kinds 1 and 2 are the stencils of the restriction), stress coefficients what linear interpolation
-of the velocity makes of them, lumped: across both axes of an edge (1, 2, 1)/4; for τ_xx the slope of u is the same in
-both halves of a coarse cell, so along x the mean of two, across x (1, 3, 3, 1)/8. A cell therefore has one coefficient
-for each component. (Four along x as well spread stress past a free surface and made the coarse grid too stiff there;
-two across x as well left faces in the air next to it too soft, and diverged.)
+Masses become R m (kinds 1 and 2 are the stencils of the restriction). Stress coefficients follow from linear
+interpolation of the velocity, lumped. They are (1, 2, 1)/4 across both axes of an edge. For τ_xx the slope of u is the
+same in both halves of a coarse cell, so they are the mean of two along x and (1, 3, 3, 1)/8 across x. A cell therefore
+has one coefficient for each component. (With four samples along x too, stress spread past a free surface and the coarse
+grid was too stiff there. With two samples across x too, faces in the air next to the surface were too soft, and the
+method diverged.)
 """
 
 import numpy as np
@@ -53,9 +54,9 @@ def _coarsen_samples(out, fine, coarse_extent, fine_extent, kinds, factor):
 def _coarsen_faces(active, fluid, fine_active, fine_fluid, m, k, coarse_extent, fine_extent, kinds, a):
     """Unknowns of component a on the coarse grid.
 
-    fluid: every fine face on the coarse one is. active: fluid, parent of a fine unknown (P must reproduce
-    constants at a free surface, so all parents are needed), and with an equation of its own.
-    m, k are the coarse coefficients, (M0, M1, M2) and (6, M0, M1, M2).
+    fluid: every fine face on the coarse face is fluid. active: fluid, parent of a fine unknown (P must reproduce
+    constants at a free surface, so all parents are needed), and with its own equation. m, k are the coarse
+    coefficients, (M0, M1, M2) and (6, M0, M1, M2).
     """
     for I in prange(1, coarse_extent[0] + 1):
         i = I if kinds[0] == 0 else 2 * I - 1

@@ -1,8 +1,8 @@
 """Transfers between staggered grids, one twice as coarse as the other (Aanjaneya §6.2, eq. 12–13).
 
 Restriction is the tensor product of stencil A = (1, 2, 1)/4 along a face's own axis and B = (1, 3, 3, 1)/8 along
-the others; prolongation P = 2ᵈ Rᵀ is (bi-, tri-)linear interpolation. Both read zero off the unknowns and write
-unknowns only. Along the axis of extent one of a 2D grid nothing happens (`halved[axis] = 0`).
+the others; prolongation P = 2ᵈ Rᵀ is (bi-, tri-)linear interpolation. Both read zero outside the unknowns and write
+only unknowns. The axis of extent one of a 2D grid is not halved (`halved[axis] = 0`).
 
 Fine face f (padded index f + 1) of axis a lies on coarse face f/2 if f is even, between two if odd; across the
 other axes it lies a quarter cell from the coarse face's middle. Rows are combined first, over the first two axes

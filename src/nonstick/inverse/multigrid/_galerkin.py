@@ -1,7 +1,7 @@
-"""The triple product `scale · Pᵀ (A + diag(shift)) P` in CSR form, rows of P outside `keep` read as zero.
+"""The triple product `scale · Pᵀ (A + diag(shift)) P` in CSR form, where rows of P outside `keep` count as zero.
 
-The pattern is found once, for all rows kept; the values are refreshed whenever the free set or the shift
-changes, so the arrays of a coarse matrix live as long as its hierarchy.
+The pattern is computed once, for all rows; the values are refreshed whenever the free set or the shift changes. So the
+arrays of a coarse matrix exist as long as its hierarchy.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Coarsening of cell-centred grids: which faces are open, and interpolation that does not cross walls.
 
-`neighbour[t, 2a + 1]` and `neighbour[t, 2a]` are the unknowns across the faces of t towards +a and -a, -1 where
-that face is shut; `kind` then tells what shuts it. A fine cell sits in a corner of its coarse cell; the coarse
+`neighbour[t, 2a + 1]` and `neighbour[t, 2a]` are the unknowns across the faces of t towards +a and -a, -1 if that face
+is closed; `kind` then says if air or a wall closes it. A fine cell sits in a corner of its coarse cell; the coarse
 cells it interpolates from lie across that corner, one for each subset of the axes (a bit mask).
 """
 
@@ -16,10 +16,10 @@ WALL = np.int8(2)
 
 @serial
 def _open_faces(neighbour, kind, cells, data, indices, indptr, tolerance):
-    """Faces of a matrix on grid cells: open where it couples two cells that share one.
+    """Faces of a matrix on grid cells: open if the matrix couples the two cells that share the face.
 
-    A row whose entries sum to a good part of its largest coupling sees a value fixed at zero outside
-    (air); its shut faces count as air. All others are walls.
+    If the sum of a row is a large part of its largest coupling, the row is coupled to a value fixed at zero (air), and
+    its closed faces count as air. All other closed faces are walls.
     """
     d = cells.shape[1]
     for t in range(neighbour.shape[0]):
@@ -83,7 +83,7 @@ def _sides(root, home, neighbour):
 
 @serial
 def _coarse_faces(neighbour, kind, parent, fine_neighbour, fine_kind):
-    """A coarse face is open where any fine face in it is; else air where any child sees air, else wall."""
+    """A coarse face is open if any fine face in it is open; otherwise air if any child touches air, else wall."""
     neighbour[:] = -1
     kind[:] = WALL
     faces = neighbour.shape[1]
@@ -103,11 +103,11 @@ def _coarse_faces(neighbour, kind, parent, fine_neighbour, fine_kind):
 def _corner_weights(index, weight, cells, parent, home, neighbour, kind, keys, strides, table, one_sided, normalise):
     """Interpolation of each fine cell from the coarse cells across its corner.
 
-    table[m] is the weight of the coarse cell across the axes in the bit mask m (0: the own one). One-sided:
-    a coarse cell counts if open faces lead from the fine cell to a fine cell inside it; weights lost to
-    walls are spread over the others if `normalise`, weights lost to air are not (the value there is 0).
-    Otherwise every coarse cell that exists counts: its key is that of the own one, home[t], plus strides.
-    index is -1 where a coarse cell does not count.
+    table[m] is the weight of the coarse cell across the axes in the bit mask m (0: the cell's own coarse cell).
+    One-sided: a coarse cell counts if open faces lead from the fine cell to a fine cell inside it. With `normalise`,
+    weights lost to walls are spread over the others; weights lost to air are not (the value there is 0). If not
+    one-sided, every coarse cell that exists counts: its key is home[t] plus strides. index is -1 for a coarse cell that
+    does not count.
     """
     n, d = cells.shape
     masks = 1 << d

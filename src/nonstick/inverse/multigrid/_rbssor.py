@@ -6,10 +6,10 @@ With A_rr and A_bb diagonal every pass over one colour is the same pointwise for
 
 and the paper's merged operations are choices of `keep` and `gain`:
 (omega from zero) 0, omega · a sweep (7, 8) 1 - omega, omega · both black sweeps of resmoothing (17)
-(1 - omega)², (2 - omega) omega · residual alone (11, 20) 1, 0. With `with_r` the residual of that colour
-comes along (12, 19), reusing c. Rows with d = 0 have no equation: x = 0, r = 0.
+(1 - omega)², (2 - omega) omega · residual alone (11, 20) 1, 0. With `with_r` the residual of that colour is computed
+too (12, 19), from the same c. Rows with d = 0 have no equation: x = 0, r = 0.
 
-`d` is passed apart from the matrix, because interior point and active sets change nothing else.
+`d` is passed separately from the matrix, because interior point and active sets change only d.
 """
 
 import numpy as np
@@ -55,7 +55,7 @@ def _stencil_pass_small(x, r, b, w0, w1, w2, d, start, offset, parity, colour, k
 
 @parallel
 def _scale_start(x, b, d, omega):
-    """x = omega b/d on all rows (9): right for red ones, and black ones are overwritten before they are read."""
+    """x = omega b/d on all rows (9): right for red rows; black rows are overwritten before they are read."""
     for t in prange(x.size):
         x[t] = omega * b[t] / d[t] if d[t] > 0.0 else 0.0
 

@@ -1,13 +1,13 @@
 """The float32 fine level of the fast cycle: unknowns split by colour, so every half-sweep runs unit-stride.
 
-Red unknowns (i + j + k even) and black ones are numbered apart, each in C order. A face joins one red
+Red unknowns (i + j + k even) and black unknowns are numbered separately, each in C order. A face joins one red
 and one black cell, so all face weights are kept with the red cell: `w[f, q]`, f = -x +x -y +y -z +z.
 Within a segment of the row layout the neighbours of consecutive red cells are consecutive black cells:
 `roff[s, f]` is the constant distance from a red number to the black number of its neighbour, `boff`
 the same from black to red. A missing x or y neighbour has distance 0 and weight 0 (red) or distance
-MISSING and factor 0 (black). Segments are not cut at the ends of a run along z, so there the distance
-leads to some other cell: weights along z are kept for black as well (`w[6]`, `w[7]`) and are zero there.
-Arrays are longer than the larger colour, so no distance leaves them.
+MISSING and factor 0 (black). Segments are not cut at the ends of a run along z, so the distance there points to an
+unrelated cell: weights along z are stored for black too (`w[6]`, `w[7]`) and are zero there. Arrays are longer than the
+larger colour, so no distance points outside them.
 
 A cell outside the free set has `dinv = 0`: it keeps the correction 0, and its residual is not restricted.
 `groups` cuts the segments into pieces of equal work that end between coarse cells, one per thread.
@@ -20,7 +20,7 @@ from ...kernels import inline, parallel, parallel_sum, serial
 from ...kernels._blocks import _segment_of
 
 u64 = np.uint64
-#: no black-to-red neighbour; 0 will not do, for a black cell and its red neighbour may have the same number
+#: no black-to-red neighbour; 0 cannot mean this, because a black cell and its red neighbour may have the same number
 MISSING = -(2**62)
 
 
@@ -49,14 +49,14 @@ def _split_number(t, s, start, parity, rstart, bstart):
 @serial
 def _split_offsets(roff, boff, start, offset, parity, rstart, bstart):
     """Constant distances of each segment, within colours."""
-    near = np.zeros(6, np.int64)  # segment of the last neighbour on each side: they ascend as the segments do
+    near = np.zeros(6, np.int64)  # segment of the last neighbour on each side: it ascends with the segments
     for s in range(start.size - 1):
         for f in range(6):
             roff[s, f] = 0
             boff[s, f] = MISSING if f < 4 else 0
             if offset[s, f] != 0:
-                # Along z the first cell of a segment may lack its left and the last its right neighbour:
-                # take the left distance from the last two cells and the others from the first two.
+                # Along z the first cell of a segment may have no left neighbour, and the last cell no right neighbour:
+                # take the left distance from the last two cells and the other distances from the first two.
                 first = max(start[s], start[s + 1] - 2) if f == 4 else start[s]
                 for t in range(first, min(first + 2, start[s + 1])):
                     u = t + offset[s, f]
@@ -124,7 +124,7 @@ def _split_index(index, start, parity, rstart, bstart, black0, groups):
 
 @parallel
 def _split_parent(rparent, parent, index, start, parity, rstart, groups):
-    """The coarse place each red unknown restricts to: index[parent]."""
+    """The coarse place to which each red unknown is restricted: index[parent]."""
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
             q = rstart[s]
@@ -150,7 +150,7 @@ def _split_inverse_coarse(rdinv, bdinv, e, w0, w1, w2, start, offset, parity, rs
                     d += w1[t + ym]
                 if zm != 0:
                     d += w2[t + zm]
-                # what toggling cells in and out of the free set leaves behind is rounding
+                # cells that enter and leave the free set leave rounding errors
                 v = np.float32(1.0 / d) if d > 1e-12 else np.float32(0)
                 if colour == 0:
                     rdinv[red] = v
@@ -190,7 +190,7 @@ def _relax_black(bx, bb, bdinv, rx, w, bstart, boff, groups):
             h3, yp = (one, yp) if yp != MISSING else (zero, 0)
             xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
             for t in range(u64(bstart[s]), u64(bstart[s + 1])):
-                # The face towards -x of a black cell is the +x face of its red neighbour; y alike.
+                # The face towards -x of a black cell is the +x face of its red neighbour; the same holds for y.
                 bx[t] = bdinv[t] * (
                     bb[t]
                     + (h0 * wxp[t + xm] * rx[t + xm] + h1 * wxm[t + xp] * rx[t + xp])
@@ -218,8 +218,8 @@ def _relax_red(rx, rb, rdinv, bx, w, rstart, roff, groups):
 
 @parallel
 def _restrict_red(coarse, rdinv, bx, w, parent, rstart, roff, groups):
-    """coarse += residual summed over children. After red-then-black relaxation from zero the black
-    residual vanishes and the red one is what black added: r_r = sum w x_b."""
+    """coarse += residual summed over children. After red-then-black relaxation from zero the black residual vanishes,
+    and the red residual comes from the black pass: r_r = sum w x_b."""
     wxm, wxp, wym, wyp, wzm, wzp = w[0], w[1], w[2], w[3], w[4], w[5]
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
@@ -255,7 +255,7 @@ def _restrict_red_again(coarse, rx, rb, rdinv, bx, w, parent, rstart, roff, grou
 
 @parallel
 def _prolong_red(rx, rdinv, coarse, parent, rstart, groups):
-    """x_r += the coarse correction; black is relaxed next and needs none."""
+    """x_r += the coarse correction; black is relaxed next and needs no correction."""
     for g in prange(groups.size - 1):
         for t in range(rstart[groups[g]], rstart[groups[g + 1]]):
             if rdinv[t] > np.float32(0):

@@ -1,4 +1,4 @@
-"""Red-black relaxation of matrices kept as off-diagonal weights, and whole cycles over small ones in one call.
+"""Red-black relaxation of matrices stored as off-diagonal weights, and whole cycles over small levels in one call.
 
 A row holds the weights w_ij = -a_ij of its neighbours and the inverse of its diagonal. A pass over rows that are not
 coupled to one another is
@@ -31,7 +31,7 @@ def _sum_row(i, x, b, weights, indices, indptr):
 def _run_program(program, factors, x, b, r, dinv, weights, indices, indptr, parent):
     """A step is (operation, first row, end) with the factors (keep, gain).
 
-    START     x = gain b/d                      PASS_RESIDUAL  a pass, and the residual it leaves
+    START     x = gain b/d                      PASS_RESIDUAL  a pass, and the residual after it
     ZERO      x = 0                             RESIDUAL       r = b - A x
     PASS      a pass, rows ascending            CLEAR          b = 0
     PASS_BACK a pass, rows descending           RESTRICT       b[parent] += r

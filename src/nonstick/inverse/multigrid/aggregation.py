@@ -1,15 +1,15 @@
 """Aggregation coarsenings: fine unknowns merge into coarse ones, `A_c = alpha PᵀAP` with a 0/1 matrix P.
 
 - `TopologyAware` (Takahashi–Batty §4.2): cells of one 2×2(×2) block merge if they are connected *inside* the
-  block; parts that are not become separate coarse unknowns of the same coarse cell, so a thin wall is never
-  bridged. Coarse matrices are small and unstructured, but keep the five/seven-point structure, hence two colours.
-  Unknowns without any coupling go no further down: the smoother solves them, and droplets cost nothing below.
-- `GIA` (geometry-inspired aggregation): the whole block merges whatever its topology. A stencil stays a stencil.
-- `Pairwise`: no grid needed; every unknown with its strongest neighbour, `passes` times.
+  block; disconnected parts become separate coarse unknowns of the same coarse cell, so no aggregate crosses a thin
+  wall. Coarse matrices are small and unstructured, but keep the five/seven-point structure and so two colours. Unknowns
+  without any coupling are not on coarser levels: the smoother solves them, so droplets cost nothing there.
+- `GIA` (geometry-inspired aggregation): the whole block merges, for every topology. A stencil stays a stencil.
+- `Pairwise`: needs no grid; every unknown merges with its strongest neighbour, `passes` times.
 
-`alpha` < 1 compensates the stiffness of piecewise constants (over-correction) and compounds per level: 0.65 for
-W-cycles, 0.55 for V-cycles in the paper. A diagonal shift on top of A (interior point, penalty) only restricts to
-the next level, so refreshing for a new shift touches no matrix. A free set truncates P: clamped rows drop out, and
+`alpha` < 1 compensates the stiffness of piecewise constants (over-correction) and multiplies from level to level: 0.65
+for W-cycles, 0.55 for V-cycles in the paper. A diagonal shift on top of A (interior point, penalty) is only restricted
+to the next level, so a refresh for a new shift changes no matrix. A free set truncates P: clamped rows are removed, and
 their couplings to free rows stay in the coarse diagonal.
 """
 
@@ -21,57 +21,36 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ...kernels import _blocks as grid_blocks
 from ...operators.base import Operator
 from ...operators.csr import CSROperator
 from ...operators.masked import Masked
 from ...operators.rows import Rows
 from ...operators.stencil import StencilOperator
 from ...operators.transfer import AggregateTransfer, Transfer
-from ._aggregation import (
-    _add_diagonal,
-    _coarse_weights,
-    _count_links_csr,
-    _count_links_stencil,
-    _flatten,
-    _join_csr,
-    _join_stencil,
-    _links_csr,
-    _links_stencil,
-    _match_pairs,
-    _pack_rows,
-    _separate_colours,
-    _strongest_csr,
-    _strongest_stencil,
-)
-from ._cuts import (
-    _doubtful,
-    _gather_csr,
-    _gather_stencil,
-    _members,
-    _split_parts,
-    _survey_csr,
-    _survey_stencil,
-)
+from ._aggregation import _match_pairs, _separate_colours
+from ._coarse_matrix import _close_rows
+from .couplings import Couplings, coarse_pattern, couplings_of
+from .grid_level import coarse_rows, one_group
 from .hierarchy import Stepwise
 
-_ALL = np.empty(0, np.bool_)
-#: a row sum below this fraction of the diagonal is rounding: the row is pure Neumann
+#: a row sum below this fraction of the diagonal is a rounding error: the row is pure Neumann
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Aggregation(Stepwise):
-    """What the three have in common: Galerkin sums over aggregates, and cheap refreshing."""
+    """Base of the three aggregations: Galerkin sums over aggregates, and a cheap refresh."""
 
     alpha: float = 0.65
 
     @abstractmethod
     def aggregate(self, A: Operator) -> tuple[np.ndarray, int, np.ndarray | None] | None:
-        """Parent of each unknown, number of parents, their cells; None if nothing would merge."""
+        """Parent of each unknown, number of parents, their cells; None if no unknowns would merge."""
 
-    def galerkin(self, A: Operator, free, transfer: AggregateTransfer, cells) -> Operator:
-        """alpha PᵀAP of the base operator, clamped rows left out."""
-        return galerkin_csr(A, free, transfer, cells, self.alpha)
+    def galerkin(self, A: Operator, free, transfer: AggregateTransfer, cells, old: Operator | None) -> Operator:
+        """alpha PᵀAP of the base operator, without clamped rows; `old` is the same for another free set."""
+        return galerkin_csr(A, free, transfer, cells, self.alpha, old)
 
     def coarsen(self, A, depth):
         base, free = A.core, A.free
@@ -81,7 +60,7 @@ class Aggregation(Stepwise):
         parent, count, cells = merged
         transfer = AggregateTransfer(parent, count)
         transfer.truncate(free)
-        coarse = self.galerkin(base, free, transfer, cells)
+        coarse = self.galerkin(base, free, transfer, cells, None)
         _remember(transfer, base, free)
         return self._shifted(A, coarse, transfer), transfer
 
@@ -90,7 +69,7 @@ class Aggregation(Stepwise):
         inner = coarse.core
         if not _same(transfer, base, free):
             transfer.truncate(free)
-            inner = self.galerkin(base, free, transfer, inner.cells)
+            inner = self.galerkin(base, free, transfer, inner.cells, inner)
             _remember(transfer, base, free)
         return self._shifted(A, inner, transfer), transfer
 
@@ -118,11 +97,30 @@ def _same(transfer: Transfer, base: Operator, free: np.ndarray | None) -> bool:
 class TopologyAware(Aggregation):
     """Scan-and-merge inside 2^d blocks; without `cells` it is `Pairwise`.
 
-    The paper merges along any coupling (theta = cut = 0). Then a layer of one room that sticks out into a block of the
-    next room is merged with it through a door, on every level on which the door is small compared with the layer; such
-    aggregates are what costs iterations behind narrow doors and in ragged bodies. So two unknowns merge only if their
-    coupling is at least `theta` times the strongest one of either, and what is merged is cut again where it holds
-    together by less than `cut` times what holds its halves from outside (`kernels._cuts`).
+    The paper merges along any coupling (theta = cut = 0). Then a layer of one room that extends into a block of the
+    next room merges with that room through a door, on every level on which the door is small compared with the layer.
+    These aggregates cost iterations behind narrow doors and in ragged bodies.
+
+    Parameters
+    ----------
+    alpha
+        Scales coarse matrices from level to level.
+    theta
+        Two unknowns merge only if their coupling is at least `theta` times the strongest coupling of either one
+        (`_strength`).
+    cut
+        A part is cut again if the coupling between its halves is less than `cut` times the coupling of a half to the
+        outside (`_cuts`).
+
+    Examples
+    --------
+    >>> from nonstick import cases
+    >>> from nonstick.inverse.multigrid import RBSSOR, Multigrid, Resmoothed, TopologyAware
+    >>> A = cases.build("circle2d", 32).problem.A
+    >>> parent, count, cells = TopologyAware(theta=0.0, cut=0.0).aggregate(A)
+    >>> count < A.n / 3
+    True
+    >>> cycle = Multigrid(TopologyAware(0.55), RBSSOR(1.2), Resmoothed()).setup(A)
     """
 
     theta: float = 0.35
@@ -134,21 +132,18 @@ class TopologyAware(Aggregation):
         if A.cells is None:
             return Pairwise(self.alpha).aggregate(A)
         cells = np.asarray(A.cells)
-        if cells.min() < 0:  # halving must end in one block: -1 and 0 would never meet
+        if cells.min() < 0:  # halving must end in one block, but -1 and 0 would stay apart
             cells = cells - (int(cells.min()) >> 20 << 20)
-        couplings = _Couplings(A)
-        linked = couplings.strongest > 0.0
-        root = np.empty(A.n, np.int32)
-        # A level that hardly shrinks would double the work of a W-cycle: take larger blocks at once.
+        couplings = couplings_of(A)
+        strongest = couplings.strongest()
+        linked = strongest > 0.0
+        # A level that is hardly smaller would double the work of a W-cycle: take larger blocks at once.
         enough = np.count_nonzero(linked) * (0.75 if self.theta or self.cut else 1.0)
         while True:
             block, colour = blocks(cells)
             cells = cells >> 1
-            couplings.join(root, block, self.theta)
             whole = not (block[linked] != block[linked][:1]).any()
-            if self.cut and not whole:
-                couplings.cut(root, self.cut)
-            _flatten(root)
+            root = self.parts(couplings, strongest, block, whole)
             roots = np.flatnonzero((root == np.arange(A.n)) & linked)
             parent, count = number_parts(root, roots, colour[roots]), roots.size
             if count == 0:
@@ -160,66 +155,37 @@ class TopologyAware(Aggregation):
         coarse_cells[parent[linked]] = cells[linked]
         return parent, count, coarse_cells
 
-
-class _Couplings:
-    """The off-diagonals of an operator, whatever it is made of, for the merging kernels."""
-
-    def __init__(self, A: Operator):
-        self.strongest = np.empty(A.n)
-        self.entries, stencil = couplings_of(A)
-        if stencil:
-            self._join, self._survey, self._gather = _join_stencil, _survey_stencil, _gather_stencil
-            _strongest_stencil(self.strongest, *self.entries)
-        else:
-            self._join, self._survey, self._gather = _join_csr, _survey_csr, _gather_csr
-            _strongest_csr(self.strongest, *self.entries)
-
-    def join(self, root: np.ndarray, block: np.ndarray, theta: float) -> None:
-        """Unite what is coupled inside a block."""
-        self._join(root, self.strongest, block, theta, *self.entries)
-
-    def cut(self, root: np.ndarray, cut: float) -> None:
-        """Take apart what holds together by too little."""
-        n = root.size
-        links, weakest, outside = np.zeros(n, np.int32), np.full(n, np.inf), np.zeros(n)
-        _flatten(root)
-        self._survey(links, weakest, outside, root, *self.entries)
-        slot = np.empty(n, np.int32)
-        count = _doubtful(slot, root, links, weakest, outside, cut)
-        if count == 0:
-            return
-        chosen = links[slot >= 0]  # members of each doubtful part
-        member, place = np.empty(int(chosen.sum()), np.int64), np.empty(n, np.int32)
-        first = np.empty((count + 1, 2), np.int64)
-        _members(member, place, first, slot, root, links)
-        inside, rim = np.zeros(first[-1, 1]), np.zeros(first[-1, 0])
-        self._gather(inside, rim, slot, root, place, first, *self.entries)
-        _split_parts(root, member, first, inside, rim, cut)
+    def parts(self, couplings: Couplings, strongest: np.ndarray, block: np.ndarray, whole: bool) -> np.ndarray:
+        """The first unknown of the part of its block that each unknown belongs to; `whole`: there is one block only."""
+        root = couplings.join(strongest, block, self.theta)
+        if self.cut and not whole:
+            couplings.cut(root, self.cut)
+        return root
 
 
 @dataclass(frozen=True)
 class GIA(Aggregation):
-    """2^d to 1, blind to walls inside a block."""
+    """2^d unknowns merge to one; walls inside a block are ignored."""
 
     def aggregate(self, A):
         if A.n <= 1:
             return None
         if A.cells is None:
             return Pairwise(self.alpha).aggregate(A)
+        if A.stencil is not None:
+            rows, parent = _coarse_rows(A.stencil)
+            return parent, rows.n, None
         block, colour = blocks(A.cells)
-        if A.stencil is not None:  # coarse unknowns in C order, as the row layout wants them
-            kept, parent = np.unique(block, return_inverse=True)
-            return parent.astype(np.int32), kept.size, None
         _, first, inverse = np.unique(block, return_index=True, return_inverse=True)
         order = np.argsort(colour[first], kind="stable")
         number = np.empty(order.size, np.int32)
         number[order] = np.arange(order.size)
         return number[inverse], order.size, np.asarray(A.cells)[first[order]] >> 1
 
-    def galerkin(self, A, free, transfer, cells):
+    def galerkin(self, A, free, transfer, cells, old):
         if A.stencil is not None:
-            return galerkin_stencil(A.stencil, free, transfer, self.alpha)
-        return galerkin_csr(A, free, transfer, cells, self.alpha)
+            return galerkin_stencil(A.stencil, free, self.alpha)
+        return galerkin_csr(A, free, transfer, cells, self.alpha, old)
 
 
 @dataclass(frozen=True)
@@ -262,7 +228,7 @@ def blocks(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.ndarray:
-    """The number of each unknown's part: red ones (colour 0) before black ones, -1 for roots that are not listed.
+    """The number of each unknown's part: red parts (colour 0) before black parts, -1 for roots that are not listed.
 
     `root` leads from each unknown to the root of its part; `roots` are ascending, `colour` is theirs.
     """
@@ -271,62 +237,40 @@ def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.
     return number[root]
 
 
-def coarse_excess(A: Operator, free, transfer: AggregateTransfer, alpha: float) -> np.ndarray:
-    """Row sums of alpha PᵀAP as far as they come from row sums of A; rounding noise counts as zero.
+def row_excess(A: Operator) -> np.ndarray:
+    """Row sums of A; rounding errors count as zero.
 
-    Diagonals are rebuilt from row sums, so that a pure Neumann part ends as an exact zero, not as 1e-17.
+    Coarse diagonals are rebuilt from row sums, so that a pure Neumann part ends as an exact zero, not as 1e-17.
     """
     excess = A.row_sums()
     excess[np.abs(excess) <= _ROUNDING * A.diagonal] = 0.0
-    out = transfer.restrict(excess, np.empty(transfer.n_coarse))
-    out *= alpha
-    return out
+    return excess
 
 
-def couplings_of(A: Operator) -> tuple[tuple, bool]:
-    """The off-diagonals of an operator as the kernels take them, and whether they are those of a stencil."""
-    stencil = A.stencil
-    if stencil is not None:
-        return (*stencil.weights, stencil.rows.start, stencil.rows.offset), True
-    M = A.matrix()
-    return (M.data, M.indices, M.indptr), False
+def _closed(A: Operator, free: np.ndarray | None) -> np.ndarray:
+    return np.zeros(A.n, np.int8) if free is None else np.logical_not(free).view(np.int8)
 
 
-def galerkin_csr(A: Operator, free, transfer: AggregateTransfer, cells, alpha: float) -> CSROperator:
-    """alpha PᵀAP as a sparse matrix with sorted rows, and its colours."""
-    n = transfer.n_coarse
-    free = _ALL if free is None else free
-    excess = coarse_excess(A, free, transfer, alpha)
-    data, indices, indptr = galerkin_rows(*couplings_of(A), transfer.parent, n, free, alpha, excess)
+def galerkin_csr(
+    A: Operator, free, transfer: AggregateTransfer, cells, alpha: float, old: Operator | None = None
+) -> CSROperator:
+    """alpha PᵀAP as a sparse matrix, and its colours; `old` is one made for another free set, whose pattern stays."""
+    n, couplings = transfer.n_coarse, couplings_of(A)
+    if old is None:
+        indices, indptr = coarse_pattern(couplings, transfer.parent, n, diagonal=True)
+    else:
+        M = old.matrix()
+        indices, indptr = M.indices, M.indptr
+    data, excess = np.zeros(indices.size), np.zeros(n)
+    couplings.fill(data, excess, _closed(A, free), transfer.parent, row_excess(A), indices, indptr, alpha)
+    _close_rows(data, indices, indptr, excess)
     coarse = CSROperator(sp.csr_array((data, indices, indptr), shape=(n, n)), cells)
     coarse.colour = _colours(coarse)
     return coarse
 
 
-def galerkin_rows(entries: tuple, stencil: bool, parent: np.ndarray, n: int, free=_ALL, alpha=1.0, excess=None):
-    """alpha PᵀAP with sorted rows: entries, columns, row starts. `excess` gets what clamped neighbours add to row sums,
-    and leads to the diagonal; without it there is none.
-    """
-    count, links = (_count_links_stencil, _links_stencil) if stencil else (_count_links_csr, _links_csr)
-    room = np.empty(n + 1, np.int64)
-    count(room, parent, free, *entries)
-    if excess is not None:
-        room[1:] += 1
-    first = np.cumsum(room)
-    used = np.empty(n, np.int64)
-    values, columns = np.empty(first[-1]), np.empty(first[-1], np.int32)
-    links(values, columns, used, np.empty(n) if excess is None else excess, first, parent, free, alpha, *entries)
-    if excess is not None:
-        _add_diagonal(values, columns, used, first, excess)
-    indptr = np.zeros(n + 1, np.int32)
-    np.cumsum(used, out=indptr[1:])
-    data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], np.int32)
-    _pack_rows(data, indices, indptr, values, columns, first, used)
-    return data, indices, indptr
-
-
 def _colours(A: CSROperator) -> np.ndarray | None:
-    """Red and black by the checkerboard of cells; unknowns of one cell that are coupled get colours of their own."""
+    """Red and black by the checkerboard of cells; coupled unknowns of one cell get different, additional colours."""
     if A.cells is None:
         return None
     M = A.matrix()
@@ -335,18 +279,18 @@ def _colours(A: CSROperator) -> np.ndarray | None:
     return colour
 
 
-def galerkin_stencil(A: StencilOperator, free, transfer: AggregateTransfer, alpha: float) -> StencilOperator:
+def _coarse_rows(A: StencilOperator) -> tuple[Rows, np.ndarray]:
+    return coarse_rows(A.rows, one_group(A.rows))
+
+
+def galerkin_stencil(A: StencilOperator, free, alpha: float) -> StencilOperator:
     """alpha PᵀAP as a stencil operator on the grid of blocks."""
-    n = transfer.n_coarse
-    free = _ALL if free is None else free
-    i, j, k = np.unravel_index(A.rows.cells, A.rows.shape)
-    shape = tuple(-(-s // 2) for s in A.rows.shape)
-    linear = np.empty(n, np.int64)
-    linear[transfer.parent] = np.ravel_multi_index((i >> 1, j >> 1, k >> 1), shape)
-    rows = Rows.from_cells(linear, shape, A.rows.dimension)  # type: ignore[arg-type]
-    weights = np.zeros(n), np.zeros(n), np.zeros(n)
-    excess = coarse_excess(A, free, transfer, alpha)
-    _coarse_weights(*weights, transfer.parent, free, excess, alpha, *A.weights, A.rows.start, A.rows.offset)
-    coarse = StencilOperator(rows, weights, np.zeros(n))
+    fine, (rows, parent) = A.rows, _coarse_rows(A)
+    weights, excess = tuple(np.zeros(rows.n) for _ in range(3)), np.zeros(rows.n)
+    grid_blocks._galerkin_blocks(
+        *weights, excess, *A.weights, row_excess(A), _closed(A, free), parent, fine.cells,
+        np.array(fine.shape, np.int64), fine.start, fine.offset, alpha, one_group(fine),
+    )  # fmt: skip
+    coarse = StencilOperator(rows, weights, np.zeros(rows.n))  # type: ignore[arg-type]
     coarse.diagonal = excess - coarse.row_sums()  # row sums of the off-diagonals alone
     return coarse

@@ -4,16 +4,18 @@
 
 is a symmetric cycle for `F A F + (I - F) + D` on a stencil operator A, with a free set F and a shift D:
 
-- red-black Gauss–Seidel, one sweep down and the reversed one up; large levels are split by colour (`grid_level`);
-- coarse matrices are piecewise-constant Galerkin products scaled by α (they are too stiff otherwise; Takahashi–Batty
-  §4.2), two cycles per visit to a coarse level, one to the finest;
+- red-black Gauss–Seidel, one sweep on the way down and the reversed sweep on the way up; large levels are split by
+  colour (`grid_level`);
+- coarse matrices are piecewise-constant Galerkin products scaled by α (otherwise they are too stiff; Takahashi–Batty
+  §4.2); coarse levels get two cycles per visit, the finest level one;
 - truncation to a free set is a mask: cells outside it have no inverse diagonal, and coarse matrices are corrected for
   the cells that entered or left F, not rebuilt.
 
-Large levels are blocks of the level above. Where blocks would glue liquid together across a wall, and on small levels,
-aggregates are the connected parts of blocks (`sparse_levels`), and the small ones are packed into one level (`tail`).
+Large levels are blocks of the level above. Where blocks would join liquid across a wall, and on small levels,
+aggregates are the strongly connected parts of blocks, as `TopologyAware` makes them, here in single precision
+(`sparse_levels`). The small levels are packed into one (`tail`).
 
-Float32 inside a float64 CG halves the memory traffic, which is what the cycle costs.
+Float32 inside a float64 CG halves the memory traffic, which limits the speed of the cycle.
 """
 
 from __future__ import annotations
@@ -30,23 +32,30 @@ from ...kernels._vector import block_dot32, peak_and_sum
 from ...operators.base import Operator
 from ...operators.stencil import StencilOperator
 from ..base import Directions, Inverse
+from ._strength import _count_torn_blocks
+from .aggregation import TopologyAware
 from .cycles import Cycle, Level
 from .grid_level import GridLevel, coarse_rows
-from .hierarchy import Coarsening, Multigrid
+from .hierarchy import Coarsening, Multigrid, descend
 from .smoothers import RedBlack
 from .sparse_levels import SMALL, SparseLevels, strong_parts, sure_weight
 
 
 @dataclass(frozen=True)
 class Blocks(Coarsening):
-    """Merge the cells of a block, in float32; for stencil operators and red-black Gauss–Seidel.
+    """Blocks while they are many and whole, then topology-aware aggregates, all in float32.
+
+    For stencil operators and red-black Gauss–Seidel.
 
     Parameters
     ----------
     alpha
-        Scales coarse matrices from level to level; below 1 because piecewise constants are too stiff.
+        Factor of coarse matrices per level; it is below 1 because piecewise constants are too stiff.
     lag
-        How far coarse matrices may lag behind the free set, as a part of the clamped cells.
+        Largest part of the clamped cells by which the free set of coarse matrices may be out of date.
+    then
+        What merges below the blocks; by default `TopologyAware(alpha, theta=0.05, cut=0.0)`. Its `theta` also judges
+        whether blocks are whole.
 
     Examples
     --------
@@ -60,6 +69,12 @@ class Blocks(Coarsening):
 
     alpha: float = 0.65
     lag: float = 0.01
+    then: TopologyAware | None = None
+
+    @property
+    def below(self) -> TopologyAware:
+        """What merges below the blocks."""
+        return TopologyAware(self.alpha, theta=0.05, cut=0.0) if self.then is None else self.then
 
     def fits(self, A):
         return A.core.stencil is not None
@@ -80,21 +95,23 @@ class BlockHierarchy(Inverse):
     """One cycle from a zero guess.
 
     A hierarchy for a matrix on the first coarse level of another may borrow all levels from there down (`above`); the
-    lender gets its own matrices back when it is next refreshed.
+    other hierarchy restores its own matrices at its next refresh.
     """
 
     def __init__(self, multigrid: Multigrid, A: StencilOperator, above: BlockHierarchy | None = None):
         self.multigrid, self.A = multigrid, A
         coarsening: Any = multigrid.coarsening
         self.alpha: float = coarsening.alpha
+        self.rule: TopologyAware = coarsening.below
         top, total = peak_and_sum(A.diagonal)
-        #: a few cells outweigh all others
+        #: True if a few cells have much larger weights than all others
         self._rough = total <= 0.25 * top * A.n
-        # Elsewhere one cell among many weighs little.
+        # Otherwise one cell among many has little weight.
         self.lag = 0.0 if self._rough else coarsening.lag
         self.scale = 1.0 / top if top > 0 else 1.0
         self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
-        #: clamped cells, those the coarse matrices do not know of yet, and whether others have used the coarse levels
+        #: clamped cells, changes not yet in the coarse matrices, and True if another hierarchy has used the coarse
+        #: levels
         self._clamped, self._behind, self._lent = 0, np.zeros(0, np.int64), False
         #: the diagonal and its shift; row sums are in `matrices[0]`
         self._diagonal: np.ndarray = A.diagonal
@@ -104,7 +121,7 @@ class BlockHierarchy(Inverse):
         else:
             self._build()
         self._no_mask = np.zeros(max(self.grids[-1].rows.n, 1), np.int8)
-        self.levels: list[Level] = [*self.grids, *self.tail.visited]
+        self.levels: list[Level] = [*self.grids, *self.visited]
         self.grids[0].set_weights(A.weights, self.scale)
         self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
 
@@ -117,36 +134,54 @@ class BlockHierarchy(Inverse):
         return self
 
     def _build(self) -> None:
-        """Structured levels while blocks are many and whole, then topology-aware ones."""
-        threads = numba.get_num_threads()
-        level = GridLevel(self.A.rows, threads)
-        excess, largest = self._excess(level)
-        sure = sure_weight(largest)
-        #: weights and excess of each structured level; the finest is the operator's, not yet scaled
+        """Structured levels while there are many blocks and walls do not cut them, then topology-aware levels."""
+        finest = GridLevel(self.A.rows, numba.get_num_threads())
+        excess, self._largest = self._excess(finest)
+        #: weights and excess of each structured level; those of the finest level belong to the operator and are not
+        #: scaled
         self.matrices: list[tuple[np.ndarray, ...]] = [(*self.A.weights, excess)]
-        self.grids, self.parents = [level], []
-        while True:
-            rows, groups, (w0, w1, w2, e) = level.rows, level.groups, self.matrices[-1]
-            coarse, parent = coarse_rows(rows, groups)
-            if coarse.n <= SMALL or _torn(rows, groups, parent, coarse.n, sure, w0, w1, w2, e):
-                break
-            self.parents.append(parent)
-            level = GridLevel(coarse, threads)
-            self.grids[-1].set_parent(parent, level.places())
+        self.grids: list[GridLevel] = [finest]
+        self.parents: list[np.ndarray] = []
+        for level in descend(finest, self._coarser):
+            self.grids[-1].set_parent(self.parents[-1], level.places())
             self.grids.append(level)
-            self.matrices.append(_four_zeros(coarse.n))
+            self.matrices.append(_four_zeros(level.n))
             self._galerkin(len(self.grids) - 2, None)
-            sure = sure_weight(max(float(w.max()) for w in self.matrices[-1][:3]))
+            self._largest = max(float(w.max()) for w in self.matrices[-1][:3])
         self.cycle: Cycle = self.multigrid.cycle
-        if self._rough and self.parents:  # blocks hold what hardly belongs together: coarse levels need more care
+        if self._rough and self.parents:  # blocks contain weakly coupled cells: coarse levels need more work
             self.cycle = self.cycle.stronger()
-        self.tail = SparseLevels(rows, groups, (w0, w1, w2), e, sure, self._tail_scale, self.alpha, self.cycle)
-        self.grids[-1].set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
+        last = self.grids[-1]
+        self.tail = SparseLevels(last.rows, last.groups, self.matrices[-1], self._largest, self._tail_scale, self.rule)
+        self.visited = self.tail.pack(self.cycle)
+        last.set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
+
+    def _coarser(self, level: GridLevel) -> GridLevel | None:
+        """The blocks of a level, unless they are few or would join liquid across walls."""
+        rows, parent = coarse_rows(level.rows, level.groups)
+        if rows.n <= SMALL or rows.n == level.n or self._torn(level, parent, rows.n):
+            return None
+        self.parents.append(parent)
+        return GridLevel(rows, numba.get_num_threads())
+
+    def _torn(self, level: GridLevel, parent: np.ndarray, count: int) -> bool:
+        """True if more than one block in a thousand would join liquid across a wall."""
+        rows, theta, (*weights, excess) = level.rows, self.rule.theta, self.matrices[-1]
+        root, parts = strong_parts(rows, level.groups, weights, theta, self._largest)
+        if parts == count:
+            return False
+        limit = max(8, count // 1000)
+        torn = _count_torn_blocks(
+            np.empty(count, np.int32), theta, sure_weight(theta, self._largest), rows.cells,
+            np.array(rows.shape, np.int64), parent, root, excess, rows.start, rows.offset, *weights, limit,
+        )  # fmt: skip
+        return torn >= limit
 
     def _borrow(self, above: BlockHierarchy) -> None:
         """The levels of `above` below its finest, with the matrices of this operator."""
         above._lent = True
-        self.grids, self.parents, self.tail, self.cycle = above.grids[1:], above.parents[1:], above.tail, above.cycle
+        self.grids, self.parents, self.cycle = above.grids[1:], above.parents[1:], above.cycle
+        self.tail, self.visited = above.tail, above.visited
         excess, _ = self._excess(self.grids[0])
         self.matrices = [(*self.A.weights, excess), *(_four_zeros(level.rows.n) for level in self.grids[1:])]
         for l in range(len(self.parents)):
@@ -165,17 +200,16 @@ class BlockHierarchy(Inverse):
 
     def _fill_tail(self, active: np.ndarray) -> None:
         """The matrices of the unstructured levels."""
-        *weights, excess = self.matrices[-1]
-        self.tail.set_matrix(weights, excess, self._tail_scale)
+        self.tail.set_matrix(self.matrices[-1], self._tail_scale)
         self.tail.set_values(active)
 
     # -- the free set and the shift ---------------------------------------------------------------------------
 
     def refresh(self, free: np.ndarray | None, shift: np.ndarray | None = None) -> BlockHierarchy:
-        """Truncate to a free set (None: everything is free), and add a diagonal.
+        """Truncate to a free set (None: all rows are free), and add a diagonal.
 
-        The finest level follows every change. Coarse matrices may lag behind by one clamped cell in a hundred:
-        the cycle stays symmetric and positive, and as good.
+        The finest level follows every change. Coarse matrices may be out of date by one clamped cell in a hundred: the
+        cycle stays symmetric and positive, and its quality does not change.
         """
         wanted = np.zeros(self.A.n, np.int8) if free is None else np.logical_not(free).view(np.int8)
         if shift is None and self._shift is None:
@@ -185,7 +219,7 @@ class BlockHierarchy(Inverse):
         return self
 
     def _toggle(self, cells: np.ndarray) -> None:
-        """Move cells into or out of the free set, and take lent levels back."""
+        """Move cells into or out of the free set, and restore levels that another hierarchy used."""
         if not cells.size and not self._lent:
             return
         self.active[cells] ^= 1
@@ -201,7 +235,7 @@ class BlockHierarchy(Inverse):
             self._behind, self._lent = self._behind[:0], False
 
     def _refill(self, active: np.ndarray, shift: np.ndarray | None) -> None:
-        """A new shift: all matrices from the finest one."""
+        """For a new shift, compute all matrices from the finest one."""
         *weights, excess = self.matrices[0]
         if self._shift is not None:
             excess, _ = self._excess(self.grids[0])
@@ -259,7 +293,7 @@ class BlockHierarchy(Inverse):
         self.cycle.run(self.levels, 0, from_zero=True)
 
     def inner(self, q: np.ndarray | None = None) -> tuple[float, float]:
-        """rᵀz and qᵀz of the last cycle, the former from its float32 copies."""
+        """rᵀz and qᵀz of the last cycle; rᵀz uses the float32 copies."""
         finest, size = self.grids[0], self._top * self.scale
         if q is None:
             return block_dot32(finest.b, finest.x) * self._top * size, 0.0
@@ -283,18 +317,18 @@ class BlockHierarchy(Inverse):
         return out
 
     def directions(self, A, flexible=False):
-        # Rows that a mask clamps have equations of their own: `apply` solves them, a bare cycle does not.
+        # Rows clamped by a mask have their own equations: `apply` solves them, a bare cycle does not.
         return BlockDirections(A, self) if A.free is None else Directions(A, self)
 
 
 class BlockDirections(Directions):
-    """Directions from the cycle's own float32 copies of r and z: they spare a pass over memory each."""
+    """Directions from the cycle's own float32 copies of r and z; each copy saves a pass over memory."""
 
     def __init__(self, A: Operator, M: BlockHierarchy):
         self.A, self.cycle = A, M
 
     def hold(self, rows, policy):
-        """The cycle knows the free set and leaves z at zero elsewhere."""
+        """The cycle uses the free set and keeps z zero elsewhere."""
 
     def find(self, r, size):
         self.cycle.run(r, size or 1.0)
@@ -310,15 +344,3 @@ class BlockDirections(Directions):
 
 def _four_zeros(n: int) -> tuple[np.ndarray, ...]:
     return tuple(np.zeros(n) for _ in range(4))
-
-
-def _torn(rows, groups, parent, count, sure, w0, w1, w2, e) -> bool:
-    """Would blocks glue liquid together across walls, in more than one block of a thousand?"""
-    shape = np.array(rows.shape, np.int64)
-    root, parts = strong_parts(rows, groups, (w0, w1, w2), sure)
-    if parts == count:
-        return False
-    limit = max(8, count // 1000)
-    first = np.empty(count, np.int32)
-    table = (rows.start, rows.offset, w0, w1, w2)
-    return blocks._count_torn_blocks(first, sure, rows.cells, shape, parent, root, e, *table, limit) >= limit

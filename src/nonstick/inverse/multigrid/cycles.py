@@ -1,8 +1,8 @@
 """Multigrid cycles for linear problems: V, W, F, full and resmoothed; the one recursion of this package.
 
-A cycle improves x for `A x = b` on a list of levels, the finest first, and asks of a level only the five verbs of
-`Level`. V, W and resmoothed cycles are symmetric if smoothing after the correction is the adjoint of smoothing before
-it; F and full are not, so they belong in `Richardson`, not in CG.
+A cycle improves x for `A x = b` on a list of levels, the finest first, and uses only the five methods of `Level`. V, W
+and resmoothed cycles are symmetric if smoothing after the correction is the adjoint of smoothing before it; F and full
+are not, so use them in `Richardson`, not in CG.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 
 class Level(ABC):
-    """One level of a hierarchy: it holds x and b, and knows the way to the next coarser level and back."""
+    """One level of a hierarchy: it holds x and b, and the transfer to the next coarser level and back."""
 
     #: the correction, and the right-hand side it is for
     x: Any
@@ -22,11 +22,11 @@ class Level(ABC):
 
     @abstractmethod
     def smooth(self, sweeps: int, from_zero: bool) -> None:
-        """Improve x before the coarse correction; `from_zero` starts from x = 0, whatever x holds."""
+        """Improve x before the coarse correction; `from_zero` starts from x = 0 and ignores the present x."""
 
     @abstractmethod
     def restrict_residual(self, coarse: Level, from_zero: bool) -> None:
-        """coarse.b = R (b - A x); `from_zero` says how x was smoothed last, which may save work."""
+        """coarse.b = R (b - A x); `from_zero` is that of the last smoothing, which may save work."""
 
     @abstractmethod
     def correct(self, coarse: Level) -> None:
@@ -42,7 +42,7 @@ class Level(ABC):
         self.smooth_back(sweeps)
 
     def solve(self) -> None:
-        """x ≈ A⁻¹ b: asked of the coarsest level alone."""
+        """x ≈ A⁻¹ b; only used on the coarsest level."""
         raise TypeError(f"{type(self).__name__} cannot be the coarsest level")
 
 
@@ -62,22 +62,22 @@ class Cycle(ABC):
         """The cycles of one visit to a coarser level."""
 
     def stronger(self) -> Cycle:
-        """The same with one more visit to coarser levels, where their number can be chosen."""
+        """The same cycle with one more visit to coarser levels, if their number can be chosen."""
         return self
 
     #: visits to the next level in one cycle, with resmoothing in between
     corrections: ClassVar[int] = 1
 
     def visit(self, levels: Levels, k: int) -> None:
-        """x ≈ A⁻¹ b on level k, from zero: what a finer level asks for."""
-        if k == len(levels) - 1:  # two exact solves of the coarsest system are one
+        """x ≈ A⁻¹ b on level k, from zero: the visit that a finer level makes."""
+        if k == len(levels) - 1:  # a second exact solve of the coarsest system would change nothing
             levels[k].solve()
             return
         for visit, cycle in enumerate(self.below):
             cycle.run(levels, k, from_zero=visit == 0)
 
     def run(self, levels: Levels, k: int = 0, from_zero: bool = False) -> None:
-        """One cycle from level k down and back; `from_zero` starts from x = 0, whatever x holds.
+        """One cycle from level k down and back; `from_zero` starts from x = 0 and ignores the present x.
 
         The textbook: smooth, restrict the residual, visit the next level, correct, smooth back.
         """

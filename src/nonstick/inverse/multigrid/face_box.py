@@ -3,8 +3,8 @@
 `stencil_box` lists the faces in the row of the centre (9 in 2D, 15 in 3D), `full_box` the rectangular neighbourhood
 the paper starts from (17 and 75). Departures: the shared factor of interior boxes is kept as an explicit
 inverse; the paper's red-black partition along x is cut into slabs of fixed thickness, so that results do
-not depend on the number of threads. The paper coarsens by `Voxels`; their volumes of 0 or 1 let the free surface grow
-at every level, and at large viscosities iterations with it (20 instead of 6 at 1024²). `MeanVolumes` do not.
+not depend on the number of threads. The paper coarsens by `Voxels`; their volumes of 0 or 1 enlarge the liquid at every
+level, which raises iterations at large viscosities (20 instead of 6 at 1024²). `MeanVolumes` does not do this.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...operators.faces import FaceSystem
 from ._face_box import _assemble_box, _box_sweep, _mark_boxes
 from .face_level import FaceLevel, FaceSmoother, FaceSmootherRecipe
 
-#: a slab must be at least this thick for every other one to be independent
+#: a slab must be at least this thick, so that every second slab is independent
 SLAB = 4
 
 Face = tuple[int, tuple[int, int, int]]
@@ -43,7 +43,7 @@ def full_box() -> list[Face]:
 
 
 class BoxTable:
-    """A box as the kernels want it: faces, and the stress samples that touch them."""
+    """A box in the form of the kernels: faces, and the stress samples that touch them."""
 
     def __init__(self, faces: list[Face]):
         number = {face: n for n, face in enumerate(faces)}
@@ -76,7 +76,7 @@ class BoxTable:
         self.sign = np.array([s for *_, members in every for s in members.values()])
 
     def members(self, grid: FaceGrid) -> np.ndarray:
-        """(3, faces) booleans: the faces of a box that exist on this grid; 2D has none across its thin axis."""
+        """(3, faces) booleans: the faces of a box that exist on this grid; a 2D grid has none across its thin axis."""
         out = np.zeros((3, self.role.size), np.bool_)
         for a in grid.axes:
             for q in range(self.role.size):
@@ -98,7 +98,7 @@ class BoxSweep(FaceSmootherRecipe):
     Parameters
     ----------
     full : bool
-        The rectangular boxes of 17 or 75 faces instead of those of the stencil.
+        Use the rectangular boxes of 17 or 75 faces instead of those of the stencil.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class BoxSweep(FaceSmootherRecipe):
 
 
 class BoxSmoother(FaceSmoother):
-    """Boxes of one system: which are plain, the inverse those share, and the slabs that may run side by side."""
+    """Boxes of one system: the plain ones, their common inverse, and the slabs that may run in parallel."""
 
     def __init__(self, system: FaceSystem, table: BoxTable):
         self.system, self.table = system, table

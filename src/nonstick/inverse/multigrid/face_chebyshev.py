@@ -1,10 +1,10 @@
 """Chebyshev–Jacobi smoothing of the viscosity system, and the bottom of the cycle built on it (ours).
 
-The box smoother of Aanjaneya §6.3 couples what a point smoother does not; but the viscous stress
-`μ(∇u + ∇uᵀ)` has no large div-term, so a polynomial in D⁻¹A smooths all components at once. What damped Jacobi
-lacks is the right interval: the spectrum of D⁻¹A reaches 3 inside 3D liquid (8/3 in 2D) and at most 4 anywhere,
-because a stress sample couples at most four faces. Two steps of Chebyshev on [4/(r+1), 4r/(r+1)] keep every mode
-up to 4 from growing, cost two products, and need no factors, no colours and no storage.
+The box smoother of Aanjaneya §6.3 solves coupled components together, which a point smoother does not. But the viscous
+stress `μ(∇u + ∇uᵀ)` has no large div-term, so a polynomial in D⁻¹A smooths all components at once. Damped Jacobi only
+lacks the right interval: the largest eigenvalue of D⁻¹A is 3 inside 3D liquid (8/3 in 2D) and at most 4 anywhere,
+because a stress sample couples at most four faces. Two steps of Chebyshev on [4/(r+1), 4r/(r+1)] keep every mode up to
+4 from growing, cost two products, and need no factors, no colours and no storage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .hierarchy import Sweeps
 
 #: levels with fewer unknowns than this run on one thread
 SMALL = 20_000
-#: no eigenvalue of D⁻¹A is larger: the number of faces in an edge's difference
+#: bound of the eigenvalues of D⁻¹A: the number of faces in an edge's difference
 LARGEST = 4.0
 
 
@@ -86,18 +86,18 @@ class _Chebyshev(FaceSmoother):
 
 @dataclass(frozen=True)
 class ViscousBottom(Recipe):
-    """A sparse factor for a small level; for a larger one sweeps, few where mass rules and many elsewhere.
+    """A sparse factor for a small level; sweeps for a larger one, few if mass dominates and many if not.
 
-    A sparse factor even for a few hundred unknowns: threaded dense algebra waits for busy cores.
+    The factor is sparse even for a few hundred unknowns, because threaded dense algebra waits for busy cores.
 
     Parameters
     ----------
     size : int
         The most unknowns that are factored.
     negligible : float
-        Mass rules where the stress is at most this much beside it.
+        Mass dominates if the stress is at most this part of it.
     factor, light, heavy : Recipe
-        For up to `size` unknowns; for more where mass rules; for more elsewhere.
+        For up to `size` unknowns; for more, if mass dominates; for more, if it does not.
 
     Examples
     --------

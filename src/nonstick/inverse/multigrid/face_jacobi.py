@@ -1,9 +1,9 @@
 """The smoother of Aanjaneya's multigrid baseline (§7), after McAdams et al. 2010: damped Jacobi, more at the boundary.
 
-On every level three Jacobi steps in a band three voxels wide, one everywhere, three in the band again. At the bottom
-the naïve baseline takes 200 steps without a band, the improved one conjugate gradients. Damping: McAdams' 2/3 is for
-the Laplacian. The spectrum of D⁻¹A of the viscosity matrix reaches 3 in the interior and 4 at most, so that 1/2 is the
-largest factor that lets no mode grow and keeps the preconditioner positive.
+Every level makes three Jacobi steps in a band three voxels wide, one step everywhere, and three in the band again. At
+the bottom the naïve baseline makes 200 steps without a band, and the improved one uses conjugate gradients. McAdams'
+damping of 2/3 is for the Laplacian. The largest eigenvalue of D⁻¹A of the viscosity matrix is 3 in the interior and at
+most 4, so 1/2 is the largest factor for which no mode grows and the preconditioner stays positive.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .face_level import FaceLevel, FaceSmoother, FaceSmootherRecipe
 
 @dataclass(frozen=True)
 class BandJacobi(FaceSmootherRecipe):
-    """A sweep is some steps along the boundary, one everywhere, the first again: its own adjoint.
+    """A sweep makes steps along the boundary, one step everywhere, then the first again: it is its own adjoint.
 
     Parameters
     ----------
     steps : int
         Steps along the boundary, before and after.
     width : int
-        Of the band along the boundary, in voxels.
+        Width of the band along the boundary, in voxels.
     damping : float
-        Of every step.
+        Damping factor of every step.
 
     Examples
     --------

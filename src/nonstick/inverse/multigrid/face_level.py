@@ -1,4 +1,4 @@
-"""Levels over face velocities: padded vectors, two of which change places as a smoother likes."""
+"""Levels over face velocities: padded vectors, two of which a smoother may swap."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .smoothers import SmootherRecipe
 
 
 class FaceCoarsening(Stepwise):
-    """How a grid of faces becomes a coarser one."""
+    """Makes a coarser grid of faces from a grid of faces."""
 
     @abstractmethod
     def coarser(self, fine: FaceSystem) -> FaceSystem | None:
-        """The system of the next grid; None where none is needed."""
+        """The system of the next grid; None if none is needed."""
 
     def require(self, A: Operator) -> None:
         if not isinstance(A, FaceSystem):
@@ -47,7 +47,7 @@ class FaceSmoother(ABC):
         """One sweep after it: the adjoint of `pre`."""
 
     def pre_from_zero(self, level: FaceLevel) -> None:
-        """`pre` for x = 0, whatever x holds."""
+        """`pre` for x = 0; the present x is ignored."""
         level.x[:] = 0.0
         self.pre(level)
 
@@ -89,7 +89,7 @@ class FaceLevel(OperatorLevel):
 
 
 class FaceDirections(Directions):
-    """r goes into the cycle, and z comes out of it, without a copy.
+    """r enters the cycle, and z leaves it, without a copy.
 
     b of the finest level is r over max|b|, in the precision of the cycle, written while r is updated.
     """

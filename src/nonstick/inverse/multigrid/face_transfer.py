@@ -1,4 +1,4 @@
-"""How face velocities change size between two levels (Aanjaneya §6.4): means along each axis, and their transpose."""
+"""Transfer of face velocities between two levels (Aanjaneya §6.4): means along each axis, and their transpose."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Coarse viscosity systems by averages (ours): coarse coefficients are the means of the fine ones.
 
-A coarse face is solid if any fine face on it is. The coarse free surface stays where it was, instead of growing by up
-to a coarse cell at each level as that of `face_voxels` does.
+A coarse face is solid if any fine face on it is. The coarse free surface does not move. With `face_voxels` the liquid
+grows by up to a coarse cell at each level.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class MeanVolumes(FaceCoarsening):
     Parameters
     ----------
     negligible : float
-        A level whose stress is at most this much beside its mass needs no coarser one.
+        A level whose stress is at most this part of its mass needs no coarser level.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def coarsen_volumes(fine: FaceSystem) -> FaceSystem:
     for a in grid.axes:
         _coarsen_samples(mass[a], fine_m[a], *_frames(grid, coarse, face_shift(a)), 1.0)
         frames = _frames(grid, coarse, (0, 0, 0))
-        frames[-1][a] = 3  # along its own axis the mean of two
+        frames[-1][a] = 3  # the mean of two samples along its own axis
         own = cell_array(a)
         _coarsen_samples(stress[own], fine_k[own if len(fine_k) > 4 else 0], *frames, 0.25)
     for e in grid.edges:

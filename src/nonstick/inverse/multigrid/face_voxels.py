@@ -1,7 +1,7 @@
 """Coarse viscosity systems by voxels (Aanjaneya §6.1, §6.4): a cell is SOLID, FLUID or AIR, and volumes are 0 or 1.
 
-A coarse voxel is SOLID if any child is, else FLUID if any child is. Every unknown gets mass 1: with mass only where the
-paper's rule (1) holds, faces found by rule (2) would make the coarse matrix singular.
+A coarse voxel is SOLID if any child is SOLID, otherwise FLUID if any child is FLUID. Every unknown gets mass 1: with
+mass only where the paper's rule (1) holds, faces found by rule (2) would make the coarse matrix singular.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class VoxelSystem(FaceSystem):
         stress = k.reshape(4, *grid.padded)
         label = np.full(grid.padded, SOLID, np.int8)
         label[grid.window()] = labels
-        if grid.dimension == 2:  # nothing sits across the thin axis
+        if grid.dimension == 2:  # there are no samples across the thin axis
             label[0] = label[2] = AIR
         fluid = label == FLUID
         strength = np.zeros(grid.padded)
@@ -69,7 +69,7 @@ class VoxelSystem(FaceSystem):
 
 
 def fine_labels(system: FaceSystem) -> np.ndarray:
-    """Labels of the cells of the finest grid: SOLID if all its faces are, FLUID if it holds liquid, else AIR."""
+    """Labels of the cells of the finest grid: SOLID if all its faces are solid, FLUID if it holds liquid, or AIR."""
     grid, fluid = system.grid, system.fluid
     assert fluid is not None
     wet = system.k[: system.P].reshape(grid.padded)[grid.window()] > 0
@@ -101,7 +101,7 @@ def coarsen_voxels(grid: FaceGrid, labels: np.ndarray, mu: np.ndarray | float) -
 
 
 def _children(values: np.ndarray, grid: FaceGrid) -> np.ndarray:
-    """(2ᵈ, coarse cells): the fine cells of every coarse one."""
+    """(2ᵈ, coarse cells): the fine cells of every coarse cell."""
     parts = [values]
     for axis in grid.axes:
         parts = [v[(slice(None),) * axis + (slice(first, None, 2),)] for v in parts for first in (0, 1)]
@@ -109,7 +109,7 @@ def _children(values: np.ndarray, grid: FaceGrid) -> np.ndarray:
 
 
 def _back(values: np.ndarray, *shifts: tuple[int, int]) -> np.ndarray:
-    """values one cell back along each axis with shift 1."""
+    """The values, moved by one cell along each axis with shift 1."""
     for axis, by in shifts:
         if by:
             values = np.roll(values, 1, axis)

@@ -1,16 +1,17 @@
 """Lai's transfers on cell-centred grids: barycentric, trilinear or piecewise constant, with Galerkin levels.
 
 `A_H = R A P`, `R = Pᵀ/2ᵈ` (Lai 2020 §4.3). A fine cell lies in a corner of its coarse cell and interpolates from
-the coarse cells across that corner: barycentric takes those across one face (2D ½ ¼ ¼, 3D ¼ ¼ ¼ ¼), trilinear
-also the diagonal ones (27/64 9/64 3/64 1/64). Interpolation is one-sided: coarse cells on the other side of a wall
-are dropped, and the rest rescaled to sum to one.
+the coarse cells across that corner: barycentric takes the cells across one face (2D ½ ¼ ¼, 3D ¼ ¼ ¼ ¼), trilinear also
+the diagonal cells (27/64 9/64 3/64 1/64). Interpolation is one-sided: coarse cells on the other side of a wall are
+dropped, and the other weights are rescaled to sum to one.
 
-Everything is read off the grid coordinates of the unknowns and the graph of the matrix: a face is open where A
-couples the two cells. Where a row of A has a sum well above 0 it sees the free surface, whose pressure is 0: such
-missing points are dropped without rescaling.
+All data come from the grid coordinates of the unknowns and the graph of the matrix: a face is open if A couples the two
+cells. A row of A with a sum well above 0 is next to the free surface, whose pressure is 0: its missing points are
+dropped without rescaling.
 
-Two departures from the paper, both switches: the linear multigrid there is not normalised (`normalise=False`), and it
-interpolates into clamped rows too; `truncate=True` treats the rows of P outside the free set as zero instead.
+There are two departures from the paper, and both can be switched off. The paper's linear multigrid is not normalised
+(`normalise=False`). It also interpolates into clamped rows; `truncate=True` treats the rows of P outside the free set
+as zero instead.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .hierarchy import Stepwise
 
 #: a row whose sum exceeds this fraction of its largest coupling is coupled to air
 AIR_TOLERANCE = 0.1
-#: a row shifted by this many times its diagonal is as good as clamped
+#: a row shifted by this many times its diagonal counts as clamped
 STIFF = 1e3
 
 _ALL, _NONE = np.empty(0, np.bool_), np.empty(0)
@@ -42,14 +43,14 @@ SCHEMES = ("barycentric", "trilinear", "constant")
 def _require_cells(A: Operator) -> None:
     if A.core.cells is None:
         raise NonstickError(
-            "this method coarsens the grid and needs to know where the unknowns sit: pass cells=(n, d) integer "
+            "this method coarsens the grid and needs the position of the unknowns: pass cells=(n, d) integer "
             "grid coordinates, or take a method for bare matrices ('pi-pcg', 'pe-pcg', 'newton', 'psor')"
         )
 
 
 @dataclass(frozen=True)
 class Faces:
-    """What lies across the faces of the cells of one level (see `kernels._geometric`)."""
+    """The neighbours across the faces of the cells of one level (see `_geometric`)."""
 
     cells: np.ndarray
     neighbour: np.ndarray
@@ -57,7 +58,7 @@ class Faces:
 
     @classmethod
     def of(cls, A: Operator) -> Faces:
-        """Of the operator under any mask: clamping a cell moves no wall."""
+        """The faces of the operator under any mask: clamping a cell does not move a wall."""
         if isinstance(A, GridMatrix):
             return A.faces
         _require_cells(A)
@@ -86,7 +87,7 @@ class Geometric(Stepwise):
     one_sided: bool = True
     normalise: bool = True
     truncate: bool = True
-    #: a coarse cell cut by a wall holds one unknown for each side
+    #: True if a coarse cell cut by a wall holds one unknown for each side
     split: bool = True
 
     def require(self, A):
@@ -108,7 +109,7 @@ class Geometric(Stepwise):
         inside = ((cells >= low) & (cells <= half.faces.cells.max(axis=0) + 1)).all(axis=1)
         number = np.full(int(half.strides[0]) * (int(np.ptp(half.faces.cells[:, 0])) + 3), -1, np.int32)
         number[(cells[inside] - low) @ half.strides] = np.flatnonzero(inside)
-        # Interpolate from all coarse cells that contain liquid cells, then keep those the coarse level knows.
+        # Interpolate from all coarse cells that contain liquid cells, then keep those that are on the coarse level.
         known = number[half.keys]
         P = self.interpolation(faces, half).tocoo()
         live = known[P.col] >= 0
@@ -164,7 +165,7 @@ def galerkin_pattern(A: sp.csr_array, P: sp.csr_array) -> sp.csr_array:
 
 @dataclass(frozen=True)
 class Halved:
-    """A coarse level: its faces, the coarse unknown of each fine one, and keys to find coarse cells by."""
+    """A coarse level: its faces, the coarse unknown of each fine unknown, and keys that identify coarse cells."""
 
     faces: Faces
     parent: np.ndarray
@@ -177,7 +178,7 @@ class Halved:
     def of(cls, faces: Faces, split: bool) -> Halved:
         """The coarse cells with at least one unknown in them; split: one unknown for each side of a wall."""
         half = faces.cells >> 1
-        # One empty layer around the box keeps the keys of neighbours from wrapping into the next row.
+        # One empty layer around the box, so that keys of neighbours do not wrap into the next row.
         extent = np.ptp(half, axis=0) + 3
         strides = np.append(np.cumprod(extent[:0:-1])[::-1], 1).astype(np.int64)
         home = (half - half.min(axis=0) + 1) @ strides
@@ -209,7 +210,7 @@ def corner_table(scheme: str, d: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Assembled(Recipe):
-    """Lai's literal linear systems: assemble the masked matrix, clamped rows and all, and hand it to `recipe`."""
+    """Lai's literal linear systems: assemble the masked matrix, including clamped rows, and pass it to `recipe`."""
 
     recipe: Recipe
 

@@ -13,8 +13,9 @@ from .level import RedBlackLevel
 class GridLevel(RedBlackLevel):
     """Colour-split arrays of one level, and its transfer to the next.
 
-    `x` and `b` hold red unknowns first and black ones from `black0` on. `weights` and `excess` are the float64
-    matrix in C order (scaled so that the finest diagonal is at most 1); the finest level borrows the operator's.
+    `x` and `b` hold red unknowns first and black unknowns from `black0` on. `weights` and `excess` are the float64
+    matrix in C order (scaled so that the finest diagonal is at most 1); the finest level uses the arrays of the
+    operator.
     """
 
     def __init__(self, rows: Rows, threads: int):
@@ -25,11 +26,11 @@ class GridLevel(RedBlackLevel):
         rb._split_starts(self.rstart, self.bstart, rows.start, rows.parity)
         self.roff, self.boff = np.empty((segments, 6), np.int64), np.empty((segments, 6), np.int64)
         rb._split_offsets(self.roff, self.boff, rows.start, rows.offset, rows.parity, self.rstart, self.bstart)
-        # room for the neighbours that the ends of runs lack
+        # room for the missing neighbours at the ends of runs
         self.black0 = m = max(int(self.rstart[-1]), int(self.bstart[-1])) + 2
         self.x, self.b, self.dinv = (np.empty(2 * m, np.float32) for _ in range(3))
         self.w = np.empty((8, m), np.float32)
-        # Only what no cell will write: the rest is written before it is read.
+        # Only entries that no cell writes are set: all others are written before they are read.
         red, black = int(self.rstart[-1]), int(self.bstart[-1])
         for values in (self.x, self.b, self.dinv):
             values[red:m] = 0.0
@@ -42,6 +43,10 @@ class GridLevel(RedBlackLevel):
         self._table = (rows.start, rows.parity, self.rstart, self.bstart)
         self._sums = np.zeros((2, segments))
         self._started = False  # red has been relaxed from zero already
+
+    @property
+    def n(self) -> int:
+        return self.rows.n
 
     # -- matrix ---------------------------------------------------------------------------------------
 
@@ -74,7 +79,7 @@ class GridLevel(RedBlackLevel):
         return index
 
     def set_parent(self, parent: np.ndarray, places: np.ndarray) -> None:
-        """`places[parent[t]]` is where unknown t restricts to in the next level's `b`."""
+        """Unknown t is restricted to the entry `places[parent[t]]` of the next level's `b`."""
         self.rparent = np.empty(self.black0, np.int32)
         self.rparent[self.rstart[-1] :] = 0
         rb._split_parent(self.rparent, parent, places, self.rows.start, self.rows.parity, self.rstart, self.groups)
@@ -82,7 +87,7 @@ class GridLevel(RedBlackLevel):
     # -- vectors of the operator --------------------------------------------------------------------------
 
     def enter(self, r: np.ndarray, scale: float) -> None:
-        """b = scale r; the first half of a sweep from zero comes along."""
+        """b = scale r, together with the first half of a sweep from zero."""
         rb._enter(self.rx, self.rb, self.bb, r, scale, self.rdinv, *self._table, self.groups)
         self._started = True
 
@@ -134,6 +139,11 @@ def coarse_rows(rows: Rows, groups: np.ndarray) -> tuple[Rows, np.ndarray]:
     parent = np.empty(rows.n, np.int32)
     blocks._assign_blocks(parent, number, rows.cells, shape, rows.start, groups)
     return Rows.from_numbering(room[:count].copy(), tuple(int(s) for s in half), rows.dimension, number), parent
+
+
+def one_group(rows: Rows) -> np.ndarray:
+    """All rows in one piece."""
+    return np.array([0, rows.start.size - 1])
 
 
 def balanced_groups(rows: Rows, pieces: int) -> np.ndarray:

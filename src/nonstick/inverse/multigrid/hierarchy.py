@@ -1,15 +1,16 @@
 """A linear multigrid hierarchy as an inverse: `Multigrid(coarsening, smoother, cycle).setup(A)`.
 
-The operator may be `Masked` (free set F, diagonal shift D). Clamped rows are decoupled, so the cycle
-solves the free rows with x = 0 elsewhere and divides the clamped ones by their diagonal. When F or D
-changed, `setup(operator, reuse)` keeps the transfers and asks the coarsening for new coarse operators.
+The operator may be `Masked` (free set F, diagonal shift D). Clamped rows are decoupled, so the cycle solves the free
+rows with x = 0 elsewhere and divides the clamped rows by their diagonal. After a change of F or D, `setup(operator,
+reuse)` keeps the transfers, and the coarsening makes new coarse operators.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,20 +23,63 @@ from .level import OperatorLevel
 from .smoothers import RedBlack, Smoother, SmootherRecipe
 
 
+class Sized(Protocol):
+    """Anything with so many unknowns."""
+
+    @property
+    def n(self) -> int: ...
+
+
+L = TypeVar("L", bound=Sized)
+
+
+def descend(level: L, step: Callable[[L], L | None], smallest: int = 0, most: int = 100) -> Iterator[L]:
+    """The levels below a level, one after the other: the coarsening loop of every linear hierarchy.
+
+    Coarsening ends where `step` finds no coarser level, where a level is small or does not shrink, and in any case
+    after `most` levels.
+
+    Parameters
+    ----------
+    level
+        The finest level; anything that knows its number of unknowns `n`.
+    step
+        Makes the next coarser level of one, or returns None.
+    smallest
+        A level with at most this many unknowns is not coarsened.
+    most
+        At most so many levels follow.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from nonstick.inverse.multigrid.hierarchy import descend
+    >>> half = lambda level: SimpleNamespace(n=level.n // 2)
+    >>> [level.n for level in descend(SimpleNamespace(n=100), half, smallest=10)]
+    [50, 25, 12, 6]
+    """
+    for _ in range(most):
+        coarse = step(level) if level.n > smallest else None
+        if coarse is None or coarse.n >= level.n:
+            return
+        yield coarse
+        level = coarse
+
+
 class Coarsening(ABC):
-    """How a hierarchy is made of an operator: parameters only."""
+    """Parameters that define how a hierarchy is made from an operator."""
 
     def fits(self, A: Operator) -> bool:
-        """Can this operator be coarsened?"""
+        """True if this operator can be coarsened."""
         return True
 
     @abstractmethod
     def hierarchy(self, multigrid: Multigrid, operator: Operator, reuse: Any) -> Inverse:
-        """The levels of an operator; `reuse` are those this made for the same operator before it changed, or None."""
+        """The levels of an operator; `reuse` holds the levels made for the same operator before it changed, or None."""
 
 
 class Stepwise(Coarsening):
-    """A coarsening that leads from one level to the next."""
+    """A coarsening that makes one level from the last."""
 
     def hierarchy(self, multigrid, operator, reuse):
         if reuse is not None and reuse.operator is operator and self.can_refresh(operator, reuse.levels):
@@ -45,13 +89,13 @@ class Stepwise(Coarsening):
 
     @abstractmethod
     def coarsen(self, A: Operator, depth: int) -> tuple[Operator, Transfer] | None:
-        """The next coarser operator and the way there; None where A cannot be coarsened further.
+        """The next coarser operator and the transfer to it; None if A cannot be coarsened further.
 
         At depth 0, A may be `Masked`; the transfer must then be truncated to its free set.
         """
 
     def require(self, A: Operator) -> None:
-        """Refuse, in a sentence, an operator this cannot coarsen, however small it is."""
+        """Raise an error for an operator that this cannot coarsen, also for a small one."""
         return
 
     def refresh(self, A: Operator, depth: int, coarse: Operator, transfer: Transfer) -> tuple[Operator, Transfer]:
@@ -62,16 +106,16 @@ class Stepwise(Coarsening):
         raise TypeError(f"{type(self).__name__} has no refresh")
 
     def can_refresh(self, operator: Operator, levels: list[OperatorLevel]) -> bool:
-        """May `levels` be refreshed for the operator as it is now, or must they be built anew?"""
+        """True if `levels` can be refreshed for the present operator, False if they must be built again."""
         return type(self).refresh is not Stepwise.refresh
 
 
 @dataclass(frozen=True)
 class Bottom(Recipe):
-    """The coarsest level: a Cholesky factor up to `dense` unknowns, symmetric sweeps beyond.
+    """The coarsest level: a Cholesky factor up to `dense` unknowns, symmetric sweeps for more.
 
-    A singular matrix gets its pseudo-inverse, which leaves null vectors (pockets without a free
-    surface, empty rows) at zero.
+    For a singular matrix it is the pseudo-inverse, which keeps null vectors (pockets without a free surface, empty
+    rows) zero.
     """
 
     smoother: SmootherRecipe = field(default_factory=RedBlack)
@@ -104,7 +148,7 @@ class _PseudoInverse(Inverse):
         self.inverse = np.zeros_like(M)
         if live.any():
             part = np.ix_(live, live)
-            # Jacobi scaling first: a penalty row must not hide the others below the cutoff.
+            # Jacobi scaling first: otherwise a penalty row would push the others below the cutoff.
             s = 1 / np.sqrt(np.maximum(np.diag(M)[live], np.finfo(float).tiny))
             value, vector = np.linalg.eigh(s[:, None] * M[part] * s)
             keep = value > cutoff * max(value.max(), 1e-300)
@@ -157,14 +201,18 @@ class MultigridInverse(Inverse):
     def __init__(self, recipe: Multigrid, coarsening: Stepwise, operator: Operator):
         self.recipe, self.coarsening, self.operator = recipe, coarsening, operator
         coarsening.require(operator)
-        operators, transfers = [operator if recipe.dtype is None else operator.astype(recipe.dtype)], []
-        while len(operators) < recipe.max_levels and operators[-1].n > recipe.smallest:
-            step = coarsening.coarsen(operators[-1], len(operators) - 1)
-            if step is None or step[0].n >= operators[-1].n:
-                break
-            operators.append(step[0])
-            transfers.append(step[1])
-        self._assemble(operators, transfers)
+        operators = [operator if recipe.dtype is None else operator.astype(recipe.dtype)]
+        transfers: list[Transfer] = []
+
+        def step(A: Operator) -> Operator | None:
+            made = coarsening.coarsen(A, len(transfers))
+            if made is None:
+                return None
+            transfers.append(made[1])
+            return made[0]
+
+        operators += descend(operators[0], step, recipe.smallest, recipe.max_levels - 1)
+        self._assemble(operators, transfers[: len(operators) - 1])  # a level that did not shrink is left out
 
     def refresh(self) -> None:
         """New coarse operators after the free set or the shift of the operator changed."""
@@ -212,14 +260,14 @@ class MultigridInverse(Inverse):
 
 @dataclass(frozen=True)
 class Sweeps(Recipe):
-    """Sweeps of a smoother, from zero, in the place of a solve: a bottom too large for a factor.
+    """Sweeps of a smoother from zero, instead of a solve, for a coarsest level too large for a factor.
 
     Parameters
     ----------
     smoother : SmootherRecipe
-        One whose sweeps are symmetric by themselves: `Chebyshev(...)`, `BandJacobi(...)`.
+        A smoother whose single sweeps are symmetric: `Chebyshev(...)`, `BandJacobi(...)`.
     sweeps : int
-        How many.
+        The number of sweeps.
 
     Examples
     --------
@@ -238,7 +286,7 @@ class Sweeps(Recipe):
 class _LevelSweeps(Inverse):
     def __init__(self, level: OperatorLevel, sweeps: int):
         self.level, self.sweeps = level, sweeps
-        level.x = level.b = level.x[:0]  # those of the caller are used
+        level.x = level.b = level.x[:0]  # the vectors of the caller are used
 
     def apply(self, r, out):
         level = self.level

@@ -1,7 +1,7 @@
 """Two kinds of levels: an operator with a smoother and a transfer, and Gauss–Seidel in two colours.
 
-The first is the level of most hierarchies. The second is what three others have in common (structured, sparse and
-packed ones): it spares the passes that cannot change anything.
+Most hierarchies use the first. The second is the base of three others (structured, sparse and packed levels): it saves
+the passes that would change nothing.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ class OperatorLevel(Level):
         self.bottom.apply(self.b, self.x)
 
     def directions(self, A: Operator, M: Inverse) -> Directions:
-        """What conjugate gradients see of a cycle M whose finest level this is."""
+        """The directions of a cycle M whose finest level this is."""
         return Directions(A, M)
 
 
 class RedBlackLevel(Level):
     """Gauss–Seidel in two colours, one pass per colour and sweep.
 
-    Down: red, then black. Black is relaxed last and has no residual, so `restrict_residual` needs the red one alone.
-    Up: black, then red. Black is relaxed next, so `correct` may leave it alone. A cycle that is not the first starts
-    where red was relaxed last: its first red pass would change nothing and is skipped.
+    Down: red, then black. Black is relaxed last and has no residual, so `restrict_residual` needs only the red
+    residual. Up: black, then red. Black is relaxed next, so `correct` may omit it. Every cycle after the first starts
+    after a red pass: its first red pass would change nothing and is skipped.
     """
 
-    #: x has made one sweep from zero: the residual of red is what black has added since
+    #: True after one sweep from zero: the residual of red then comes only from the black pass
     fresh = False
 
     @abstractmethod

@@ -1,8 +1,8 @@
 """The small levels of a coloured aggregation hierarchy as one inverse, run by one compiled call.
 
-It is the `coarsest` of a `Multigrid` whose large levels run level by level, and coarsens until every connected part
-is one unknown (Takahashi–Batty §4.2). A part that ends as a 1×1 zero matrix is pure Neumann and is skipped: its
-mean is not determined and stays zero.
+It is the `coarsest` of a `Multigrid` whose large levels run one by one. It coarsens until every connected part is one
+unknown (Takahashi–Batty §4.2). A part that becomes a 1×1 zero matrix is pure Neumann and is skipped: its mean is not
+determined and stays zero.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..base import Inverse, Recipe
 from ._tail import _restrict_shift
 from .aggregation import Aggregation, Pairwise, TopologyAware, galerkin_csr
 from .cycles import Resmoothed
-from .hierarchy import Bottom, Multigrid
+from .hierarchy import Bottom, Multigrid, descend
 from .rbssor import RBSSOR, known_colours
 from .tail import PackedTail, SSORNotes
 
 
 @dataclass(frozen=True)
 class Packed(Recipe):
-    """`coarsening` to the end, RBSSOR(`omega`) with `visits` coarse corrections per level.
+    """`coarsening` until nothing is connected, with RBSSOR(`omega`) and `visits` coarse corrections per level.
 
     Operators that have no colours (no cells, or wider stencils) get a pairwise hierarchy instead.
     """
@@ -49,19 +49,23 @@ class Packed(Recipe):
         if free is not None:  # clamped rows lose their couplings; the packed cycle divides them by their diagonal
             A = CSROperator(_decoupled(base, free), base.cells)
         A.colour = getattr(base, "colour", None)  # type: ignore[attr-defined]
-        levels = []
-        while True:
-            colour = known_colours(A)
-            if colour is None:
+        if known_colours(A) is None:
+            return None
+        parents: list[np.ndarray] = []
+
+        def step(A: Operator) -> Operator | None:
+            merged = self.coarsening.aggregate(A)
+            if merged is None:
                 return None
-            step = self.coarsening.aggregate(A)
-            if step is not None and step[1] >= A.n:  # nothing merges any more
-                step = None
-            levels.append((A, colour, None if step is None else step[0]))
-            if step is None:
-                return levels
-            parent, count, cells = step
-            A = galerkin_csr(A, None, AggregateTransfer(parent, count), cells, self.coarsening.alpha)
+            parent, count, cells = merged
+            parents.append(parent)
+            return galerkin_csr(A, None, AggregateTransfer(parent, count), cells, self.coarsening.alpha)
+
+        operators = [A, *descend(A, step)]
+        colours = [known_colours(A) for A in operators]
+        if any(colour is None for colour in colours):
+            return None
+        return list(zip(operators, colours, [*parents[: len(operators) - 1], None]))
 
     def _pairwise(self) -> Multigrid:
         return Multigrid(
@@ -74,11 +78,12 @@ def _decoupled(base: Operator, free: np.ndarray):
     M = base.matrix().copy()
     row = np.repeat(np.arange(base.n), np.diff(M.indptr))
     M.data[(row != M.indices) & ~(free[row] & free[M.indices])] = 0.0
+    M.eliminate_zeros()
     return M
 
 
 class SortedLevel:
-    """A matrix with its rows sorted by colour, as `PackedTail` wants it; `place` says where each row went."""
+    """A matrix with its rows sorted by colour, as `PackedTail` needs it; `place` is the new place of each row."""
 
     def __init__(self, A: Operator, colour: np.ndarray, parent: np.ndarray | None, below: SortedLevel | None):
         order = np.argsort(colour, kind="stable")
@@ -99,7 +104,7 @@ class SortedLevel:
 
 
 class _Packed(Inverse):
-    """The packed levels of one operator; a new shift restricts to all of them and touches no matrix."""
+    """The packed levels of one operator; a new shift is restricted to all of them and changes no matrix."""
 
     def __init__(self, recipe: Packed, operator: Operator, levels):
         self.recipe, self.operator = recipe, operator
@@ -115,7 +120,7 @@ class _Packed(Inverse):
         self.refresh(operator)
 
     def fits(self, operator: Operator) -> bool:
-        """Only the shift may have changed."""
+        """Refresh for a new shift; nothing else may have changed."""
         base, free = operator.core, operator.free
         if base is not self.base or (free is None) != (self.free is None):
             return False

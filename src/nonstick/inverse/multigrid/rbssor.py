@@ -4,7 +4,7 @@
 is resmoothed red-black-black-red.
 
 Savings, all exact: the first sweep from zero reads no neighbours of red cells (9); residuals of the colour smoothed
-last come with the sweep (12, 19); the two black sweeps of resmoothing are one (17). See `kernels._rbssor`.
+last come with the sweep (12, 19); the two black sweeps of resmoothing are one (17). See `_rbssor`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RBSSOR(SmootherRecipe):
 
 
 def known_colours(A: Operator) -> np.ndarray | None:
-    """The colours a coarse matrix came with, or those of the checkerboard; None if neither separates its rows."""
+    """The colours stored with a coarse matrix, or those of the checkerboard; None if neither separates its rows."""
     colour = getattr(A, "colour", None)
     return two_colours(A) if colour is None else colour
 
@@ -57,9 +57,9 @@ def two_colours(A: Operator) -> np.ndarray | None:
 class ColourPasses(Smoother):
     """Sweeps made of passes `x = keep x + gain (b - c)/d` over one colour, with the residual on request.
 
-    There are two colours, red and black, in the paper. A few more follow black where a coarse cell holds unknowns that
-    are coupled to each other (`TopologyAware.theta`): sweeps run through all of them and back, the last one is the one
-    that is merged (17), and the residual of the colour smoothed last comes with its sweep.
+    The paper has two colours, red and black. A few more colours follow if a coarse cell holds unknowns that are coupled
+    to each other (`TopologyAware.theta`). Sweeps run through all colours and back; the two sweeps of the last colour
+    are merged (17), and the residual of the colour smoothed last comes with its sweep.
     """
 
     colours = 2
@@ -73,10 +73,10 @@ class ColourPasses(Smoother):
 
     @abstractmethod
     def _pass(self, x, r, b, colour: int, keep: float, gain: float) -> None:
-        """One colour; r is `_none` where no residual is wanted."""
+        """Relax one colour; r is `_none` if no residual is wanted."""
 
     def _start(self, x, b) -> None:
-        """The first colour from zero; those after black must not be seen before their turn."""
+        """Relax the first colour from zero; the colours after black must not be read before they are written."""
         _scale_start(x, b, self.diagonal, self.omega)
 
     def pre(self, x, b):
@@ -93,7 +93,7 @@ class ColourPasses(Smoother):
             self._pass(x, self._none, b, colour, 0.0, self.omega)
 
     def pre_from_zero_residual(self, x, b, r) -> None:
-        """One sweep from zero and the residual it leaves (9–12)."""
+        """One sweep from zero, and the residual after it (9–12)."""
         last = self.colours - 1
         self._start(x, b)
         for colour in range(1, self.colours):
@@ -102,7 +102,7 @@ class ColourPasses(Smoother):
             self._pass(x, r, b, colour, 1.0, 0.0)
 
     def resmooth_residual(self, x, b, r) -> None:
-        """Red, black, black, red, and the residual they leave (13–20)."""
+        """Sweep red, black, black, red, and compute the residual (13–20)."""
         omega, last = self.omega, self.colours - 1
         for colour in range(last):
             self._pass(x, self._none, b, colour, 1.0 - omega, omega)

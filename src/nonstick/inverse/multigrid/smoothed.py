@@ -4,10 +4,10 @@ Aggregates follow strong couplings; piecewise constants on them are smoothed by 
 `P = (I - omega D⁻¹ A_F) T`, with A_F the matrix whose weak couplings are lumped into the diagonal. This is the
 SAAMG of Takahashi–Batty's tables: V-cycle, SPAI-0 smoothing. Coarse matrices are denser than those of `aggregation`.
 
-A shift of the diagonal changes which couplings are strong, so the hierarchy is rebuilt for it: rows held by a large
-shift then drop out of the coarse levels. For a free set that differs little from the one the hierarchy was built
-for, only the finest level follows: its smoother and the rows of P. Coarse matrices stay; the cycle remains symmetric
-and positive definite in the face.
+A shift of the diagonal changes which couplings are strong, so the hierarchy is rebuilt for it. Rows with a large shift
+are then not on the coarse levels. If the free set differs little from that of the hierarchy, only the finest level is
+updated: its smoother and the rows of P. Coarse matrices do not change; the cycle remains symmetric and positive
+definite in the face.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...operators.base import Operator
 from ...operators.csr import CSROperator
 from ...operators.transfer import MatrixTransfer
 from ..precond.spai0 import SPAI0
-from ._aggregation import _gather_aggregates, _strong
+from ._aggregation import _drop_weak, _gather_aggregates
 from .hierarchy import Stepwise
 from .smoothers import Smoother, SmootherRecipe
 
@@ -39,7 +39,7 @@ class Smoothed(Stepwise):
         M = A.matrix()
         d = M.diagonal()
         entries = M.data.copy()
-        _strong(entries, M.indices, M.indptr, d, self.theta / 2**depth)
+        _drop_weak(entries, M.indices, M.indptr, d, self.theta / 2**depth)
         parent = np.empty(A.n, np.int32)
         count = _gather_aggregates(parent, entries, M.indices, M.indptr)
         if count == 0 or count == A.n:
@@ -74,7 +74,7 @@ class Smoothed(Stepwise):
         built = levels[0].transfer.built_for
         if free is None or built is None:
             return free is built
-        # A row that was clamped at the build has no row in P.
+        # A row that was clamped when the hierarchy was built has no row in P.
         return np.count_nonzero(free != built) <= self.stale * operator.n
 
     def refresh(self, A, depth, coarse, transfer):

@@ -1,8 +1,8 @@
 """Smoothers: a few relaxation sweeps, and their adjoints.
 
-`setup(A)` takes a stencil or CSR operator, or `Masked` over either; rows outside the free set are left
-alone (the cycle keeps x = 0 there). `post` is the adjoint of `pre`, so a cycle with equally many of
-both is symmetric, as CG demands of its preconditioner.
+`setup(A)` takes a stencil or CSR operator, or `Masked` over either; rows outside the free set are not changed (the
+cycle keeps x = 0 there). `post` is the adjoint of `pre`, so a cycle with the same number of both is symmetric, as CG
+needs it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Smoother(ABC):
         """One sweep after it: the adjoint of `pre`."""
 
     def pre_from_zero(self, x: np.ndarray, b: np.ndarray) -> None:
-        """`pre` for x = 0, whatever x holds."""
+        """`pre` for x = 0; the present x is ignored."""
         x[:] = 0.0
         self.pre(x, b)
 
     def level(self, A: Operator) -> OperatorLevel:
-        """The level this smooths; a smoother that gets residuals for less makes a level of its own kind."""
+        """The level for this smoother; a smoother that computes residuals cheaply has its own kind of level."""
         return OperatorLevel(A, self)
 
 
@@ -87,12 +87,12 @@ class DampedJacobi(SmootherRecipe):
 
 
 def relaxed_diagonal(A: Operator) -> np.ndarray:
-    """The diagonal, with 0 (the sign for "leave this row alone") outside the free set."""
+    """The diagonal, with 0 (which means "do not change this row") outside the free set."""
     return A.diagonal if A.free is None else np.where(A.free, A.diagonal, 0)
 
 
 def checkerboard(A: Operator) -> np.ndarray:
-    """The unknowns of even cells, then those of odd ones; natural order without cells."""
+    """The unknowns of even cells, then those of odd cells; natural order without cells."""
     if A.cells is None:
         return np.arange(A.n, dtype=np.int32)
     return np.argsort(np.asarray(A.cells).sum(axis=1) & 1, kind="stable").astype(np.int32)
@@ -106,7 +106,7 @@ class _StencilRedBlack(Smoother):
         self._tables = *A.weights, d, A.rows.start, A.rows.offset, A.rows.parity
         self._relax = _stencil_relax_small if A.n < SMALL else _stencil_relax
 
-        # There and back; the inner colour twice changes nothing without over-relaxation.
+        # Forwards and backwards; without over-relaxation the second pass over the inner colour changes nothing.
         both: tuple[int, ...] = (0, 1, 0) if omega == 1.0 else (0, 1, 1, 0)
         self._pre: tuple[int, ...] = both if symmetric else (0, 1)
         self._post: tuple[int, ...] = both if symmetric else (1, 0)

@@ -1,24 +1,23 @@
-"""Topology-aware levels below structured ones: CSR matrices in float32, red unknowns first.
+"""`TopologyAware` in single precision, below structured levels: weights in CSR form, red unknowns first.
 
-Levels are small (or there are walls thinner than a cell, which blocks would leak through), so all of them but
-large first ones are packed into one level that is solved by one serial compiled call (`tail`).
+The patterns of the matrices are fixed; a new free set fills in their values again, or corrects them. These levels are
+used if they are small, or if walls are thinner than a cell, so that blocks would join liquid across them. All except
+large first levels are packed into one level, which is solved by one serial compiled call (`tail`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
-from ...kernels._blocks import STRONG
 from ...operators.rows import Rows
-from . import _sparse_levels as agg
+from . import _coarse_matrix as coarse_matrix
 from . import _tail as kernels
-from ._aggregation import _flatten, _join_csr, _strongest_csr
-from .aggregation import number_parts
+from ._aggregation import _blocks_of
+from ._strength import _merge_blocks
+from .aggregation import TopologyAware, number_parts
+from .couplings import MatrixCouplings, StencilCouplings, coarse_pattern
 from .cycles import Cycle, Level
+from .hierarchy import descend
 from .level import RedBlackLevel
 from .tail import GaussSeidelNotes, PackedTail, SequentialNotes
 
@@ -27,18 +26,22 @@ SMALL = 5_000
 
 
 class SparseLevel(RedBlackLevel):
-    """Off-diagonal weights in CSR, excess and inverse diagonals; `parent` leads to the next level."""
+    """Off-diagonal weights in CSR, excess and inverse diagonals; `parent` is the map to the next level."""
 
-    def __init__(self, cells: np.ndarray, shape: np.ndarray, red: int, indptr: np.ndarray, indices: np.ndarray):
+    def __init__(self, cells: np.ndarray, shape: np.ndarray, red: int, indices: np.ndarray, indptr: np.ndarray):
         n = cells.size
-        self.cells, self.shape, self.indptr, self.indices = cells, shape, indptr, indices
+        self.cells, self.shape, self.indices, self.indptr = cells, shape, indices, indptr
         self.red, self.n, self.ends = red, n, np.array([0, red, n])
         self.weights = np.zeros(indices.size, np.float32)
         self.excess, self.dinv = np.zeros(n, np.float32), np.zeros(n, np.float32)
         self.parent = np.full(n, -1, np.int32)
 
+    @property
+    def couplings(self) -> MatrixCouplings:
+        return MatrixCouplings(self.weights, self.indices, self.indptr, 1.0)
+
     def stand_alone(self) -> None:
-        """Make room for vectors: this level is not packed."""
+        """Allocate vectors for a level that is not packed."""
         self.x, self.b = np.zeros(self.n, np.float32), np.zeros(self.n, np.float32)
         self._r = np.empty(self.red, np.float32)
         self._matrix = self.dinv, self.weights, self.indices, self.indptr
@@ -61,158 +64,128 @@ class SparseLevel(RedBlackLevel):
 
 
 class SparseLevels:
-    """Built once from the graph of a structured level; values follow that level's free set."""
+    """Built once from the graph of a structured level; the values depend on that level's free set.
 
-    def __init__(
-        self, rows: Rows, groups: np.ndarray, weights, excess: np.ndarray, sure: float, scale: float, alpha: float,
-        cycle: Cycle,
-    ):  # fmt: skip
-        self.rows, self.groups, self.alpha = rows, groups, alpha
-        self.set_matrix(weights, excess, scale)
+    `rule` says what merges; `largest` is the largest weight of the structured level.
+    """
+
+    def __init__(self, rows: Rows, groups: np.ndarray, matrix, largest: float, scale: float, rule: TopologyAware):
+        self.rule, self.rows, self.groups = rule, rows, groups
+        self.set_matrix(matrix, scale)
+        root, _ = strong_parts(rows, groups, matrix[:3], rule.theta, largest)
+        if rule.cut:
+            self.couplings.cut(root, rule.cut)
         shape = np.array(rows.shape, np.int64)
-        root, _ = strong_parts(rows, groups, weights, sure)
         roots = np.flatnonzero(root == np.arange(root.size))
-        self.parent, cells, red = _number(root, roots, *_blocks_of(rows.cells[roots], shape))
-        slot = np.empty((cells.size, 6), np.int32)
-        several = cells.size > np.unique(cells).size
-        edges = (self.parent, rows.cells, shape, rows.start, rows.offset, *weights, several)
-        graph = _coarse_graph(slot, agg._coarse_graph_stencil, edges)
-        self.levels = [SparseLevel(cells, (shape + 1) // 2, red, *graph)]
-        # The first matrix is kept in float64: cells are added to and subtracted from it.
-        self.weights64 = np.zeros(self.levels[0].indices.size)
-        self.excess64 = np.zeros(cells.size)
-        self.set_values(np.zeros(rows.n, np.int8), refresh=False)
-        self._coarsen()
-        self._pack(cycle)
+        self.parent, cells, red = _number(root, roots, *_blocks(rows.cells[roots], shape))
+        first = SparseLevel(cells, (shape + 1) // 2, red, *coarse_pattern(self.couplings, self.parent, cells.size))
+        # The first matrix is float64, because cells are added to it and subtracted from it.
+        self.weights64, self.excess64 = np.zeros(first.indices.size), np.zeros(cells.size)
+        self.levels = [first]
+        self.set_values(np.zeros(rows.n, np.int8))
+        self.levels += descend(first, self._coarser)
 
-    def set_matrix(self, weights, excess: np.ndarray, scale: float) -> None:
-        """The matrix of the structured level above, times `scale`; `set_values` makes use of it."""
-        self.weights, self.fine_excess, self.scale = weights, excess, scale
+    def set_matrix(self, matrix, scale: float) -> None:
+        """Weights and excess of the finer, structured level, times `scale`; for `set_values`."""
+        *weights, self.fine_excess = matrix
+        self.couplings, self.scale = StencilCouplings(self.rows, weights, self.groups), scale
 
-    def set_values(self, active: np.ndarray, refresh: bool = True) -> None:
-        """The Galerkin matrices of the fine matrix times `scale`, truncated to the free set."""
-        first = self.levels[0]
+    def set_values(self, closed: np.ndarray) -> None:
+        """The Galerkin matrices of the fine matrix times `scale`, without the cells that are closed."""
         self.weights64[:] = 0.0
         self.excess64[:] = 0.0
-        agg._galerkin_stencil(
-            self.weights64, self.excess64, active, self.parent, self.rows.start, self.rows.offset, *self.weights,
-            self.fine_excess, first.indices, first.indptr, self.scale * self.alpha, self.groups,
-        )  # fmt: skip
-        self._cast()
-        if refresh:
-            self._refresh_below()
+        self.couplings.fill(self.weights64, self.excess64, closed, *self._how)
+        self._follow()
 
-    def toggle(self, active: np.ndarray, toggled: np.ndarray) -> None:
+    def toggle(self, closed: np.ndarray, toggled: np.ndarray) -> None:
         """Move cells into or out of the free set."""
-        first = self.levels[0]
-        agg._toggle_csr(
-            self.weights64, self.excess64, active, toggled, *self.weights, self.fine_excess, self.parent,
-            self.rows.start, self.rows.offset, first.indices, first.indptr, self.scale * self.alpha,
-        )  # fmt: skip
-        self._cast()
-        self._refresh_below()
+        self.couplings.toggle(self.weights64, self.excess64, closed, toggled, *self._how)
+        self._follow()
 
-    def _cast(self) -> None:
+    @property
+    def _how(self) -> tuple:
+        """What the first matrix is made with: parents, excess, pattern and factor."""
         first = self.levels[0]
-        agg._cast_clean(first.weights, self.weights64)
-        agg._cast_clean(first.excess, self.excess64)
-        agg._inverse_diagonals(first.dinv, first.excess, first.weights, first.indptr)
+        return self.parent, self.fine_excess, first.indices, first.indptr, self.scale * self.rule.alpha
 
-    def _refresh_below(self) -> None:
+    def _follow(self) -> None:
+        """The first matrix in single precision, and those below it."""
+        first = self.levels[0]
+        coarse_matrix._cast_clean(first.weights, self.weights64)
+        coarse_matrix._cast_clean(first.excess, self.excess64)
+        coarse_matrix._inverse_diagonals(first.dinv, first.excess, first.weights, first.indptr)
         for fine, coarse in zip(self.levels, self.levels[1:]):
             self._galerkin(fine, coarse)
 
     def _galerkin(self, fine: SparseLevel, coarse: SparseLevel) -> None:
         coarse.weights[:] = 0
         coarse.excess[:] = 0
-        agg._galerkin_csr(
-            coarse.weights, coarse.excess, fine.excess, fine.dinv, fine.weights, fine.indices, fine.indptr,
-            fine.parent, coarse.indices, coarse.indptr, np.float32(self.alpha),
+        closed = (fine.dinv == 0.0).view(np.int8)  # no free cell is left there
+        fine.couplings.fill(
+            coarse.weights, coarse.excess, closed, fine.parent, fine.excess, coarse.indices, coarse.indptr,
+            self.rule.alpha,
         )  # fmt: skip
-        agg._inverse_diagonals(coarse.dinv, coarse.excess, coarse.weights, coarse.indptr)
+        coarse_matrix._inverse_diagonals(coarse.dinv, coarse.excess, coarse.weights, coarse.indptr)
 
-    def _coarsen(self) -> None:
-        """Until nothing is connected any more: one unknown per connected part of the liquid."""
-        while self.levels[-1].indices.size:
-            fine = self.levels[-1]
-            entries = fine.weights, fine.indices, fine.indptr
-            block, colour = _blocks_of(fine.cells, fine.shape)
-            root, strongest = np.empty(fine.n, np.int32), np.empty(fine.n, np.float32)
-            _strongest_csr(strongest, *entries)
-            _join_csr(root, strongest, block, STRONG, *entries)
-            _flatten(root)
+    def _coarser(self, fine: SparseLevel) -> SparseLevel | None:
+        """Coarsen until nothing is connected: one unknown per connected part of the liquid."""
+        if not fine.weights.any():
+            return None
+        couplings, cells, shape = fine.couplings, fine.cells, fine.shape
+        strongest = couplings.strongest()
+        while True:
+            block, colour = _blocks(cells, shape)
+            shape = (shape + 1) // 2
+            whole = bool((shape == 1).all())
+            root = self.rule.parts(couplings, strongest, block, whole)
             roots = np.flatnonzero(root == np.arange(root.size))
-            if roots.size == fine.n and fine.shape.max() == 1:  # what is left is weak, and no larger block will come
-                root = _joined(fine)
-                roots = np.flatnonzero(root == np.arange(root.size))
-            fine.parent, cells, red = _number(root, roots, block[roots], colour[roots])
-            slot, edges = np.empty((cells.size, 6), np.int32), (fine.parent, *entries)
-            graph = _coarse_graph(slot, agg._coarse_graph_csr, edges)
-            self.levels.append(SparseLevel(cells, (fine.shape + 1) // 2, red, *graph))
-            self._galerkin(fine, self.levels[-1])
+            if roots.size < fine.n or whole:
+                break
+            cells = block  # neighbours all lie in different blocks: larger ones
+        fine.parent, cells, red = _number(root, roots, block[roots], colour[roots])
+        coarse = SparseLevel(cells, shape, red, *coarse_pattern(couplings, fine.parent, cells.size))
+        self._galerkin(fine, coarse)
+        return coarse
 
-    def _pack(self, cycle: Cycle) -> None:
-        """Small levels move into common arrays; their fields become views of them."""
-        inner = sum(agg._count_inner_couplings(v.cells, v.indices, v.indptr) for v in self.levels)
+    def pack(self, cycle: Cycle) -> list[Level]:
+        """The levels of a cycle. Small levels move into common arrays; their fields become views of them."""
+        inner = sum(coarse_matrix._count_inner_couplings(v.cells, v.indices, v.indptr) for v in self.levels)
         last = len(self.levels) - 1
         first = 0 if inner else next((k for k, v in enumerate(self.levels) if v.n <= SMALL), last)
         tail = PackedTail(self.levels[first:], cycle, SequentialNotes if inner else GaussSeidelNotes)
         for level in self.levels[:first]:
             level.stand_alone()
-        #: what a cycle runs through
-        self.visited: list[Level] = [*self.levels[:first], tail]
+        return [*self.levels[:first], tail]
 
 
-def strong_parts(rows: Rows, groups: np.ndarray, weights, sure: float) -> tuple[np.ndarray, int]:
+def strong_parts(rows: Rows, groups: np.ndarray, weights, theta: float, largest: float) -> tuple[np.ndarray, int]:
     """The first unknown of the strongly connected part of its block, and how many parts there are.
 
-    Weights from `sure` on are strong anywhere.
+    `largest` is the largest weight.
     """
     root, parts = np.empty(rows.n, np.int32), np.zeros(groups.size - 1, np.int64)
     shape = np.array(rows.shape, np.int64)
-    agg._merge_blocks_stencil(root, parts, sure, *weights, rows.cells, shape, rows.start, rows.offset, groups)
+    _merge_blocks(
+        root, parts, theta, sure_weight(theta, largest), *weights, rows.cells, shape, rows.start, rows.offset, groups
+    )  # fmt: skip
     return root, int(parts.sum())
 
 
-def sure_weight(largest: float) -> float:
-    """A weight that counts as strong next to any other."""
-    return STRONG * largest
+def sure_weight(theta: float, largest: float) -> float:
+    """A positive weight that counts as strong beside any other."""
+    return max(theta * largest, float(np.finfo(np.float64).smallest_subnormal))
 
 
-def _blocks_of(cells: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _blocks(cells: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The block of each cell and its colour."""
     block, colour = np.empty(cells.size, np.int64), np.empty(cells.size, np.int8)
-    agg._blocks_of(block, colour, cells, shape)
+    _blocks_of(block, colour, cells, shape)
     return block, colour
 
 
-def _joined(level: SparseLevel) -> np.ndarray:
-    """The first unknown connected with each, by couplings of any strength and either direction."""
-    graph = sp.csr_array((np.ones(level.indices.size, np.int8), level.indices, level.indptr), shape=(level.n, level.n))
-    _, first, part = np.unique(connected_components(graph, directed=False)[1], return_index=True, return_inverse=True)
-    return first[part].astype(np.int32)
-
-
 def _number(root: np.ndarray, roots: np.ndarray, block: np.ndarray, colour: np.ndarray):
-    """The aggregate of each unknown, red ones first; the cells of the aggregates, and how many are red."""
+    """The aggregate of each unknown, red aggregates first; their cells, and the number of red ones."""
     parent = number_parts(root, roots, colour)
     cells = np.empty(roots.size, np.int64)
     cells[parent[roots]] = block
     return parent, cells, roots.size - int(np.count_nonzero(colour))
-
-
-def _coarse_graph(slot: np.ndarray, collect: Callable[..., int], edges: tuple) -> tuple[np.ndarray, np.ndarray]:
-    """Row starts and columns of a coarse matrix: most neighbours fit into six slots, the others into a list."""
-    room, n, none = 1024, len(slot), np.empty(0, np.int32)
-    while True:
-        more = np.empty(room, np.int32), np.empty(room, np.int32)
-        used = collect(slot, *more, *edges)
-        if used <= room:
-            break
-        room = used
-    indptr = np.empty(n + 1, np.int32)
-    size = agg._graph_to_csr(indptr, none, slot, *more, used, none)
-    indices = np.empty(size, np.int32)
-    if size:
-        size = agg._graph_to_csr(indptr, indices, slot, *more, used, np.empty(n, np.int32))
-    return indptr, indices[:size].copy()

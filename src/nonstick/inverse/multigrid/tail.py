@@ -1,7 +1,7 @@
 """The small levels at the end of a hierarchy as one level, run by one compiled call.
 
-The levels lie one after the other in common arrays. What a cycle does on them is written down once, by running the
-cycle of `cycles` over levels that only take notes; the notes are a program for `_tail._run_program`. So a W-cycle and
+The levels lie one after the other in common arrays. The operations of a cycle are recorded once, by running the cycle
+of `cycles` over levels that only record their calls. The record is a program for `_tail._run_program`. So a W-cycle and
 a resmoothed cycle, Gauss–Seidel and SSOR, float32 and float64 share one loop.
 """
 
@@ -17,14 +17,14 @@ from . import _tail as kernels
 from .cycles import Cycle, Level
 from .level import RedBlackLevel
 
-#: colours of one level: all from the first up to the second
+#: a range of colours of one level: from the first up to, not including, the second
 Rows = tuple[int, int]
 #: operation, level, first colour, end, keep, gain
 Step = tuple[int, int, int, int, float, float]
 
 
 class MatrixLevel(Protocol):
-    """What is packed of a level: off-diagonal weights in CSR, inverse diagonals, the parent of each row or -1.
+    """The packed part of a level: off-diagonal weights in CSR, inverse diagonals, the parent of each row or -1.
 
     Rows are sorted by colour; colour c owns the rows from `ends[c]` to `ends[c + 1]`.
     """
@@ -38,7 +38,7 @@ class MatrixLevel(Protocol):
 
 
 class Notes(Level):
-    """A level that writes down what it is asked to do: level `k`, with so many colours."""
+    """A level that records its calls: level `k`, with its number of colours."""
 
     def __init__(self, steps: list[Step], k: int, colours: int, omega: float):
         self.steps, self.k, self.omega = steps, k, omega
@@ -99,7 +99,7 @@ class SequentialNotes(Notes):
 
 
 class SSORNotes(Notes):
-    """The merged passes of `rbssor`: residuals come with the sweeps, two passes over one colour in turn are one."""
+    """The merged passes of `rbssor`: residuals come with the sweeps, two successive passes over one colour are one."""
 
     def smooth(self, sweeps, from_zero):
         assert sweeps == 1 and from_zero, "a resmoothed cycle starts every visit from zero"
@@ -116,7 +116,8 @@ class SSORNotes(Notes):
         omega, (first, *others) = self.omega, self.colours
         for rows in self.colours[:-1]:
             self._note(kernels.PASS, rows, 1.0 - omega, omega)
-        self._note(kernels.PASS, self.colours[-1], (1.0 - omega) ** 2, (2.0 - omega) * omega)  # there and back at once
+        # forwards and backwards in one operation
+        self._note(kernels.PASS, self.colours[-1], (1.0 - omega) ** 2, (2.0 - omega) * omega)
         for rows in reversed(others[:-1]):
             self._note(kernels.PASS, rows, 1.0 - omega, omega)
         self._note(kernels.PASS_RESIDUAL, first, 1.0 - omega, omega)
@@ -137,7 +138,7 @@ class SSORNotes(Notes):
 
 @cache
 def _program(cycle: Cycle, notes: type[Notes], omega: float, colours: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """What one visit of the cycle does on levels with so many colours: (operation, level, colours), and factors."""
+    """The operations of one visit on levels with these numbers of colours: (operation, level, colours), and factors."""
     steps: list[Step] = []
     cycle.visit([notes(steps, k, count, omega) for k, count in enumerate(colours)], 0)
     return np.array([step[:4] for step in steps], np.int64), np.array([step[4:] for step in steps])
@@ -149,7 +150,7 @@ class PackedTail(Level):
     def __init__(self, levels: Sequence[MatrixLevel], cycle: Cycle, notes: type[Notes], omega: float = 1.0):
         sizes = [level.dinv.size for level in levels]
         dtype = levels[0].weights.dtype
-        #: where the rows of each level begin
+        #: first row of each level
         self.ends = np.concatenate(([0], np.cumsum(sizes)))
         rows, entries = self.ends, np.concatenate(([0], np.cumsum([level.weights.size for level in levels])))
         self._indptr = np.concatenate([[0], *(level.indptr[1:] + at for level, at in zip(levels, entries))])
@@ -164,7 +165,7 @@ class PackedTail(Level):
                 self.parent[here] = np.where(level.parent < 0, -1, level.parent + rows[k + 1])
         self._x, self._b, self._r = (np.zeros(rows[-1], dtype) for _ in range(3))
         self.x, self.b = self._x[: sizes[0]], self._b[: sizes[0]]
-        # trailing colours that a level does not have are left out
+        # trailing colours that a level does not have are omitted
         colours = [max(2, int(np.searchsorted(level.ends, level.ends[-1]))) for level in levels]
         ends = np.zeros((len(levels), max(colours) + 1), np.int64)
         for k, (level, count) in enumerate(zip(levels, colours)):

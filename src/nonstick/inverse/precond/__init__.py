@@ -1,4 +1,4 @@
-"""Preconditioners that are no multigrid: incomplete factors, diagonals, deflation of rigid bodies."""
+"""Preconditioners other than multigrid: incomplete factors, diagonals, deflation of rigid bodies."""
 
 from .ainv import AINV
 from .deflation import Deflated

@@ -7,7 +7,7 @@ from ...kernels import inline, serial
 
 @inline
 def _add_entry(cols, vals, count, i, k, term, static):
-    """w_i[k] += term; a full row gives up its smallest entry (static) or reports False. Slot 0 is the diagonal."""
+    """w_i[k] += term; a full row drops its smallest entry (static) or returns False. Slot 0 is the diagonal."""
     n = count[i]
     smallest = 1
     for q in range(n):
@@ -32,7 +32,7 @@ def _add_entry(cols, vals, count, i, k, term, static):
 def _ainv_rows(cols, vals, count, pivot, data, indices, indptr, d, free, root, drop, static):
     """Rows of W in `cols`, `vals`, `count` and 1/D in `pivot`; False if a row outgrew its slots.
 
-    root[k] measures entries: w_ik is dropped where |w_ik| root[k]/root[i] < drop.
+    root[k] scales entries: w_ik is dropped if |w_ik| root[k]/root[i] < drop.
     """
     n = pivot.size
     u = np.zeros(n)

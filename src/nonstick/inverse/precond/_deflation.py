@@ -1,7 +1,8 @@
-"""Pressures around rigid bodies, several columns at once: found by relaxation, used to deflate a preconditioner.
+"""Pressures around rigid bodies, several columns at once: computed by relaxation, used to deflate a preconditioner.
 
 Rows near bodies are listed body by body, `start[b] <= m < start[b + 1]`, with their number `rows[m]` among all
-unknowns. near[m, q] is the place of neighbour q in the list (-1: none, or of no body), weight[m, q] what couples it.
+unknowns. near[m, q] is the place of neighbour q in the list (-1: no neighbour, or one that belongs to no body),
+weight[m, q] its coupling.
 """
 
 import numpy as np
@@ -19,16 +20,16 @@ def _segment(t, s, first):
 
 @inline
 def _coupling(t, n, q, w0, w1, w2):
-    """What couples unknown t with its neighbour n in direction q: -x +x -y +y -z +z."""
+    """The coupling of unknown t with its neighbour n in direction q: -x +x -y +y -z +z."""
     here = min(t, n)
     return w0[here] if q < 2 else (w1[here] if q < 4 else w2[here])
 
 
 @serial
 def _grow(queue, owner, count, layers, first, offset, w0, w1, w2):
-    """Let bodies claim the unknowns within `layers` links of those they touch; the nearest body wins.
+    """Assign the unknowns within `layers` links of those that bodies touch; an unknown goes to the nearest body.
 
-    queue[:count] holds the touched unknowns, whose owner is set; returns how many there are in the end.
+    queue[:count] holds the touched unknowns, whose owner is set; returns the final number.
     """
     begin, end, s = 0, count, 0
     for _ in range(layers):
@@ -48,7 +49,7 @@ def _grow(queue, owner, count, layers, first, offset, w0, w1, w2):
 
 @serial
 def _links(near, weight, inner, rows, place, owner, first, offset, w0, w1, w2):
-    """Neighbours and weights of the listed rows; inner[m] = 0 where a neighbour belongs to nobody or another body.
+    """Neighbours and weights of the listed rows; inner[m] = 0 if a neighbour belongs to no body or to another body.
 
     place and owner map all unknowns to the list and to bodies (-1: none); `first` and `offset` are the segments of
     the row layout.
@@ -77,13 +78,13 @@ def _links(near, weight, inner, rows, place, owner, first, offset, w0, w1, w2):
 
 @parallel
 def _improve(Y, G, near, weight, d, live, start, omega, sweeps):
-    """SOR sweeps for A Y = G on the live rows; the others stay zero. Bodies do not see each other."""
+    """SOR sweeps for A Y = G on the live rows; the others stay zero. Bodies are treated independently."""
     columns = Y.shape[1]
     for b in prange(start.size - 1):
         value = np.empty(columns)
         for sweep in range(sweeps):
             for e in range(start[b + 1] - start[b]):
-                # there and back, so that news travel both ways
+                # forwards and backwards, so that values spread in both directions
                 m = start[b] + e if sweep % 2 == 0 else start[b + 1] - 1 - e
                 if live[m] == 0 or d[m] <= 0.0:
                     for j in range(columns):

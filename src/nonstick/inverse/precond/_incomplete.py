@@ -1,12 +1,12 @@
 """Incomplete LDLᵀ factors without fill, and their triangular solves.
 
-`A ≈ (E + U)ᵀ E⁻¹ (E + U)`, U strictly upper triangular with the pattern of A. Dropped fill, multiplied by
-`tuning`, goes to the two diagonals it touches: 0 is IC(0) (= ILU(0) of a symmetric matrix), 0.97 Bridson's
-MIC(0). A pivot below `safety` times the diagonal is replaced by the diagonal.
+`A ≈ (E + U)ᵀ E⁻¹ (E + U)`, U strictly upper triangular with the pattern of A. Dropped fill, multiplied by `tuning`, is
+added to the two diagonals of its row and column: 0 is IC(0) (= ILU(0) of a symmetric matrix), 0.97 Bridson's MIC(0). A
+pivot below `safety` times the diagonal is replaced by the diagonal.
 
-Factors store 1/E. Rows outside the free set, and rows without an equation, have 1/E = 0, which cuts them
-off from their neighbours in both solves: nothing else has to know about the mask. On the seven-point
-stencil no two neighbours of a cell are neighbours, so U is A's own and 1/E is all there is to store.
+Factors store 1/E. Rows outside the free set, and rows without an equation, have 1/E = 0, which separates them from
+their neighbours in both solves, so no other code needs the mask. On the seven-point stencil no two neighbours of a cell
+are neighbours of each other, so U is that of A, and only 1/E is stored.
 
 Elimination and substitution are recurrences from row to row: these kernels are serial.
 """
@@ -29,7 +29,7 @@ def _inverse_pivot(e, d, free, safety):
 
 @serial
 def _stencil_factor(inv, w0, w1, w2, d, free, start, offset, tuning, safety):
-    """inv = 1/E of the masked stencil operator with diagonal d; `inv` doubles as the running diagonal."""
+    """inv = 1/E of the masked stencil operator with diagonal d; `inv` also holds the intermediate diagonal."""
     inv[:] = d
     for s in range(start.size - 1):
         xp, yp, zp = u64(offset[s, 1]), u64(offset[s, 3]), u64(offset[s, 5])
@@ -58,7 +58,7 @@ def _stencil_substitute(z, r, inv, w0, w1, w2, start, offset):
         h2 = 1.0 if zm != 0 else 0.0
         xm, ym, zm = u64(xm), u64(ym), u64(zm)
         for t in range(u64(start[s]), u64(start[s + 1])):
-            # An absent neighbour reads z[t] itself, which may hold anything, even NaN: make it a number.
+            # A missing neighbour reads z[t] itself, which may be uninitialised or NaN: set it to a number first.
             z[t] = 0.0
             far = r[t] + (h0 * w0[t + xm] * z[t + xm] + h1 * w1[t + ym] * z[t + ym])
             z[t] = inv[t] * (far + h2 * w2[t + zm] * z[t + zm])
@@ -89,7 +89,7 @@ def _csr_factor(inv, upper, indices, indptr, d, free, tuning, safety):
             i = indices[p]
             scaled = e * upper[p]
             inv[i] -= scaled * upper[p]
-            # Row k beyond i meets row i: what matches is updated, the rest would be fill.
+            # Row i is subtracted from row k > i: matching entries are updated, the others would be fill.
             q = indptr[i]
             for p2 in range(p + 1, indptr[k + 1]):
                 if upper[p2] == 0.0:

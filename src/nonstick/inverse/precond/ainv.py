@@ -1,7 +1,7 @@
 """AINV, the factored sparse approximate inverse `A⁻¹ ≈ Wᵀ D⁻¹ W` of Benzi, Meyer and Tůma (1996).
 
 The family of Andersen's study (§6.1, figures 12–13), named after CUSP, whose AINV is Bridson's outer-product
-form. W is unit lower triangular, its rows A-orthogonal up to what is dropped:
+form. W is unit lower triangular, and its rows are A-orthogonal except for dropped entries:
 
 - `AINV()`                            "Bridson": updates of W below `drop` are dropped
 - `AINV(scaled=True)`                 "Scaled Bridson": D is folded into W, and an update is measured in the
@@ -9,11 +9,11 @@ form. W is unit lower triangular, its rows A-orthogonal up to what is dropped:
 - `AINV(nonzeros=10, drop=0)`         "Static Bridson": the 10 largest entries of each row are kept
 - `AINV(scaled=True, nonzeros=10, drop=0)`  "Static Scaled Bridson", the paper's best
 
-CUSP's scaled variant only folds D, which saves an operation and changes no number; measuring in the scaling
-is what makes the dropping blind to rows of very different size, as cut cells have.
+CUSP's scaled variant only folds D into W, which saves an operation and changes no number. Measuring in this scaling
+makes the dropping independent of the size of rows, which differs much in cut cells.
 
-Applying it takes two sparse products, no triangular solve: that is why GPUs like it. Wᵀ D⁻¹ W is symmetric
-positive definite whatever is dropped, so conjugate gradients may use it.
+Applying it takes two sparse products and no triangular solve, which suits GPUs. Wᵀ D⁻¹ W is symmetric positive definite
+for any dropping, so conjugate gradients may use it.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from ..base import Inverse, IterativeInverse, Recipe
 class AsMatrix(Recipe):
     """`recipe` for the assembled matrix of an operator.
 
-    Methods that need the entries (incomplete and sparse factors) work on compact vectors over the unknowns; this goes
-    there and back.
+    Methods that need the entries (incomplete and sparse factors) work on compact vectors over the unknowns; this class
+    converts to them and back.
 
     Parameters
     ----------
     recipe : Recipe
-        What to do with the matrix: `CG(MIC())`, `Direct()`, ...
+        The recipe for the matrix: `CG(MIC())`, `Direct()`, ...
 
     Examples
     --------

@@ -1,9 +1,10 @@
-"""A preconditioner for `[A C; Cᵀ D]` from one for A: the factors with B ≈ A⁻¹ in the place of A⁻¹,
+"""A preconditioner for `[A C; Cᵀ D]` from one for A: the block factors with B ≈ A⁻¹ instead of A⁻¹,
 
     z_V = Σ⁻¹ (r_V − Wᵀ r_u),   z_u = B r_u − W z_V,   W = B C,   Σ = D − Cᵀ W.
 
-W takes one use of B for each unknown of the border at set-up; then a rigid body in viscous liquid costs no iterations,
-however stiff the liquid ties it. With D alone in the place of Σ, thick liquid and a light body are told to move apart.
+At set-up, W takes one application of B for each unknown of the border. Then a rigid body in viscous liquid needs no
+extra iterations, even if the liquid is very stiff. With D alone instead of Σ, the preconditioner would move thick
+liquid and a light body apart.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..base import Directions, Inverse, NoPreconditioner, Recipe
 
 @dataclass(frozen=True)
 class WithBorder(Recipe):
-    """`M` for operators without a border; with one, `M` of the rest and the factors above.
+    """`M` for operators without a border; with a border, `M` of the operator without it and the factors above.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class WithBorder(Recipe):
 
 
 class BorderedInverse(Inverse):
-    """`M` is B; W and Σ are made here. W is kept in the precision of B: it is as wrong as B anyway, and it is large."""
+    """`M` is B; W and Σ are made here. W has the precision of B: it is not more accurate than B, and it is large."""
 
     def __init__(self, A: Bordered, M: Inverse):
         self.A, self.M = A, M
@@ -62,10 +63,10 @@ class BorderedInverse(Inverse):
         C = A.C.toarray()
         r, z = A.A.zeros(), A.A.zeros()
         for j in range(A.m):
-            if C[:, j].any():  # else it is out of the liquid
+            if C[:, j].any():  # otherwise it is outside the liquid
                 r[A.places] = C[:, j]
                 self.W[j] = A.A.leave(M.apply(r, z), np.empty(A.A.n))
-        # Σ is at least the border's own part; where B overshoots A⁻¹ the rest may come out negative
+        # Σ is at least the border's own part; if B exceeds A⁻¹, the difference may become negative
         rest = A.D - A.own - C.T @ self.W[:, A.touched].T.astype(np.float64)
         root = np.sqrt(np.diagonal(A.D))
         values, vectors = np.linalg.eigh((rest + rest.T) / (2.0 * np.outer(root, root)))
@@ -99,7 +100,7 @@ class BorderedInverse(Inverse):
 
 
 class _BorderedDirections(Directions):
-    """The directions of B, corrected; z_V beside them."""
+    """The directions of B, corrected, together with z_V."""
 
     def __init__(self, A: Bordered, M: BorderedInverse):
         self.A: Bordered = A

@@ -1,14 +1,15 @@
 """Preconditioners for `A + U S Uᵀ` (rigid bodies in a liquid), from any preconditioner Z of A.
 
-A light body (S large) gives A + U S Uᵀ as many large eigenvalues as it has degrees of freedom; Z knows none of them
-and conjugate gradients spend an iteration or two on each. They are deflated (the balancing form, Mandel 1993):
+A light body (S large) gives A + U S Uᵀ as many large eigenvalues as it has degrees of freedom; Z does not treat them,
+and conjugate gradients need an iteration or two for each. They are deflated (the balancing form, Mandel 1993):
 
     z = Y E⁻¹Yᵀr + (I - Y E⁻¹Yᵀ A_c) Z (I - A_c Y E⁻¹Yᵀ) r,    E = Yᵀ A_c Y,  A_c = A + U S Uᵀ,
 
-symmetric and positive for every Y. The best Y is A⁻¹U, the pressures around bodies that are pushed; but a rough one
-serves: with y for A⁻¹u the largest eigenvalue left is, for S → ∞, 1/cos² of the angle between the two in the energy
-norm. So Y is found in a few layers of cells around each body, zero beyond, by a few sweeps, for a small part of the
-price of Z. Where layers meet, a cell belongs to the nearest body. Heavy bodies need no Y, and get none.
+symmetric and positive for every Y. The best Y is A⁻¹U, the pressures around bodies that are pushed, but an
+approximation is enough. With y instead of A⁻¹u, the largest remaining eigenvalue is, for S → ∞, 1/cos² of the angle
+between y and A⁻¹u in the energy norm. So a few sweeps compute Y in a few layers of cells around each body, with zero
+outside, at a small part of the cost of Z. Where layers meet, a cell belongs to the nearest body. Heavy bodies need no
+Y.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from ...operators.masked import Masked
 from ..base import Directions, Inverse, NoPreconditioner, Recipe
 from . import _deflation as kernels
 
-#: layers of cells around a body in which Y is not zero, as a part of its size and at least
+#: layers of cells around a body in which Y is not zero: as a part of its size, and the least number
 WIDER, LAYERS = 0.15, 3
-#: sweeps that find Y, for every cell of a body's diameter and at least; those that adapt it to another free set
+#: sweeps that compute Y: per cell of a body's diameter, and the least number; sweeps that adapt Y to another free set
 SWEEPS, LEAST, RESWEEPS = 0.4, 6, 1
 OMEGA = 1.6
-#: bodies whose largest eigenvalue is below 1 + LIGHT are left to the iteration
+#: bodies whose largest eigenvalue is below 1 + LIGHT are not deflated
 LIGHT = 1.0
 
 
 @dataclass(frozen=True)
 class Deflated(Recipe):
-    """`M` for operators without bodies; with bodies, `M` of the rest and the deflation above.
+    """`M` for operators without bodies; with bodies, `M` of the operator without them and the deflation above.
 
     Examples
     --------
@@ -63,7 +64,7 @@ class Deflated(Recipe):
 
 
 def _bare(operator: Operator) -> Operator:
-    """The operator without its bodies, masks aside."""
+    """The operator without its bodies and without masks."""
     return operator if operator.bodies is None else operator.bodies.base
 
 
@@ -93,7 +94,7 @@ class DeflatedInverse(Inverse):
         if around is None:
             return self.Z.apply(r, out)
         self._r[:] = r
-        with np.errstate(over="ignore", invalid="ignore"):  # an iteration that diverges is noticed elsewhere
+        with np.errstate(over="ignore", invalid="ignore"):  # divergence is detected elsewhere
             c, _ = around.before(self._r)
             self.Z.apply(self._r, out)
             around.after(out, c)
@@ -111,10 +112,10 @@ class DeflatedInverse(Inverse):
 
 
 class DeflatedDirections(Directions):
-    """The same as `apply` for a Z with directions of its own, in fewer passes.
+    """The same as `apply` for a Z that has its own directions, in fewer passes.
 
-    With c = E⁻¹Yᵀr and r' = r - A_c Y c, rᵀMr = r'ᵀZr' + cᵀYᵀr. Z r' enters p as it is, so its projection is that of p
-    less that of what p was.
+    With c = E⁻¹Yᵀr and r' = r - A_c Y c, rᵀMr = r'ᵀZr' + cᵀYᵀr. Z r' is added to p without projection, so its
+    projection is that of the new p minus that of the old p.
     """
 
     def __init__(self, inner: Directions, around: Surroundings):
@@ -156,7 +157,7 @@ class Surroundings:
         owner = np.full(base.n, -1, np.int16)
         owner[row[mine >= 0]] = mine[mine >= 0]
         claimed = low.touched[owner[low.touched] >= 0]
-        # cells around the first body; it has none where all it touches is claimed by another
+        # cells around the first body; it has none if all cells it touches belong to another body
         cells = grid.cells[claimed[owner[claimed] == 0]]
         size = np.ptp(np.stack(np.unravel_index(cells, grid.shape)), axis=1).max() if cells.size else 0
         queue = np.empty(base.n, np.int32)
@@ -173,7 +174,7 @@ class Surroundings:
         self.inner = np.empty(rows.size, np.int8)
         kernels._links(self.near, self.weight, self.inner, rows, place, owner, *table)
         self.diagonal = base.diagonal[rows]
-        # float32 like the cycles they accompany: half the memory traffic, and any Y is a good Y
+        # float32 like the cycles they are used with: this halves the memory traffic, and Y need not be accurate
         self.G, self.Y, self.AY = (np.zeros((rows.size, k), np.float32) for _ in range(3))
         own = (mine >= 0) & (owner[row] == mine)
         self.G[place[row[own]], column[low.U.indices[own]]] = low.U.data[own]
@@ -187,11 +188,11 @@ class Surroundings:
         self._mask, self._steady = self._all, False
 
     def adapt(self, free: np.ndarray | None, shift: np.ndarray | None, first: bool = False) -> None:
-        """Y for the free set and the shift, and everything that follows from it."""
+        """Compute Y for the free set and the shift, and all data that depend on it."""
         low, rows = self.low, self.rows
         mask = self._all if free is None else free[rows].view(np.int8)
         if not first and shift is None and self._steady and np.array_equal(mask, self._mask):
-            return  # every row that touches a body is listed, so nothing has changed around them
+            return  # every row that touches a body is in the list, so nothing has changed around the bodies
         self._mask, self._steady = mask, shift is None
         d = self.diagonal if shift is None else self.diagonal + shift[rows]
         live = self.inner * mask
@@ -243,7 +244,7 @@ class Surroundings:
 
 
 def light_bodies(low: LowRank) -> list[np.ndarray]:
-    """The columns of U that belong to each body light enough to be deflated."""
+    """The columns of U of each body that is light enough to be deflated."""
     if not low.touched.size or not low.rank:
         return []
     count, label = connected_components(sp.csr_array(low.S != 0), directed=False)
@@ -253,7 +254,7 @@ def light_bodies(low: LowRank) -> list[np.ndarray]:
 
 
 def _pseudo_inverse(E: np.ndarray) -> np.ndarray:
-    """Of a symmetric matrix that is not negative; columns are of different units, so the diagonal is scaled to one."""
+    """The pseudo-inverse of a symmetric semidefinite matrix, with its diagonal scaled to one, as units differ."""
     d = np.diag(E)
     scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0.0)
     value, vector = np.linalg.eigh(scale[:, None] * E * scale)

@@ -1,4 +1,4 @@
-"""A preconditioner that is a plain function of arrays, for an `ArrayOperator`."""
+"""A preconditioner made from a plain function of arrays, for an `ArrayOperator`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ..base import Inverse, Recipe
 
 @dataclass(frozen=True)
 class Jacobi(Recipe):
-    """Rows without an equation (diagonal 0) are left at zero."""
+    """Diagonal scaling; rows without an equation (diagonal 0) give zero."""
 
     damping: float = 1.0
 

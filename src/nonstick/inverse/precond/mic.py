@@ -1,6 +1,6 @@
 """Modified incomplete Cholesky without fill, MIC(0), with Bridson's tuning and safety (SIGGRAPH course, 2007).
 
-On a stencil operator, masked or shifted or not, nothing is assembled: the factor is one number per unknown.
+On a stencil operator, also a masked or shifted one, no matrix is assembled: the factor is one number per unknown.
 Any other operator is factored from its CSR entries. `MIC(tuning=0)` is IC(0).
 """
 
@@ -19,7 +19,7 @@ from ._incomplete import _csr_factor, _csr_substitute, _stencil_factor, _stencil
 
 @dataclass(frozen=True)
 class MIC(Recipe):
-    """Dropped fill times `tuning` goes to the diagonal; pivots below `safety`·diagonal are reset to it."""
+    """Dropped fill times `tuning` is added to the diagonal; a pivot below `safety`·diagonal becomes the diagonal."""
 
     tuning: float = 0.97
     safety: float = 0.25
@@ -29,7 +29,7 @@ class MIC(Recipe):
 
 
 def factor(operator: Operator, tuning: float, safety: float, reuse: _Factor | None = None) -> _Factor:
-    """The incomplete factor of an operator; `reuse` lends its arrays if it belongs to the same base operator."""
+    """The incomplete factor of an operator; the arrays of `reuse` are used again if it has the same base operator."""
     base, free = operator.core, operator.free
     inverse = reuse
     if inverse is None or inverse.base is not base:
@@ -38,7 +38,7 @@ def factor(operator: Operator, tuning: float, safety: float, reuse: _Factor | No
 
 
 class _Factor(Inverse):
-    """1/E, zero on clamped rows; those are solved by their diagonal alone."""
+    """1/E, zero on clamped rows, which are solved by their diagonal alone."""
 
     def __init__(self, base: Operator):
         self.base = base

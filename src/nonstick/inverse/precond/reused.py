@@ -1,9 +1,9 @@
-"""A preconditioner built once for A and masked ever after: `P'(r) = a⊗P(a⊗r) + f⊗r` (Andersen eq. 42 and 45).
+"""A preconditioner that is built once for A and then only masked: `P'(r) = a⊗P(a⊗r) + f⊗r` (Andersen eq. 42 and 45).
 
-`a` marks the rows where the equation holds, `f` the clamped ones. When the free set of a masked operator
-changes, nothing is rebuilt. P positive definite makes P' positive definite, so conjugate gradients may use
-it; whether P' still approximates the inverse of the smaller system is another matter: the paper found that
-it often does not. A diagonal shift of the masked operator is not seen by P.
+`a` marks the rows where the equation holds, `f` the clamped rows. When the free set of a masked operator changes,
+nothing is rebuilt. If P is positive definite, so is P', and conjugate gradients may use it. But P' may not approximate
+the inverse of the smaller system: the paper found that it often does not. P does not include a diagonal shift of the
+masked operator.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SPAI-0: the diagonal M that minimises `‖I - M A‖` in the Frobenius norm, `m_i = a_ii / Σ_j a_ij²`.
 
-Bröker & Grote (2002). Entries stay positive for a positive diagonal, so conjugate gradients may use it.
+Bröker & Grote (2002). Entries are positive if the diagonal is, so conjugate gradients may use it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .jacobi import Diagonal
 
 @dataclass(frozen=True)
 class SPAI0(Recipe):
-    """No parameters; a stencil operator is not assembled."""
+    """SPAI-0 has no parameters; a stencil operator is not assembled."""
 
     def setup(self, operator, reuse=None):
         base, free = operator.core, operator.free

@@ -1,4 +1,4 @@
-"""A look at a heat scene before it is run: the body on its grid, the bands, disk, and what may go wrong."""
+"""The check of a heat scene before its run: the body on its grid, the bands, disk, and possible problems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def needs(scene: Scene[HeatModel]) -> Needs:
 
 
 def check(scene: Scene[HeatModel]) -> Findings:
-    """Everything is computed on the scene's own grid, at the time 0."""
+    """All findings, computed on the grid of the scene at time 0."""
     found, model = Findings(), scene.model
     check_scalar(model.solver.method, scene.where)
     heat = Heat.of(scene)
@@ -36,7 +36,7 @@ def check(scene: Scene[HeatModel]) -> Findings:
     found.facts += [
         f"{model.name}: {'×'.join(map(str, grid.shape))} cells of {grid.dx:.4g} m, {inside.sum()} in the body, "
         f"{fixed.sum()} of them held by bands",
-        f"at most {frames} frames, {unknowns} unknowns each, one implicit step of {heat.dt:g} s a frame",
+        f"at most {frames} frames, {unknowns} unknowns each, one implicit step of {heat.dt:g} s per frame",
         f"memory about {size(need.memory)}, disk about {size(need.disk)}",
     ]
     found.warnings += shortages(need, ".")
@@ -51,7 +51,9 @@ def check(scene: Scene[HeatModel]) -> Findings:
         if not ((x > low) & (x < high) & inside).any():
             found.warnings.append(f"band.{index} contains no cell of the body: low is {low:g}, high is {high:g}")
     if not fixed.any():
-        found.warnings.append("no band holds a temperature, so nothing will happen; add a [[band]] that meets the body")
+        found.warnings.append(
+            "no band holds a temperature, so nothing will change; add a [[band]] that contains cells of the body"
+        )
     if not heat.lower <= heat.start <= heat.upper:
         found.warnings.append("start is not between lower and upper; the first frame jumps to the nearer bound")
     return found

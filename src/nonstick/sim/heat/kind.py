@@ -1,4 +1,4 @@
-"""Scenes of kind heat: how their runs are saved, summed up and shown."""
+"""Scenes of kind heat: how their runs are saved, summarised and shown."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class HeatKind(Kind):
 
     def report(self, numbers: Mapping[str, Any]) -> list[str]:
         return [
-            f"{numbers['mean_iterations']:.1f} iterations ({numbers['mean_outer_iterations']:.2f} outer) a frame, "
+            f"{numbers['mean_iterations']:.1f} iterations ({numbers['mean_outer_iterations']:.2f} outer) per frame, "
             f"{numbers['mean_step_seconds']:.3g} s, "
             f"largest KKT {numbers['largest_kkt']:.1e}, {numbers['unconverged']} not converged",
             f"{numbers['coldest']:.2f} to {numbers['hottest']:.2f} degrees outside the bands",

@@ -17,7 +17,7 @@ from .simulation import Heat
 
 
 class _Panel:
-    """One body in the movie: its view, its states frame by frame, the words over it."""
+    """One body in the movie: its view, its state in each frame, and its caption."""
 
     def __init__(self, inside: np.ndarray, heat: Heat, states: Iterator[np.ndarray], count: int):
         self.view, self.states, self.count = HeatView(inside), states, count
@@ -26,13 +26,13 @@ class _Panel:
         self.last = np.zeros(())
 
     def draw(self, low: float, high: float) -> np.ndarray:
-        """The next state; a panel that has ended shows its last."""
+        """The next state; a panel that has ended shows its last state."""
         self.last = next(self.states, self.last)
         return label(self.view.draw(self.last, low, high), self.title)
 
 
 class HeatFilm(Film):
-    """A run beside the one without bounds, or beside another run."""
+    """A run beside the same run without bounds, or beside another run."""
 
     fps = 15.0
 
@@ -47,7 +47,8 @@ class HeatFilm(Film):
             self.panels.append(_of_run(other, heats[1]))
         elif scene.model.output.compare and (np.isfinite(heat.lower) or np.isfinite(heat.upper)):
             free = replace(heat, lower=-np.inf, upper=np.inf)
-            # without bounds equilibrium comes later or sooner; an interrupted run is compared as far as it came
+            # the run without bounds may reach equilibrium at another frame; an interrupted run is compared up to its
+            # last frame
             reached = self.panels[0].count - 1
             states = list(free.frames(max(reached, scene.model.time.frames) if status == "done" else reached))
             self.panels.append(_Panel(run.read_frame(0)["inside"], free, iter(states), len(states)))

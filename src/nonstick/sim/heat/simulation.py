@@ -1,8 +1,7 @@
 """Heat in a body with temperature bounds, to equilibrium (Takahashi–Batty §7.6 and figure 2).
 
-A dragon starts at 50. Two bands across its middle hold 0 and 100, its skin lets nothing through, and the
-temperature must stay between 20 and 80. Each frame is one implicit step; a second run without bounds shows
-what they change.
+A dragon starts at 50. Two bands across its middle hold 0 and 100. No heat passes its surface, and the temperature must
+stay between 20 and 80. Each frame is one implicit step; a second run without bounds shows the effect of the bounds.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ EXTENT = (2.0, 1.0, 0.8)
 
 
 class HeatSimulation:
-    """Steps a scene of kind heat: one implicit step a frame.
+    """Steps a scene of kind heat: one implicit step per frame.
 
     Parameters
     ----------
@@ -57,9 +56,9 @@ class HeatSimulation:
         self.heat = Heat.of(self.scene)
         self.temperature, self.inside, self.fixed = self.heat.begin()
         self.frame = 0
-        #: how often the run was resumed; marks rows whose first step paid for compilation
+        #: how often the run was resumed; the first row of each session includes the time of compilation
         self.session = 0
-        #: the last frame changed so little that nothing more will happen
+        #: True if the last frame changed so little that the body is in equilibrium
         self.at_rest = False
         self.tell: Callable[[str, str], None] = lambda kind, message: None
         self._before: np.ndarray | None = None
@@ -85,12 +84,12 @@ class HeatSimulation:
         return [row]
 
     def frame_arrays(self) -> dict[str, np.ndarray]:
-        """What a frame file holds; the first one also says which cells are the body and which are held."""
+        """The content of a frame file; the first file also has the cells of the body and the fixed cells."""
         more = {} if self.frame else {"inside": self.inside, "fixed": self.fixed}
         return {"temperature": self.temperature, **more}
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on bit for bit, as plain arrays."""
+        """The whole state as plain arrays; a run continues from it bit for bit."""
         before = {} if self._before is None else {"before": self._before}
         return {"frame": np.array(self.frame), "temperature": self.temperature, **before}
 
@@ -148,7 +147,7 @@ class Heat:
         return Grid(tuple(max(1, round(e / dx)) for e in self.size), dx)
 
     def inside(self) -> np.ndarray:
-        """Boolean over cells: the body, in one piece (thin parts may come off on coarse grids)."""
+        """Boolean array over cells: the largest part of the body (thin parts may be disconnected on coarse grids)."""
         shape = dragon() if self.body is None else self.body
         parts, count = label(shape.sample(self.grid.cells()) < 0)
         if not count:
@@ -180,7 +179,7 @@ class Heat:
         return self.problem(temperature, inside, fixed).solve(self.method, rtol=self.rtol)
 
     def at_rest(self, before: np.ndarray, after: np.ndarray, inside: np.ndarray) -> bool:
-        """Do two successive frames differ by so little that the body is in equilibrium?"""
+        """True if two successive frames differ so little that the body is in equilibrium."""
         return float(np.abs(after - before)[inside].max(initial=0.0)) < self.still
 
     def frames(self, count: int) -> Iterator[np.ndarray]:
@@ -194,7 +193,7 @@ class Heat:
                 return
 
     def equilibrium(self) -> np.ndarray:
-        """The state all frames tend to, in one solve."""
+        """The limit of all frames, found in one solve."""
         return self.problem(*self.begin(), steady=True).solve(self.method, rtol=self.rtol).temperature
 
 

@@ -1,1 +1,1 @@
-"""Liquids: one step (`liquid`), two ways to carry them (`particles`, `levelset`), solids, sources and bodies around."""
+"""Liquids: one step (`liquid`), two trackers (`particles`, `levelset`), and the solids, sources and bodies."""

@@ -1,9 +1,9 @@
-"""Energy of particles, and how they give back what they gained from nothing.
+"""Energy of particles, and the removal of energy that they gained without work.
 
-An APIC particle is a small cloud of mass on the faces around it: with value v and gradient c of a velocity
-component it hands `Σ w_i (v + c · (x_i - x))² / 2` to the faces, which is `v²/2 + cᵀ D c / 2` with the inertia
-`D = Σ w_i (x_i - x)(x_i - x)ᵀ` of the transfer's weights, for the trilinear hat diag(f (1 - f)), f the place of the
-particle between two faces (Jiang et al. 2015, §5). Counted like this, both transfers can only lose energy.
+An APIC particle is a small cloud of mass on the faces around it: with value v and gradient c of a velocity component it
+gives `Σ w_i (v + c · (x_i - x))² / 2` to the faces, which is `v²/2 + cᵀ D c / 2` with the inertia `D = Σ w_i (x_i -
+x)(x_i - x)ᵀ` of the transfer's weights, for the trilinear hat diag(f (1 - f)), f the place of the particle between two
+faces (Jiang et al. 2015, §5). Counted like this, both transfers can only lose energy.
 """
 
 import numpy as np
@@ -75,7 +75,7 @@ def _gains(partial, vel, old, g0, g1, g2, most, batch):
 
 @parallel
 def _take_gains(vel, aff, old, g0, g1, g2, most, share):
-    """Every particle gives back this share of what it gained, by slowing down."""
+    """Every particle gives back this share of the energy it gained, by slowing down."""
     for p in prange(vel.shape[1]):
         gain = share * _gain(vel, old, p, g0, g1, g2, most)
         if gain > 0.0:

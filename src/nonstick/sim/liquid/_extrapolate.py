@@ -1,4 +1,4 @@
-"""Values continued beyond where they are known, layer by layer, and what walls allow of them."""
+"""Extrapolates values layer by layer, and removes the velocity that walls forbid."""
 
 import numpy as np
 from numba import prange
@@ -10,9 +10,9 @@ from ._surface import _normal
 
 @parallel
 def _known_faces(known, open_share, mass, phi, axis, with_liquid):
-    """1 on faces whose velocity is meaningful: particles reach it, or it borders a liquid cell.
+    """1 on faces whose velocity is known: particles are near, or the face borders a liquid cell.
 
-    With `with_liquid` closed faces (open share 0) are unknown whatever reaches them.
+    With `with_liquid`, closed faces (open share 0) are always unknown.
     """
     nx, ny, nz = known.shape
     cx, cy, cz = phi.shape
@@ -52,7 +52,7 @@ def _extrapolate(u, known, queue, layers):
 
     `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. `queue`
     receives the linear indices of the filled entries, layer by layer; returns their number.
-    A layer reads only values settled before it, so the result does not depend on the order.
+    A layer reads only values of earlier layers, so the result does not depend on the order.
     """
     nx, ny, nz = u.shape
     flat, have = u.reshape(-1), known.reshape(-1)
@@ -61,7 +61,7 @@ def _extrapolate(u, known, queue, layers):
     mark = np.empty(u.size, np.int8)
     end = 0
     for _layer in range(layers):
-        # Whole rows of bytes are compared as vectors, which is cheaper than to follow a front.
+        # Whole rows of bytes are compared as vectors, which is cheaper than following a front.
         first[0] = end
         for turn in prange(rows):
             row = np.int64(turn)
@@ -131,11 +131,11 @@ def _extrapolate(u, known, queue, layers):
 
 @serial
 def _continue_linearly(u, known, layers):
-    """Fill unknown values layer by layer, linearly along the axes: a field that is affine goes on as it is.
+    """Fill unknown values layer by layer, linearly along the axes: an affine field is extended exactly.
 
-    `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. Each direction with
-    two known values a, b in a row proposes 2a - b, and the mean of the proposals is taken; where there is none, the
-    mean of the known neighbours.
+    `known` is 1 where u holds a value and 0 elsewhere, and is 1 on the filled band afterwards. Each direction with two
+    known values a, b in a row gives 2a - b. The result is the mean over these directions; if there are none, the mean
+    of the known neighbours.
     """
     nx, ny, nz = u.shape
     for _layer in range(layers):
@@ -175,12 +175,12 @@ def _continue_linearly(u, known, layers):
 
 @parallel
 def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, sw, moving, sticky, first):
-    """Velocity the walls allow on the extrapolated faces of one axis that lie inside a solid.
+    """Velocity that walls allow on the extrapolated faces of one axis that lie inside a solid.
 
-    The component of the relative velocity along the wall normal is removed: always at sticky walls, only
-    if it points into the wall at separating ones; otherwise liquid about to leave would be held back.
-    `sticky` is 1 in cells next to a sticky wall; su sv sw, the velocity of walls, are read if `moving`. values[q]
-    belongs to the face queue[q].
+    The component of the relative velocity along the wall normal is removed: always at sticky walls; at separating walls
+    only if it points into the wall, because otherwise liquid that is about to leave would be held back. `sticky` is 1
+    in cells next to a sticky wall; su sv sw, the velocity of walls, are read if `moving`. values[q] belongs to the face
+    queue[q].
     """
     nx, ny, nz = open_share.shape
     cx, cy, cz = sticky.shape
@@ -206,7 +206,7 @@ def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, s
                 values[q] = max(own, 0.0) if at == 0 else min(own, 0.0)
             continue
         n0, n1, n2 = _normal(solid, a, b, c)
-        # velocity at the middle of the face: its own component as it is, of the others the mean of four
+        # velocity at the middle of the face: its own component, and the mean of four values for each other component
         r0, r1, r2 = own, own, own
         if axis != 0 and first == 0:
             r0 = _sample(u, a, b - 0.5, c - 0.5)

@@ -14,17 +14,17 @@ from ...kernels import merged, parallel
 from ...kernels._interpolate import _stride
 from ._surface import RADIUS, _normal, _pull
 
-#: centres farther from a wall than this are not looked at
+#: centres farther from a wall than this are ignored
 NEAR = 1.25
 #: gaps of this width do not count under pressure
 SLACK = 0.2
-#: cells under pressure that hold this share of the particles they have room for have no such gap
+#: cells under pressure that hold this share of the particles they have room for have no gap of this kind
 FULL = 0.9
 
 
 @merged
 def _width(table, s, along):
-    """Gap at a wall at distance s from a centre whose mean of particles lies at `along` away from the wall."""
+    """Gap at a wall at distance s from a centre; the mean of particles lies `along` further from the wall."""
     at = max(along, 0.0) / RADIUS * (table.size - 1)
     q = min(int(at), table.size - 2)
     return s + table[q] + (at - q) * (table[q + 1] - table[q])
@@ -40,10 +40,10 @@ def _lost(g, s, space):
 def _gap_planes(partial, phi, x, weight, start, solid, centre, space, pressure, least, table, per_cell):
     """partial[i] = volume of the gaps in plane i, in cells, that `_volume_planes` counts as liquid.
 
-    `weight` is how much each particle counts, from `_surface._weigh`.
+    `weight` is the weight of each particle, from `_surface._weigh`.
 
-    In cells under pressure (above `least`) only the part of a gap beyond SLACK counts. A smaller gap there is one that
-    liquid which has just come down is about to close, or noise of the particles, of which only one sign would count.
+    In cells under pressure (above `least`) only the part of a gap beyond SLACK counts. A smaller gap there is about to
+    be closed by liquid that has just fallen, or it is noise of the particles, of which only one sign would count.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
@@ -87,6 +87,6 @@ def _gap_planes(partial, phi, x, weight, start, solid, centre, space, pressure, 
                 if abs(s) < NEAR:
                     n0, n1, n2 = _normal(solid, i + 0.5, j + 0.5, k + 0.5)
                     lost += _lost(_width(table, s - slack, c0 * n0 + c1 * n1 + c2 * n2), s, 1.0)
-                # no more than the cell counts for
+                # at most the volume of the cell
                 sum_here += min(lost, space[i, j, k] * min(max(0.5 - phi[i, j, k], 0.0), 1.0))
         partial[i] = sum_here

@@ -13,7 +13,7 @@ from ...kernels._interpolate import _sample, _velocity
 
 @merged
 def _trace(u, v, w, nx, ny, nz, rate, a, b, c):
-    """Where the liquid at (a, b, c) was one step before."""
+    """The position one step earlier of the liquid at (a, b, c)."""
     k10, k11, k12 = _velocity(u, v, w, nx, ny, nz, a, b, c)
     h = 0.5 * rate
     k20, k21, k22 = _velocity(u, v, w, nx, ny, nz, a - h * k10, b - h * k11, c - h * k12)
@@ -72,8 +72,8 @@ def _weight(d, x):
 def _advect_level(out, phi, u, v, w, first, rate, near, released):
     """φ carried along with the liquid; cells with |φ| > near keep their value.
 
-    Beyond a side of the grid φ goes on as it is, or, if the cell there has let go (`released`), rises to ½ over
-    the next cell: the side is then a free surface.
+    Beyond a side of the grid φ is constant, or, if the cell there has separated (`released`), it rises to ½ over the
+    next cell: the side is then a free surface.
     """
     nx, ny, nz = phi.shape
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
@@ -120,8 +120,8 @@ def _advect_faces(out, f, u, v, w, axis, first, rate):
 def _start_distance(out, fixed, phi, far, released):
     """Distances of the cells next to the surface, from where it crosses the grid lines; ±far elsewhere.
 
-    At a side of the grid that liquid has let go of (`released`) the surface may lie between the last cell and
-    the side, where no crossing shows it: φ goes on with slope one there.
+    At a side of the grid from which liquid has separated (`released`), the surface may lie between the last cell and
+    the side, where there is no crossing: φ continues with slope one there.
     """
     nx, ny, nz = phi.shape
     for i in range(nx):

@@ -6,12 +6,12 @@ first axis has one cell: positions sit at 0.5 there, `first` = 1 skips the compo
 clamped indices make all interpolation along it exact.
 
 Particles are kept sorted by cell (`start[c]` is the first particle of cell c). Scattering runs over blocks
-of four planes, all even blocks and then all odd ones: a block writes at most two planes beyond itself, so
-blocks of one colour never meet, and every sum is formed in the same order whatever the number of threads.
+of four planes, all even blocks and then all odd ones: a block writes at most two planes beyond itself, so blocks of one
+colour never write to the same plane, and every sum has the same order for any number of threads.
 
 The lines that find the place of a particle between faces and between centres (`i, fx = _between_faces(…)` and so on)
-are repeated in each kernel that needs them, on purpose. These loops take a large part of a step and are tuned as they
-stand; a function for all of them would return up to fifteen numbers, of which no caller needs the same.
+are repeated in each kernel that needs them, on purpose. These loops take a large part of a step and are tuned in this
+form. A common function would return up to fifteen numbers, and each caller needs different ones.
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ def _sort_by_cell(order, start, cell):
         start[cell[p] + 1] += 1
     for c in range(start.size - 1):
         start[c + 1] += start[c]
-    # start[c] serves as the cursor of cell c and ends as start[c + 1]; shift back afterwards
+    # start[c] is the cursor of cell c and ends as start[c + 1]; it is shifted back afterwards
     for p in range(cell.size):
         c = cell[p]
         order[start[c]] = p
@@ -81,7 +81,7 @@ def _scatter_velocity(u, v, w, mu, mv, mw, x, vel, aff, start, plane, first):
         count = (blocks - colour + 1) // 2
         half = (count + 1) // 2
         for t in prange(count):
-            # neighbouring turns go to far-apart blocks, so that a static schedule shares the liquid
+            # successive turns go to distant blocks, so that a static schedule shares the liquid among threads
             turn = 2 * t if t < half else 2 * (t - half) + 1
             block = 2 * turn + colour
             for p in range(start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]):
@@ -169,7 +169,7 @@ def _scatter_value(total, mass, x, value, start, plane):
 
 @parallel
 def _normalise(u, mass):
-    """Momentum → velocity, in place; faces no particle reaches get 0."""
+    """Momentum → velocity, in place; faces without particles get 0."""
     flat, m = u.reshape(-1), mass.reshape(-1)
     for t in prange(flat.size):
         flat[t] = flat[t] / m[t] if m[t] > 1e-9 else 0.0
@@ -182,9 +182,10 @@ def _gather_velocity(vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine)
     flip in [0, 1] adds that share of the change to the old velocity instead of replacing it; affine keeps
     the gradient (APIC). flip > 0 and affine exclude each other.
 
-    The gradient of a particle outside the liquid (φ >= 0 in its cell) keeps no compression, because nothing resists
-    compression there. Think of a particle on the surface: the liquid holds the face below it, the face above it falls.
-    It would hand this gradient to the upper face, and gravity would make it steeper in every step without end.
+    For a particle outside the liquid (φ >= 0 in its cell), compression is removed from the gradient, because nothing
+    resists compression there. Example: a particle on the surface, where the liquid holds the face below it and the face
+    above it falls. It would transfer this gradient to the upper face, and gravity would make it steeper in every step
+    without limit.
     """
     nx, ny, nz = phi.shape
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
@@ -245,10 +246,10 @@ def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin,
     """Third-order Runge–Kutta (Ralston) through the grid velocity, then out of solids.
 
     `rate` is dt/dx. pu pv pw, read if `shift`, are displacements in cells that even out the particle density:
-    they change positions and not velocities. With `carried` the particles hold the grid velocity of
-    their place already (APIC, PIC), and the first stage is free. `solid` is the nodal distance to the walls in
-    cells, su sv sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than
-    `margin` is moved out along the normal and loses the velocity into the wall; leaving is free.
+    they change positions and not velocities. With `carried` the particles already have the grid velocity at their
+    position (APIC, PIC), and the first stage costs nothing. `solid` is the nodal distance to the walls in cells, su sv
+    sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than `margin` is moved out
+    along the normal and loses its velocity into the wall, but not its velocity away from it.
     """
     nx, ny, nz = solid.shape
     cx, cy, cz = nx - 1, ny - 1, nz - 1
@@ -260,7 +261,7 @@ def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin,
     move = np.empty((4, min(n, MANY * BATCH)))
     for base in range(0, n, MANY * BATCH):
         blocks = min(MANY, -(-(n - base) // BATCH))
-        # Unsigned indices and no branches on particles: these loops run on vectors.
+        # Indices are unsigned and there are no branches on particles, so that these loops vectorise.
         for q in prange(blocks):
             begin = np.uintp(base) + np.uintp(q) * np.uintp(BATCH)
             end = min(np.uintp(n), begin + np.uintp(BATCH))
@@ -292,7 +293,7 @@ def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin,
                 a, b, c = x[0, p], x[1, p], x[2, p]
                 d0, d1, d2 = move[0, r], move[1, r], move[2, r]
                 # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
-                # cells) a particle could jump, so long steps are walked in pieces of at most half a cell.
+                # cells) a particle could jump through it, so long steps are split into pieces of at most half a cell.
                 far = max(abs(d0), abs(d1), abs(d2))
                 pieces = 1
                 tests = 0  # far from every wall there is nothing to test

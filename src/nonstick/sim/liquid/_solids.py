@@ -1,4 +1,4 @@
-"""Room that solids leave in cells."""
+"""The part of cells that solids do not fill."""
 
 import numpy as np
 from numba import prange
@@ -11,7 +11,7 @@ from ...kernels._interpolate import _sample
 def _open_space(space, solid, parts):
     """Share of each cell outside solids, from the nodal distance in cells.
 
-    A cell whose nodes all lie on one side is full or empty; another is cut into parts^d pieces, each
+    A cell whose nodes all lie on one side is full or empty; any other cell is cut into parts^d pieces, each
     filled by clip(½ + distance · parts, 0, 1) at its middle.
     """
     nx, ny, nz = space.shape
@@ -42,7 +42,7 @@ def _open_space(space, solid, parts):
 
 @parallel
 def _room(room, space, solid, parts):
-    """What `_scatter_density` gives where open space is evenly filled: the integral of the hat of each cell centre.
+    """The result of `_scatter_density` for evenly filled open space: the integral of the hat of each cell centre.
 
     Where a cell nearby is cut, the integral is a sum over parts^d points per cell. The hat of a cell at the side of
     the grid is one up to the side, because scattering clamps positions there.

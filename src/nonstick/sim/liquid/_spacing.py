@@ -1,4 +1,4 @@
-"""Crowded cells, and the displacement that relieves them."""
+"""Crowded cells, and the displacement that thins them out."""
 
 import numpy as np
 from numba import prange
@@ -11,9 +11,9 @@ def _crowding(source, density, room, phi, pressure, least, strength, slack, limi
     """How far each liquid cell should expand: strength · (density - room), both in cells, at most `limit`.
 
     A cell with air beside it may be less than full, so only crowding beyond `slack` counts there. (Without slack only
-    one sign of the noise would count, and the liquid would swell.) Inside the liquid thin cells are drawn together
-    too, if their pressure exceeds `least`: liquid that has come down on a wall must close the gap, liquid that leaves
-    a wall must not be pulled back. Cells with little room take no part.
+    one sign of the noise would count, and the liquid would swell.) Inside the liquid, thin cells contract too, if their
+    pressure exceeds `least`: liquid that has fallen on a wall must close the gap, but liquid that leaves a wall must
+    not be pulled back. Cells with little room are omitted.
     """
     nx, ny, nz = source.shape
     for plane in prange(nx):
@@ -39,7 +39,7 @@ def _crowding(source, density, room, phi, pressure, least, strength, slack, limi
 def _displace(out, q, liquid, open_share, axis, limit):
     """Displacement at the faces of one axis down the potential q: q_low - q_high, at most `limit`.
 
-    q is 0 in air; through closed faces nothing moves.
+    q is 0 in air; the displacement is 0 at closed faces.
     """
     nx, ny, nz = out.shape
     cx, cy, cz = q.shape

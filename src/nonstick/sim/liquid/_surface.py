@@ -4,12 +4,12 @@
 s = distance/1.5 cells). Zhu & Bridson 2005 take T(δ) = δ - r. Here T makes φ the exact distance for a flat surface
 above evenly filled space (`flat_distance`), so that no radius has to be tuned to get the volume right.
 
-Close to a wall only half of that neighbourhood can hold particles, which would bend the surface. Therefore particles
-are mirrored at walls: exactly at the sides of the grid, across the local tangent plane at other solids. Where a wall is
+Close to a wall only half of that neighbourhood can hold particles, which would bend the surface. So particles are
+mirrored at walls: exactly at the sides of the grid, across the local tangent plane at other solids. Where a wall is
 steep the mirror image lies along the horizontal, so that a level surface stays level up to a tilted wall. An image
 along the normal would make the surface meet the wall at a right angle, and still water would not be still. Centres
-inside a solid are evaluated at their mirror image. This continues φ into solids (a wall cell is liquid if the liquid
-next to it is) and lets go of the wall as soon as the gap exceeds about half a cell. All lengths are in cells.
+inside a solid are evaluated at their mirror image. This extends φ into solids (a wall cell is liquid if there is liquid
+next to it), and liquid separates from the wall as soon as the gap exceeds about half a cell. All lengths are in cells.
 """
 
 import numpy as np
@@ -79,7 +79,7 @@ def _surface_band(kind, start, centre, space, per_cell, closed):
                 some = across[below, j, k] | across[i, j, k] | across[above, j, k]
                 side = i == 0 or j == 0 or k == 0 or i == nx - 1 or j == ny - 1 or k == nz - 1
                 deep = centre[i, j, k] >= 0.0 and some & 2 == 0 and (closed or not side)
-                # a centre in a wall may see particles in its mirror image only
+                # a centre in a wall may have particles only around its mirror image
                 found = 1 if centre[i, j, k] < 0.0 else 0
                 if some & 1 == 1:
                     found = 2 if deep else 1
@@ -100,7 +100,7 @@ def _normal(solid, a, b, c):
 
 @parallel
 def _weigh(weight, start, space, per_cell):
-    """weight[p] = 1; the particles of a crowded cell weigh together as much as those of a full one."""
+    """weight[p] = 1; the particles of a crowded cell together have the weight of those of a full cell."""
     nx, ny, nz = space.shape
     step = _stride(nx)
     for turn in prange(nx):
@@ -154,11 +154,11 @@ def _pull_mirrored(x, weight, begin, end, f0, o0, f1, o1, f2, o2, s, n0, n1, n2,
 def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table, per_cell, closed, up):
     """φ at cell centres, in cells; OUTSIDE away from particles, INSIDE deep in the liquid.
 
-    `space` is the open share of cells. `weight`, from `_weigh`, keeps crowded particles from pulling the mean towards
-    them. A cell that holds half as many particles again as it has room for is liquid even if their mean lies far from
-    its centre, so that particles crowded into a corner always meet a pressure. A centre with less than SPRAY of a full
-    neighbourhood around it is not liquid: one or two particles would be a drop of several times their volume, or
-    nothing, depending on where they lie between centres.
+    `space` is the open share of cells. `weight`, from `_weigh`, prevents crowded particles from pulling the mean
+    towards them. A cell that holds half as many particles again as it has room for is liquid even if their mean lies
+    far from its centre, so that particles crowded into a corner always get a pressure. A centre with less than SPRAY
+    of a full neighbourhood around it is not liquid: one or two particles would be a drop of several times their volume,
+    or nothing, depending on where they lie between centres.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
@@ -197,7 +197,7 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                 kc = min(max(int(np.floor(c)), 0), nz - 1)
                 total, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
                 own = 0.0  # without images
-                # along the last axis the particles of neighbouring cells follow each other
+                # the particles of neighbouring cells along the last axis follow each other in memory
                 k0, k1 = max(kc - 1, 0), min(kc + 1, nz - 1)
                 images = 0  # beyond the sides of the grid, along the last axis
                 if closed and (kc == 0 or kc == nz - 1):
@@ -260,12 +260,12 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
 
 @parallel
 def _fill_holes(phi, source, centre, wu, wv, ww):
-    """Cells that cannot be air become liquid: φ = -½. `source` is a copy of φ.
+    """Make cells liquid that cannot be air: φ = -½. `source` is a copy of φ.
 
-    Two cases. A single cell with liquid behind all its open faces: a gap between particles, which would act
-    as a drain of zero pressure. And a cell with its centre in a solid and deep liquid (φ < -0.6) behind an
-    open face: in corners of the solid there is no tangent plane to mirror at. (A wall that liquid has left
-    by half a cell has no such neighbour.)
+    There are two cases. The first is a single cell with liquid behind all its open faces: a gap between particles,
+    which would act as a drain of zero pressure. The second is a cell with its centre in a solid and deep liquid (φ <
+    -0.6) behind an open face: in corners of the solid there is no tangent plane for mirroring. (If liquid has left a
+    wall by half a cell, the wall has no deep liquid next to it.)
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
@@ -318,7 +318,7 @@ def _volume_planes(partial, phi, space, offset, start, per_cell):
     """partial[i] = liquid volume in plane i, in cells: open share of each cell times clip(½ - φ, 0, 1).
 
     Particles in cells that hold no part of the level set, before it is moved by `offset`, and touch no liquid cell
-    are spray and count by their number. An empty `start` stands for no particles.
+    are spray and count by their number. An empty `start` means no particles.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)

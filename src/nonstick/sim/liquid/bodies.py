@@ -17,7 +17,7 @@ from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from .solids import Solids
 
-#: overlap at the beginning beyond which a scene is refused, as a share of a body's least half extent
+#: largest overlap at the beginning that is allowed, as a share of a body's least half extent
 OVERLAP = 0.1
 
 
@@ -50,7 +50,7 @@ def make(scene: Scene) -> list[RigidBody]:
 
 
 class Bodies:
-    """The bodies of a running scene. `world.bodies` may be changed in place by what pushes them."""
+    """The bodies of a running scene. Forces on the bodies may change `world.bodies` in place."""
 
     def __init__(self, scene: Scene, bodies: list[RigidBody], solids: Solids):
         self.scene = scene
@@ -64,16 +64,16 @@ class Bodies:
         return iter(self.list)
 
     def fall(self, time: float, dt: float) -> None:
-        """Gravity, at the beginning of a step from `time`; the pressure solve comes next."""
-        self.world.time = time  # one clock for all, so that a resumed run has the same
+        """Apply gravity at the beginning of a step from `time`; the pressure solve comes next."""
+        self.world.time = time  # one clock for all bodies, so that a resumed run has the same times
         self.world.fall(dt)
 
     def move(self, dt: float) -> None:
-        """Contact and poses to the end of the step."""
+        """Do contact, and move poses to the end of the step."""
         self.world.move(dt)
 
     def check_start(self) -> None:
-        """Refuse bodies that begin deep in walls or in each other."""
+        """Raise an error if bodies begin deep in walls or in each other."""
         for key, other, depth in overlaps(self.world):
             index = next(k for k, b in enumerate(self.list) if b.name == key)
             raise NonstickError(
@@ -117,7 +117,7 @@ class Bodies:
 
 
 def overlaps(world: World) -> list[tuple[str, str, float]]:
-    """Pairs that begin deep in each other: names and depth in metres."""
+    """Pairs of bodies that begin deep in each other: names and depth in metres."""
     partners, contacts = world.touching_now()
     out = []
     for i, j, gap in zip(contacts.first, contacts.second, contacts.gap):
@@ -128,11 +128,11 @@ def overlaps(world: World) -> list[tuple[str, str, float]]:
 
 
 def _walls(solids: Solids) -> list[Wall]:
-    """The solids of a scene as things to collide with."""
+    """The solids of a scene as walls for bodies."""
     out = []
     for index, (_, wall) in enumerate(zip(solids.scene.model.solid, solids.list)):
         shape = Complement(wall.shape) if wall.container else wall.shape
-        # the inside of a container is hollow and touches bodies by their probes alone
+        # the inside of a container is hollow; only the probes of bodies touch it
         points = None if wall.container else wall.shape.probes(solids.grid.dimension).thinned()
         made = Wall(f"solid.{index}", shape, probes=points)
         if wall.motion is not None:

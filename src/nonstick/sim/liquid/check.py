@@ -1,4 +1,4 @@
-"""A look at a scene before it is run: sizes, estimates, and what may go wrong."""
+"""The check of a liquid scene before its run: sizes, estimates, and possible problems."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .needs import needs, too_large
 from .seeding import seed
 from .solids import Solids
 
-#: on grids of more cells particles are not made, only counted
+#: on grids with more cells, particles are counted but not made
 MANY = 2_000_000
 
 
 def check(scene: Scene) -> Findings:
-    """Everything is computed on the scene's own grid, at the time 0."""
+    """All findings, computed on the grid of the scene at time 0."""
     found = Findings()
     sentence = too_large(scene)
-    if sentence:  # nothing else can be looked at either
+    if sentence:  # nothing else can be checked either
         found.warnings.append(sentence)
         return found
     check_methods(scene)
@@ -53,7 +53,7 @@ def check(scene: Scene) -> Findings:
     found.warnings += shortages(need, ".")
     found.facts += [
         f"{scene.name}: {'×'.join(map(str, scene.shape))} cells of {scene.dx:.4g} m, {count} particles",
-        f"{frames} frames at {scene.model.time.fps:g} a second: {frames / scene.model.time.fps:.3g} s",
+        f"{frames} frames at {scene.model.time.fps:g} per second: {frames / scene.model.time.fps:.3g} s",
         f"memory about {size(need.memory)}, disk about {size(need.disk)}"
         + (", and more as liquid flows in" if scene.model.inflow else ""),
     ]
@@ -66,7 +66,7 @@ def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np
         found.warnings.append(f"{key} holds no liquid: it lies outside the domain or inside solids")
         return
     if not solids.list and reaches_beyond(shape, solids.grid):
-        found.warnings.append(f"{key} reaches beyond the domain; the part outside is discarded")
+        found.warnings.append(f"{key} extends beyond the domain; the part outside is discarded")
     blocked = float(inside.sum() - (inside * solids.space.reshape(inside.shape)).sum())
     if inside.any() and blocked > 0.5 * inside.sum():
         found.warnings.append(f"{key} lies mostly inside solids; only {volume:.0f} cells of liquid are left")

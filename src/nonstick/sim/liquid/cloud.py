@@ -11,8 +11,8 @@ from .layout import Layout
 class Cloud:
     """Columns over particles: `x` (3, n) in cells, `vel` (3, n) in m/s, `aff` (9, n) in m/s per cell, `mu` (n).
 
-    Positions are float64, all else float32. `aff` has no rows without APIC, `mu` no entries unless the viscosity
-    varies. `start[c]` is the first particle of cell c once they are sorted.
+    Positions are float64, other columns float32. `aff` has no rows without APIC; `mu` has no entries unless the
+    viscosity varies. After sorting, `start[c]` is the first particle of cell c.
     """
 
     def __init__(self, layout: Layout, affine: bool, thick: bool = False):
@@ -31,7 +31,7 @@ class Cloud:
         return self.x.shape[1]
 
     def add(self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0) -> None:
-        """Append particles; `mu` is their viscosity, unused where it does not vary."""
+        """Append particles; `mu` is their viscosity, which is ignored if the viscosity does not vary."""
         if self.thick:
             self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
         self.x = np.concatenate([self.x, x], axis=1)
@@ -48,7 +48,7 @@ class Cloud:
             self.mu = self.mu[mask]
 
     def sort(self) -> None:
-        """Bring the particles into the order of their cells; the sort is stable, so the order is unique."""
+        """Sort the particles by cell; the sort is stable, so the order is unique."""
         n, first = self.n, self.layout.first
         cell = np.empty(n, np.int32)
         _cell_of(cell, self.x, *self.layout.three)

@@ -1,11 +1,11 @@
-"""The energy of a closed run never grows: what a step adds is taken from the particles that gained it.
+"""Keeps the energy of a closed run from growing: energy that a step adds is taken from the particles that gained it.
 
-An exact projection only removes energy, if energy is counted by the volume of liquid that the pressure equation sees.
-But particles carry the mass. Where an impact has crowded them, or where the surface or a wall cuts a face, the
-particles at a face weigh more than its volume, and the pressure throws them out with more energy than there was: in one
-step up to 1.4 % of all that a splash can lose. Nothing else in a step adds so much. Transfers only lose energy
-(`_energy`), steps in time lose it to second order, and the motion of particles pays for the height they gain when they
-are evened out.
+An exact projection only removes energy, if energy is computed with the volume of liquid in the pressure equation. But
+particles carry the mass. Where an impact has crowded them, or where the surface or a wall cuts a face, the particles at
+a face have more mass than its volume. The pressure then throws them out with more energy than there was before: in one
+step, up to 1.4 % of all energy that a splash can lose. No other part of a step adds as much. Transfers only lose energy
+(`_energy`), steps in time lose it to second order, and when evening out lifts particles, their kinetic energy is
+reduced by the same amount.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ._energy import _energy, _gains, _take_gains
 from ._particles import BATCH
 from .cloud import Cloud
 
-#: largest share of its kinetic energy one particle that gained gives back in a step
+#: largest share of its kinetic energy that a particle which gained energy gives back in a step
 MOST = 0.9
-#: largest share of their kinetic energy that all particles give, if those that gained have not enough
+#: largest share of their kinetic energy that all particles give, if the particles that gained cannot give enough
 ALL = 0.1
-#: a little more is taken, so that rounding of velocities does not let the sum grow
+#: a little more is taken, so that the sum does not grow by rounding of velocities
 SAFETY = 1e-6
 
 
@@ -33,7 +33,7 @@ def energy(p: Cloud, gravity: np.ndarray) -> tuple[float, float]:
 
 
 def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float) -> None:
-    """Take `excess`, in (m/s)², from the particles that gained it; what they cannot give, all particles give.
+    """Take `excess`, in (m/s)², from the particles that gained it; all particles give the part that these cannot give.
 
     `old` are the velocities before the step, `push` is gravity times its length.
     """

@@ -1,4 +1,4 @@
-"""Velocities on faces that no liquid touches: continued from the liquid, and limited by what walls allow."""
+"""Velocities on faces that do not touch liquid: extrapolated from the liquid, and corrected at walls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .solids import Solids
 
 
 def fill_gaps(u: np.ndarray, mass: np.ndarray, axis: int, phi: np.ndarray, solids: Solids) -> None:
-    """Give faces of one axis that no particle reaches the mean of their neighbours, two layers deep, in place."""
+    """Set faces of one axis without particles to the mean of their neighbours, two layers deep, in place."""
     known = np.empty(u.shape, np.int8)
     _known_faces(known, solids.open[axis], mass, phi, axis, False)
     _extrapolate(u, known, np.empty(u.size, np.int32), 2)
@@ -23,10 +23,10 @@ def extend(
     sticky: np.ndarray,
     layers: int,
 ) -> float:
-    """Continue velocities `layers` faces beyond the liquid and into walls, in place.
+    """Extrapolate velocities `layers` faces beyond the liquid and into walls, in place.
 
-    In walls only the part of the velocity is removed that the wall forbids: `sticky` is 1 in cells whose walls do not
-    let go. Returns the largest velocity on a face of the liquid.
+    At walls only the forbidden part of the velocity is removed: `sticky` is 1 in cells whose walls do not let liquid
+    separate. Returns the largest velocity on a face of the liquid.
     """
     axes = solids.layout.axes
     filled = []

@@ -1,4 +1,4 @@
-"""Scenes of kind liquid: how their runs are saved, summed up and shown."""
+"""Scenes of kind liquid: how their runs are saved, summarised and shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .simulation import COLUMNS, STAGES, Simulation
 
 
 class LiquidKind(Kind):
-    """Particles or a level set on a grid, with walls that let go; a checkpoint makes a frame count."""
+    """Particles or a level set on a grid, with separating walls; a frame is complete when its checkpoint exists."""
 
     name = "liquid"
     columns = COLUMNS
@@ -96,16 +96,16 @@ class LiquidKind(Kind):
     def report(self, numbers: Mapping[str, Any]) -> list[str]:
         parts = ", ".join(f"{k} {v:.3g}" for k, v in numbers["stage_seconds"].items())
         lines = [
-            f"{numbers['steps']} substeps ({numbers['steps_per_frame']:.2f} a frame), "
-            f"{numbers['mean_iterations']:.1f} iterations ({numbers['mean_outer_iterations']:.2f} outer) a solve, "
+            f"{numbers['steps']} substeps ({numbers['steps_per_frame']:.2f} per frame), "
+            f"{numbers['mean_iterations']:.1f} iterations ({numbers['mean_outer_iterations']:.2f} outer) per solve, "
             f"largest KKT {numbers['largest_kkt']:.1e}, {numbers['unconverged']} not converged",
             f"largest volume error {100 * numbers['largest_volume_error']:.3f} %",
-            f"{numbers['mean_step_seconds']:.3g} s a substep: {parts}",
+            f"{numbers['mean_step_seconds']:.3g} s per substep: {parts}",
         ]
         if "energy_first" in numbers:
             lines.insert(
                 2,
-                f"energy {numbers['energy_first']:.5g} J at first, {numbers['energy_last']:.5g} J at last, "
+                f"energy {numbers['energy_first']:.5g} J at the start, {numbers['energy_last']:.5g} J at the end, "
                 f"largest rise in a substep {numbers['largest_energy_rise']:.2g} J",
             )
         return lines
@@ -115,7 +115,7 @@ class LiquidKind(Kind):
         if numbers.get("capped"):
             found.append(f"time.max_substeps was reached {numbers['capped']} times, so the CFL number was exceeded")
         if numbers.get("largest_volume_error", 0.0) > 0.01:
-            found.append(f"the volume was off by up to {100 * numbers['largest_volume_error']:.1f} %")
+            found.append(f"the volume error reached {100 * numbers['largest_volume_error']:.1f} %")
         return found
 
     def camera(self, scene: Scene, changes: Mapping[str, Any]) -> Any:

@@ -1,7 +1,7 @@
 """How arrays of a 2D or 3D grid are laid out for the simulator's kernels: always on three axes.
 
 A 2D grid is a 3D grid whose first axis has one cell. Its velocity has no component along that axis and its particles
-lie at 0.5 on it. This file is the one place that knows; the rest of the simulator loops over `Layout.axes`.
+lie at 0.5 on it. Only this file depends on it; the other files of the simulator loop over `Layout.axes`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 class Layout:
     """`shape` counts the cells along the user's two or three axes.
 
-    Arrays over cells and faces are lifted to three axes and dropped back to the user's as views.
+    Arrays over cells and faces are converted to three axes, and back to the user's axes, as views.
 
     Examples
     --------
@@ -48,12 +48,12 @@ class Layout:
 
     @property
     def edge_axes(self) -> range:
-        """Axes along which the edges of cells run that carry shear: all in 3D, the first one in 2D."""
+        """The directions of the cell edges that carry shear: all axes in 3D, the first axis in 2D."""
         return range(3) if self.first == 0 else range(1)
 
     @property
     def plane(self) -> int:
-        """Cells of one plane across the first of the user's axes."""
+        """Number of cells in one plane normal to the first of the user's axes."""
         return int(np.prod(self.shape[1:]))
 
     # -- arrays ---------------------------------------------------------------------------------------
@@ -67,15 +67,15 @@ class Layout:
         return a.reshape(a.shape[self.first :])
 
     def lift_faces(self, faces: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Face arrays of the user's axes as three arrays; where there is no axis, one that is never read."""
+        """Face arrays of the user's axes as three arrays; a missing axis gets an array that is never read."""
         return [np.zeros((2, 1, 1))] * self.first + [self.lift(f) for f in faces]
 
     def drop_faces(self, faces: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        """Three face arrays as those of the user's axes."""
+        """The face arrays of the user's axes, out of three."""
         return tuple(self.drop(f) for f in faces[self.first :])
 
     def lift_nodes(self, a: np.ndarray) -> np.ndarray:
-        """An array over nodes on three axes; a 2D one is the same at both ends of the first axis."""
+        """An array over nodes on three axes; a 2D array is repeated at both ends of the first axis."""
         return np.repeat(a[None], 2, axis=0) if self.first else a
 
     def drop_nodes(self, a: np.ndarray) -> np.ndarray:

@@ -1,9 +1,9 @@
 """The liquid as a level set moved on the grid, without particles (Chentanez and Müller 2012).
 
-In each step φ is continued into solids, with the peel-off rule of Chentanez–Müller §3.2: a solid cell next to liquid of
-zero pressure takes its positive distance to the wall, or else liquid would never let go. After the pressure solve φ and
-the velocity are carried along (semi-Lagrangian), and φ is made a distance again. Semi-Lagrangian steps lose volume in
-thin places: the correction of the ledger shifts φ, as it does for particles.
+In each step φ is extended into solids, with the peel-off rule of Chentanez–Müller §3.2: a solid cell next to liquid of
+zero pressure takes its positive distance to the wall. Without this rule liquid would never separate. After the pressure
+solve φ and the velocity are advected (semi-Lagrangian), and φ is made a distance again. Semi-Lagrangian steps lose
+volume in thin places, so the correction of the ledger shifts φ, as for particles.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from .volume import Ledger, shift_for, volume
 
 #: φ is kept a distance within this many cells of the surface
 BAND = 8.0
-#: cells a step by which liquid has to move out of a wall to have let go of it
+#: liquid has separated from a wall if it moves away by more than this many cells per step
 LEAVE = 0.01
 
 
 class LevelSet:
-    """Carries the liquid by `level`, the distance to its surface outside solids, and `velocity` on the faces.
+    """Tracks the liquid by `level`, the distance to its surface outside solids, and `velocity` on the faces.
 
     It is a `tracker.Tracker`.
     """
 
-    #: φ depends on which walls hold the liquid, which each step decides again
+    #: φ depends on which walls hold the liquid, and each step decides this again
     settled = False
     #: there are no particles
     count = 0
@@ -74,7 +74,7 @@ class LevelSet:
     # -- in and out -----------------------------------------------------------------------------------
 
     def flow_in(self, sources: Sequence[Source], time: float, step: int, dt: float) -> Added:
-        """Sources that flow are full of liquid with their velocity."""
+        """Fill the sources that flow with liquid of their velocity."""
         for source in sources:
             if not source.flows(time):
                 continue
@@ -89,7 +89,7 @@ class LevelSet:
         return Added()
 
     def flow_out(self, regions: Sequence[Shape]) -> None:
-        """The regions become air."""
+        """Set the regions to air."""
         for shape in regions:
             before = volume(self.level, self.solids.space)
             self.level = np.maximum(self.level, -self._sample(shape))
@@ -103,7 +103,7 @@ class LevelSet:
     # -- one step -------------------------------------------------------------------------------------
 
     def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
-        """Shift the level set to the volume of the ledger; φ continues it into solids."""
+        """Shift the level set to the volume of the ledger; φ extends it into solids."""
         ledger, solids = self.ledger, self.solids
         if self.scene.model.volume.correct:
             ledger.offset = shift_for(self.level, solids.space, ledger.expected, 0.0)
@@ -116,7 +116,7 @@ class LevelSet:
         )
 
     def _released(self, pressure: np.ndarray, sticky: np.ndarray) -> np.ndarray:
-        """Liquid of zero pressure at walls that let go: it has let go of them."""
+        """The cells that have separated: liquid of zero pressure at separating walls."""
         return (self.layout.lift(pressure) <= 0.0) & (self.level < 0.0) & (sticky == 0)
 
     def to_grid(self) -> GridVelocity:
@@ -125,13 +125,13 @@ class LevelSet:
         return GridVelocity(velocity, [np.zeros(u.shape) for u in velocity], velocity)
 
     def move(self, flow: Flow) -> None:
-        """Carry φ and the velocity along with the flow."""
+        """Advect φ and the velocity with the flow."""
         solids, first, velocity = self.solids, self.layout.first, flow.velocity
         rate = flow.dt / self.dx
         released = self._released(flow.outcome.solution.pressure, flow.sticky).astype(np.int8)
         # inside solids φ follows its liquid neighbours, so that the surface meets walls without a kink
         beyond = np.where(self.phi > 0.0, np.maximum(self.phi, self.level), self.phi)
-        # what comes out of a wall is air, whatever the pressure was
+        # air enters where the velocity points out of a wall, for any pressure
         beyond = np.where(self._leaving(flow), np.maximum(beyond, -solids.centre), beyond)
         source = np.where(solids.centre < 0.0, np.minimum(beyond, BAND), self.level)
         moved = np.empty_like(self.level)
@@ -143,7 +143,7 @@ class LevelSet:
         self.velocity = carried
 
     def _leaving(self, flow: Flow) -> np.ndarray:
-        """Cells in separating walls from which the velocity points out, by more than LEAVE cells a step."""
+        """Cells in separating walls where the velocity points out of the wall by more than LEAVE cells per step."""
         solids = self.solids
         out = np.zeros(self.layout.three)
         for a in self.layout.axes:
@@ -158,7 +158,7 @@ class LevelSet:
         return max(float(np.abs(u).max(initial=0.0)) for u in self.layout.drop_faces(self.velocity))
 
     def energy(self) -> tuple[float, float]:
-        """Kinetic and potential energy of the cells, by their liquid share."""
+        """Kinetic and potential energy of the cells, weighted by their liquid share."""
         grid = self.solids.grid
         share = self.solids.space * np.clip(0.5 - self.level, 0.0, 1.0)
         each = self.scene.model.physics.density * self.dx**self.scene.dimension
@@ -172,7 +172,7 @@ class LevelSet:
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def frame_arrays(self) -> dict[str, np.ndarray]:
-        """Cell centres in the liquid stand in for particles."""
+        """Cell centres in the liquid are written in place of particles."""
         wet = (self.level < 0.0) & (self.solids.centre > 0.0)
         index = self.layout.drop_points(np.argwhere(wet).T).T
         speed = [between(self.velocity[a], a)[wet] for a in self.layout.axes]
@@ -193,7 +193,7 @@ class LevelSet:
 
 
 def _distance(phi: np.ndarray, released: np.ndarray) -> np.ndarray:
-    """The distance to the surface φ = 0; `released` is 1 in cells that have let go of a side of the grid."""
+    """The distance to the surface φ = 0; `released` is 1 in cells that have separated from a side of the grid."""
     out, fixed = np.empty_like(phi), np.empty(phi.shape, np.int8)
     _start_distance(out, fixed, phi, BAND, released)
     _sweep_distance(out, fixed, 1)

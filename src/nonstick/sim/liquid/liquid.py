@@ -1,11 +1,11 @@
-"""The liquid of a scene and how it takes a step.
+"""The liquid of a scene, and one step of it.
 
     φ, where the liquid is            surface        by the tracker: particles or a level set
     velocity on the faces             transfer       by the tracker
     u += dt g                         transfer       forces
     0 ≤ p ⟂ div u ≥ 0 at walls        pressure       nonstick.discretise.pressure
     viscosity, pressure again         viscosity      where liquid is viscous
-    u beyond the liquid               extrapolation  walls remove only what they forbid
+    u beyond the liquid               extrapolation  walls remove only the forbidden part
     the liquid moves with u           advection      by the tracker
 
 Arrays have three axes (`layout.Layout`), lengths are in cells and velocities in m/s.
@@ -46,7 +46,7 @@ class Report:
     cfl: float
     #: seconds of each stage
     seconds: dict[str, float] = field(default_factory=dict)
-    #: of the viscosity stage, where there is one
+    #: result of the viscosity stage, if there is one
     viscosity: ViscositySolution | None = None
     #: (kind, message) for the log
     remarks: list[tuple[str, str]] = field(default_factory=list)
@@ -68,9 +68,9 @@ class Stopwatch:
 
 
 class Liquid:
-    """Liquid, solids and bodies of a scene in motion.
+    """The moving liquid, solids and bodies of a scene.
 
-    `tracker` makes what carries the liquid: `particles.Particles` or `levelset.LevelSet`.
+    `tracker` is the class that tracks the liquid: `particles.Particles` or `levelset.LevelSet`.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Liquid:
         self.forces = [(None if f.shape is None else build(f.shape, scene.folder), f) for f in model.force]
         self.steps = 0
         self.time = 0.0
-        #: cells whose walls held the liquid in the last step, whatever walls.pressure says; None: nowhere
+        #: cells whose walls held the liquid in the last step regardless of walls.pressure; None: no cells
         self._hold: np.ndarray | None = None
         self.tracker.fill()
 
@@ -129,7 +129,7 @@ class Liquid:
         if self.viscosity.acts:
             with watch("viscosity"):
                 thick = self._thicken(velocity, outcome, mu, dt)
-            with watch("pressure"):  # again, because viscosity leaves divergence behind
+            with watch("pressure"):  # project again, because the viscosity step adds divergence
                 velocity, outcome = self._project(self.layout.lift_faces(thick.velocity), dt, added.divergence)
             with watch("extrapolation"):
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, dt)
@@ -174,7 +174,7 @@ class Liquid:
         return self.viscosity.solve(self._phi(), own, pressure, mu, dt, self._flowing())
 
     def _move_bodies(self, dt: float) -> None:
-        """Bodies move with the velocities of this step, and the distances that keep particles out move with them."""
+        """Move bodies with the velocities of this step, and update the distances that keep particles out of them."""
         if len(self.bodies):
             self.bodies.move(dt)
             self.solids.place()
@@ -187,11 +187,11 @@ class Liquid:
         return self.projection.pressure if self.steps else None
 
     def _flowing(self) -> list[tuple[Source, float]]:
-        """Sources that flow at the beginning of the step, each with the time."""
+        """The sources that flow at the beginning of the step, each with the time."""
         return [(s, self.time) for s in self.sources if s.flows(self.time)]
 
     def _acting(self) -> list:
-        """Forces that act at the beginning of the step, each with its region."""
+        """The forces that act at the beginning of the step, each with its region."""
         return [
             (shape, force)
             for shape, force in self.forces
@@ -199,7 +199,7 @@ class Liquid:
         ]
 
     def _fed(self) -> bool:
-        """Whether anything but gravity may do work on the liquid in this step."""
+        """True if something other than gravity may do work on the liquid in this step."""
         walls = self.solids.moving or bool(len(self.bodies)) or bool(np.any(self.solids.separation))
         return walls or bool(self._flowing() or self._acting())
 
@@ -215,18 +215,18 @@ class Liquid:
         return max(self.tracker.fastest(), self.solids.fastest())
 
     def energy(self) -> tuple[float, float]:
-        """Kinetic and potential energy in joule (per metre of depth in 2D); height counts from the domain's corner."""
+        """Kinetic and potential energy in joule (per metre of depth in 2D); height is above the domain's corner."""
         return self.tracker.energy()
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Find the surface at the end of a frame; the next step begins with it."""
+        """Find the surface at the end of a frame; the next step starts from it."""
         self.solids.update(self.time)
         self.tracker.find_surface(self._last_pressure(), self.solids.held(self._hold))
 
     def frame_arrays(self, output) -> dict[str, np.ndarray]:
-        """What a frame file holds; `output` is that table of the scene."""
+        """The content of a frame file; `output` is the table of this name in the scene."""
         out: dict[str, np.ndarray] = {"time": np.array(self.time), "dx": np.array(self.scene.dx)}
         if output.surface:
             out["phi"] = self._phi().astype(np.float32)
@@ -241,7 +241,7 @@ class Liquid:
         return out
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on bit for bit, as plain arrays."""
+        """The whole state as plain arrays; a run continues from it bit for bit."""
         return {
             **self.tracker.state(), "pressure": self.projection.pressure, "active": self.projection.active,
             "steps": np.array(self.steps), "time": np.array(self.time), "ledger": self.ledger.array(),
@@ -249,7 +249,7 @@ class Liquid:
         }  # fmt: skip
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self.projection.pressure, self.projection.active = state["pressure"], state["active"]
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.ledger.restore(state["ledger"])

@@ -1,4 +1,4 @@
-"""Checks of the methods a scene names, before anything runs."""
+"""Checks of the methods named in a scene, before the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...scenes.scene import Scene
 
 
 def check_methods(scene: Scene) -> None:
-    """Refuse methods that do not exist or solve another system; a run would find out only when it needs them."""
+    """Raise an error for methods that do not exist or solve another system. A run would fail only later."""
     solver = scene.model.solver
     check_scalar(solver.method, scene.where)
     if _kind(solver.viscosity, scene.where, "solver.viscosity") != "viscosity":
@@ -28,16 +28,16 @@ def _kind(name: str, where: str, key: str) -> str:
 
 
 def check_scalar(method: str, where: str) -> None:
-    """Refuse a method that does not solve for pressure or temperature."""
+    """Raise an error for a method that does not solve for pressure or temperature."""
     if _kind(method, where, "solver.method") == "viscosity":
         raise NonstickError(
-            f"{where}: solver.method is {method!r}, which solves for viscosity and nothing else; take 'auto' or "
+            f"{where}: solver.method is {method!r}, which solves only for viscosity; take 'auto' or "
             "another method, and name viscosity methods in solver.viscosity"
         )
 
 
 def check_edges(scene: Scene, mode) -> None:
-    """Refuse a method that cannot treat walls = edge; `auto` passes such problems on. `mode` is that of `Solids`."""
+    """Raise an error for a method that cannot treat walls = edge; `auto` uses another one. `mode`: of `Solids`."""
     method = scene.model.solver.method
     if isinstance(mode, str) and mode == "edge" and method != "auto" and "edges" not in registry.get(method).treats:
         raise NonstickError(
@@ -47,7 +47,7 @@ def check_edges(scene: Scene, mode) -> None:
 
 
 def check_bodies(scene: Scene) -> None:
-    """Refuse methods that cannot treat bodies, which couple all cells around them, and bodies with walls = edge."""
+    """Raise an error for methods that cannot treat bodies, and for bodies with walls = edge."""
     if not scene.model.bodies or not scene.model.liquid:
         return
     modes = [b.pressure for b in scene.model.bodies] + [s.pressure for s in scene.model.solid]
@@ -56,6 +56,6 @@ def check_bodies(scene: Scene) -> None:
     method = scene.model.solver.method
     if "bodies" not in registry.get(method).treats:
         raise NonstickError(
-            f"{scene.where}: solver.method {method!r} cannot treat rigid bodies; take 'auto' or another method that "
-            "needs no stencil"
+            f"{scene.where}: solver.method {method!r} cannot treat rigid bodies; take 'auto' or "
+            "another method that does not need a stencil"
         )

@@ -1,4 +1,4 @@
-"""The velocity a liquid of a scene begins with: a translation and a rotation."""
+"""The initial velocity of a liquid in a scene: a translation and a rotation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...scenes.schema import Liquid
 
 
 def first_velocity(spec: Liquid, size, points) -> list[np.ndarray | float]:
-    """The components of a liquid's first velocity at points (metres); `size` is that of the domain."""
+    """The components of a liquid's initial velocity at points (metres); `size` is the size of the domain."""
     out: list[np.ndarray | float] = list(spec.velocity or (0.0,) * len(points))
     if spec.spin:
         about = spec.about or [0.5 * s for s in size]

@@ -15,14 +15,14 @@ BYTES_PER_CELL = 190
 BYTES_PER_PARTICLE = 130
 #: interpreter and compiled code
 BYTES_BASE = 230 * 2**20
-#: more where viscosity acts
+#: additional bytes if viscosity acts
 BYTES_PER_VISCOUS_CELL = 210
 #: of a face of viscous liquid, for every degree of freedom of a body
 BYTES_PER_TIE = 8
 
 
 def needs(scene: Scene[SceneModel], particles: int = 0) -> Needs:
-    """Of a scene with that many particles; with none known, what its grid alone takes."""
+    """Memory and disk of a scene with this many particles; None: only its grid is counted."""
     output, frames = scene.model.output, scene.model.time.frames
     cells = float(np.prod(scene.shape, dtype=float))
     frame = 4 * cells * output.surface + 8 * scene.dimension * particles * output.particles
@@ -42,22 +42,22 @@ def _viscous(scene: Scene) -> bool:
 
 
 def too_large(scene: Scene) -> str:
-    """A sentence if not even the grid of a scene fits into memory, with a resolution that does; else nothing."""
+    """A sentence if even the grid of a scene does not fit into memory, with a resolution that fits; else ""."""
     need, have = needs(scene).memory, resources.free_memory()
     if need <= have:
         return ""
-    # with water in half of it, at 8 or 4 particles a cell
+    # half of the grid is water, with 8 or 4 particles per cell
     each = BYTES_PER_CELL + 0.5 * BYTES_PER_PARTICLE * scene.model.particles.per_axis**scene.dimension
     cells = float(np.prod(scene.shape, dtype=float))
     fits = max(have - BYTES_BASE, 0.0) / each
     n = int(scene.model.domain.resolution * (fits / cells) ** (1 / scene.dimension))
     advice = f"domain.resolution={n} would fit" if n >= 4 else "free some memory"
     shape, size = "×".join(map(str, scene.shape)), resources.size
-    return f"{shape} cells need at least {size(need)} of memory and {size(have)} are free; {advice}"
+    return f"{shape} cells need at least {size(need)} of memory, but only {size(have)} are free; {advice}"
 
 
 def require(scene: Scene) -> None:
-    """Refuse a scene whose grid does not fit."""
+    """Raise an error for a scene whose grid does not fit into memory."""
     sentence = too_large(scene)
     if sentence:
         raise NonstickError(f"{scene.where}: {sentence}")

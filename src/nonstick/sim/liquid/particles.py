@@ -1,4 +1,4 @@
-"""The liquid as particles: they carry mass and velocity, and the grid finds their pressure.
+"""The liquid as particles: they carry mass and velocity, and the pressure is computed on the grid.
 
 φ from the particles              Zhu & Bridson 2005, with a distance that is exact for flat surfaces (`_surface`)
 momentum to the faces and back    APIC: Jiang et al. 2015; FLIP and PIC: Zhu & Bridson 2005
@@ -29,15 +29,15 @@ from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
 from .volume import Ledger, shift_for, volume
 
-#: largest share of its kinetic energy that the liquid loses in a step because evening out has lifted particles
+#: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02
-#: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one, a surface shifted
-#: to keep its volume another
+#: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one layer, a surface
+#: shifted to keep its volume another
 LAYERS = 3
 
 
 class Particles:
-    """Carries the liquid by particles; a `tracker.Tracker`."""
+    """Tracks the liquid by particles; a `tracker.Tracker`."""
 
     def __init__(self, scene: Scene, solids: Solids, ledger: Ledger, viscosity: Viscosity):
         self.scene, self.solids, self.ledger = scene, solids, ledger
@@ -56,17 +56,17 @@ class Particles:
         self.gravity = self.layout.vector(scene.gravity)
         self.cloud = Cloud(self.layout, setting.transfer == "apic", viscosity.carried)
         self.phi = np.full(self.layout.three, 1.5)
-        #: φ belongs to the particles as they are
+        #: True if φ belongs to the present particles
         self.settled = False
         pull = float(np.linalg.norm(self.gravity))
         up = -self.gravity / pull if pull > 0.0 else np.zeros(3)
         self._surface = ParticleSurface(solids, self.per_cell, up)
         self._viscosity = viscosity
         self._sorted = False
-        #: length of the last step: sources fill what their liquid has left behind in it
+        #: length of the last step: sources fill the space that their liquid left in it
         self._last_dt = 0.0
         self._chambers: Chambers | None = None
-        #: sources that found no room, by index
+        #: indices of sources without room for their liquid
         self._choked: set[int] = set()
 
     @property
@@ -79,7 +79,7 @@ class Particles:
         return [self.dx * c for c in self.layout.drop_points(self.cloud.x if x is None else x)]
 
     def fill(self) -> None:
-        """Fill the liquids of the scene; where they overlap the first one counts."""
+        """Fill the liquids of the scene with particles; where liquids overlap, the first one counts."""
         setting = self.scene.model.particles
         rng = np.random.default_rng(setting.seed)
         taken: list[Shape] = []
@@ -92,18 +92,18 @@ class Particles:
             points = self.points(x)
             velocity = first_velocity(spec, self.scene.model.domain.size, points)
             self._add(x, velocity, spec.viscosity)
-            if spec.spin and self.cloud.affine:  # the first transfer knows the rotation already
+            if spec.spin and self.cloud.affine:  # so that the first transfer includes the rotation
                 gradient = self.layout.matrix(first_gradient(spec, self.dx, self.scene.dimension))
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = gradient.reshape(9, 1)
         self._sort()
         self._outline(None, correct=False)
         self.ledger.initial = self.ledger.due = self.ledger.measured
         if self.cloud.n:
-            # positions come from a lattice, so their number is only nearly the volume they fill
+            # positions come from a lattice, so their number is only close to the volume they fill
             self.worth = self.ledger.initial / self.cloud.n
 
     def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity) -> None:
-        """Append particles at x (3, n); velocity and viscosity as a liquid or a source of the scene gives them."""
+        """Append particles at x (3, n), with the velocity and viscosity of a liquid or a source of the scene."""
         mu = self._viscosity.given(viscosity, self.points(x))
         self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
         self._sorted = False
@@ -116,7 +116,7 @@ class Particles:
     # -- in and out -----------------------------------------------------------------------------------
 
     def flow_in(self, sources: Sequence[Source], time: float, step: int, dt: float) -> Added:
-        """Give liquid in the sources their velocity and fill what has run empty there."""
+        """Give the liquid in the sources their velocity, and fill the space that has become empty there."""
         if not sources:
             return Added()
         self.settled = False
@@ -136,7 +136,7 @@ class Particles:
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
-            if source.began(time, self._last_dt):  # what is there already need not be filled
+            if source.began(time, self._last_dt):  # space that is full already is not filled
                 fresh &= counts[cells] < self.per_cell
             fresh |= counts[cells] == 0
             x, cells = x[:, fresh], cells[fresh]
@@ -144,7 +144,9 @@ class Particles:
             fits = self._room(cells, there)
             if not fits.all() and index not in self._choked:
                 self._choked.add(index)
-                added.remarks.append(("full", f"inflow.{index} finds no room: its chamber is full at {time:.4g} s"))
+                added.remarks.append(
+                    ("full", f"inflow.{index} has no room for more liquid: its chamber is full at {time:.4g} s")
+                )
             new = self.worth * np.bincount(cells[fits], minlength=there.size).reshape(there.shape)
             divergence += self.layout.drop(crowding(there, new, self.solids.space)) / dt
             x = x[:, fits]
@@ -155,7 +157,7 @@ class Particles:
         return added
 
     def _impose(self, source: Source, shape: Shape, time: float) -> None:
-        """Particles in a source take its velocity."""
+        """Give the particles in a source its velocity."""
         points = self.points()
         inside = np.flatnonzero(np.asarray(shape(*points)) < 0)
         if inside.size:
@@ -164,7 +166,7 @@ class Particles:
                 row[inside] = source.velocity(axis, here, time)
 
     def _room(self, cells: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """Which new particles, given by their cells, find room; `there` is the volume of liquid in the cells."""
+        """Mask of the new particles, given by their cells, that have room; `there` is the liquid in the cells."""
         if self._chambers is None or self.solids.moving:
             self._chambers = Chambers(self.solids.space)
         return self._chambers.admit(cells, there, self.worth)
@@ -232,7 +234,7 @@ class Particles:
         return GridVelocity(velocity, mass, before, energy)
 
     def move(self, flow: Flow) -> None:
-        """Particles take the velocity, are moved by it and evened out; a closed run gains no energy by it."""
+        """Give particles the new velocity, move them, and even them out; a closed run gains no energy by this."""
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
         old = cloud.vel if flow.fed else cloud.vel.copy()
@@ -256,11 +258,11 @@ class Particles:
         self._sorted = self.settled = False
 
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
-        """Take the potential energy that evening out adds from the motion of the particles.
+        """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Evening out moves particles up and down, and no force does work in it: crushed liquid that spreads again
-        would gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. A displacement
-        that lifts more than that and what the step loses anyway is made smaller, in place: liquid at rest must not
+        Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
+        gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
+        more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
         rise.
         """
         mass = flow.start.mass
@@ -318,7 +320,7 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
         self._last_dt = float(state["dt"])
         self._sorted = self.settled = False
-        if started:  # by the shift of the ledger: to look for it again could find another
+        if started:  # use the shift of the ledger: a new search could find another shift
             self._sort()
             self._surface.outline(self.phi, c)
             self.phi += self.ledger.offset

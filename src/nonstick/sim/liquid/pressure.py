@@ -15,31 +15,31 @@ from .solids import Solids
 
 #: tried in this order when the scene's own method misses its tolerance
 STRONGER = ("auto", "pi-mg", "pi-pcg", "psor")
-#: the same for walls = "edge", which few methods can treat; the first stands in for `auto`
+#: the same for walls = "edge", which few methods can treat; the first one replaces `auto`
 STRONGER_EDGES = ("fmg", "psor", "pgs")
 
 
 @dataclass
 class Outcome:
-    """A pressure solve: what the rest of the step and its row of statistics need of it."""
+    """The result of a pressure solve, for the later stages of the step and its row of statistics."""
 
     problem: PressureProblem
     solution: PressureSolution
     kkt: float
-    #: method that solved it, and what those that failed have said
+    #: the method that solved it, and the messages of methods that failed
     method: str
     failed: list[str]
 
 
 class Projection:
-    """Solves the pressure of step after step, and keeps pressure and contact set of the last one to start from."""
+    """Solves the pressure of each step; the next step starts from the pressure and contact set of the last."""
 
     def __init__(self, solids: Solids, solver: Solver, density: float):
         self.solids, self.solver, self.density = solids, solver, density
         shape = solids.grid.shape
         self.pressure = np.zeros(shape)
         self.active = np.zeros(shape, np.int8)
-        #: cells cut by solids, where none moves
+        #: cells cut by solids, if no solid moves
         self._cut: np.ndarray | None = None
 
     def solve(
@@ -61,9 +61,9 @@ class Projection:
         dt
             Length of the step.
         hold
-            Cells whose walls may pull whatever `walls.pressure` of the scene says.
+            Cells whose walls may pull, regardless of `walls.pressure` of the scene.
         divergence
-            What sources ask for, over cells, in 1/s.
+            The divergence that sources need, over cells, in 1/s.
         """
         problem = self._problem(phi, velocity, dt, hold, divergence)
         outcome = self._try_methods(problem)
@@ -74,7 +74,7 @@ class Projection:
         return outcome
 
     def _problem(self, phi, velocity, dt: float, hold, divergence) -> PressureProblem:
-        """The pressure problem among the solids as they are now."""
+        """The pressure problem with the solids at their present positions."""
         solids = self.solids
         extra: dict[str, Any] = {}
         coupling = solids.current()
@@ -99,7 +99,8 @@ class Projection:
         for name in self._candidates(problem):
             limit = solver.maxiter if name == solver.method else None
             solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
-            # A compressed pocket has no solution: the problem without its mean counts, and no other method helps.
+            # A compressed pocket has no solution: the problem without its mean is solved, and other methods do not
+            # help.
             kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))  # type: ignore[arg-type]
             if best is None or kkt < best.kkt:
                 best = Outcome(problem, solution, kkt, name, failed)
@@ -121,14 +122,14 @@ class Projection:
         return known
 
     def _walls(self, hold: np.ndarray | None) -> str | np.ndarray:
-        """Which cells may separate, as `PressureProblem` takes it."""
+        """The cells in which liquid may separate, in the form that `PressureProblem` takes."""
         solids = self.solids
         centre = solids.layout.drop(solids.centre)
         mode = solids.mode if isinstance(solids.mode, str) else "given cell by cell"
         if hold is not None and mode != "edge":
             bounded = wall_cells(solids.mode, solids.weights, centre, solids.grid.shape)
             return bounded & ~(hold & self._cut_cells())
-        # "solid" by the true distance at the centres; PressureProblem would have to guess it from open faces.
+        # "solid" uses the true distance at the centres; PressureProblem would have to estimate it from open faces.
         if mode == "solid":
             return centre < 0
         return self._cut_cells() if mode == "cut" and not solids.moving else solids.mode

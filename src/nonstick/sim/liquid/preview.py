@@ -37,7 +37,7 @@ class Painter:
         self.scale = self._scale()
 
     def _find_room(self) -> np.ndarray:
-        """Points, in cells, around all that liquid can be in during the run: what the camera shows."""
+        """Points, in cells, around the space that liquid can fill during the run: the camera shows all of them."""
         frames = self.frames[:: max(1, len(self.frames) // 8)]
         moving = any(s.motion is not None for s in self.scene.model.solid)
         solids = [self.run.read_frame(k)["phi_solid"] for k in frames] if moving else [self._solids]
@@ -71,7 +71,7 @@ class Painter:
         return top or None
 
     def _placed(self, data: dict[str, np.ndarray]) -> list[Shape]:
-        """The bodies where a frame has them."""
+        """The bodies at their positions in a frame."""
         if "body_centre" not in data:
             return []
         for body, centre, orientation in zip(self._bodies, data["body_centre"], data["body_orientation"]):
@@ -100,7 +100,7 @@ class Painter:
         if camera.colour != "liquid":
             hue = values(data, camera.colour, self.scene.shape, self.scene.dx, self.scale)
 
-        # The sides of the domain are not part of the solids; the marcher treats leaving the box as a wall.
+        # The sides of the domain are not part of the solids; the ray marcher treats them as walls.
         image = draw_space(
             data["phi"],
             solid,

@@ -7,7 +7,7 @@ import numpy as np
 from ...grid.shapes import Shape
 from .solids import Solids
 
-#: closest a particle may come to a wall, in cells
+#: least distance of a particle from a wall, in cells
 MARGIN = 0.02
 #: particles that are less than this many cells below the surface start on the lattice itself
 CALM = 1.0
@@ -23,12 +23,12 @@ def seed(
 ) -> np.ndarray:
     """Positions (3, n) in cells that fill a shape outside solids, `per_axis` along each axis of a cell.
 
-    A position stands for a small cube of space. Where a wall leaves the share f of the cubes open, that share of them
-    gets a particle, so that the number of particles is the volume up to the wall (`owed` carries the remainder on).
-    With too many or too few particles along a wall, evening them out would set still water in motion.
+    A position represents a small cube of space. If a wall leaves the share f of the cubes open, this share of them gets
+    a particle. So the number of particles matches the volume up to the wall (`owed` keeps the remainder). With too many
+    or too few particles along a wall, evening them out would set still water in motion.
 
-    Positions stray from the lattice by `jitter` of its width. `shift` (d) moves the lattice, in cells, by less than
-    its width. Planes of cells are treated one at a time, so that memory follows the liquid.
+    Positions deviate from the lattice by `jitter` of its width. `shift` (d) moves the lattice, in cells, by less than
+    its width. Planes of cells are treated one at a time, so that memory grows with the liquid, not with the grid.
     """
     grid = solids.grid
     fine = [np.arange(n * per_axis) for n in grid.shape]
@@ -51,7 +51,8 @@ def seed(
                 x += shift[:, None]
                 within = np.all((x > 0.0) & (x < np.array(grid.shape)[:, None]), axis=0)
                 x, stray = x[:, within], stray[:, within]
-            # a rough surface is a field of short waves, which take seconds to die: near it the lattice stays
+            # near the surface positions stay on the lattice: a rough surface would make short waves that last for
+            # seconds
             depth = -np.asarray(shape(*(grid.dx * c for c in x))) / grid.dx
             x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
             share = _fit_walls(x, solids, 1.0 / per_axis)
@@ -77,7 +78,7 @@ def _fit_walls(x: np.ndarray, solids: Solids, width: float) -> np.ndarray:
         y = x[:, cut]
         step = 0.25 * np.eye(len(x))[:, :, None]
         n = np.stack([wall_distance(solids, y + e) - wall_distance(solids, y - e) for e in step])
-        # between two walls the distance is flat: the position stays
+        # between two walls the gradient of the distance is zero: the position is not moved
         y += (0.5 * width * share[cut] - s[cut]) * n / np.maximum(np.sqrt((n**2).sum(axis=0)), 1e-3)
         x[:, cut] = y
         share[cut] *= wall_distance(solids, y) > MARGIN
@@ -85,7 +86,7 @@ def _fit_walls(x: np.ndarray, solids: Solids, width: float) -> np.ndarray:
 
 
 def _near(shape: Shape, grid, slab: int) -> np.ndarray:
-    """Cells of one plane that the shape may reach: a distance may be too small, but never too large by a cell."""
+    """Cells of one plane that the shape may touch. A distance may be too small, but it is never too large by a cell."""
     cells = grid.cells()
     here = np.broadcast_to(shape(cells[0][slab : slab + 1], *cells[1:]), (1, *grid.shape[1:]))[0]
     return here < grid.dx

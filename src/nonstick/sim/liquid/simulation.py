@@ -1,8 +1,7 @@
-"""`Simulation`: a scene in motion, frame by frame, with a row of statistics for every substep.
+"""`Simulation`: simulates a scene frame by frame, with a row of statistics for every substep.
 
-Substeps are as long as the CFL number allows, counted with the speed at their beginning and a step of
-gravity; a frame is divided evenly. If that would take more than `time.max_substeps`, the cap is kept and
-the row says so.
+Substeps are as long as the CFL number allows, for the speed at their beginning plus one step of gravity; a frame is
+divided evenly. If this needs more than `time.max_substeps`, this limit is used and the row says so.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
-#: what carries the liquid, by `surface.track` of the scene
+#: the tracker for each value of `surface.track`
 TRACKERS: dict[str, type[Tracker]] = {"particles": Particles, "grid": LevelSet}
 
 
 class Simulation:
-    """A scene in motion.
+    """The simulation of a liquid scene.
 
     Parameters
     ----------
@@ -78,9 +77,9 @@ class Simulation:
         self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track])
         check_edges(self.scene, self.liquid.solids.mode)
         self.frame = 0
-        #: how often this simulation was resumed; marks rows whose first step paid for compilation
+        #: how often this simulation was resumed; the first row of each session includes the time of compilation
         self.session = 0
-        #: volume error above which the next line is written
+        #: volume error above which the next message is written
         self._drift = 0.01
         #: called with (kind, message) when something should not pass unseen
         self.tell: Callable[[str, str], None] = lambda kind, message: None
@@ -96,7 +95,7 @@ class Simulation:
             )
 
     def _dry(self) -> bool:
-        """Only bodies, and no liquid asked for."""
+        """True if the scene has only bodies and no liquid."""
         return bool(self.scene.model.bodies) and not self.scene.model.liquid
 
     @property
@@ -144,10 +143,10 @@ class Simulation:
                 )
             rows.append(self.step(left / min(wanted, allowed), capped))
         self.frame += 1
-        self.liquid.time = end  # no drift of the clock by rounding
+        self.liquid.time = end  # so that rounding does not make the clock drift
         began = time.perf_counter()
         self.liquid.settle()
-        if rows:  # the surface of a frame is that of the next step: its time counts here
+        if rows:  # the next step starts from the surface of the frame; its time counts here
             rows[-1]["surface_seconds"] += time.perf_counter() - began
             rows[-1]["step_seconds"] += time.perf_counter() - began
         for row in rows:
@@ -156,11 +155,11 @@ class Simulation:
         return rows
 
     def _watch_volume(self, rows: list[dict[str, Any]]) -> None:
-        """Tell when the volume leaves the ledger by a percent, and again each time the drift has doubled."""
+        """Report a volume error above one percent, and again each time it has doubled."""
         worst = max((float(r["volume_error"]) for r in rows), key=abs, default=0.0)
         if abs(worst) > self._drift:
             self._drift = 2.0 * abs(worst)
-            self.tell("volume", f"frame {self.frame}: the volume is off the ledger by {100 * worst:+.2f} %")
+            self.tell("volume", f"frame {self.frame}: the volume differs from the ledger by {100 * worst:+.2f} %")
 
     def step(self, dt: float, capped: bool = False) -> dict[str, Any]:
         """One step of dt seconds; returns its row of statistics. `capped` is written to the row."""
@@ -171,7 +170,7 @@ class Simulation:
         if outcome.failed:
             kind = "retry" if outcome.solution.converged else "unconverged"
             self.tell(kind, f"step {self.liquid.steps}: {'; '.join(outcome.failed)}; kept {outcome.method}")
-        elif not outcome.solution.converged:  # an enclosed pocket is squeezed; no other method helps
+        elif not outcome.solution.converged:  # an enclosed pocket is compressed; other methods do not help
             self.tell("unconverged", f"step {self.liquid.steps}: {outcome.solution.message}")
         for kind, message in report.remarks:
             self.tell(kind, message)
@@ -216,20 +215,20 @@ class Simulation:
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def frame_arrays(self) -> dict[str, np.ndarray]:
-        """What a frame file holds: SI units, the domain's lower corner at zero, float32."""
+        """The content of a frame file: SI units, the domain's lower corner at zero, float32."""
         return self.liquid.frame_arrays(self.scene.model.output)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything needed to go on bit for bit, as plain arrays.
+        """The whole state as plain arrays; a run continues from it bit for bit.
 
-        They are the simulation's own and change with its next step: save or copy them before.
+        The simulation still uses these arrays, and its next step changes them: save or copy them first.
         """
         out = self.liquid.state()
         out["frame"] = np.array(self.frame)
         return out
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Go on from what `state` has returned, in a simulation of the same scene.
+        """Continue from the result of `state`, in a simulation of the same scene.
 
         Examples
         --------
@@ -243,5 +242,5 @@ class Simulation:
         """
         self.frame = int(state["frame"])
         self.session += 1
-        # a simulation changes its arrays in place, and the one the state came from may go on
+        # copied, because a simulation changes its arrays in place, and the other simulation may continue
         self.liquid.restore({name: np.array(values) for name, values in state.items()})

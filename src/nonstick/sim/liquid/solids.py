@@ -1,7 +1,7 @@
-"""The solids of a scene on its grid: distance at nodes, open faces, room in cells, velocity, what lets go.
+"""The solids of a scene on its grid: distance at nodes, open faces, room in cells, velocity, separation.
 
 The sides of the domain coincide with the sides of the grid and are not part of the nodal distance: faces there are
-closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies are solids whose place is their pose;
+closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies are solids at their present pose;
 `refresh` reads their velocity again after forces have changed it.
 """
 
@@ -26,15 +26,15 @@ from ...scenes.schema import Keyed
 from ._solids import _open_space, _room
 from .layout import Layout, between
 
-#: nodal distance where there is no solid, in cells
+#: nodal distance if there is no solid, in cells
 FAR = 1e3
-#: faces within this many cells of a body know its velocity
+#: faces within this many cells of a body take its velocity
 BODY_ROOM = 4.0
 
 
 @dataclass
 class Solid:
-    """One solid: its shape at time 0 and how its surface behaves; or a rigid body, which knows where it is."""
+    """One solid: its shape at time 0 and the properties of its surface; or a rigid body, which has its own pose."""
 
     shape: Shape
     container: bool
@@ -46,7 +46,7 @@ class Solid:
 
 
 class Solids:
-    """All solids of a scene; `update` moves them to where they are at a time.
+    """All solids of a scene; `update` moves them to their positions at a time.
 
     Distances are in cells and on three axes (`layout.Layout`), at the nodes and at the centres of cells.
     """
@@ -71,7 +71,7 @@ class Solids:
             mode = b.pressure or model.walls.pressure
             self.list.append(Solid(body.shape, False, mode, b.separation, b.adhesion, None, body))
         self.moving = any(s.motion is not None or s.body is not None for s in self.list)
-        #: a solid moves by a law; bodies stay where they are until `place`
+        #: True if a solid has a prescribed motion; bodies do not move until `place`
         self.driven = any(s.motion is not None for s in self.list)
         self._pose: bytes | None = None
         self._still: dict[int, np.ndarray] = {}
@@ -84,7 +84,7 @@ class Solids:
         self.update(0.0)
 
     def update(self, time: float) -> bool:
-        """Move the solids to where they are at `time`; says whether any is elsewhere than before."""
+        """Move the solids to their positions at `time`; True if any of them has moved."""
         if self.time >= 0.0 and not self.moving and not self._varies():
             self.time = time
             return False
@@ -96,7 +96,7 @@ class Solids:
             self.refresh()
         else:
             nodes = self.grid.nodes()
-            #: distance to each solid at the nodes in metres; of bodies only around them
+            #: distance to each solid at the nodes in metres; for bodies only in a window around them
             self.distances = [self._distance(index, nodes) for index in range(len(self.list))]
             phi = self._lay_out()
             #: open share of the faces, in the user's dimension and as three arrays
@@ -128,7 +128,7 @@ class Solids:
         return phi
 
     def place(self) -> None:
-        """The distances, and nothing else, with the bodies where they are now."""
+        """Update only the distances, with the bodies at their present positions."""
         nodes = self.grid.nodes()
         for index, solid in enumerate(self.list):
             if solid.body is not None:
@@ -136,7 +136,7 @@ class Solids:
         self._lay_out()
 
     def _open_faces(self) -> tuple[np.ndarray, ...]:
-        """Open shares of all faces. What bodies cover is kept apart, because the pressure moves them."""
+        """Open shares of all faces. The shares of bodies are kept separately, because the pressure moves bodies."""
         grid = self.grid
         static = [here for solid, here in zip(self.list, self.distances) if solid.body is None]
         if self._static is None or self.driven:
@@ -181,12 +181,12 @@ class Solids:
         return [np.append(body.velocity, body.spin) for body, _ in self._own]
 
     def body_of_face(self) -> list[np.ndarray]:
-        """Number of the body that is the nearest solid to each face, -1 where another is; one array an axis."""
+        """Number of the body if it is the nearest solid to a face, -1 otherwise; one array per axis."""
         first = len(self.list) - len(self._own)
         return [np.where(nearest >= first, nearest - first, -1) for nearest in self.carrier]
 
     def current(self) -> Coupling | None:
-        """The bodies on the grid with the velocities they have now."""
+        """The bodies on the grid with their present velocities."""
         if self.coupling is None:
             return None
         velocity = None
@@ -197,7 +197,7 @@ class Solids:
         return self.coupling.moving(self.motions(), velocity)
 
     def _distance(self, index: int, nodes) -> np.ndarray:
-        """Distance to one solid at the nodes; that of a solid that never moves is computed once."""
+        """Distance to one solid at the nodes; for a solid that never moves it is computed once."""
         solid = self.list[index]
         if solid.body is not None:
             out = np.full(self.grid.node_shape, FAR * self.grid.dx)
@@ -228,7 +228,7 @@ class Solids:
         return any(isinstance(s.separation, Keyed) for s in self.list)
 
     def _label(self, distances) -> None:
-        """Which solid is nearest to each cell: its index, or -1 for the sides of the domain."""
+        """Index of the solid nearest to each cell, -1 for the sides of the domain."""
         grid = self.grid
         nearest = np.broadcast_to(_side_distance(grid.cells(), grid.size), grid.shape).copy()
         self.owner = np.full(grid.shape, -1, np.int16)
@@ -241,13 +241,13 @@ class Solids:
             self._move_faces(distances)
 
     def _move_faces(self, distances) -> None:
-        """Which solid is nearest to every face, and its velocity there."""
+        """Find the solid nearest to every face, and its velocity there."""
         grid = self.grid
         #: index of the solid whose velocity a face has, per axis; -1 for none
         self.carrier: list[np.ndarray] = []
         for axis in range(grid.dimension):
             nearest = np.full(grid.face_shape(axis), -1, np.int16)
-            # the sides of the domain rest: without them a piston at one end would move the wall at the other
+            # the sides of the domain are at rest: without them a piston at one end would move the wall at the other end
             best = np.broadcast_to(_side_distance(grid.faces(axis), grid.size), nearest.shape).copy()
             for index, (solid, nodal) in enumerate(zip(self.list, distances)):
                 here = nodal
@@ -256,7 +256,7 @@ class Solids:
                         here = between(here, other)
                 closer = here < best
                 best = np.where(closer, here, best)
-                # far from a spinning body its velocity means nothing, and would shorten the time step
+                # far from a spinning body its velocity has no meaning, and would shorten the time step
                 nearest[closer & (here < BODY_ROOM * grid.dx)] = index if solid.body is not None else -1
                 if solid.body is None:
                     nearest[closer] = index if solid.motion is not None else -1
@@ -264,7 +264,7 @@ class Solids:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the velocity of moving solids at the faces again; resting ones and the sides have none."""
+        """Read the velocity of moving solids at the faces again; solids at rest and the sides have zero velocity."""
         if not self.moving:
             return
         velocity = []
@@ -285,7 +285,7 @@ class Solids:
         return max(float(np.abs(v).max()) for v in self.layout.drop_faces(self.velocity))
 
     def _behave(self) -> None:
-        """Which cells let go, and with what adhesion and separation velocity."""
+        """Find the cells that may separate, with their adhesion and separation velocity."""
         side = self.scene.model.walls
         modes = [s.pressure for s in self.list] + [side.pressure]
         shape = self.grid.shape
@@ -293,7 +293,7 @@ class Solids:
             self.mode: str | np.ndarray = modes[0]
             self.sticky = np.full(self.layout.three, modes[0] == "none", np.int8)
         else:
-            # "edge" holds for a whole scene; mixed with others it means the cells the solid cuts
+            # "edge" is only possible for a whole scene; mixed with other values it means the cells that the solid cuts
             mask = np.zeros(shape, bool)
             sticky = np.zeros(shape, np.int8)
             centre = self.layout.drop(self.centre)
@@ -308,10 +308,10 @@ class Solids:
     def _per_cell(self, values: list[float]) -> np.ndarray | float:
         if not any(values):
             return 0.0
-        return np.array(values)[self.owner]  # owner -1 picks the last entry, the sides of the domain
+        return np.array(values)[self.owner]  # owner -1 selects the last entry, the sides of the domain
 
     def held(self, hold: np.ndarray | None) -> np.ndarray:
-        """1 in cells next to a wall that does not let go, those of `hold` (a mask over cells) included."""
+        """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""
         if hold is None:
             return self.sticky
         return np.maximum(self.sticky, self.layout.lift(hold).astype(np.int8))
@@ -319,7 +319,7 @@ class Solids:
     # -- motion ---------------------------------------------------------------------------------------
 
     def placed(self, solid: Solid) -> Shape:
-        """The shape of a solid where it is now."""
+        """The shape of a solid at its present position."""
         if solid.body is not None:
             return solid.body.placed()
         return solid.shape if solid.motion is None else solid.motion.placed(solid.shape, self.time)

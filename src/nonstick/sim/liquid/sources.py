@@ -1,12 +1,12 @@
-"""Sources: regions kept full of liquid, which may move; what they emit and where there is room for it.
+"""Sources: regions kept full of liquid, which may move; the liquid they emit, and the room for it.
 
-A step of length dt carries the liquid in a source by v dt relative to the source, so what has to be filled are the
-points that were outside the source a step ago, in the source's own frame: `x - v dt ∉ S`. They lie on a lattice that
-moves with the liquid, so that each enters once and the flow is exact to the particle. To fill only cells that have run
-empty would lose the part of a cell that a step leaves behind: a third of the flow at three cells a step.
+A step of length dt moves the liquid in a source by v dt relative to the source. So the points to fill are those that
+were outside the source one step ago, in the source's own frame: `x - v dt ∉ S`. They lie on a lattice that moves with
+the liquid, so that each point enters once and the flow is exact to one particle. Filling only the empty cells would
+lose the part of a cell that a step leaves empty: a third of the flow at three cells per step.
 
-Under water the room behind the source is not empty: what enters there has to push the rest away. The pressure solve
-gets the divergence that does it, `div u = volume entered / dt` (`crowding`). A chamber that is full takes no more
+Under water the room behind the source is not empty: the liquid that enters must push other liquid away. The pressure
+solve gets the divergence for this, `div u = volume entered / dt` (`crowding`). A full chamber takes no more liquid
 (`Chambers`).
 """
 
@@ -47,7 +47,7 @@ class Source:
         ]
 
     def flows(self, time: float) -> bool:
-        """Does it emit at this time?"""
+        """True if it emits liquid at this time."""
         return self.spec.start <= time and (self.spec.stop is None or time < self.spec.stop)
 
     def at(self, time: float) -> Shape:
@@ -55,15 +55,15 @@ class Source:
         return self.shape if self.mover is None else self.mover.placed(self.shape, time)
 
     def velocity(self, axis: int, points, time: float) -> np.ndarray | float:
-        """One component of the velocity of its liquid at points: its own and that of the source."""
+        """One component of the velocity of its liquid at points: its own velocity plus that of the source."""
         own = self.spec.velocity[axis]
         return own if self.mover is None else own + self.mover.velocity(axis, points, time)
 
     def fresh(self, points: list[np.ndarray], time: float, dt: float, width: float) -> np.ndarray:
-        """Which points have to be filled after a step of length dt (0: all in the region).
+        """Mask of the points to fill after a step of length dt (0: all points in the region).
 
-        `width` is that of the lattice. Both ends of a step use the same bound, a little inside the region: where the
-        lattice lies on the surface itself, rounding could otherwise let a row enter twice or never.
+        `width` is the width of the lattice. Both ends of a step use the same bound, a little inside the region.
+        Otherwise rounding could let a row of the lattice on the surface itself enter twice or never.
         """
         bound = -1.37e-4 * width
         region = self.at(time)
@@ -74,11 +74,11 @@ class Source:
         return here & (np.asarray(region(*back)) >= bound)
 
     def began(self, time: float, dt: float) -> bool:
-        """Is this the first step in which it flows?"""
+        """True if it flows for the first time in this step."""
         return dt <= 0.0 or not self.flows(time - dt)
 
     def phase(self, time: float, width: float) -> np.ndarray:
-        """How far the lattice of its liquid has moved beyond a whole number of its widths, in metres."""
+        """The shift of the lattice of its liquid modulo its width, in metres."""
         way = time * np.array(self.spec.velocity)
         if self.mover is not None:
             way = way + self.mover.at(time)[0]
@@ -86,11 +86,11 @@ class Source:
 
 
 def crowding(there: np.ndarray, new: np.ndarray, space: np.ndarray) -> np.ndarray:
-    """Volume by which liquid has to give way to what a source adds, over cells; all volumes in cells.
+    """Volume of liquid that must move away because a source adds liquid, over cells; all volumes in cells.
 
-    `there` was in the cells before and `new` comes in. In the open the liquid has moved on and left as much room as is
-    filled; under water there is no room. A single cell may hold a particle more or less by chance, so all cells are
-    counted together. What has crowded there before may go too, up to as much again.
+    `there` was in the cells before and `new` comes in. In the open, the liquid has moved away and left enough room;
+    under water there is no room. A single cell may have one particle more or less by chance, so all cells are counted
+    together. Liquid that was crowded there before may also move away, up to the same volume again.
     """
     wet = (new > 0.0) & (there >= 0.5 * space)
     added = float(new[wet].sum())
@@ -101,7 +101,7 @@ def crowding(there: np.ndarray, new: np.ndarray, space: np.ndarray) -> np.ndarra
 
 
 class Chambers:
-    """The parts of the room outside solids that do not touch, and how much liquid still fits into each."""
+    """The separate parts of the space outside solids, and the volume of liquid that still fits into each."""
 
     def __init__(self, space: np.ndarray):
         self.space = space
@@ -109,12 +109,12 @@ class Chambers:
         self.which, self.count = label(space > 0.0)
 
     def left(self, there: np.ndarray) -> np.ndarray:
-        """Volume each chamber can still take, in cells; entry 0 stands for solids. `there` is over cells."""
+        """Volume that each chamber can still take, in cells; entry 0 is for solids. `there` is over cells."""
         room = np.bincount(self.which.ravel(), (self.space - there).ravel(), minlength=self.count + 1)
         return np.maximum(room, 0.0)
 
     def admit(self, cells: np.ndarray, there: np.ndarray, worth: float) -> np.ndarray:
-        """Which of the particles in `cells` (flat indices) fit, each filling `worth`."""
+        """Mask of the particles in `cells` (flat indices) that fit; each fills the volume `worth`."""
         mine = self.which.ravel()[cells]
         left = self.left(there)
         out = np.zeros(cells.size, bool)

@@ -1,4 +1,4 @@
-"""Evens out the spacing of particles: moves them from crowded to thin places and leaves their velocities alone.
+"""Evens out the spacing of particles: moves them from crowded to thin places and does not change their velocities.
 
 Incompressible flow keeps the density of particles even, but a step has errors: liquid that hits a wall is crushed, and
 particles gather there. The displacement of a step is the gradient of a potential q with
@@ -6,7 +6,7 @@ particles gather there. The displacement of a step is the gradient of a potentia
     L q = density of particles / density of a full cell - 1
 
 where L is the pressure operator: particles do not move through walls, and q = 0 in air. A fixed number of red-black
-sweeps solves it roughly. Local crowding goes at once, long waves go over several steps. Kugelstadt et al. 2019
+sweeps solves it roughly. Local crowding disappears at once, long waves over several steps. Kugelstadt et al. 2019
 (implicit density projection) solve this system exactly.
 """
 
@@ -34,7 +34,7 @@ NOISE = 0.15
 PRESSED = 1e-6
 #: largest excess of volume of a cell, in cells, that counts in a step
 LARGEST_EXCESS = 2.0
-#: longest way a particle is moved along an axis in a step, in cells
+#: longest displacement of a particle along an axis in a step, in cells
 LONGEST_WAY = 0.2
 
 
@@ -47,7 +47,7 @@ def displacement(
     per_cell: int,
     offset: float,
 ) -> list[np.ndarray]:
-    """How far particles shall move, in cells, as three face arrays.
+    """The displacement of particles, in cells, as three face arrays.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _excess(cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray,
     density = np.zeros(layout.three)
     _scatter_density(density, cloud.x, cloud.start, layout.plane)
     density /= per_cell
-    # Whether a clamped cell holds 0 or a solver's rounding must not decide what moves.
+    # The result must not depend on whether a clamped cell holds 0 or a rounding error of the solver.
     least = PRESSED * float(pressure.max(initial=0.0))
     out = np.empty(layout.three)
     _crowding(out, density, solids.room, phi, layout.lift(pressure), least, STRENGTH, NOISE, LARGEST_EXCESS)

@@ -16,7 +16,8 @@ from .spacing import PRESSED
 class ParticleSurface:
     """Finds the surface of sorted particles among solids.
 
-    `per_cell` is the number of particles of a full cell and `up` the unit vector against gravity (zero without).
+    `per_cell` is the number of particles of a full cell and `up` the unit vector against gravity (zero without
+    gravity).
     """
 
     def __init__(self, solids: Solids, per_cell: int, up: np.ndarray):
@@ -27,7 +28,7 @@ class ParticleSurface:
         return flat_distance(self.solids.grid.dimension)
 
     def outline(self, phi: np.ndarray, cloud: Cloud) -> np.ndarray:
-        """Write φ of the particles as they are; returns how much each of them counts."""
+        """Write φ of the present particles; returns the weight of each particle."""
         solids = self.solids
         kind = np.empty(phi.shape, np.int8)
         _surface_band(kind, cloud.start, solids.centre, solids.space, self.per_cell, True)
@@ -41,7 +42,7 @@ class ParticleSurface:
         return weight
 
     def gaps(self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, pressure: np.ndarray) -> float:
-        """Volume in cells between walls and liquid that does not press on them; φ counts it as liquid.
+        """Volume in cells of the gaps between walls and liquid that does not press on them; φ counts it as liquid.
 
         `weight` comes from `outline`, `pressure` from the last step, in the user's dimension.
         """

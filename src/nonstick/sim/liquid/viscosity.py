@@ -1,11 +1,11 @@
-"""The viscosity stage, between two projections (Aanjaneya §4.1), and what walls do to viscous liquid.
+"""The viscosity stage, between two projections (Aanjaneya §4.1), and viscous liquid at walls.
 
 - `no-slip`: liquid at a wall moves with it. Thick liquid does not leave the wall: the pressure may pull it there.
   Liquid is thick if its velocity spreads over a cell within the step. The boundary layer of other liquid is not
-  resolved, and `walls.pressure` alone decides whether it lets go.
+  resolved, and `walls.pressure` alone decides whether it separates.
 - `slip`: liquid takes only the wall's normal velocity; no shear acts there.
-- `separating`: a wall holds liquid only where it presses on it. Where the projection before this stage found
-  no pressure, liquid has left the wall: its faces are free and no shear acts there. Elsewhere as no-slip.
+- `separating`: a wall holds liquid only where the liquid presses on it. Where the projection before this stage found no
+  pressure, liquid has left the wall: its faces are free and no shear acts there. Elsewhere it acts like no-slip.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ DRAGGED = 2
 
 
 class Viscosity:
-    """Solves the viscosity of step after step."""
+    """Solves the viscosity of each step."""
 
     def __init__(self, solids: Solids, model: SceneModel):
         self.solids = solids
         self.mu, self.rho = model.physics.viscosity, model.physics.density
         own = [liquid.viscosity for liquid in model.liquid] + [inflow.viscosity for inflow in model.inflow]
         found = [self.mu if value is None else value for value in own] or [self.mu]
-        #: the viscosity differs from place to place, and particles carry it
+        #: True if the viscosity varies in space and particles carry it
         self.carried = len({*found}) > 1 or isinstance(found[0], Ramp)
         if not isinstance(found[0], Ramp) and not self.carried:
             self.mu = found[0]
@@ -45,7 +45,7 @@ class Viscosity:
 
     @property
     def acts(self) -> bool:
-        """Is any liquid of the scene viscous?"""
+        """True if any liquid of the scene is viscous."""
         return bool(self._thick)
 
     def given(self, value: float | Ramp | None, points) -> np.ndarray | float:
@@ -58,13 +58,13 @@ class Viscosity:
         return np.interp(x, value.at, value.values)
 
     def _is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
-        """Does the velocity spread over a cell within the step? A boolean, or one for each cell."""
+        """True if the velocity spreads over a cell within the step: one boolean, or one for each cell."""
         return np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
 
     def holds(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
-        """Cells in which walls hold the liquid by pressure too, None if there are none; `sources` as in `solve`.
+        """Cells in which walls hold the liquid by pressure too, or None; `sources` as in `solve`.
 
-        Cells at sources are not among them: what comes out of a wall has to leave it.
+        Cells at sources are excluded: liquid that comes out of a wall must be able to leave it.
         """
         thick = self._is_thick(mu, dt)
         if self.walls != "no-slip" or not thick.any():
@@ -76,11 +76,11 @@ class Viscosity:
         return thick
 
     def drag(self, velocity, mass, phi: np.ndarray, mu: np.ndarray | float, dt: float) -> None:
-        """Give faces in the air near thick liquid its velocity, in place; arrays on three axes, φ in cells.
+        """Extend the velocity of thick liquid to faces in the air near it, in place; arrays on three axes, φ in cells.
 
-        Particles reach a little beyond the level set. No solve treats the faces there and they would fall freely, so
-        that a surface that narrows would leave its outermost particles behind. The velocity is continued linearly,
-        which keeps rotations as they are. Thin liquid may spray.
+        Some particles lie a little outside the level set. No solve includes the faces there, so these particles would
+        fall freely, and a surface that narrows would leave them behind. The velocity is extended linearly, which does
+        not change rotations. Thin liquid is not treated: it may spray.
         """
         thick = self._is_thick(mu, dt)
         if not thick.any():
@@ -113,8 +113,8 @@ class Viscosity:
         dt
             Length of the step.
         sources
-            Pairs (source, time) that flow. The velocity of their faces is given, or else thick liquid would stay
-            behind on the wall it comes out of.
+            Pairs (source, time) that flow. The velocity of their faces is given. Otherwise thick liquid would stay on
+            the wall it comes out of.
         """
         solids, layout = self.solids, self.solids.layout
         walls = layout.drop_faces(solids.velocity)
@@ -125,7 +125,7 @@ class Viscosity:
             solid = [~f for f in fluid]
             free = np.ones(phi.shape, bool)
             if self.walls == "separating":
-                # also cells of air: a liquid that has begun to leave still has a part of them
+                # include cells of air: liquid that has begun to leave still fills a part of them
                 free = pressure <= 0.0
                 fluid = [f | _touches(free, a) for a, f in enumerate(fluid)]
                 given = [np.where(f, u, g) for f, u, g in zip(fluid, velocity, given)]
@@ -152,7 +152,7 @@ class Viscosity:
         return best
 
     def _problem(self, given, mu, dt: float, volumes, fluid) -> ViscosityProblem | ViscosityWithBodies:
-        """The problem of the liquid, or of liquid and bodies: faces in a body move with it and pull at it."""
+        """The problem of the liquid, or of liquid and bodies: faces in a body move with it and exert a drag on it."""
         solids = self.solids
         fields: dict[str, Any] = {
             "velocity": given, "viscosity": mu, "dt": dt, "dx": solids.grid.dx, "rho": self.rho, "volumes": volumes,
@@ -203,6 +203,6 @@ def _widened(mask: np.ndarray, axes: tuple[int, ...], value: bool = False) -> np
 
 
 def _pair_any(mask: np.ndarray, axis: int) -> np.ndarray:
-    """True where one of two neighbours along an axis is."""
+    """True where at least one of two neighbours along an axis is True."""
     n = mask.shape[axis]
     return np.take(mask, range(n - 1), axis) | np.take(mask, range(1, n), axis)

@@ -1,9 +1,9 @@
-"""The volume ledger: what there was, what came in and went out, and how much the surface encloses.
+"""The volume ledger: the initial volume, inflow and outflow, and the volume that the surface encloses.
 
 The measure is the volume of the level set outside solids (clip(½ - φ/dx, 0, 1) per cell, exact for flat
-surfaces), and of particles flying outside it. The correction shifts the level set by at most three quarters of a
-cell (as much as liquid that meets a wall at CFL 2 is crushed in a step) so that it encloses what the ledger says;
-crowded particles are moved apart elsewhere (`spacing`), which keeps the shift small.
+surfaces), plus the volume of particles outside it. The correction shifts the level set so that it encloses the volume
+of the ledger. The shift is at most three quarters of a cell: liquid that hits a wall at CFL 2 is crushed by this much
+in a step. Crowded particles are moved apart elsewhere (`spacing`), which keeps the shift small.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ class Ledger:
     measured: float = 0.0
     #: the last shift of the level set, in cells
     offset: float = 0.0
-    #: what was expected when it was measured; outflow comes later in a step
+    #: the volume expected at the time of the measurement; outflow comes later in a step
     due: float = 0.0
 
     @property
     def expected(self) -> float:
-        """What there should be now."""
+        """The volume that is expected now."""
         return self.initial + self.inflow - self.outflow
 
     @property
     def error(self) -> float:
-        """Relative difference between what was found and what should have been there."""
+        """Relative difference between the measured and the expected volume."""
         return (self.measured - self.due) / self.due if self.due > 0 else 0.0
 
     def measure(self, found: float) -> None:
-        """Write down the volume that was found."""
+        """Record the measured volume."""
         self.measured, self.due = found, self.expected
 
     def array(self) -> np.ndarray:
@@ -50,11 +50,11 @@ class Ledger:
         return np.array([self.initial, self.inflow, self.outflow, self.measured, self.offset, self.due])
 
     def restore(self, array: np.ndarray) -> None:
-        """Take the numbers of a checkpoint; older ones held more."""
+        """Read the numbers of a checkpoint; older checkpoints have more numbers."""
         self.initial, self.inflow, self.outflow, self.measured, self.offset, self.due = map(float, array[:6])
 
 
-#: stands for "no particles"
+#: used if there are no particles
 NONE = np.empty(0, np.int64)
 
 
@@ -70,10 +70,10 @@ def volume(
 def shift_for(
     phi: np.ndarray, space: np.ndarray, target: float, guess: float, start: np.ndarray = NONE, per_cell: float = 1.0
 ) -> float:
-    """The shift of φ, within ±LIMIT, at which it encloses `target`, to a ten-thousandth; starts from `guess`.
+    """The shift of φ, within ±LIMIT, for which φ encloses `target`, to a ten-thousandth; starts from `guess`.
 
-    Steps that grow until the target is passed, then false position (Illinois: an end that stays counts half, because
-    the volume hardly changes while a flat surface lies between two layers of cells).
+    Growing steps until the target is passed, then false position (the Illinois variant halves the value at an end that
+    stays, because the volume hardly changes while a flat surface lies between two layers of cells).
     """
     if target <= 0.0:
         return 0.0

@@ -1,0 +1,150 @@
+"""The couplings of a matrix, from a stencil or from rows of entries.
+
+Aggregation uses this one interface: it compares couplings, merges unknowns, cuts parts that are held together too
+weakly, and forms `scale PᵀFAFP`. The pattern of that matrix is found once, and its values are filled in.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from ...operators.base import Operator
+from ...operators.rows import Rows
+from . import _aggregation as merging
+from . import _coarse_matrix as kernels
+from . import _cuts as cuts
+from ._union import _flatten
+from .grid_level import one_group
+
+
+class Couplings(ABC):
+    """The off-diagonals of a matrix of n rows. `entries` are the arguments of the kernels."""
+
+    n: int
+    entries: tuple
+    dtype: np.dtype
+    _strongest: ClassVar[Callable[..., None]]
+    _join: ClassVar[Callable[..., None]]
+    _survey: ClassVar[Callable[..., None]]
+    _gather: ClassVar[Callable[..., None]]
+
+    def strongest(self) -> np.ndarray:
+        """The largest coupling of each unknown; zero for an unknown without couplings."""
+        out = np.empty(self.n, self.dtype)
+        type(self)._strongest(out, *self.entries)
+        return out
+
+    def join(self, strongest: np.ndarray, block: np.ndarray, theta: float) -> np.ndarray:
+        """Merge unknowns that are strongly coupled inside a block; returns the first unknown of each one's part."""
+        root = np.empty(self.n, np.int32)
+        type(self)._join(root, strongest, block, theta, *self.entries)
+        _flatten(root)
+        return root
+
+    def cut(self, root: np.ndarray, cut: float) -> None:
+        """Cut parts that are held together too weakly (`_cuts`)."""
+        n = self.n
+        links, weakest, outside = np.zeros(n, np.int32), np.full(n, np.inf), np.zeros(n)
+        type(self)._survey(links, weakest, outside, root, *self.entries)
+        slot = np.empty(n, np.int32)
+        count = cuts._doubtful(slot, root, links, weakest, outside, cut)
+        if count == 0:
+            return
+        chosen = links[slot >= 0]  # members of each doubtful part
+        member, place = np.empty(int(chosen.sum()), np.int64), np.empty(n, np.int32)
+        first = np.empty((count + 1, 2), np.int64)
+        cuts._members(member, place, first, slot, root, links)
+        inside, rim = np.zeros(first[-1, 1]), np.zeros(first[-1, 0])
+        type(self)._gather(inside, rim, slot, root, place, first, *self.entries)
+        cuts._split_parts(root, member, first, inside, rim, cut)
+        _flatten(root)
+
+    @abstractmethod
+    def graph(self, slot: np.ndarray, over_i: np.ndarray, over_j: np.ndarray, parent: np.ndarray) -> int:
+        """Neighbours of aggregates, into slots and an overflow list; returns the length it needs."""
+
+    @abstractmethod
+    def fill(self, data, excess, closed, parent, own, indices, indptr, scale) -> None:
+        """Add the weights and the excess of scale PᵀFAFP to zeros; `own` is the excess of the rows here."""
+
+
+class StencilCouplings(Couplings):
+    """Of a seven-point matrix on a row layout; aggregates that lie inside `groups` of rows are filled in parallel."""
+
+    _strongest, _join = merging._strongest_stencil, merging._join_stencil
+    _survey, _gather = cuts._survey_stencil, cuts._gather_stencil
+
+    def __init__(self, rows: Rows, weights, groups: np.ndarray | None = None):
+        self.n, self.dtype = rows.n, weights[0].dtype
+        self.entries = (*weights, rows.start, rows.offset)
+        self.groups = one_group(rows) if groups is None else groups
+
+    def graph(self, slot, over_i, over_j, parent):
+        return kernels._graph_of_stencil(slot, over_i, over_j, parent, *self.entries)
+
+    def fill(self, data, excess, closed, parent, own, indices, indptr, scale):
+        kernels._fill_from_stencil(
+            data, excess, closed, parent, own, indices, indptr, scale, *self.entries, self.groups
+        )  # fmt: skip
+
+    def toggle(self, data, excess, closed, toggled, parent, own, indices, indptr, scale) -> None:
+        """Correct the values for cells that enter or leave the free set; updates `closed`."""
+        kernels._toggle(data, excess, closed, toggled, parent, own, indices, indptr, scale, *self.entries)
+
+
+class MatrixCouplings(Couplings):
+    """Of a matrix in CSR form; `sign` times its entries are weights."""
+
+    _strongest, _join = merging._strongest_csr, merging._join_csr
+    _survey, _gather = cuts._survey_csr, cuts._gather_csr
+
+    def __init__(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, sign: float):
+        self.n, self.dtype = indptr.size - 1, data.dtype
+        self.entries = data, indices, indptr
+        self.sign = data.dtype.type(sign)
+
+    def graph(self, slot, over_i, over_j, parent):
+        return kernels._graph_of_csr(slot, over_i, over_j, parent, *self.entries[1:])
+
+    def fill(self, data, excess, closed, parent, own, indices, indptr, scale):
+        kernels._fill_from_csr(
+            data, excess, closed, parent, own, indices, indptr, self.dtype.type(scale), *self.entries, self.sign
+        )
+
+
+def couplings_of(A: Operator) -> Couplings:
+    """The couplings of an operator."""
+    stencil = A.stencil
+    if stencil is not None:
+        return StencilCouplings(stencil.rows, stencil.weights)
+    M = A.matrix()
+    return MatrixCouplings(M.data, M.indices, M.indptr, -1.0)
+
+
+def coarse_pattern(
+    couplings: Couplings, parent: np.ndarray, count: int, diagonal: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and row starts of PᵀAP: most neighbours fit into six slots, the others into a list.
+
+    `diagonal` gives every row a place for its diagonal.
+    """
+    slot = np.empty((count, 7 if diagonal else 6), np.int32)
+    if diagonal:
+        slot[:, 6] = np.arange(count)
+    room, none = 1024, np.empty(0, np.int32)
+    while True:
+        more = np.empty(room, np.int32), np.empty(room, np.int32)
+        used = couplings.graph(slot, *more, parent)
+        if used <= room:
+            break
+        room = used
+    indptr = np.empty(count + 1, np.int32)
+    size = kernels._graph_to_csr(indptr, none, slot, *more, used, none)
+    indices = np.empty(size, np.int32)
+    if size:
+        size = kernels._graph_to_csr(indptr, indices, slot, *more, used, np.empty(count, np.int32))
+    return indices[:size].copy(), indptr
