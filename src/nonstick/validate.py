@@ -24,7 +24,13 @@ def matrix(A, name: str = "A") -> sp.csr_array:
         raise NonstickError(f"{name} must be square, but its shape is {_by(A.shape)}")
     _real(A.dtype, name)
     if sp.issparse(A):
-        _well_formed(A, name)
+        fault = damage(A)
+        if fault:
+            raise NonstickError(f"{name} is damaged: {fault}")
+        if A.nnz < A.shape[0]:  # said before anything as long as the matrix is made
+            raise NonstickError(
+                f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
+            )
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
         A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's
@@ -47,20 +53,21 @@ def matrix(A, name: str = "A") -> sp.csr_array:
     return A
 
 
-def _well_formed(A, name: str) -> None:
-    """Check the indices before anything is converted: an index out of range crashes compiled code, also SciPy's own."""
-    check = getattr(A, "check_format", None)  # compressed formats have an indptr
+def damage(A) -> str:
+    """What is wrong with the indices of a sparse matrix, or nothing: they crash compiled code, SciPy's own too."""
+    check = getattr(A, "check_format", None)  # compressed formats have one
     try:
         if check is not None:
             if A.indices.dtype.kind not in "iu" or A.indptr.dtype.kind not in "iu":
-                raise ValueError("its indices are not integers")
+                return "its indices are not integers"
             check(full_check=True)
         elif A.format == "coo" and A.nnz:
             for index, size in zip(A.coords, A.shape):
                 if index.min() < 0 or index.max() >= size:
-                    raise ValueError(f"an index lies outside 0..{size - 1}")
+                    return f"an index lies outside 0..{size - 1}"
     except (ValueError, TypeError) as error:
-        raise NonstickError(f"{name} is damaged: {error}") from None
+        return str(error)
+    return ""
 
 
 def _dense(A, name: str) -> np.ndarray:
@@ -145,16 +152,18 @@ def cells(coordinates, n: int) -> np.ndarray:
         raise NonstickError(f"cells has shape {_by(out.shape)}; it must be {n} × 2 or {n} × 3 grid coordinates")
     if out.dtype.kind not in "iu" and not (out.dtype.kind in "fb" and np.array_equal(out, np.rint(out))):
         raise NonstickError("cells must hold integer grid coordinates")
+    if n:  # in floats: differences of large integers overflow
+        extent = out.max(axis=0).astype(float) - out.min(axis=0).astype(float) + 1
+        if not max(np.prod(extent), np.abs(out.astype(float)).max()) < min(2**31, 2**24 + 1000 * n):
+            raise NonstickError(
+                f"cells span a grid of {_by([f'{e:.10g}' for e in extent])} cells for {n} unknowns, too many to "
+                "number; coordinates count cells from a corner of the grid, and are not metres"
+            )
     out = out.astype(np.int64)
     if out.shape[1] == 1:
         out = np.concatenate([out, np.zeros_like(out)], axis=1)
     if not n:
         return out
-    extent = out.max(axis=0) - out.min(axis=0) + 1
-    if np.prod(extent.astype(float)) >= 2**31:
-        raise NonstickError(
-            f"cells span a grid of {_by(extent)} cells, too many to number; coordinates count cells, not metres"
-        )
     order = np.lexsort(out.T[::-1])
     twin = np.flatnonzero((np.diff(out[order], axis=0) == 0).all(axis=1))
     if twin.size:

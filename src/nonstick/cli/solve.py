@@ -50,7 +50,8 @@ def solve(
 
     nonstick solve problem.npz --method fas-mg --rtol 1e-8 --json row.json
     """
-    from .. import api, registry
+    from .. import api, registry, validate
+    from ..errors import NonstickError
     from ..io.atomic import write_text
     from ..io.problem_file import read_problem, write_solution
 
@@ -63,15 +64,19 @@ def solve(
     for path in (target, Path(json_file or "-")):
         if not path.parent.is_dir():
             fail(f"cannot write {path}: there is no directory {path.parent}")
+    validate.stopping(rtol, maxiter=maxiter)
     problem = read_problem(file, rhs)
     if lower is not None:
         problem.lower = _bound(lower, "--lower")
     if upper is not None:
         problem.upper = _bound(upper, "--upper")
-    solution = api.solve(
-        problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells,
-        method=method, rtol=rtol, maxiter=maxiter,
-    )  # fmt: skip
+    try:
+        solution = api.solve(
+            problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells,
+            method=method, rtol=rtol, maxiter=maxiter,
+        )  # fmt: skip
+    except NonstickError as error:
+        raise NonstickError(f"{file}: {error}") from None
     write_solution(target, solution)
     row = {
         "file": str(file),

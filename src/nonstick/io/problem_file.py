@@ -8,7 +8,6 @@ An `.npz` holds `A_data A_indices A_indptr b` and, if wanted, `lower upper cells
 from __future__ import annotations
 
 import difflib
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +15,14 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
+from .. import validate
 from ..errors import NonstickError
+from .arrays import ArrayFile, read_npy, shorten
 from .atomic import replacing
 
 _PARTS = ("A_data", "A_indices", "A_indptr")
+#: gzip and bzip2 make text at most about this many times smaller
+_PACKED = 2000
 _KNOWN = (*_PARTS, "b", "lower", "upper", "cells")
 
 
@@ -27,7 +30,7 @@ _KNOWN = (*_PARTS, "b", "lower", "upper", "cells")
 class ProblemFile:
     """The content of a file: the arguments of `nonstick.solve`."""
 
-    A: sp.csr_array
+    A: sp.sparray
     b: np.ndarray
     lower: np.ndarray | float = 0.0
     upper: np.ndarray | float = np.inf
@@ -48,13 +51,13 @@ def read_vector(path: str | Path) -> np.ndarray:
     path = Path(path)
     try:
         if path.suffix == ".npy":
-            values = np.load(path, allow_pickle=False)
+            values = read_npy(path)
         elif _is_market(path):
-            values = scipy.io.mmread(path)
+            values = _market(path)
             values = values.toarray() if sp.issparse(values) else values
         else:
             values = np.loadtxt(path, ndmin=1)
-    except OSError:
+    except (OSError, NonstickError, MemoryError):
         raise
     except Exception as error:
         raise NonstickError(f"cannot read a vector from {path}: {_first_line(error)}") from None
@@ -81,37 +84,80 @@ def write_solution(path: str | Path, solution) -> None:
 
 
 def _read_npz(path: Path) -> ProblemFile:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            parts = {key: file[key] for key in file.files}
-    except OSError:
-        raise
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        reason = _first_line(error) if zipfile.is_zipfile(path) else "it is not a complete zip archive"
-        raise NonstickError(f"{path} is not a readable .npz file: {reason}") from None
-    if {"data", "indices", "indptr", "shape"} <= parts.keys():  # scipy.sparse.save_npz
-        A = sp.csr_array(_read_scipy(path))
-        return ProblemFile(A, np.ones(A.shape[0]))
-    missing = [key for key in (*_PARTS, "b") if key not in parts]
+    with ArrayFile(path) as file:
+        if "format" in file and "data" in file:  # scipy.sparse.save_npz
+            A = _read_scipy(file)
+            return ProblemFile(A, np.ones(A.shape[0]))
+        missing = [key for key in (*_PARTS, "b") if key not in file]
+        if missing:
+            found = shorten(", ".join(file.names) or "nothing")
+            raise NonstickError(
+                f"{path} has no {', '.join(missing)}; it needs A_data, A_indices, A_indptr and b (it has {found})"
+            )
+        for key in ("lower", "upper", "cells"):
+            misspelt = difflib.get_close_matches(key, [k for k in file.names if k not in _KNOWN], n=1, cutoff=0.75)
+            if key not in file and misspelt:
+                raise NonstickError(f"{path} has an unknown key {misspelt[0]!r}; did you mean {key!r}?")
+        A = _csr(path, *(file[key] for key in _PARTS))
+        optional = {key: file[key] for key in ("lower", "upper", "cells") if key in file}
+        return ProblemFile(A, file["b"], **optional)
+
+
+#: formats of scipy.sparse.save_npz, the keys each of them needs, and those of them that are indices
+_SCIPY = {
+    "csr": ("data", "indices", "indptr"),
+    "csc": ("data", "indices", "indptr"),
+    "bsr": ("data", "indices", "indptr"),
+    "dia": ("data", "offsets"),
+    "coo": ("data", "row", "col"),
+}
+
+
+def _read_scipy(file: ArrayFile) -> sp.sparray:
+    """A matrix saved by SciPy; its own reader hands indices that are out of range to compiled code."""
+    path, form = file.path, file["format"]
+    name = form.item() if form.size == 1 and form.dtype.kind in "SU" else "?"
+    name = name.decode("ascii", "replace") if isinstance(name, bytes) else name
+    if name == "coo" and "coords" in file:
+        keys: tuple[str, ...] = ("data", "coords")
+    elif name in _SCIPY:
+        keys = _SCIPY[name]
+    else:
+        raise NonstickError(f"{path} has an unknown matrix format {shorten(name)!r}; known are {', '.join(_SCIPY)}")
+    missing = [key for key in (*keys, "shape") if key not in file]
     if missing:
-        found = ", ".join(parts) or "nothing"
+        raise NonstickError(f"{path} has no {', '.join(missing)}, which a matrix in the format {name} needs")
+    data, *indices = (file[key] for key in keys)
+    for key, index in zip(keys[1:], indices):
+        if index.dtype.kind not in "iu":
+            raise NonstickError(f"{key} in {path} must be integers, not {index.dtype}")
+    sides = file["shape"]
+    if sides.shape != (2,) or sides.dtype.kind not in "iu" or sides.min() < 0 or sides[0] != sides[1]:
+        raise NonstickError(f"shape in {path} must be two equal numbers; A must be square")
+    n = int(sides[0])
+    if data.dtype.kind not in "buif":
+        raise NonstickError(f"data in {path} must hold numbers, not {data.dtype}")
+    if n > max(data.size, 1):  # before anything of length n is made
         raise NonstickError(
-            f"{path} has no {', '.join(missing)}; it needs A_data, A_indices, A_indptr and b (it has {found})"
+            f"shape in {path} promises {n} rows and data has {data.size} values; a positive definite matrix has a "
+            "positive diagonal"
         )
-    for key in ("lower", "upper", "cells"):
-        misspelt = difflib.get_close_matches(key, [k for k in parts if k not in _KNOWN], n=1, cutoff=0.75)
-        if key not in parts and misspelt:
-            raise NonstickError(f"{path} has an unknown key {misspelt[0]!r}; did you mean {key!r}")
-    A = _csr(path, *(parts[key] for key in _PARTS))
-    optional = {key: parts[key] for key in ("lower", "upper", "cells") if key in parts}
-    return ProblemFile(A, parts["b"], **optional)
-
-
-def _read_scipy(path: Path):
+    indices = [index.astype(np.int64) for index in indices]
     try:
-        return sp.load_npz(path)
-    except ValueError as error:
-        raise NonstickError(f"{path} is not a sparse matrix: {_first_line(error)}") from None
+        if name in ("csr", "csc", "bsr"):
+            A = getattr(sp, f"{name}_array")((data, *indices), shape=(n, n))
+        elif name == "dia":
+            A = sp.dia_array((data, *indices), shape=(n, n))
+        else:
+            A = sp.coo_array((data, tuple(indices[0]) if len(indices) == 1 else tuple(indices)), shape=(n, n))
+        fault = validate.damage(A)
+    except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
+        fault = _first_line(error)
+    if fault:
+        raise NonstickError(
+            f"{', '.join(keys)} in {path} are no matrix of {n} rows: {fault}; save it again with scipy.sparse.save_npz"
+        )
+    return A
 
 
 def _csr(path: Path, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> sp.csr_array:
@@ -121,6 +167,9 @@ def _csr(path: Path, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) 
         raise NonstickError(f"A_data, A_indices and A_indptr in {path} must be vectors, A_indptr with n + 1 entries")
     if not (np.issubdtype(indices.dtype, np.integer) and np.issubdtype(indptr.dtype, np.integer)):
         raise NonstickError(f"A_indices and A_indptr in {path} must be integers")
+    if data.dtype.kind not in "buif":
+        raise NonstickError(f"A_data in {path} must hold numbers, not {data.dtype}")
+    indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)  # differences of unsigned ones are no help
     if indptr[0] != 0 or indptr[-1] != data.size or data.size != indices.size or np.any(np.diff(indptr) < 0):
         raise NonstickError(
             f"the CSR parts in {path} disagree: {data.size} values, {indices.size} indices, A_indptr from "
@@ -139,16 +188,25 @@ def _is_market(path: Path) -> bool:
 def _read_market(path: Path) -> ProblemFile:
     if not _is_market(path):
         raise NonstickError(f"{path} must end in .npz or .mtx (Matrix Market, also .mtx.gz)")
-    if not path.exists():
-        raise FileNotFoundError(2, "No such file or directory", str(path))
-    try:
-        A = sp.csr_array(scipy.io.mmread(path))
-    except OSError:
-        raise
-    except Exception as error:
-        raise NonstickError(f"{path} is not a Matrix Market file: {_first_line(error)}") from None
+    A = _market(path)
     return ProblemFile(A, np.ones(A.shape[0]))
 
 
+def _market(path: Path):
+    """What a Matrix Market file contains; its head is compared with its length before memory is asked for."""
+    size = path.stat().st_size * (1 if path.suffix == ".mtx" else _PACKED)
+    try:
+        rows, columns, entries, kind, _, _ = scipy.io.mminfo(path)
+        if entries > size or (kind == "coordinate" and max(rows, columns) > size):
+            raise ValueError(f"its head promises {rows} × {columns} with {entries} entries, more than the file has")
+        return scipy.io.mmread(path)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise NonstickError(
+            f"{path} is not a Matrix Market file: {_first_line(error)}; write it with scipy.io.mmwrite"
+        ) from None
+
+
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return shorten((str(error).strip().splitlines() or [type(error).__name__])[0], 200)

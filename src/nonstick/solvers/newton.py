@@ -202,6 +202,10 @@ def minimum_map_newton(
     return out
 
 
+#: inner iterations and search steps in all, unless the user says otherwise; sound problems take hundreds
+TOTAL = 20_000
+
+
 def _armijo_merit(H_of: MinimumMap, out: NewtonResult, dx, theta, slope, alpha, beta, limit):
     """Algorithm 1: the first τ = βʰ with θ(x_τ) <= θ(x) + ατ Bθ(x, Δx), x_τ projected; None if there is none."""
     if not slope < 0.0:
@@ -340,7 +344,7 @@ class MinMapNewton(Method):
             monitor.outer_iterations = outcome.newton_steps
             return monitor.check(x, g) or monitor.iterations >= budget
 
-        budget = monitor.limit(2**31)
+        budget = monitor.limit(TOTAL)
         x = start.x
         if self.start == "psor":
             ProjectedSweeps(A).run(x, problem.b, box.lower, box.upper, 1.0, self.start_steps)

@@ -49,7 +49,10 @@ class _SparseFactor(Inverse):
         # Symmetric positive definite: order by A' + A and keep the pivots on the diagonal.
         options = {"SymmetricMode": True}
         shifted = sp.csc_array(M + sp.diags_array(small))
-        self._factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+        try:
+            self._factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+        except RuntimeError as error:  # "Factor is exactly singular"
+            raise np.linalg.LinAlgError(str(error)) from None
 
     def apply(self, r, out):
         out[:] = self._factor.solve(r)
