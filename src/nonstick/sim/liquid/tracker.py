@@ -9,7 +9,7 @@ All arrays have three axes (`layout.Layout`), lengths are in cells and velocitie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -107,6 +107,9 @@ class Tracker(Protocol):
 
     def state(self) -> dict[str, np.ndarray]:
         """The whole state of the tracker; a run continues from it bit for bit."""
+
+    def check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that `state` of a tracker of this scene cannot have returned."""
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Continue from a state; `started` is True after at least one step. Ledger and solids are up to date."""
