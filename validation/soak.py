@@ -129,7 +129,12 @@ def soak(names: list[str], kills: int, frames: int, seed: int, folder: Path) -> 
         shutil.rmtree(whole)  # kernels are compiled now; the second time counts
         longest = quiet(start(folder, name, frames, whole))
         here = disturb(
-            start(folder, name, frames, broken), command("resume", str(broken), "--no-movie"), broken, share, longest, rng
+            start(folder, name, frames, broken),
+            command("resume", str(broken), "--no-movie"),
+            broken,
+            share,
+            longest,
+            rng,
         )
         met += here
         same = content(whole) == content(broken)

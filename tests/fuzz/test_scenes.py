@@ -19,7 +19,8 @@ DOMAIN = {"size": [1.0, 1.0], "resolution": 10}
 #: besides the built-in scenes, everything a scene can have
 BASES = [
     {"domain": DOMAIN, "liquid": [{"shape": BOX}], "bodies": [{"shape": BALL, "density": 400.0}]},
-    {"domain": DOMAIN, "liquid": [{"shape": BOX}], "solid": [{"shape": BALL, "motion": {"spin": 90.0, "angle": "9*t"}}]},
+    {"domain": DOMAIN, "liquid": [{"shape": BOX}],
+     "solid": [{"shape": BALL, "motion": {"spin": 90.0, "angle": "9*t"}}]},
     {"domain": DOMAIN, "liquid": [{"shape": BOX}], "inflow": [{"shape": BALL, "velocity": [0.0, -1.0]}],
      "outflow": [{"shape": {"type": "box", "low": [0.0, 0.0], "high": [0.2, 0.2]}}]},
     {"domain": DOMAIN, "liquid": [{"shape": BOX, "viscosity": 3.0}, {"shape": BALL}], "physics": {"viscosity": 0.5}},
@@ -31,8 +32,8 @@ BASES = [
 ]  # fmt: skip
 NUMBERS = [0, -1, 1, 2, 0.0, -0.0, 0.5, 1e-15, 1e-9, 1e-300, 5e-324, 1e9, 1e14, 1e15, -1e15, 1e20, 1e300, 1.8e308,
            float("inf"), float("nan"), 10**10, 2**63, -(2**63), 10**400, True, False]  # fmt: skip
-WORDS = ["", "x", "../../x", "\x1b[31m", "a\0b", "é" * 90, "x" * 5000, "t", "1/t", "t**t", "exp(900*t)", "sqrt(-t)", "z",
-         "cut", "edge", "grid", "apic", "flip", "union", "difference", "mesh", "torus", "float", "Ramp"]  # fmt: skip
+WORDS = ["", "x", "../../x", "\x1b[31m", "a\0b", "é" * 90, "x" * 5000, "t", "1/t", "t**t", "exp(900*t)", "sqrt(-t)",
+         "z", "cut", "edge", "grid", "apic", "flip", "union", "difference", "mesh", "torus", "float", "Ramp"]  # fmt: skip
 KEYS = [
     ("time", "fps"), ("time", "cfl"), ("time", "min_substeps"), ("physics", "density"), ("physics", "viscosity"),
     ("walls", "adhesion"), ("walls", "separation"), ("solver", "rtol"), ("solver", "viscosity_rtol"), ("time", "dt"),
