@@ -15,7 +15,7 @@ BAD_INPUT = 2
 NOT_CONVERGED = 2
 #: characters of a message
 LONGEST = 2000
-#: what typer makes of Ctrl-C, without a word
+#: the exit code that typer gives on Ctrl-C, without a message
 _TYPER_INTERRUPTED = 130
 
 
@@ -32,7 +32,7 @@ def say(message: str) -> None:
 
 
 def fail(message: str) -> NoReturn:
-    """Leave with one sentence and the exit code of bad input."""
+    """Exit with one sentence and the exit code of bad input."""
     print(f"nonstick: {plain(message)}", file=sys.stderr)
     raise SystemExit(BAD_INPUT)
 

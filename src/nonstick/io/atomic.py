@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
-    """Write to the path given by `with`; only if the block succeeds does it take the place of `path`.
+    """Write to the path that `with` gives; it replaces `path` only if the block succeeds.
 
     The temporary file lies beside the target, because only a rename within one file system is atomic. A `durable` file
     is on the disk before it gets its name, so that it is whole even after a power failure.

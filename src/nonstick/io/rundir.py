@@ -85,7 +85,7 @@ class RunDirectory:
         """Raise an error if a new run cannot be written to the path."""
         path = Path(path)
         if path.exists() and not path.is_dir():
-            raise NonstickError(f"{path} is a file, and --out needs a directory")
+            raise NonstickError(f"{path} is a file, but --out needs a directory")
         if not path.is_dir() or not any(path.iterdir()) or _stillborn(path):
             return
         if (path / "meta.json").exists():

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 _PARTS = ("Keyed", "Ramp", "float", "constrained-float")
 #: longest value that is repeated in a message
 _SHOWN = 60
-#: our words for mistakes that pydantic describes in Python's; what stands in braces is in the error's context
+#: our words for mistakes that pydantic describes in terms of Python; what stands in braces is in the error's context
 _WORDS = {
     "greater_than": "should be above {gt:.15g}",
     "greater_than_equal": "should be at least {ge:.15g}",

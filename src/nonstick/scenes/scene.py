@@ -96,7 +96,9 @@ class Scene(Generic[Tables]):
         path = Path(source)
         if path.suffix == ".toml" or path.exists():
             if not path.is_file():
-                raise NonstickError(f"there is no scene file {str(path)!r}; `nonstick scenes` lists the built-in ones")
+                raise NonstickError(
+                    f"there is no scene file {str(path)!r}; `nonstick scenes` lists the built-in scenes"
+                )
             if (size := path.stat().st_size) > LARGEST:
                 raise NonstickError(
                     f"{path} has {size / 2**20:.0f} MB, and scene files are small texts of at most "
@@ -212,7 +214,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise NonstickError(f"--set needs key=value, for example domain.resolution=96, and not {brief(text)}")
+        raise NonstickError(f"--set needs key=value, for example domain.resolution=96, but got {brief(text)}")
     try:
         return key.strip(), tomllib.loads(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
@@ -254,7 +256,7 @@ def _put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") -
     for part in path:
         table = _element(table, part, key, where) if isinstance(table, list) else table.setdefault(part, {})
         if not isinstance(table, (dict, list)):
-            raise NonstickError(f"{where}: cannot set {brief(key)}, {brief(part)} is a value and not a table")
+            raise NonstickError(f"{where}: cannot set {brief(key)}, because {brief(part)} is a value and not a table")
     if isinstance(table, list):
         _element(table, last, key, where)
         table[int(last)] = value

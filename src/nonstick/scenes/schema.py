@@ -22,7 +22,7 @@ class Time(Table):
     frames: int = Field(100, ge=1, le=1_000_000, description="Number of frames to make.")
     fps: Positive = Field(60.0, description="Frames per second of simulated time.")
     cfl: float = Field(2.0, strict=True, ge=1e-4, le=20.0, description="Cells a particle may cross in one substep.")
-    max_substeps: int = Field(100, ge=1, le=100_000, description="Cap on substeps per frame; reported when it binds.")
+    max_substeps: int = Field(100, ge=1, le=100_000, description="Limit on substeps per frame; more are reported.")
     min_substeps: int = Field(1, ge=1, le=100_000, description="At least this many substeps per frame.")
 
 
@@ -230,7 +230,7 @@ class Particles(Table):
     transfer: Literal["apic", "flip", "pic"] = "apic"
     flip: float = Field(0.97, ge=0.0, le=1.0, description="Share of FLIP against PIC, for transfer = flip.")
     per_axis: int = Field(2, ge=1, le=4, description="Particles per cell along each axis.")
-    jitter: float = Field(0.5, ge=0.0, le=1.0, description="How far the first positions stray from a lattice.")
+    jitter: float = Field(0.5, ge=0.0, le=1.0, description="Random deviation of the first positions from a lattice.")
     seed: int = Field(1, ge=0, lt=2**63)
     even_out: bool = Field(True, description="Move crowded particles apart (positions only).")
 

@@ -36,7 +36,7 @@ COLUMNS = (
 #: how often a step may take liquid across the domain
 WAY = 4
 
-#: what carries the liquid, by `surface.track` of the scene
+#: the tracker for each value of `surface.track`
 TRACKERS: dict[str, type[Tracker]] = {"particles": Particles, "grid": LevelSet}
 
 
@@ -265,5 +265,5 @@ class Simulation:
         self.liquid.check(state)
         self.frame = int(state["frame"])
         self.session += 1
-        # a simulation changes its arrays in place, and the one the state came from may go on
+        # copied, because a simulation changes its arrays in place, and the other simulation may continue
         self.liquid.restore({name: np.array(values, order="C") for name, values in state.items()})
