@@ -4,10 +4,9 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import answered, fuzz, grid_cells, laplacian, methods
 
 import nonstick
-
-from problems import answered, fuzz, grid_cells, laplacian, methods
 
 SIZES = st.tuples(st.integers(1, 7), st.integers(1, 7))
 ODD_NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-300, -1e300, 1e300, np.inf, -np.inf, np.nan, 5e-324, 1e16])

@@ -11,10 +11,9 @@ import scipy.io
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import fuzz, grid_cells, laplacian
 
 from nonstick.cli import main
-
-from problems import fuzz, grid_cells, laplacian
 
 A = laplacian(4, 3, 1)
 N = A.shape[0]

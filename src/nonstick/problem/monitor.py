@@ -18,7 +18,7 @@ ADVICE = {
     "stagnated": "the residual no longer falls: loosen rtol or take another method",
     "diverged": "the residual grows without bound: check that A is positive definite, then take another method; 'auto' "
     "is safeguarded",
-    "breakdown": "the method broke down in its arithmetic: check that A is positive definite and not badly scaled, then "
+    "breakdown": "the method broke down in its arithmetic: check that A is positive definite and well scaled, then "
     "take another method; 'auto' is safeguarded",
     "infeasible": "the problem has no solution: an enclosed pocket is compressed; see the message",
 }
