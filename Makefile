@@ -1,18 +1,20 @@
 # Everything here makes its own .venv first; a bare clone with python3 (3.11 or newer) and make is enough.
 PYTHON ?= python3
 JOBS ?= 2
+FUZZ ?= 10000
 KILLS ?= 100
 DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400 --set camera.height=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
-.PHONY: help demo test test-fast lint format bench bench-peers soak docs clean
+.PHONY: help demo test test-fast fuzz soak lint format bench bench-peers docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         run the demonstration and say where the pictures are"
 	@echo "make test         run the tests ($(JOBS) processes; JOBS=n for another number)"
 	@echo "make test-fast    the same without the slow ones"
+	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
 	@echo "make bench-peers  the same problems with other packages; installs them (PETSc: Debian, as root)"
@@ -35,6 +37,9 @@ test: .venv/.ready-dev .venv/.petsc
 
 test-fast: .venv/.ready-dev
 	@$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ARGS)
+
+fuzz: .venv/.ready-dev
+	@NONSTICK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(JOBS) tests/fuzz $(ARGS)
 
 lint: .venv/.ready-dev
 	@$(BIN)/ruff check $(SOURCES)

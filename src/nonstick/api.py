@@ -207,8 +207,40 @@ def solve_problem(
         _solve_settled(settled, recipe, x, active, cold, monitor)
     elif problem.n:
         problem.box.project(x, out=x)
-        recipe.solve(problem, Start(x, active, cold), monitor)
+        _attempt(recipe, problem, Start(x, active, cold), monitor)
+    if monitor.status not in ("converged", "infeasible"):
+        _no_worse(problem, x, x0, monitor)
     return Solution.of(problem, x, name, monitor)
+
+
+#: what arithmetic that breaks down raises: divisions by zero, singular factors, overflow
+_BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError, RecursionError)
+
+
+def _attempt(recipe: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+    """Let a method solve; a breakdown ends in a status."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the monitor notices
+            recipe.solve(problem, start, monitor)
+    except _BREAKDOWNS:
+        monitor.stop("breakdown")
+
+
+def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
+    """After a solve that failed: x is the start where that was better.
+
+    With a `maxiter` of the user's own, the last iterate is what was asked for, unless it is no number: the residual
+    of a sound method may rise before it falls.
+    """
+    start = np.zeros(problem.n) if x0 is None else np.array(x0, float).reshape(problem.n)
+    problem.box.project(start, out=start)
+    before = monitor.measure(start)
+    after = monitor.measure(x)
+    if monitor.maxiter is not None and np.isfinite(after):
+        return
+    if not after <= before < np.inf:
+        x[:] = start
+        monitor.remark("what it reached was worse than where it began, and x is the start")
 
 
 def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold: bool, monitor: Monitor) -> None:
@@ -220,12 +252,12 @@ def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold
         if active is not None:  # rows without a bound in the stand-in cannot be clamped
             active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
         monitor.status = monitor.message = ""
-        recipe.solve(problem, Start(x, active, cold), monitor)
+        _attempt(recipe, problem, Start(x, active, cold), monitor)
         cold = False
         settled.restore(x)
         monitor.problem = judged
         residual = monitor.measure(x)
-        if residual <= asked or monitor.status not in ("converged", "stagnated", "diverged"):
+        if residual <= asked or monitor.status not in ("converged", "stagnated", "diverged", "breakdown"):
             break
         # Three causes are possible: the method cannot treat a singular matrix; a ground lies in the wrong place; or the
         # ground holds the sum of the remaining residuals of its pocket.

@@ -33,8 +33,8 @@ BASES = [
 NUMBERS = [0, -1, 1, 2, 0.0, -0.0, 0.5, 1e-15, 1e-9, 1e-300, 5e-324, 1e9, 1e14, 1e15, -1e15, 1e20, 1e300, 1.8e308,
            float("inf"), float("nan"), 10**10, 2**63, -(2**63), 10**400, True, False]  # fmt: skip
 WORDS = ["", "x", "../../x", "\x1b[31m", "a\0b", "é" * 90, "x" * 5000, "t", "1/t", "t**t", "exp(900*t)", "sqrt(-t)",
-         "z", "cut", "edge",
-         "grid", "apic", "flip", "union", "difference", "mesh", "torus", "float", "Ramp"]  # fmt: skip
+         "z", "cut", "edge", "grid", "apic", "flip", "union", "difference", "mesh", "torus", "float",
+         "Ramp"]  # fmt: skip
 KEYS = [
     ("time", "fps"), ("time", "cfl"), ("time", "min_substeps"), ("physics", "density"), ("physics", "viscosity"),
     ("walls", "adhesion"), ("walls", "separation"), ("solver", "rtol"), ("solver", "viscosity_rtol"), ("time", "dt"),

@@ -1,4 +1,4 @@
-"""What every command shares: plain messages, one-sentence errors, exit codes."""
+"""Common parts of all commands: plain messages, one-sentence errors, exit codes."""
 
 from __future__ import annotations
 

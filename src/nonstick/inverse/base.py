@@ -161,11 +161,11 @@ Watch = Callable[[float], bool]
 class Course:
     """The residuals of one solve, and the decision whether it continues."""
 
-    def __init__(self, goal: float, maxiter: int, watch: Watch | None = None):
-        self.goal, self.maxiter, self.watch = goal, maxiter, watch
+    def __init__(self, goal: float, maxiter: int, watch: Watch | None = None, patience: float = np.inf):
+        self.goal, self.maxiter, self.watch, self.patience = goal, maxiter, watch, patience
         self.history: list[float] = []
-
         self.stopped = False
+        self._best, self._since = np.inf, 0
 
     @property
     def residual(self) -> float:
@@ -180,6 +180,11 @@ class Course:
         """Record max|b - A x|; returns `unfinished`."""
         self.history.append(residual)
         self.stopped = self.watch is not None and self.watch(residual)
+        if residual < self._best:
+            self._best, self._since = residual, 0
+        else:
+            self._since += 1
+            self.stopped |= self._since > self.patience
         return self.unfinished
 
     def result(self) -> LinearResult:
@@ -189,6 +194,7 @@ class Course:
 class IterativeInverse(Inverse):
     """An inverse that iterates to a tolerance; `solve` starts from the given x, `apply` from zero."""
 
+    A: Operator
     rtol: float
     maxiter: int
 
@@ -208,7 +214,9 @@ class IterativeInverse(Inverse):
     def course(self, size: float, rtol: float | None, atol: float, maxiter: int | None, watch: Watch | None) -> Course:
         """The record of a solve with these arguments; `size` is max|b|."""
         goal = max((self.rtol if rtol is None else rtol) * size, atol)
-        return Course(goal, self.maxiter if maxiter is None else maxiter, watch)
+        # In exact arithmetic a Krylov method ends after n iterations; one that gains nothing in many more is lost.
+        patience = max(1000, 4 * self.A.n)
+        return Course(goal, self.maxiter if maxiter is None else maxiter, watch, patience)
 
     def apply(self, r, out):
         out[:] = 0.0

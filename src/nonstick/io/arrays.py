@@ -39,7 +39,7 @@ class ArrayFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._file = open(self.path, "rb")
+        self._file = open(self.path, "rb")  # noqa: SIM115 (closed by __exit__)
         try:
             self._bytes = os.fstat(self._file.fileno()).st_size
             self._members = self._directory()
@@ -76,7 +76,7 @@ class ArrayFile:
             self._check(member)
             with self._zip.open(member) as stream:
                 return _read(stream, member.file_size)
-        except _Unreadable as error:
+        except _UnreadableError as error:
             reason = str(error)
         except MemoryError:
             raise
@@ -89,12 +89,12 @@ class ArrayFile:
 
     def _check(self, member: zipfile.ZipInfo) -> None:
         if member.flag_bits & 1:
-            raise _Unreadable("it is encrypted")
+            raise _UnreadableError("it is encrypted")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _Unreadable("it is compressed in a way NumPy does not write")
+            raise _UnreadableError("it is compressed in a way NumPy does not write")
         ratio = 1 if member.compress_type == zipfile.ZIP_STORED else _DEFLATE
         if member.compress_size > self._bytes or member.file_size > ratio * member.compress_size:
-            raise _Unreadable("the file is too short for it")
+            raise _UnreadableError("the file is too short for it")
 
     def __enter__(self) -> ArrayFile:
         return self
@@ -109,7 +109,7 @@ def read_npy(path: str | Path) -> np.ndarray:
     with open(path, "rb") as stream:
         try:
             return _read(stream, os.fstat(stream.fileno()).st_size)
-        except _Unreadable as error:
+        except _UnreadableError as error:
             reason = str(error)
         except MemoryError:
             raise
@@ -118,7 +118,7 @@ def read_npy(path: str | Path) -> np.ndarray:
     raise NonstickError(f"{path} is not a readable .npy file: {reason}; save it again with numpy.save")
 
 
-class _Unreadable(Exception):
+class _UnreadableError(Exception):
     """Why an array cannot be read: a clause that begins with `it` or `the file`."""
 
 
@@ -128,16 +128,16 @@ def _read(stream: IO[bytes], size: int) -> np.ndarray:
     try:
         shape, fortran, dtype = headers[npy.read_magic(stream)](stream, max_header_size=_LONGEST_HEADER)
     except Exception:  # the header is a Python literal: whatever the parser says, it is not one of ours
-        raise _Unreadable("it does not begin like an array of NumPy") from None
+        raise _UnreadableError("it does not begin like an array of NumPy") from None
     if dtype.hasobject:
-        raise _Unreadable("it contains Python objects where an array of numbers is needed")
+        raise _UnreadableError("it contains Python objects where an array of numbers is needed")
     count = math.prod(shape)
     if min(shape, default=0) < 0 or not 0 <= count * dtype.itemsize <= size:
-        raise _Unreadable(f"it promises {shorten(' × '.join(map(str, shape)))} values, more than the file has")
+        raise _UnreadableError(f"it promises {shorten(' × '.join(map(str, shape)))} values, more than the file has")
     out = np.empty(count, dtype)
     got = stream.readinto(out.view(np.uint8).data) if out.nbytes else 0  # type: ignore[attr-defined]
     if got != out.nbytes or stream.read(1):
-        raise _Unreadable("it has another length than it says")
+        raise _UnreadableError("it has another length than it says")
     return out.reshape(shape, order="F" if fortran else "C")
 
 

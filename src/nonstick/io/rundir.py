@@ -90,7 +90,7 @@ class RunDirectory:
             return
         if (path / "meta.json").exists():
             raise NonstickError(f"{path} is not empty; continue with `nonstick resume {path}` or choose another --out")
-        raise NonstickError(f"{path} is not empty, and what it contains is no run; choose another --out")
+        raise NonstickError(f"{path} is not empty, and its contents are not a run; choose another --out")
 
     @classmethod
     def open(cls, path: str | Path) -> RunDirectory:

@@ -24,10 +24,11 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from numba import config, get_num_threads, njit, set_num_threads
 
-from . import _cache, compiling
+from . import _cache, compiling, forks
 
 _cache.install()
 compiling.install()
+forks.install()
 
 # omp starts a parallel region in microseconds, tbb in milliseconds (measured on 2 cores);
 # workqueue aborts when two Python threads enter it.
@@ -37,23 +38,32 @@ config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 # calls.
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-serial: _Decorator = njit(cache=True, nogil=True, fastmath={"contract"})
-parallel: _Decorator = njit(cache=True, nogil=True, parallel=True, fastmath={"contract"})
-parallel_sum: _Decorator = njit(cache=True, nogil=True, parallel=True, fastmath={"contract", "reassoc"})
-inline: _Decorator = njit(cache=True, nogil=True, inline="always", fastmath={"contract"})
-merged: _Decorator = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract"})
-merged_sum: _Decorator = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc"})
+
+def _decorator(*, parallel: bool = False, **options: Any) -> _Decorator:
+    def decorate(function):
+        kernel = _cache.sealed(njit(cache=True, nogil=True, parallel=parallel, **options)(function))
+        return forks.aware(kernel) if parallel else kernel
+
+    return decorate
+
+
+serial = _decorator(fastmath={"contract"})
+parallel = _decorator(parallel=True, fastmath={"contract"})
+parallel_sum = _decorator(parallel=True, fastmath={"contract", "reassoc"})
+inline = _decorator(inline="always", fastmath={"contract"})
+merged = _decorator(forceinline=True, fastmath={"contract"})
+merged_sum = _decorator(forceinline=True, fastmath={"contract", "reassoc"})
 
 
 #: below this many unknowns a second thread costs more time than it saves
-SMALL = 16_384
+ONE_THREAD_BELOW = 16_384
 
 
 @contextmanager
 def threads_for(n: int) -> Iterator[None]:
     """Use one thread for few unknowns; results do not depend on it."""
     before = get_num_threads()
-    if n < SMALL and before > 1:
+    if n < ONE_THREAD_BELOW and before > 1:
         set_num_threads(1)
     try:
         yield

@@ -4,18 +4,27 @@ Numba's own rule uses the time stamp of one file. So a new installation compiles
 notice an edit to a function inlined from another file. Here the key is the text of the file and of every kernel file it
 imports. So the cache stays valid after a new installation, all installations of one version share it, and it never
 gives old code. The environment variable `NUMBA_CACHE_DIR` overrides it.
+
+The files are pickles, and loading a pickle runs what it says. So nothing is loaded from a folder or a file that belongs
+to somebody else or that everybody may write.
 """
 
+import atexit
 import hashlib
+import logging
 import os
+import pickle
 import re
 import shutil
+import stat
 import sys
+import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from numba import config
-from numba.core.caching import CacheImpl, _CacheLocator
+from numba.core.caching import CacheImpl, IndexDataCacheFile, _CacheLocator
 
 #: kernel files lie in this folder and beside the one package that uses them; their names begin with `_`
 PACKAGE = Path(__file__).parents[1]
@@ -26,7 +35,7 @@ KEPT = 4
 @cache
 def source_stamp(path: Path) -> str:
     """Hash of a kernel file and of the kernel files it imports."""
-    files, todo = {Path(__file__), Path(__file__).with_name("__init__.py")}, [path]
+    files, todo = {Path(__file__).with_name("__init__.py")}, [path]
     while todo:
         file = todo.pop()
         if file not in files and file.is_file():
@@ -47,14 +56,79 @@ def imported_kernels(path: Path) -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder of this system."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """Where kernels are kept: the user's cache folder, or a private one in the temporary folder if that cannot be."""
+    return _usable_folder(_users_folder(), Path(tempfile.gettempdir()) / f"nonstick-{_user()}" / "kernels")
+
+
+def _users_folder() -> Path | None:
+    """The cache folder of this system; None for a user without a home."""
+    try:
+        if sys.platform == "win32":
+            base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
     return Path(base) / "nonstick" / "kernels"
+
+
+@cache
+def _usable_folder(wanted: Path | None, spare: Path) -> Path:
+    """The first of the two that can be written to, by this user alone; else a new one for this process."""
+    reason = "there is no home folder" if wanted is None else _unusable(wanted)
+    if wanted is not None and not reason:
+        return wanted
+    out = spare
+    if _unusable(spare) or _unusable(spare.parent):
+        try:
+            out = Path(tempfile.mkdtemp(prefix="nonstick-"))
+            atexit.register(shutil.rmtree, out, ignore_errors=True)
+        except OSError:
+            say(f"compiled kernels cannot be kept, because {reason}: every start compiles them again")
+            return spare
+    say(f"compiled kernels are kept in {out}, because {reason}")
+    return out
+
+
+def _unusable(folder: Path) -> str:
+    """Why a folder cannot keep kernels; nothing if it can. It is made if need be, and made private if it is ours."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        fault = untrusted(folder)
+        if not fault and not os.access(folder, os.W_OK | os.X_OK):
+            fault = f"{folder} cannot be written to"
+        return fault
+    except OSError as error:
+        return f"{folder} cannot be used ({error.strerror})"
+
+
+def untrusted(path: Path) -> str:
+    """Why what lies at a path must not be loaded: compiled kernels are pickles, and loading a pickle runs code."""
+    if not hasattr(os, "getuid"):
+        return ""
+    about = os.lstat(path)
+    if stat.S_ISLNK(about.st_mode):
+        return f"{path} is a symbolic link (remove it)"
+    if about.st_uid not in (os.getuid(), 0):
+        return f"{path} belongs to another user (remove it)"
+    if about.st_mode & stat.S_IWOTH:
+        return f"{path} can be written by everybody (remove it, or say chmod -R go-w {path})"
+    if about.st_mode & stat.S_IWGRP and about.st_uid == os.getuid():
+        os.chmod(path, stat.S_IMODE(about.st_mode) & ~0o022)  # a lax umask; what others put there is not theirs to own
+    return ""
+
+
+def _user() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+
+
+@cache
+def say(sentence: str) -> None:
+    """Warn once."""
+    logging.getLogger("nonstick.kernels").warning(sentence)
 
 
 def folder_of(path: Path) -> Path:
@@ -81,22 +155,87 @@ class SourceHashLocator(_CacheLocator):
         return str(self._line)
 
     def ensure_cache_path(self):
-        new = not self._folder.exists()
-        super().ensure_cache_path()
-        if new:
-            _prune(self._folder)
+        try:
+            self._folder.mkdir(mode=0o700)
+        except OSError:
+            return  # it exists; or it cannot be made, and kernels live in memory
+        _prune(self._folder)
 
     @classmethod
     def from_function(cls, py_func, py_file):
         path = Path(py_file)
         if PACKAGE not in path.parents or config.CACHE_DIR:
             return None
-        self = cls(py_func, path)
+        return cls(py_func, path)
+
+
+class SealedFiles(IndexDataCacheFile):
+    """The files of one kernel, each with the hash of its content in front.
+
+    Numba loads what it finds: a damaged file ends in an error of pickle, or in LLVM ending the process. Here a file
+    that is damaged, or that others could have written, counts as missing, and so does a disk that is full.
+    """
+
+    def save(self, key, data):
         try:
-            self.ensure_cache_path()
-        except OSError:  # the home folder is not writable: numba finds another place
+            super().save(key, data)
+        except OSError as error:
+            folder = self._cache_path
+            say(f"compiled kernels cannot be kept in {folder} ({error.strerror}): the next start compiles again")
+
+    def flush(self):
+        with suppress(OSError):
+            super().flush()
+
+    def load(self, key):
+        try:
+            return super().load(key)
+        except Exception:  # whatever a pickle of another time or place may raise
+            say(f"compiled kernels in {self._cache_path} are damaged and are discarded")
             return None
-        return self
+
+    def _load_index(self):
+        try:
+            stamp, overloads = pickle.loads(self._unseal(self._index_path))
+        except Exception:
+            return {}
+        return overloads if stamp == (self._version, self._source_stamp) else {}
+
+    def _save_index(self, overloads):
+        self._seal(self._index_path, self._dump(((self._version, self._source_stamp), overloads)))
+
+    def _load_data(self, name):
+        return pickle.loads(self._unseal(self._data_path(name)))
+
+    def _save_data(self, name, data):
+        self._seal(self._data_path(name), self._dump(data))
+
+    def _seal(self, path: str, content: bytes) -> None:
+        with self._open_for_write(path) as file:
+            os.chmod(file.fileno(), 0o600)
+            file.write(hashlib.sha256(content).digest() + content)
+
+    def _unseal(self, path: str) -> bytes:
+        """The content of a file; OSError if it is missing, and a sentence if it is not to be trusted."""
+        fault = untrusted(Path(self._cache_path)) or untrusted(Path(path))
+        with open(path, "rb") as file:
+            seal, content = file.read(32), file.read()
+        if not fault and hashlib.sha256(content).digest() != seal:
+            fault = f"{path} is damaged"
+        if fault:
+            say(f"kernels are compiled again, because {fault}")
+            raise FileNotFoundError(path)
+        return content
+
+
+def sealed(kernel):
+    """Let a compiled function keep its code in sealed files."""
+    cache = getattr(kernel, "_cache", None)
+    if cache is None:  # NUMBA_DISABLE_JIT: a plain function
+        return kernel
+    stamp = cache._impl.locator.get_source_stamp()
+    cache._cache_file = SealedFiles(cache._cache_path, cache._impl.filename_base, stamp)
+    return kernel
 
 
 def compiled(path: Path) -> bool:

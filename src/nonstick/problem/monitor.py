@@ -18,13 +18,15 @@ ADVICE = {
     "stagnated": "the residual no longer falls: loosen rtol or take another method",
     "diverged": "the residual grows without bound: check that A is positive definite, then take another method; 'auto' "
     "is safeguarded",
+    "breakdown": "the method broke down in its arithmetic: check that A is positive definite and not badly scaled, "
+    "then take another method; 'auto' is safeguarded",
     "infeasible": "the problem has no solution: an enclosed pocket is compressed; see the message",
 }
 
 
 @dataclass
 class Start:
-    """Where a method begins: a feasible x, and the policy of the previous solve if there is one.
+    """The start of a method: a feasible x, and the policy of the previous solve if there is one.
 
     `active` is int8 as in `Box.split`: -1 clamped at lower, +1 at upper, 0 free; None: it is taken from x. `cold`: x is
     not a guess by the caller, so a method may look for a better start.
@@ -66,6 +68,7 @@ class Monitor:
         self.notes: dict[str, object] = {}
         self.remarks: list[str] = []
         self.setup_seconds = 0.0
+        self._best, self._best_at = np.inf, 0
         self._began = time.perf_counter()
 
     @contextmanager
@@ -84,13 +87,13 @@ class Monitor:
     def check(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
         """Record the residual; True when the method should stop."""
         self.kkt = self.measure(x, g)
-        self.history.append(self.kkt)
-        if self.callback is not None:
-            self.callback(self)
+        self._record()
         if not np.isfinite(self.kkt):
             self.stop("diverged")
         elif self.kkt <= self.tolerance:
             self.stop("converged")
+        elif self._lost and not self.status:
+            self.stop("stagnated")
         return bool(self.status)
 
     def watch(self, kkt: float) -> bool:
@@ -99,10 +102,20 @@ class Monitor:
         if kkt <= self.tolerance or not np.isfinite(kkt):
             return True
         self.kkt = kkt
-        self.history.append(kkt)
+        self._record()
+        return self._lost
+
+    def _record(self) -> None:
+        self.history.append(self.kkt)
+        if self.kkt < self._best:
+            self._best, self._best_at = self.kkt, len(self.history)
         if self.callback is not None:
             self.callback(self)
-        return False
+
+    @property
+    def _lost(self) -> bool:
+        """Far more iterations than unknowns, or than any method needs, without a gain: it will not come."""
+        return len(self.history) - self._best_at > max(2000, 4 * self.problem.n)
 
     def measure(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """The residual that `rtol` is compared with: KKT, or |A x - b| for a linear baseline."""

@@ -206,6 +206,8 @@ class ActiveSetCG:
                 if guard.gives_up(self.policy):
                     self._fall_back(x)
                     return
+        if monitor.maxiter is None and not monitor.status:  # the limit was ours: these coefficients are too much for it
+            self._fall_back(x)
 
     def _relax(self, x: np.ndarray) -> None:
         """Sweeps over all rows, and a first policy."""

@@ -134,7 +134,7 @@ class _Face:
         if not slope > 0.0:
             # Rounding has destroyed conjugacy: start again from the preconditioned gradient, unless p already is this
             # gradient.
-            if np.array_equal(p, self.z):
+            if np.array_equal(p, self.z, equal_nan=True):
                 return self._stuck("the preconditioned gradient is not a descent direction")
             self.p[:] = self.z
             return self.advance()

@@ -42,6 +42,8 @@ class _CG(IterativeInverse):
         rho_old, go = 0.0, course.goes_on(z.begin(r, size))
         while go:
             rho = z.find(r, course.residual)
+            if not rho > 0.0:  # M is not positive here (an incomplete factor of no M-matrix), or has broken down
+                break
             z.add_to(p, rho / rho_old if rho_old else 0.0)
             curvature = A.energy(p, q)
             if not curvature > 0.0:  # a null direction, or breakdown: x cannot be improved further

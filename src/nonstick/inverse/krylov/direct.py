@@ -39,17 +39,20 @@ class Factor(Recipe):
     shift: float = 1e-8
 
     def setup(self, operator, reuse=None):
-        return _Factor(operator, self.shift)
+        return _SparseFactor(operator, self.shift)
 
 
-class _Factor(Inverse):
+class _SparseFactor(Inverse):
     def __init__(self, A: Operator, shift: float):
         M, d = A.matrix(), A.diagonal
         small = np.where(d > 0, shift * d, d.max(initial=0.0) or 1.0)  # any number in a row without an equation
         # Symmetric positive definite: order by A' + A and keep the pivots on the diagonal.
         options = {"SymmetricMode": True}
         shifted = sp.csc_array(M + sp.diags_array(small))
-        self._factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+        try:
+            self._factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+        except RuntimeError as error:  # "Factor is exactly singular"
+            raise np.linalg.LinAlgError(str(error)) from None
 
     def apply(self, r, out):
         out[:] = self._factor.solve(r)

@@ -158,10 +158,10 @@ def _count_inner_couplings(cells, indices, indptr):
 
 @merged
 def _add_entry(data, indices, indptr, i, j, v):
-    q = indptr[i]
-    while indices[q] != j:
-        q += 1
-    data[q] += v
+    for q in range(indptr[i], indptr[i + 1]):  # never beyond the row, whatever the pattern
+        if indices[q] == j:
+            data[q] += v
+            break
 
 
 @parallel
@@ -201,10 +201,7 @@ def _fill_from_csr(data, excess, closed, parent, e, indices, indptr, scale, fine
                 if closed[j] != 0 or other < 0:
                     own += v
                 elif other != c:
-                    p = indptr[c]
-                    while indices[p] != other:
-                        p += 1
-                    data[p] += scale * v
+                    _add_entry(data, indices, indptr, c, other, scale * v)
             excess[c] += scale * own
 
 

@@ -23,7 +23,7 @@ from .solids import Solids
 from .sources import Source
 
 #: on grids with more cells, particles are counted but not made
-MANY = 2_000_000
+COUNTED_ABOVE = 2_000_000
 
 
 def check(scene: Scene) -> Findings:
@@ -46,7 +46,7 @@ def check(scene: Scene) -> Findings:
         shape = build(liquid.shape, scene.folder, f"{scene.where}: liquid.{index}.shape")
         inside = shape.sample(solids.grid.cells()) < 0
         each = setting.per_axis**scene.dimension
-        if inside.size > MANY:
+        if inside.size > COUNTED_ABOVE:
             here = int(each * (inside * solids.space.reshape(inside.shape)).sum())
         else:
             here = seed(shape, solids, setting.per_axis, setting.jitter, rng).shape[1]

@@ -28,7 +28,7 @@ from ...scenes.scene import Scene
 from ..states import check_array
 from .bodies import Bodies, make
 from .extrapolation import extend
-from .pressure import Outcome, Projection
+from .pressure import PressureResult, Projection
 from .solids import Solids
 from .sources import Source
 from .tracker import Flow, Tracker
@@ -46,7 +46,7 @@ class Report:
     """Numbers of one step."""
 
     dt: float
-    outcome: Outcome
+    outcome: PressureResult
     #: cells the fastest face value crosses in dt
     cfl: float
     #: seconds of each stage
@@ -174,13 +174,13 @@ class Liquid:
 
     def _project(
         self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None
-    ) -> tuple[list[np.ndarray], Outcome]:
+    ) -> tuple[list[np.ndarray], PressureResult]:
         """The velocity after the pressure has acted on it."""
         own = self.layout.drop_faces(velocity)
         outcome = self.projection.solve(self._phi(), own, dt, self._hold, divergence)
         return self.layout.lift_faces(outcome.solution.velocity), outcome
 
-    def _thicken(self, velocity: list[np.ndarray], outcome: Outcome, mu: np.ndarray | float, dt: float):
+    def _thicken(self, velocity: list[np.ndarray], outcome: PressureResult, mu: np.ndarray | float, dt: float):
         """The velocity after viscosity has acted on it."""
         own, pressure = self.layout.drop_faces(velocity), outcome.solution.pressure
         return self.viscosity.solve(self._phi(), own, pressure, mu, dt, self._flowing())

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from ...grid.shapes import Shape
-from .pressure import Outcome
+from .pressure import PressureResult
 from .sources import Source
 
 
@@ -39,7 +39,7 @@ class Flow:
 
     velocity: list[np.ndarray]
     start: GridVelocity
-    outcome: Outcome
+    outcome: PressureResult
     dt: float
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray

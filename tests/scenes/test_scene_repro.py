@@ -85,7 +85,7 @@ def test_plain_sentences(text, sentence):
 
 def test_values_of_set_are_looked_at_too():
     for value in ("[" * 3000, "9" * 5000):
-        with pytest.raises(NonstickError, match=r"--set time.fps"):
+        with pytest.raises(NonstickError, match=r"--set time\.fps"):
             parse_override(f"time.fps={value}")
 
 

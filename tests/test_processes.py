@@ -1,0 +1,95 @@
+"""Threads, asyncio, and children by fork, forkserver and spawn: the same bits everywhere; and Ctrl-C is served."""
+
+import asyncio
+import hashlib
+import multiprocessing
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import nonstick
+
+METHODS = ("auto", "pi-pcg")
+
+
+def digest(method: str) -> str:
+    """A solve large enough for parallel kernels to use all threads."""
+    problem = nonstick.cases.build("sphere3d", 44).problem
+    assert problem.n > 16_384
+    return hashlib.sha256(nonstick.solve_problem(problem, method).x.tobytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return [digest(method) for method in METHODS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", multiprocessing.get_all_start_methods())
+def test_children_give_the_same_bits(way, expected):
+    with multiprocessing.get_context(way).Pool(2) as pool:
+        assert pool.map_async(digest, METHODS).get(timeout=300) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no fork here")
+def test_grandchildren_and_threads_of_a_child_too(expected):
+    def child(queue):
+        with ThreadPoolExecutor(2) as pool:
+            queue.put(list(pool.map(digest, METHODS)))
+        grandchild = context.Process(target=lambda: queue.put([digest(method) for method in METHODS]))
+        grandchild.start()
+        grandchild.join()
+
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=child, args=(queue,))
+    process.start()
+    assert queue.get(timeout=300) == expected and queue.get(timeout=300) == expected
+    process.join()
+    assert process.exitcode == 0
+
+
+@pytest.mark.slow
+def test_four_threads_give_the_same_bits(expected):
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(digest, METHODS * 4)) == expected * 4
+
+
+@pytest.mark.slow
+def test_asyncio_gives_the_same_bits(expected):
+    async def both():
+        return await asyncio.gather(*(asyncio.to_thread(digest, method) for method in METHODS))
+
+    assert asyncio.run(both()) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+@pytest.mark.parametrize(
+    "method", ["auto", "mg-cg", "pgs", "psor", "mic-mprgp", "newton", "pi-pcg", "fas-mg", "ipm-pd"]
+)
+def test_ctrl_c_is_served_at_once(method):
+    problem = nonstick.cases.build("sphere3d", 64).problem
+    nonstick.solve_problem(problem, method, maxiter=2)  # compiles
+    asked = []
+
+    def interrupt(*_):
+        asked.append(time.perf_counter())
+        raise KeyboardInterrupt
+
+    due = np.inf
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        due = time.perf_counter() + 0.2
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            while True:
+                nonstick.solve_problem(problem, method, rtol=1e-300)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert asked[0] - due < 1.0 and time.perf_counter() - due < 1.5
