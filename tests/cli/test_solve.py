@@ -172,5 +172,5 @@ def test_unreadable_files(run, name, content, piece, tmp_path):
 def test_the_problem_is_never_replaced_by_its_solution(run, npz):
     before = npz.read_bytes()
     code, _, errors = run("solve", npz, "-m", "pgs", "--out", npz)
-    assert code == 2 and "replace the problem itself" in errors
+    assert code == 2 and "overwrite the problem file" in errors
     assert npz.read_bytes() == before
