@@ -2,11 +2,12 @@
 PYTHON ?= python3
 JOBS ?= 2
 FUZZ ?= 10000
+KILLS ?= 100
 DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400 --set camera.height=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
-.PHONY: help demo test test-fast fuzz lint format bench bench-peers docs clean
+.PHONY: help demo test test-fast fuzz soak lint format bench bench-peers docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +18,7 @@ help:
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
 	@echo "make bench-peers  the same problems with other packages; installs them (PETSc: Debian, as root)"
+	@echo "make soak         kill runs at random moments and resume them: the same bytes (KILLS=n)"
 	@echo "make docs         build the pages into site/"
 	@echo "make format       let ruff rewrite the sources"
 	@echo "make clean        remove .venv and everything built"
@@ -53,6 +55,9 @@ bench: .venv/.ready-core
 
 bench-peers: .venv/.ready-bench .venv/.petsc
 	@$(BIN)/python benchmarks/peers.py --out bench-peers
+
+soak: .venv/.ready-core
+	@$(BIN)/python validation/soak.py --kills $(KILLS)
 
 docs: .venv/.ready-docs
 	@$(BIN)/mkdocs build --quiet --strict

@@ -41,7 +41,7 @@ MISTAKES = {
     "unsymmetric value": ((changed(1, 2, -0.9), B), {}, ("not symmetric", "A[1, 2] is -0.9", "A[2, 1] is -1")),
     "unsymmetric pattern": ((changed(0, 3, -0.5), B), {}, ("not symmetric", "A[0, 3] is -0.5", "A[3, 0] is 0")),
     "zero diagonal": ((changed(2, 2, 0.0), B), {}, ("A[2, 2] is 0", "positive diagonal")),
-    "negative diagonal": ((-A, B), {}, ("A[0, 0] is -2.5", "4 such places")),
+    "negative diagonal": ((-A, B), {}, ("A[0, 0] is -2.5", "4 places like this")),
     "indefinite": (([[1.0, 2.0], [2.0, 1.0]], [1.0, 1.0]), {}, ("not positive definite", "A[0, 1] = 2")),
     "b too long": ((A, np.ones(5)), {}, ("b has shape (5)", "4 unknowns")),
     "b a matrix": ((A, np.ones((4, 2))), {}, ("b has shape 4 × 2",)),

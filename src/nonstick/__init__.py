@@ -62,7 +62,8 @@ __all__ = [
 ]
 
 
-#: packages and modules for readers who build their own: `nonstick.solvers.PolicyIteration`, `nonstick.cases.build`
+#: packages and modules for users who build their own methods: `nonstick.solvers.PolicyIteration`,
+#: `nonstick.cases.build`
 _MODULES = (
     "api",
     "cases",

@@ -193,7 +193,7 @@ class _Sheet:
 
     @classmethod
     def of(cls, n: int, dimension: int, low: float, high: float, boundary, lower, load=None, edge=1.0) -> _Sheet:
-        """n points a side; `edge` is the weight of the couplings to the boundary."""
+        """n points per side; `edge` is the weight of the couplings to the boundary."""
         h = (high - low) / (n - 1)
         return cls(dimension, low + h * np.arange(n), boundary, lower, load, (1 / edge, 1 / edge), h, h)
 

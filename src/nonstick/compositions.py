@@ -1,4 +1,4 @@
-"""What every built-in name stands for: one expression per name, in the order of the papers.
+"""The definitions of all built-in names: one expression per name, in the order of the papers.
 
 Read it as a table of contents. A method is made of parts that can be exchanged; `PolicyIteration(CG(ILU()))` against
 `PolicyIteration(Richardson(Multigrid(...)))` is the paper's PI-PCG against PI-MG. All parts are frozen dataclasses that
@@ -36,7 +36,7 @@ from .inverse.precond.deflation import Deflated
 from .inverse.precond.ilu import ILU
 from .inverse.precond.jacobi import Jacobi
 from .inverse.precond.mic import MIC
-from .operators.stencil import SMALL
+from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.active_set import ActiveSet
 from .solvers.base import Method
 from .solvers.chentanez_muller import ChentanezMuller
@@ -71,7 +71,7 @@ def _literal_fas(direct: bool = False, **transfers) -> FAS:
 def aggregation_cycle(coarsening: Aggregation, visits: int) -> Recipe:
     """Takahashi–Batty's cycle over an aggregation: large levels one by one, the small ones in one compiled call."""
     bottom = Packed(coarsening, 1.2, visits)
-    return Multigrid(coarsening, RBSSOR(1.2), Resmoothed(visits=visits), coarsest=bottom, smallest=SMALL)
+    return Multigrid(coarsening, RBSSOR(1.2), Resmoothed(visits=visits), coarsest=bottom, smallest=ONE_THREAD_BELOW)
 
 
 def tagiaamg(visits: int = 2, alpha: float = 0.55, literal: bool = False) -> Recipe:

@@ -22,7 +22,7 @@ from .errors import NonstickError
 if TYPE_CHECKING:
     from .solvers.base import Method
 
-#: what a method solves
+#: kinds of methods, and what a method of each kind solves
 KINDS = {
     "box": "A x = b with bounds on x: nonstick.solve, PressureProblem, DiffusionProblem",
     "linear": "A x = b, bounds ignored: a baseline to compare with",

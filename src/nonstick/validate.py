@@ -1,6 +1,6 @@
-"""Is this a problem we can solve? Every check says in one sentence what is wrong and where.
+"""Checks of the input. Every check says in one sentence what is wrong and where.
 
-Arrays that pass come back as fresh, contiguous float64: later changes by the caller cannot reach a
+Valid arrays are returned as new, contiguous float64 arrays: later changes by the caller cannot reach a
 running solve, and compiled kernels see one kind of argument only.
 """
 
@@ -212,4 +212,4 @@ def _by(shape) -> str:
 
 
 def _more(count: int) -> str:
-    return f" ({count} such places)" if count > 1 else ""
+    return f" ({count} places like this)" if count > 1 else ""

@@ -69,8 +69,8 @@ def test_union_and_difference():
 
 
 @pytest.mark.parametrize("shape, words", [
-    (sd.HalfSpace((0.0, 0.0), (0.0, 1.0)), "ends"),
-    (~sd.Ball((0.0, 0.0), 1.0), "ends"),
+    (sd.HalfSpace((0.0, 0.0), (0.0, 1.0)), "bounded shape"),
+    (~sd.Ball((0.0, 0.0), 1.0), "bounded shape"),
     (sd.Ball((0.0, 0.0), 0.3) & sd.Ball((1.0, 0.0), 0.3), "empty"),
 ])  # fmt: skip
 def test_shapes_without_mass_are_refused(shape, words):

@@ -21,7 +21,7 @@ from nonstick.problem.box import BoxProblem
 from nonstick.problem.monitor import Monitor
 from nonstick.solvers.active_set import ActiveSetCG
 from nonstick.solvers.guard import Guard
-from nonstick.solvers.nearby import REACH, Nearby
+from nonstick.solvers.nearby import SWEEP_RADIUS, Nearby
 from nonstick.solvers.nested import Coarser
 
 
@@ -161,7 +161,7 @@ def test_sweeps_nearby_are_sweeps_restricted_to_a_ball(make_stencil, shape):
     lower, upper = np.where(rng.random(A.n) < 0.3, 0.0, -np.inf), np.full(A.n, np.inf)
     twin, M = x.copy(), A.matrix().toarray()
     for half in range(4):
-        rows = ball[REACH] & (A.rows.coordinates_sum() % 2 == half % 2)
+        rows = ball[SWEEP_RADIUS] & (A.rows.coordinates_sum() % 2 == half % 2)
         step = (b - M @ twin)[rows] / A.diagonal[rows]
         twin[rows] = np.clip(twin[rows] + step, lower[rows], upper[rows])
     r = b - M @ x

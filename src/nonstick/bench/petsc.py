@@ -55,7 +55,7 @@ def version() -> str | None:
 
 
 def missing() -> str | None:
-    """How to get PETSc; None if it is installed."""
+    """A sentence on how to get PETSc; None if it is installed."""
     return ADVICE if version() is None else None
 
 

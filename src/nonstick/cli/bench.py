@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 from .screen import screen
 from .terminal import NOT_CONVERGED, fail, say
 
-#: how the name of a problem file ends
+#: endings of the names of problem files
 PROBLEM_FILES = (".npz", ".mtx", ".mtx.gz")
 
 # Typer keeps line ends, so the text is broken to fit 80 columns. A test checks that the names exist. Minutes are

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from .screen import close_off, screen
-from .terminal import fail, say
+from .terminal import fail, plain, say
 
 _SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
 _SCENE = typer.Argument(..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False)
@@ -114,13 +114,14 @@ def run(
 
     nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
     """
+    from ..io.names import safe_name
     from ..sim.kinds import kind_of
     from ..sim.run import run as go
 
     _check_movie(movie)
     loaded = _load(scene, settings, {} if frames is None else {"time.frames": frames})
     kind = kind_of(loaded)
-    target = out or _free(Path("runs") / loaded.name)
+    target = out or _free(Path("runs") / safe_name(loaded.name))
     with _resumable(target), _Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
         go(loaded, target, live.update, live.warn)
     _report(target)
@@ -153,7 +154,7 @@ def resume(
     _check_movie(movie)
     own = RunDirectory.open(directory).scene()
     with _resumable(directory), _Live(kind_of(own), frames or own.model.time.frames) as live:
-        go(directory, from_frame, frames, None if scene is None else _load(scene, []), live.update)
+        go(directory, from_frame, frames, None if scene is None else _load(scene, []), live.update, live.warn)
     _report(directory)
     _movie(directory, movie, own.model.output.movie)
 
@@ -183,12 +184,13 @@ def info(
         print(json.dumps({**{k: v for k, v in meta.items() if k != "scene"}, "summary": numbers, **more}, indent=1))
         return
     done = max(opened.frames(), default=0)
-    say(f"{meta['name']}: {'×'.join(map(str, meta['shape']))} cells, {done} frames, {meta['status']}")
+    shape = "×".join(map(str, meta.get("shape", ())))
+    say(f"{meta.get('name', directory)}: {shape} cells, {done} frames, {meta.get('status', 'status unknown')}")
     _say_summary(opened, numbers)
     for row in bodies:
-        centre = ", ".join(f"{float(row[k]):.4g}" for k in "xyz" if k in row)
-        speed = sum(float(row[k]) ** 2 for k in ("vx", "vy", "vz") if k in row) ** 0.5
-        say(f"{row['body']}: centre ({centre}) m, {speed:.3g} m/s at {float(row['time']):.3g} s")
+        centre = ", ".join(f"{float(row[k]):.4g}" for k in "xyz" if row.get(k))
+        speed = sum(float(row[k]) ** 2 for k in ("vx", "vy", "vz") if row.get(k)) ** 0.5
+        say(f"{row.get('body', 'a body')}: centre ({centre}) m, {speed:.3g} m/s at {float(row.get('time') or 0):.3g} s")
     told: dict[str, int] = {}
     for line in opened.log_lines():
         if line["kind"] in ("unconverged", "retry", "cap", "failed", "volume", "full"):
@@ -240,7 +242,7 @@ def render(
 def _free(path: Path) -> Path:
     """The path, with -2, -3 ... added if it exists already."""
     candidate, k = path, 2
-    while candidate.exists() and any(candidate.iterdir()):
+    while candidate.is_symlink() or (candidate.exists() and (not candidate.is_dir() or any(candidate.iterdir()))):
         candidate = path.with_name(f"{path.name}-{k}")
         k += 1
     return candidate
@@ -248,11 +250,11 @@ def _free(path: Path) -> Path:
 
 @contextmanager
 def _resumable(directory: Path) -> Iterator[None]:
-    """On Ctrl-C say how to continue."""
+    """On Ctrl-C, and where disk or memory were not enough, say how to continue."""
     try:
         yield
-    except KeyboardInterrupt:
-        if (directory / "checkpoints").is_dir():
+    except (KeyboardInterrupt, MemoryError, OSError):
+        if (directory / "meta.json").is_file():
             say(f"stopped; continue with: nonstick resume {directory}")
         raise
 
@@ -279,7 +281,7 @@ class _Live:
         self.progress.stop()
 
     def warn(self, sentence: str) -> None:
-        self.console.print(f"warning: {sentence}", markup=False, highlight=False)
+        self.console.print(f"warning: {plain(sentence)}", markup=False, highlight=False)
 
     def update(self, frame: int, rows) -> None:
         close_off()
@@ -287,7 +289,7 @@ class _Live:
         if self.live:
             self.progress.update(self.task, completed=frame, description=text)
         elif frame % max(1, self.frames // 20) == 0 or frame == self.frames:
-            print(f"frame {frame}/{self.frames}  {text}", file=self.console.file, flush=True)
+            print(f"frame {frame}/{self.frames}  {plain(text)}", file=self.console.file, flush=True)
 
 
 def _report(directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""What every command shares: plain messages, one-sentence errors, exit codes."""
+"""Common parts of all commands: plain messages, one-sentence errors, exit codes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,27 @@ from .screen import close_off
 #: exit codes
 BAD_INPUT = 2
 NOT_CONVERGED = 2
+#: characters of a message
+LONGEST = 2000
 #: the exit code that typer gives on Ctrl-C, without a message
 _TYPER_INTERRUPTED = 130
+
+
+def plain(message: str) -> str:
+    """A message without what terminals obey: names in files may hold escape sequences. Very long ones are cut."""
+    shown = message if len(message) <= LONGEST else f"{message[:LONGEST]} …"
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in shown)
 
 
 def say(message: str) -> None:
     """Print a line for people to stdout."""
     close_off()
-    print(message)
+    print(plain(message))
 
 
 def fail(message: str) -> NoReturn:
     """Exit with one sentence and the exit code of bad input."""
-    print(f"nonstick: {message}", file=sys.stderr)
+    print(f"nonstick: {plain(message)}", file=sys.stderr)
     raise SystemExit(BAD_INPUT)
 
 

@@ -94,7 +94,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedBody:
     """The effect of a solve on a body."""
 
     velocity: np.ndarray
@@ -129,7 +129,7 @@ class Covered:
         self.mass = self._mass()
 
     def window(self, axis: int | None = None) -> tuple[slice, ...]:
-        """Where the window lies among the cells of the grid, or among its faces along an axis."""
+        """The position of the window among the cells of the grid, or among its faces along an axis."""
         return tuple(slice(c, c + m + (a == axis)) for a, (c, m) in enumerate(zip(self.corner, self.cells)))
 
     def arms(self, axis: int) -> list[tuple[int, np.ndarray | float]]:
@@ -283,7 +283,7 @@ class Coupling:
         U = sp.csr_array((v, (t, j.astype(np.int64))), shape=(touched.size, S.shape[0]))
         return LowRank(A, touched.astype(np.int64), U, 0.5 * (S + S.T), light)
 
-    def moved(self, operator: LowRank, pressure: np.ndarray, dt: float) -> list[Moved]:
+    def moved(self, operator: LowRank, pressure: np.ndarray, dt: float) -> list[MovedBody]:
         """The bodies after the pressure (a vector over the unknowns) has acted on them for dt."""
         force = dt * self.dx**self.d * operator.gather(pressure)
         dofs, d = (3 if self.d == 2 else 6), self.d
@@ -295,7 +295,7 @@ class Coupling:
                 V = V + np.linalg.solve(c.mass, impulse)
                 k += 1
             spin = float(V[2]) if d == 2 else V[3:]
-            out.append(Moved(V[:d], spin, impulse[:d], impulse[d:]))
+            out.append(MovedBody(V[:d], spin, impulse[:d], impulse[d:]))
         return out
 
 

@@ -36,7 +36,7 @@ from ..problem.solution import Solution
 from ._pressure import _pressure_rows, _pressure_update
 from .base import Discretised, extended
 from .coarse_fields import children, coarse_fluxes, coarse_phi
-from .coupling import Body, Coupling, Moved
+from .coupling import Body, Coupling, MovedBody
 from .fields import face_arrays, open_cells, open_faces, wall_area
 from .scalars import positive
 
@@ -58,7 +58,7 @@ class PressureSolution(Solution):
     #: velocity after the update, one array per axis
     velocity: Faces = field(default=(), repr=False)
     #: the bodies after the update, in the order they were given
-    bodies: list[Moved] = field(default_factory=list, repr=False)
+    bodies: list[MovedBody] = field(default_factory=list, repr=False)
 
 
 class PressureProblem(Discretised):
@@ -198,7 +198,7 @@ class PressureProblem(Discretised):
         velocity = self.update(pressure, moved)
         return extended(PressureSolution, solution, pressure=pressure, velocity=velocity, bodies=moved)
 
-    def moved(self, pressure: np.ndarray) -> list[Moved]:
+    def moved(self, pressure: np.ndarray) -> list[MovedBody]:
         """The bodies after this pressure has acted on them."""
         if self.coupling is None:
             return []
@@ -206,7 +206,7 @@ class PressureProblem(Discretised):
         assert bodies is not None
         return self.coupling.moved(bodies, self.rows.from_grid(np.asarray(pressure, dtype=np.float64)), self.dt)
 
-    def update(self, pressure: np.ndarray, moved: list[Moved] | None = None) -> Faces:
+    def update(self, pressure: np.ndarray, moved: list[MovedBody] | None = None) -> Faces:
         """u - dt/rho grad p, with the ghost-fluid gradient at the surface.
 
         Closed faces that touch liquid take the solid velocity; faces that do not touch liquid are unchanged. In the
@@ -232,13 +232,13 @@ class PressureProblem(Discretised):
             out.append(new)
         return tuple(out)
 
-    def _solid_velocity(self, moved: list[Moved]) -> Faces | None:
+    def _solid_velocity(self, moved: list[MovedBody]) -> Faces | None:
         """Velocity of solids on faces, with the motions of the bodies after the solve."""
         if self.coupling is None or not moved:
             return self.solid_velocity
         return self.coupling.solid_velocity([np.append(m.velocity, m.spin) for m in moved])
 
-    def divergence(self, velocity: Faces, moved: list[Moved] | None = None) -> np.ndarray:
+    def divergence(self, velocity: Faces, moved: list[MovedBody] | None = None) -> np.ndarray:
         """Divergence of a velocity in every cell, moving solids included: the discrete one of the equation.
 
         Bodies move as given to the problem, or as given by `moved`.

@@ -7,7 +7,6 @@ centre, puts it where the body is. In 2D the surface is an outline of lines in t
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from ..bodies.body import RigidBody
 from ..optional import missing
 from .atomic import write_text
+from .names import safe_names
 from .rundir import RunDirectory
 
 #: lattice cells along the longest side
@@ -48,8 +48,8 @@ def write_start(run: RunDirectory, bodies: Sequence[RigidBody]) -> None:
     if obstacle is not None:
         run.log("surfaces", f"the surfaces of the bodies are not written: {obstacle}")
     table = []
-    for body in bodies:
-        file = f"bodies/{file_name(body.name)}.obj"
+    for body, name in zip(bodies, safe_names((b.name for b in bodies), "body")):
+        file = f"bodies/{name}.obj"
         if obstacle is None:
             (run.path / "bodies").mkdir(exist_ok=True)
             write_text(run.path / file, obj(body))
@@ -61,10 +61,6 @@ def write_start(run: RunDirectory, bodies: Sequence[RigidBody]) -> None:
             }
         )  # fmt: skip
     write_text(run.path / "bodies.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
-
-
-def file_name(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "body"
 
 
 def obj(body: RigidBody) -> str:

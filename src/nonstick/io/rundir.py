@@ -1,15 +1,20 @@
 """The run directory: scene.toml, meta.json, log.jsonl, stats.csv, bodies.csv, frames/, checkpoints/, preview.
 
-Every file appears complete or not at all. A frame counts as done when its checkpoint exists. Files that a killed run
-left after the last checkpoint are discarded when the run continues.
+Every file appears whole or not at all. A frame counts as done when its checkpoint exists; whatever a
+killed run left beyond the last checkpoint is discarded when the run goes on. meta.json is the last file of a
+beginning: a directory without it is none yet.
+
+Others may have changed the files, so what is read is looked at first. One process writes at a time (`writing`), and
+only inside: links to other places are refused.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import math
+import os
 import time
-import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +23,28 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..scenes.scene import Scene
-from .atomic import replacing, write_text
+from .arrays import ArrayFile
+from .atomic import naming, replacing, write_text
+from .lock import NAME as LOCK
+from .lock import Lock
+
+#: what a run writes besides pictures
+OWN = (
+    "scene.toml", "meta.json", "log.jsonl", "stats.csv", "bodies.csv", "bodies.json", "bodies", "frames", "checkpoints",
+    LOCK,
+)  # fmt: skip
+#: what lies there before meta.json
+FIRST = ("scene.toml", "frames", "checkpoints", LOCK)
+#: entries of meta.json that are read again, and what they are
+ENTRIES: dict[str, tuple[tuple[type, ...], str]] = {
+    "name": ((str,), "text"), "kind": ((str,), "text"), "status": ((str,), "text"), "folder": ((str,), "text"),
+    "fingerprint": ((str,), "text"), "seconds": ((int, float), "a number"), "frames": ((int,), "a whole number"),
+    "shape": ((list,), "a list"), "scene": ((dict,), "a table"), "summary": ((dict,), "a table"),
+}  # fmt: skip
+#: bytes of a header and half a row
+SMALL = 2000
+#: columns of tables that hold words
+WORDS = ("method", "body")
 
 
 class RunDirectory:
@@ -48,8 +74,8 @@ class RunDirectory:
     def create(cls, path: str | Path, scene_toml: str, meta: Mapping[str, Any]) -> RunDirectory:
         cls.check_free(path)
         run = cls(path)
-        run.frames_path.mkdir(parents=True)
-        run.checkpoints_path.mkdir()
+        for folder in (run.frames_path, run.checkpoints_path):
+            folder.mkdir(parents=True, exist_ok=True)
         write_text(run.path / "scene.toml", scene_toml)
         run.write_meta(meta)
         return run
@@ -60,36 +86,64 @@ class RunDirectory:
         path = Path(path)
         if path.exists() and not path.is_dir():
             raise NonstickError(f"{path} is a file, but --out needs a directory")
-        if path.is_dir() and any(path.iterdir()):
+        if not path.is_dir() or not any(path.iterdir()) or _stillborn(path):
+            return
+        if (path / "meta.json").exists():
             raise NonstickError(f"{path} is not empty; continue with `nonstick resume {path}` or choose another --out")
+        raise NonstickError(f"{path} is not empty, and its contents are not a run; choose another --out")
 
     @classmethod
     def open(cls, path: str | Path) -> RunDirectory:
         run = cls(path)
         if not (run.path / "meta.json").is_file() or not (run.path / "scene.toml").is_file():
+            if run.path.is_dir() and _stillborn(run.path):
+                raise NonstickError(
+                    f"the run in {path} was stopped before it began: start it again with `nonstick run SCENE --out "
+                    f"{path}`"
+                )
             raise NonstickError(f"{path} is not a run directory: it needs a scene.toml and a meta.json")
         return run
+
+    def writing(self) -> Lock:
+        """The right to change the directory, for a `with`; refused while another process has it."""
+        for name in OWN:
+            if (self.path / name).is_symlink():
+                raise NonstickError(
+                    f"{self.path / name} is a link to another place, and a run changes only what lies in its own "
+                    "directory: put the real file or folder there"
+                )
+        return Lock(self.path)
 
     def scene(self) -> Scene:
         """The scene of the run; its mesh files are expected where they were when the run began."""
         scene = Scene.load(self.path / "scene.toml")
-        scene.folder = Path(self.meta().get("folder", "."))
+        scene.folder = Path(self.meta().get("folder", ".").replace("\0", ""))
         return scene
 
     # -- meta, log, statistics ------------------------------------------------------------------------
 
     def meta(self) -> dict[str, Any]:
+        """What meta.json says; entries that are there have the right type."""
+        file = self.path / "meta.json"
         try:
-            return json.loads((self.path / "meta.json").read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise NonstickError(f"{self.path / 'meta.json'} is damaged; start a new run ({error})") from None
+            meta = json.loads(file.read_bytes())
+        except (ValueError, RecursionError):  # no JSON, or no text at all
+            raise NonstickError(f"{file} is damaged: start a new run") from None
+        if not isinstance(meta, dict):
+            raise NonstickError(f"{file} is damaged, it should contain one table: start a new run")
+        for key, (kinds, word) in ENTRIES.items():
+            value = meta.get(key)
+            if key in meta and not (type(value) in kinds and (not isinstance(value, float) or math.isfinite(value))):
+                raise NonstickError(f"{file} is damaged, {key!r} should be {word}: start a new run")
+        return meta
 
     def write_meta(self, meta: Mapping[str, Any]) -> None:
         write_text(self.path / "meta.json", json.dumps(dict(meta), indent=1, ensure_ascii=False) + "\n")
 
     def log(self, kind: str, message: str, **more: Any) -> None:
         line = {"when": time.strftime("%Y-%m-%dT%H:%M:%S"), "kind": kind, "message": message, **more}
-        with open(self.path / "log.jsonl", "a", encoding="utf-8") as file:
+        path = self.path / "log.jsonl"
+        with naming(path), open(path, "a", encoding="utf-8", errors="replace") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def log_lines(self) -> list[dict[str, Any]]:
@@ -97,28 +151,30 @@ class RunDirectory:
         if not file.exists():
             return []
         out = []
-        for line in file.read_text(encoding="utf-8").splitlines():
+        for text in file.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
-                out.append(json.loads(line))
-            except json.JSONDecodeError:  # the last line of a killed run
+                line = json.loads(text)
+            except (ValueError, RecursionError):  # the last line of a killed run
                 continue
+            if isinstance(line, dict) and all(isinstance(line.get(key), str) for key in ("kind", "message")):
+                out.append(line)
         return out
 
     def append_rows(self, rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...], name: str = "stats.csv") -> None:
         file = self.path / name
         fresh = not file.exists()
         header = list(columns) if fresh else self._widen(name, columns)
-        with open(file, "a", newline="", encoding="utf-8") as stream:
+        with naming(file), open(file, "a", newline="", encoding="utf-8", errors="replace") as stream:
             writer = csv.DictWriter(stream, header, restval="")
             if fresh:
                 writer.writeheader()
             writer.writerows(rows)
+            stream.flush()
+            os.fsync(stream.fileno())  # before the checkpoint that says they are there
 
     def _widen(self, name: str, columns: tuple[str, ...]) -> list[str]:
-        """The header of a table. Missing columns are added first, because a run of an older version has fewer
-        columns."""
-        with open(self.path / name, newline="", encoding="utf-8") as stream:
-            header = next(csv.reader(stream), [])
+        """The header of a table. Columns it does not have are added first: a run of an older version has fewer."""
+        header = self._read_table(name)[0]
         missing = [c for c in columns if c not in header]
         if missing:
             header += missing
@@ -132,18 +188,34 @@ class RunDirectory:
             writer.writerows(rows)
 
     def rows(self, name: str = "stats.csv") -> list[dict[str, str]]:
+        """The whole rows of a table. Others are left out: the last one of a killed run, and what is damaged."""
+        return self._read_table(name)[1]
+
+    def _read_table(self, name: str) -> tuple[list[str], list[dict[str, str]]]:
+        """Header and whole rows."""
         file = self.path / name
         if not file.exists():
-            return []
-        with open(file, newline="", encoding="utf-8") as stream:
-            return [row for row in csv.DictReader(stream) if None not in row.values()]
+            return [], []
+        with open(file, newline="", encoding="utf-8", errors="replace") as stream:
+            lines = csv.reader(line.replace("\0", "") for line in stream)
+            try:
+                header = next(lines, [])
+                rows = [dict(zip(header, line)) for line in lines if len(line) == len(header)]
+            except csv.Error:
+                raise NonstickError(
+                    f"{file} is not a table any more: move it away and resume the run, whose frames do not need it"
+                ) from None
+        return header, [row for row in rows if _whole(row)]
 
     def cut_rows(self, frame: int, name: str = "stats.csv") -> None:
         """Drop the rows of frames after `frame`."""
         rows = self.rows(name)
-        keep = [row for row in rows if row["frame"].isdigit() and int(row["frame"]) <= frame]
-        if not rows:  # the file holds at most a header and half a row of a killed run
-            (self.path / name).unlink(missing_ok=True)
+        keep = [row for row in rows if int(row["frame"]) <= frame]
+        if not rows:
+            file = self.path / name
+            if file.exists() and file.stat().st_size > SMALL:
+                os.replace(file, file.with_name(f"{name}.damaged"))
+            file.unlink(missing_ok=True)  # a header and half a row of a killed run
             return
         self._write_rows(name, list(rows[0]), keep)
 
@@ -175,8 +247,9 @@ class RunDirectory:
         """Delete everything after a frame: frames, checkpoints, rows and leftovers of a killed run."""
         for folder in (self.frames_path, self.checkpoints_path):
             for file in folder.glob("*.npz"):
-                if file.stem.isdigit() and int(file.stem) > frame:
+                if _number(file) > frame:
                     file.unlink()
+        for folder in (self.path, self.path / "bodies", self.frames_path, self.checkpoints_path):
             for file in folder.glob(".*.partial*"):
                 file.unlink()
         self.cut_rows(frame)
@@ -184,12 +257,42 @@ class RunDirectory:
 
 
 def _numbers(folder: Path) -> list[int]:
-    return sorted(int(f.stem) for f in folder.glob("*.npz") if f.stem.isdigit())
+    return sorted(k for f in folder.glob("*.npz") if (k := _number(f)) >= 0)
+
+
+def _number(file: Path) -> int:
+    """The frame of a file, -1 if its name is not that of a frame."""
+    name = file.stem
+    plain = name.isascii() and name.isdecimal() and len(name) <= 7
+    return int(name) if plain and name == f"{int(name):06d}" else -1
+
+
+def _whole(row: Mapping[str, str]) -> bool:
+    """Does a row of a table say which frame it belongs to, and are its values numbers?"""
+    frame = row.get("frame", "")
+    if not (frame.isascii() and frame.isdecimal() and len(frame) <= 7):
+        return False
+    try:
+        for name, value in row.items():
+            if value and name not in WORDS:
+                float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _stillborn(path: Path) -> bool:
+    """Is this what a run leaves that was killed before its meta.json was written?"""
+    for entry in path.iterdir():
+        known = entry.name in FIRST or (entry.name.startswith(".") and ".partial" in entry.name)
+        if not known or entry.is_symlink() or (entry.is_dir() and any(entry.iterdir())):
+            return False
+    return (path / "frames").is_dir()
 
 
 def _save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     # np.savez stamps every member with the same date, so equal arrays give equal bytes.
-    with replacing(path) as partial:
+    with replacing(path, durable=True) as partial:
         np.savez(partial, **arrays)  # type: ignore[arg-type]
 
 
@@ -197,9 +300,15 @@ def _load(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise NonstickError(f"there is no file {path}")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise NonstickError(
-            f"{path} is damaged; delete it and resume the run from an earlier frame ({error})"
-        ) from None
+        with ArrayFile(path) as file:
+            return {name: file[name] for name in file.names}
+    except NonstickError:
+        raise damaged(path) from None
+
+
+def damaged(path: Path, why: str = "it cannot be read") -> NonstickError:
+    """The error of a frame or checkpoint that a run did not write like that."""
+    frame = max(_number(path) - 1, 0)
+    return NonstickError(
+        f"{path} is damaged, {why}; make it again with `nonstick resume {path.parent.parent} --from-frame {frame}`"
+    )

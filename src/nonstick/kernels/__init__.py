@@ -56,14 +56,14 @@ merged_sum = _decorator(forceinline=True, fastmath={"contract", "reassoc"})
 
 
 #: below this many unknowns a second thread costs more time than it saves
-SMALL = 16_384
+ONE_THREAD_BELOW = 16_384
 
 
 @contextmanager
 def threads_for(n: int) -> Iterator[None]:
     """Use one thread for few unknowns; results do not depend on it."""
     before = get_num_threads()
-    if n < SMALL and before > 1:
+    if n < ONE_THREAD_BELOW and before > 1:
         set_num_threads(1)
     try:
         yield

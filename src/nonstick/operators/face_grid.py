@@ -1,4 +1,4 @@
-"""Where cells, faces and edges of a staggered grid lie in the padded arrays that the viscosity kernels work on."""
+"""The positions of cells, faces and edges of a staggered grid in the padded arrays of the viscosity kernels."""
 
 from __future__ import annotations
 

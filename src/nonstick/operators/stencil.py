@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import SMALL
+from ..kernels import ONE_THREAD_BELOW
 from ..kernels._components import _stencil_components
 from ..kernels._stencil import (
     _stencil_apply,
@@ -41,12 +41,12 @@ class StencilOperator(Operator):
         return self._cells
 
     def apply(self, x, out):
-        kernel = _stencil_apply_small if self.n < SMALL else _stencil_apply
+        kernel = _stencil_apply_small if self.n < ONE_THREAD_BELOW else _stencil_apply
         kernel(out, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
         return out
 
     def energy(self, x, out):
-        if self.n < SMALL:
+        if self.n < ONE_THREAD_BELOW:
             return super().energy(x, out)
         if self._parts is None:
             self._parts = np.empty(self.rows.start.size - 1)
@@ -55,7 +55,7 @@ class StencilOperator(Operator):
         return float(parts.sum())
 
     def residual(self, b, x, out):
-        kernel = _stencil_residual_small if self.n < SMALL else _stencil_residual
+        kernel = _stencil_residual_small if self.n < ONE_THREAD_BELOW else _stencil_residual
         kernel(out, b, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
         return out
 

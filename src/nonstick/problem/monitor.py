@@ -18,15 +18,15 @@ ADVICE = {
     "stagnated": "the residual no longer falls: loosen rtol or take another method",
     "diverged": "the residual grows without bound: check that A is positive definite, then take another method; 'auto' "
     "is safeguarded",
-    "breakdown": "the method broke down in its arithmetic: check that A is positive definite and well scaled, then "
-    "take another method; 'auto' is safeguarded",
+    "breakdown": "the method broke down in its arithmetic: check that A is positive definite and not badly scaled, "
+    "then take another method; 'auto' is safeguarded",
     "infeasible": "the problem has no solution: an enclosed pocket is compressed; see the message",
 }
 
 
 @dataclass
 class Start:
-    """Where a method begins: a feasible x, and the policy of the previous solve if there is one.
+    """The start of a method: a feasible x, and the policy of the previous solve if there is one.
 
     `active` is int8 as in `Box.split`: -1 clamped at lower, +1 at upper, 0 free; None: it is taken from x. `cold`: x is
     not a guess by the caller, so a method may look for a better start.

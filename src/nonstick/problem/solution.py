@@ -1,4 +1,4 @@
-"""What a solve returns.
+"""The result of a solve.
 
 No solver grades itself: `Solution.kkt()` recomputes the optimality residual from the problem, and
 `converged` compares that number, not the solver's own, with the tolerance asked for. A linear baseline
@@ -61,7 +61,7 @@ class Solution:
     converged: bool
     status: str
     message: str
-    #: what the method's paper counts: V-cycles, CG iterations, sweeps
+    #: in the unit of the method's paper: V-cycles, CG iterations, sweeps
     iterations: int
     outer_iterations: int
     #: KKT residual after every outer iteration (linear baselines: max|A x - b| / max|b|)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
+from ..errors import NonstickError
 from ..io.atomic import replacing
 from ..optional import missing, need
 from .palette import INK, ramp
@@ -28,17 +33,38 @@ def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float) -> N
     images = iter(images)
     first = _even(next(images))
     height, width, _ = first.shape
-    with replacing(path) as partial:
-        writer = imageio_ffmpeg.write_frames(
-            str(partial), (width, height), fps=fps, codec="libx264", quality=8, macro_block_size=2,
-            pix_fmt_out="yuv420p", output_params=["-movflags", "+faststart"],
+    rate = str(Fraction(fps).limit_denominator())
+    with replacing(path) as partial, tempfile.TemporaryFile() as words:
+        command = [
+            imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
+            "-s", f"{width}x{height}", "-r", rate, "-i", "-", "-an", "-vcodec", "libx264", "-pix_fmt", "yuv420p",
+            "-crf", "10", "-movflags", "+faststart", str(partial.absolute()),
+        ]  # fmt: skip
+        # In a group of its own ffmpeg does not get the Ctrl-C of the terminal: we decide how it ends.
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=words, stderr=words, start_new_session=True
         )  # fmt: skip
-        writer.send(None)
         try:
-            for image in _chain(first, images):
-                writer.send(np.ascontiguousarray(image))
+            assert process.stdin is not None
+            with suppress(BrokenPipeError):  # it has ended early, and its exit code is looked at below
+                for image in _chain(first, images):
+                    process.stdin.write(np.ascontiguousarray(image).data)
+                process.stdin.close()
+            code = process.wait()
         finally:
-            writer.close()
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            with suppress(OSError):
+                process.stdin.close()  # type: ignore[union-attr]
+        if code != 0 or not partial.is_file() or not partial.stat().st_size:
+            words.seek(0)
+            said = words.read(2000).decode(errors="replace").strip().splitlines()
+            reason = f": {said[-1].strip()}" if said else ""
+            raise NonstickError(
+                f"ffmpeg could not finish the movie {path} (exit code {code}{reason}); the frames are kept, so look "
+                "whether the disk is full and try again with `nonstick render`"
+            )
 
 
 def _chain(first: np.ndarray, rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

@@ -26,7 +26,7 @@ _CORNERS = np.array([[0.375, 0.125], [0.875, 0.375], [0.625, 0.875], [0.125, 0.6
 WATER = np.array([0.05, 0.33, 0.56])
 #: the colour where `hue` is 1: thick liquid
 THICK = (0.80, 0.30, 0.05)
-#: and fast liquid
+#: the colour where `hue` is 1: fast liquid
 FAST = (0.88, 0.96, 1.0)
 _STONE = np.array([0.95, 0.95, 0.94])
 _SKY = np.array([0.97, 0.975, 0.98])

@@ -22,7 +22,8 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from ..errors import NonstickError
 from ..grid import shapes as sd
-from .tables import Direction, Number, Table, Vector
+from .messages import brief
+from .tables import MOST, Direction, Number, Table, Vector
 
 
 class ShapeTable(Table):
@@ -58,7 +59,7 @@ class ShapeTable(Table):
         return maker(**keys)
 
 
-def build(table: ShapeTable, folder: Path = Path()) -> sd.Shape:
+def build(table: ShapeTable, folder: Path = Path(), where: str = "") -> sd.Shape:
     """The shape of a table; paths of files start at `folder`.
 
     Parameters
@@ -67,6 +68,8 @@ def build(table: ShapeTable, folder: Path = Path()) -> sd.Shape:
         A table from the model of a scene, for example `scene.model.liquid[0].shape`.
     folder : Path
         Where relative paths of meshes start.
+    where : str
+        What messages begin with: the file and the key of the table.
 
     Examples
     --------
@@ -75,6 +78,13 @@ def build(table: ShapeTable, folder: Path = Path()) -> sd.Shape:
     >>> build(Scene.load("circle").model.liquid[0].shape).dimension
     2
     """
+    try:
+        return _placed(table, folder)
+    except NonstickError as error:
+        raise NonstickError(f"{where}: {error}" if where else str(error)) from None
+
+
+def _placed(table: ShapeTable, folder: Path) -> sd.Shape:
     shape = table.plain(folder)
     if table.rotate:
         about = table.about if table.about is not None else shape.middle
@@ -122,10 +132,10 @@ def _read(value: Any, info: ValidationInfo) -> ShapeTable:
     if kind is None:
         raise PydanticCustomError("shape_type", "needs a type, one of {names}", {"names": names})
     if not isinstance(kind, str) or kind not in known:
-        close = difflib.get_close_matches(str(kind), known, n=1)
+        close = difflib.get_close_matches(str(kind)[:80], known, n=1)
         hint = f"did you mean {close[0]!r}" if close else f"known are {names}"
         raise PydanticCustomError(
-            "shape_type", "there is no shape of type {kind}, {hint}", {"kind": repr(kind), "hint": hint}
+            "shape_type", "there is no shape of type {kind}, {hint}", {"kind": brief(kind), "hint": hint}
         )
     model = table_of(known[kind])
     try:
@@ -185,7 +195,7 @@ def _key(hint: Any) -> tuple[Any, bool]:
     if hint is float:
         return Number, False
     if get_origin(hint) is Annotated and get_args(hint)[0] is float:
-        return Annotated[hint, Field(strict=True, allow_inf_nan=False)], False
+        return Annotated[hint, Field(strict=True, le=MOST, allow_inf_nan=False)], False
     if get_origin(hint) in (Union, UnionType):
         parts = [_key(part) for part in get_args(hint)]
         return Union[tuple(part for part, _ in parts)], any(nested for _, nested in parts)  # noqa: UP007

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from .geometry import Shape
-from .tables import Domain, Number, Positive, SceneTables, Table
+from .tables import Domain, Name, Number, Positive, SceneTables, Table
 
 
 class Band(Table):
@@ -24,7 +24,7 @@ class HeatTime(Table):
 
 
 class HeatSolver(Table):
-    method: str = Field("ipm-pd", description="Any name of `nonstick methods`.")
+    method: Name = Field("ipm-pd", description="Any name of `nonstick methods`.")
     rtol: Positive = Field(1e-9, lt=1.0, description="KKT residual of every step.")
 
 
@@ -37,7 +37,7 @@ class HeatModel(SceneTables):
     """A whole scene file of kind heat."""
 
     kind: Literal["heat"]
-    name: str = Field("heat", min_length=1, max_length=80)
+    name: Name = Field("heat", min_length=1)
     description: str = ""
     domain: Domain = Domain(size=(2.0, 1.0, 0.8), resolution=96)
     body: Shape | None = Field(None, description="Any shape or mesh; default: a dragon.")

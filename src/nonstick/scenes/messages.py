@@ -10,8 +10,19 @@ from pydantic import ValidationError
 
 #: pydantic's names for the parts of a union; they are not keys of a file
 _PARTS = ("Keyed", "Ramp", "float", "constrained-float")
-#: our words for mistakes that pydantic describes in terms of Python
+#: longest value that is repeated in a message
+_SHOWN = 60
+#: our words for mistakes that pydantic describes in terms of Python; what stands in braces is in the error's context
 _WORDS = {
+    "greater_than": "should be above {gt:.15g}",
+    "greater_than_equal": "should be at least {ge:.15g}",
+    "less_than": "should be below {lt:.15g}",
+    "less_than_equal": "should be at most {le:.15g}",
+    "too_short": "should have at least {min_length} entries and has {actual_length}",
+    "too_long": "should have at most {max_length} entries and has {actual_length}",
+    "string_too_short": "should not be empty",
+    "string_too_long": "should have at most {max_length} characters",
+    "literal_error": "should be one of {expected}",
     "tuple_type": "should be a list",
     "model_type": "should be a table",
     "model_attributes_type": "should be a table",
@@ -23,7 +34,18 @@ _WORDS = {
     "bool_parsing": "should be true or false",
     "string_type": "should be text in quotes",
     "finite_number": "should be a finite number",
+    "int_parsing_size": "should be a smaller number",
+    "string_unicode": "should be text",
 }
+
+
+def brief(value: Any) -> str:
+    """A value as messages repeat it: as Python writes it, and never long."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits; lists without end
+        return "a very long value"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 4]}…{text[-1]}"
 
 
 def sentence(error: ValidationError, model: Any) -> str:
@@ -35,23 +57,37 @@ def sentence(error: ValidationError, model: Any) -> str:
         _mistakes(error),
         key=lambda e: (e["type"] != "extra_forbidden", e["type"] == "float_type" and isinstance(e["input"], dict)),
     )
-    parts = [str(p) for p in first["loc"] if p not in _PARTS and not str(p).startswith("function-")]
-    key = ".".join(parts) or "the file"
     kind, given = first["type"], first.get("input")
+    parts = _keys(first["loc"], kind)
+    key = ".".join(parts) or "the file"
     if kind == "extra_forbidden":
         known = first.get("known") or _known_keys(model, parts[:-1])
-        close = difflib.get_close_matches(parts[-1], known, n=1)
+        close = difflib.get_close_matches(parts[-1][:80], known, n=1)
         hint = f", did you mean {close[0]!r}" if close else f"; known here: {', '.join(known)}" if known else ""
-        return f"unknown key {key!r}{hint}"
+        return f"unknown key {brief(key)}{hint}"
     if kind == "missing":
         return f"{key!r} is missing"
-    if kind == "dimension":
+    if kind in ("dimension", "unprintable"):
         return f"{key} {first['msg']}"
-    message = _WORDS.get(kind) or first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    words = _WORDS.get(kind)
+    message = words.format(**first.get("ctx", {})) if words else first["msg"]
+    if kind == "tuple_type" and isinstance(given, dict) and len(parts) == 1:
+        message = f"should be a list of tables: write [[{key}]] with two brackets"
+    message = message.removeprefix("Value error, ").removeprefix("Input ")
     message = message[:1].lower() + message[1:]
-    shown = "" if kind.startswith("shape") else repr(given)
-    shown = f" (it is {shown})" if 0 < len(shown) < 60 else ""
+    shown = "" if kind.startswith("shape") or isinstance(given, (dict, list)) else f" (it is {brief(given)})"
     return f"{key}: {message}{shown}"
+
+
+def _keys(place: tuple, kind: str) -> list[str]:
+    """The keys of a file that lead to a mistake: without the names that pydantic gives to the parts of a union.
+
+    An unknown key stands last and may be called anything, even like such a part.
+    """
+    *way, last = place or ("",)
+    kept = [str(p) for p in way if p not in _PARTS and not str(p).startswith("function-")]
+    own = kind == "extra_forbidden" or (last not in _PARTS and not str(last).startswith("function-"))
+    return [*kept, str(last)] if own and last != "" else kept
 
 
 def _mistakes(error: ValidationError) -> Iterator[dict[str, Any]]:

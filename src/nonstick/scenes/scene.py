@@ -16,7 +16,7 @@ from ..errors import NonstickError
 from .geometry import with_shapes
 from .heat import HeatModel
 from .library import builtin, builtin_text
-from .messages import sentence
+from .messages import brief, sentence
 from .schema import SceneModel
 from .tables import SceneTables
 
@@ -26,6 +26,8 @@ __all__ = ["KINDS", "Scene", "builtin", "builtin_text", "json_schema", "parse_ov
 KINDS: dict[str, type[SceneTables]] = {"liquid": SceneModel, "heat": HeatModel}
 #: tables that may change before a run is resumed, because they do not change results
 HARMLESS = ("name", "description", "output", "camera")
+#: bytes of a scene file, and tables or lists inside each other
+LARGEST, DEEPEST = 16 * 2**20, 150
 
 Tables = TypeVar("Tables", bound=SceneTables)
 
@@ -61,8 +63,9 @@ class Scene(Generic[Tables]):
 
     def __init__(self, data: Mapping[str, Any], where: str = "the scene", folder: Path | None = None):
         kind = data.get("kind", "liquid")
-        if kind not in KINDS:
-            raise NonstickError(f"{where}: kind is {kind!r}, but must be one of {', '.join(KINDS)}")
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise NonstickError(f"{where}: kind is {brief(kind)}, but must be one of {', '.join(KINDS)}")
+        _check_depth(data, where)
         try:
             model = KINDS[kind].model_validate(dict(data), context={"dimension": _dimension(data)})
         except ValidationError as error:
@@ -95,6 +98,11 @@ class Scene(Generic[Tables]):
             if not path.is_file():
                 raise NonstickError(
                     f"there is no scene file {str(path)!r}; `nonstick scenes` lists the built-in scenes"
+                )
+            if (size := path.stat().st_size) > LARGEST:
+                raise NonstickError(
+                    f"{path} has {size / 2**20:.0f} MB, and scene files are small texts of at most "
+                    f"{LARGEST // 2**20} MB: is it the right file"
                 )
             text, where, folder = path.read_text(encoding="utf-8", errors="replace"), str(path), path.resolve().parent
         else:
@@ -206,18 +214,39 @@ def parse_override(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise NonstickError(f"--set needs key=value, for example domain.resolution=96, but got {text!r}")
+        raise NonstickError(f"--set needs key=value, for example domain.resolution=96, but got {brief(text)}")
     try:
         return key.strip(), tomllib.loads(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
         return key.strip(), value.strip()
+    except (ValueError, RecursionError):
+        raise NonstickError(f"--set {key.strip()[:80]}: the value is {_UNREADABLE}") from None
 
 
 def _parse(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise NonstickError(f"{where} is not valid TOML: {error}") from None
+        raise NonstickError(f"{where} is not valid TOML: {str(error)[:200]}") from None
+    except (ValueError, RecursionError):
+        raise NonstickError(f"{where} contains {_UNREADABLE}") from None
+
+
+#: what Python's reader of TOML gives up on
+_UNREADABLE = "a number of thousands of digits, or lists and tables nested too deeply; no scene needs either"
+
+
+def _check_depth(data: Mapping[str, Any], where: str) -> None:
+    """Refuse tables nested so deeply that reading them could end in a stack overflow; without recursion itself."""
+    layer: list[Any] = [data]
+    for _ in range(DEEPEST):
+        below = [v for x in layer for v in (x.values() if isinstance(x, Mapping) else x)]
+        layer = [v for v in below if isinstance(v, (Mapping, list, tuple))]
+        if not layer:
+            return
+    raise NonstickError(
+        f"{where} has more than {DEEPEST} tables or lists inside each other; put shapes side by side in one union"
+    )
 
 
 def _put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") -> None:
@@ -227,7 +256,7 @@ def _put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") -
     for part in path:
         table = _element(table, part, key, where) if isinstance(table, list) else table.setdefault(part, {})
         if not isinstance(table, (dict, list)):
-            raise NonstickError(f"{where}: cannot set {key!r}, because {part!r} is a value and not a table")
+            raise NonstickError(f"{where}: cannot set {brief(key)}, because {brief(part)} is a value and not a table")
     if isinstance(table, list):
         _element(table, last, key, where)
         table[int(last)] = value
@@ -236,9 +265,9 @@ def _put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") -
 
 
 def _element(table: list, part: str, key: str, where: str):
-    if not part.isdigit() or int(part) >= len(table):
+    if not part.isdecimal() or int(part) >= len(table):
         raise NonstickError(
-            f"{where}: cannot set {key!r}, {part!r} is not one of its {len(table)} entries (the first is 0)"
+            f"{where}: cannot set {brief(key)}, {brief(part)} is not one of its {len(table)} entries (the first is 0)"
         )
     return table[int(part)]
 

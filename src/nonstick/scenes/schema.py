@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 from ..bodies.expression import Expression
 from ..errors import NonstickError
 from .geometry import Shape
-from .tables import Direction, NotNegative, Number, Positive, SceneTables, Share, Table, Vector, in_space
+from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Share, Table, Vector, in_space
 
 Walls = Literal["none", "cut", "solid", "edge", "all"]
 
@@ -21,11 +21,9 @@ Walls = Literal["none", "cut", "solid", "edge", "all"]
 class Time(Table):
     frames: int = Field(100, ge=1, le=1_000_000, description="Number of frames to make.")
     fps: Positive = Field(60.0, description="Frames per second of simulated time.")
-    cfl: Positive = Field(2.0, le=20.0, description="Cells a particle may cross in one substep.")
-    max_substeps: int = Field(
-        100, ge=1, description="Limit on substeps per frame; a frame that would need more is reported."
-    )
-    min_substeps: int = Field(1, ge=1, description="At least this many substeps per frame.")
+    cfl: float = Field(2.0, strict=True, ge=1e-4, le=20.0, description="Cells a particle may cross in one substep.")
+    max_substeps: int = Field(100, ge=1, le=100_000, description="Limit on substeps per frame; more are reported.")
+    min_substeps: int = Field(1, ge=1, le=100_000, description="At least this many substeps per frame.")
 
 
 class Physics(Table):
@@ -153,7 +151,7 @@ class Solid(Table):
 class Body(Table):
     """A rigid body: moved by gravity, contact and liquid, or by a prescribed motion."""
 
-    name: str = Field("", max_length=80, description="Used in messages and files; default: body-1, body-2, ...")
+    name: Name = Field("", description="Used in messages and files; default: body-1, body-2, ...")
     shape: Shape = Field(description="Where the body is at time 0; it must be bounded.")
     density: Positive | None = Field(None, description="In kg/m³; needed unless the body has a motion.")
     velocity: Vector | None = Field(None, description="Initial velocity of the centre of mass in m/s.")
@@ -220,10 +218,10 @@ class Force(Table):
 
 
 class Solver(Table):
-    method: str = Field("auto", description="Any name of `nonstick methods`.")
+    method: Name = Field("auto", description="Any name of `nonstick methods`.")
     rtol: Positive = Field(1e-6, lt=1.0, description="KKT residual of every pressure solve, relative to max|b|.")
-    maxiter: int | None = Field(None, ge=1, description="Iteration limit; default: the method's own.")
-    viscosity: str = Field("visc-auto", description="Method of the viscosity step: any visc-… name.")
+    maxiter: int | None = Field(None, ge=1, le=10**9, description="Iteration limit; default: the method's own.")
+    viscosity: Name = Field("visc-auto", description="Method of the viscosity step: any visc-… name.")
     viscosity_rtol: Positive = Field(1e-4, lt=1.0, description="Residual of every viscosity solve, relative to max|b|.")
     warm_start: bool = Field(True, description="Start from the pressure and the contact set of the last step.")
 
@@ -233,7 +231,7 @@ class Particles(Table):
     flip: float = Field(0.97, ge=0.0, le=1.0, description="Share of FLIP against PIC, for transfer = flip.")
     per_axis: int = Field(2, ge=1, le=4, description="Particles per cell along each axis.")
     jitter: float = Field(0.5, ge=0.0, le=1.0, description="Random deviation of the first positions from a lattice.")
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=2**63)
     even_out: bool = Field(True, description="Move crowded particles apart (positions only).")
 
 
@@ -251,7 +249,9 @@ class Output(Table):
     particles: bool = Field(True, description="Write positions and velocities of particles in every frame.")
     surface: bool = Field(True, description="Write the liquid's level set in every frame.")
     pressure: bool = Field(True, description="Write the pressure in every frame (2D).")
-    checkpoint_every: int = Field(10, ge=1, description="Keep a checkpoint of every n-th frame besides the last two.")
+    checkpoint_every: int = Field(
+        10, ge=1, le=10**9, description="Keep a checkpoint of every n-th frame besides the last two."
+    )
     movie: bool = Field(True, description="Make preview.mp4 and preview.png at the end of a run.")
 
 
@@ -277,7 +277,7 @@ class SceneModel(SceneTables):
     """A whole scene file of kind liquid."""
 
     kind: Literal["liquid"] = "liquid"
-    name: str = Field("scene", min_length=1, max_length=80)
+    name: Name = Field("scene", min_length=1)
     time: Time = Time()
     physics: Physics = Physics()
     walls: WallSettings = WallSettings()

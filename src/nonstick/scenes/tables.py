@@ -18,9 +18,23 @@ def in_space(value: tuple, info: ValidationInfo) -> tuple:
     return value
 
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+def printable(text: str) -> str:
+    """Refuse a name with control characters: it becomes part of file names and is shown on terminals."""
+    bad = next((c for c in text if not c.isprintable()), None)
+    if bad is not None:
+        raise PydanticCustomError(
+            "unprintable", "contains the control character {bad}; use letters, digits and spaces", {"bad": ascii(bad)}
+        )
+    return text
+
+
+#: Numbers of scene files lie between these in size. No scene in SI units needs others, and their squares and cubes, and
+#: those of their quotients, are still finite.
+LEAST, MOST = 1e-15, 1e15
+Number = Annotated[float, Field(strict=True, ge=-MOST, le=MOST, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, ge=LEAST, le=MOST, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(strict=True, ge=0, le=MOST, allow_inf_nan=False)]
+Name = Annotated[str, Field(max_length=80), AfterValidator(printable)]
 Share = Annotated[float, Field(ge=0, le=1)]
 #: a direction in space, such as the axis of a rotation; 2D scenes ignore it
 Direction = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3)]

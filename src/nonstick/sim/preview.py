@@ -19,7 +19,7 @@ class Film(ABC):
     #: number of images, and how fast they follow each other
     count: int
     fps: float
-    #: which of them the picture shows, and how many of these side by side
+    #: indices of the images in the picture, and the number of images side by side
     stills: Sequence[int]
     across: int = 1
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,21 +58,24 @@ def run(
     kind = kind_of(scene)
     simulation = kind.simulate(scene)
     directory = RunDirectory.create(out, scene.to_toml(), _meta(scene))
-    directory.log("start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {kind.contents(simulation)}")
-    for sentence in shortages(kind.needs(simulation), directory.path):
-        directory.log("short", sentence)
-        if warn is not None:
-            warn(sentence)
-    kind.begin(simulation, directory)
-    _go_on(kind, simulation, directory, progress)
+    with directory.writing():
+        directory.log("start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {kind.contents(simulation)}")
+        for sentence in shortages(kind.needs(simulation), directory.path):
+            directory.log("short", sentence)
+            if warn is not None:
+                warn(sentence)
+        _go_on(kind, simulation, directory, progress, begin=True)
     return directory
 
 
 def resume(
     path: str | Path, from_frame: int | None = None, frames: int | None = None, scene: Scene | None = None,
-    progress: Progress | None = None,
+    progress: Progress | None = None, warn: Callable[[str], None] | None = None,
 ) -> RunDirectory:  # fmt: skip
     """Continue a run from where it stopped, or from an earlier frame.
+
+    A run that was killed before its first frame was saved begins again. Where the last checkpoint is damaged, the one
+    before is taken.
 
     Parameters
     ----------
@@ -86,8 +90,26 @@ def resume(
         The scene, if keys changed that do not change the result (name, output, camera, number of frames).
     progress : callable, optional
         As in `run`.
+    warn : callable, optional
+        Gets a sentence if a checkpoint is damaged, or if another process died while it wrote here.
     """
     directory = RunDirectory.open(path)
+    with directory.writing() as lock:
+        _resume(directory, from_frame, frames, scene, progress, warn, lock.taken_over)
+    return directory
+
+
+def _resume(
+    directory: RunDirectory, from_frame: int | None, frames: int | None, scene: Scene | None,
+    progress: Progress | None, warn: Callable[[str], None] | None, taken_over: str,
+) -> None:  # fmt: skip
+    path = directory.path
+
+    def tell(sentence: str) -> None:
+        directory.log("resume", sentence)
+        if warn is not None:
+            warn(sentence)
+
     own = directory.scene()
     meta = directory.meta()
     for candidate in (own, scene):
@@ -101,16 +123,41 @@ def resume(
     if frames is not None:
         own = own.replace({"time.frames": frames})
     kind = kind_of(own)
-    usable = [n for n in kind.saved(directory) if from_frame is None or n <= from_frame]
+    if taken_over:
+        tell(taken_over)
+    saved = kind.saved(directory)
+    if not saved:
+        simulation = kind.simulate(own)
+        directory.drop_after(-1)
+        tell("no frame had been saved: from the beginning")
+        _go_on(kind, simulation, directory, progress, begin=True)
+        return
+    usable = [n for n in saved if from_frame is None or n <= from_frame]
     if not usable:
-        raise NonstickError(f"{path} has no saved frame to continue from: start a new run")
-    simulation = kind.simulate(own)
-    kind.restore(simulation, directory, usable[-1])
-    simulation.session = 1 + max((int(row.get("session") or 0) for row in directory.rows()), default=0)
-    directory.drop_after(usable[-1])
-    directory.log("resume", f"from frame {usable[-1]}")
+        raise NonstickError(f"{path} has no saved frame up to {from_frame}; the first is {saved[0]}")
+    simulation, frame = _latest(kind, own, directory, usable, tell)
+    simulation.session = 1 + max((int(float(row.get("session") or 0)) for row in directory.rows()), default=0)
+    directory.drop_after(frame)
+    directory.log("resume", f"from frame {frame}")
     _go_on(kind, simulation, directory, progress)
-    return directory
+
+
+def _latest(
+    kind: Kind, scene: Scene, directory: RunDirectory, usable: Sequence[int], tell: Callable[[str], None]
+) -> tuple[AnySimulation, int]:
+    """The simulation at the last of the saved frames that is not damaged."""
+    bad: NonstickError | None = None
+    for frame in reversed(usable):
+        simulation = kind.simulate(scene)
+        try:
+            kind.restore(simulation, directory, frame)
+        except NonstickError as error:
+            bad = bad or error
+            continue
+        if bad is not None:
+            tell(f"{str(bad).split(';')[0]}; going on from frame {frame} instead")
+        return simulation, frame
+    raise NonstickError(f"no saved frame of {directory.path} can be used, so start a new run ({bad})")
 
 
 def summary(directory: RunDirectory) -> dict[str, Any]:
@@ -119,11 +166,15 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
     return kind_of(directory.scene()).summary(rows) if rows else {"steps": 0}
 
 
-def _go_on(kind: Kind, simulation: AnySimulation, directory: RunDirectory, progress: Progress | None) -> None:
+def _go_on(
+    kind: Kind, simulation: AnySimulation, directory: RunDirectory, progress: Progress | None, begin: bool = False
+) -> None:
     frames = simulation.scene.model.time.frames
     simulation.tell = directory.log
     began = time.time()
     try:
+        if begin:
+            kind.begin(simulation, directory)
         while simulation.frame < frames and not kind.ended(simulation):
             rows = simulation.next_frame()
             kind.save(simulation, directory, rows)
@@ -131,8 +182,9 @@ def _go_on(kind: Kind, simulation: AnySimulation, directory: RunDirectory, progr
                 progress(simulation.frame, rows)
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        _finish(directory, status, began)
-        directory.log(status, f"after frame {simulation.frame}: {error!r}")
+        with suppress(Exception):  # on a full disk this fails too, and the first error says more
+            _finish(directory, status, began)
+            directory.log(status, f"after frame {simulation.frame}: {error!r}"[:1000])
         raise
     _finish(directory, "done", began)
     made = f"{simulation.frame} frame" + "s" * (simulation.frame != 1)

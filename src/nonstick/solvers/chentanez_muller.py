@@ -119,7 +119,7 @@ class ChentanezMuller(Method):
             )
             ProjectedSOR(omega=None).solve(problem, start, monitor)
 
-    def full_cycle(self, levels: list[Level]) -> None:
+    def full_cycle(self, levels: list[ProjectedLevel]) -> None:
         """Algorithm 3: restrict the residual to the coarsest level, then do one cycle per level, coarse to fine."""
         for k in range(len(levels) - 1):
             self.descend(levels, k)
@@ -128,7 +128,7 @@ class ChentanezMuller(Method):
             self.ascend(levels, k)
             self.v_cycle(levels, k)
 
-    def v_cycle(self, levels: list[Level], k: int) -> None:
+    def v_cycle(self, levels: list[ProjectedLevel], k: int) -> None:
         """Algorithm 2."""
         level = levels[k]
         if k == len(levels) - 1:
@@ -140,7 +140,7 @@ class ChentanezMuller(Method):
         self.ascend(levels, k)
         level.smooth(self.post)
 
-    def descend(self, levels: list[Level], k: int) -> None:
+    def descend(self, levels: list[ProjectedLevel], k: int) -> None:
         """Residual and bounds of level k+1 from those of level k; the correction there starts at zero."""
         fine, coarse = levels[k], levels[k + 1]
         fine.measure()
@@ -151,7 +151,7 @@ class ChentanezMuller(Method):
         else:
             coarse.lower[:], coarse.upper[:] = -np.inf, np.inf
 
-    def ascend(self, levels: list[Level], k: int) -> None:
+    def ascend(self, levels: list[ProjectedLevel], k: int) -> None:
         """Add the correction of level k+1 to level k."""
         fine, coarse = levels[k], levels[k + 1]
         if self.literal:
@@ -160,7 +160,7 @@ class ChentanezMuller(Method):
             fine.transfer.prolong(coarse.x, fine.step)
             fine.take_step()
 
-    def solve_bottom(self, level: Level) -> None:
+    def solve_bottom(self, level: ProjectedLevel) -> None:
         """Solve the coarsest level by its pseudo-inverse; if it has bounds, sweeps follow."""
         level.measure()
         level.bottom.apply(level.r, level.step)
@@ -170,11 +170,11 @@ class ChentanezMuller(Method):
             level.take_step()
             level.smooth(self.pre + self.post)
 
-    def discretise(self, problem: BoxProblem) -> list[Level]:
+    def discretise(self, problem: BoxProblem) -> list[ProjectedLevel]:
         """The hierarchy, finest level first."""
         if not problem.can_coarsen:
             problem.coarsen()  # raises an error for bare matrices, which this method cannot treat
-        kind = LiteralLevel if self.literal else Level
+        kind = LiteralLevel if self.literal else ProjectedLevel
         levels = [kind(problem.A) if problem.edges is None else EdgeLevel(problem)]
         if problem.edges is None:
             levels[0].b, levels[0].lower, levels[0].upper = problem.b, problem.box.lower, problem.box.upper
@@ -194,7 +194,7 @@ def _slow(history: list[float], progress: float) -> bool:
     return len(before) >= PATIENCE and min(after) > progress * min(before)
 
 
-class Level:
+class ProjectedLevel:
     """One grid: its operator, smoother and vectors, and the transfer to the next coarser grid."""
 
     #: to the next coarser level; the coarsest has a direct solver instead
@@ -231,7 +231,7 @@ class Level:
             _axpy(self.x, min(1.0, gain / curvature) if curvature > 0.0 else 1.0, self.step)
 
 
-class LiteralLevel(Level):
+class LiteralLevel(ProjectedLevel):
     """As printed: both colours, then the projection; every residual counts."""
 
     def __init__(self, A: Operator):
@@ -247,7 +247,7 @@ class LiteralLevel(Level):
         self.A.residual(self.b, self.x, self.r)
 
 
-class EdgeLevel(Level):
+class EdgeLevel(ProjectedLevel):
     """The finest level of a problem with constraints on the edges of its walls (§3.1).
 
     Sweeps project the edges; b includes their pushes. Coarse levels have bounds on the cells that keep the edges

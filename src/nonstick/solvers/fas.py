@@ -27,7 +27,7 @@ from ..inverse.multigrid.smoothers import checkerboard
 from ..kernels._csr import _csr_relax
 from ..kernels._stencil import _stencil_relax, _stencil_relax_small
 from ..operators.base import Operator
-from ..operators.stencil import SMALL
+from ..operators.stencil import ONE_THREAD_BELOW
 from ..operators.transfer import Transfer
 from ..problem.box import BoxProblem
 from ..problem.monitor import Start
@@ -217,7 +217,7 @@ class FASLevel:
             self._sweep_band(box, band, True)
         A = self.A.stencil
         if A is not None:
-            relax = _stencil_relax_small if A.n < SMALL else _stencil_relax
+            relax = _stencil_relax_small if A.n < ONE_THREAD_BELOW else _stencil_relax
             tables = *A.weights, A.diagonal, A.rows.start, A.rows.offset, A.rows.parity
             for _ in range(sweeps):
                 for colour in (1, 0) if backwards else (0, 1):

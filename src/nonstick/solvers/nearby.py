@@ -18,7 +18,7 @@ from . import _nearby as kernels
 from .projected_gs import ProjectedSweeps
 
 #: sweeps include cells up to this many steps from the cells that changed
-REACH = 1
+SWEEP_RADIUS = 1
 #: cells within 0, 1, 2, 3 steps of a cell of the grid
 BALL = (1, 7, 25, 63)
 
@@ -58,8 +58,8 @@ class Nearby(Everywhere):
         if self._whole(around):
             super().relax(x, b, lower, upper, r, count)
             return
-        cells, segment, within = self._ball(around, REACH + 1)
-        swept = within[REACH]
+        cells, segment, within = self._ball(around, SWEEP_RADIUS + 1)
+        swept = within[SWEEP_RADIUS]
         self._sweep_cells(x, b, lower, upper, count, cells[:swept], segment[:swept])
         kernels._residual_cells(r, b, x, *self._matrix, cells, segment, self._table[1])
 
@@ -67,7 +67,7 @@ class Nearby(Everywhere):
         if self._whole(around):
             super().sweep(x, b, lower, upper, count, around)
             return
-        cells, segment, _ = self._ball(around, REACH)
+        cells, segment, _ = self._ball(around, SWEEP_RADIUS)
         self._sweep_cells(x, b, lower, upper, count, cells, segment)
 
     def _sweep_cells(self, x, b, lower, upper, count, cells, segment) -> None:

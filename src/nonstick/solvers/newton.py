@@ -46,7 +46,7 @@ SubSolver = Callable[[Array, Array, float], tuple[Array, int]]
 
 
 @dataclass
-class Outcome:
+class NewtonResult:
     """The result of a run: the point, the reason for its end, and the number of steps of each kind."""
 
     x: Array
@@ -120,7 +120,7 @@ def minimum_map_newton(
     x: Array | None = None,
     *,
     subsolve: SubSolver | None = None,
-    check: Callable[[Array, Array, Outcome], bool] | None = None,
+    check: Callable[[Array, Array, NewtonResult], bool] | None = None,
     rtol: float = 1e-6,
     maxiter: int = 1000,
     xi: float = 0.01,
@@ -133,7 +133,7 @@ def minimum_map_newton(
     stagnation: float = 0.0,
     inner_rtol: float = 0.0,
     inner_atol: float = inf,
-) -> Outcome:
+) -> NewtonResult:
     """Algorithm 2. Arrays of any array-API library; `check(x, g, outcome)` ends the run, by default at KKT <= rtol.
 
     `absolute`, `relative` and `stagnation` are the further termination tests of eq. 32–34; 0 switches them off.
@@ -144,7 +144,7 @@ def minimum_map_newton(
     xp, scale = H_of.xp, H_of.max_abs(b) or 1.0
     if subsolve is None:
         subsolve = conjugate_gradients(matvec, diagonal)
-    out = Outcome(H_of.project(0.0 * b if x is None else x))
+    out = NewtonResult(H_of.project(0.0 * b if x is None else x))
     theta, g, H = H_of.merit(out.x)
     best, since, on_energy, a_old = inf, 0, False, None
     while True:
@@ -206,7 +206,7 @@ def minimum_map_newton(
 TOTAL = 20_000
 
 
-def _armijo_merit(H_of: MinimumMap, out: Outcome, dx, theta, slope, alpha, beta, limit):
+def _armijo_merit(H_of: MinimumMap, out: NewtonResult, dx, theta, slope, alpha, beta, limit):
     """Algorithm 1: the first τ = βʰ with θ(x_τ) <= θ(x) + ατ Bθ(x, Δx), x_τ projected; None if there is none."""
     if not slope < 0.0:
         return None
@@ -221,7 +221,7 @@ def _armijo_merit(H_of: MinimumMap, out: Outcome, dx, theta, slope, alpha, beta,
     return None
 
 
-def _armijo_energy(H_of: MinimumMap, out: Outcome, a, v, g, alpha, beta, limit=60):
+def _armijo_energy(H_of: MinimumMap, out: NewtonResult, a, v, g, alpha, beta, limit=60):
     """Bertsekas' projected search on ½xᵀAx - bᵀx: v on the rows `a`, the scaled gradient on the others."""
     xp = H_of.xp
     scaled = -g / xp.where(H_of.d > 0, H_of.d, 1.0 + 0.0 * g)
@@ -267,7 +267,7 @@ def conjugate_gradients(
 
 def merit_descent(H_of: MinimumMap, x: Array, steps: int, alpha: float = 1e-3, beta: float = 0.5) -> Array:
     """The paper's non-smooth gradient start: projected steepest descent on θ, ∇θ = Jᵀ H."""
-    xp, out = H_of.xp, Outcome(x)
+    xp, out = H_of.xp, NewtonResult(x)
     theta, g, H = H_of.merit(x)
     for _ in range(steps):
         a, _ = H_of.split(out.x, g)

@@ -27,7 +27,7 @@ from ..kernels._edges import _project_edges
 from ..kernels._stencil import _stencil_relax, _stencil_sweeps
 from ..kernels._vector import dot
 from ..operators.base import Operator
-from ..operators.stencil import SMALL
+from ..operators.stencil import ONE_THREAD_BELOW
 from ..problem.edges import WallEdges
 from .base import Method
 
@@ -56,7 +56,7 @@ class ProjectedSweeps:
     # This is a method, not an attribute set to one of three methods: an object that refers to its own method is freed
     # late.
     def run(self, x, b, lower, upper, omega=1.0, count=1):
-        if self._stencil and self.A.n < SMALL:
+        if self._stencil and self.A.n < ONE_THREAD_BELOW:
             _stencil_sweeps(x, b, lower, upper, *self._stencil, omega, count)
         elif self._stencil:
             self._coloured(x, b, lower, upper, omega, count)

@@ -36,7 +36,7 @@ def rng():
 @pytest.fixture
 def structured(monkeypatch):
     """Structured levels down to the last, on grids of test size."""
-    monkeypatch.setattr(block_levels, "SMALL", 3)
+    monkeypatch.setattr(block_levels, "PACKED_SIZE", 3)
 
 
 def split(level: GridLevel, x: np.ndarray) -> np.ndarray:
@@ -97,7 +97,7 @@ def test_toggled_cells_correct_the_coarse_matrix(make_stencil, rng, shape):
 @pytest.mark.parametrize("levels", ["structured", "sparse"])
 def test_a_refreshed_cycle_is_a_new_cycle(make_stencil, rng, shape, levels, monkeypatch):
     if levels == "structured":
-        monkeypatch.setattr(block_levels, "SMALL", 3)
+        monkeypatch.setattr(block_levels, "PACKED_SIZE", 3)
     A = make_stencil(shape, 11)
     masked = Masked(A, rng.random(A.n) < 0.9)
     cycle = EXACT.setup(masked)
@@ -205,7 +205,7 @@ def test_sparse_levels_run_alike_with_and_without_packing(make_stencil, rng, mon
     A = make_stencil((9, 8, 7), 4)
     r = rng.standard_normal(A.n)
     packed = CYCLE.setup(A).apply(r, np.empty(A.n))
-    monkeypatch.setattr(sparse_levels, "SMALL", 2)
+    monkeypatch.setattr(sparse_levels, "PACKED_SIZE", 2)
     unpacked = CYCLE.setup(A).apply(r, np.empty(A.n))
     assert np.allclose(packed, unpacked, atol=1e-5 * np.abs(packed).max())
 
@@ -231,7 +231,7 @@ def galerkin(A, coarse, parent, active, groups):
 def test_a_shift_belongs_to_the_matrix(make_stencil, rng, shape, levels, monkeypatch):
     """With a free set and a shift of very different sizes the cycle is that of the shifted matrix, also refreshed."""
     if levels == "structured":
-        monkeypatch.setattr(block_levels, "SMALL", 3)
+        monkeypatch.setattr(block_levels, "PACKED_SIZE", 3)
     A = make_stencil(shape, 8)
     masked = Masked(A)
     cycle = EXACT.setup(masked)

@@ -107,7 +107,7 @@ def test_estimates_of_large_grids_count_particles_without_making_them(monkeypatc
     pool = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
     scene = Scene({**BASE, "liquid": [pool]})
     made = check(scene).facts[0]
-    monkeypatch.setattr(module, "MANY", 1)
+    monkeypatch.setattr(module, "COUNTED_ABOVE", 1)
     assert "512 particles" in made and "512 particles" in check(scene).facts[0]
 
 

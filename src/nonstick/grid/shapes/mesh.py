@@ -12,7 +12,7 @@ from ...optional import need
 from .base import Corners, Moments, Positive, Probes, Shape
 
 #: number of triangle corners above which one probe per vertex is enough
-MANY = 750
+SMOOTH_CORNERS = 750
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Mesh(Shape):
         if np.einsum("ij,ij->i", a, np.cross(b, c)).sum() < 0:
             normal = -normal
         corners = np.concatenate([a, b, c])
-        if len(corners) > MANY:  # a smooth mesh: one probe per vertex is enough
+        if len(corners) > SMOOTH_CORNERS:  # a smooth mesh: one probe per vertex is enough
             _, first = np.unique(self.faces[good].T.ravel(), return_index=True)
             return Probes.flat(corners[first].T, np.tile(normal, (3, 1))[first].T)
         x = np.concatenate([corners, (a + b + c) / 3])

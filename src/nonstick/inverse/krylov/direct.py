@@ -39,10 +39,10 @@ class Factor(Recipe):
     shift: float = 1e-8
 
     def setup(self, operator, reuse=None):
-        return _Factor(operator, self.shift)
+        return _SparseFactor(operator, self.shift)
 
 
-class _Factor(Inverse):
+class _SparseFactor(Inverse):
     def __init__(self, A: Operator, shift: float):
         M, d = A.matrix(), A.diagonal
         small = np.where(d > 0, shift * d, d.max(initial=0.0) or 1.0)  # any number in a row without an equation

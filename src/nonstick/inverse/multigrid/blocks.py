@@ -38,7 +38,7 @@ from .cycles import Cycle, Level
 from .grid_level import GridLevel, coarse_rows
 from .hierarchy import Coarsening, Multigrid, descend
 from .smoothers import RedBlack
-from .sparse_levels import SMALL, SparseLevels, strong_parts, sure_weight
+from .sparse_levels import PACKED_SIZE, SparseLevels, strong_parts, sure_weight
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class BlockHierarchy(Inverse):
     def _coarser(self, level: GridLevel) -> GridLevel | None:
         """The blocks of a level, unless they are few or would join liquid across walls."""
         rows, parent = coarse_rows(level.rows, level.groups)
-        if rows.n <= SMALL or rows.n == level.n or self._torn(level, parent, rows.n):
+        if rows.n <= PACKED_SIZE or rows.n == level.n or self._torn(level, parent, rows.n):
             return None
         self.parents.append(parent)
         return GridLevel(rows, numba.get_num_threads())

@@ -19,7 +19,7 @@ from .face_level import FaceLevel, FaceSmoother, FaceSmootherRecipe
 from .hierarchy import Sweeps
 
 #: levels with fewer unknowns than this run on one thread
-SMALL = 20_000
+ONE_THREAD_BELOW = 20_000
 #: bound of the eigenvalues of D⁻¹A: the number of faces in an edge's difference
 LARGEST = 4.0
 
@@ -79,7 +79,7 @@ class _Chebyshev(FaceSmoother):
 
     @staticmethod
     def _step(level: FaceLevel, cx: float, cy: float, cr: float) -> None:
-        kernel = _faces_polynomial_small if level.A.n < SMALL else _faces_polynomial
+        kernel = _faces_polynomial_small if level.A.n < ONE_THREAD_BELOW else _faces_polynomial
         kernel(level.r, level.x, level.b, *level.A.coefficients, cx, cy, cr)
         level.x, level.r = level.r, level.x
 

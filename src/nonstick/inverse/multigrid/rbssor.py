@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...operators.base import Operator
-from ...operators.stencil import SMALL, StencilOperator
+from ...operators.stencil import ONE_THREAD_BELOW, StencilOperator
 from ._rbssor import _csr_pass, _csr_pass_small, _scale_start, _stencil_pass, _stencil_pass_small
 from .level import OperatorLevel
 from .smoothers import Lexicographic, Smoother, SmootherRecipe, relaxed_diagonal
@@ -117,7 +117,7 @@ class _StencilPasses(ColourPasses):
     def __init__(self, A: StencilOperator, diagonal, omega):
         super().__init__(diagonal, omega)
         self._tables = *A.weights, diagonal, A.rows.start, A.rows.offset, A.rows.parity
-        self._kernel = _stencil_pass_small if A.n < SMALL else _stencil_pass
+        self._kernel = _stencil_pass_small if A.n < ONE_THREAD_BELOW else _stencil_pass
 
     def _pass(self, x, r, b, colour, keep, gain):
         self._kernel(x, r, b, *self._tables, colour, keep, gain, r.size > 0)
@@ -131,7 +131,7 @@ class _MatrixPasses(ColourPasses):
         self.colours = max(2, int(colour.max(initial=0)) + 1)
         self._rows = [np.flatnonzero(colour == c) for c in range(self.colours)]
         self._late = np.flatnonzero(colour > 1)
-        self._kernel = _csr_pass_small if A.n < SMALL else _csr_pass
+        self._kernel = _csr_pass_small if A.n < ONE_THREAD_BELOW else _csr_pass
 
     def _start(self, x, b):
         super()._start(x, b)

@@ -15,7 +15,7 @@ import numpy as np
 from ...kernels._csr import _csr_relax
 from ...kernels._stencil import _stencil_relax, _stencil_relax_small
 from ...operators.base import Operator
-from ...operators.stencil import SMALL, StencilOperator
+from ...operators.stencil import ONE_THREAD_BELOW, StencilOperator
 from .level import OperatorLevel
 
 
@@ -83,7 +83,7 @@ class DampedJacobi(SmootherRecipe):
     omega: float = 2 / 3
 
     def setup(self, A):
-        return _Jacobi(A, self.omega)
+        return _JacobiSweeps(A, self.omega)
 
 
 def relaxed_diagonal(A: Operator) -> np.ndarray:
@@ -104,7 +104,7 @@ class _StencilRedBlack(Smoother):
         none = np.empty(0, A.dtype)
         self._bounds = none, none
         self._tables = *A.weights, d, A.rows.start, A.rows.offset, A.rows.parity
-        self._relax = _stencil_relax_small if A.n < SMALL else _stencil_relax
+        self._relax = _stencil_relax_small if A.n < ONE_THREAD_BELOW else _stencil_relax
 
         # Forwards and backwards; without over-relaxation the second pass over the inner colour changes nothing.
         both: tuple[int, ...] = (0, 1, 0) if omega == 1.0 else (0, 1, 1, 0)
@@ -145,7 +145,7 @@ class _Ordered(Smoother):
         self._sweep(x, b, self._post)
 
 
-class _Jacobi(Smoother):
+class _JacobiSweeps(Smoother):
     def __init__(self, A: Operator, omega: float):
         self.A = A
         d = relaxed_diagonal(A)

@@ -22,7 +22,7 @@ from .level import RedBlackLevel
 from .tail import GaussSeidelNotes, PackedTail, SequentialNotes
 
 #: levels up to this size run in one serial compiled call
-SMALL = 5_000
+PACKED_SIZE = 5_000
 
 
 class SparseLevel(RedBlackLevel):
@@ -151,7 +151,7 @@ class SparseLevels:
         """The levels of a cycle. Small levels move into common arrays; their fields become views of them."""
         inner = sum(coarse_matrix._count_inner_couplings(v.cells, v.indices, v.indptr) for v in self.levels)
         last = len(self.levels) - 1
-        first = 0 if inner else next((k for k, v in enumerate(self.levels) if v.n <= SMALL), last)
+        first = 0 if inner else next((k for k, v in enumerate(self.levels) if v.n <= PACKED_SIZE), last)
         tail = PackedTail(self.levels[first:], cycle, SequentialNotes if inner else GaussSeidelNotes)
         for level in self.levels[:first]:
             level.stand_alone()

@@ -17,10 +17,10 @@ class Jacobi(Recipe):
     damping: float = 1.0
 
     def setup(self, operator, reuse=None):
-        return _Jacobi(operator.jacobi(self.damping))
+        return _DiagonalScaling(operator.jacobi(self.damping))
 
 
-class _Jacobi(Inverse):
+class _DiagonalScaling(Inverse):
     def __init__(self, scale: Callable[[np.ndarray, np.ndarray], np.ndarray]):
         self._scale = scale
 

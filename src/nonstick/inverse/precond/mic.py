@@ -28,7 +28,9 @@ class MIC(Recipe):
         return factor(operator, self.tuning, self.safety, reuse)
 
 
-def factor(operator: Operator, tuning: float, safety: float, reuse: _Factor | None = None) -> _Factor:
+def factor(
+    operator: Operator, tuning: float, safety: float, reuse: _IncompleteFactor | None = None
+) -> _IncompleteFactor:
     """The incomplete factor of an operator; the arrays of `reuse` are used again if it has the same base operator."""
     base, free = operator.core, operator.free
     inverse = reuse
@@ -37,7 +39,7 @@ def factor(operator: Operator, tuning: float, safety: float, reuse: _Factor | No
     return inverse.refresh(operator.diagonal, free, tuning, safety)
 
 
-class _Factor(Inverse):
+class _IncompleteFactor(Inverse):
     """1/E, zero on clamped rows, which are solved by their diagonal alone."""
 
     def __init__(self, base: Operator):
@@ -45,7 +47,7 @@ class _Factor(Inverse):
         self._inv = np.empty(base.n, base.dtype)
         self._all = np.ones(base.n, bool)
 
-    def refresh(self, diagonal: np.ndarray, free: np.ndarray | None, tuning: float, safety: float) -> _Factor:
+    def refresh(self, diagonal: np.ndarray, free: np.ndarray | None, tuning: float, safety: float) -> _IncompleteFactor:
         self._diagonal = diagonal
         self._clamped = None if free is None else ~free
         self._eliminate(diagonal, self._all if free is None else free, tuning, safety)
@@ -64,7 +66,7 @@ class _Factor(Inverse):
     def _substitute(self, r: np.ndarray, out: np.ndarray) -> None: ...
 
 
-class _StencilFactor(_Factor):
+class _StencilFactor(_IncompleteFactor):
     def _eliminate(self, diagonal, free, tuning, safety):
         rows = self.base.rows
         _stencil_factor(
@@ -76,7 +78,7 @@ class _StencilFactor(_Factor):
         _stencil_substitute(out, r, self._inv, *self.base.weights, rows.start, rows.offset)
 
 
-class _CSRFactor(_Factor):
+class _CSRFactor(_IncompleteFactor):
     def __init__(self, base):
         super().__init__(base)
         U = sp.csr_array(sp.triu(base.matrix(), k=1))

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...io.rundir import RunDirectory
+from ...errors import NonstickError
+from ...io.rundir import RunDirectory, damaged
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..findings import Findings
 from ..kinds import Kind, Row
 from ..preview import Film
 from ..resources import Needs
+from ..states import check_array
 from .simulation import COLUMNS, HeatSimulation
 
 
@@ -51,9 +53,14 @@ class HeatKind(Kind):
         return directory.frames()
 
     def restore(self, simulation: HeatSimulation, directory: RunDirectory, frame: int) -> None:
-        state = {"frame": np.array(frame), "temperature": directory.read_frame(frame)["temperature"]}
-        if frame:
-            state["before"] = directory.read_frame(frame - 1)["temperature"]
+        names = {"temperature": frame} | ({"before": frame - 1} if frame else {})
+        state = {"frame": np.array(frame)}
+        for name, number in names.items():
+            found = directory.read_frame(number)
+            try:
+                state[name] = check_array("temperature", found, simulation.inside.shape, float)
+            except NonstickError as error:
+                raise damaged(directory.frames_path / f"{number:06d}.npz", str(error)) from None
         simulation.restore(state)
 
     def ended(self, simulation: HeatSimulation) -> bool:

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import NonstickError
-from ...io.rundir import RunDirectory
+from ...io.rundir import RunDirectory, damaged
 from ...render.heat import HeatView
 from ...render.movie import beside, label
 from ..preview import Film
+from ..states import check_array
 from .simulation import Heat
 
 
@@ -51,7 +52,7 @@ class HeatFilm(Film):
             # last frame
             reached = self.panels[0].count - 1
             states = list(free.frames(max(reached, scene.model.time.frames) if status == "done" else reached))
-            self.panels.append(_Panel(run.read_frame(0)["inside"], free, iter(states), len(states)))
+            self.panels.append(_Panel(_inside(run, heat), free, iter(states), len(states)))
         ends = [value for h in heats for _, _, value in h.bands] + [h.start for h in heats]
         self.low, self.high = min(ends), max(max(ends), min(ends) + 1e-9)
         self.count = max(p.count for p in self.panels)
@@ -66,5 +67,18 @@ def _of_run(run: RunDirectory, heat: Heat) -> _Panel:
     frames = run.frames()
     if not frames:
         raise NonstickError(f"{run.path} has no frames yet; run it first")
-    states = (run.read_frame(frame)["temperature"] for frame in frames)
-    return _Panel(run.read_frame(0)["inside"], heat, states, len(frames))
+    states = (_read(run, frame, "temperature", heat, float) for frame in frames)
+    return _Panel(_inside(run, heat), heat, states, len(frames))
+
+
+def _inside(run: RunDirectory, heat: Heat) -> np.ndarray:
+    """The cells of the body, which the first frame tells."""
+    return _read(run, 0, "inside", heat, bool)
+
+
+def _read(run: RunDirectory, frame: int, name: str, heat: Heat, dtype: type) -> np.ndarray:
+    """An array of a frame, after a look at it: a file may be damaged."""
+    try:
+        return check_array(name, run.read_frame(frame), heat.grid.shape, dtype)
+    except NonstickError as error:
+        raise damaged(run.frames_path / f"{frame:06d}.npz", str(error)) from None

@@ -22,6 +22,7 @@ from ...grid.shapes import Ball, Capsule, HalfSpace, Shape, intersection, union
 from ...scenes.geometry import build
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
+from ..states import check_array
 
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
@@ -94,6 +95,11 @@ class HeatSimulation:
         return {"frame": np.array(self.frame), "temperature": self.temperature, **before}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has returned, in a simulation of the same scene."""
+        check_array("frame", state, (), np.int64, 0, 10**7)
+        check_array("temperature", state, self.inside.shape, float)
+        if "before" in state:
+            check_array("before", state, self.inside.shape, float)
         self.frame = int(state["frame"])
         self._set(state["temperature"], state.get("before"))
 
@@ -130,7 +136,7 @@ class Heat:
         return cls(
             resolution=model.domain.resolution,
             size=model.domain.size,  # type: ignore[arg-type]
-            body=None if model.body is None else build(model.body, scene.folder),
+            body=None if model.body is None else build(model.body, scene.folder, f"{scene.where}: body"),
             start=model.start,
             bands=tuple((band.low, band.high, band.temperature) for band in model.band),
             lower=-np.inf if model.lower is None else model.lower,

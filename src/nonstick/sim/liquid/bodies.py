@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...errors import NonstickError
 from ...grid.shapes import Complement
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
+from ..states import check_array, check_state
 from .solids import Solids
 
 #: largest overlap at the beginning that is allowed, as a share of a body's least half extent
@@ -110,6 +112,13 @@ class Bodies:
 
     def state(self) -> dict[str, np.ndarray]:
         return self.world.state() if self.list else {}
+
+    def check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that is not one of these bodies."""
+        check_state(state, self.state(), {"body_contact_keys": 0, "body_contact_impulses": 0})
+        if self.list and self.scene.dimension == 3:
+            turns = {"the length of a quaternion": np.linalg.norm(state["bodies"][:, 3:7], axis=1)}
+            check_array("the length of a quaternion", turns, (None,), float, 0.999, 1.001)
 
     def restore(self, state: dict[str, np.ndarray], time: float) -> None:
         if self.list:

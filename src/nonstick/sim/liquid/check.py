@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.ndimage import label
 
 from ...bodies.body import RigidBody
+from ...errors import NonstickError
+from ...grid.mac import Grid
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..findings import Findings, reaches_beyond
@@ -14,10 +18,12 @@ from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
 from .needs import needs, too_large
 from .seeding import seed
+from .simulation import WAY, require_liquid
 from .solids import Solids
+from .sources import Source
 
 #: on grids with more cells, particles are counted but not made
-MANY = 2_000_000
+COUNTED_ABOVE = 2_000_000
 
 
 def check(scene: Scene) -> Findings:
@@ -37,17 +43,21 @@ def check(scene: Scene) -> Findings:
     rng = np.random.default_rng(setting.seed)
     count = 0
     for index, liquid in enumerate(scene.model.liquid):
-        shape = build(liquid.shape, scene.folder)
+        shape = build(liquid.shape, scene.folder, f"{scene.where}: liquid.{index}.shape")
         inside = shape.sample(solids.grid.cells()) < 0
         each = setting.per_axis**scene.dimension
-        if inside.size > MANY:
+        if inside.size > COUNTED_ABOVE:
             here = int(each * (inside * solids.space.reshape(inside.shape)).sum())
         else:
             here = seed(shape, solids, setting.per_axis, setting.jitter, rng).shape[1]
         count += here
         _check_liquid(found, index, shape, solids, inside, here / each)
+    if not count:
+        require_liquid(scene)
     _check_walls(found, scene, solids)
     _check_bodies(found, scene, bodies)
+    _check_regions(found, scene)
+    _check_pace(found, scene, solids)
     frames = scene.model.time.frames
     need = needs(scene, count)
     found.warnings += shortages(need, ".")
@@ -70,6 +80,50 @@ def _check_liquid(found: Findings, index: int, shape, solids: Solids, inside: np
     blocked = float(inside.sum() - (inside * solids.space.reshape(inside.shape)).sum())
     if inside.any() and blocked > 0.5 * inside.sum():
         found.warnings.append(f"{key} lies mostly inside solids; only {volume:.0f} cells of liquid are left")
+
+
+def _check_regions(found: Findings, scene: Scene) -> None:
+    """Shapes that a run needs besides liquid and solids; a mesh that is missing is an error."""
+    model = scene.model
+    regions = [(f"inflow.{k}.shape", s.spec, s.shape) for k, s in enumerate(Source.all(scene))]
+    for table, specs in (("outflow", model.outflow), ("force", model.force)):
+        for index, spec in enumerate(specs):
+            key = f"{table}.{index}.shape"
+            if spec.shape is not None:
+                regions.append((key, spec, build(spec.shape, scene.folder, f"{scene.where}: {key}")))
+    points = Grid(scene.shape, scene.dx).cells()
+    for key, spec, shape in regions:
+        moves = getattr(spec, "motion", None) is not None
+        if not moves and not (shape.sample(points) < 0).any():
+            found.warnings.append(f"{key} holds no cell of the domain, so it does nothing")
+
+
+def _check_pace(found: Findings, scene: Scene, solids: Solids) -> None:
+    """How long the first steps may be: refuse what a run would refuse, and warn where the cap will bind."""
+    model, time = scene.model, scene.model.time
+    speed = max(
+        [float(solids.fastest())]
+        + [max(map(abs, s.velocity)) for s in (*model.liquid, *model.inflow, *model.bodies) if s.velocity is not None]
+        + [math.radians(abs(s.spin)) * math.dist(model.domain.size, [0.0] * scene.dimension) for s in model.liquid]
+    )
+    frame, reach = 1.0 / time.fps, max(model.domain.size)
+    way = speed * frame / max(time.max_substeps, 1)
+    if way > WAY * reach:
+        raise NonstickError(
+            f"{scene.where}: velocities of {speed:.3g} m/s cross the domain {way / reach:.3g} times in a substep even "
+            f"with time.max_substeps = {time.max_substeps}; lower the velocities of liquid, inflows, bodies or motions"
+        )
+    pull = max(map(abs, scene.gravity), default=0.0) + sum(max(map(abs, f.acceleration)) for f in model.force)
+    steps = max((speed + pull * frame) * frame / (time.cfl * scene.dx), time.min_substeps)
+    if steps > time.max_substeps * 1.5:
+        found.warnings.append(
+            f"a frame needs about {steps:.3g} substeps and time.max_substeps allows {time.max_substeps}: liquid will "
+            "move further in a step than time.cfl says; raise time.fps, time.max_substeps or time.cfl"
+        )
+    if pull * frame * frame > 1e3 * reach:
+        found.warnings.append(
+            f"gravity and forces of {pull:.3g} m/s² take liquid far beyond the domain within a frame: the run will stop"
+        )
 
 
 def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> None:

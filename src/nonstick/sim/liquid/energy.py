@@ -17,7 +17,7 @@ from ._particles import BATCH
 from .cloud import Cloud
 
 #: largest share of its kinetic energy that a particle which gained energy gives back in a step
-MOST = 0.9
+GIVEN_BACK = 0.9
 #: largest share of their kinetic energy that all particles give, if the particles that gained cannot give enough
 ALL = 0.1
 #: a little more is taken, so that the sum does not grow by rounding of velocities
@@ -38,11 +38,11 @@ def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float) -> Non
     `old` are the velocities before the step, `push` is gravity times its length.
     """
     parts = np.zeros(-(-p.n // BATCH))
-    _gains(parts, p.vel, old, *push, MOST, BATCH)
+    _gains(parts, p.vel, old, *push, GIVEN_BACK, BATCH)
     gained = float(parts.sum())
     if gained > 0.0:
         share = min((1.0 + SAFETY) * excess / gained, 1.0)
-        _take_gains(p.vel, p.aff, old, *push, MOST, share)
+        _take_gains(p.vel, p.aff, old, *push, GIVEN_BACK, share)
         excess -= share * gained
     if excess > 0.0:
         kinetic = energy(p, np.zeros(3))[0]

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import NonstickError
 from ...io import body_files
-from ...io.rundir import RunDirectory
+from ...io.rundir import RunDirectory, damaged
 from ...scenes.scene import Scene
 from ..findings import Findings
 from ..kinds import Kind, Row, column, warm
@@ -65,7 +66,13 @@ class LiquidKind(Kind):
         return directory.checkpoints()
 
     def restore(self, simulation: Simulation, directory: RunDirectory, frame: int) -> None:
-        simulation.restore(directory.read_checkpoint(frame))
+        state = directory.read_checkpoint(frame)
+        try:
+            simulation.restore(state)
+            if simulation.frame != frame:
+                raise NonstickError(f"it is one of frame {simulation.frame}")
+        except NonstickError as error:
+            raise damaged(directory.checkpoints_path / f"{frame:06d}.npz", str(error)) from None
 
     # -- words and pictures ---------------------------------------------------------------------------
 

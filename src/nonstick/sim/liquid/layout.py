@@ -1,4 +1,4 @@
-"""How arrays of a 2D or 3D grid are laid out for the simulator's kernels: always on three axes.
+"""The layout of arrays of a 2D or 3D grid for the simulator's kernels: always on three axes.
 
 A 2D grid is a 3D grid whose first axis has one cell. Its velocity has no component along that axis and its particles
 lie at 0.5 on it. Only this file depends on it; the other files of the simulator loop over `Layout.axes`.

@@ -8,7 +8,7 @@ volume in thin places, so the correction of the ledger shifts φ, as for particl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ...grid.levelset import extend_into_solids
 from ...grid.shapes import Shape
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
+from ..states import check_state
 from ._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
 from .layout import between
 from .motion import first_velocity
@@ -53,8 +54,8 @@ class LevelSet:
 
     def fill(self) -> None:
         """φ and velocity of the liquids of the scene."""
-        for spec in self.scene.model.liquid:
-            shape = build(spec.shape, self.scene.folder)
+        for index, spec in enumerate(self.scene.model.liquid):
+            shape = build(spec.shape, self.scene.folder, f"{self.scene.where}: liquid.{index}.shape")
             here = self._sample(shape)
             self.level = np.where(here < self.level, here, self.level)
             for axis, u in enumerate(self.layout.drop_faces(self.velocity)):
@@ -184,6 +185,10 @@ class LevelSet:
     def state(self) -> dict[str, np.ndarray]:
         """The level set and the face velocities."""
         return {"level": self.level, **{f"velocity{a}": self.velocity[a] for a in self.layout.axes}}
+
+    def check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that is not one of this grid."""
+        check_state(state, self.state())
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """The level set and the face velocities of a checkpoint."""

@@ -15,23 +15,28 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...discretise.viscosity import ViscositySolution
+from ...errors import NonstickError
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
+from ..states import check_array
 from .bodies import Bodies, make
 from .extrapolation import extend
-from .pressure import Outcome, Projection
+from .pressure import PressureResult, Projection
 from .solids import Solids
 from .sources import Source
 from .tracker import Flow, Tracker
 from .viscosity import Viscosity
 from .volume import Ledger
+
+#: most that liquid may move in a step, in lengths of the domain
+LONGEST = 20
 
 STAGES = ("surface", "transfer", "pressure", "viscosity", "extrapolation", "advection")
 
@@ -41,7 +46,7 @@ class Report:
     """Numbers of one step."""
 
     dt: float
-    outcome: Outcome
+    outcome: PressureResult
     #: cells the fastest face value crosses in dt
     cfl: float
     #: seconds of each stage
@@ -96,8 +101,14 @@ class Liquid:
         self.ledger = Ledger()
         self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
         self.sources = Source.all(scene)
-        self.outflows = [build(s.shape, scene.folder) for s in model.outflow]
-        self.forces = [(None if f.shape is None else build(f.shape, scene.folder), f) for f in model.force]
+        self.outflows = [
+            build(s.shape, scene.folder, f"{scene.where}: outflow.{index}.shape")
+            for index, s in enumerate(model.outflow)
+        ]
+        self.forces = [
+            (None if f.shape is None else build(f.shape, scene.folder, f"{scene.where}: force.{index}.shape"), f)
+            for index, f in enumerate(model.force)
+        ]
         self.steps = 0
         self.time = 0.0
         #: cells whose walls held the liquid in the last step regardless of walls.pressure; None: no cells
@@ -136,6 +147,7 @@ class Liquid:
         with watch("extrapolation"):
             layers = math.ceil(self.scene.model.time.cfl) + 2
             fastest = extend(velocity, start.mass, tracker.phi, self.solids, sticky, layers)
+            self._check_flow(velocity, fastest, dt)
         with watch("advection"):
             self._move_bodies(dt)
             tracker.move(Flow(velocity, start, outcome, dt, sticky, self._fed()))
@@ -162,16 +174,26 @@ class Liquid:
 
     def _project(
         self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None
-    ) -> tuple[list[np.ndarray], Outcome]:
+    ) -> tuple[list[np.ndarray], PressureResult]:
         """The velocity after the pressure has acted on it."""
         own = self.layout.drop_faces(velocity)
         outcome = self.projection.solve(self._phi(), own, dt, self._hold, divergence)
         return self.layout.lift_faces(outcome.solution.velocity), outcome
 
-    def _thicken(self, velocity: list[np.ndarray], outcome: Outcome, mu: np.ndarray | float, dt: float):
+    def _thicken(self, velocity: list[np.ndarray], outcome: PressureResult, mu: np.ndarray | float, dt: float):
         """The velocity after viscosity has acted on it."""
         own, pressure = self.layout.drop_faces(velocity), outcome.solution.pressure
         return self.viscosity.solve(self._phi(), own, pressure, mu, dt, self._flowing())
+
+    def _check_flow(self, velocity: list[np.ndarray], fastest: float, dt: float) -> None:
+        """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""
+        finite = all(math.isfinite(float(velocity[a].sum())) for a in self.layout.axes)
+        if not finite or fastest * dt > LONGEST * max(self.scene.model.domain.size):
+            speed = f"reaches {fastest:.3g} m/s" if finite else "is no number any more"
+            raise NonstickError(
+                f"{self.scene.where}: the velocity of the liquid {speed} at {self.time:.4g} s; make what drives it "
+                "weaker (velocities, forces, motions, inflows), or raise time.max_substeps"
+            )
 
     def _move_bodies(self, dt: float) -> None:
         """Move bodies with the velocities of this step, and update the distances that keep particles out of them."""
@@ -247,6 +269,17 @@ class Liquid:
             "steps": np.array(self.steps), "time": np.array(self.time), "ledger": self.ledger.array(),
             **self.bodies.state(),
         }  # fmt: skip
+
+    def check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that is not one of this scene, before anything of it is used."""
+        self.tracker.check(state)
+        self.bodies.check(state)
+        check_array("pressure", state, self.scene.shape, float)
+        check_array("active", state, self.scene.shape, self.projection.active.dtype)
+        check_array("steps", state, (), np.int64, 0)
+        check_array("time", state, (), float, 0.0)
+        if check_array("ledger", state, (None,), float).size < self.ledger.array().size:
+            raise NonstickError("ledger has too few numbers")
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a state."""

@@ -17,7 +17,7 @@ BYTES_PER_PARTICLE = 130
 BYTES_BASE = 230 * 2**20
 #: additional bytes if viscosity acts
 BYTES_PER_VISCOUS_CELL = 210
-#: of a face of viscous liquid, for every degree of freedom of a body
+#: bytes per face of viscous liquid, for every degree of freedom of a body
 BYTES_PER_TIE = 8
 
 

@@ -7,13 +7,14 @@ particles move                    Runge–Kutta of third order, out of solids, e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ...grid.shapes import Shape
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
+from ..states import check_array
 from ._extrapolate import _extrapolate
 from ._particles import _advect, _gather_velocity, _normalise, _scatter_value, _scatter_velocity
 from .cloud import Cloud
@@ -83,8 +84,8 @@ class Particles:
         setting = self.scene.model.particles
         rng = np.random.default_rng(setting.seed)
         taken: list[Shape] = []
-        for spec in self.scene.model.liquid:
-            shape = build(spec.shape, self.scene.folder)
+        for index, spec in enumerate(self.scene.model.liquid):
+            shape = build(spec.shape, self.scene.folder, f"{self.scene.where}: liquid.{index}.shape")
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
             for other in taken:
                 x = x[:, other(*self.points(x)) >= 0]
@@ -313,6 +314,16 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.cloud
         return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, "dt": np.array(self._last_dt)}
+
+    def check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that is not one of these particles."""
+        n = check_array("x", state, (3, None), float).shape[1]
+        for axis, cells in enumerate(self.layout.three):
+            check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
+        check_array("vel", state, (3, n), np.float32)
+        check_array("aff", state, (9 if self.cloud.affine else None, n), np.float32)
+        check_array("mu", state, (n if self.cloud.thick else 0,), np.float32, 0.0)
+        check_array("dt", state, (), float, 0.0)
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Particles of a checkpoint, and the φ of its frame."""

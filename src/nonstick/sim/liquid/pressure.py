@@ -20,7 +20,7 @@ STRONGER_EDGES = ("fmg", "psor", "pgs")
 
 
 @dataclass
-class Outcome:
+class PressureResult:
     """The result of a pressure solve, for the later stages of the step and its row of statistics."""
 
     problem: PressureProblem
@@ -49,7 +49,7 @@ class Projection:
         dt: float,
         hold: np.ndarray | None = None,
         divergence: np.ndarray | None = None,
-    ) -> Outcome:
+    ) -> PressureResult:
         """Solve for the pressure of one step; all arrays are in the user's dimension.
 
         Parameters
@@ -88,14 +88,14 @@ class Projection:
             source=divergence, **extra,
         )  # fmt: skip
 
-    def _try_methods(self, problem: PressureProblem) -> Outcome:
+    def _try_methods(self, problem: PressureProblem) -> PressureResult:
         """Solve by the scene's method, and by others if it misses its tolerance; the best result is kept."""
         solver = self.solver
         start: dict[str, Any] = {}
         if solver.warm_start and self.pressure.any():
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
         failed: list[str] = []
-        best: Outcome | None = None
+        best: PressureResult | None = None
         for name in self._candidates(problem):
             limit = solver.maxiter if name == solver.method else None
             solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
@@ -103,7 +103,7 @@ class Projection:
             # help.
             kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))  # type: ignore[arg-type]
             if best is None or kkt < best.kkt:
-                best = Outcome(problem, solution, kkt, name, failed)
+                best = PressureResult(problem, solution, kkt, name, failed)
             if solution.converged or solution.status == "infeasible":
                 break
             failed.append(f"{name}: {solution.message}")

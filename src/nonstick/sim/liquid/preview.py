@@ -9,10 +9,11 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...grid.shapes import Shape
-from ...io.rundir import RunDirectory
+from ...io.rundir import RunDirectory, damaged
 from ...render.movie import beside, colour_bar, label
 from ...scenes.schema import Camera
 from ..preview import Film
+from ..states import check_array
 from .bodies import make
 from .solids import Solids
 
@@ -36,11 +37,33 @@ class Painter:
         self._room = self._find_room() if self.scene.dimension == 3 else None
         self.scale = self._scale()
 
+    def _read(self, frame: int) -> dict[str, np.ndarray]:
+        """The arrays of a frame, after a look at them: a file may be damaged."""
+        data = self.run.read_frame(frame)
+        d, cells = self.scene.dimension, self.scene.shape
+        count, bodies = len(np.atleast_1d(data.get("position", ()))), len(self._bodies)
+        nodes = tuple(n + 1 for n in cells)
+        shapes: dict[str, tuple[tuple[int, ...], type]] = {
+            "phi": (cells, np.float32), "pressure": (cells, np.float32), "phi_solid": (nodes, np.float32),
+            "position": ((count, d), np.float32), "velocity": ((count, d), np.float32),
+            "viscosity": ((count,), np.float32), "body_centre": ((bodies, d), float),
+            "body_orientation": ((bodies, 1 if d == 2 else 4), float),
+        }  # fmt: skip
+        needed = ["phi_solid"] if any(s.motion is not None for s in self.scene.model.solid) else []
+        needed += ["body_centre", "body_orientation"] if bodies else []
+        try:
+            for name, (shape, dtype) in shapes.items():
+                if name in data or name in needed:
+                    check_array(name, data, shape, dtype)
+        except NonstickError as error:
+            raise damaged(self.run.frames_path / f"{frame:06d}.npz", str(error)) from None
+        return data
+
     def _find_room(self) -> np.ndarray:
         """Points, in cells, around the space that liquid can fill during the run: the camera shows all of them."""
         frames = self.frames[:: max(1, len(self.frames) // 8)]
         moving = any(s.motion is not None for s in self.scene.model.solid)
-        solids = [self.run.read_frame(k)["phi_solid"] for k in frames] if moving else [self._solids]
+        solids = [self._read(k)["phi_solid"] for k in frames] if moving else [self._solids]
         free = np.any([phi > 0.0 for phi in solids], axis=0)
         first, last = free.copy(), free.copy()
         first[1:] &= ~free[:-1]
@@ -63,7 +86,7 @@ class Painter:
             raise NonstickError("camera.colour: 3D frames hold no pressure; use liquid, speed or viscosity")
         top = 0.0
         for frame in self.frames[:: max(1, len(self.frames) // 8)]:
-            data = self.run.read_frame(frame)
+            data = self._read(frame)
             if self.camera.colour == "speed" and len(data.get("velocity", ())):
                 top = max(top, float(np.quantile(np.linalg.norm(data["velocity"], axis=1), 0.98)))
             elif self.camera.colour == "pressure" and "pressure" in data:
@@ -79,7 +102,7 @@ class Painter:
         return [body.placed() for body in self._bodies]
 
     def paint(self, frame: int) -> np.ndarray:
-        data = self.run.read_frame(frame)
+        data = self._read(frame)
         bodies = self._placed(data)
         solid = data.get("phi_solid", self._solids)
         camera = self.camera

@@ -16,6 +16,7 @@ import numpy as np
 from ...bodies.body import RigidBody
 from ...errors import NonstickError
 from ...scenes.scene import Scene
+from ..states import check_array
 from .levelset import LevelSet
 from .liquid import STAGES, Liquid, Report
 from .methods import check_bodies, check_edges, check_methods
@@ -32,8 +33,20 @@ COLUMNS = (
 )  # fmt: skip
 
 
+#: how often a step may take liquid across the domain
+WAY = 4
+
 #: the tracker for each value of `surface.track`
 TRACKERS: dict[str, type[Tracker]] = {"particles": Particles, "grid": LevelSet}
+
+
+def require_liquid(scene: Scene) -> None:
+    """Refuse a scene without liquid, unless some flows in or bodies alone are wanted."""
+    model = scene.model
+    if not model.inflow and not (model.bodies and not model.liquid):
+        raise NonstickError(
+            f"{scene.where}: liquid holds no cell of the domain outside solids; check liquid.*.shape, or add an inflow"
+        )
 
 
 class Simulation:
@@ -85,18 +98,9 @@ class Simulation:
         self.tell: Callable[[str, str], None] = lambda kind, message: None
         #: called with the report of every substep
         self.watch: Callable[[Report], None] = lambda report: None
-        self._check_liquid()
-
-    def _check_liquid(self) -> None:
-        if self.liquid.ledger.expected <= 0 and not self.scene.model.inflow and not self._dry():
-            raise NonstickError(
-                f"{self.scene.where}: liquid holds no cell of the domain outside solids; "
-                "check liquid.*.shape, or add an inflow"
-            )
-
-    def _dry(self) -> bool:
-        """True if the scene has only bodies and no liquid."""
-        return bool(self.scene.model.bodies) and not self.scene.model.liquid
+        if self.liquid.ledger.expected <= 0:
+            require_liquid(self.scene)
+        self._check_speed(1.0 / (self.scene.model.time.fps * self.scene.model.time.max_substeps))
 
     @property
     def bodies(self) -> list[RigidBody]:
@@ -132,9 +136,10 @@ class Simulation:
             left = end - self.liquid.time
             if left <= 1e-9 * end:
                 break
-            wanted = max(math.ceil(left / self._stable_dt() * (1 - 1e-9)), setting.min_substeps - len(rows), 1)
+            wanted = max(self._substeps(left), setting.min_substeps - len(rows), 1)
             allowed = max(setting.max_substeps - len(rows), 1)
             capped = wanted > allowed
+            self._check_speed(left / min(wanted, allowed))
             if capped:
                 self.tell(
                     "cap",
@@ -178,6 +183,22 @@ class Simulation:
         if thick is not None and not thick.converged:
             self.tell("unconverged", f"step {self.liquid.steps}: viscosity, {thick.message}; kept {thick.method}")
         return self._row(report, capped, time.perf_counter() - began)
+
+    def _substeps(self, left: float) -> int:
+        """Substeps that the CFL number asks for in the rest of a frame."""
+        stable = self._stable_dt()
+        count = left / stable * (1 - 1e-9) if stable > 0.0 else math.inf
+        return math.ceil(min(count, 1e9))
+
+    def _check_speed(self, dt: float) -> None:
+        """Refuse a step that takes liquid or solids across the domain several times: no grid can follow that."""
+        speed = self.liquid.max_speed()
+        if not speed * dt <= WAY * max(self.scene.model.domain.size):
+            raise NonstickError(
+                f"{self.scene.where}: at {self.time:.4g} s something moves at {speed:.3g} m/s, which is more than "
+                f"{WAY} times across the domain in a substep of {dt:.3g} s; lower the velocities, forces or motions of "
+                "the scene, or raise time.max_substeps"
+            )
 
     def _stable_dt(self) -> float:
         """Solves v dt + g dt² = CFL dx for the fastest particle."""
@@ -240,7 +261,9 @@ class Simulation:
         >>> other.frame
         1
         """
+        check_array("frame", state, (), np.int64, 0, 10**7)
+        self.liquid.check(state)
         self.frame = int(state["frame"])
         self.session += 1
         # copied, because a simulation changes its arrays in place, and the other simulation may continue
-        self.liquid.restore({name: np.array(values) for name, values in state.items()})
+        self.liquid.restore({name: np.array(values, order="C") for name, values in state.items()})

@@ -58,9 +58,10 @@ class Solids:
         model = scene.model
         middle = [0.5 * s for s in model.domain.size]
         self.list = [
-            Solid(build(s.shape, scene.folder), s.container, s.pressure or model.walls.pressure, s.separation,
-                  s.adhesion, None if s.motion is None else Prescribed(s.motion, middle, scene.dimension))
-            for s in model.solid
+            Solid(build(s.shape, scene.folder, f"{scene.where}: solid.{index}.shape"), s.container,
+                  s.pressure or model.walls.pressure, s.separation, s.adhesion,
+                  None if s.motion is None else Prescribed(s.motion, middle, scene.dimension))
+            for index, s in enumerate(model.solid)
         ]  # fmt: skip
         if any(n * scene.dx > s * (1 + 1e-9) for n, s in zip(scene.shape, model.domain.size)):
             inside = Box((-1e3 * scene.dx,) * scene.dimension, tuple(model.domain.size))

@@ -40,10 +40,10 @@ class Source:
         return [
             cls(
                 s,
-                build(s.shape, scene.folder),
+                build(s.shape, scene.folder, f"{scene.where}: inflow.{index}.shape"),
                 None if s.motion is None else Prescribed(s.motion, middle, scene.dimension),
             )
-            for s in scene.model.inflow
+            for index, s in enumerate(scene.model.inflow)
         ]
 
     def flows(self, time: float) -> bool:

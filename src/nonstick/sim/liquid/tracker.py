@@ -9,14 +9,14 @@ All arrays have three axes (`layout.Layout`), lengths are in cells and velocitie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from ...grid.shapes import Shape
-from .pressure import Outcome
+from .pressure import PressureResult
 from .sources import Source
 
 
@@ -39,7 +39,7 @@ class Flow:
 
     velocity: list[np.ndarray]
     start: GridVelocity
-    outcome: Outcome
+    outcome: PressureResult
     dt: float
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray
@@ -107,6 +107,9 @@ class Tracker(Protocol):
 
     def state(self) -> dict[str, np.ndarray]:
         """The whole state of the tracker; a run continues from it bit for bit."""
+
+    def check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that `state` of a tracker of this scene cannot have returned."""
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Continue from a state; `started` is True after at least one step. Ledger and solids are up to date."""

@@ -1,0 +1,50 @@
+"""What all fuzzers share: how many mutants, and what a mutant must not do.
+
+A mutant may be solved or refused in one sentence. It must not end in another exception, take longer than SLOW seconds
+or take the process with it. `NONSTICK_FUZZ=10000` makes a long run, `NONSTICK_FUZZ_SEED` shifts it to other mutants.
+The seed of a mutant is written down before it is tried, so that a crash tells which one it was.
+"""
+
+import faulthandler
+import os
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from nonstick import NonstickError
+
+#: seconds for one mutant
+SLOW = 10.0
+
+
+def seeds(short: int):
+    """Seeds of the mutants to try; `short` of them in an ordinary run of the tests."""
+    count, first = int(os.environ.get("NONSTICK_FUZZ", short)), int(os.environ.get("NONSTICK_FUZZ_SEED", 0))
+    return range(first, first + count)
+
+
+@contextmanager
+def answered(seed: int, note: str = ""):
+    """Around one mutant."""
+    log = os.environ.get("NONSTICK_FUZZ_LOG")
+    if log:
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(f"{seed} {note}\n")
+        faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
+    began = time.perf_counter(), time.process_time()
+    try:
+        yield
+    except NonstickError as error:
+        text = str(error)
+        assert text and "\n" not in text and len(text) < 1500, f"mutant {seed}: {text!r}"
+    except OSError as error:  # the command line makes a sentence of these two
+        assert error.strerror and error.filename, f"mutant {seed} {note}: {error!r}"
+    except Exception as error:
+        pytest.fail(f"mutant {seed} {note}: {error!r}")
+    finally:
+        if log:
+            faulthandler.cancel_dump_traceback_later()
+    took = min(time.perf_counter() - began[0], time.process_time() - began[1])  # others may use the machine too
+    assert took < SLOW, f"mutant {seed} {note} took {took:.1f} s"

@@ -1,0 +1,140 @@
+"""Damaged run directories: bytes, arrays, tables and notes changed at random; then summed up, painted and resumed."""
+
+import io
+import json
+import random
+import shutil
+from contextlib import redirect_stdout
+
+import numpy as np
+import pytest
+from bounds import answered, seeds
+from test_scenes import BASES
+
+from nonstick import Scene
+from nonstick.cli import scene as commands
+from nonstick.io.rundir import RunDirectory
+from nonstick.sim.kinds import kind_of
+from nonstick.sim.run import resume, run
+
+SPOILT = [np.nan, np.inf, -np.inf, 1e300, -1e300, 1e9, -1e9, -1.0, 0.0, 0.5]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A finished run of every kind of scene."""
+    folder = tmp_path_factory.mktemp("sound")
+    for number, base in enumerate(BASES):
+        run(Scene({**base, "time": {"frames": 2}}), folder / str(number))
+    return folder
+
+
+def spoil_bytes(rng, file):
+    raw = bytearray(file.read_bytes())
+    for _ in range(rng.choice([1, 1, 3, 20])):
+        if not raw:
+            break
+        where = rng.randrange(len(raw))
+        how = rng.randrange(4)
+        if how == 0:
+            del raw[where:]
+        elif how == 1:
+            raw[where : where + rng.randrange(1, 9)] = bytes(rng.randrange(256) for _ in range(rng.randrange(9)))
+        else:
+            raw[where] = rng.randrange(256)
+    file.write_bytes(bytes(raw))
+
+
+def spoil_arrays(rng, file):
+    try:
+        with np.load(file) as found:
+            arrays = {name: found[name] for name in found.files}
+    except Exception:  # damaged before
+        arrays = {}
+    if not arrays:
+        spoil_bytes(rng, file)
+        return
+    name = rng.choice(sorted(arrays))
+    a = arrays[name]
+    how = rng.randrange(9)
+    if how == 0:
+        del arrays[name]
+    elif how == 1:
+        arrays[name] = a.astype(rng.choice([np.float32, np.float64, np.int8, np.int64, ">f8", "U3", complex]))
+    elif how == 2:
+        arrays[name] = a[..., :-1] if a.ndim else a.reshape(1)
+    elif how == 3:
+        arrays[name] = np.concatenate([a, a]) if a.ndim else np.array([])
+    elif how == 4:
+        arrays[name] = np.asfortranarray(a.T if rng.randrange(2) else a)
+    elif how == 5:
+        arrays["more"] = a
+    elif a.size:
+        flat = a.astype(float).ravel()
+        flat[rng.randrange(flat.size) if rng.randrange(3) else slice(None)] = rng.choice(SPOILT)
+        with np.errstate(invalid="ignore", over="ignore"):
+            arrays[name] = flat.reshape(a.shape).astype(a.dtype)
+    np.savez(file, **arrays)
+
+
+def spoil_json(rng, file):
+    try:
+        data = json.loads(file.read_text(errors="replace"))
+    except ValueError:  # damaged before
+        data = None
+    if isinstance(data, dict):
+        data[rng.choice(list(data))] = rng.choice([None, 3, -1, "x\x1b[31m", [], {}, [1, "a"], 1e400, True, "../../x"])
+    file.write_text(json.dumps(rng.choice([data, [data], data])))
+
+
+def spoil_lines(rng, file):
+    lines = file.read_text(errors="replace").splitlines() or [""]
+    where = rng.randrange(len(lines))
+    lines[where] = rng.choice(
+        ["", "x", "1,2,3", "{}", "[]", "{'a'", '{"kind": 3, "message": []}', lines[where][: len(lines[where]) // 2],
+         lines[where].replace("1", "nan"), lines[where].replace(",", ",,"), '"' * 50, "1," * 5000, lines[0]]
+    )  # fmt: skip
+    file.write_text("\n".join(lines) + rng.choice(["\n", ""]))
+
+
+def spoil(rng, path):
+    """Damage one file of a run."""
+    files = sorted(f for f in path.rglob("*") if f.is_file())
+    arrays = [f for f in files if f.suffix == ".npz"]
+    how = rng.randrange(10)
+    if how < 4 and arrays:
+        spoil_arrays(rng, rng.choice(arrays))
+        return
+    file = rng.choice(files)
+    if how == 4:
+        file.unlink()
+    elif how == 5 and file.suffix == ".json":
+        spoil_json(rng, file)
+    elif how == 6 and file.suffix in (".csv", ".jsonl"):
+        spoil_lines(rng, file)
+    elif how == 7:
+        file.unlink()
+        rng.choice([file.mkdir, lambda: file.symlink_to("/nowhere"), lambda: file.write_bytes(b"")])()
+    else:
+        spoil_bytes(rng, file)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_runs(sound, tmp_path):
+    for seed in seeds(40):
+        rng = random.Random(seed)
+        path = tmp_path / str(seed)
+        shutil.copytree(sound / str(rng.randrange(len(BASES))), path)
+        for _ in range(rng.choice([1, 1, 2, 4])):
+            spoil(rng, path)
+        with answered(seed, "info"), redirect_stdout(io.StringIO()) as out:
+            commands.info(path, False)
+            assert out.getvalue()
+        with answered(seed, "paint"):
+            kind = kind_of(RunDirectory.open(path).scene())
+            for image, _ in zip(kind.film(path).images(), range(3)):
+                assert image.dtype == np.uint8
+        with answered(seed, "resume"):
+            resume(path, frames=3)
+            assert not np.isnan(RunDirectory.open(path).read_frame(3).get("position", np.zeros(1))).any()
+        shutil.rmtree(path, ignore_errors=True)

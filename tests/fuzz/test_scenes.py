@@ -1,0 +1,162 @@
+"""Mutated scene files: each is checked and, if it passes, run for two frames."""
+
+import copy
+import random
+import string
+
+import pytest
+import tomli_w
+from bounds import answered, seeds
+
+from nonstick import Scene, methods
+from nonstick.scenes import builtin, builtin_text
+from nonstick.sim.kinds import check
+from nonstick.sim.run import run
+
+BOX = {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.4]}
+BALL = {"type": "ball", "centre": [0.5, 0.7], "radius": 0.15}
+DOMAIN = {"size": [1.0, 1.0], "resolution": 10}
+#: besides the built-in scenes, everything a scene can have
+BASES = [
+    {"domain": DOMAIN, "liquid": [{"shape": BOX}], "bodies": [{"shape": BALL, "density": 400.0}]},
+    {"domain": DOMAIN, "liquid": [{"shape": BOX}],
+     "solid": [{"shape": BALL, "motion": {"spin": 90.0, "angle": "9*t"}}]},
+    {"domain": DOMAIN, "liquid": [{"shape": BOX}], "inflow": [{"shape": BALL, "velocity": [0.0, -1.0]}],
+     "outflow": [{"shape": {"type": "box", "low": [0.0, 0.0], "high": [0.2, 0.2]}}]},
+    {"domain": DOMAIN, "liquid": [{"shape": BOX, "viscosity": 3.0}, {"shape": BALL}], "physics": {"viscosity": 0.5}},
+    {"domain": DOMAIN, "liquid": [{"shape": BOX}], "surface": {"track": "grid"}, "walls": {"pressure": "all"}},
+    {"domain": DOMAIN, "liquid": [{"shape": BALL, "velocity": [1.0, 0.0], "spin": 90.0}],
+     "force": [{"acceleration": [3.0, 0.0], "shape": BOX, "frequency": 2.0}], "particles": {"transfer": "flip"}},
+    {"kind": "heat", "domain": {"size": [2.0, 1.0, 0.8], "resolution": 8}, "lower": 20.0, "upper": 80.0,
+     "band": [{"low": 0.5, "high": 0.8, "temperature": 0.0}]},
+]  # fmt: skip
+NUMBERS = [0, -1, 1, 2, 0.0, -0.0, 0.5, 1e-15, 1e-9, 1e-300, 5e-324, 1e9, 1e14, 1e15, -1e15, 1e20, 1e300, 1.8e308,
+           float("inf"), float("nan"), 10**10, 2**63, -(2**63), 10**400, True, False]  # fmt: skip
+WORDS = ["", "x", "../../x", "\x1b[31m", "a\0b", "é" * 90, "x" * 5000, "t", "1/t", "t**t", "exp(900*t)", "sqrt(-t)",
+         "z", "cut", "edge", "grid", "apic", "flip", "union", "difference", "mesh", "torus", "float",
+         "Ramp"]  # fmt: skip
+KEYS = [
+    ("time", "fps"), ("time", "cfl"), ("time", "min_substeps"), ("physics", "density"), ("physics", "viscosity"),
+    ("walls", "adhesion"), ("walls", "separation"), ("solver", "rtol"), ("solver", "viscosity_rtol"), ("time", "dt"),
+    ("particles", "jitter"), ("particles", "flip"), ("camera", "zoom"),
+]  # fmt: skip
+SHAPES = [
+    BOX, BALL, {"type": "union", "of": [BALL, BOX]}, {"type": "difference", "of": [BOX, BALL]},
+    {"type": "shell", "of": BALL, "thickness": 0.05}, {"type": "mesh", "file": "nowhere.obj"},
+    {"type": "box", "low": [0.2, 0.2], "high": [0.2, 0.6]}, {**BOX, "rotate": 33.0, "move": [0.1, 0.3]},
+]  # fmt: skip
+
+
+def plain_scenes():
+    """All scenes to start from, as dicts."""
+    import tomllib
+
+    return BASES * 4 + [tomllib.loads(builtin_text(name)) for kind in ("liquid", "heat") for name in builtin(kind)]
+
+
+def places(node, path=()):
+    """Paths of all entries of nested tables."""
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+        yield (*path, key)
+        if isinstance(value, (dict, list)):
+            yield from places(value, (*path, key))
+
+
+def value(rng):
+    kind = rng.randrange(8)
+    if kind < 4:
+        return rng.choice(NUMBERS)
+    if kind == 4:
+        return rng.choice(WORDS + sorted(methods()))
+    if kind == 5:
+        return [rng.choice(NUMBERS) for _ in range(rng.randrange(5))]
+    return copy.deepcopy(rng.choice(SHAPES)) if kind == 6 else {}
+
+
+def size(rng):
+    """A number of any size that scenes may have."""
+    return rng.choice([-1.0, 1.0, 1.0, 1.0]) * 10.0 ** rng.uniform(*rng.choice([(-2, 2), (-2, 2), (-6, 6), (-15, 15)]))
+
+
+def change(rng, data):
+    """One random change, in place: mostly another value of the same type."""
+    everywhere = list(places(data))
+    path = rng.choice(everywhere) if everywhere else ("name",)
+    table = data
+    for part in path[:-1]:
+        table = table[part]
+    key, kind = path[-1], rng.randrange(24)
+    old = table[key] if isinstance(table, list) or key in table else None
+    if kind >= 18:
+        where, name = rng.choice(KEYS)
+        if isinstance(data.setdefault(where, {}), dict):
+            data[where][name] = size(rng)
+    elif kind >= 10 and type(old) in (int, float):
+        table[key] = size(rng) if rng.randrange(2) else rng.choice(NUMBERS)
+    elif kind >= 10 and isinstance(old, str):
+        table[key] = rng.choice(WORDS + sorted(methods()))
+    elif kind >= 10:
+        change(rng, data)
+    elif kind < 3 and type(old) in (int, float) and abs(old) < 1e300:
+        table[key] = old * rng.choice([-1, 0.1, 0.5, 2, 3, 10, 1e3, 1e-3, 1e6, 1e-6])
+    elif kind == 3:
+        del table[key]
+    elif kind == 4 and isinstance(old, list):
+        old.extend(copy.deepcopy(old))
+    elif kind == 5 and isinstance(old, dict) and "type" in old:
+        table[key] = {"type": rng.choice(["union", "intersection", "difference"]), "of": [old, rng.choice(SHAPES)]}
+    elif kind == 6:
+        other = rng.choice(BASES)
+        name = rng.choice(list(other))
+        data[name] = copy.deepcopy(other[name])
+    elif kind == 7 and isinstance(old, dict):
+        old["".join(rng.choices(string.ascii_lowercase, k=4))] = value(rng)
+    else:
+        table[key] = value(rng)
+
+
+def mutant(seed):
+    """A scene as a dict, or the text of a file with some bytes changed."""
+    rng = random.Random(seed)
+    data = copy.deepcopy(rng.choice(plain_scenes()))
+    for _ in range(rng.choice([1, 1, 2, 3, 6])):
+        change(rng, data)
+    small(data)
+    if rng.randrange(5):
+        return data
+    text = list(tomli_w.dumps(data)) if writable(data) else list("[domain]\nsize = [1.0, 1.0]\n")
+    for _ in range(rng.choice([1, 2, 10])):
+        where = rng.randrange(len(text))
+        text[where : where + rng.randrange(3)] = rng.choice(["", "9", "-", '"', "[", "]", "=", "\n", "e", "\0", "\x1b"])
+    return "".join(text)
+
+
+def writable(data):
+    try:
+        tomli_w.dumps(data)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def small(data):
+    """Hold the size down, where the mutation has left a size."""
+    limits = [("domain", "resolution", 10), ("time", "frames", 2), ("time", "max_substeps", 20)]
+    for table, key, most in limits[: 2 if data.get("kind") == "heat" else 3]:
+        found = data.setdefault(table, {})
+        if isinstance(found, dict) and (key not in found or (type(found[key]) is int and found[key] > most)):
+            found[key] = most
+    output = data.setdefault("output", {})
+    if isinstance(output, dict):
+        output["movie"] = False
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mutated_scenes(tmp_path):
+    for seed in seeds(30):
+        scene = mutant(seed)
+        with answered(seed):
+            made = Scene.from_text(scene, "mutant.toml") if isinstance(scene, str) else Scene(scene, "mutant.toml")
+            if max(made.shape) <= 64 and made.model.time.frames <= 2:
+                check(made)
+                run(made, tmp_path / str(seed))
