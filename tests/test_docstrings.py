@@ -7,6 +7,8 @@ from importlib import import_module
 import pytest
 
 import nonstick
+from nonstick import registry
+from nonstick.grid.shapes import base
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -28,6 +30,9 @@ def examples():
 @pytest.mark.parametrize("example", examples())
 def test_an_example_prints_what_it_says(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # methods and shapes that an example defines are not known to other tests
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+    monkeypatch.setattr(base, "_KINDS", dict(base._KINDS))
     said: list[str] = []
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     runner.run(example, out=said.append, clear_globs=False)
