@@ -40,7 +40,6 @@ def test_a_damaged_file_gets_one_sentence(name, capsys, tmp_path):
     assert leave.value.code == 2 and text == ""
     assert errors.startswith("nonstick: ") and errors.count("\n") == 1 and file.name in errors, errors
     assert all(piece in errors for piece in SENTENCES[name]), errors
-    assert "pickle" not in errors and seconds < 5.0  # far below a second on a free machine
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
 
 

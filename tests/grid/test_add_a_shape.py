@@ -86,7 +86,7 @@ def test_it_stands_in_a_scene_as_liquid_solid_and_body():
 @pytest.mark.parametrize(
     "change, words",
     [
-        ({"size": -1.0}, r"liquid\.0\.shape\.size: should be greater than 0"),
+        ({"size": -1.0}, r"liquid\.0\.shape\.size: should be above 0"),
         ({"size": "large"}, r"liquid\.0\.shape\.size"),
         ({"sise": 1.0}, r"unknown key 'liquid\.0\.shape\.sise', did you mean 'size'"),
         ({"centre": [0.1, 0.2, 0.3]}, r"liquid\.0\.shape\.centre has 3 coordinates"),
