@@ -7,13 +7,14 @@ DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
-.PHONY: help demo test test-fast fuzz soak lint format bench bench-peers docs clean
+.PHONY: help demo test test-fast test-clients fuzz soak lint format bench bench-peers docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         run the demonstration and say where the pictures are"
 	@echo "make test         run the tests ($(JOBS) processes; JOBS=n for another number)"
 	@echo "make test-fast    the same without the slow ones"
+	@echo "make test-clients the exported files in OpenVDB, ParaView, USD and Blender; installs them (Debian, as root)"
 	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
@@ -37,6 +38,10 @@ test: .venv/.ready-dev .venv/.petsc
 
 test-fast: .venv/.ready-dev
 	@$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ARGS)
+
+test-clients: .venv/.ready-dev
+	@sh tests/export/clients/install.sh $(BIN)/python
+	@$(BIN)/python -m pytest -n 0 -rs tests/export $(ARGS)
 
 fuzz: .venv/.ready-dev
 	@NONSTICK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(JOBS) tests/fuzz $(ARGS)
