@@ -303,7 +303,7 @@ def test_tiny_bodies_and_bodies_half_outside_use_their_exact_mass():
     coupling = Coupling([body], closed_box(grid.shape), None, grid.shape, grid.dx)
     assert np.allclose(coupling.free[0].mass, np.diag([36.0, 36.0, 1.0]))
     _, body = make(2, n=8, shape=speck, centre=[0.55, 0.55])
-    with pytest.raises(NonstickError, match="too small"):
+    with pytest.raises(NonstickError, match="smaller than the cells of the grid"):
         Coupling([body], closed_box(grid.shape), None, grid.shape, grid.dx)
 
 

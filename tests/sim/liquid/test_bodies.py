@@ -80,7 +80,7 @@ def test_mistakes_name_the_key(text, key):
 
 WRONG = {
     "a shape without end": (POOL.replace("'ball'", "") + "[[bodies]]\ndensity = 1.0\nshape = {type = 'halfspace', "
-                            "point = [0.5, 0.9], normal = [0.0, -1.0]}", r"bodies\.1.*ends"),
+                            "point = [0.5, 0.9], normal = [0.0, -1.0]}", r"bodies\.1.*bounded shape"),
     "one name twice": (POOL + BODY, r"bodies\.1\.name"),
     "in the wall": (POOL.replace("low = [0.2,", "low = [-0.2,"), r"bodies\.0 \(crate\) begins .* deep"),
     "in a body": (POOL + "[[bodies]]\ndensity = 1.0\n" + BALL.replace("0.7", "0.45").replace("0.5,", "0.4,"),
