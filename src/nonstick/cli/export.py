@@ -19,7 +19,9 @@ def export(
         ..., "--to", "-t", metavar="FORMAT", show_default=False,
         help="vdb, usd, vtk (ParaView), ply, obj or glb; may be given several times.",
     ),
-    frames: str = typer.Option(":", "--frames", "-n", metavar="A:B", help="Frames A to B - 1; with a third number S every S-th."),
+    frames: str = typer.Option(
+        ":", "--frames", "-n", metavar="A:B", help="Frames A to B - 1; with a third number S every S-th."
+    ),
     out: Path | None = typer.Option(
         None, "--out", "-o", help="Directory of the files (default: export/FORMAT in RUN).", show_default=False
     ),
