@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .lowrank import LowRank
     from .stencil import StencilOperator
 
+#: on shorter vectors starting other threads costs more time than it saves
+SHORT = 32_768
+
 
 class Operator(ABC):
     """A symmetric linear operator on vectors of `n` unknowns."""
@@ -162,6 +165,8 @@ class Operator(ABC):
 
     def peak(self, x: np.ndarray) -> float:
         """max|x|; not finite if any entry is not finite."""
+        if x.size < SHORT:
+            return float(max(x.max(initial=0.0), -x.min(initial=0.0)))
         return peak_and_sum(x)[0]
 
     def combine(self, y: np.ndarray, x: np.ndarray, beta: float) -> None:
