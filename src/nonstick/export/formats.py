@@ -6,6 +6,7 @@ done, and `write`; `finish` writes what belongs to all frames together. All file
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,7 @@ def _colour(shot: Shot, mesh: Mesh) -> np.ndarray:
 
 
 class Format:
-    """One file a frame, unless a format says otherwise."""
+    """How frames become files of one kind."""
 
     suffix = ""
     #: frames are independent files; otherwise `finish` writes everything
@@ -105,11 +106,7 @@ class Format:
         return folder / f"{name}_{number:06d}{self.suffix}"
 
     def write(self, folder: Path, still: Still) -> None:
-        with replacing(self.file(folder, still.shot.name, still.frame.number)) as partial:
-            self.save(partial, still)
-
-    def save(self, path: Path, still: Still) -> None:
-        raise NotImplementedError
+        """Write the files of one frame; nothing for a format that writes all frames in `finish`."""
 
     def finish(
         self, folder: Path, shot: Shot, numbers: Sequence[int], still: Callable[[int], Still], options: Options,
@@ -119,7 +116,19 @@ class Format:
         return []
 
 
-class VDB(Format):
+class OneFile(Format, ABC):
+    """Formats with one file for every frame."""
+
+    def write(self, folder: Path, still: Still) -> None:
+        with replacing(self.file(folder, still.shot.name, still.frame.number)) as partial:
+            self.save(partial, still)
+
+    @abstractmethod
+    def save(self, path: Path, still: Still) -> None:
+        """Write the file of one frame."""
+
+
+class VDB(OneFile):
     suffix = ".vdb"
 
     def save(self, path: Path, still: Still) -> None:
@@ -185,21 +194,21 @@ def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
     )  # fmt: skip
 
 
-class PLY(Format):
+class PLY(OneFile):
     suffix, planar = ".ply", True
 
     def save(self, path: Path, still: Still) -> None:
         ply.write(path, still.mesh, (f"nonstick {still.shot.name}", f"time {still.frame.time!r} s", "metres, y up"))
 
 
-class OBJ(Format):
+class OBJ(OneFile):
     suffix = ".obj"
 
     def save(self, path: Path, still: Still) -> None:
         obj.write(path, still.mesh)
 
 
-class GLB(Format):
+class GLB(OneFile):
     suffix = ".glb"
 
     def save(self, path: Path, still: Still) -> None:
