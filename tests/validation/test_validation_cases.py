@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError
-from nonstick.validation import Published, cases
+from nonstick.validation import Published, experiments
 
-CASES = cases()
+CASES = experiments()
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -6,6 +6,6 @@ Every file of `cases/` holds one experiment: a tuple `CASES` of `Case` (several,
 from __future__ import annotations
 
 from .case import Case, Measured, Published, Size
-from .registry import cases
+from .registry import experiments
 
-__all__ = ["Case", "Measured", "Published", "Size", "cases"]
+__all__ = ["Case", "Measured", "Published", "Size", "experiments"]

@@ -8,13 +8,13 @@ from importlib import import_module
 from .case import Case
 
 
-def cases() -> dict[str, Case]:
+def experiments() -> dict[str, Case]:
     """All cases by name, in alphabetical order.
 
     Examples
     --------
-    >>> from nonstick.validation import cases
-    >>> cases()["slosh"].title
+    >>> from nonstick.validation import experiments
+    >>> experiments()["slosh"].title
     'Water sloshes in a tank: period of the first mode'
     """
     package = import_module(f"{__package__}.cases")
