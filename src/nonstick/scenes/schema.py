@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 from ..bodies.expression import Expression
 from ..errors import NonstickError
 from .geometry import Shape
+from .probes import SIDES, WALLS, Probe, named
 from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Share, Table, Vector, in_space
 
 Walls = Literal["none", "cut", "solid", "edge", "all"]
@@ -140,6 +141,7 @@ class Motion(Table):
 
 
 class Solid(Table):
+    name: Name = Field("", description="The name that probes use; default: solid-1, solid-2, ...")
     shape: Shape
     container: bool = Field(False, description="The solid is everything outside the shape.")
     pressure: Walls | None = Field(None, description="Like walls.pressure, for this solid; default: walls.pressure.")
@@ -248,7 +250,9 @@ class Volume(Table):
 class Output(Table):
     particles: bool = Field(True, description="Write positions and velocities of particles in every frame.")
     surface: bool = Field(True, description="Write the liquid's level set in every frame.")
-    pressure: bool = Field(True, description="Write the pressure in every frame (2D).")
+    pressure: bool | None = Field(
+        None, description="Write the pressure in every frame; default: in 2D scenes, not in 3D scenes."
+    )
     checkpoint_every: int = Field(
         10, ge=1, le=10**9, description="Keep a checkpoint of every n-th frame besides the last two."
     )
@@ -287,6 +291,7 @@ class SceneModel(SceneTables):
     inflow: tuple[Inflow, ...] = ()
     outflow: tuple[Outflow, ...] = ()
     force: tuple[Force, ...] = ()
+    probe: tuple[Probe, ...] = ()
     solver: Solver = Solver()
     particles: Particles = Particles()
     surface: Surface = Surface()
@@ -308,3 +313,32 @@ class SceneModel(SceneTables):
                 if isinstance(given, Ramp) and given.along == "z" and self.dimension == 2:
                     raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D: use x or y")
         return self
+
+    @model_validator(mode="after")
+    def _observed(self):
+        """Check that names are not given twice, and that probes name walls and bodies that exist."""
+        for table, names in (("solid", self.solid_names), ("probe", named(self.probe))):
+            twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
+            if twice is not None:
+                raise ValueError(f"two entries of {table} are called {twice!r}: give each its own name")
+        sides = SIDES[: 2 * self.dimension]
+        known = [WALLS, *sides, *self.solid_names, *self.body_names]
+        for index, probe in enumerate(self.probe):
+            if probe.on is not None and known.count(probe.on) != 1:
+                many = "there are several things called" if probe.on in known else "there is no wall or body called"
+                raise ValueError(f"probe.{index}.on: {many} {probe.on!r}; known are {', '.join(known)}")
+            if probe.shape is not None and probe.on in self.body_names and probe.on not in self.solid_names:
+                raise ValueError(f"probe.{index}.shape: a region works with walls only, and {probe.on!r} is a body")
+            if probe.type == "pressure" and probe.on in self.body_names:
+                raise ValueError(f"probe.{index}.on: {probe.on!r} is a body; use type = force, or a pressure at a point")
+        return self
+
+    @property
+    def solid_names(self) -> list[str]:
+        """The names of the solids, in order."""
+        return [s.name or f"solid-{index + 1}" for index, s in enumerate(self.solid)]
+
+    @property
+    def body_names(self) -> list[str]:
+        """The names of the bodies, in order."""
+        return [b.name or f"body-{index + 1}" for index, b in enumerate(self.bodies)]

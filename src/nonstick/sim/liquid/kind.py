@@ -11,13 +11,14 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...io import body_files
-from ...io.rundir import RunDirectory, damaged
+from ...io.rundir import PROBES, RunDirectory, damaged
 from ...scenes.scene import Scene
 from ..findings import Findings
 from ..kinds import Kind, Row, column, warm
 from ..preview import Film
 from ..resources import Needs
 from .needs import needs
+from .probes.recorder import header, labelled
 from .simulation import COLUMNS, STAGES, Simulation
 
 
@@ -60,6 +61,11 @@ class LiquidKind(Kind):
         if simulation.bodies:
             places = body_files.rows(simulation.bodies, frame, simulation.time)
             directory.append_rows(places, body_files.columns(scene.dimension), "bodies.csv")
+        probes = simulation.probes
+        if probes.list:
+            columns = ("step", "frame", "time", *header(probes.units).values())
+            directory.append_rows(labelled(probes.rows, probes.units, frame), columns, PROBES)
+            probes.rows.clear()
         directory.write_checkpoint(frame, simulation.state(), scene.model.output.checkpoint_every)
 
     def saved(self, directory: RunDirectory) -> list[int]:

@@ -22,6 +22,7 @@ from .liquid import STAGES, Liquid, Report
 from .methods import check_bodies, check_edges, check_methods
 from .needs import require
 from .particles import Particles
+from .probes.recorder import Recorder
 from .tracker import Tracker
 
 COLUMNS = (
@@ -89,6 +90,10 @@ class Simulation:
         require(self.scene)
         self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track])
         check_edges(self.scene, self.liquid.solids.mode)
+        #: the probes of the scene
+        self.probes = Recorder(self.scene, self.liquid)
+        if self.probes.list:
+            self.liquid.observer = self.probes
         self.frame = 0
         #: how often this simulation was resumed; the first row of each session includes the time of compilation
         self.session = 0
@@ -151,6 +156,7 @@ class Simulation:
         self.liquid.time = end  # so that rounding does not make the clock drift
         began = time.perf_counter()
         self.liquid.settle()
+        self.probes.surface(self.liquid.phi())
         if rows:  # the next step starts from the surface of the frame; its time counts here
             rows[-1]["surface_seconds"] += time.perf_counter() - began
             rows[-1]["step_seconds"] += time.perf_counter() - began
@@ -244,7 +250,7 @@ class Simulation:
 
         The simulation still uses these arrays, and its next step changes them: save or copy them first.
         """
-        out = self.liquid.state()
+        out = {**self.liquid.state(), **self.probes.state()}
         out["frame"] = np.array(self.frame)
         return out
 
@@ -267,3 +273,4 @@ class Simulation:
         self.session += 1
         # copied, because a simulation changes its arrays in place, and the other simulation may continue
         self.liquid.restore({name: np.array(values, order="C") for name, values in state.items()})
+        self.probes.restore(state)
