@@ -1,4 +1,4 @@
-"""The run directory: scene.toml, meta.json, log.jsonl, stats.csv, bodies.csv, probes.csv, frames/, checkpoints/, preview.
+"""The run directory: scene.toml, meta.json, log.jsonl, tables (*.csv), frames/, checkpoints/, preview.
 
 Every file appears whole or not at all. A frame counts as done when its checkpoint exists; whatever a
 killed run left beyond the last checkpoint is discarded when the run goes on. meta.json is the last file of a

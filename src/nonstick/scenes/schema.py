@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from ..bodies.expression import Expression
 from ..errors import NonstickError
@@ -100,6 +100,37 @@ Formula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_ar
 Formulas = Annotated[tuple[Formula | Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
 
 
+def _in_field(text: str) -> str:
+    try:
+        Expression(text, ("x", "y", "z"))
+    except NonstickError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _in_plane(values: tuple, info: ValidationInfo) -> tuple:
+    """Refuse z in the formulas of a 2D scene."""
+    if (info.context or {}).get("dimension") == 2:
+        for text in values:
+            if isinstance(text, str):
+                try:
+                    Expression(text, ("x", "y"))
+                except NonstickError as error:
+                    raise ValueError(str(error)) from None
+    return values
+
+
+#: a formula of the place x, y, z in metres
+FieldFormula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_in_field)]
+#: a velocity that may vary in space: one formula or number for every axis
+VelocityField = Annotated[
+    tuple[FieldFormula | Number, ...],
+    Field(min_length=2, max_length=3),
+    AfterValidator(in_space),
+    AfterValidator(_in_plane),
+]
+
+
 class Keyframes(Table):
     """Positions of a solid at given times: shifts and turns since the beginning, at rest before and after."""
 
@@ -181,7 +212,9 @@ class Body(Table):
 
 class Liquid(Table):
     shape: Shape
-    velocity: Vector | None = Field(None, description="Initial velocity in m/s.")
+    velocity: VelocityField | None = Field(
+        None, description='Initial velocity in m/s: numbers, or formulas of x, y, z such as ["-2*y", "2*x"].'
+    )
     spin: Number = Field(0.0, description="Initial rotation in degrees per second.")
     axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
     about: Vector | None = Field(None, description="Centre of the rotation; default: the domain's centre.")
@@ -330,7 +363,7 @@ class SceneModel(SceneTables):
             if probe.shape is not None and probe.on in self.body_names and probe.on not in self.solid_names:
                 raise ValueError(f"probe.{index}.shape: a region works with walls only, and {probe.on!r} is a body")
             if probe.type == "pressure" and probe.on in self.body_names:
-                raise ValueError(f"probe.{index}.on: {probe.on!r} is a body; use type = force, or a pressure at a point")
+                raise ValueError(f"probe.{index}.on: {probe.on!r} is a body; use type = force, or a point")
         return self
 
     @property

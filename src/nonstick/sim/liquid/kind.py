@@ -11,14 +11,14 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...io import body_files
-from ...io.rundir import PROBES, RunDirectory, damaged
+from ...io.probes import write_rows
+from ...io.rundir import RunDirectory, damaged
 from ...scenes.scene import Scene
 from ..findings import Findings
 from ..kinds import Kind, Row, column, warm
 from ..preview import Film
 from ..resources import Needs
 from .needs import needs
-from .probes.recorder import header, labelled
 from .simulation import COLUMNS, STAGES, Simulation
 
 
@@ -63,8 +63,7 @@ class LiquidKind(Kind):
             directory.append_rows(places, body_files.columns(scene.dimension), "bodies.csv")
         probes = simulation.probes
         if probes.list:
-            columns = ("step", "frame", "time", *header(probes.units).values())
-            directory.append_rows(labelled(probes.rows, probes.units, frame), columns, PROBES)
+            write_rows(directory, probes.rows, probes.units, frame)
             probes.rows.clear()
         directory.write_checkpoint(frame, simulation.state(), scene.model.output.checkpoint_every)
 
@@ -134,6 +133,11 @@ class LiquidKind(Kind):
     def camera(self, scene: Scene, changes: Mapping[str, Any]) -> Any:
         changes = {f"camera.{key.removeprefix('camera.')}": value for key, value in changes.items()}
         return scene.replace(changes).model.camera
+
+    def chart(self, directory: RunDirectory, path: Path) -> None:
+        from .chart import draw
+
+        draw(directory, path)
 
     def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
         from .preview import LiquidFilm

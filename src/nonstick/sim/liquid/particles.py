@@ -20,7 +20,7 @@ from ._particles import _advect, _gather_velocity, _normalise, _scatter_value, _
 from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
-from .motion import first_gradient, first_velocity
+from .motion import first_gradient, first_velocity, varies
 from .seeding import MARGIN, seed
 from .solids import Solids
 from .sources import Chambers, Source, crowding
@@ -91,11 +91,11 @@ class Particles:
                 x = x[:, other(*self.points(x)) >= 0]
             taken.append(shape)
             points = self.points(x)
-            velocity = first_velocity(spec, self.scene.model.domain.size, points)
+            velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
             self._add(x, velocity, spec.viscosity)
-            if spec.spin and self.cloud.affine:  # so that the first transfer includes the rotation
-                gradient = self.layout.matrix(first_gradient(spec, self.dx, self.scene.dimension))
-                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = gradient.reshape(9, 1)
+            if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
+                gradient = first_gradient(spec, self.dx, points)
+                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
         self._outline(None, correct=False)
         self.ledger.initial = self.ledger.due = self.ledger.measured

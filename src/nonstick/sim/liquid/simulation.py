@@ -15,6 +15,7 @@ import numpy as np
 
 from ...bodies.body import RigidBody
 from ...errors import NonstickError
+from ...io.probes import ProbeTable
 from ...scenes.scene import Scene
 from ..states import check_array
 from .levelset import LevelSet
@@ -238,6 +239,13 @@ class Simulation:
         for stage in STAGES:
             row[f"{stage}_seconds"] = report.seconds[stage]
         return row
+
+    def probe_table(self) -> ProbeTable:
+        """The numbers of the scene's probes since the simulation was made or restored, as arrays.
+
+        A row is complete when the surface at its end is known: at the end of a frame, or after the next step.
+        """
+        return ProbeTable(self.probes.rows, self.probes.units)
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ the numbers that need the surface; probes never change a run.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class Recorder:
         self.flows = [p for p in self.list if isinstance(p, Flow)]
         #: columns with their units
         self.units: dict[str, str] = {name: unit for p in self.list for name, unit in p.columns.items()}
-        #: rows that are complete; `Simulation` and runs take them from here
+        #: rows that are complete
         self.rows: list[dict[str, Any]] = []
         self._waiting: dict[str, Any] | None = None
         self._seen = self._new()
@@ -130,22 +130,3 @@ def _mark(probe: Probe) -> int:
     """A number that is the same as long as the table of a probe is."""
     text = probe.name + probe.table.model_dump_json(exclude_none=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little", signed=True)
-
-
-def header(units: Mapping[str, str]) -> dict[str, str]:
-    """Columns of probes.csv for those of a recorder: the unit stands behind the name."""
-    return {name: f"{name} [{unit}]" for name, unit in units.items()}
-
-
-def labelled(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str], frame: int) -> list[dict[str, Any]]:
-    """Rows of probes.csv; numbers are written so that they read back the same."""
-    names = header(units)
-    return [
-        {
-            "step": row["step"],
-            "frame": frame,
-            "time": repr(float(row["time"])),
-            **{names[k]: repr(float(row[k])) for k in units},
-        }
-        for row in rows
-    ]

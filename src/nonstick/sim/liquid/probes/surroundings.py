@@ -63,8 +63,8 @@ class Surroundings:
             solid = solids.list[k]
             here = np.flatnonzero((owner == row) & (inside < solids.grid.dx))
             if solid.motion is not None and here.size:
-                for axis in range(out.shape[1]):
-                    out[here, axis] = solid.motion.velocity(axis, list(found.x[here].T), solids.time)
+                for axis in range(solids.grid.dimension):
+                    out[here, axis] = solid.motion.velocity(axis, tuple(found.x[here].T), solids.time)
         return out
 
 
