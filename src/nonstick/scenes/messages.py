@@ -57,7 +57,7 @@ def sentence(error: ValidationError, model: Any) -> str:
         _mistakes(error),
         key=lambda e: (
             e["type"] != "extra_forbidden",
-            e["type"] == "float_type" and isinstance(e["input"], (dict, str)),
+            e["type"] == "float_type" and isinstance(e["input"], (dict, str)) and e["loc"][-1] in _PARTS,
             e["type"] == "string_type" and isinstance(e["input"], (int, float)),
         ),
     )
