@@ -86,6 +86,8 @@ def surface(body: RigidBody) -> tuple[np.ndarray, np.ndarray]:
     axes = [a - 2 * h + h * np.arange(int(np.ceil((b - a) / h)) + 5) for a, b in zip(low, high)]
     phi = body.shape.sample(tuple(np.meshgrid(*axes, indexing="ij", sparse=True)))
     start = np.array([a[0] for a in axes]) - body.origin
+    if not phi.min() < 0.0 < phi.max():  # thinner than h: there is nothing to draw
+        return np.empty((0, body.d)), np.empty((0, body.d), int)
     if body.d == 3:
         vertices, faces, _, _ = marching_cubes(phi, 0.0, spacing=(h,) * 3)
         return vertices + start, faces
