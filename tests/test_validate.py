@@ -166,3 +166,10 @@ def test_indices_must_be_integers():
     A.indices = A.indices.astype(float)
     with pytest.raises(NonstickError, match="not integers"):
         nonstick.solve(A, np.ones(3))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia"])
+def test_numbers_of_another_kind_of_machine(form):
+    A = sp.csr_array(np.diag([2.0, 4.0, 8.0])).asformat(form)
+    A.data = A.data.astype(">f8")
+    np.testing.assert_allclose(nonstick.solve(A, np.ones(3)).x, [0.5, 0.25, 0.125])
