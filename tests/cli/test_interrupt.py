@@ -35,6 +35,19 @@ def work():
         print("cleaned up", flush=True)
 guarded(work)
 """
+#: Python ignores exceptions in __del__
+DROPPED = """
+import time
+from nonstick.cli.terminal import guarded
+class Slow:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep(1)
+def work():
+    Slow()
+    time.sleep(60)
+guarded(work)
+"""
 
 
 def interrupted(code: str) -> tuple[int, str, str]:
@@ -56,6 +69,11 @@ def test_inside_compiled_code():
 def test_python_is_left_to_clean_up():
     code, out, err = interrupted(SLEEPY)
     assert code == 1 and "cleaned up" in out and err == "nonstick: interrupted\n"
+
+
+def test_a_dropped_one_is_sent_again():
+    code, _, err = interrupted(DROPPED)
+    assert code == 1 and err == "nonstick: interrupted\n"
 
 
 def test_signals_are_as_before_afterwards():

@@ -3,14 +3,19 @@
 Python serves a signal between two steps of its own code. Inside compiled code, while a kernel is compiled or a matrix
 is factorised, that can take many seconds. A thread watches for this: a Ctrl-C that is not served in time ends the
 process at once. Nothing is lost by that: files are replaced whole or not at all, and a run that was killed resumes.
+
+Python also drops a Ctrl-C that it serves where no exception can pass, such as in the clean-up of an object; compilers
+do much of that. Such a Ctrl-C is sent again.
 """
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,6 +23,8 @@ from contextlib import contextmanager
 PATIENCE = 0.8
 #: exit code of an interrupted command
 INTERRUPTED = 1
+#: in the pipe in place of the number of a signal: the last Ctrl-C was dropped
+AGAIN = 255
 
 
 @contextmanager
@@ -34,6 +41,14 @@ def prompt_interrupt(patience: float = PATIENCE) -> Iterator[None]:
         ours(number, frame)
 
     reader, writer = os.pipe()
+
+    def dropped(what):
+        if issubclass(what.exc_type, KeyboardInterrupt):
+            os.write(writer, bytes([AGAIN]))
+        else:
+            report(what)
+
+    report, sys.unraisablehook = sys.unraisablehook, dropped
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # written when the signal comes, not when served
     signal.signal(signal.SIGINT, serve)
@@ -42,13 +57,17 @@ def prompt_interrupt(patience: float = PATIENCE) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, ours)
+        sys.unraisablehook = report
         signal.set_wakeup_fd(before)
         os.close(writer)  # ends the thread
 
 
 def _watch(reader: int, served: threading.Event, patience: float) -> None:
     while came := os.read(reader, 1):
-        if came[0] == signal.SIGINT:
+        if came[0] == AGAIN:
+            time.sleep(0.02)  # until the place is left
+            _thread.interrupt_main()
+        elif came[0] == signal.SIGINT:
             if not served.wait(patience):
                 sys.stderr.write("nonstick: interrupted inside compiled code\n")
                 sys.stderr.flush()
