@@ -10,7 +10,6 @@ do much of that. Such a Ctrl-C is sent again.
 
 from __future__ import annotations
 
-import _thread
 import os
 import signal
 import sys
@@ -66,7 +65,7 @@ def _watch(reader: int, served: threading.Event, patience: float) -> None:
     while came := os.read(reader, 1):
         if came[0] == AGAIN:
             time.sleep(0.02)  # until the place is left
-            _thread.interrupt_main()
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         elif came[0] == signal.SIGINT:
             if not served.wait(patience):
                 sys.stderr.write("nonstick: interrupted inside compiled code\n")
