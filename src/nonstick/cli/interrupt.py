@@ -30,8 +30,9 @@ AGAIN = 255
 def prompt_interrupt(patience: float = PATIENCE) -> Iterator[None]:
     """Serve Ctrl-C as usual; if that takes longer than `patience` seconds, leave the process."""
     ours = signal.default_int_handler
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not ours:
-        yield  # somebody else serves signals
+    main = threading.current_thread() is threading.main_thread()
+    if sys.platform == "win32" or not main or signal.getsignal(signal.SIGINT) is not ours:
+        yield
         return
     served = threading.Event()
 
