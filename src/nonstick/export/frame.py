@@ -35,6 +35,7 @@ LAYOUT = {
     "velocity": Entry("particles", "m/s", "how fast it moves"),
     "viscosity": Entry("particles", "Pa s", "its viscosity, where that varies"),
     "id": Entry("particles", "1", "a number that stays with a particle from frame to frame"),
+    "born": Entry("scalar", "1", "how many particles were made so far; the next one gets this id"),
     "phi": Entry("cells", "m", "distance to the liquid's surface, negative in the liquid, reliable near the surface"),
     "pressure": Entry("cells", "Pa", "pressure of the last substep (2D)"),
     "phi_solid": Entry("nodes", "m", "distance to the walls, negative in them, if a wall moves; bodies left out"),
@@ -79,6 +80,8 @@ class Frame:
                 raise NonstickError(
                     f"frame {self.number} is damaged: {name} has shape {np.shape(self.arrays[name])} and not {shape}"
                 )
+        if "id" in self.arrays and self.arrays["id"].dtype.kind not in "iu":
+            raise NonstickError(f"frame {self.number} is damaged: id holds numbers that are not whole")
         for name in ("position", "velocity", "phi"):
             if name in self.arrays and not np.isfinite(self.arrays[name]).all():
                 raise NonstickError(f"frame {self.number} is damaged: {name} holds numbers that are not finite")
