@@ -31,6 +31,7 @@ class Entry(NamedTuple):
 LAYOUT = {
     "time": Entry("scalar", "s", "time of the frame"),
     "dx": Entry("scalar", "m", "width of a cell"),
+    "volume": Entry("scalar", "m³", "volume of the liquid by the ledger (2D: m²)"),
     "position": Entry("particles", "m", "where each particle is"),
     "velocity": Entry("particles", "m/s", "how fast it moves"),
     "viscosity": Entry("particles", "Pa s", "its viscosity, where that varies"),
@@ -73,8 +74,8 @@ class Frame:
 
     def __post_init__(self) -> None:
         n, d = self.count, self.dimension
-        shapes = {"position": (n, d), "velocity": (n, d), "viscosity": (n,), "id": (n,), "phi": self.grid.shape,
-                  "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
+        shapes = {"position": (n, d), "velocity": (n, d), "viscosity": (n,), "id": (n,), "volume": (),
+                  "phi": self.grid.shape, "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
         for name, shape in shapes.items():
             if name in self.arrays and np.shape(self.arrays[name]) != shape:
                 raise NonstickError(
@@ -82,7 +83,7 @@ class Frame:
                 )
         if "id" in self.arrays and self.arrays["id"].dtype.kind not in "iu":
             raise NonstickError(f"frame {self.number} is damaged: id holds numbers that are not whole")
-        for name in ("position", "velocity", "phi"):
+        for name in ("position", "velocity", "phi", "volume"):
             if name in self.arrays and not np.isfinite(self.arrays[name]).all():
                 raise NonstickError(f"frame {self.number} is damaged: {name} holds numbers that are not finite")
 
