@@ -31,6 +31,8 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             raise NonstickError(
                 f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
             )
+    if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
+        A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
         A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's

@@ -199,7 +199,7 @@ def info(
         say(f"plot     {directory / 'plot.png'}")
     told: dict[str, int] = {}
     for line in opened.log_lines():
-        if line["kind"] in ("unconverged", "retry", "cap", "failed", "volume", "full"):
+        if line["kind"] in ("unconverged", "retry", "cap", "failed", "volume", "full", "export"):
             told[line["kind"]] = told.get(line["kind"], 0) + 1
             if told[line["kind"]] <= TOLD:
                 say(f"{line['kind']}: {line['message']}")
@@ -312,7 +312,7 @@ def _report(directory: Path) -> None:
     for sentence in kind_of(opened.scene()).warnings(numbers):
         say(f"warning: {sentence}")
     for line in opened.log_lines():
-        if line["kind"] in ("full", "surfaces"):
+        if line["kind"] in ("full", "surfaces", "export"):
             say(f"warning: {line['message']}")
     say(f"the run is in {directory}")
 

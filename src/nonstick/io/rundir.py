@@ -33,7 +33,7 @@ PROBES = "probes.csv"
 #: what a run writes besides pictures
 OWN = (
     "scene.toml", "meta.json", "log.jsonl", "stats.csv", "bodies.csv", PROBES, "bodies.json", "bodies", "frames",
-    "checkpoints", LOCK,
+    "checkpoints", "export", LOCK,
 )  # fmt: skip
 #: what lies there before meta.json
 FIRST = ("scene.toml", "frames", "checkpoints", LOCK)
