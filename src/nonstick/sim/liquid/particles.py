@@ -110,6 +110,17 @@ class Particles:
         self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
         self._sorted = False
 
+    def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
+        """Change positions (d, n) in cells, and velocities (d, n) with their gradients (d, d, n) in m/s per cell."""
+        cloud = self.cloud
+        if x is not None:
+            self.layout.drop_points(cloud.x)[:] = x
+        if velocity is not None:
+            self.layout.drop_points(cloud.vel)[:] = velocity
+            if cloud.affine:
+                cloud.aff[:] = self.layout.matrices(gradient)
+        self._sorted = self.settled = False
+
     def _sort(self) -> None:
         if not self._sorted:
             self.cloud.sort()

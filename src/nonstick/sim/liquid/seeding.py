@@ -88,7 +88,7 @@ def _fit_walls(x: np.ndarray, solids: Solids, width: float) -> np.ndarray:
 
 
 def _centre_distance(shape: Shape, grid, slab: int) -> np.ndarray:
-    """Distance to the shape in cells at the centres of one plane; it may be too small, but never too large by a cell."""
+    """Distance to the shape in cells at the centres of one plane; it is never too large by a cell."""
     cells = grid.cells()
     here = shape(cells[0][slab : slab + 1], *cells[1:])
     return np.broadcast_to(here, (1, *grid.shape[1:]))[0] / grid.dx

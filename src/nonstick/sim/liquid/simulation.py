@@ -18,6 +18,7 @@ from ...errors import NonstickError
 from ...io.probes import ProbeTable
 from ...scenes.scene import Scene
 from ..states import check_array
+from .access import GridArrays, ParticleArrays, read_grid, read_particles, write_particles
 from .levelset import LevelSet
 from .liquid import STAGES, Liquid, Report
 from .methods import check_bodies, check_edges, check_methods
@@ -67,6 +68,10 @@ class Simulation:
         Seconds since the beginning.
     bodies : list of RigidBody
         The rigid bodies of the scene; their velocities may be set between steps.
+    particles : ParticleArrays
+        Positions and velocities of the particles.
+    grid : GridArrays
+        Pressure, velocity and level set with their coordinates.
     tell : callable
         Called with (kind, message) when something should not pass unseen.
     watch : callable
@@ -239,6 +244,49 @@ class Simulation:
         for stage in STAGES:
             row[f"{stage}_seconds"] = report.seconds[stage]
         return row
+
+    # -- access ---------------------------------------------------------------------------------------
+
+    @property
+    def particles(self) -> ParticleArrays:
+        """Positions (m), velocities (m/s) and ids of all particles, as copies; `set_particles` changes them.
+
+        Examples
+        --------
+        >>> from nonstick import Scene, Simulation
+        >>> simulation = Simulation(Scene.load("still", {"domain.resolution": 16}))
+        >>> simulation.particles.position.shape
+        (512, 2)
+        """
+        return read_particles(self.liquid)
+
+    def set_particles(self, position=None, velocity=None, gradient=None) -> None:
+        """Change positions or velocities of the particles between two steps.
+
+        Parameters
+        ----------
+        position : array_like, optional
+            (n, d) in metres, inside the domain, in the order of `particles`.
+        velocity : array_like, optional
+            (n, d) in m/s.
+        gradient : array_like, optional
+            (n, d, d) in 1/s: entry [k, a, b] is the derivative of component a along axis b at particle k. The APIC
+            transfer uses it; zero if not given.
+
+        Examples
+        --------
+        >>> from nonstick import Scene, Simulation
+        >>> simulation = Simulation(Scene.load("still", {"domain.resolution": 16}))
+        >>> simulation.set_particles(velocity=0.1 * simulation.particles.position)
+        >>> simulation.particles.velocity.max().round(3)
+        np.float64(0.098)
+        """
+        write_particles(self.liquid, position, velocity, gradient)
+
+    @property
+    def grid(self) -> GridArrays:
+        """Pressure, velocity, level set and distance to solids on the grid, with their coordinates; copies."""
+        return read_grid(self.liquid)
 
     def probe_table(self) -> ProbeTable:
         """The numbers of the scene's probes since the simulation was made or restored, as arrays.
