@@ -15,10 +15,10 @@ from .results import Result
 HEAD = """# Measured: published experiments
 
 This page is written by `nonstick validate`, which runs all cases at quick sizes; `nonstick validate CASE --full --out
-docs/measurements` replaces a case here by its full sizes. Full cases run on three grids or more, and on one of them with
-steps of half the length. The last line of a table is judged. The error is (measured − published) / scale; the scale is
-the published number, and 1 where that is zero or a share. The order is the slope of the error over the size of the
-cells, on a logarithmic scale; without a steady trend it says little.
+docs/measurements` replaces a case here by its full sizes. Full cases run on three grids or more, and on one of them
+with steps of half the length. The last line of a table is judged. The error is (measured − published) / scale; the
+scale is the published number, and 1 where that is zero or a share. The order is the slope of the error over the size
+of the cells, on a logarithmic scale; without a steady trend it says little.
 """
 
 

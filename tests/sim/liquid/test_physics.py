@@ -1,8 +1,5 @@
 """What the simulator must show, at sizes that take seconds; `nonstick validate --full` has the full ones."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,16 +7,7 @@ from nonstick import Scene, Simulation
 from nonstick.grid.shapes import HalfSpace
 from nonstick.sim.liquid.seeding import seed, wall_distance
 from nonstick.validation import Size
-from nonstick.validation.cases import ceiling, martin_moyce, slosh, still_water
-
-VALIDATION = Path(__file__).parents[3] / "validation"
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, VALIDATION / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from nonstick.validation.cases import all_scenes, ceiling, martin_moyce, slosh, still_water
 
 
 def test_separating_walls_let_the_ceiling_go():
@@ -83,10 +71,9 @@ def test_energy_and_volume_of_a_splash(transfer):
     ],
 )
 def test_energy_never_grows(name, more):
-    energy = load("energy")
-    history, _ = energy.history(name, 12 if name == "dam-break-sphere" else 32, 60, **more)
+    energy, _ = all_scenes.history(name, 12 if name == "dam-break-sphere" else 32, 60, **more)
     # still water: walls push particles out of themselves by rounding's worth, and no motion pays
-    assert energy.largest_rise(history) < (1e-4 if name == "tilted-tank" else 1e-7)
+    assert all_scenes.largest_rise(energy) < (1e-4 if name == "tilted-tank" else 1e-7)
 
 
 def test_forces_feed_energy():
