@@ -132,7 +132,7 @@ def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1
         problem = BoxProblem(A, sign * validate.vector(b, A.n, names[1]), *validate.bounds(lower, upper, A.n))
         return solve_problem(problem, method, x0=x0, **stop)
     A = validate.matrix(A, names[0])
-    n = A.shape[0]
+    n, symmetric = A.shape[0], validate.symmetric(A, names[0])
     b = sign * validate.vector(b, n, names[1])
     lower, upper = validate.bounds(lower, upper, n)
     order = None
@@ -140,14 +140,14 @@ def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1
         cells = validate.cells(cells, n)
         order = validate.c_order(cells)
     if order is None:
-        return solve_problem(BoxProblem(as_operator(A, cells), b, lower, upper), method, x0=x0, **stop)
+        return solve_problem(BoxProblem(as_operator(A, cells, symmetric), b, lower, upper), method, x0=x0, **stop)
     # Grids are kept in C order inside; the caller gets everything back in the order it came in.
     x0 = None if x0 is None else validate.vector(x0, n, "x0")[order]
-    inner = BoxProblem(as_operator(A[order][:, order], cells[order]), b[order], lower[order], upper[order])
+    inner = BoxProblem(as_operator(A[order][:, order], cells[order], symmetric), b[order], lower[order], upper[order])
     solution = solve_problem(inner, method, x0=x0, **stop)
     x, dual = np.empty(n), np.empty(n)
     x[order], dual[order] = solution.x, solution.dual
-    return replace(solution, problem=BoxProblem(CSROperator(A, cells), b, lower, upper), x=x, dual=dual)
+    return replace(solution, problem=BoxProblem(CSROperator(A, cells, symmetric), b, lower, upper), x=x, dual=dual)
 
 
 def solve_problem(
@@ -197,6 +197,7 @@ def solve_problem(
         recipe.check(problem)
     except NonstickError as error:
         raise NonstickError(f"method {name!r} {error}") from None
+    recipe = recipe.chosen(problem)
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
     if active is not None:  # rows that no longer have a bound (walls move) cannot be clamped
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)

@@ -17,7 +17,7 @@ SYMMETRY_RTOL = 1e-8
 
 
 def matrix(A, name: str = "A") -> sp.csr_array:
-    """A real symmetric matrix with a positive diagonal as canonical CSR; A itself is not changed."""
+    """A real matrix with a positive diagonal as canonical CSR; A itself is not changed. `symmetric` asks for more."""
     if not sp.issparse(A):
         A = _dense(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
@@ -49,7 +49,6 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             f"{name}[{bad[0]}, {bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal"
             f"{_more(bad.size)}"
         )
-    _symmetric(A, d, name)
     return A
 
 
@@ -85,21 +84,27 @@ def _dense(A, name: str) -> np.ndarray:
     return out
 
 
-def _symmetric(A: sp.csr_array, d: np.ndarray, name: str) -> None:
+def symmetric(A: sp.csr_array, name: str = "A") -> bool:
+    """True if A, a matrix that `matrix` has returned, is symmetric up to rounding.
+
+    A negative minor of two rows raises an error: A is then not positive definite, or, if it is not symmetric, not a
+    P-matrix, and a complementarity problem may have no solution or several.
+    """
     where = np.empty(2, np.int64)
     values = np.empty(2)
-    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(d), SYMMETRY_RTOL)
+    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(A.diagonal()), SYMMETRY_RTOL)
     i, j = where
-    if kind == 1:
-        raise NonstickError(
-            f"{name} is not symmetric: {name}[{i}, {j}] is {values[0]:g} and {name}[{j}, {i}] is {values[1]:g}; "
-            f"pass ({name} + {name}.T) / 2 if this comes from rounding"
-        )
     if kind == 2:
         raise NonstickError(
             f"{name} is not positive definite: {name}[{i}, {j}] = {values[0]:g} is larger than "
             f"sqrt({name}[{i}, {i}] {name}[{j}, {j}]) = {values[1]:g}"
         )
+    if kind == 3:
+        raise NonstickError(
+            f"{name} is not a P-matrix: {name}[{i}, {j}] {name}[{j}, {i}] = {values[0]:g} is larger than "
+            f"{name}[{i}, {i}] {name}[{j}, {j}] = {values[1]:g}"
+        )
+    return kind == 0
 
 
 def vector(b, n: int, name: str = "b") -> np.ndarray:

@@ -6,7 +6,8 @@ both sides have the same unit). Then the free rows are solved while the others a
 repeats until the optimality residual is small enough.
 
 Ties are free: clamping rows with x = 0 and g = 0 peels one layer of cells per iteration. On M-matrices no policy occurs
-twice. On other matrices a policy may, and then `face_descent` takes over.
+twice, symmetric or not (Howard's policy iteration for optimal stopping). On other matrices a policy may, and then
+`face_descent` takes over, or `fischer_newton` if A is not symmetric and there is no energy to descend.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..inverse.base import Recipe
 from ..operators.masked import Masked
 from .base import Method
 from .face_descent import face_descent
+from .fischer import fischer_newton
 from .inner import solve_inner
 
 
@@ -29,13 +31,16 @@ class PolicyIteration(Method):
     Parameters
     ----------
     inner : Recipe
-        Solves the linear systems.
+        Solves the linear systems. With BiCGStab, GMRES or a sparse factor, A need not be symmetric.
     inner_factor : float
         Their tolerance, as a part of the tolerance of the whole.
     inner_maxiter : int, optional
         At most this many inner iterations per policy; None: until the inner tolerance is reached.
     maxiter : int
         Limit of inner iterations in all.
+    patience : int
+        Policies without a smaller residual after which a descent takes over, if A is not symmetric: policies then may
+        wander for long before one repeats.
 
     Examples
     --------
@@ -51,6 +56,11 @@ class PolicyIteration(Method):
     inner_factor: float = 0.5
     inner_maxiter: int | None = None
     maxiter: int = 20_000
+    patience: int = 50
+
+    @property
+    def treats(self) -> frozenset[str]:  # type: ignore[override]
+        return super().treats | ({"nonsymmetric"} if self.inner.general else set())
 
     def solve(self, problem, start, monitor):
         A, b, box, x = problem.A, problem.b, problem.box, start.x
@@ -63,14 +73,19 @@ class PolicyIteration(Method):
             return
         policy = box.split(x, g, A.diagonal) if start.active is None else start.active
         seen: set[bytes] = set()
+        best, since = np.inf, 0
         while not monitor.status and monitor.iterations < limit:
             repeated = policy.tobytes() in seen
             seen.add(policy.tobytes())
-            if repeated and self.inner_maxiter is None:
-                if goal < 1e-3 * monitor.tolerance * problem.scale:  # and the cause is not low accuracy
+            best, since = (monitor.kkt, 0) if monitor.kkt < 0.5 * best else (best, since + 1)
+            wanders = not A.symmetric and since > self.patience
+            if (repeated or wanders) and self.inner_maxiter is None:
+                if wanders or goal < 1e-3 * monitor.tolerance * problem.scale:  # and the cause is not low accuracy
                     monitor.notes["fallback"] = "descent"
-                    monitor.remark("policies repeated, so a monotone descent finished the solve")
-                    face_descent(problem, x, self.inner, monitor, limit)
+                    what = "wandered" if wanders else "repeated"
+                    monitor.remark(f"policies {what}, so a monotone descent finished the solve")
+                    descend = face_descent if A.symmetric else fischer_newton
+                    descend(problem, x, self.inner, monitor, limit)
                     break
                 goal *= 1e-2
                 seen.clear()
@@ -88,6 +103,8 @@ class PolicyIteration(Method):
             np.add(y, bound, out=x)
             monitor.outer_iterations += 1
             problem.gradient(x, g)
-            monitor.check(x, g)
             policy = box.split(x, g, A.diagonal)
+            if monitor.measure(x, g) <= monitor.tolerance:  # it must hold for the x that is returned
+                problem.gradient(box.project(x, out=x), g)
+            monitor.check(x, g)
         box.project(x, out=x)
