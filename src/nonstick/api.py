@@ -13,9 +13,11 @@ from .operators.base import Operator
 from .operators.convert import as_operator
 from .operators.csr import CSROperator
 from .problem.box import BoxProblem
+from .problem.constraints import LinearConstraints
 from .problem.monitor import Monitor, Start
 from .problem.solution import Solution
 from .solvers.base import Method
+from .solvers.constrained import solve_constrained
 from .solvers.pockets import Settled, settle
 
 
@@ -32,6 +34,7 @@ def solve(
     maxiter: int | None = None,
     callback: Callable[[Monitor], object] | None = None,
     cells=None,
+    constraints=None,
 ) -> Solution:
     """Solve `min ½ xᵀA x − bᵀx` subject to `lower ≤ x ≤ upper`.
 
@@ -41,7 +44,8 @@ def solve(
     Parameters
     ----------
     A : scipy.sparse matrix, 2-D array or nonstick operator
-        Symmetric and positive definite, n × n.
+        n × n, with a positive diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix or another
+        P-matrix: then there is nothing to minimise, and x solves the complementarity problem.
     b : array_like
         n numbers.
     lower, upper : float or array_like
@@ -61,6 +65,9 @@ def solve(
     cells : array_like of int, optional
         n × 2 or n × 3 grid coordinates of the unknowns, in any order. Geometric methods need them, and
         every method is faster with them where A couples only cells that share a face.
+    constraints : tuple, optional
+        `(C, lower, upper)`: a few linear constraints `lower ≤ C x ≤ upper` beside the bounds on x, one row of C for each.
+        Equal bounds make an equation, None or ±inf is no bound. `solution.multipliers` has one number for each.
 
     Returns
     -------
@@ -89,7 +96,7 @@ def solve(
     array([0.233, 0.067, 0.   , 0.   , 0.   , 0.   , 0.   , 0.067, 0.233])
     """
     stop = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
-    return _solve(A, b, lower, upper, method, x0, cells, stop)
+    return _solve(A, b, lower, upper, method, x0, cells, stop, constraints=constraints)
 
 
 def lcp(M, q, **options) -> Solution:
@@ -98,7 +105,7 @@ def lcp(M, q, **options) -> Solution:
     Parameters
     ----------
     M : scipy.sparse matrix, 2-D array or nonstick operator
-        Symmetric and positive definite.
+        Positive definite, an M-matrix or another P-matrix. It need not be symmetric.
     q : array_like
         n numbers.
     **options
@@ -119,10 +126,11 @@ def lcp(M, q, **options) -> Solution:
     if options.keys() & {"lower", "upper"}:
         raise NonstickError("an LCP has the bounds 0 and inf; use nonstick.solve for others")
     method, x0, cells = options.pop("method", "auto"), options.pop("x0", None), options.pop("cells", None)
-    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0)
+    constraints = options.pop("constraints", None)
+    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0, constraints=constraints)
 
 
-def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0) -> Solution:
+def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0, constraints=None) -> Solution:
     """Check the input, bring grids into C order, and solve; b is multiplied by `sign` first."""
     validate.stopping(**stop)
     registry.get(method)  # report an unknown name before any work is done
@@ -130,7 +138,7 @@ def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1
         if cells is not None:
             raise NonstickError("cells belongs to a matrix; an operator already knows its grid")
         problem = BoxProblem(A, sign * validate.vector(b, A.n, names[1]), *validate.bounds(lower, upper, A.n))
-        return solve_problem(problem, method, x0=x0, **stop)
+        return _solve_either(problem, constraints, method, x0, stop)
     A = validate.matrix(A, names[0])
     n, symmetric = A.shape[0], validate.symmetric(A, names[0])
     b = sign * validate.vector(b, n, names[1])
@@ -140,14 +148,35 @@ def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1
         cells = validate.cells(cells, n)
         order = validate.c_order(cells)
     if order is None:
-        return solve_problem(BoxProblem(as_operator(A, cells, symmetric), b, lower, upper), method, x0=x0, **stop)
+        problem = BoxProblem(as_operator(A, cells, symmetric), b, lower, upper)
+        return _solve_either(problem, constraints, method, x0, stop)
     # Grids are kept in C order inside; the caller gets everything back in the order it came in.
     x0 = None if x0 is None else validate.vector(x0, n, "x0")[order]
     inner = BoxProblem(as_operator(A[order][:, order], cells[order], symmetric), b[order], lower[order], upper[order])
-    solution = solve_problem(inner, method, x0=x0, **stop)
+    if constraints is not None:
+        C, low, high = validate.constraints(constraints, n)
+        constraints = C[:, order], low, high
+    solution = _solve_either(inner, constraints, method, x0, stop)
     x, dual = np.empty(n), np.empty(n)
     x[order], dual[order] = solution.x, solution.dual
-    return replace(solution, problem=BoxProblem(CSROperator(A, cells, symmetric), b, lower, upper), x=x, dual=dual)
+    total = np.empty(n)
+    total[order] = solution.problem.b  # with the push of constraints
+    return replace(solution, problem=BoxProblem(CSROperator(A, cells, symmetric), total, lower, upper), x=x, dual=dual)
+
+
+def _solve_either(problem: BoxProblem, constraints, method: str | Method, x0, stop) -> Solution:
+    """Solve with linear constraints or, usually, without."""
+    if constraints is None:
+        return solve_problem(problem, method, x0=x0, **stop)
+    from .compositions import face_solver
+
+    limits = LinearConstraints(*validate.constraints(constraints, problem.n))
+    within = stop | {"rtol": 0.5 * stop.get("rtol", 1e-6)}  # the step that meets the constraints adds an error
+
+    def solve(problem: BoxProblem, x0, active) -> Solution:
+        return solve_problem(problem, method, x0=x0, active=active, **within)
+
+    return solve_constrained(problem, limits, solve, face_solver(problem.A), stop.get("rtol", 1e-6), x0)
 
 
 def solve_problem(

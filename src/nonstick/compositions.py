@@ -39,6 +39,7 @@ from .inverse.precond.deflation import Deflated
 from .inverse.precond.ilu import ILU
 from .inverse.precond.jacobi import Jacobi
 from .inverse.precond.mic import MIC
+from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.active_set import ActiveSet
 from .solvers.base import Method
@@ -101,6 +102,12 @@ AUTO = ActiveSet(Deflated(CYCLE), strong=Deflated(SAAMG), last=Deflated(Jacobi()
 
 #: Ours, for matrices that are not symmetric.
 GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())))
+
+
+def face_solver(A: Operator) -> Recipe:
+    """What solves linear systems with A on a set of free rows: for the multipliers of linear constraints."""
+    return CG(Deflated(CYCLE)) if A.symmetric else GENERAL.inner
+
 
 #: Incomplete Cholesky needs far more inner iterations than multigrid (§7.2.2: up to 100).
 FEW, MANY = 3, 100

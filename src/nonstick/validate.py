@@ -148,6 +148,37 @@ def _bound(bound, n: int, name: str) -> np.ndarray:
     return np.array(np.broadcast_to(out, (n,)), dtype=np.float64)
 
 
+def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+    """C with m rows, and the bounds of C x: `(C, lower, upper)` with None or ±inf where there is no bound."""
+    if not isinstance(given, (tuple, list)) or len(given) != 3:
+        raise NonstickError(
+            "constraints must be (C, lower, upper) for lower <= C x <= upper; equal bounds make an equation"
+        )
+    C, lower, upper = given
+    if not sp.issparse(C):
+        C = np.atleast_2d(_numbers(C, "C of constraints"))
+    if C.ndim != 2 or C.shape[1] != n:
+        raise NonstickError(
+            f"C of constraints has shape {_by(C.shape)}; it must have one column for each of {n} unknowns"
+        )
+    _real(C.dtype, "C of constraints")
+    if sp.issparse(C) and (fault := damage(C)):
+        raise NonstickError(f"C of constraints is damaged: {fault}")
+    C = sp.csr_array(C, dtype=np.float64)
+    if not np.isfinite(C.data).all():
+        raise NonstickError("C of constraints holds numbers that are not finite")
+    m = C.shape[0]
+    low = _bound(-np.inf if lower is None else lower, m, "lower of constraints")
+    high = _bound(np.inf if upper is None else upper, m, "upper of constraints")
+    bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
+    if bad.size:
+        i = bad[0]
+        raise NonstickError(
+            f"constraint {i} asks for a value from {low[i]:g} to {high[i]:g}, which no number is{_more(bad.size)}"
+        )
+    return C, low, high
+
+
 def cells(coordinates, n: int) -> np.ndarray:
     """(n, 2) or (n, 3) grid coordinates, no cell twice; a line of cells becomes a grid one cell wide."""
     out = np.asarray(coordinates)

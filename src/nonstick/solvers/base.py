@@ -15,8 +15,7 @@ _REFUSED = {
     "'pgs', 'psor' or 'fmg'",
     "bodies": "works on stencils and coarser grids and cannot treat rigid bodies, which couple all cells around them: "
     "take 'auto', 'mg-cg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method",
-    "nonsymmetric": "needs a symmetric matrix, and this matrix is not symmetric: take 'auto', 'pi-gmres', 'pi-bicgstab' "
-    "or 'pgs'",
+    "nonsymmetric": "needs a symmetric matrix, which this one is not: take 'auto', 'pi-gmres', 'pi-bicgstab' or 'pgs'",
 }
 
 
