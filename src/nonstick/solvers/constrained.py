@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from ..inverse.base import IterativeInverse, Recipe
+from ..inverse.base import Inverse, IterativeInverse, Recipe
 from ..operators.masked import Masked
 from ..problem.box import Box, BoxProblem
 from ..problem.constraints import LinearConstraints
@@ -79,7 +79,8 @@ class _Dual:
         self.w = np.zeros(self.e.size)
         self.iterations = self.outer_iterations = self.steps = self.box_solves = 0
         self.seconds = self.setup_seconds = 0.0
-        self._masked, self._inverse = Masked(problem.A), None
+        self._masked = Masked(problem.A)
+        self._inverse: Inverse | None = None
         # S if A were diagonal and every row free: the measure for S and the unit of w.
         self._plain = (self.E @ sp.diags_array(1.0 / problem.A.diagonal) @ self.E.T).toarray()
 

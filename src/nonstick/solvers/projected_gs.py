@@ -64,6 +64,12 @@ class ProjectedSweeps:
             for _ in range(count):
                 _csr_relax(x, b, lower, upper, *self._csr, omega, True)
 
+    def there_and_back(self, x, b, lower, upper):
+        """One sweep in the order of the rows and one in the opposite order; not for stencils."""
+        *matrix, order = self._csr
+        for rows in (order, order[::-1].copy()):
+            _csr_relax(x, b, lower, upper, *matrix, rows, 1.0, True)
+
     def _coloured(self, x, b, lower, upper, omega=1.0, count=1):
         for half in range(2 * count):
             _stencil_relax(x, b, lower, upper, *self._stencil, half & 1, omega, True)
