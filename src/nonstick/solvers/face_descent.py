@@ -27,7 +27,6 @@ def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Mon
     masked, inverse = Masked(A), None
     box.project(x, out=x)
     problem.gradient(x, g)
-    goal = 0.1 * monitor.tolerance * problem.scale
     while not monitor.check(x, g) and monitor.iterations < limit:
         monitor.outer_iterations += 1
         monitor.iterations += 1
@@ -39,6 +38,7 @@ def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Mon
             np.multiply(g, -1.0, out=rhs)
             rhs[~free] = 0.0
             step = np.zeros(problem.n)
+            goal = 0.1 * monitor.tolerance * problem.scale
             solve_inner(inverse, masked, rhs, step, goal, limit - monitor.iterations, monitor)
             moved |= _projected_search(problem, x, g, step)
         if not moved:

@@ -110,7 +110,7 @@ class InteriorPoint(Method):
                 inverse = self.inner.setup(operator, inverse)
             barrier.right_side(x, -g, weights, targets, r)
             dx[:] = 0.0
-            monitor.iterations += barrier.newton(inverse, operator, r, dx, self.inner_rtol, inner_maxiter)
+            monitor.iterations += barrier.newton(inverse, operator, r, dx, self.inner_rtol, inner_maxiter, monitor)
             barrier.recover(x, dx, weights, targets)
             norm = self._advance(problem, barrier, x, dx)
             problem.gradient(x, g)

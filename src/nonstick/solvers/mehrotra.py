@@ -106,7 +106,9 @@ class Mehrotra(Method):
                     centre = self._centring(barrier, mean)
                     targets = [centre - side.ds * side.dz for side in barrier.sides]
                 barrier.right_side(x, minus_gradient, weights, targets, r)
-                monitor.iterations += barrier.newton(inverse, operator, r, dx, self.inner_rtol, self.inner_maxiter)
+                monitor.iterations += barrier.newton(
+                    inverse, operator, r, dx, self.inner_rtol, self.inner_maxiter, monitor
+                )
                 barrier.recover(x, dx, weights, targets)
 
             primal, dual = (min(1.0, self.inside * step) for step in barrier.longest_steps())
