@@ -18,6 +18,7 @@ from .problem.monitor import Criterion, Monitor, Start
 from .problem.solution import Solution
 from .solvers import refine
 from .solvers.base import Method
+from .solvers.definite import ZERO, smallest_curvature
 from .solvers.pockets import Settled, settle
 
 
@@ -242,6 +243,8 @@ def _solve_problem(
         refine.run(recipe, problem, Start(x, active, cold), monitor)
     if monitor.status not in ("converged", "infeasible"):
         _no_worse(problem, x, x0, monitor)
+        if not monitor.negative and monitor.gave_up:
+            monitor.negative = smallest_curvature(problem.A) < ZERO
     return Solution.of(problem, x, name, monitor)
 
 

@@ -74,7 +74,9 @@ def _matrix(rng, kind, n):
         return sp.csr_array(A @ A), None
     if kind == "string":
         i = np.arange(n - 1)
-        return _laplacian(n, i, i + 1, np.ones(n - 1), rng, ends=True), cells
+        return _laplacian(n, i, i + 1, np.ones(n - 1), rng, ends=True), np.stack(
+            [np.arange(n), 0 * np.arange(n)], axis=1
+        )
     if kind == "graph":
         i, j = rng.integers(0, n, (2, 3 * n))
         keep = i != j
@@ -122,8 +124,8 @@ def _bounds(rng, n):
 class Reference:
     """The solution by block principal pivoting (Portugal, Júdice, Vicente 1994) over sparse LU, in balanced units.
 
-    It ends for every positive definite matrix: blocks are exchanged while that reduces the number of rows that violate a
-    condition, else single rows by Murty's rule.
+    It ends for every positive definite matrix: blocks are exchanged while that reduces the number of rows that violate
+    a condition, else single rows by Murty's rule.
     """
 
     def __init__(self, p: Scaled, x: np.ndarray):

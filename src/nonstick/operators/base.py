@@ -168,6 +168,10 @@ class Operator(ABC):
         """xᵀy, the same bits for any number of threads."""
         return dot(x, y)
 
+    def negative(self, energy: float, x: np.ndarray, image: np.ndarray) -> bool:
+        """True if energy = xᵀA x, with image = A x, is negative by more than rounding: A is not positive definite."""
+        return energy < -1e-9 * float(np.sqrt(self.dot(x, x) * self.dot(image, image)))
+
     def peak(self, x: np.ndarray) -> float:
         """max|x|; not finite if any entry is not finite."""
         if x.size < SHORT:

@@ -93,6 +93,8 @@ class Monitor:
         self.notes: dict[str, object] = {}
         self.remarks: list[str] = []
         self.setup_seconds = 0.0
+        #: a direction p with pᵀA p < 0 was met: A is not positive definite
+        self.negative = False
         #: how a point of the method becomes a point of the user; set where a problem is solved by way of another one
         self.outer: list[Callable[[np.ndarray], np.ndarray]] = []
         #: the problem and the point in it by which rows are judged, if that is not `problem` itself
@@ -148,6 +150,14 @@ class Monitor:
             if self.tolerance < LEAST_KKT:
                 self.stop("stagnated")
         return False
+
+    def distance(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
+        """How far the x just checked is from convergence (at 1), for methods that look for progress.
+
+        The KKT residual alone does not show progress: beside a large b it may be small from the start.
+        """
+        far = self.kkt / self.asked
+        return far if self.criterion == "papers" else max(far, self.row_error(x, g).value / self.row_rtol)
 
     @property
     def row_rtol(self) -> float:
@@ -209,6 +219,18 @@ class Monitor:
         """End the solve: the method returns at its next check, with this status unless it has converged by then."""
         self.status = status
         self.message = message
+
+    @property
+    def gave_up(self) -> bool:
+        """True if a method ended without success and no limit of the user's stopped it."""
+        limited = self.maxiter is not None and self.status in ("", "maxiter")
+        return self.status in ("", "maxiter", "stagnated", "diverged", "breakdown") and not limited
+
+    def meet(self, negative: bool) -> None:
+        """A method met a direction; if pᵀA p < 0 there, A is not positive definite, and going on makes no sense."""
+        if negative:
+            self.negative = True
+            self.stop("indefinite")
 
     def renew(self, tolerance: float) -> None:
         """Begin another solve that is a part of this one, with its own tolerance."""

@@ -1,6 +1,7 @@
 """The row test: every row is judged in its own units, so no large entry elsewhere can hide an error.
 
-With `g = A x - b`, `a = diag(A)` and the natural residual `v = a (x - clip(x - g/a, lower, upper))`, the error of row i is
+With `g = A x - b`, `a = diag(A)` and the natural residual `v = a (x - clip(x - g/a, lower, upper))`, the error of row
+i is
 
     |v_i| / min((|A||x|)_i, a_i (upper_i - lower_i)),
 
@@ -11,8 +12,8 @@ bound. b is not part of the scale: a large b that presses a row against its boun
 The number does not change if A, b and x are given in other units, one for all or one for each row and column.
 
 Rounding. A row counts as solved if its equation holds to the last digits of its own terms, or if its step is below the
-last digits of x: of the row's own x, and of the largest x, both as it is and as √a x, whichever is smaller. So a pocket of
-liquid at rest, where b is nothing but rounding errors, asks for no work.
+last digits of x: of the row's own x, and of the largest x, both as it is and as √a x, whichever is smaller. So a pocket
+of liquid at rest, where b is nothing but rounding errors, asks for no work.
 """
 
 from __future__ import annotations

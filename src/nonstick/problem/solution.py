@@ -2,7 +2,8 @@
 
 No solver grades itself: `Solution.kkt()` and `Solution.row_error()` compute the residuals again from the problem, and
 `converged` compares these numbers, not the solver's own, with the tolerance asked for. A linear baseline (`no-lcp`)
-ignores the bounds: it has converged when `A x = b` holds, and its `kkt()` is still the true residual of the box problem.
+ignores the bounds: it has converged when `A x = b` holds, and its `kkt()` is still the true residual of the box
+problem.
 """
 
 from __future__ import annotations
@@ -114,6 +115,9 @@ class Solution:
             status = "stagnated"
         elif status == "maxiter" and residual > _RUNAWAY * max([1.0, *monitor.history[:1]]) and not monitor.message:
             status = "diverged"  # the advice of "maxiter", to raise it, would not help
+        if monitor.negative and not (small and sound):
+            status = "indefinite"
+            monitor.message = ""
         name = "linear residual" if monitor.linear else "KKT"
         message = monitor.message or ADVICE[status]
         if status == "converged" or not monitor.message:
@@ -122,6 +126,8 @@ class Solution:
             message += f"; row {rows.row} fails the row test: it is off by {rows.value:.1e} of its own terms or box"
         if monitor.linear and problem.box.constrained.any():
             message += f"; the bounds were ignored, KKT of the box problem {problem.kkt(x, dual):.2e}"
+        if monitor.negative and status == "converged":
+            monitor.remark("A is not positive definite: x satisfies the conditions, but it may be no minimum")
         message = "; ".join([message, *monitor.remarks])
         return cls(
             problem, x, dual, method, status == "converged", status, message, monitor.iterations,

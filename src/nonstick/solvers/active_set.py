@@ -178,6 +178,10 @@ class ActiveSetCG:
             descent, rho = self._direction(rho, curvature, disturbed)
             curvature, old = self.A.energy(self.p, self.q), curvature
             if not curvature > 0.0:
+                monitor.meet(self.A.negative(curvature, self.p, self.q))
+                if monitor.status:
+                    self.problem.box.project(x, out=x)
+                    return
                 if not old > 0.0:  # p was z: M is not positive here, which can happen if A is not an M-matrix
                     self._fall_back(x)
                     return

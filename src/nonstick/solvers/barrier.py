@@ -105,12 +105,13 @@ class Barrier:
         """
         d = operator.diagonal
         goal = rtol * float(np.abs(r * (d - operator.shift) / d).max(initial=0.0))
-        iterations = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=maxiter, watch=monitor.interrupted).iterations
+        result = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=maxiter, watch=monitor.interrupted)
+        monitor.meet(result.negative)
         held = operator.shift > _HELD * (d - operator.shift)
         if held.any():
             rest = operator.residual(r, dx, np.empty_like(r))
             dx[held] += rest[held] / d[held]
-        return iterations
+        return result.iterations
 
     def recover(self, x, dx, weights, complementarity) -> None:
         """Δs and Δz from Δx (eq. 37)."""

@@ -89,6 +89,7 @@ class LinearSolve(Method):
                 b, x, rtol=0.0, atol=self.aim * progress.goal, maxiter=progress.limit - monitor.iterations,
                 watch=progress,
             )  # fmt: skip
+            monitor.meet(result.negative)
             progress.end_pass(result.converged)
             if not progress.stuck or monitor.status:
                 continue

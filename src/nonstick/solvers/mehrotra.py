@@ -81,10 +81,11 @@ class Mehrotra(Method):
             monitor.check(feasible)
             if self.step_norm is not None and monitor.status in ("", "converged"):
                 monitor.status = "converged" if norm <= self.step_norm else ""
-            if monitor.kkt < 0.9 * best:
+            far = 0.0 if monitor.status == "converged" else monitor.distance(feasible)
+            if far < 0.9 * best:
                 last_gain = k
-            if monitor.kkt < best or self.step_norm is not None:
-                best = monitor.kkt
+            if far < best or self.step_norm is not None:
+                best = far
                 start.x[:] = feasible
             if monitor.status or k == limit:
                 break
