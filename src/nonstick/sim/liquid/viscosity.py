@@ -141,7 +141,7 @@ class Viscosity:
         problem = self._problem(given, mu, dt, (faces, cells, edges), fluid)
         best: ViscositySolution | BodyViscositySolution | None = None
         for name in dict.fromkeys((self.method, *STRONGER)):
-            solution = problem.solve(name, rtol=self.rtol)
+            solution = problem.solve(name, rtol=self.rtol, criterion="papers")
             if best is None or solution.kkt() < best.kkt():
                 best = solution
             if solution.converged:
