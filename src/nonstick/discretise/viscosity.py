@@ -5,7 +5,8 @@
 d is the difference of a velocity component across a cell, g the shear at an edge (a node in 2D), both over dx,
 V the liquid fraction of the dx-cube around a sample. Free surfaces are free of traction because samples
 without liquid do not count. Solid faces keep their velocity and move to the right-hand side; faces beyond
-the box are solid and at rest (the paper's ghost layer, §6).
+the box are solid and at rest (the paper's ghost layer, §6). Where the distance to walls is known, their shear is that
+of the true distance (`viscosity_walls`).
 
 The unknowns are the faces that are not solid and that have mass or touch a stress sample with liquid and viscosity. If
 too little stress acts on a massless face to determine its value, the matrix is semidefinite. The system stays
@@ -31,6 +32,7 @@ from ..problem.solution import Solution
 from ._volumes import control_volumes
 from .base import Discretised, extended
 from .scalars import positive
+from .viscosity_walls import WallDrag, drag_at_walls
 
 
 class ViscousBox(BoxProblem):
@@ -88,9 +90,13 @@ class ViscosityProblem(Discretised):
         (nodes,) in 2D and (ex, ey, ez) in 3D, where ex are the edges along x, which carry τ_yz.
     phi_solid : ndarray, optional
         Level set at nodes, negative in solids: a face is solid if its middle lies in the solid or if it lies on the
-        boundary of the box.
+        boundary of the box. No-slip walls are where the level set is zero, and at the sides of the box; without
+        `phi_solid` the liquid is at rest half a cell beyond the sides.
     fluid : tuple of ndarray of bool, optional
-        In place of `phi_solid`: masks shaped like the velocity, False on solid faces.
+        In place of `phi_solid`: masks shaped like the velocity, False on solid faces. The liquid has their velocity in
+        their middles, unless `distance` says where the walls are.
+    distance : tuple of ndarray, optional
+        With `fluid`: distance to the solids in the middles of the faces, negative inside, shaped like the velocity.
 
     Examples
     --------
@@ -121,6 +127,7 @@ class ViscosityProblem(Discretised):
         volumes=None,
         phi_solid=None,
         fluid=None,
+        distance=None,
     ):
         self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
         self.grid = grid = _grid_of(self.velocity)
@@ -129,6 +136,8 @@ class ViscosityProblem(Discretised):
             raise NonstickError("give either phi_liquid or volumes=(faces, cells, edges)")
         if phi_solid is not None and fluid is not None:
             raise NonstickError("give either phi_solid or fluid masks, not both")
+        if distance is not None and fluid is None:
+            raise NonstickError("distance belongs to fluid masks; give phi_solid alone, or fluid and distance")
         m, k = (np.zeros(3 * grid.P), np.zeros(4 * grid.P))
         mass, stress = m.reshape(3, *grid.padded), k.reshape(4, *grid.padded)
         self.viscosity = _checked_viscosity(grid, viscosity)
@@ -143,9 +152,17 @@ class ViscosityProblem(Discretised):
         if scale is None:
             _times_viscosity(grid, stress, self.viscosity)
         self.fluid = _fluid_faces(grid, phi_solid, fluid)
+        if phi_solid is not None:
+            distance = _face_means(grid, phi_solid)
+        padded = self._padded_fluid()
+        #: the drag of walls whose distance is known, or None
+        self.drag: WallDrag | None = None
+        if distance is not None:
+            self.drag = drag_at_walls(grid, mass, stress, padded, self._pad_distance(distance))
+            np.add.at(m, self.drag.face, self.drag.strength)
         active = _unknowns(grid, mass, stress, self.fluid)
         strength = self.viscosity.reshape(grid.cells) * per_mu if scale is None else None
-        self.system = FaceSystem(grid, m, k, active, scale, self._padded_fluid(), strength)
+        self.system = FaceSystem(grid, m, k, active, scale, padded, strength)
         self.operator = ViscosityOperator(self.system)
         self.problem = ViscousBox(self.operator, self._right_hand_side())
 
@@ -201,16 +218,28 @@ class ViscosityProblem(Discretised):
             grid.user(out[a][grid.face_window(a)])[...] = faces[n] if where is None else faces[n] * where[n]
         return out.ravel()
 
+    def _pad_distance(self, distance: Sequence[np.ndarray]) -> np.ndarray:
+        """(3, *padded): the distance of the faces to solids."""
+        distance = list(distance)
+        if len(distance) != self.grid.dimension:
+            raise NonstickError(f"distance needs {self.grid.dimension} arrays, one for each velocity component")
+        shaped = [_array(f"distance[{a}]", d, f.shape) for a, (d, f) in enumerate(zip(distance, self.fluid))]
+        return self._pad(shaped).reshape(3, *self.grid.padded)
+
     def _gather(self, faces: Sequence[np.ndarray]) -> np.ndarray:
         return self.system.gather(self._pad(faces))
 
     def _right_hand_side(self) -> np.ndarray:
         system = self.system
         b = system.gather(system.m) * self.advected()
-        solid = [~f for f in self.fluid]
-        if any(v[s].any() for v, s in zip(self.velocity, solid)):
-            moved = self._pad(self.velocity, solid)
+        moved = self._pad(self.velocity, [~f for f in self.fluid])
+        if moved.any():
             b -= system.gather(system.apply(moved, system.zeros()))
+        if self.drag is not None:  # it pulls towards the wall's velocity, not towards the one before the step
+            pull = system.zeros()
+            change = self.drag.speed(moved) - self._pad(self.velocity)[self.drag.face]
+            np.add.at(pull, self.drag.face, self.drag.strength * change)
+            b += system.gather(pull)
         return b
 
 
@@ -326,17 +355,23 @@ def _fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:
     if phi_solid is None:
         masks = [np.ones(s, bool) for s in shapes]
     else:
-        middle = _array("phi_solid", phi_solid, tuple(n + 1 for n in cells)).astype(np.float64)
-        masks = []
-        for a in range(grid.dimension):
-            value = middle
-            for axis in range(grid.dimension):
-                value = value if axis == a else _pairs(value, axis)
-            masks.append(value >= 0.0)
+        masks = [value >= 0.0 for value in _face_means(grid, phi_solid)]
     for a, mask in enumerate(masks):  # the box is closed
         for end in (0, -1):
             mask[(slice(None),) * a + (end,)] = False
     return tuple(masks)
+
+
+def _face_means(grid: FaceGrid, phi_solid) -> list[np.ndarray]:
+    """A nodal field in the middles of the faces."""
+    nodes = _array("phi_solid", phi_solid, tuple(n + 1 for n in grid.cells[3 - grid.dimension :])).astype(np.float64)
+    out = []
+    for a in range(grid.dimension):
+        value = nodes
+        for axis in range(grid.dimension):
+            value = value if axis == a else _pairs(value, axis)
+        out.append(value)
+    return out
 
 
 def _unknowns(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, fluid: Sequence[np.ndarray]) -> np.ndarray:
