@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse.linalg as sla
 
 from nonstick import NonstickError, ViscosityProblem
-from nonstick.discretise.viscosity import liquid_volumes
 from nonstick.discretise.viscosity_bodies import ViscosityWithBodies, ViscousBody
+from nonstick.discretise.viscosity_fields import liquid_volumes
 from nonstick.discretise.viscosity_walls import NEAREST
 
 
@@ -233,10 +233,7 @@ def rigid_rows(cells, a, x, origin):
     """Rows kᵀ of all faces of a component."""
     r = np.stack([p.ravel() - o for p, o in zip(x, origin)], axis=1)
     e = np.eye(len(cells))[a]
-    if len(cells) == 2:
-        turn = (r[:, 0] * e[1] - r[:, 1] * e[0])[:, None]
-    else:
-        turn = np.cross(r, e)
+    turn = (r[:, 0] * e[1] - r[:, 1] * e[0])[:, None] if len(cells) == 2 else np.cross(r, e)
     return np.concatenate([np.broadcast_to(e, (len(r), len(cells))), turn], axis=1)
 
 
@@ -259,9 +256,7 @@ def test_drag_on_a_body_conserves_momentum(cells):
     assert np.count_nonzero(weight < 1.999 * (weight > 0)) > 0
     rows = np.concatenate([rigid_rows(cells, a, x, np.zeros(d)) for a, x in enumerate(faces_of(cells))])
     start = np.cumsum([0] + [f[0].size for f in faces_of(cells)])
-    number = [
-        start[f[0]] + np.ravel_multi_index(tuple(f[1:]), faces_of(cells)[f[0]][0].shape) for f in liquid.faces
-    ]
+    number = [start[f[0]] + np.ravel_multi_index(tuple(f[1:]), faces_of(cells)[f[0]][0].shape) for f in liquid.faces]
 
     def total(u, v, spin):
         P = body.mass_matrix(d) @ np.concatenate([v, np.atleast_1d(spin)])

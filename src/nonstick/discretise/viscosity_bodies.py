@@ -29,15 +29,8 @@ from ..errors import NonstickError
 from ..operators.bordered import Bordered
 from ..operators.faces import FaceSystem
 from .base import Discretised, extended
-from .viscosity import (
-    ViscosityProblem,
-    ViscositySolution,
-    ViscousBox,
-    _face_means,
-    _fluid_faces,
-    _grid_of,
-    deprecated,
-)
+from .viscosity import ViscosityProblem, ViscositySolution, ViscousBox, _grid_of, deprecated
+from .viscosity_fields import face_means, fluid_faces
 
 
 @dataclass(frozen=True)
@@ -141,8 +134,8 @@ class ViscosityWithBodies(Discretised):
         self.dofs = dofs
         phi_solid = where.pop("phi_solid", None)
         if phi_solid is not None:
-            where["distance"] = _face_means(grid, phi_solid)
-        fluid = list(_fluid_faces(grid, phi_solid, where.pop("fluid", None)))
+            where["distance"] = face_means(grid, phi_solid)
+        fluid = list(fluid_faces(grid, phi_solid, where.pop("fluid", None)))
         owner = self._owners(body_of_face, fluid)
         self.before = np.array([body.motion(d) for body in self.bodies]).reshape(-1, dofs)
         masses = [body.mass_matrix(d) for body in self.bodies]
@@ -236,7 +229,8 @@ class ViscosityWithBodies(Discretised):
             b[block] = weights[block, block] @ (self.before[i] / self.unit[block])
         touched = np.flatnonzero(np.diff(C.indptr))
         self.operator = Bordered(liquid.operator, touched, sp.csr_array(C[touched]), D + weights, own=weights)
-        self.problem = ViscousBox(self.operator, np.concatenate([liquid.rhs, b - push]))
+        scale = max(liquid.scale_of(liquid.rhs), float(np.abs(b - push).max(initial=0.0)))
+        self.problem = ViscousBox(self.operator, np.concatenate([liquid.rhs, b - push]), scale)
 
     def _drag(self, owned: list[np.ndarray], i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Liquid faces next to the surface of a body, its drag on them, and their rows kᵀ."""
