@@ -13,7 +13,7 @@ import nonstick
 
 def main(
     price: float = 36.0, strike: float = 40.0, rate: float = 0.06, volatility: float = 0.2, years: float = 1.0,
-    n: int = 800, steps: int = 150, picture: str | None = None,
+    n: int = 800, steps: int = 100, picture: str | None = None,
 ) -> float:  # fmt: skip
     """The value today, with about n prices and so many time steps."""
     width = 6.0 * volatility * np.sqrt(years)

@@ -33,6 +33,9 @@ from ..problem.solution import Solution
 #: (problem, x0, active) -> Solution: a box solver with all its options
 BoxSolver = Callable[[BoxProblem, "np.ndarray | None", "np.ndarray | None"], Solution]
 
+#: True if x solves the box problem as well as the caller asks
+Judge = Callable[[BoxProblem, np.ndarray], bool]
+
 #: Newton steps at most
 STEPS = 60
 #: Newton steps after which a linear program decides whether there is a solution at all; most problems take fewer
@@ -48,10 +51,15 @@ COLUMNS = 1e-9
 
 
 def solve_constrained(
-    problem: BoxProblem, constraints: LinearConstraints, solve: BoxSolver, inner: Recipe, rtol: float, x0=None
-) -> Solution:
-    """Solve a box problem with linear constraints; `inner` solves the linear systems on the free rows."""
-    dual = _Dual(problem, constraints, solve, inner, rtol)
+    problem: BoxProblem, constraints: LinearConstraints, solve: BoxSolver, sound: Judge, inner: Recipe, rtol: float,
+    x0=None,
+) -> Solution:  # fmt: skip
+    """Solve a box problem with linear constraints.
+
+    `sound` says whether x solves a box problem, `inner` solves linear systems on the free rows, and `rtol` is how well
+    each constraint must hold, relative to its own terms.
+    """
+    dual = _Dual(problem, constraints, solve, sound, inner, rtol)
     dual.move(dual.w, x0, None)
     sentence = infeasible_row(constraints, problem.box)
     if sentence:
@@ -73,12 +81,15 @@ def solve_constrained(
 class _Dual:
     """Multipliers w, the solution of the box problem for them, and the sums over all box solves."""
 
-    def __init__(self, problem, constraints: LinearConstraints, solve: BoxSolver, inner: Recipe, rtol: float):
-        self.problem, self.constraints, self.solve, self.inner, self.rtol = problem, constraints, solve, inner, rtol
+    def __init__(
+        self, problem: BoxProblem, constraints: LinearConstraints, solve: BoxSolver, sound: Judge, inner, rtol
+    ):
+        self.problem, self.constraints, self.solve, self.sound = problem, constraints, solve, sound
+        self.inner, self.rtol = inner, rtol
         self.E, self.e, self.equation = constraints.one_sided()
         self.w = np.zeros(self.e.size)
         self.iterations = self.outer_iterations = self.steps = self.box_solves = 0
-        self.seconds = self.setup_seconds = 0.0
+        self.setup_seconds = 0.0
         self._masked = Masked(problem.A)
         self._inverse: Inverse | None = None
         # S if A were diagonal and every row free: the measure for S and the unit of w.
@@ -89,7 +100,6 @@ class _Dual:
         self.w, self.solution = w, self.solve(self._for(w), x0, active)
         self.iterations += self.solution.iterations
         self.outer_iterations += self.solution.outer_iterations
-        self.seconds += self.solution.seconds
         self.setup_seconds += self.solution.setup_seconds
         self.box_solves += 1
 
@@ -144,7 +154,7 @@ class _Dual:
         w = self.w + self._newton
         x = self.problem.box.project(self.solution.x + self._Z @ self._newton)
         problem, y = self._for(w), self.constraints.multipliers(w)
-        if problem.kkt(x) > self.rtol or self.constraints.error(x, y, problem.scale) > self.rtol:
+        if self.constraints.error(x, y, problem.scale) > self.rtol or not self.sound(problem, x):
             return False
         self.w = w
         self.solution = replace(self.solution, problem=problem, x=x, dual=problem.gradient(x))
@@ -195,7 +205,6 @@ class _Dual:
             message=message or advice.get(status, solution.message),
             iterations=self.iterations,
             outer_iterations=self.outer_iterations,
-            seconds=self.seconds,
             setup_seconds=self.setup_seconds,
             notes=solution.notes
             | {"multiplier_steps": self.steps, "box_solves": self.box_solves, "constraint_error": error},
