@@ -146,7 +146,7 @@ class Monitor:
         self.notes["row_test"] = int(self.notes.get("row_test", 0)) + 1  # type: ignore[call-overload]
         if self.kkt <= self.tolerance:  # the method has reached what it aimed at
             # All rows are expected to fall alike, but one that depends on others has to wait for them.
-            self.tolerance = self.kkt * min(max(0.5 * self.row_rtol / error.value, 0.03), 0.5)
+            self.tolerance = self.kkt * min(max(0.5 * self.row_rtol / error.value, 0.03), 0.3)
             if self.tolerance < LEAST_KKT:
                 self.stop("stagnated")
         return False

@@ -106,8 +106,11 @@ class ActiveSet(Method):
     def _worth_predicting(self, problem: BoxProblem) -> bool:
         return self.bounded and problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
 
-    def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray, monitor: Monitor) -> bool:
-        """Set x from the solution of a coarser problem; False if M has no coarser problem."""
+    def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray, monitor: Monitor | None = None) -> bool:
+        """Set x from the solution of a coarser problem; False if M has no coarser problem.
+
+        If `monitor`, which watches the whole solve, is interrupted, the coarser solve ends too.
+        """
         fine = M.blocks
         if fine is None:
             return False

@@ -30,7 +30,7 @@ class Prediction(Monitor):
     small part of it is accurate enough.
     """
 
-    def __init__(self, problem: BoxProblem, rtol: float, part: float, finer: Monitor):
+    def __init__(self, problem: BoxProblem, rtol: float, part: float, finer: Monitor | None = None):
         super().__init__(problem, rtol, criterion="papers")
         self.part, self.finer = part, finer
 
@@ -41,7 +41,7 @@ class Prediction(Monitor):
 
     def record(self, kkt, x, again=False, tell=True) -> None:
         super().record(kkt, x, again, tell)
-        if self.finer.interrupted() and not self.status:
+        if self.finer is not None and self.finer.interrupted() and not self.status:
             self.stop(self.finer.status)
 
 
