@@ -167,7 +167,7 @@ METHODS: dict[str, Method] = {
     "ipm-pd+saamg-cg": InteriorPoint(CG(Deflated(SAAMG)), inner_maxiter=FEW),
     "plb": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="log-barrier"),
     "ipm-p": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="primal"),
-    "ipm-pd+hs": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, step=0.5),
+    "ipm-pd+hs": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, step=0.5, patience=25),
     "ipm-pd+cab+ss": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, adaptive=True),
     "mehrotra": Mehrotra(CG(Deflated(TAGIAAMG))),
     # Aanjaneya 2019

@@ -31,6 +31,8 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             raise NonstickError(
                 f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
             )
+    if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
+        A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
         A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's
@@ -178,7 +180,14 @@ def c_order(coordinates: np.ndarray) -> np.ndarray | None:
     return None if np.array_equal(order, np.arange(order.size)) else order
 
 
-def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, callback=None) -> None:
+def stopping(
+    rtol: float = 1e-6,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    callback=None,
+    time_limit: float | None = None,
+    criterion: str = "rows",
+) -> None:
     """Check the stopping options, which are the same for every method."""
     for value, name in ((rtol, "rtol"), (atol, "atol")):
         if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
@@ -189,6 +198,10 @@ def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, 
         raise NonstickError(f"maxiter must be a positive integer or None, not {maxiter!r}")
     if callback is not None and not callable(callback):
         raise NonstickError(f"callback must be a function of one argument, not {callback!r}")
+    if time_limit is not None and (not isinstance(time_limit, (int, float, np.number)) or not time_limit >= 0):
+        raise NonstickError(f"time_limit must be a number of seconds, zero or more, or None, not {time_limit!r}")
+    if criterion not in ("rows", "papers"):
+        raise NonstickError(f"criterion must be 'rows' or 'papers', not {criterion!r}")
 
 
 def _numbers(values, name: str) -> np.ndarray:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..api import solve_problem
 from ..problem.box import BoxProblem
-from ..problem.monitor import Monitor
+from ..problem.monitor import Criterion, Monitor
 from ..problem.solution import Solution
 from ..solvers.base import Method
 
@@ -57,6 +57,8 @@ class Discretised(ABC):
         atol: float = 0.0,
         maxiter: int | None = None,
         callback: Callable[[Monitor], object] | None = None,
+        time_limit: float | None = None,
+        criterion: Criterion = "rows",
     ):
         """Solve, and bring the answer back to the grid.
 
@@ -68,7 +70,7 @@ class Discretised(ABC):
             Where to start: a vector over the unknowns, or fields as this problem takes and returns them.
         active : array_like, optional
             The `active` of an earlier solution, to warm-start methods that work with sets.
-        rtol, atol, maxiter, callback
+        rtol, atol, maxiter, callback, time_limit, criterion
             As for `nonstick.solve`.
 
         Returns
@@ -79,7 +81,7 @@ class Discretised(ABC):
         guess = self.first_guess() if x0 is None else self.as_vector(x0)
         solution = solve_problem(
             self.problem, method or self.default_method, x0=guess, active=active, rtol=rtol, atol=atol,
-            maxiter=maxiter, callback=callback,
+            maxiter=maxiter, callback=callback, time_limit=time_limit, criterion=criterion,
         )  # fmt: skip
         return self.with_fields(solution)
 

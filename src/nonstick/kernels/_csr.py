@@ -16,6 +16,16 @@ def _csr_apply(out, x, data, indices, indptr):
 
 
 @parallel
+def _csr_magnitude(out, x, data, indices, indptr):
+    """out = |A||x|"""
+    for i in prange(out.size):
+        s = 0.0
+        for q in range(indptr[i], indptr[i + 1]):
+            s += abs(data[q] * x[indices[q]])
+        out[i] = s
+
+
+@parallel
 def _csr_residual(out, b, x, data, indices, indptr):
     """out = b - A x"""
     for i in prange(out.size):

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..kernels._csr import _csr_apply, _csr_residual
+from ..kernels._csr import _csr_apply, _csr_magnitude, _csr_residual
 from .base import Operator
 
 
@@ -33,6 +33,10 @@ class CSROperator(Operator):
 
     def residual(self, b, x, out):
         _csr_residual(out, b, x, self._A.data, self._A.indices, self._A.indptr)
+        return out
+
+    def magnitude(self, x, out):
+        _csr_magnitude(out, x, self._A.data, self._A.indices, self._A.indptr)
         return out
 
     def matrix(self) -> sp.csr_array:

@@ -2,7 +2,9 @@
 
 from .box import Box, BoxProblem
 from .edges import WallEdges
+from .history import History
 from .monitor import Monitor, Start
+from .rows import RowError
 from .solution import Solution
 
-__all__ = ["Box", "BoxProblem", "Monitor", "Solution", "Start", "WallEdges"]
+__all__ = ["Box", "BoxProblem", "History", "Monitor", "RowError", "Solution", "Start", "WallEdges"]

@@ -55,7 +55,7 @@ class PolicyIteration(Method):
     def solve(self, problem, start, monitor):
         A, b, box, x = problem.A, problem.b, problem.box, start.x
         limit = monitor.limit(self.maxiter)
-        goal = self.inner_factor * monitor.tolerance * problem.scale
+        sharper = 1.0  # the inner tolerance is multiplied by this
         g, rhs, y = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
         masked, inverse = Masked(A), None
         problem.gradient(x, g)
@@ -67,12 +67,12 @@ class PolicyIteration(Method):
             repeated = policy.tobytes() in seen
             seen.add(policy.tobytes())
             if repeated and self.inner_maxiter is None:
-                if goal < 1e-3 * monitor.tolerance * problem.scale:  # and the cause is not low accuracy
+                if sharper < 1e-3:  # and the cause is not low accuracy
                     monitor.notes["fallback"] = "descent"
                     monitor.remark("policies repeated, so a monotone descent finished the solve")
                     face_descent(problem, x, self.inner, monitor, limit)
                     break
-                goal *= 1e-2
+                sharper *= 1e-2
                 seen.clear()
             free = policy == 0
             bound = box.at(policy)
@@ -84,10 +84,14 @@ class PolicyIteration(Method):
             remaining = limit - monitor.iterations
             if self.inner_maxiter is not None:
                 remaining = min(remaining, self.inner_maxiter)
+            goal = sharper * self.inner_factor * monitor.tolerance * problem.scale
             solve_inner(inverse, masked, rhs, y, goal, remaining, monitor)
             np.add(y, bound, out=x)
             monitor.outer_iterations += 1
             problem.gradient(x, g)
+            aim = monitor.tolerance
             monitor.check(x, g)
+            if monitor.tolerance < aim:  # some row is not accurate enough yet, which is no sign of a cycle
+                seen.clear()
             policy = box.split(x, g, A.diagonal)
         box.project(x, out=x)

@@ -134,7 +134,7 @@ class Viscosity:
         problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
         best: ViscositySolution | BodyViscositySolution | None = None
         for name in dict.fromkeys((self.method, *STRONGER)):
-            solution = problem.solve(name, rtol=self.rtol)
+            solution = problem.solve(name, rtol=self.rtol, criterion="papers")
             if best is None or solution.kkt() < best.kkt():
                 best = solution
             if solution.converged:
