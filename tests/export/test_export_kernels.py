@@ -6,6 +6,7 @@ from scipy.ndimage import map_coordinates, maximum_filter, minimum_filter
 
 from nonstick.export import _cubes, _surface, _walls
 from nonstick.export._masks import widen
+from nonstick.export._text import rows
 from nonstick.export.mesh import Mesh, of_level_set
 from nonstick.export.surface import SHIFT, _kinds, _shift
 from nonstick.grid.flat import flat_distance
@@ -129,6 +130,15 @@ def test_normals():
     size = np.linalg.norm(total, axis=1, keepdims=True)
     twin = np.where(size > 1e-12, total / np.maximum(size, 1e-300), [0.0, 1.0, 0.0])
     np.testing.assert_allclose(mesh.normals(), twin, atol=1e-4)
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 4, 9])
+def test_text_is_that_of_python(decimals):
+    values = np.random.default_rng(decimals).normal(scale=100.0, size=(50, 3)) * [1e-4, 1.0, 1e4]
+    values[0] = [0.0, -0.5, 9.9999999999]
+    values = np.rint(values * 10**decimals) / 10**decimals
+    lines = [" ".join(["v", *(f"{v + 0.0:.{decimals}f}" for v in row)]) for row in values]  # + 0.0: no -0
+    assert rows("v", values, decimals).decode().splitlines() == lines
 
 
 # -- marching cubes ---------------------------------------------------------------------------------------

@@ -41,7 +41,11 @@ class Mesh:
         return cls(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32), np.zeros((0, 3), np.float32))
 
     def with_(self, **changes) -> Mesh:
-        return replace(self, **changes)
+        """The mesh with other arrays; normals are kept if the triangles are."""
+        out = replace(self, **changes)
+        if "_normals" in self.__dict__ and not changes.keys() & {"vertices", "faces"}:
+            out.__dict__["_normals"] = self._normals
+        return out
 
     def volume(self) -> float:
         """Enclosed volume in m³.
