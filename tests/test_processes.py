@@ -1,4 +1,4 @@
-"""Threads, asyncio, and children by fork, forkserver and spawn, a notebook: the same bits everywhere; and Ctrl-C is served."""
+"""Threads, asyncio, children by fork, forkserver and spawn, a notebook: the same bits everywhere; Ctrl-C is served."""
 
 import asyncio
 import hashlib

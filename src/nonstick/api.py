@@ -14,10 +14,12 @@ from .operators.base import Operator
 from .operators.convert import as_operator
 from .operators.csr import CSROperator
 from .problem.box import BoxProblem
-from .problem.monitor import Criterion, Monitor, Start
+from .problem.constraints import LinearConstraints
+from .problem.monitor import LEAST_ROW_RTOL, Criterion, Monitor, Start
 from .problem.solution import Solution
 from .solvers import refine
 from .solvers.base import Method
+from .solvers.constrained import solve_constrained
 from .solvers.definite import ZERO, smallest_curvature
 from .solvers.pockets import Settled, settle
 
@@ -35,6 +37,7 @@ def solve(
     maxiter: int | None = None,
     callback: Callable[[Monitor], object] | None = None,
     cells=None,
+    constraints=None,
     time_limit: float | None = None,
     criterion: Criterion = "rows",
 ) -> Solution:
@@ -46,7 +49,8 @@ def solve(
     Parameters
     ----------
     A : scipy.sparse matrix, 2-D array or nonstick operator
-        Symmetric and positive definite, n × n.
+        n × n, with a positive diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix or another
+        P-matrix: then there is nothing to minimise, and x solves the complementarity problem.
     b : array_like
         n numbers.
     lower, upper : float or array_like
@@ -68,6 +72,9 @@ def solve(
     cells : array_like of int, optional
         n × 2 or n × 3 grid coordinates of the unknowns, in any order. Geometric methods need them, and
         every method is faster with them where A couples only cells that share a face.
+    constraints : tuple, optional
+        `(C, lower, upper)`: a few linear constraints `lower ≤ C x ≤ upper` beside the bounds on x, a row of C for each.
+        Equal bounds make an equation, None or ±inf is no bound. `solution.multipliers` has one number for each.
     time_limit : float, optional
         Seconds, checks and set-up included. The solve ends at the next iteration with the status "time".
     criterion : {"rows", "papers"}
@@ -104,7 +111,7 @@ def solve(
         "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
         "criterion": criterion,
     }  # fmt: skip
-    return _solve(A, b, lower, upper, method, x0, cells, stop)
+    return _solve(A, b, lower, upper, method, x0, cells, stop, constraints=constraints)
 
 
 def lcp(M, q, **options) -> Solution:
@@ -113,7 +120,7 @@ def lcp(M, q, **options) -> Solution:
     Parameters
     ----------
     M : scipy.sparse matrix, 2-D array or nonstick operator
-        Symmetric and positive definite.
+        Positive definite, an M-matrix or another P-matrix. It need not be symmetric.
     q : array_like
         n numbers.
     **options
@@ -134,10 +141,11 @@ def lcp(M, q, **options) -> Solution:
     if options.keys() & {"lower", "upper"}:
         raise NonstickError("an LCP has the bounds 0 and inf; use nonstick.solve for others")
     method, x0, cells = options.pop("method", "auto"), options.pop("x0", None), options.pop("cells", None)
-    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0)
+    constraints = options.pop("constraints", None)
+    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0, constraints=constraints)
 
 
-def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0) -> Solution:
+def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0, constraints=None) -> Solution:
     """Check the input, bring grids into C order, and solve; b is multiplied by `sign` first."""
     began = time.perf_counter()
     validate.stopping(**stop)
@@ -146,9 +154,9 @@ def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1
         if cells is not None:
             raise NonstickError("cells belongs to a matrix; an operator already knows its grid")
         problem = BoxProblem(A, sign * validate.vector(b, A.n, names[1]), *validate.bounds(lower, upper, A.n))
-        return _solve_problem(problem, method, x0, None, stop, began)
+        return _solve_problem(problem, method, x0, None, stop, began, constraints=constraints)
     A = validate.matrix(A, names[0])
-    n = A.shape[0]
+    n, symmetric = A.shape[0], validate.symmetric(A, names[0])
     b = sign * validate.vector(b, n, names[1])
     lower, upper = validate.bounds(lower, upper, n)
     order = None
@@ -156,14 +164,19 @@ def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1
         cells = validate.cells(cells, n)
         order = validate.c_order(cells)
     if order is None:
-        return _solve_problem(BoxProblem(as_operator(A, cells), b, lower, upper), method, x0, None, stop, began)
+        problem = BoxProblem(as_operator(A, cells, symmetric), b, lower, upper)
+        return _solve_problem(problem, method, x0, None, stop, began, constraints=constraints)
     # Grids are kept in C order inside; the caller gets everything back in the order it came in.
     x0 = None if x0 is None else validate.vector(x0, n, "x0")[order]
-    inner = BoxProblem(as_operator(A[order][:, order], cells[order]), b[order], lower[order], upper[order])
+    inner = BoxProblem(as_operator(A[order][:, order], cells[order], symmetric), b[order], lower[order], upper[order])
     back = np.empty_like(order)
     back[order] = np.arange(n)
-    solution = _solve_problem(inner, method, x0, None, stop, began, back)
-    outer = BoxProblem(CSROperator(A, cells), b, lower, upper)
+    if constraints is not None:
+        C, low, high = validate.constraints(constraints, n)
+        constraints = C[:, order], low, high
+    solution = _solve_problem(inner, method, x0, None, stop, began, back, constraints)
+    total = solution.problem.b[back]  # with the push of constraints
+    outer = BoxProblem(CSROperator(A, cells, symmetric), total, lower, upper)
     x, dual = solution.x[back], solution.dual[back]
     return replace(solution, problem=outer, x=x, dual=dual, seconds=time.perf_counter() - began)
 
@@ -219,15 +232,19 @@ def solve_problem(
 
 
 def _solve_problem(
-    problem: BoxProblem, method: str | Method, x0, active, stop: dict, began: float, back: np.ndarray | None = None
-) -> Solution:
+    problem: BoxProblem, method: str | Method, x0, active, stop: dict, began: float, back: np.ndarray | None = None,
+    constraints=None,
+) -> Solution:  # fmt: skip
     """Solve with checked options; `back` puts the unknowns into the order of the caller."""
+    if constraints is not None:
+        return _solve_with_constraints(problem, constraints, method, x0, stop, began, back)
     recipe = registry.get(method)
     name = method if isinstance(method, str) else repr(method)
     try:
         recipe.check(problem)
     except NonstickError as error:
         raise NonstickError(f"method {name!r} {error}") from None
+    recipe = recipe.chosen(problem)
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
     if active is not None:  # rows that no longer have a bound (walls move) cannot be clamped
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
@@ -243,9 +260,33 @@ def _solve_problem(
         refine.run(recipe, problem, Start(x, active, cold), monitor)
     if monitor.status not in ("converged", "infeasible"):
         _no_worse(problem, x, x0, monitor)
-        if not monitor.negative and monitor.gave_up:
+        if not monitor.negative and monitor.gave_up and problem.A.symmetric:
             monitor.negative = smallest_curvature(problem.A) < ZERO
     return Solution.of(problem, x, name, monitor)
+
+
+def _solve_with_constraints(problem: BoxProblem, constraints, method, x0, stop: dict, began: float, back) -> Solution:
+    """Solve with linear constraints: a box problem for each guess of their multipliers."""
+    from .compositions import face_solver  # which loads every solver
+
+    limits = LinearConstraints(*validate.constraints(constraints, problem.n))
+    stop = {"rtol": 1e-6, "atol": 0.0, "criterion": "rows", "time_limit": None} | stop
+    asked = stop["rtol"]
+
+    def solve(problem: BoxProblem, x0, active) -> Solution:
+        # The step that meets the constraints adds an error of its own, so the box problems are solved more exactly.
+        within = stop | {"rtol": 0.5 * asked}
+        if stop["time_limit"] is not None:
+            within["time_limit"] = max(stop["time_limit"] - (time.perf_counter() - began), 1e-9)
+        return _solve_problem(problem, method, x0, active, within, time.perf_counter(), back)
+
+    def holds(problem: BoxProblem, x: np.ndarray) -> bool:
+        if problem.kkt(x) > max(asked, stop["atol"] / problem.scale):
+            return False
+        return stop["criterion"] == "papers" or problem.row_error(x).value <= max(asked, LEAST_ROW_RTOL)
+
+    solution = solve_constrained(problem, limits, solve, holds, face_solver(problem.A), asked, x0)
+    return replace(solution, seconds=time.perf_counter() - began)
 
 
 def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:

@@ -17,7 +17,7 @@ SYMMETRY_RTOL = 1e-8
 
 
 def matrix(A, name: str = "A") -> sp.csr_array:
-    """A real symmetric matrix with a positive diagonal as canonical CSR; A itself is not changed."""
+    """A real matrix with a positive diagonal as canonical CSR; A itself is not changed. `symmetric` asks for more."""
     if not sp.issparse(A):
         A = _dense(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
@@ -31,6 +31,8 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             raise NonstickError(
                 f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
             )
+    if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
+        A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
         A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's
@@ -49,7 +51,6 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             f"{name}[{bad[0]}, {bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal"
             f"{_more(bad.size)}"
         )
-    _symmetric(A, d, name)
     return A
 
 
@@ -85,21 +86,27 @@ def _dense(A, name: str) -> np.ndarray:
     return out
 
 
-def _symmetric(A: sp.csr_array, d: np.ndarray, name: str) -> None:
+def symmetric(A: sp.csr_array, name: str = "A") -> bool:
+    """True if A, a matrix that `matrix` has returned, is symmetric up to rounding.
+
+    A negative minor of two rows raises an error: A is then not positive definite, or, if it is not symmetric, not a
+    P-matrix, and a complementarity problem may have no solution or several.
+    """
     where = np.empty(2, np.int64)
     values = np.empty(2)
-    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(d), SYMMETRY_RTOL)
+    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(A.diagonal()), SYMMETRY_RTOL)
     i, j = where
-    if kind == 1:
-        raise NonstickError(
-            f"{name} is not symmetric: {name}[{i}, {j}] is {values[0]:g} and {name}[{j}, {i}] is {values[1]:g}; "
-            f"pass ({name} + {name}.T) / 2 if this comes from rounding"
-        )
     if kind == 2:
         raise NonstickError(
             f"{name} is not positive definite: {name}[{i}, {j}] = {values[0]:g} is larger than "
             f"sqrt({name}[{i}, {i}] {name}[{j}, {j}]) = {values[1]:g}"
         )
+    if kind == 3:
+        raise NonstickError(
+            f"{name} is not a P-matrix: {name}[{i}, {j}] {name}[{j}, {i}] = {values[0]:g} is larger than "
+            f"{name}[{i}, {i}] {name}[{j}, {j}] = {values[1]:g}"
+        )
+    return kind == 0
 
 
 def vector(b, n: int, name: str = "b") -> np.ndarray:
@@ -141,6 +148,37 @@ def _bound(bound, n: int, name: str) -> np.ndarray:
     if bad.size:
         raise NonstickError(f"{name} is NaN at unknown {bad[0]}; use -inf or inf where there is no bound")
     return np.array(np.broadcast_to(out, (n,)), dtype=np.float64)
+
+
+def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+    """C with m rows, and the bounds of C x: `(C, lower, upper)` with None or ±inf where there is no bound."""
+    if not isinstance(given, (tuple, list)) or len(given) != 3:
+        raise NonstickError(
+            "constraints must be (C, lower, upper) for lower <= C x <= upper; equal bounds make an equation"
+        )
+    C, lower, upper = given
+    if not sp.issparse(C):
+        C = np.atleast_2d(_numbers(C, "C of constraints"))
+    if C.ndim != 2 or C.shape[1] != n:
+        raise NonstickError(
+            f"C of constraints has shape {_by(C.shape)}; it must have one column for each of {n} unknowns"
+        )
+    _real(C.dtype, "C of constraints")
+    if sp.issparse(C) and (fault := damage(C)):
+        raise NonstickError(f"C of constraints is damaged: {fault}")
+    C = sp.csr_array(C, dtype=np.float64)
+    if not np.isfinite(C.data).all():
+        raise NonstickError("C of constraints holds numbers that are not finite")
+    m = C.shape[0]
+    low = _bound(-np.inf if lower is None else lower, m, "lower of constraints")
+    high = _bound(np.inf if upper is None else upper, m, "upper of constraints")
+    bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
+    if bad.size:
+        i = bad[0]
+        raise NonstickError(
+            f"constraint {i} asks for a value from {low[i]:g} to {high[i]:g}, which no number is{_more(bad.size)}"
+        )
+    return C, low, high
 
 
 def cells(coordinates, n: int) -> np.ndarray:

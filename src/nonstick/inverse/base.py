@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -100,6 +100,9 @@ class Directions:
 
 class Recipe(ABC):
     """Parameters of an inverse."""
+
+    #: True if it also solves with a matrix that is not symmetric
+    general: ClassVar[bool] = False
 
     @abstractmethod
     def setup(self, operator: Operator, reuse: Inverse | None = None) -> Inverse:

@@ -28,12 +28,14 @@ SHORT = 32_768
 
 
 class Operator(ABC):
-    """A symmetric linear operator on vectors of `n` unknowns."""
+    """A linear operator on vectors of `n` unknowns, symmetric unless `symmetric` says otherwise."""
 
     n: int
     diagonal: np.ndarray
     #: (n, d) integer grid coordinates of the unknowns, or None for a bare matrix
     cells: np.ndarray | None = None
+    #: methods that need A = Aᵀ refuse an operator for which this is False
+    symmetric: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:

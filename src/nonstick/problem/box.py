@@ -70,7 +70,8 @@ class BoxProblem:
     Parameters
     ----------
     A : Operator, scipy.sparse matrix or 2-D array
-        Symmetric, positive definite or semidefinite. A matrix or array is checked, as in `nonstick.solve`.
+        Symmetric, positive definite or semidefinite; or a P-matrix that is not symmetric. A matrix or array is checked,
+        as in `nonstick.solve`.
     b : array_like
         The right-hand side.
     lower, upper : float or array_like
@@ -102,7 +103,8 @@ class BoxProblem:
         edges: WallEdges | None = None,
     ):
         if not isinstance(A, Operator):
-            A = as_operator(validate.matrix(A))
+            A = validate.matrix(A)
+            A = as_operator(A, symmetric=validate.symmetric(A))
             b, (lower, upper) = validate.vector(b, A.n), validate.bounds(lower, upper, A.n)
         self.A: Operator = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
@@ -198,7 +200,11 @@ class BoxProblem:
     @property
     def traits(self) -> frozenset[str]:
         """The features, besides bounds on the unknowns, that a method must be able to treat (`Method.treats`)."""
-        present = {"edges": self.edges is not None, "bodies": self.A.bodies is not None}
+        present = {
+            "edges": self.edges is not None,
+            "bodies": self.A.bodies is not None,
+            "nonsymmetric": not self.A.symmetric,
+        }
         return frozenset(name for name, there in present.items() if there)
 
 

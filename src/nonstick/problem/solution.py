@@ -48,6 +48,9 @@ class Solution:
         The total time with all checks, and the part of it spent on building hierarchies and preconditioners.
     notes : dict
         Counters particular to a method: steps by kind, levels, …
+    multipliers : ndarray, optional
+        With linear constraints: one number y for each row of C, positive where C x is at its lower bound, negative
+        where it is at its upper bound. `dual` is then A x − b − Cᵀy, and `kkt()` includes y.
 
     Examples
     --------
@@ -74,6 +77,8 @@ class Solution:
     setup_seconds: float
     #: counters particular to a method (steps by kind, line-search steps, levels, ...)
     notes: dict[str, object] = field(default_factory=dict, repr=False)
+    #: y of the linear constraints, one for each row of C; None without constraints
+    multipliers: np.ndarray | None = field(default=None, repr=False)
 
     def kkt(self) -> float:
         """The optimality residual of `x` against max|b|, recomputed: the number of the papers."""
