@@ -17,6 +17,7 @@ from .probes import SIDES, WALLS, Probe, named
 from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Share, Table, Vector, in_space
 
 Walls = Literal["none", "cut", "solid", "edge", "all"]
+Viscous = Literal["no-slip", "slip", "separating"]
 
 
 class Time(Table):
@@ -35,19 +36,34 @@ class Physics(Table):
     gravity: Vector | None = Field(None, description="Acceleration in m/s²; default 9.81 downwards (-y).")
 
 
+class SideSettings(Table):
+    """One side of the domain; a key that is not given is that of all walls."""
+
+    pressure: Walls | None = Field(None, description="Like walls.pressure, for this side.")
+    viscous: Viscous | None = Field(None, description="Like walls.viscous, for this side.")
+    separation: NotNegative | None = Field(None, description="Like walls.separation, for this side.")
+    adhesion: NotNegative | None = Field(None, description="Like walls.adhesion, for this side.")
+
+
 class WallSettings(Table):
     pressure: Walls = Field(
         "cut",
         description="Cells where the pressure must not pull: none (sticky walls), cut (cells the wall cuts), solid "
         "(cells with their centre in a wall), edge (at the wall itself), all (everywhere: splashy).",
     )
-    viscous: Literal["no-slip", "slip", "separating"] = Field(
+    viscous: Viscous = Field(
         "no-slip",
         description="Viscous liquid at walls: no-slip (it moves with the wall), slip (no shear), separating "
         "(no-slip where the liquid presses on the wall, free elsewhere).",
     )
     separation: NotNegative = Field(0.0, description="Desired separation velocity κ in m/s at the domain's sides.")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa that the domain's sides hold before liquid separates.")
+    left: SideSettings | None = Field(None, description="The side at x = 0.")
+    right: SideSettings | None = Field(None, description="The opposite side.")
+    bottom: SideSettings | None = Field(None, description="The side at y = 0.")
+    top: SideSettings | None = Field(None, description="The opposite side.")
+    back: SideSettings | None = Field(None, description="The side at z = 0 (3D).")
+    front: SideSettings | None = Field(None, description="The opposite side (3D).")
 
 
 class Keyed(Table):
@@ -176,6 +192,7 @@ class Solid(Table):
     shape: Shape
     container: bool = Field(False, description="The solid is everything outside the shape.")
     pressure: Walls | None = Field(None, description="Like walls.pressure, for this solid; default: walls.pressure.")
+    viscous: Viscous | None = Field(None, description="Like walls.viscous, for this solid; default: walls.viscous.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa that this wall holds before liquid separates.")
     motion: Motion | None = None
@@ -195,6 +212,7 @@ class Body(Table):
         0.4, description="Coulomb's coefficient; two bodies use the geometric mean of theirs."
     )
     pressure: Walls | None = Field(None, description="Like walls.pressure, for this body; default: walls.pressure.")
+    viscous: Viscous | None = Field(None, description="Like walls.viscous, for this body; default: walls.viscous.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa that this body holds before liquid separates.")
     motion: Motion | None = Field(
@@ -334,6 +352,14 @@ class SceneModel(SceneTables):
     volume: Volume = Volume()
     output: Output = Output()
     camera: Camera = Camera()
+
+    @model_validator(mode="after")
+    def _sides(self):
+        """Check that the sides named exist."""
+        for name in ("back", "front"):
+            if self.dimension == 2 and getattr(self.walls, name) is not None:
+                raise ValueError(f"walls.{name} is a side of a 3D domain: use left, right, bottom or top")
+        return self
 
     @model_validator(mode="after")
     def _carried(self):
