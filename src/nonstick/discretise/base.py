@@ -24,6 +24,8 @@ class Discretised(ABC):
 
     #: the method that `solve` uses by default
     default_method: ClassVar[str] = "auto"
+    #: the test by which `solve` stops by default
+    default_criterion: ClassVar[Criterion] = "rows"
 
     #: the problem the methods see
     problem: BoxProblem
@@ -58,7 +60,7 @@ class Discretised(ABC):
         maxiter: int | None = None,
         callback: Callable[[Monitor], object] | None = None,
         time_limit: float | None = None,
-        criterion: Criterion = "rows",
+        criterion: Criterion | None = None,
     ):
         """Solve, and bring the answer back to the grid.
 
@@ -81,7 +83,7 @@ class Discretised(ABC):
         guess = self.first_guess() if x0 is None else self.as_vector(x0)
         solution = solve_problem(
             self.problem, method or self.default_method, x0=guess, active=active, rtol=rtol, atol=atol,
-            maxiter=maxiter, callback=callback, time_limit=time_limit, criterion=criterion,
+            maxiter=maxiter, callback=callback, time_limit=time_limit, criterion=criterion or self.default_criterion,
         )  # fmt: skip
         return self.with_fields(solution)
 

@@ -146,18 +146,10 @@ class Monitor:
         self.notes["row_test"] = int(self.notes.get("row_test", 0)) + 1  # type: ignore[call-overload]
         if self.kkt <= self.tolerance:  # the method has reached what it aimed at
             # All rows are expected to fall alike, but one that depends on others has to wait for them.
-            self.tolerance = self.kkt * min(max(0.5 * self.row_rtol / error.value, 0.03), 0.5)
+            self.tolerance = self.kkt * min(max(0.5 * self.row_rtol / error.value, 0.03), 0.3)
             if self.tolerance < LEAST_KKT:
                 self.stop("stagnated")
         return False
-
-    def distance(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
-        """How far the x just checked is from convergence (at 1), for methods that look for progress.
-
-        The KKT residual alone does not show progress: beside a large b it may be small from the start.
-        """
-        far = self.kkt / self.asked
-        return far if self.criterion == "papers" else max(far, self.row_error(x, g).value / self.row_rtol)
 
     @property
     def row_rtol(self) -> float:

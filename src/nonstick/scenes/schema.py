@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from ..bodies.expression import Expression
 from ..errors import NonstickError
 from .geometry import Shape
+from .probes import SIDES, WALLS, Probe, named
 from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Share, Table, Vector, in_space
 
 Walls = Literal["none", "cut", "solid", "edge", "all"]
@@ -115,6 +116,37 @@ Formula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_ar
 Formulas = Annotated[tuple[Formula | Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
 
 
+def _in_field(text: str) -> str:
+    try:
+        Expression(text, ("x", "y", "z"))
+    except NonstickError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _in_plane(values: tuple, info: ValidationInfo) -> tuple:
+    """Refuse z in the formulas of a 2D scene."""
+    if (info.context or {}).get("dimension") == 2:
+        for text in values:
+            if isinstance(text, str):
+                try:
+                    Expression(text, ("x", "y"))
+                except NonstickError as error:
+                    raise ValueError(str(error)) from None
+    return values
+
+
+#: a formula of the place x, y, z in metres
+FieldFormula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_in_field)]
+#: a velocity that may vary in space: one formula or number for every axis
+VelocityField = Annotated[
+    tuple[FieldFormula | Number, ...],
+    Field(min_length=2, max_length=3),
+    AfterValidator(in_space),
+    AfterValidator(_in_plane),
+]
+
+
 class Keyframes(Table):
     """Positions of a solid at given times: shifts and turns since the beginning, at rest before and after."""
 
@@ -156,6 +188,7 @@ class Motion(Table):
 
 
 class Solid(Table):
+    name: Name = Field("", description="The name that probes use; default: solid-1, solid-2, ...")
     shape: Shape
     container: bool = Field(False, description="The solid is everything outside the shape.")
     pressure: Walls | None = Field(None, description="Like walls.pressure, for this solid; default: walls.pressure.")
@@ -197,7 +230,9 @@ class Body(Table):
 
 class Liquid(Table):
     shape: Shape
-    velocity: Vector | None = Field(None, description="Initial velocity in m/s.")
+    velocity: VelocityField | None = Field(
+        None, description='Initial velocity in m/s: numbers, or formulas of x, y, z such as ["-2*y", "2*x"].'
+    )
     spin: Number = Field(0.0, description="Initial rotation in degrees per second.")
     axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
     about: Vector | None = Field(None, description="Centre of the rotation; default: the domain's centre.")
@@ -266,7 +301,9 @@ class Volume(Table):
 class Output(Table):
     particles: bool = Field(True, description="Write positions and velocities of particles in every frame.")
     surface: bool = Field(True, description="Write the liquid's level set in every frame.")
-    pressure: bool = Field(True, description="Write the pressure in every frame (2D).")
+    pressure: bool | None = Field(
+        None, description="Write the pressure in every frame; default: in 2D scenes, not in 3D scenes."
+    )
     checkpoint_every: int = Field(
         10, ge=1, le=10**9, description="Keep a checkpoint of every n-th frame besides the last two."
     )
@@ -308,6 +345,7 @@ class SceneModel(SceneTables):
     inflow: tuple[Inflow, ...] = ()
     outflow: tuple[Outflow, ...] = ()
     force: tuple[Force, ...] = ()
+    probe: tuple[Probe, ...] = ()
     solver: Solver = Solver()
     particles: Particles = Particles()
     surface: Surface = Surface()
@@ -337,3 +375,32 @@ class SceneModel(SceneTables):
                 if isinstance(given, Ramp) and given.along == "z" and self.dimension == 2:
                     raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D: use x or y")
         return self
+
+    @model_validator(mode="after")
+    def _observed(self):
+        """Check that names are not given twice, and that probes name walls and bodies that exist."""
+        for table, names in (("solid", self.solid_names), ("probe", named(self.probe))):
+            twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
+            if twice is not None:
+                raise ValueError(f"two entries of {table} are called {twice!r}: give each its own name")
+        sides = SIDES[: 2 * self.dimension]
+        known = [WALLS, *sides, *self.solid_names, *self.body_names]
+        for index, probe in enumerate(self.probe):
+            if probe.on is not None and known.count(probe.on) != 1:
+                many = "there are several things called" if probe.on in known else "there is no wall or body called"
+                raise ValueError(f"probe.{index}.on: {many} {probe.on!r}; known are {', '.join(known)}")
+            if probe.shape is not None and probe.on in self.body_names and probe.on not in self.solid_names:
+                raise ValueError(f"probe.{index}.shape: a region works with walls only, and {probe.on!r} is a body")
+            if probe.type == "pressure" and probe.on in self.body_names:
+                raise ValueError(f"probe.{index}.on: {probe.on!r} is a body; use type = force, or a point")
+        return self
+
+    @property
+    def solid_names(self) -> list[str]:
+        """The names of the solids, in order."""
+        return [s.name or f"solid-{index + 1}" for index, s in enumerate(self.solid)]
+
+    @property
+    def body_names(self) -> list[str]:
+        """The names of the bodies, in order."""
+        return [b.name or f"body-{index + 1}" for index, b in enumerate(self.bodies)]

@@ -1,8 +1,8 @@
 """Looks for negative curvature after a solve has failed: without a positive definite A no method here can succeed.
 
 The matrix is scaled to a unit diagonal. Small ones are factorised (Cholesky), and if that fails, their smallest
-eigenvalue is computed. For large ones a few Lanczos steps look for a vector v with vᵀA v < 0: what they find is certain,
-but they may miss a negative eigenvalue that is small.
+eigenvalue is computed. For large ones a few Lanczos steps look for a vector v with vᵀA v < 0: what they find is
+certain, but they may miss a negative eigenvalue that is small.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ZERO = -1e-9
 
 
 def smallest_curvature(A: Operator) -> float:
-    """A number near the smallest eigenvalue of A, scaled to a unit diagonal; below `ZERO` if A is certainly indefinite."""
+    """A number near the smallest eigenvalue of A, scaled to a unit diagonal; below `ZERO` if A is indefinite."""
     d = A.diagonal
     root = np.where(d > 0, 1.0 / np.sqrt(np.where(d > 0, d, 1.0)), 0.0)
     if A.n <= DENSE:
@@ -40,7 +40,9 @@ def _lanczos(A: Operator, root: np.ndarray) -> float:
     """The smallest Ritz value after some steps; vectors are kept orthogonal, so that rounding makes no false ones."""
     v = np.random.default_rng(0).standard_normal(A.n)
     v /= np.linalg.norm(v)
-    basis, alpha, beta = [v], [], []
+    basis: list[np.ndarray] = [v]
+    alpha: list[float] = []
+    beta: list[float] = []
     w = np.empty(A.n)
     for _ in range(STEPS):
         A.apply(root * basis[-1], w)
