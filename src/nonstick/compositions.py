@@ -103,7 +103,7 @@ CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.floa
 AUTO = ActiveSet(Deflated(CYCLE), strong=Deflated(SAAMG), last=Deflated(Jacobi()))
 
 #: Ours, for matrices that are not symmetric.
-GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())))
+GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())), forcing=0.1)
 
 
 def face_solver(A: Operator) -> Recipe:
@@ -199,6 +199,6 @@ METHODS: dict[str, Method] = {
     # ours
     "auto": Suited((AUTO, GENERAL)),
     "pi-bicgstab": GENERAL,
-    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU()))),
+    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU())), forcing=0.1),
     "mg-cg": replace(AUTO, bounded=False),
 }
