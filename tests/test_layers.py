@@ -26,6 +26,7 @@ LAYERS = (
     "registry",
     "compositions",
     "api",
+    "solver",
     "discretise",
     "cases",
     "bodies",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .registry import load_plugin, methods, register
     from .scenes.scene import Scene
     from .sim.liquid.simulation import Simulation
+    from .solver import Solver
 
 
 # Public names load on first use, so that `nonstick --help` does not wait for numba.
@@ -38,6 +39,7 @@ _WHERE = {
     "ViscosityProblem": ".discretise.viscosity",
     "RigidBody": ".bodies.body",
     "Solution": ".problem.solution",
+    "Solver": ".solver",
     "Scene": ".scenes.scene",
     "Simulation": ".sim.liquid.simulation",
 }
@@ -51,6 +53,7 @@ __all__ = [
     "Scene",
     "Simulation",
     "Solution",
+    "Solver",
     "ViscosityProblem",
     "export_run",
     "lcp",

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from . import registry, validate
 from .errors import NonstickError
-from .operators.base import Operator
-from .operators.convert import as_operator
-from .operators.csr import CSROperator
 from .problem.box import BoxProblem
+from .problem.given import Given
 from .problem.monitor import Monitor, Start
 from .problem.solution import Solution
 from .solvers.base import Method
 from .solvers.pockets import Settled, settle
 
 
+@validate.suggesting
 def solve(
     A,
     b,
@@ -27,11 +26,13 @@ def solve(
     *,
     method: str | Method = "auto",
     x0=None,
+    active=None,
     rtol: float = 1e-6,
     atol: float = 0.0,
     maxiter: int | None = None,
     callback: Callable[[Monitor], object] | None = None,
     cells=None,
+    diagonal=None,
 ) -> Solution:
     """Solve `min ½ xᵀA x − bᵀx` subject to `lower ≤ x ≤ upper`.
 
@@ -40,16 +41,19 @@ def solve(
 
     Parameters
     ----------
-    A : scipy.sparse matrix, 2-D array or nonstick operator
-        Symmetric and positive definite, n × n.
+    A : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
+        Symmetric and positive definite, n × n. A LinearOperator needs `diagonal`, and not every method can use it.
     b : array_like
         n numbers.
     lower, upper : float or array_like
-        Bounds on x, one for all or one each; `-inf` and `inf` where there is none.
+        Bounds on x, one for all or one each; `-inf`, `inf` or None where there is none.
     method : str
         A name from `nonstick.methods()`, or a method object.
     x0 : array_like, optional
         Where to start; it is clipped to the bounds. Zero if not given.
+    active : array_like, optional
+        Where the bounds are expected to hold: -1 at the lower, 1 at the upper, 0 free, as in the `active` of a
+        solution. Methods that work with sets begin with it.
     rtol, atol : float
         Stop when the KKT residual `max|d·(x − clip(x − g/d, lower, upper))|`, with `g = A x − b` and
         `d = diag(A)`, is at most `max(rtol · max|b|, atol)`.
@@ -61,6 +65,8 @@ def solve(
     cells : array_like of int, optional
         n × 2 or n × 3 grid coordinates of the unknowns, in any order. Geometric methods need them, and
         every method is faster with them where A couples only cells that share a face.
+    diagonal : array_like, optional
+        The diagonal of A, if A is a LinearOperator.
 
     Returns
     -------
@@ -88,8 +94,10 @@ def solve(
     >>> np.round(solution.x, 3)
     array([0.233, 0.067, 0.   , 0.   , 0.   , 0.   , 0.   , 0.067, 0.233])
     """
-    stop = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
-    return _solve(A, b, lower, upper, method, x0, cells, stop)
+    stop: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+    validate.stopping(**stop)
+    registry.get(method)  # report an unknown name before any work is done
+    return _solve(Given(A, cells, diagonal), b, lower, upper, method, x0, active, stop)
 
 
 def lcp(M, q, **options) -> Solution:
@@ -97,7 +105,7 @@ def lcp(M, q, **options) -> Solution:
 
     Parameters
     ----------
-    M : scipy.sparse matrix, 2-D array or nonstick operator
+    M : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
         Symmetric and positive definite.
     q : array_like
         n numbers.
@@ -118,38 +126,30 @@ def lcp(M, q, **options) -> Solution:
     """
     if options.keys() & {"lower", "upper"}:
         raise NonstickError("an LCP has the bounds 0 and inf; use nonstick.solve for others")
-    method, x0, cells = options.pop("method", "auto"), options.pop("x0", None), options.pop("cells", None)
-    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0)
+    method, x0, active = options.pop("method", "auto"), options.pop("x0", None), options.pop("active", None)
+    cells, diagonal = options.pop("cells", None), options.pop("diagonal", None)
+    for word in options:
+        if word not in _STOPPING:
+            validate.unknown_option(word, [*_STOPPING, "method", "x0", "active", "cells", "diagonal"], "lcp")
+    validate.stopping(**options)
+    registry.get(method)
+    given = Given(M, cells, diagonal, names=("M", "q"))
+    return _solve(given, q, 0.0, np.inf, method, x0, active, options, sign=-1.0)
 
 
-def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0) -> Solution:
-    """Check the input, bring grids into C order, and solve; b is multiplied by `sign` first."""
-    validate.stopping(**stop)
-    registry.get(method)  # report an unknown name before any work is done
-    if isinstance(A, Operator):
-        if cells is not None:
-            raise NonstickError("cells belongs to a matrix; an operator already knows its grid")
-        problem = BoxProblem(A, sign * validate.vector(b, A.n, names[1]), *validate.bounds(lower, upper, A.n))
-        return solve_problem(problem, method, x0=x0, **stop)
-    A = validate.matrix(A, names[0])
-    n = A.shape[0]
-    b = sign * validate.vector(b, n, names[1])
-    lower, upper = validate.bounds(lower, upper, n)
-    order = None
-    if cells is not None:
-        cells = validate.cells(cells, n)
-        order = validate.c_order(cells)
-    if order is None:
-        return solve_problem(BoxProblem(as_operator(A, cells), b, lower, upper), method, x0=x0, **stop)
-    # Grids are kept in C order inside; the caller gets everything back in the order it came in.
-    x0 = None if x0 is None else validate.vector(x0, n, "x0")[order]
-    inner = BoxProblem(as_operator(A[order][:, order], cells[order]), b[order], lower[order], upper[order])
-    solution = solve_problem(inner, method, x0=x0, **stop)
-    x, dual = np.empty(n), np.empty(n)
-    x[order], dual[order] = solution.x, solution.dual
-    return replace(solution, problem=BoxProblem(CSROperator(A, cells), b, lower, upper), x=x, dual=dual)
+#: the options that say when a solve ends
+_STOPPING = ("rtol", "atol", "maxiter", "callback")
 
 
+def _solve(given: Given, b, lower, upper, method, x0, active, stop, sign=1.0) -> Solution:
+    """Solve with a matrix that is checked; b is multiplied by `sign` first."""
+    problem = given.problem(b, lower, upper, sign)
+    x0 = None if x0 is None else given.vector(x0, "x0")
+    active = None if active is None else given.enter(validate.active(active, given.n))
+    return given.solution(solve_problem(problem, method, x0=x0, active=active, **stop))
+
+
+@validate.suggesting
 def solve_problem(
     problem: BoxProblem,
     method: str | Method = "auto",
@@ -190,18 +190,27 @@ def solve_problem(
     >>> first.converged, again.iterations
     (True, 0)
     """
-    validate.stopping(rtol, atol, maxiter, callback)
-    recipe = registry.get(method)
-    name = method if isinstance(method, str) else repr(method)
+    stop: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+    validate.stopping(**stop)
+    name = registry.name_of(method) if isinstance(method, str) else repr(method)
+    if x0 is not None:
+        x0 = validate.vector(x0, problem.n, "x0")
+    if active is not None:
+        active = validate.active(active, problem.n)
+    return run_method(problem, registry.get(method), name, x0, active, stop)
+
+
+def run_method(problem: BoxProblem, recipe: Method, name: str, x0, active, stop: dict) -> Solution:
+    """Solve by a method with this name; all arguments are checked."""
     try:
         recipe.check(problem)
     except NonstickError as error:
         raise NonstickError(f"method {name!r} {error}") from None
-    x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
+    x = np.zeros(problem.n) if x0 is None else x0.copy()
     if active is not None:  # rows that no longer have a bound (walls move) cannot be clamped
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
     cold = active is None and not x.any()
-    monitor = Monitor(problem, rtol, atol, maxiter, callback, linear=recipe.linear)
+    monitor = Monitor(problem, **stop, linear=recipe.linear)
     settled = settle(problem, recipe.linear)
     if settled is not None:
         _solve_settled(settled, recipe, x, active, cold, monitor)

@@ -188,17 +188,26 @@ def get(method: str | Method) -> Method:
                 f"method must be a name or a method object, not {method!r}; nonstick.methods() lists names"
             )
         return method
-    if method not in _METHODS:
-        _load_entry_points()
-    if method not in _METHODS:
-        raise NonstickError(f"unknown method {method!r}{_nearest(method)}; nonstick.methods() lists all")
+    method = name_of(method)
     build = _METHODS[method].build
     # `compositions` imports every solver, so it is loaded only when the first built-in method is asked for.
     return build() if build else import_module(".compositions", __package__).METHODS[method]
 
 
+def name_of(method: str) -> str:
+    """A name as it is registered: capitals and small letters count as the same."""
+    if method not in _METHODS:
+        _load_entry_points()
+    if method in _METHODS:
+        return method
+    for name in _METHODS:
+        if name.lower() == method.strip().lower():
+            return name
+    raise NonstickError(f"unknown method {method!r}{_nearest(method)}; nonstick.methods() lists all")
+
+
 def _nearest(name: str) -> str:
-    close = difflib.get_close_matches(name, _METHODS, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), _METHODS, n=3, cutoff=0.5)
     return f", did you mean {' or '.join(map(repr, close))}" if close else ""
 
 

@@ -6,6 +6,12 @@ running solve, and compiled kernels see one kind of argument only.
 
 from __future__ import annotations
 
+import difflib
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -31,12 +37,23 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             raise NonstickError(
                 f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
             )
+    A = _canonical(A)
+    _definite(A, name)
+    return A
+
+
+def _canonical(A) -> sp.csr_array:
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
         A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's
         A.sum_duplicates()
     if A.nnz < 2**31 - 1 and A.indices.dtype != np.int32:
         A = sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape)
+    return A
+
+
+def _definite(A: sp.csr_array, name: str) -> None:
+    """Finite, symmetric, and nothing in it that a positive definite matrix cannot have."""
     bad = np.flatnonzero(~np.isfinite(A.data))
     if bad.size:
         i = int(np.searchsorted(A.indptr, bad[0], side="right")) - 1
@@ -50,7 +67,73 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             f"{_more(bad.size)}"
         )
     _symmetric(A, d, name)
-    return A
+
+
+def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
+    """A with other numbers: `values` has the pattern of A, or is a vector with an entry for each of A's."""
+    if sp.issparse(values) or np.ndim(values) == 2:
+        if sp.issparse(values) and damage(values):
+            raise NonstickError(f"{name} is damaged: {damage(values)}")
+        M = _canonical(values)
+        if (
+            M.shape != A.shape
+            or M.nnz != A.nnz
+            or not (np.array_equal(M.indptr, A.indptr) and np.array_equal(M.indices, A.indices))
+        ):
+            raise NonstickError(f"the pattern of {name} has changed; make a new Solver for it")
+        data = np.array(M.data)
+    else:
+        data = np.array(_numbers(values, "values"), dtype=np.float64)
+        if data.shape != (A.nnz,):
+            raise NonstickError(
+                f"values has shape {_by(data.shape)}, but {name} has {A.nnz} entries; give a matrix with the same "
+                "pattern, or the data of its CSR form"
+            )
+    M = sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    _definite(M, name)
+    return M
+
+
+def products(A, diagonal, name: str = "A") -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
+    """The function x ↦ A x and the diagonal of a LinearOperator, tried on a few vectors."""
+    if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
+        raise NonstickError(f"{name} must be square, but its shape is {_by(A.shape)}")
+    if A.dtype is not None:
+        _real(np.dtype(A.dtype), name)
+    if diagonal is None:
+        raise NonstickError(f"{name} is a LinearOperator, which has products only; give its diagonal as diagonal=")
+    n = A.shape[0]
+    d = vector(diagonal, n, "diagonal")
+    bad = np.flatnonzero(~(d > 0))
+    if bad.size:
+        raise NonstickError(
+            f"diagonal[{bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal{_more(bad.size)}"
+        )
+    if n:
+        _try_products(A.matvec, d, name)
+    return A.matvec, d
+
+
+def _try_products(product: Callable[[np.ndarray], np.ndarray], d: np.ndarray, name: str) -> None:
+    """Symmetric for a pair of vectors, and the diagonal given is that of a few rows."""
+    rng, scale = np.random.default_rng(0), 1.0 / np.sqrt(d)
+    x, y = (scale * rng.standard_normal(d.size) for _ in range(2))
+    Ax, Ay = (np.array(product(v), dtype=np.float64).reshape(d.size) for v in (x.copy(), y.copy()))
+    if not (np.isfinite(Ax).all() and np.isfinite(Ay).all()):
+        raise NonstickError(f"a product with {name} is not finite; check the matvec of the LinearOperator")
+    size = np.linalg.norm(x / scale) * np.linalg.norm(Ay * scale) + np.linalg.norm(y / scale) * np.linalg.norm(
+        Ax * scale
+    )
+    if abs(y @ Ax - x @ Ay) > SYMMETRY_RTOL * size:
+        raise NonstickError(
+            f"{name} is not symmetric: xᵀ{name} y is {x @ Ay:g} and yᵀ{name} x is {y @ Ax:g} for two random vectors"
+        )
+    for i in dict.fromkeys((0, d.size // 2, d.size - 1)):
+        unit = np.zeros(d.size)
+        unit[i] = 1.0
+        entry = float(np.asarray(product(unit)).reshape(d.size)[i])
+        if abs(entry - d[i]) > 1e-6 * d[i]:
+            raise NonstickError(f"diagonal[{i}] is {d[i]:g}, but {name}[{i}, {i}] is {entry:g} by a product")
 
 
 def damage(A) -> str:
@@ -116,7 +199,8 @@ def vector(b, n: int, name: str = "b") -> np.ndarray:
 
 
 def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two vectors of bounds; a scalar is used for all unknowns, ±inf means no bound."""
+    """Two vectors of bounds; a scalar is used for all unknowns, ±inf and None mean no bound."""
+    lower, upper = no_bound(lower, -np.inf), no_bound(upper, np.inf)
     low, high = _bound(lower, n, "lower"), _bound(upper, n, "upper")
     bad = np.flatnonzero(~(low <= high))
     if bad.size:
@@ -127,6 +211,27 @@ def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
         if bad.size:
             raise NonstickError(f"{name}[{bad[0]}] is {never}: no number can satisfy that bound{_more(bad.size)}")
     return low, high
+
+
+def no_bound(bound, infinite: float):
+    """A bound with `infinite` in place of None, also inside a list."""
+    if bound is None:
+        return infinite
+    if isinstance(bound, list | tuple) or (isinstance(bound, np.ndarray) and bound.dtype == object):
+        return [infinite if entry is None else entry for entry in bound]
+    return bound
+
+
+def active(policy, n: int) -> np.ndarray:
+    """An active set: -1 at the lower bound, 1 at the upper bound, 0 free."""
+    out = np.asarray(policy)
+    if out.shape != (n,):
+        raise NonstickError(f"active has shape {_by(out.shape)}, but there are {n} unknowns")
+    if out.dtype.kind not in "iuf" or not np.isin(out, (-1, 0, 1)).all():
+        raise NonstickError(
+            "active must hold -1 (at the lower bound), 0 (free) or 1 (at the upper bound), as solution.active does"
+        )
+    return out.astype(np.int8)
 
 
 def _bound(bound, n: int, name: str) -> np.ndarray:
@@ -189,6 +294,41 @@ def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, 
         raise NonstickError(f"maxiter must be a positive integer or None, not {maxiter!r}")
     if callback is not None and not callable(callback):
         raise NonstickError(f"callback must be a function of one argument, not {callback!r}")
+
+
+#: words of other packages for our options
+_ALIASES = {
+    "tol": "rtol", "tolerance": "rtol", "eps": "rtol", "ftol": "rtol", "gtol": "rtol",
+    "maxit": "maxiter", "max_iter": "maxiter", "max_iterations": "maxiter", "itmax": "maxiter", "iterations": "maxiter",
+    "guess": "x0", "initial": "x0", "start": "x0", "solver": "method", "algorithm": "method",
+    "lb": "lower", "low": "lower", "ub": "upper", "high": "upper", "rhs": "b", "q": "b",
+    "timeout": "time_limit", "coords": "cells", "coordinates": "cells", "diag": "diagonal",
+}  # fmt: skip
+
+F = TypeVar("F", bound=Callable)
+
+
+def suggesting(function: F) -> F:
+    """Decorator: an unknown keyword ends in a sentence that names the option that was probably meant."""
+    parameters = inspect.signature(function).parameters.values()
+    known = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "self"]
+
+    @functools.wraps(function)
+    def checked(*args, **options):
+        for word in options:
+            if word not in known:
+                unknown_option(word, known, function.__qualname__.removesuffix(".__init__"))
+        return function(*args, **options)
+
+    return checked  # type: ignore[return-value]
+
+
+def unknown_option(word: str, known: list[str], where: str) -> None:
+    """Raise the sentence for a keyword that nobody knows."""
+    alias = _ALIASES.get(word.lower(), "")
+    close = [alias] if alias in known else difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; it knows {', '.join(known)}"
+    raise NonstickError(f"{where} has no option {word!r}{hint}")
 
 
 def _numbers(values, name: str) -> np.ndarray:

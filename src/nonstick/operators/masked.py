@@ -43,6 +43,10 @@ class Masked(Operator):
         return self.A.dtype
 
     @property
+    def has_entries(self):  # type: ignore[override]
+        return self.A.has_entries
+
+    @property
     def cells(self):  # type: ignore[override]
         return self.A.cells
 
@@ -95,4 +99,6 @@ class Masked(Operator):
         return self @ np.ones(self.n, self.dtype)
 
     def components(self):
+        if not self.has_entries:
+            return self.A.components()
         return sp.csgraph.connected_components(self.matrix(), directed=False)

@@ -73,7 +73,7 @@ class BoxProblem:
     b : array_like
         The right-hand side.
     lower, upper : float or array_like
-        Bounds, ±inf where there is none.
+        Bounds, ±inf or None where there is none.
     coarser : callable, optional
         Returns the same problem on a grid twice as coarse; problems made from geometry have one, bare matrices do not.
     edges : WallEdges, optional
@@ -95,14 +95,15 @@ class BoxProblem:
         self,
         A,
         b: np.ndarray,
-        lower: np.ndarray | float = 0.0,
-        upper: np.ndarray | float = np.inf,
+        lower: np.ndarray | float | None = 0.0,
+        upper: np.ndarray | float | None = np.inf,
         coarser: Callable[[], BoxProblem] | None = None,
         edges: WallEdges | None = None,
     ):
         if not isinstance(A, Operator):
             A = as_operator(validate.matrix(A))
             b, (lower, upper) = validate.vector(b, A.n), validate.bounds(lower, upper, A.n)
+        lower, upper = validate.no_bound(lower, -np.inf), validate.no_bound(upper, np.inf)
         self.A: Operator = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
         self.box = Box(_spread(lower, A.n), _spread(upper, A.n))

@@ -99,7 +99,7 @@ class ActiveSet(Method):
             self._solve(problem, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
-        loop = ActiveSetCG(self, problem, monitor, M)
+        loop = ActiveSetCG(self, problem, monitor, M, start.active)
         predicted = start.cold and self._worth_predicting(problem) and self.predict(problem, loop.M, start.x)
         loop.run(start.x, start.active if self.bounded else None, predicted)
 
@@ -124,14 +124,21 @@ class ActiveSet(Method):
 class ActiveSetCG:
     """The loop above, with its vectors. The policy and its related arrays exist only for the bounded rows."""
 
-    def __init__(self, options: ActiveSet, problem: BoxProblem, monitor: Monitor, M: Inverse | None = None):
+    def __init__(
+        self,
+        options: ActiveSet,
+        problem: BoxProblem,
+        monitor: Monitor,
+        M: Inverse | None = None,
+        active: np.ndarray | None = None,
+    ):
         self.options, self.problem, self.monitor = options, problem, monitor
         A, box = problem.A, problem.box
         self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
         constrained = box.constrained if options.bounded else np.zeros(A.n, bool)
         self.rows = np.flatnonzero(constrained)
         self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
-        self.policy = np.zeros(self.rows.size, np.int8)
+        self.policy = np.zeros(self.rows.size, np.int8) if active is None else active[self.rows]
         self._settled = self.policy.copy()  # the policy for which x was last adjusted
         self._all, self._moved = np.arange(self.rows.size), np.empty(self.rows.size, np.int64)
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
@@ -142,7 +149,7 @@ class ActiveSetCG:
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
-        self.recipe, self.masked = options.M.chosen(A), Masked(A)
+        self.recipe, self.masked = options.M.chosen(A), Masked(A, self._free() if self.policy.any() else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
 
