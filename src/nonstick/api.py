@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import registry, validate
-from .errors import NonstickError
+from .errors import EntriesNeededError, NonstickError
 from .problem.box import BoxProblem
 from .problem.given import Given
 from .problem.monitor import Monitor, Start
@@ -212,11 +212,14 @@ def run_method(problem: BoxProblem, recipe: Method, name: str, x0, active, stop:
     cold = active is None and not x.any()
     monitor = Monitor(problem, **stop, linear=recipe.linear)
     settled = settle(problem, recipe.linear)
-    if settled is not None:
-        _solve_settled(settled, recipe, x, active, cold, monitor)
-    elif problem.n:
-        problem.box.project(x, out=x)
-        _attempt(recipe, problem, Start(x, active, cold), monitor)
+    try:
+        if settled is not None:
+            _solve_settled(settled, recipe, x, active, cold, monitor)
+        elif problem.n:
+            problem.box.project(x, out=x)
+            _attempt(recipe, problem, Start(x, active, cold), monitor)
+    except EntriesNeededError as error:
+        raise NonstickError(f"method {name!r} {error}") from None
     if monitor.status not in ("converged", "infeasible"):
         _no_worse(problem, x, x0, monitor)
     return Solution.of(problem, x, name, monitor)

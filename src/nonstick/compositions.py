@@ -182,5 +182,6 @@ METHODS: dict[str, Method] = {
     "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
     # ours
     "auto": AUTO,
+    "jacobi-mprgp": MPRGP(Jacobi()),
     "mg-cg": replace(AUTO, bounded=False),
 }

@@ -114,6 +114,7 @@ _METHODS: dict[str, Entry] = {
     "visc-auto": Entry("viscosity, ours and the default: single-precision Chebyshev multigrid CG", "viscosity"),
     # -- ours ---------------------------------------------------------------------------------------------
     "auto": Entry("ours: inexact active set over a float32 multigrid CG, safeguarded; the default"),
+    "jacobi-mprgp": Entry("MPRGP with the diagonal: needs only products with A, slow on fine grids"),
     "mg-cg": Entry("ours: the linear solve A x = b by the multigrid CG of auto, bounds ignored", "linear"),
 }
 

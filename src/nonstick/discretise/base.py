@@ -10,6 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from .. import validate
 from ..api import solve_problem
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
@@ -47,6 +48,7 @@ class Discretised(ABC):
         """Boolean array over the unknowns: True for unknowns with a bound."""
         return self.problem.box.constrained
 
+    @validate.suggesting
     def solve(
         self,
         method: str | Method | None = None,

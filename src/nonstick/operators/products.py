@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..errors import NonstickError
+from ..errors import EntriesNeededError
 from .base import Operator
 
 #: steps of the power iteration, and the factor on its result: it finds the largest eigenvalue to a few percent
@@ -44,7 +44,10 @@ class Products(Operator):
         return out
 
     def matrix(self):
-        raise NonstickError("the entries of A are needed, and a LinearOperator has only products; pass a sparse matrix")
+        raise EntriesNeededError(
+            "needs the entries of A, and a LinearOperator has only products: take 'auto' or 'jacobi-mprgp' ('mg-cg' to "
+            "ignore bounds), or pass a sparse matrix"
+        )
 
     def row_sums(self):
         return self @ np.ones(self.n)

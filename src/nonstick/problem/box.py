@@ -179,6 +179,8 @@ class BoxProblem:
 
     def require_coarser(self) -> None:
         """Raise an error with one sentence if there is no coarser problem."""
+        if self._coarser is None and not self.A.has_entries:
+            self.A.matrix()  # says which methods need products only
         if self._coarser is None:
             raise NonstickError(
                 "discretises the problem again on coarser grids, which a bare matrix cannot do: pass a "

@@ -149,7 +149,10 @@ class ActiveSetCG:
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
-        self.recipe, self.masked = options.M.chosen(A), Masked(A, self._free() if self.policy.any() else None)
+        #: how many more iterations this preconditioner may take: without the entries of A there is only the diagonal
+        self._ease = 1 if options.M.fits(A) else 10
+        self.recipe = options.M.chosen(A) if options.M.fits(A) else options.last
+        self.masked = Masked(A, self._free() if self.policy.any() else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
 
@@ -178,9 +181,9 @@ class ActiveSetCG:
         if monitor.watch(self._kkt()) and self._verified(x):
             return
         self._refresh()
-        guard = Guard(self.options.patience)
+        guard = Guard(self._ease * self.options.patience)
         rho, curvature, disturbed = 0.0, 0.0, True
-        limit = monitor.limit(1000)
+        limit = monitor.limit(self._ease * 1000)
         while monitor.iterations < limit:
             descent, rho = self._direction(rho, curvature, disturbed)
             curvature, old = self.A.energy(self.p, self.q), curvature
@@ -196,8 +199,7 @@ class ActiveSetCG:
             slack = np.inf if trusted or held else self._slack()
             kernels._advance(x, self.r, self.p, self.q, descent / curvature, *self._judge, slack, self._flips)
             monitor.iterations += 1
-            if monitor.iterations == self.options.strain and self.recipe != self.options.strong:
-                self._strengthen(x)
+            if monitor.iterations == self.options.strain and self._strengthen(x):
                 curvature = 0.0
             if slack == np.inf:
                 continue
@@ -325,12 +327,15 @@ class ActiveSetCG:
         free[self.rows[self.policy != 0]] = False
         return free
 
-    def _strengthen(self, x) -> None:
-        """Continue with the strong preconditioner."""
+    def _strengthen(self, x) -> bool:
+        """Continue with the strong preconditioner, if that is another one and A has the entries that it needs."""
+        if self.recipe == self.options.strong or not self.options.strong.fits(self.A):
+            return False
         self.recipe, self.masked = self.options.strong, Masked(self.A, self._free())
         self.A.residual(self.b, x, self.r)
         with self.monitor.setup():
             self._precondition(self.recipe.setup(self.masked))
+        return True
 
     def _fall_back(self, x) -> None:
         """Monotone descent: slow, but it always converges."""
