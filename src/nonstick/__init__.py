@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
     from .export.run import export_run
+    from .io.problems import load_problem, save_problem
     from .problem.box import BoxProblem
     from .problem.solution import Solution
     from .registry import load_plugin, methods, register
@@ -33,6 +34,8 @@ _WHERE = {
     "load_plugin": ".registry",
     "NonstickError": ".errors",
     "export_run": ".export.run",
+    "load_problem": ".io.problems",
+    "save_problem": ".io.problems",
     "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",
@@ -58,8 +61,10 @@ __all__ = [
     "export_run",
     "lcp",
     "load_plugin",
+    "load_problem",
     "methods",
     "register",
+    "save_problem",
     "solve",
     "solve_problem",
 ]
