@@ -16,6 +16,7 @@ ROOT = Path(nonstick.__file__).parent
 LAYERS = (
     "errors",
     "optional",
+    "show",
     "kernels",
     "grid",
     "operators",

@@ -20,13 +20,14 @@ from .problem.box import BoxProblem
 from .problem.given import Given
 from .problem.monitor import Monitor
 from .problem.solution import Solution
+from .show import Shown
 from .solvers.base import Method
 
 #: the largest change of a coupling a_ij / sqrt(a_ii a_jj) with which coarse levels are kept by `update`
 DRIFT = 0.1
 
 
-class Solver:
+class Solver(Shown):
     """Solves `min ½ xᵀA x − bᵀx`, `lower ≤ x ≤ upper`, for one A and many b and bounds.
 
     A is checked, converted and set up once. Hierarchies and factors are kept from solve to solve and refreshed.
@@ -79,6 +80,11 @@ class Solver:
         """Set-ups of this method are kept from now on; what was kept is forgotten."""
         self._recipe, self._method = method, keeping(method, self._given.operator)
         self._coarsened = self._given
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        start = "from the last solution" if self.warm and self._last is not None else "from zero"
+        return {"unknowns": self.n, "A": type(self.A).__name__, "method": self.name, "next solve": start}
 
     @property
     def n(self) -> int:

@@ -15,12 +15,13 @@ from ..api import solve_problem
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from ..problem.solution import Solution
+from ..show import Shown
 from ..solvers.base import Method
 
 S = TypeVar("S", bound=Solution)
 
 
-class Discretised(ABC):
+class Discretised(Shown, ABC):
     """Base of PressureProblem, ViscosityProblem and DiffusionProblem."""
 
     #: the method that `solve` uses by default
@@ -47,6 +48,10 @@ class Discretised(ABC):
     def constrained(self) -> np.ndarray:
         """Boolean array over the unknowns: True for unknowns with a bound."""
         return self.problem.box.constrained
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        return self.problem.facts()
 
     @validate.suggesting
     def solve(

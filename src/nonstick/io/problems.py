@@ -77,7 +77,7 @@ def load_problem(path: str | Path) -> BoxProblem:
     >>> import nonstick
     >>> nonstick.save_problem("sphere.npz", nonstick.cases.build("sphere3d", 12).problem)
     >>> nonstick.load_problem("sphere.npz").n
-    417
+    532
     """
     file = read_problem(path)
     try:

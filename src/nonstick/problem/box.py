@@ -18,6 +18,7 @@ from ..kernels._active_set import kkt_peak
 from ..kernels._vector import peak_and_sum
 from ..operators.base import Operator
 from ..operators.convert import as_operator
+from ..show import Shown, bound, span
 from .edges import WallEdges
 
 
@@ -63,7 +64,7 @@ class Box:
         return float(step.min(initial=np.inf))
 
 
-class BoxProblem:
+class BoxProblem(Shown):
     """Data of a bound-constrained quadratic problem. A problem knows its residual, but not how to solve itself.
 
     Parameters
@@ -192,6 +193,20 @@ class BoxProblem:
         self.require_coarser()
         assert self._coarser is not None
         return self._coarser()
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        stencil = self.A.stencil
+        grid = (
+            "" if stencil is None else f" on {' × '.join(map(str, stencil.rows.shape[3 - stencil.rows.dimension :]))}"
+        )
+        return {
+            "unknowns": self.n,
+            "A": f"{type(self.A).__name__}{grid}",
+            "b": span(self.b),
+            "lower": bound(self.box.lower),
+            "upper": bound(self.box.upper),
+        } | ({} if self.edges is None else {"constraints at the wall": self.edges.count})
 
     @property
     def traits(self) -> frozenset[str]:

@@ -22,6 +22,7 @@ from ...grid.shapes import Ball, Capsule, HalfSpace, Shape, intersection, union
 from ...scenes.geometry import build
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
+from ...show import Shown
 from ..states import check_array
 
 COLUMNS = (
@@ -33,7 +34,7 @@ COLUMNS = (
 EXTENT = (2.0, 1.0, 0.8)
 
 
-class HeatSimulation:
+class HeatSimulation(Shown):
     """Steps a scene of kind heat: one implicit step per frame.
 
     Parameters
@@ -63,6 +64,10 @@ class HeatSimulation:
         self.at_rest = False
         self.tell: Callable[[str, str], None] = lambda kind, message: None
         self._before: np.ndarray | None = None
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        return {"frame": self.frame, "time": f"{self.time:.4g} s", "at rest": self.at_rest} | self.scene.facts()
 
     @property
     def time(self) -> float:
