@@ -166,3 +166,11 @@ def test_indices_must_be_integers():
     A.indices = A.indices.astype(float)
     with pytest.raises(NonstickError, match="not integers"):
         nonstick.solve(A, np.ones(3))
+
+
+@pytest.mark.parametrize("kind", [">f8", "f2", "i1", "?", "g"])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia"])
+def test_numbers_of_any_kind(form, kind):
+    A = sp.eye_array(3).asformat(form)
+    A.data = A.data.astype(kind)
+    np.testing.assert_allclose(nonstick.solve(A, np.array([0.5, 1.0, 2.0])).x, [0.5, 1.0, 2.0])

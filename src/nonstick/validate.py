@@ -43,6 +43,8 @@ def matrix(A, name: str = "A") -> sp.csr_array:
 
 
 def _canonical(A) -> sp.csr_array:
+    if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
+        A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
         A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's

@@ -193,7 +193,7 @@ def info(
         say(f"{row.get('body', 'a body')}: centre ({centre}) m, {speed:.3g} m/s at {float(row.get('time') or 0):.3g} s")
     told: dict[str, int] = {}
     for line in opened.log_lines():
-        if line["kind"] in ("unconverged", "retry", "cap", "failed", "volume", "full"):
+        if line["kind"] in ("unconverged", "retry", "cap", "failed", "volume", "full", "export"):
             told[line["kind"]] = told.get(line["kind"], 0) + 1
             if told[line["kind"]] <= TOLD:
                 say(f"{line['kind']}: {line['message']}")
@@ -306,7 +306,7 @@ def _report(directory: Path) -> None:
     for sentence in kind_of(opened.scene()).warnings(numbers):
         say(f"warning: {sentence}")
     for line in opened.log_lines():
-        if line["kind"] in ("full", "surfaces"):
+        if line["kind"] in ("full", "surfaces", "export"):
             say(f"warning: {line['message']}")
     say(f"the run is in {directory}")
 

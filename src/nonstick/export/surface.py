@@ -209,7 +209,8 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     place = (frame.arrays["position"].T * (refine / dx)).astype(np.int64) + PAD
     place = np.clip(place, 0, np.array(shape)[:, None] - 1)
     thick = float(np.count_nonzero(bulk[tuple(place)])) / own
-    target = thick * shot.volumes.get(frame.number, own * dx**3 / per_cell) / dx**3 * refine**3
+    ledger = shot.volume(frame)
+    target = thick * (own / per_cell if ledger is None else ledger / dx**3) * refine**3
     np.add(phi, _shift(phi, solid / np.float32(dx), bulk, target, refine), out=phi, where=bulk.view(bool))
     return phi * np.float32(dx)
 

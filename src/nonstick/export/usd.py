@@ -80,16 +80,41 @@ def write(
         raise OSError(f"usd-core cannot write it: {str(error).strip().splitlines()[0]}") from None
 
 
-def holds(path: str | Path, numbers: Sequence[int]) -> bool:
-    """Has a file the liquid of exactly these frames?"""
-    from pxr import Tf, Usd, UsdGeom
+def frames(path: str | Path) -> list[int]:
+    """The frames whose liquid a file has; none if there is no such file."""
+    stage = _open(path)
+    return [] if stage is None else [int(t) for t in _liquid(stage).GetPointsAttr().GetTimeSamples()]
 
+
+def mesh_of(path: str | Path, number: int) -> Mesh | None:
+    """The liquid of one frame in a file that `write` wrote, bit for bit; None if it is not there."""
+    stage = _open(path)
+    if stage is None or float(number) not in _liquid(stage).GetPointsAttr().GetTimeSamples():
+        return None
+    prim, when = _liquid(stage), float(number)
+    points, velocity = prim.GetPointsAttr().Get(when), prim.GetVelocitiesAttr().Get(when)
+    faces = np.array(prim.GetFaceVertexIndicesAttr().Get(when), np.int32).reshape(-1, 3)
+    mesh = Mesh(np.array(points, np.float32).reshape(-1, 3), faces)
+    return mesh if velocity is None else mesh.with_(velocity=np.array(velocity, np.float32).reshape(-1, 3))
+
+
+def _open(path: str | Path) -> Any:
+    """The stage of a file with liquid, or None."""
+    from pxr import Tf, Usd
+
+    if not Path(path).is_file():
+        return None
     try:
         stage = Usd.Stage.Open(str(path))
     except Tf.ErrorException:
-        return False
-    mesh = UsdGeom.Mesh(stage.GetDefaultPrim().GetChild("liquid"))
-    return bool(mesh) and mesh.GetPointsAttr().GetTimeSamples() == [float(n) for n in numbers]
+        return None
+    return stage if stage.GetDefaultPrim() and _liquid(stage) else None
+
+
+def _liquid(stage: Any) -> Any:
+    from pxr import UsdGeom
+
+    return UsdGeom.Mesh(stage.GetDefaultPrim().GetChild("liquid"))
 
 
 def _group(maker: _Maker, group: str, names: Sequence[str], meshes: Iterable[Mesh], paints) -> list[Any]:

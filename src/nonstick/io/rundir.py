@@ -31,7 +31,7 @@ from .lock import Lock
 #: what a run writes besides pictures
 OWN = (
     "scene.toml", "meta.json", "log.jsonl", "stats.csv", "bodies.csv", "bodies.json", "bodies", "frames", "checkpoints",
-    LOCK,
+    "export", LOCK,
 )  # fmt: skip
 #: what lies there before meta.json
 FIRST = ("scene.toml", "frames", "checkpoints", LOCK)

@@ -67,7 +67,7 @@ def sentence(error: ValidationError, model: Any) -> str:
         return f"unknown key {brief(key)}{hint}"
     if kind == "missing":
         return f"{key!r} is missing"
-    if kind in ("dimension", "unprintable"):
+    if kind in ("dimension", "unprintable", "nowhere"):
         return f"{key} {first['msg']}"
     words = _WORDS.get(kind)
     message = words.format(**first.get("ctx", {})) if words else first["msg"]

@@ -253,6 +253,9 @@ class Output(Table):
         10, ge=1, le=10**9, description="Keep a checkpoint of every n-th frame besides the last two."
     )
     movie: bool = Field(True, description="Make preview.mp4 and preview.png at the end of a run.")
+    export: tuple[Literal["vdb", "usd", "vtk", "ply", "obj", "glb"], ...] = Field(
+        (), description="Formats of files for other programs, written to export/ while the run goes on."
+    )
 
 
 class Camera(Table):

@@ -12,6 +12,7 @@ from ...errors import NonstickError
 from ...grid.mac import Grid
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
+from ..exports import wanted
 from ..findings import Findings, reaches_beyond
 from ..resources import shortages, size
 from .bodies import Bodies, make
@@ -35,6 +36,7 @@ def check(scene: Scene) -> Findings:
         return found
     check_methods(scene)
     check_bodies(scene)
+    wanted(scene)
     bodies = make(scene)
     solids = Solids(scene, bodies)
     Bodies(scene, bodies, solids).check_start()

@@ -148,6 +148,8 @@ class LevelSet:
         solids = self.solids
         out = np.zeros(self.layout.three)
         for a in self.layout.axes:
+            if out.shape[a] < 2:  # one cell across: there is nothing to differ from
+                continue
             u = flow.velocity[a] - solids.velocity[a] if solids.moving else flow.velocity[a]
             out += between(u, a) * np.gradient(solids.centre, axis=a)
         return (solids.centre < 0.0) & (flow.dt / self.dx * out > LEAVE) & (flow.sticky == 0)

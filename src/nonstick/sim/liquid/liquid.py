@@ -249,7 +249,8 @@ class Liquid:
 
     def frame_arrays(self, output) -> dict[str, np.ndarray]:
         """The content of a frame file; `output` is the table of this name in the scene."""
-        out: dict[str, np.ndarray] = {"time": np.array(self.time), "dx": np.array(self.scene.dx)}
+        volume = self.ledger.measured * self.scene.dx**self.scene.dimension
+        out = {"time": np.array(self.time), "dx": np.array(self.scene.dx), "volume": np.array(volume)}
         if output.surface:
             out["phi"] = self._phi().astype(np.float32)
         if output.pressure and self.scene.dimension == 2:
