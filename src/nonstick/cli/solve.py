@@ -57,7 +57,7 @@ def solve(
 
     nonstick solve problem.npz --method fas-mg --rtol 1e-8 --json row.json
     """
-    from .. import api, registry, validate
+    from .. import registry, validate
     from ..errors import NonstickError
     from ..io.atomic import write_text
     from ..io.problem_file import is_problem, read_problem, solution_file, write_solution
@@ -79,6 +79,8 @@ def solve(
         problem.lower = _bound(lower, "--lower")
     if upper is not None:
         problem.upper = _bound(upper, "--upper")
+    from .. import api  # after the file has been read: a damaged one is answered at once
+
     try:
         solution = api.solve(
             problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells,

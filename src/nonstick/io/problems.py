@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import scipy.io
 import scipy.sparse as sp
 
 from .. import validate
@@ -130,6 +129,8 @@ def _parts(A: sp.csr_array, b, lower, upper, cells) -> dict:
 
 
 def _write_market(path: Path, values) -> None:
+    import scipy.io  # slow to load
+
     symmetric = sp.issparse(values) and not (values != values.T).nnz
     with replacing(path) as partial:
         scipy.io.mmwrite(partial, values, symmetry="symmetric" if symmetric else "general")

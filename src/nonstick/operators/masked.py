@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import Operator
+from .csr import CSROperator
 
 
 class Masked(Operator):
@@ -101,4 +102,4 @@ class Masked(Operator):
     def components(self):
         if not self.has_entries:
             return self.A.components()
-        return sp.csgraph.connected_components(self.matrix(), directed=False)
+        return CSROperator(self.matrix()).components()

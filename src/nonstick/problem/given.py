@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator
 
 from .. import validate
 from ..errors import NonstickError
@@ -41,9 +41,9 @@ class Given:
         self.order: np.ndarray | None = None
         self._matrix: sp.csr_array | None = None
         self._cells: np.ndarray | None = None
-        if diagonal is not None and not isinstance(A, LinearOperator):
+        if diagonal is not None and not _is_linear_operator(A):
             raise NonstickError(f"diagonal belongs to a LinearOperator; {names[0]} already has one")
-        if isinstance(A, Operator | LinearOperator):
+        if isinstance(A, Operator) or _is_linear_operator(A):
             if cells is not None:
                 what = "an operator already knows its grid" if isinstance(A, Operator) else "a LinearOperator has none"
                 raise NonstickError(f"cells belongs to a matrix; {what}")
@@ -119,6 +119,12 @@ class Given:
         if mine is not None and other is not None:
             other.rows = mine.rows  # equal tables: by the same object hierarchies see that the grid is the same
         return new
+
+
+def _is_linear_operator(A) -> bool:
+    """True for SciPy's LinearOperator. Its module is slow to load; whoever has such an object has loaded it."""
+    module = sys.modules.get("scipy.sparse.linalg")
+    return module is not None and isinstance(A, module.LinearOperator)
 
 
 def _scaling(A: sp.csr_array) -> np.ndarray:

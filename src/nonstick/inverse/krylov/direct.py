@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from ...operators.base import Operator
 from ..base import Inverse, IterativeInverse, Recipe, max_abs
@@ -44,6 +43,8 @@ class Factor(Recipe):
 
 class _SparseFactor(Inverse):
     def __init__(self, A: Operator, shift: float):
+        from scipy.sparse.linalg import splu  # slow to load, rarely needed
+
         M, d = A.matrix(), A.diagonal
         small = np.where(d > 0, shift * d, d.max(initial=0.0) or 1.0)  # any number in a row without an equation
         # Symmetric positive definite: order by A' + A and keep the pivots on the diagonal.

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import label
 
 from ...discretise.diffusion import DiffusionProblem, DiffusionSolution
 from ...errors import NonstickError
@@ -160,6 +159,8 @@ class Heat:
     def inside(self) -> np.ndarray:
         """Boolean array over cells: the largest part of the body (thin parts may be disconnected on coarse grids)."""
         shape = dragon() if self.body is None else self.body
+        from scipy.ndimage import label  # slow to load
+
         parts, count = label(shape.sample(self.grid.cells()) < 0)
         if not count:
             raise NonstickError(
