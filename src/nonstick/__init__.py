@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
     from .export.run import export_run
+    from .io.probes import read_probes
     from .io.problems import load_problem, save_problem
     from .problem.box import BoxProblem
     from .problem.solution import Solution
@@ -36,6 +37,7 @@ _WHERE = {
     "export_run": ".export.run",
     "load_problem": ".io.problems",
     "save_problem": ".io.problems",
+    "read_probes": ".io.probes",
     "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",
@@ -63,6 +65,7 @@ __all__ = [
     "load_plugin",
     "load_problem",
     "methods",
+    "read_probes",
     "register",
     "save_problem",
     "solve",

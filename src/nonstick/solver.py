@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
@@ -16,9 +17,10 @@ from .errors import NonstickError
 from .inverse.base import Recipe
 from .inverse.kept import Kept, Shelf
 from .operators.base import Operator
+from .options import suggesting
 from .problem.box import BoxProblem
 from .problem.given import Given
-from .problem.monitor import Monitor
+from .problem.monitor import Criterion, Monitor
 from .problem.solution import Solution
 from .show import Shown
 from .solvers.base import Method
@@ -38,7 +40,7 @@ class Solver(Shown):
     Parameters
     ----------
     A : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
-        Symmetric and positive definite, n × n. It is copied; `update` changes its numbers.
+        As for `nonstick.solve`, n × n. It is copied; `update` changes its numbers.
     cells : array_like of int, optional
         n × 2 or n × 3 grid coordinates of the unknowns, as for `nonstick.solve`.
     method : str or Method
@@ -64,7 +66,7 @@ class Solver(Shown):
     [99, 62, 42]
     """
 
-    @validate.suggesting
+    @suggesting
     def __init__(self, A, *, cells=None, method: str | Method = "auto", diagonal=None, warm: bool = True):
         recipe = registry.get(method)
         self.name = registry.name_of(method) if isinstance(method, str) else repr(method)
@@ -96,7 +98,7 @@ class Solver(Shown):
         """The matrix as methods see it; unknowns on a grid are in C order."""
         return self._given.operator
 
-    @validate.suggesting
+    @suggesting
     def solve(
         self,
         b,
@@ -109,6 +111,8 @@ class Solver(Shown):
         atol: float = 0.0,
         maxiter: int | None = None,
         callback: Callable[[Monitor], object] | None = None,
+        time_limit: float | None = None,
+        criterion: Criterion = "rows",
     ) -> Solution:
         """Solve for one right-hand side and one pair of bounds.
 
@@ -122,7 +126,7 @@ class Solver(Shown):
             Where to start. If not given, the Solver decides (`warm`).
         active : array_like, optional
             The `active` of an earlier solution: methods that work with sets begin with it.
-        rtol, atol, maxiter, callback
+        rtol, atol, maxiter, callback, time_limit, criterion
             As for `nonstick.solve`.
 
         Returns
@@ -139,10 +143,13 @@ class Solver(Shown):
         >>> solver.solve([1.0, -3.0], lower=-1.0).x.round(6)
         array([ 0., -1.])
         """
-        stop: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+        stop: dict[str, Any] = {
+            "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
+            "criterion": criterion,
+        }  # fmt: skip
         validate.stopping(**stop)
         with self._alone():
-            given = self._given
+            began, given = time.perf_counter(), self._given
             problem = given.problem(b, lower, upper)
             if x0 is not None:
                 x0 = given.vector(x0, "x0")
@@ -150,7 +157,7 @@ class Solver(Shown):
                 active = given.enter(validate.active(active, self.n))
             elif x0 is None:
                 x0, active = self._start(problem)
-            inner = run_method(problem, self._method, self.name, x0, active, stop)
+            inner = run_method(problem, self._method, self.name, x0, active, stop, began, given.back)
             self._last = inner if np.isfinite(inner.x).all() else None
             return given.solution(inner)
 
@@ -229,6 +236,6 @@ def _kept(value, core: Operator):
         return Kept(value, Shelf(core))
     if isinstance(value, Method):
         return keeping(value, core)
-    if isinstance(value, tuple) and value and all(isinstance(part, Recipe) for part in value):
-        return tuple(Kept(part, Shelf(core)) for part in value)
+    if isinstance(value, tuple) and any(isinstance(part, Recipe | Method) for part in value):
+        return tuple(part if (kept := _kept(part, core)) is None else kept for part in value)
     return None

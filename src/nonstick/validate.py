@@ -6,11 +6,7 @@ running solve, and compiled kernels see one kind of argument only.
 
 from __future__ import annotations
 
-import difflib
-import functools
-import inspect
 from collections.abc import Callable
-from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +19,7 @@ SYMMETRY_RTOL = 1e-8
 
 
 def matrix(A, name: str = "A") -> sp.csr_array:
-    """A real symmetric matrix with a positive diagonal as canonical CSR; A itself is not changed."""
+    """A real matrix with a positive diagonal as canonical CSR; A itself is not changed. `symmetric` asks for more."""
     if not sp.issparse(A):
         A = _dense(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
@@ -38,7 +34,7 @@ def matrix(A, name: str = "A") -> sp.csr_array:
                 f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
             )
     A = _canonical(A)
-    _definite(A, name)
+    _sound(A, name)
     return A
 
 
@@ -54,8 +50,8 @@ def _canonical(A) -> sp.csr_array:
     return A
 
 
-def _definite(A: sp.csr_array, name: str) -> None:
-    """Finite, symmetric, and nothing in it that a positive definite matrix cannot have."""
+def _sound(A: sp.csr_array, name: str) -> None:
+    """Finite, with a positive diagonal."""
     bad = np.flatnonzero(~np.isfinite(A.data))
     if bad.size:
         i = int(np.searchsorted(A.indptr, bad[0], side="right")) - 1
@@ -68,7 +64,6 @@ def _definite(A: sp.csr_array, name: str) -> None:
             f"{name}[{bad[0]}, {bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal"
             f"{_more(bad.size)}"
         )
-    _symmetric(A, d, name)
 
 
 def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
@@ -92,7 +87,7 @@ def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
                 "pattern, or the data of its CSR form"
             )
     M = sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
-    _definite(M, name)
+    _sound(M, name)
     return M
 
 
@@ -170,21 +165,27 @@ def _dense(A, name: str) -> np.ndarray:
     return out
 
 
-def _symmetric(A: sp.csr_array, d: np.ndarray, name: str) -> None:
+def symmetric(A: sp.csr_array, name: str = "A") -> bool:
+    """True if A, a matrix that `matrix` has returned, is symmetric up to rounding.
+
+    A negative minor of two rows raises an error: A is then not positive definite, or, if it is not symmetric, not a
+    P-matrix, and a complementarity problem may have no solution or several.
+    """
     where = np.empty(2, np.int64)
     values = np.empty(2)
-    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(d), SYMMETRY_RTOL)
+    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(A.diagonal()), SYMMETRY_RTOL)
     i, j = where
-    if kind == 1:
-        raise NonstickError(
-            f"{name} is not symmetric: {name}[{i}, {j}] is {values[0]:g} and {name}[{j}, {i}] is {values[1]:g}; "
-            f"pass ({name} + {name}.T) / 2 if this comes from rounding"
-        )
     if kind == 2:
         raise NonstickError(
             f"{name} is not positive definite: {name}[{i}, {j}] = {values[0]:g} is larger than "
             f"sqrt({name}[{i}, {i}] {name}[{j}, {j}]) = {values[1]:g}"
         )
+    if kind == 3:
+        raise NonstickError(
+            f"{name} is not a P-matrix: {name}[{i}, {j}] {name}[{j}, {i}] = {values[0]:g} is larger than "
+            f"{name}[{i}, {i}] {name}[{j}, {j}] = {values[1]:g}"
+        )
+    return kind == 0
 
 
 def vector(b, n: int, name: str = "b") -> np.ndarray:
@@ -250,6 +251,37 @@ def _bound(bound, n: int, name: str) -> np.ndarray:
     return np.array(np.broadcast_to(out, (n,)), dtype=np.float64)
 
 
+def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+    """C with m rows, and the bounds of C x: `(C, lower, upper)` with None or ±inf where there is no bound."""
+    if not isinstance(given, (tuple, list)) or len(given) != 3:
+        raise NonstickError(
+            "constraints must be (C, lower, upper) for lower <= C x <= upper; equal bounds make an equation"
+        )
+    C, lower, upper = given
+    if not sp.issparse(C):
+        C = np.atleast_2d(_numbers(C, "C of constraints"))
+    if C.ndim != 2 or C.shape[1] != n:
+        raise NonstickError(
+            f"C of constraints has shape {_by(C.shape)}; it must have one column for each of {n} unknowns"
+        )
+    _real(C.dtype, "C of constraints")
+    if sp.issparse(C) and (fault := damage(C)):
+        raise NonstickError(f"C of constraints is damaged: {fault}")
+    C = sp.csr_array(C, dtype=np.float64)
+    if not np.isfinite(C.data).all():
+        raise NonstickError("C of constraints holds numbers that are not finite")
+    m = C.shape[0]
+    low = _bound(-np.inf if lower is None else lower, m, "lower of constraints")
+    high = _bound(np.inf if upper is None else upper, m, "upper of constraints")
+    bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
+    if bad.size:
+        i = bad[0]
+        raise NonstickError(
+            f"constraint {i} asks for a value from {low[i]:g} to {high[i]:g}, which no number is{_more(bad.size)}"
+        )
+    return C, low, high
+
+
 def cells(coordinates, n: int) -> np.ndarray:
     """(n, 2) or (n, 3) grid coordinates, no cell twice; a line of cells becomes a grid one cell wide."""
     out = np.asarray(coordinates)
@@ -285,7 +317,14 @@ def c_order(coordinates: np.ndarray) -> np.ndarray | None:
     return None if np.array_equal(order, np.arange(order.size)) else order
 
 
-def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, callback=None) -> None:
+def stopping(
+    rtol: float = 1e-6,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    callback=None,
+    time_limit: float | None = None,
+    criterion: str = "rows",
+) -> None:
     """Check the stopping options, which are the same for every method."""
     for value, name in ((rtol, "rtol"), (atol, "atol")):
         if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
@@ -296,41 +335,10 @@ def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, 
         raise NonstickError(f"maxiter must be a positive integer or None, not {maxiter!r}")
     if callback is not None and not callable(callback):
         raise NonstickError(f"callback must be a function of one argument, not {callback!r}")
-
-
-#: words of other packages for our options
-_ALIASES = {
-    "tol": "rtol", "tolerance": "rtol", "eps": "rtol", "ftol": "rtol", "gtol": "rtol",
-    "maxit": "maxiter", "max_iter": "maxiter", "max_iterations": "maxiter", "itmax": "maxiter", "iterations": "maxiter",
-    "guess": "x0", "initial": "x0", "start": "x0", "solver": "method", "algorithm": "method",
-    "lb": "lower", "low": "lower", "ub": "upper", "high": "upper", "rhs": "b", "q": "b",
-    "timeout": "time_limit", "coords": "cells", "coordinates": "cells", "diag": "diagonal",
-}  # fmt: skip
-
-F = TypeVar("F", bound=Callable)
-
-
-def suggesting(function: F) -> F:
-    """Decorator: an unknown keyword ends in a sentence that names the option that was probably meant."""
-    parameters = inspect.signature(function).parameters.values()
-    known = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "self"]
-
-    @functools.wraps(function)
-    def checked(*args, **options):
-        for word in options:
-            if word not in known:
-                unknown_option(word, known, function.__qualname__.removesuffix(".__init__"))
-        return function(*args, **options)
-
-    return checked  # type: ignore[return-value]
-
-
-def unknown_option(word: str, known: list[str], where: str) -> None:
-    """Raise the sentence for a keyword that nobody knows."""
-    alias = _ALIASES.get(word.lower(), "")
-    close = [alias] if alias in known else difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; it knows {', '.join(known)}"
-    raise NonstickError(f"{where} has no option {word!r}{hint}")
+    if time_limit is not None and (not isinstance(time_limit, (int, float, np.number)) or not time_limit >= 0):
+        raise NonstickError(f"time_limit must be a number of seconds, zero or more, or None, not {time_limit!r}")
+    if criterion not in ("rows", "papers"):
+        raise NonstickError(f"criterion must be 'rows' or 'papers', not {criterion!r}")
 
 
 def _numbers(values, name: str) -> np.ndarray:

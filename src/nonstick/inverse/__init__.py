@@ -7,6 +7,7 @@ from .krylov.cr import CR
 from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
 from .krylov.richardson import Richardson
+from .krylov.safeguarded import Safeguarded
 from .multigrid.aggregation import GIA, Pairwise, TopologyAware
 from .multigrid.blocks import Blocks
 from .multigrid.cycles import F, Full, Resmoothed, V, W
@@ -70,6 +71,7 @@ __all__ = [
     "Reused",
     "Richardson",
     "SPAI0Sweeps",
+    "Safeguarded",
     "Smoothed",
     "Sweeps",
     "TopologyAware",

@@ -73,13 +73,13 @@ def _number(parent, size):
 def _csr_components(label, data, indices, indptr):
     """label[i] = number of the part of unknown i, numbered in the order of first unknowns; returns the number of parts.
 
-    The matrix has a symmetric pattern; stored zeros are no couplings.
+    A coupling in one direction is enough; stored zeros are no couplings.
     """
     for i in range(label.size):
         label[i] = i
     for i in range(label.size):
         for q in range(indptr[i], indptr[i + 1]):
-            if indices[q] < i and data[q] != 0.0:
+            if indices[q] != i and data[q] != 0.0:
                 _join(label, i, indices[q])
     return _number(label, label.size)
 

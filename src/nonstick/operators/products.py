@@ -49,6 +49,11 @@ class Products(Operator):
             "ignore bounds), or pass a sparse matrix"
         )
 
+    def magnitude(self, x, out):
+        """A lower estimate of |A||x|, with which the row test is stricter: max(|A x|, |a_ii x_i|)."""
+        np.abs(self.apply(x, out), out=out)
+        return np.maximum(out, np.abs(self.diagonal * x), out=out)
+
     def row_sums(self):
         return self @ np.ones(self.n)
 

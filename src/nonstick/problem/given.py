@@ -26,7 +26,7 @@ class Given:
     Parameters
     ----------
     A : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
-        Symmetric and positive definite.
+        Checked as by `nonstick.solve`.
     cells : array_like of int, optional
         Grid coordinates of the unknowns of a matrix.
     diagonal : array_like, optional
@@ -50,6 +50,7 @@ class Given:
             self.operator = A if isinstance(A, Operator) else Products(*validate.products(A, diagonal, names[0]))
             return
         self._matrix = validate.matrix(A, names[0])
+        self._symmetric = validate.symmetric(self._matrix, names[0])
         if cells is not None:
             self._cells = validate.cells(cells, self._matrix.shape[0])
             self.order = validate.c_order(self._cells)
@@ -61,9 +62,9 @@ class Given:
 
     def _convert(self) -> Operator:
         if self.order is None:
-            return as_operator(self._matrix, self._cells)
+            return as_operator(self._matrix, self._cells, self._symmetric)
         assert self._matrix is not None and self._cells is not None
-        return as_operator(self._matrix[self.order][:, self.order], self._cells[self.order])
+        return as_operator(self._matrix[self.order][:, self.order], self._cells[self.order], self._symmetric)
 
     def vector(self, values, name: str) -> np.ndarray:
         """A checked vector in the order of the operator."""
@@ -71,6 +72,11 @@ class Given:
 
     def enter(self, values: np.ndarray) -> np.ndarray:
         return values if self.order is None else values[self.order]
+
+    @property
+    def back(self) -> np.ndarray | None:
+        """The positions of the operator's unknowns in the caller's order."""
+        return None if self.order is None else np.argsort(self.order)
 
     def leave(self, values: np.ndarray) -> np.ndarray:
         if self.order is None:
@@ -90,7 +96,7 @@ class Given:
         if self.order is None:
             return solution
         inner = solution.problem
-        box, A = inner.box, CSROperator(self._matrix, self._cells)
+        box, A = inner.box, CSROperator(self._matrix, self._cells, self._symmetric)
         problem = BoxProblem(A, self.leave(inner.b), self.leave(box.lower), self.leave(box.upper))
         return replace(solution, problem=problem, x=self.leave(solution.x), dual=self.leave(solution.dual))
 
@@ -112,8 +118,10 @@ class Given:
         if old is None:
             raise NonstickError("only a Solver made from a matrix can be updated; make a new one from the new operator")
         M = validate.refilled(old, values, self.names[0])
+        symmetric = validate.symmetric(M, self.names[0])
         new = Given.__new__(Given)
         new.names, new.order, new._cells, new._matrix = self.names, self.order, self._cells, M
+        new._symmetric = symmetric
         new.operator = new._convert()
         mine, other = self.operator.stencil, new.operator.stencil
         if mine is not None and other is not None:

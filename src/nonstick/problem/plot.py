@@ -57,8 +57,8 @@ def _cells(solution: Solution) -> tuple[np.ndarray, int]:
 
 def _history(axes, solution: Solution) -> None:
     residuals = np.array(solution.history, float)
-    axes.semilogy(np.arange(residuals.size), np.where(residuals > 0, residuals, np.nan), ".-", color=INK)
-    axes.set_xlabel("outer iteration")
+    axes.semilogy(solution.history.iterations, np.where(residuals > 0, residuals, np.nan), ".-", color=INK)
+    axes.set_xlabel("iteration")
     axes.set_ylabel("residual")
     axes.set_title(f"{solution.method}: {solution.status}", fontsize=10)
     axes.grid(alpha=0.3)

@@ -70,8 +70,9 @@ class ActiveSet(Method):
     --------
     >>> from dataclasses import replace
     >>> import nonstick
-    >>> from nonstick import cases, registry
-    >>> careful = replace(registry.get("auto"), patience=0)  # policy iteration with exact solves
+    >>> from nonstick import cases
+    >>> from nonstick.compositions import AUTO
+    >>> careful = replace(AUTO, patience=0)  # policy iteration with exact solves
     >>> nonstick.solve_problem(cases.build("circle2d", 24).problem, careful).converged
     True
     """
@@ -100,23 +101,26 @@ class ActiveSet(Method):
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
         loop = ActiveSetCG(self, problem, monitor, M, start.active)
-        predicted = start.cold and self._worth_predicting(problem) and self.predict(problem, loop.M, start.x)
+        predicted = start.cold and self._worth_predicting(problem) and self.predict(problem, loop.M, start.x, monitor)
         loop.run(start.x, start.active if self.bounded else None, predicted)
 
     def _worth_predicting(self, problem: BoxProblem) -> bool:
         return self.bounded and problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
 
-    def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray) -> bool:
-        """Set x from the solution of a coarser problem; False if M has no coarser problem."""
+    def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray, monitor: Monitor | None = None) -> bool:
+        """Set x from the solution of a coarser problem; False if M has no coarser problem.
+
+        If `monitor`, which watches the whole solve, is interrupted, the coarser solve ends too.
+        """
         fine = M.blocks
         if fine is None:
             return False
         coarser = Coarser(problem, fine)
         A = coarser.problem.A
         start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)), cold=True)
-        monitor = Prediction(coarser.problem, self.coarse_rtol, self.coarse_part)
+        coarse = Prediction(coarser.problem, self.coarse_rtol, self.coarse_part, monitor)
         with threads_for(A.n):
-            self._solve(coarser.problem, start, monitor, None if A.stencil is None else fine.below(A.stencil))
+            self._solve(coarser.problem, start, coarse, None if A.stencil is None else fine.below(A.stencil))
         coarser.interpolate(start.x, x)
         return True
 
@@ -178,7 +182,7 @@ class ActiveSetCG:
         else:
             self.A.residual(self.b, x, self.r)
             self._look(x, np.inf)
-        if monitor.watch(self._kkt()) and self._verified(x):
+        if monitor.watch(self._kkt(), x) and self._verified(x):
             return
         self._refresh()
         guard = Guard(self._ease * self.options.patience)
@@ -188,6 +192,10 @@ class ActiveSetCG:
             descent, rho = self._direction(rho, curvature, disturbed)
             curvature, old = self.A.energy(self.p, self.q), curvature
             if not curvature > 0.0:
+                monitor.meet(self.A.negative(curvature, self.p, self.q))
+                if monitor.status:
+                    self.problem.box.project(x, out=x)
+                    return
                 if not old > 0.0:  # p was z: M is not positive here, which can happen if A is not an M-matrix
                     self._fall_back(x)
                     return
@@ -202,9 +210,12 @@ class ActiveSetCG:
             if monitor.iterations == self.options.strain and self._strengthen(x):
                 curvature = 0.0
             if slack == np.inf:
+                if monitor.interrupted():
+                    self.problem.box.project(x, out=x)
+                    return
                 continue
-            if monitor.watch(self._kkt()):
-                if self._verified(x) or monitor.status:
+            if monitor.watch(self._kkt(), x):
+                if self._verified(x):
                     return
                 disturbed = True
             if self._flips.any():
@@ -302,7 +313,7 @@ class ActiveSetCG:
         """Compute the residual again: it was updated by recurrence, and x may lie outside the box by rounding."""
         if self.rows.size:
             self.problem.box.project(x, out=x)
-        if self.monitor.check(x):
+        if self.monitor.status or self.monitor.check(x):
             return True
         self.A.residual(self.b, x, self.r)
         return False

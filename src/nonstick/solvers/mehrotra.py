@@ -81,10 +81,11 @@ class Mehrotra(Method):
             monitor.check(feasible)
             if self.step_norm is not None and monitor.status in ("", "converged"):
                 monitor.status = "converged" if norm <= self.step_norm else ""
-            if monitor.kkt < 0.9 * best:
+            far = 0.0 if monitor.status == "converged" else monitor.distance(feasible)
+            if far < 0.9 * best:
                 last_gain = k
-            if monitor.kkt < best or self.step_norm is not None:
-                best = monitor.kkt
+            if far < best or self.step_norm is not None:
+                best = far
                 start.x[:] = feasible
             if monitor.status or k == limit:
                 break
@@ -106,7 +107,9 @@ class Mehrotra(Method):
                     centre = self._centring(barrier, mean)
                     targets = [centre - side.ds * side.dz for side in barrier.sides]
                 barrier.right_side(x, minus_gradient, weights, targets, r)
-                monitor.iterations += barrier.newton(inverse, operator, r, dx, self.inner_rtol, self.inner_maxiter)
+                monitor.iterations += barrier.newton(
+                    inverse, operator, r, dx, self.inner_rtol, self.inner_maxiter, monitor
+                )
                 barrier.recover(x, dx, weights, targets)
 
             primal, dual = (min(1.0, self.inside * step) for step in barrier.longest_steps())

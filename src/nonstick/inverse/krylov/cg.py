@@ -47,6 +47,7 @@ class _CG(IterativeInverse):
             z.add_to(p, rho / rho_old if rho_old else 0.0)
             curvature = A.energy(p, q)
             if not curvature > 0.0:  # a null direction, or breakdown: x cannot be improved further
+                course.negative = A.negative(curvature, p, q)
                 break
             go = course.goes_on(z.step(x, r, p, q, rho / curvature))
             rho_old = rho

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ...bodies.body import RigidBody
@@ -16,7 +14,9 @@ from ..findings import Findings, reaches_beyond
 from ..resources import shortages, size
 from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
+from .motion import first_velocity
 from .needs import needs, too_large
+from .probes.check import check_probes
 from .seeding import seed
 from .simulation import WAY, require_liquid
 from .solids import Solids
@@ -58,6 +58,7 @@ def check(scene: Scene) -> Findings:
     _check_walls(found, scene, solids)
     _check_bodies(found, scene, bodies)
     _check_regions(found, scene)
+    check_probes(found, scene, solids)
     _check_pace(found, scene, solids)
     frames = scene.model.time.frames
     need = needs(scene, count)
@@ -104,8 +105,8 @@ def _check_pace(found: Findings, scene: Scene, solids: Solids) -> None:
     model, time = scene.model, scene.model.time
     speed = max(
         [float(solids.fastest())]
-        + [max(map(abs, s.velocity)) for s in (*model.liquid, *model.inflow, *model.bodies) if s.velocity is not None]
-        + [math.radians(abs(s.spin)) * math.dist(model.domain.size, [0.0] * scene.dimension) for s in model.liquid]
+        + [max(map(abs, s.velocity)) for s in (*model.inflow, *model.bodies) if s.velocity is not None]
+        + [_first_speed(scene, index, solids) for index in range(len(model.liquid))]
     )
     frame, reach = 1.0 / time.fps, max(model.domain.size)
     way = speed * frame / max(time.max_substeps, 1)
@@ -125,6 +126,17 @@ def _check_pace(found: Findings, scene: Scene, solids: Solids) -> None:
         found.warnings.append(
             f"gravity and forces of {pull:.3g} m/s² take liquid far beyond the domain within a frame: the run will stop"
         )
+
+
+def _first_speed(scene: Scene, index: int, solids: Solids) -> float:
+    """Largest component of the initial velocity of a liquid, over the centres of its cells."""
+    spec, points = scene.model.liquid[index], solids.grid.cells()
+    wet = build(spec.shape, scene.folder).sample(points) < 0
+    inside = [np.broadcast_to(x, wet.shape)[wet] for x in points]
+    if not inside[0].size:
+        return 0.0
+    parts = first_velocity(spec, scene.model.domain.size, inside, f"{scene.where}: liquid.{index}")
+    return max(float(np.abs(v).max()) for v in parts)
 
 
 def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> None:

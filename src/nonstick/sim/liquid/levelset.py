@@ -61,8 +61,9 @@ class LevelSet:
             for axis, u in enumerate(self.layout.drop_faces(self.velocity)):
                 points = self.solids.grid.faces(axis)
                 near = shape.sample(points) < 1.5 * self.dx
-                value = first_velocity(spec, self.scene.model.domain.size, points)[axis]
-                u[near] = np.broadcast_to(value, near.shape)[near]
+                there = [np.broadcast_to(x, near.shape)[near] for x in points]
+                where = f"{self.scene.where}: liquid.{index}"
+                u[near] = first_velocity(spec, self.scene.model.domain.size, there, where)[axis]
         self.level = np.clip(self.level, -BAND, BAND)
         self.level = _distance(self.level, np.zeros(self.layout.three, np.int8))
         self.ledger.initial = volume(self.level, self.solids.space)
