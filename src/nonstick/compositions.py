@@ -108,6 +108,8 @@ GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())), forcing=0.1)
 
 def face_solver(A: Operator) -> Recipe:
     """What solves linear systems with A on a set of free rows: for the multipliers of linear constraints."""
+    if not A.has_entries:
+        return CG(Jacobi())
     return CG(Deflated(CYCLE)) if A.symmetric else GENERAL.inner
 
 
@@ -197,6 +199,7 @@ METHODS: dict[str, Method] = {
     "visc-direct": unbounded(AsMatrix(Direct(shift=1e-10)), maxiter=20),
     "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
     # ours
+    "jacobi-mprgp": MPRGP(Jacobi()),
     "auto": Suited((AUTO, GENERAL)),
     "pi-bicgstab": GENERAL,
     "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU())), forcing=0.1),
