@@ -103,11 +103,13 @@ CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.floa
 AUTO = ActiveSet(Deflated(CYCLE), strong=Deflated(SAAMG), last=Deflated(Jacobi()))
 
 #: Ours, for matrices that are not symmetric.
-GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())))
+GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())), forcing=0.1)
 
 
 def face_solver(A: Operator) -> Recipe:
     """What solves linear systems with A on a set of free rows: for the multipliers of linear constraints."""
+    if not A.has_entries:
+        return CG(Jacobi())
     return CG(Deflated(CYCLE)) if A.symmetric else GENERAL.inner
 
 
@@ -197,8 +199,9 @@ METHODS: dict[str, Method] = {
     "visc-direct": unbounded(AsMatrix(Direct(shift=1e-10)), maxiter=20),
     "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
     # ours
+    "jacobi-mprgp": MPRGP(Jacobi()),
     "auto": Suited((AUTO, GENERAL)),
     "pi-bicgstab": GENERAL,
-    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU()))),
+    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU())), forcing=0.1),
     "mg-cg": replace(AUTO, bounded=False),
 }

@@ -38,9 +38,10 @@ def run(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> 
     asked = monitor.asked
     _attempt(method, problem, start, monitor)
     _refine(method, problem, start.x, asked, monitor)
-    if _worthwhile(problem, start.x, asked, monitor):
+    if problem.A.symmetric and _worthwhile(problem, start.x, asked, monitor):
         _refine(LAST, problem, start.x, asked, monitor)
-        monitor.remark("policy iteration finished the rows that the method could not finish")
+        if monitor.status == "converged":
+            monitor.remark("policy iteration finished the rows that the method could not finish")
     monitor.asked = monitor.tolerance = asked
 
 
