@@ -15,7 +15,7 @@ from .operators.convert import as_operator
 from .operators.csr import CSROperator
 from .problem.box import BoxProblem
 from .problem.constraints import LinearConstraints
-from .problem.monitor import LEAST_ROW_RTOL, Criterion, Monitor, Start
+from .problem.monitor import Criterion, Monitor, Start, row_tolerance
 from .problem.solution import Solution
 from .solvers import refine
 from .solvers.base import Method
@@ -283,7 +283,7 @@ def _solve_with_constraints(problem: BoxProblem, constraints, method, x0, stop: 
     def holds(problem: BoxProblem, x: np.ndarray) -> bool:
         if problem.kkt(x) > max(asked, stop["atol"] / problem.scale):
             return False
-        return stop["criterion"] == "papers" or problem.row_error(x).value <= max(asked, LEAST_ROW_RTOL)
+        return stop["criterion"] == "papers" or problem.row_error(x).value <= row_tolerance(asked)
 
     solution = solve_constrained(problem, limits, solve, holds, face_solver(problem.A), asked, x0)
     return replace(solution, seconds=time.perf_counter() - began)
