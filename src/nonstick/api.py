@@ -62,7 +62,7 @@ def solve(
     rtol, atol : float
         Stop when the KKT residual `max|d·(x − clip(x − g/d, lower, upper))|`, with `g = A x − b` and
         `d = diag(A)`, is at most `max(rtol · max|b|, atol)`, and every row passes the row test: what row i of that
-        residual still shows is at most rtol of the terms of the row, `|A||x|`, and of its box, or at most atol.
+        residual still shows is at most 10 rtol of the terms of the row, `|A||x|`, and of its box, or at most atol.
     maxiter : int, optional
         Iteration limit, in the unit the method counts. Each method has its own default.
     callback : callable, optional
