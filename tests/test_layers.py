@@ -35,6 +35,7 @@ LAYERS = (
     "export",
     "sim",
     "bench",
+    "validation",
 )
 #: For quick starts these load what they need when it is asked for, whatever it is: the public names of the package, the
 #: command line, and the registry, which loads `compositions` by name.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
     from .export.run import export_run
+    from .io.probes import read_probes
     from .problem.box import BoxProblem
     from .problem.solution import Solution
     from .registry import load_plugin, methods, register
@@ -32,6 +33,7 @@ _WHERE = {
     "load_plugin": ".registry",
     "NonstickError": ".errors",
     "export_run": ".export.run",
+    "read_probes": ".io.probes",
     "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",
@@ -56,6 +58,7 @@ __all__ = [
     "lcp",
     "load_plugin",
     "methods",
+    "read_probes",
     "register",
     "solve",
     "solve_problem",

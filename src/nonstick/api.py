@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,9 +14,13 @@ from .operators.base import Operator
 from .operators.convert import as_operator
 from .operators.csr import CSROperator
 from .problem.box import BoxProblem
-from .problem.monitor import Monitor, Start
+from .problem.constraints import LinearConstraints
+from .problem.monitor import LEAST_ROW_RTOL, Criterion, Monitor, Start
 from .problem.solution import Solution
+from .solvers import refine
 from .solvers.base import Method
+from .solvers.constrained import solve_constrained
+from .solvers.definite import ZERO, smallest_curvature
 from .solvers.pockets import Settled, settle
 
 
@@ -32,6 +37,9 @@ def solve(
     maxiter: int | None = None,
     callback: Callable[[Monitor], object] | None = None,
     cells=None,
+    constraints=None,
+    time_limit: float | None = None,
+    criterion: Criterion = "rows",
 ) -> Solution:
     """Solve `min ½ xᵀA x − bᵀx` subject to `lower ≤ x ≤ upper`.
 
@@ -41,7 +49,8 @@ def solve(
     Parameters
     ----------
     A : scipy.sparse matrix, 2-D array or nonstick operator
-        Symmetric and positive definite, n × n.
+        n × n, with a positive diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix or another
+        P-matrix: then there is nothing to minimise, and x solves the complementarity problem.
     b : array_like
         n numbers.
     lower, upper : float or array_like
@@ -52,21 +61,31 @@ def solve(
         Where to start; it is clipped to the bounds. Zero if not given.
     rtol, atol : float
         Stop when the KKT residual `max|d·(x − clip(x − g/d, lower, upper))|`, with `g = A x − b` and
-        `d = diag(A)`, is at most `max(rtol · max|b|, atol)`.
+        `d = diag(A)`, is at most `max(rtol · max|b|, atol)`, and every row passes the row test: what row i of that
+        residual still shows is at most rtol of the terms of the row, `|A||x|`, and of its box, or at most atol.
     maxiter : int, optional
         Iteration limit, in the unit the method counts. Each method has its own default.
     callback : callable, optional
-        Called as `callback(monitor)` after every outer iteration; `monitor.kkt` is the residual reached,
-        and `monitor.stop("maxiter", "enough")` ends the solve.
+        Called as `callback(monitor)` after every outer iteration, and once in 50 iterations of a linear solve inside
+        a method. `monitor.kkt` is the residual reached, `monitor.x` makes a copy of the iterate, and
+        `monitor.stop("maxiter", "enough")` ends the solve.
     cells : array_like of int, optional
         n × 2 or n × 3 grid coordinates of the unknowns, in any order. Geometric methods need them, and
         every method is faster with them where A couples only cells that share a face.
+    constraints : tuple, optional
+        `(C, lower, upper)`: a few linear constraints `lower ≤ C x ≤ upper` beside the bounds on x, a row of C for each.
+        Equal bounds make an equation, None or ±inf is no bound. `solution.multipliers` has one number for each.
+    time_limit : float, optional
+        Seconds, checks and set-up included. The solve ends at the next iteration with the status "time".
+    criterion : {"rows", "papers"}
+        "papers": stop on the KKT residual alone, as the tables of the papers do.
 
     Returns
     -------
     Solution
         `x`, `dual = A x − b`, `converged`, `status`, `message` (advice if it did not converge),
-        `iterations`, `outer_iterations`, `history`, `seconds`, and `kkt()`, which recomputes the residual.
+        `iterations`, `outer_iterations`, `history`, `seconds`, and `kkt()` and `row_error()`, which recompute the
+        residuals.
 
     Raises
     ------
@@ -88,8 +107,11 @@ def solve(
     >>> np.round(solution.x, 3)
     array([0.233, 0.067, 0.   , 0.   , 0.   , 0.   , 0.   , 0.067, 0.233])
     """
-    stop = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
-    return _solve(A, b, lower, upper, method, x0, cells, stop)
+    stop = {
+        "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
+        "criterion": criterion,
+    }  # fmt: skip
+    return _solve(A, b, lower, upper, method, x0, cells, stop, constraints=constraints)
 
 
 def lcp(M, q, **options) -> Solution:
@@ -98,7 +120,7 @@ def lcp(M, q, **options) -> Solution:
     Parameters
     ----------
     M : scipy.sparse matrix, 2-D array or nonstick operator
-        Symmetric and positive definite.
+        Positive definite, an M-matrix or another P-matrix. It need not be symmetric.
     q : array_like
         n numbers.
     **options
@@ -119,20 +141,22 @@ def lcp(M, q, **options) -> Solution:
     if options.keys() & {"lower", "upper"}:
         raise NonstickError("an LCP has the bounds 0 and inf; use nonstick.solve for others")
     method, x0, cells = options.pop("method", "auto"), options.pop("x0", None), options.pop("cells", None)
-    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0)
+    constraints = options.pop("constraints", None)
+    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0, constraints=constraints)
 
 
-def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0) -> Solution:
+def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0, constraints=None) -> Solution:
     """Check the input, bring grids into C order, and solve; b is multiplied by `sign` first."""
+    began = time.perf_counter()
     validate.stopping(**stop)
     registry.get(method)  # report an unknown name before any work is done
     if isinstance(A, Operator):
         if cells is not None:
             raise NonstickError("cells belongs to a matrix; an operator already knows its grid")
         problem = BoxProblem(A, sign * validate.vector(b, A.n, names[1]), *validate.bounds(lower, upper, A.n))
-        return solve_problem(problem, method, x0=x0, **stop)
+        return _solve_problem(problem, method, x0, None, stop, began, constraints=constraints)
     A = validate.matrix(A, names[0])
-    n = A.shape[0]
+    n, symmetric = A.shape[0], validate.symmetric(A, names[0])
     b = sign * validate.vector(b, n, names[1])
     lower, upper = validate.bounds(lower, upper, n)
     order = None
@@ -140,14 +164,21 @@ def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1
         cells = validate.cells(cells, n)
         order = validate.c_order(cells)
     if order is None:
-        return solve_problem(BoxProblem(as_operator(A, cells), b, lower, upper), method, x0=x0, **stop)
+        problem = BoxProblem(as_operator(A, cells, symmetric), b, lower, upper)
+        return _solve_problem(problem, method, x0, None, stop, began, constraints=constraints)
     # Grids are kept in C order inside; the caller gets everything back in the order it came in.
     x0 = None if x0 is None else validate.vector(x0, n, "x0")[order]
-    inner = BoxProblem(as_operator(A[order][:, order], cells[order]), b[order], lower[order], upper[order])
-    solution = solve_problem(inner, method, x0=x0, **stop)
-    x, dual = np.empty(n), np.empty(n)
-    x[order], dual[order] = solution.x, solution.dual
-    return replace(solution, problem=BoxProblem(CSROperator(A, cells), b, lower, upper), x=x, dual=dual)
+    inner = BoxProblem(as_operator(A[order][:, order], cells[order], symmetric), b[order], lower[order], upper[order])
+    back = np.empty_like(order)
+    back[order] = np.arange(n)
+    if constraints is not None:
+        C, low, high = validate.constraints(constraints, n)
+        constraints = C[:, order], low, high
+    solution = _solve_problem(inner, method, x0, None, stop, began, back, constraints)
+    total = solution.problem.b[back]  # with the push of constraints
+    outer = BoxProblem(CSROperator(A, cells, symmetric), total, lower, upper)
+    x, dual = solution.x[back], solution.dual[back]
+    return replace(solution, problem=outer, x=x, dual=dual, seconds=time.perf_counter() - began)
 
 
 def solve_problem(
@@ -160,6 +191,8 @@ def solve_problem(
     atol: float = 0.0,
     maxiter: int | None = None,
     callback=None,
+    time_limit: float | None = None,
+    criterion: Criterion = "rows",
 ) -> Solution:
     """Solve a problem that is already built.
 
@@ -173,7 +206,7 @@ def solve_problem(
         Where to start.
     active : array_like, optional
         The `active` of an earlier solution: methods that work with sets begin with it.
-    rtol, atol, maxiter, callback
+    rtol, atol, maxiter, callback, time_limit, criterion
         As for `nonstick.solve`.
 
     Returns
@@ -190,53 +223,84 @@ def solve_problem(
     >>> first.converged, again.iterations
     (True, 0)
     """
-    validate.stopping(rtol, atol, maxiter, callback)
+    stop = {
+        "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
+        "criterion": criterion,
+    }  # fmt: skip
+    validate.stopping(**stop)
+    return _solve_problem(problem, method, x0, active, stop, time.perf_counter())
+
+
+def _solve_problem(
+    problem: BoxProblem, method: str | Method, x0, active, stop: dict, began: float, back: np.ndarray | None = None,
+    constraints=None,
+) -> Solution:  # fmt: skip
+    """Solve with checked options; `back` puts the unknowns into the order of the caller."""
+    if constraints is not None:
+        return _solve_with_constraints(problem, constraints, method, x0, stop, began, back)
     recipe = registry.get(method)
     name = method if isinstance(method, str) else repr(method)
     try:
         recipe.check(problem)
     except NonstickError as error:
         raise NonstickError(f"method {name!r} {error}") from None
+    recipe = recipe.chosen(problem)
     x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
     if active is not None:  # rows that no longer have a bound (walls move) cannot be clamped
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
     cold = active is None and not x.any()
-    monitor = Monitor(problem, rtol, atol, maxiter, callback, linear=recipe.linear)
+    monitor = Monitor(problem, linear=recipe.linear, began=began, **stop)
+    if back is not None:
+        monitor.outer.append(lambda x: x[back])
     settled = settle(problem, recipe.linear)
     if settled is not None:
         _solve_settled(settled, recipe, x, active, cold, monitor)
     elif problem.n:
         problem.box.project(x, out=x)
-        _attempt(recipe, problem, Start(x, active, cold), monitor)
+        refine.run(recipe, problem, Start(x, active, cold), monitor)
     if monitor.status not in ("converged", "infeasible"):
         _no_worse(problem, x, x0, monitor)
+        if not monitor.negative and monitor.gave_up and problem.A.symmetric:
+            monitor.negative = smallest_curvature(problem.A) < ZERO
     return Solution.of(problem, x, name, monitor)
 
 
-#: what arithmetic that breaks down raises: divisions by zero, singular factors, overflow
-_BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError, RecursionError)
+def _solve_with_constraints(problem: BoxProblem, constraints, method, x0, stop: dict, began: float, back) -> Solution:
+    """Solve with linear constraints: a box problem for each guess of their multipliers."""
+    from .compositions import face_solver  # which loads every solver
 
+    limits = LinearConstraints(*validate.constraints(constraints, problem.n))
+    stop = {"rtol": 1e-6, "atol": 0.0, "criterion": "rows", "time_limit": None} | stop
+    asked = stop["rtol"]
 
-def _attempt(recipe: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
-    """Let a method solve; a breakdown ends in a status."""
-    try:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the monitor notices
-            recipe.solve(problem, start, monitor)
-    except _BREAKDOWNS:
-        monitor.stop("breakdown")
+    def solve(problem: BoxProblem, x0, active) -> Solution:
+        # The step that meets the constraints adds an error of its own, so the box problems are solved more exactly.
+        within = stop | {"rtol": 0.5 * asked}
+        if stop["time_limit"] is not None:
+            within["time_limit"] = max(stop["time_limit"] - (time.perf_counter() - began), 1e-9)
+        return _solve_problem(problem, method, x0, active, within, time.perf_counter(), back)
+
+    def holds(problem: BoxProblem, x: np.ndarray) -> bool:
+        if problem.kkt(x) > max(asked, stop["atol"] / problem.scale):
+            return False
+        return stop["criterion"] == "papers" or problem.row_error(x).value <= max(asked, LEAST_ROW_RTOL)
+
+    solution = solve_constrained(problem, limits, solve, holds, face_solver(problem.A), asked, x0)
+    return replace(solution, seconds=time.perf_counter() - began)
 
 
 def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
     """After a solve that failed: x is the start where that was better.
 
-    With a `maxiter` of the user's own, the last iterate is what was asked for, unless it is no number: the residual
+    With a limit of the user's own, the last iterate is what was asked for, unless it is no number: the residual
     of a sound method may rise before it falls.
     """
     start = np.zeros(problem.n) if x0 is None else np.array(x0, float).reshape(problem.n)
     problem.box.project(start, out=start)
     before = monitor.measure(start)
     after = monitor.measure(x)
-    if monitor.maxiter is not None and np.isfinite(after):
+    limited = monitor.maxiter is not None or monitor.time_limit is not None
+    if after <= monitor.asked or (limited and np.isfinite(after)):
         return
     if not after <= before < np.inf:
         x[:] = start
@@ -245,19 +309,20 @@ def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
 
 def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold: bool, monitor: Monitor) -> None:
     """Solve the stand-in of a problem with pockets; the residual of x is taken from the problem itself."""
-    asked, judged = monitor.tolerance, settled.corrected()
+    asked, judged = monitor.asked, settled.corrected()
     for _ in range(6):
         monitor.problem = problem = settled.problem
         problem.box.project(x, out=x)
         if active is not None:  # rows without a bound in the stand-in cannot be clamped
             active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
-        monitor.status = monitor.message = ""
-        _attempt(recipe, problem, Start(x, active, cold), monitor)
+        monitor.renew(monitor.tolerance)
+        refine.run(recipe, problem, Start(x, active, cold), monitor)
         cold = False
         settled.restore(x)
         monitor.problem = judged
         residual = monitor.measure(x)
-        if residual <= asked or monitor.status not in ("converged", "stagnated", "diverged", "breakdown"):
+        sound = residual <= asked and monitor.holds(x)
+        if sound or monitor.status not in ("converged", "stagnated", "diverged", "breakdown"):
             break
         # Three causes are possible: the method cannot treat a singular matrix; a ground lies in the wrong place; or the
         # ground holds the sum of the remaining residuals of its pocket.
@@ -268,11 +333,11 @@ def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold
         elif settled.moved(x):
             active = None
         else:
-            monitor.tolerance *= 0.3 * asked / residual
-    monitor.tolerance = asked
+            monitor.tolerance = 0.3 * monitor.asked * min(asked / max(residual, asked), 1.0)
+    monitor.asked = monitor.tolerance = asked
     if settled.infeasible:
         monitor.notes["corrected_kkt"] = residual
-    if settled.infeasible and residual <= asked:
+    if settled.infeasible and sound:
         monitor.stop("infeasible", settled.sentence)
     elif settled.infeasible:
         monitor.remark(settled.sentence)

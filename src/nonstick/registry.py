@@ -114,6 +114,8 @@ _METHODS: dict[str, Entry] = {
     "visc-auto": Entry("viscosity, ours and the default: single-precision Chebyshev multigrid CG", "viscosity"),
     # -- ours ---------------------------------------------------------------------------------------------
     "auto": Entry("ours: inexact active set over a float32 multigrid CG, safeguarded; the default"),
+    "pi-bicgstab": Entry("ours: policy iteration over ILU-BiCGStab, for matrices that need not be symmetric"),
+    "pi-gmres": Entry("ours: policy iteration over ILU-GMRES, for matrices that need not be symmetric"),
     "mg-cg": Entry("ours: the linear solve A x = b by the multigrid CG of auto, bounds ignored", "linear"),
 }
 

@@ -17,7 +17,7 @@ SYMMETRY_RTOL = 1e-8
 
 
 def matrix(A, name: str = "A") -> sp.csr_array:
-    """A real symmetric matrix with a positive diagonal as canonical CSR; A itself is not changed."""
+    """A real matrix with a positive diagonal as canonical CSR; A itself is not changed. `symmetric` asks for more."""
     if not sp.issparse(A):
         A = _dense(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
@@ -31,6 +31,8 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             raise NonstickError(
                 f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
             )
+    if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
+        A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
         A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's
@@ -49,7 +51,6 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             f"{name}[{bad[0]}, {bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal"
             f"{_more(bad.size)}"
         )
-    _symmetric(A, d, name)
     return A
 
 
@@ -85,21 +86,27 @@ def _dense(A, name: str) -> np.ndarray:
     return out
 
 
-def _symmetric(A: sp.csr_array, d: np.ndarray, name: str) -> None:
+def symmetric(A: sp.csr_array, name: str = "A") -> bool:
+    """True if A, a matrix that `matrix` has returned, is symmetric up to rounding.
+
+    A negative minor of two rows raises an error: A is then not positive definite, or, if it is not symmetric, not a
+    P-matrix, and a complementarity problem may have no solution or several.
+    """
     where = np.empty(2, np.int64)
     values = np.empty(2)
-    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(d), SYMMETRY_RTOL)
+    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(A.diagonal()), SYMMETRY_RTOL)
     i, j = where
-    if kind == 1:
-        raise NonstickError(
-            f"{name} is not symmetric: {name}[{i}, {j}] is {values[0]:g} and {name}[{j}, {i}] is {values[1]:g}; "
-            f"pass ({name} + {name}.T) / 2 if this comes from rounding"
-        )
     if kind == 2:
         raise NonstickError(
             f"{name} is not positive definite: {name}[{i}, {j}] = {values[0]:g} is larger than "
             f"sqrt({name}[{i}, {i}] {name}[{j}, {j}]) = {values[1]:g}"
         )
+    if kind == 3:
+        raise NonstickError(
+            f"{name} is not a P-matrix: {name}[{i}, {j}] {name}[{j}, {i}] = {values[0]:g} is larger than "
+            f"{name}[{i}, {i}] {name}[{j}, {j}] = {values[1]:g}"
+        )
+    return kind == 0
 
 
 def vector(b, n: int, name: str = "b") -> np.ndarray:
@@ -143,6 +150,37 @@ def _bound(bound, n: int, name: str) -> np.ndarray:
     return np.array(np.broadcast_to(out, (n,)), dtype=np.float64)
 
 
+def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+    """C with m rows, and the bounds of C x: `(C, lower, upper)` with None or ±inf where there is no bound."""
+    if not isinstance(given, (tuple, list)) or len(given) != 3:
+        raise NonstickError(
+            "constraints must be (C, lower, upper) for lower <= C x <= upper; equal bounds make an equation"
+        )
+    C, lower, upper = given
+    if not sp.issparse(C):
+        C = np.atleast_2d(_numbers(C, "C of constraints"))
+    if C.ndim != 2 or C.shape[1] != n:
+        raise NonstickError(
+            f"C of constraints has shape {_by(C.shape)}; it must have one column for each of {n} unknowns"
+        )
+    _real(C.dtype, "C of constraints")
+    if sp.issparse(C) and (fault := damage(C)):
+        raise NonstickError(f"C of constraints is damaged: {fault}")
+    C = sp.csr_array(C, dtype=np.float64)
+    if not np.isfinite(C.data).all():
+        raise NonstickError("C of constraints holds numbers that are not finite")
+    m = C.shape[0]
+    low = _bound(-np.inf if lower is None else lower, m, "lower of constraints")
+    high = _bound(np.inf if upper is None else upper, m, "upper of constraints")
+    bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
+    if bad.size:
+        i = bad[0]
+        raise NonstickError(
+            f"constraint {i} asks for a value from {low[i]:g} to {high[i]:g}, which no number is{_more(bad.size)}"
+        )
+    return C, low, high
+
+
 def cells(coordinates, n: int) -> np.ndarray:
     """(n, 2) or (n, 3) grid coordinates, no cell twice; a line of cells becomes a grid one cell wide."""
     out = np.asarray(coordinates)
@@ -178,7 +216,14 @@ def c_order(coordinates: np.ndarray) -> np.ndarray | None:
     return None if np.array_equal(order, np.arange(order.size)) else order
 
 
-def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, callback=None) -> None:
+def stopping(
+    rtol: float = 1e-6,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    callback=None,
+    time_limit: float | None = None,
+    criterion: str = "rows",
+) -> None:
     """Check the stopping options, which are the same for every method."""
     for value, name in ((rtol, "rtol"), (atol, "atol")):
         if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
@@ -189,6 +234,10 @@ def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, 
         raise NonstickError(f"maxiter must be a positive integer or None, not {maxiter!r}")
     if callback is not None and not callable(callback):
         raise NonstickError(f"callback must be a function of one argument, not {callback!r}")
+    if time_limit is not None and (not isinstance(time_limit, (int, float, np.number)) or not time_limit >= 0):
+        raise NonstickError(f"time_limit must be a number of seconds, zero or more, or None, not {time_limit!r}")
+    if criterion not in ("rows", "papers"):
+        raise NonstickError(f"criterion must be 'rows' or 'papers', not {criterion!r}")
 
 
 def _numbers(values, name: str) -> np.ndarray:

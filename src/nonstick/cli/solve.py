@@ -23,8 +23,9 @@ def solve(
         show_default=False,
     ),
     method: str = typer.Option("auto", "--method", "-m", help="Which method; nonstick methods lists all."),
-    rtol: float = typer.Option(1e-6, help="KKT residual to reach, relative to max|b|."),
+    rtol: float = typer.Option(1e-6, help="KKT residual (relative to max|b|) and row error to reach."),
     maxiter: int | None = typer.Option(None, help="Iteration limit (default: the method's own).", show_default=False),
+    time_limit: float | None = typer.Option(None, help="Stop after so many seconds.", show_default=False),
     rhs: Path | None = typer.Option(
         None, help="File with b: .npy, .mtx or text (default: b of the npz; ones for a matrix).", show_default=False
     ),
@@ -64,7 +65,7 @@ def solve(
     for path in (target, Path(json_file or "-")):
         if not path.parent.is_dir():
             fail(f"cannot write {path}: there is no directory {path.parent}")
-    validate.stopping(rtol, maxiter=maxiter)
+    validate.stopping(rtol, maxiter=maxiter, time_limit=time_limit)
     problem = read_problem(file, rhs)
     if lower is not None:
         problem.lower = _bound(lower, "--lower")
@@ -73,7 +74,7 @@ def solve(
     try:
         solution = api.solve(
             problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells,
-            method=method, rtol=rtol, maxiter=maxiter,
+            method=method, rtol=rtol, maxiter=maxiter, time_limit=time_limit,
         )  # fmt: skip
     except NonstickError as error:
         raise NonstickError(f"{file}: {error}") from None
@@ -87,6 +88,7 @@ def solve(
         "seconds": solution.seconds,
         "setup_seconds": solution.setup_seconds,
         "kkt": solution.kkt(),
+        "row_error": solution.row_error(),
         "converged": solution.converged,
         "status": solution.status,
         "message": solution.message,
@@ -99,7 +101,8 @@ def solve(
             write_text(json_file, json.dumps(row, indent=1) + "\n")
         say(
             f"{solution.method}: {row['unknowns']} unknowns, {solution.iterations} iterations "
-            f"({solution.outer_iterations} outer), KKT {row['kkt']:.2e}, {solution.seconds:.3g} s"
+            f"({solution.outer_iterations} outer), KKT {row['kkt']:.2e}, row error {row['row_error']:.2e}, "
+            f"{solution.seconds:.3g} s"
         )
         say(f"x and dual are in {target}")
     if not solution.converged:

@@ -97,6 +97,13 @@ class Bordered(Operator):
         to_y[:] = self.Ct @ near + own
         return energy + 2.0 * float(near @ cross) + float(y @ own)
 
+    def magnitude(self, x, out):
+        (u, y), (to_u, to_y) = self.parts(np.abs(x)), self.parts(out)
+        self.A.magnitude(u, to_u)
+        to_u[self.places] += abs(self.C) @ y
+        to_y[:] = abs(self.Ct) @ u[self.places] + np.abs(self.D) @ y
+        return out
+
     def matrix(self) -> sp.csr_array:
         coo = sp.coo_array(self.C)
         C = sp.csr_array((coo.data, (self.touched[coo.row], coo.col)), shape=(self.A.n, self.m))

@@ -61,6 +61,12 @@ class LowRank(Operator):
         self.spread(-(self.S @ self.gather(x)), out)
         return out
 
+    def magnitude(self, x, out):
+        self.base.magnitude(x, out)
+        size = abs(self._transposed) @ np.abs(x[self.touched])
+        out[self.touched] += abs(self.U) @ (np.abs(self.S) @ size)
+        return out
+
     def matrix(self) -> sp.csr_array:
         """The entries; the rows of every body become a dense block."""
         wide = sp.csr_array((self.U.data, self.U.indices, self._indptr()), shape=(self.n, self.rank))

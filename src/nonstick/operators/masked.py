@@ -47,6 +47,10 @@ class Masked(Operator):
         return self.A.cells
 
     @property
+    def symmetric(self):  # type: ignore[override]
+        return self.A.symmetric
+
+    @property
     def core(self):
         return self.A.core
 

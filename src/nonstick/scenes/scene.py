@@ -25,7 +25,7 @@ __all__ = ["KINDS", "Scene", "builtin", "builtin_text", "json_schema", "parse_ov
 #: the tables of each kind of scene
 KINDS: dict[str, type[SceneTables]] = {"liquid": SceneModel, "heat": HeatModel}
 #: tables that may change before a run is resumed, because they do not change results
-HARMLESS = ("name", "description", "output", "camera")
+HARMLESS = ("name", "description", "output", "camera", "probe")
 #: bytes of a scene file, and tables or lists inside each other
 LARGEST, DEEPEST = 16 * 2**20, 150
 

@@ -138,7 +138,8 @@ def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
 
     With `linear`, bounds do not count; this is for methods that ignore them.
     """
-    found = find(problem.A) if problem.may_float else None
+    # The theory needs a symmetric matrix: in others a null vector on the right says nothing about the sum of b.
+    found = find(problem.A) if problem.may_float and problem.A.symmetric else None
     if not found:
         return None
     pockets = [_classify(problem, rows, linear) for rows in found]

@@ -21,7 +21,7 @@ from ._particles import _advect, _gather_velocity, _normalise, _scatter_value, _
 from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
-from .motion import first_gradient, first_velocity
+from .motion import first_gradient, first_velocity, varies
 from .seeding import MARGIN, seed
 from .solids import Solids
 from .sources import Chambers, Source, crowding
@@ -92,11 +92,11 @@ class Particles:
                 x = x[:, other(*self.points(x)) >= 0]
             taken.append(shape)
             points = self.points(x)
-            velocity = first_velocity(spec, self.scene.model.domain.size, points)
+            velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
             self._add(x, velocity, spec.viscosity)
-            if spec.spin and self.cloud.affine:  # so that the first transfer includes the rotation
-                gradient = self.layout.matrix(first_gradient(spec, self.dx, self.scene.dimension))
-                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = gradient.reshape(9, 1)
+            if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
+                gradient = first_gradient(spec, self.dx, points)
+                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
         self._outline(None, correct=False)
         self.ledger.initial = self.ledger.due = self.ledger.measured
@@ -109,6 +109,17 @@ class Particles:
         mu = self._viscosity.given(viscosity, self.points(x))
         self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
         self._sorted = False
+
+    def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
+        """Change positions (d, n) in cells, and velocities (d, n) with their gradients (d, d, n) in m/s per cell."""
+        cloud = self.cloud
+        if x is not None:
+            self.layout.drop_points(cloud.x)[:] = x
+        if velocity is not None:
+            self.layout.drop_points(cloud.vel)[:] = velocity
+            if cloud.affine:
+                cloud.aff[:] = self.layout.matrices(gradient)
+        self._sorted = self.settled = False
 
     def _sort(self) -> None:
         if not self._sorted:

@@ -98,7 +98,10 @@ class Projection:
         best: PressureResult | None = None
         for name in self._candidates(problem):
             limit = solver.maxiter if name == solver.method else None
-            solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
+            # What counts is the divergence of a cell against the largest one, which is the papers' number: liquid that
+            # hardly moves need not be still to its own last digits.
+            options: dict[str, Any] = {"rtol": solver.rtol, "maxiter": limit, "criterion": "papers"}
+            solution = problem.solve(name, **options, **(start if not failed else {}))
             # A compressed pocket has no solution: the problem without its mean is solved, and other methods do not
             # help.
             kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))  # type: ignore[arg-type]
