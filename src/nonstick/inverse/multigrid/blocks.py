@@ -40,7 +40,6 @@ from .hierarchy import Coarsening, Multigrid, descend
 from .smoothers import RedBlack
 from .sparse_levels import PACKED_SIZE, SparseLevels, strong_parts, sure_weight
 
-
 #: cells that are looked at to find anisotropy
 SAMPLE = 10_000
 
