@@ -7,6 +7,7 @@ from .krylov.cr import CR
 from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
 from .krylov.richardson import Richardson
+from .krylov.safeguarded import Safeguarded
 from .multigrid.aggregation import GIA, Pairwise, TopologyAware
 from .multigrid.algebraic import Algebraic
 from .multigrid.blocks import Blocks
@@ -73,6 +74,7 @@ __all__ = [
     "Reused",
     "Richardson",
     "SPAI0Sweeps",
+    "Safeguarded",
     "Smoothed",
     "Sweeps",
     "TopologyAware",

@@ -76,8 +76,9 @@ class ActiveSet(Method):
     --------
     >>> from dataclasses import replace
     >>> import nonstick
-    >>> from nonstick import cases, registry
-    >>> careful = replace(registry.get("auto"), patience=0)  # policy iteration with exact solves
+    >>> from nonstick import cases
+    >>> from nonstick.compositions import AUTO
+    >>> careful = replace(AUTO, patience=0)  # policy iteration with exact solves
     >>> nonstick.solve_problem(cases.build("circle2d", 24).problem, careful).converged
     True
     """
@@ -111,23 +112,27 @@ class ActiveSet(Method):
                 scaled.solve(self._solve, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
-        loop = ActiveSetCG(self, problem, monitor, M)
-        predicted = start.cold and self._worth_predicting(problem, loop.M) and self.predict(problem, loop.M, start.x)
+        loop = ActiveSetCG(self, problem, monitor, M, start.active)
+        worth = start.cold and self._worth_predicting(problem, loop.M)
+        predicted = worth and self.predict(problem, loop.M, start.x, monitor)
         loop.run(start.x, start.active if self.bounded else None, predicted)
 
     def _worth_predicting(self, problem: BoxProblem, M: Inverse) -> bool:
         large, many = (self.large, self.many) if M.algebraic is None else (self.bare_large, self.bare_large // 20)
         return self.bounded and problem.n > large and int(np.count_nonzero(problem.box.constrained)) > many
 
-    def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray) -> bool:
-        """Set x from the solution of a coarser problem; False if M has no coarser problem."""
+    def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray, monitor: Monitor | None = None) -> bool:
+        """Set x from the solution of a coarser problem; False if M has no coarser problem.
+
+        If `monitor`, which watches the whole solve, is interrupted, the coarser solve ends too.
+        """
         below = coarser(problem, M)
         if below is None:
             return False
         start = Start(below.problem.box.project(np.zeros(below.problem.n)), cold=True)
-        monitor = Prediction(below.problem, self.coarse_rtol, self.coarse_part)
+        coarse = Prediction(below.problem, self.coarse_rtol, self.coarse_part, monitor)
         with threads_for(below.problem.n):
-            self._solve(below.problem, start, monitor, below.inverse())
+            self._solve(below.problem, start, coarse, below.inverse())
         below.interpolate(start.x, x)
         return True
 
@@ -135,14 +140,21 @@ class ActiveSet(Method):
 class ActiveSetCG:
     """The loop above, with its vectors. The policy and its related arrays exist only for the bounded rows."""
 
-    def __init__(self, options: ActiveSet, problem: BoxProblem, monitor: Monitor, M: Inverse | None = None):
+    def __init__(
+        self,
+        options: ActiveSet,
+        problem: BoxProblem,
+        monitor: Monitor,
+        M: Inverse | None = None,
+        active: np.ndarray | None = None,
+    ):
         self.options, self.problem, self.monitor = options, problem, monitor
         A, box = problem.A, problem.box
         self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
         constrained = box.constrained if options.bounded else np.zeros(A.n, bool)
         self.rows = np.flatnonzero(constrained)
         self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
-        self.policy = np.zeros(self.rows.size, np.int8)
+        self.policy = np.zeros(self.rows.size, np.int8) if active is None else active[self.rows]
         self._settled = self.policy.copy()  # the policy for which x was last adjusted
         self._all, self._moved = np.arange(self.rows.size), np.empty(self.rows.size, np.int64)
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
@@ -153,7 +165,10 @@ class ActiveSetCG:
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
-        self.recipe, self.masked = options.M.chosen(A), Masked(A)
+        #: how many more iterations this preconditioner may take: without the entries of A there is only the diagonal
+        self._ease = 1 if options.M.fits(A) else 10
+        self.recipe = options.M.chosen(A) if options.M.fits(A) else options.last
+        self.masked = Masked(A, self._free() if self.policy.any() else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
 
@@ -181,16 +196,20 @@ class ActiveSetCG:
         else:
             self.A.residual(self.b, x, self.r)
             self._look(x, np.inf)
-        if monitor.watch(self._kkt()) and self._verified(x):
+        if monitor.watch(self._kkt(), x) and self._verified(x):
             return
         self._refresh()
-        guard = Guard(self.options.patience)
+        guard = Guard(self._ease * self.options.patience)
         rho, curvature, disturbed = 0.0, 0.0, True
-        limit = monitor.limit(1000)
+        limit = monitor.limit(self._ease * 1000)
         while monitor.iterations < limit:
             descent, rho = self._direction(rho, curvature, disturbed)
             curvature, old = self.A.energy(self.p, self.q), curvature
             if not curvature > 0.0:
+                monitor.meet(self.A.negative(curvature, self.p, self.q))
+                if monitor.status:
+                    self.problem.box.project(x, out=x)
+                    return
                 if not old > 0.0:  # p was z: M is not positive here, which can happen if A is not an M-matrix
                     self._fall_back(x)
                     return
@@ -202,13 +221,15 @@ class ActiveSetCG:
             slack = np.inf if trusted or held else self._slack()
             kernels._advance(x, self.r, self.p, self.q, descent / curvature, *self._judge, slack, self._flips)
             monitor.iterations += 1
-            if monitor.iterations == self.options.strain and self.recipe != self.options.strong:
-                self._strengthen(x)
+            if monitor.iterations == self.options.strain and self._strengthen(x):
                 curvature = 0.0
             if slack == np.inf:
+                if monitor.interrupted():
+                    self.problem.box.project(x, out=x)
+                    return
                 continue
-            if monitor.watch(self._kkt()):
-                if self._verified(x) or monitor.status:
+            if monitor.watch(self._kkt(), x):
+                if self._verified(x):
                     return
                 disturbed = True
             if self._flips.any():
@@ -312,7 +333,7 @@ class ActiveSetCG:
         """Compute the residual again: it was updated by recurrence, and x may lie outside the box by rounding."""
         if self.rows.size:
             self.problem.box.project(x, out=x)
-        if self.monitor.check(x):
+        if self.monitor.status or self.monitor.check(x):
             return True
         self.A.residual(self.b, x, self.r)
         return False
@@ -337,12 +358,15 @@ class ActiveSetCG:
         free[self.rows[self.policy != 0]] = False
         return free
 
-    def _strengthen(self, x) -> None:
-        """Continue with the strong preconditioner."""
+    def _strengthen(self, x) -> bool:
+        """Continue with the strong preconditioner, if that is another one and A has the entries that it needs."""
+        if self.recipe == self.options.strong or not self.options.strong.fits(self.A):
+            return False
         self.recipe, self.masked = self.options.strong, Masked(self.A, self._free())
         self.A.residual(self.b, x, self.r)
         with self.monitor.setup():
             self._precondition(self.recipe.setup(self.masked))
+        return True
 
     def _fall_back(self, x) -> None:
         """Monotone descent: slow, but it always converges."""

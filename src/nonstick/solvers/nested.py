@@ -35,14 +35,19 @@ class Prediction(Monitor):
     small part of it is accurate enough.
     """
 
-    def __init__(self, problem: BoxProblem, rtol: float, part: float):
-        super().__init__(problem, rtol)
-        self.part = part
+    def __init__(self, problem: BoxProblem, rtol: float, part: float, finer: Monitor | None = None):
+        super().__init__(problem, rtol, criterion="papers")
+        self.part, self.finer = part, finer
 
-    def watch(self, kkt: float) -> bool:
+    def watch(self, kkt: float, x: np.ndarray) -> bool:
         if not self.history and np.isfinite(kkt):
-            self.tolerance = max(self.tolerance, self.part * kkt)
-        return super().watch(kkt)
+            self.asked = self.tolerance = max(self.tolerance, self.part * kkt)
+        return super().watch(kkt, x)
+
+    def record(self, kkt, x, again=False, tell=True) -> None:
+        super().record(kkt, x, again, tell)
+        if self.finer is not None and self.finer.interrupted() and not self.status:
+            self.stop(self.finer.status)
 
 
 class Coarser:

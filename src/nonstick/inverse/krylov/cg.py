@@ -55,6 +55,7 @@ class _CG(IterativeInverse):
             z.add_to(p, beta)
             curvature = A.energy(p, q)
             if not curvature > 0.0:  # a null direction, or breakdown: x cannot be improved further
+                course.negative = A.negative(curvature, p, q)
                 break
             go = course.goes_on(z.step(x, r, p, q, rho / curvature))
             rho_old = rho

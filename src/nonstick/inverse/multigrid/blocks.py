@@ -93,8 +93,11 @@ class Blocks(Coarsening):
             raise NonstickError(f"Blocks() relaxes by RedBlack(), not by {multigrid.smoother!r}")
         if multigrid.dtype not in (None, np.float32):
             raise NonstickError("Blocks() works in float32")
-        if reuse is None or reuse.A is not operator.core:
-            reuse = BlockHierarchy(multigrid, operator.core.stencil)
+        core = operator.core.stencil
+        if reuse is None or reuse.A.rows is not core.rows:
+            reuse = BlockHierarchy(multigrid, core)
+        elif reuse.A is not core:
+            reuse = reuse.refilled(core)
         return reuse.refresh(operator.free, operator.shift)
 
 
@@ -122,15 +125,27 @@ class BlockHierarchy(Inverse):
     """
 
     def __init__(self, multigrid: Multigrid, A: StencilOperator, above: BlockHierarchy | None = None):
-        self.multigrid, self.A = multigrid, A
+        self.multigrid = multigrid
         coarsening: Any = multigrid.coarsening
         self.alpha: float = coarsening.alpha
         self.rule: TopologyAware = coarsening.below
+        self._take(A)
+        # Where a few cells have much larger weights than all others, one cell among many is not negligible.
+        self.lag = 0.0 if self._rough else coarsening.lag
+        if above is not None and above.parents:
+            self._borrow(above)
+        else:
+            self._build()
+        self._no_mask = np.zeros(max(self.grids[-1].rows.n, 1), np.int8)
+        self.levels: list[Level] = [*self.grids, *self.visited]
+        self._set_finest()
+
+    def _take(self, A: StencilOperator) -> None:
+        """A is the matrix from now on, all rows free."""
+        self.A = A
         top, total = peak_and_sum(A.diagonal)
         #: True if a few cells have much larger weights than all others
         self._rough = total <= 0.25 * top * A.n
-        # Otherwise one cell among many has little weight.
-        self.lag = 0.0 if self._rough else coarsening.lag
         self.scale = 1.0 / top if top > 0 else 1.0
         self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
         #: clamped cells, changes not yet in the coarse matrices, and True if another hierarchy has used the coarse
@@ -139,14 +154,20 @@ class BlockHierarchy(Inverse):
         #: the diagonal and its shift; row sums are in `matrices[0]`
         self._diagonal: np.ndarray = A.diagonal
         self._shift: np.ndarray | None = None
-        if above is not None and above.parents:
-            self._borrow(above)
-        else:
-            self._build()
-        self._no_mask = np.zeros(max(self.grids[-1].rows.n, 1), np.int8)
-        self.levels: list[Level] = [*self.grids, *self.visited]
-        self.grids[0].set_weights(A.weights, self.scale)
-        self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
+
+    def _set_finest(self) -> None:
+        self.grids[0].set_weights(self.A.weights, self.scale)
+        self.grids[0].set_diagonal(self.A.diagonal, self.active, self.scale)
+
+    def refilled(self, A: StencilOperator) -> BlockHierarchy:
+        """A hierarchy for other numbers on the same grid: these levels with new matrices, if they suit it as well."""
+        rough = self._rough
+        self._take(A)
+        if self._rough != rough:
+            return BlockHierarchy(self.multigrid, A)
+        self._fill()
+        self._set_finest()
+        return self
 
     def below(self, A: StencilOperator) -> BlockHierarchy:
         """A hierarchy for a matrix on the first coarse level of this one."""
@@ -205,6 +226,10 @@ class BlockHierarchy(Inverse):
         above._lent = True
         self.grids, self.parents, self.cycle = above.grids[1:], above.parents[1:], above.cycle
         self.tail, self.visited = above.tail, above.visited
+        self._fill()
+
+    def _fill(self) -> None:
+        """The matrices of all levels, all rows free."""
         excess, _ = self._excess(self.grids[0])
         self.matrices = [(*self.A.weights, excess), *(_four_zeros(level.rows.n) for level in self.grids[1:])]
         for l in range(len(self.parents)):

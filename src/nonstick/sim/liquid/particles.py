@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ...errors import NonstickError
 from ...grid.shapes import Shape
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
@@ -20,7 +21,7 @@ from ._particles import _advect, _gather_velocity, _normalise, _scatter_value, _
 from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
-from .motion import first_gradient, first_velocity
+from .motion import first_gradient, first_velocity, varies
 from .seeding import MARGIN, seed
 from .solids import Solids
 from .sources import Chambers, Source, crowding
@@ -91,11 +92,11 @@ class Particles:
                 x = x[:, other(*self.points(x)) >= 0]
             taken.append(shape)
             points = self.points(x)
-            velocity = first_velocity(spec, self.scene.model.domain.size, points)
+            velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
             self._add(x, velocity, spec.viscosity)
-            if spec.spin and self.cloud.affine:  # so that the first transfer includes the rotation
-                gradient = self.layout.matrix(first_gradient(spec, self.dx, self.scene.dimension))
-                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = gradient.reshape(9, 1)
+            if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
+                gradient = first_gradient(spec, self.dx, points)
+                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
         self._outline(None, correct=False)
         self.ledger.initial = self.ledger.due = self.ledger.measured
@@ -108,6 +109,17 @@ class Particles:
         mu = self._viscosity.given(viscosity, self.points(x))
         self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
         self._sorted = False
+
+    def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
+        """Change positions (d, n) in cells, and velocities (d, n) with their gradients (d, d, n) in m/s per cell."""
+        cloud = self.cloud
+        if x is not None:
+            self.layout.drop_points(cloud.x)[:] = x
+        if velocity is not None:
+            self.layout.drop_points(cloud.vel)[:] = velocity
+            if cloud.affine:
+                cloud.aff[:] = self.layout.matrices(gradient)
+        self._sorted = self.settled = False
 
     def _sort(self) -> None:
         if not self._sorted:
@@ -299,13 +311,14 @@ class Particles:
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def frame_arrays(self) -> dict[str, np.ndarray]:
-        """Position, velocity and, where it varies, viscosity of every particle."""
+        """Position, velocity, id and, where it varies, viscosity of every particle; the number of births so far."""
         cloud = self.cloud
         rows = self.layout.drop_points(cloud.x)
         position = np.empty((cloud.n, len(rows)), np.float32)
         for a, row in enumerate(rows):
             np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
         out = {"position": position, "velocity": np.ascontiguousarray(self.layout.drop_points(cloud.vel).T)}
+        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born)}
         if cloud.thick:
             out["viscosity"] = cloud.mu.copy()
         return out
@@ -313,22 +326,32 @@ class Particles:
     def state(self) -> dict[str, np.ndarray]:
         """The columns, and the length of the last step."""
         c = self.cloud
-        return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, "dt": np.array(self._last_dt)}
+        ids = {"id": c.id, "born": np.array(c.born)}
+        return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt)}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
+        c = self.cloud
         n = check_array("x", state, (3, None), float).shape[1]
         for axis, cells in enumerate(self.layout.three):
             check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
         check_array("vel", state, (3, n), np.float32)
-        check_array("aff", state, (9 if self.cloud.affine else None, n), np.float32)
-        check_array("mu", state, (n if self.cloud.thick else 0,), np.float32, 0.0)
+        check_array("aff", state, (9 if c.affine else None, n), np.float32)
+        check_array("mu", state, (n if c.thick else 0,), np.float32, 0.0)
         check_array("dt", state, (), float, 0.0)
+        if "id" in state:
+            born = int(check_array("born", state, (), np.int64, n, np.iinfo(c.ID).max + 1))
+            ids = np.sort(check_array("id", state, (n,), c.ID, 0, born - 1))
+            if (ids[1:] == ids[:-1]).any():
+                raise NonstickError("id contains a number twice")
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Particles of a checkpoint, and the φ of its frame."""
         c = self.cloud
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
+        # checkpoints of older versions have no ids: their particles are counted as they come
+        c.id = state["id"] if "id" in state else np.arange(c.n, dtype=c.ID)
+        c.born = int(state["born"]) if "id" in state else c.n
         self._last_dt = float(state["dt"])
         self._sorted = self.settled = False
         if started:  # use the shift of the ledger: a new search could find another shift
