@@ -137,6 +137,9 @@ def test_an_indefinite_matrix_is_named(method):
     except nonstick.NonstickError as error:
         assert "PressureProblem" in str(error)
         return
+    if solution.converged:  # A x = b can still be solved, by Krylov methods that do not minimise
+        assert solution.kkt() <= 1e-6 and method in ("pi-bicgstab", "pi-gmres")
+        return
     assert "not positive definite" in solution.message
     assert "take '" not in solution.message and "raise maxiter" not in solution.message
 

@@ -67,7 +67,7 @@ def scene_of(plate: Plate, cells: int, steps: int = 60) -> tuple[Scene, np.ndarr
     middle = dx * np.array([shape[0] // 2, shape[1] // 2 - cells + plate.offset])
 
     def slab(low: float, high: float, long: float) -> dict:
-        ends = [(middle + [0.5 * s * long, y]).tolist() for s, y in ((-1, low), (1, high))]
+        ends = [np.add(middle, (0.5 * s * long, y)).tolist() for s, y in ((-1, low), (1, high))]
         return {"type": "box", "low": ends[0], "high": ends[1], "rotate": plate.angle, "about": middle.tolist()}
 
     solids: list[dict] = [{"shape": slab(-20 * DEPTH, 0.0, 9 * length)}]

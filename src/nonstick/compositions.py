@@ -19,6 +19,7 @@ from .inverse.krylov.gmres import GMRES
 from .inverse.krylov.richardson import Richardson
 from .inverse.krylov.safeguarded import Safeguarded
 from .inverse.multigrid.aggregation import GIA, Aggregation, TopologyAware
+from .inverse.multigrid.algebraic import Algebraic
 from .inverse.multigrid.blocks import Blocks
 from .inverse.multigrid.cycles import Resmoothed, V, W
 from .inverse.multigrid.face_box import BoxSweep
@@ -96,12 +97,13 @@ def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
 TAGIAAMG = tagiaamg()
 GIAAMG = giaamg()
 
-#: Ours: blocks of cells in float32 on grids, smoothed aggregation for bare matrices; rigid bodies are deflated.
-CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), SAAMG)
+#: Ours: blocks of cells on grids, aggregates of bounded quality for bare matrices, in float32; bodies are deflated.
+AMG = Multigrid(Algebraic(), cycle=V(1, 1), smallest=100)
+CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), AMG)
 AUTO = ActiveSet(Deflated(CYCLE), strong=Deflated(SAAMG), last=Deflated(Jacobi()))
 
 #: Ours, for matrices that are not symmetric.
-GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())))
+GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())), forcing=0.1)
 
 
 def face_solver(A: Operator) -> Recipe:
@@ -200,6 +202,6 @@ METHODS: dict[str, Method] = {
     "jacobi-mprgp": MPRGP(Jacobi()),
     "auto": Suited((AUTO, GENERAL)),
     "pi-bicgstab": GENERAL,
-    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU()))),
+    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU())), forcing=0.1),
     "mg-cg": replace(AUTO, bounded=False),
 }

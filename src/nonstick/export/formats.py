@@ -14,7 +14,7 @@ from ..render.palette import PAINTS, SOLID, WATER
 from ..scenes.scene import Scene
 from . import glb, obj, ply, usd, vdb, vtk
 from .format import Format, OneFile, Options, Still
-from .frame import Frame
+from .frame import Frame, in_space
 from .mesh import Mesh
 from .shot import Shot
 from .surface import PAD, Kind, level_set
@@ -163,20 +163,19 @@ class VTK(Format):
 
     def write(self, folder: Path, still: Still) -> None:
         frame, shot = still.frame, still.shot
-        three = lambda a: np.pad(a, ((0, 0), (0, 3 - a.shape[1])))  # noqa: E731
         cells: dict[str, np.ndarray] = {n: frame.arrays[n] for n in ("phi", "pressure") if n in frame.arrays}
         if frame.get("velocity") is not None:
             speed = np.moveaxis(frame.cell_velocity, 0, -1)
-            cells["velocity"] = np.pad(speed, [(0, 0)] * frame.dimension + [(0, 3 - frame.dimension)])
+            cells["velocity"] = in_space(speed)
         nodes = {"phi_solid": shot.inner_walls(frame) * np.float32(frame.dx)} if shot.walls or shot.bodies else {}
         with replacing(folder / f"fields_{frame.number:06d}.vti") as partial:
             vtk.write_image(partial, frame.dx, cells, nodes, frame.grid.shape, frame.time)
         if still.options.particles and frame.count:
             data = {n: a for n in ("velocity", "viscosity") if (a := frame.get(n)) is not None}
             if "velocity" in data:
-                data["velocity"] = three(data["velocity"])
+                data["velocity"] = in_space(data["velocity"])
             with replacing(folder / f"particles_{frame.number:06d}.vtp") as partial:
-                vtk.write_poly(partial, three(frame.arrays["position"]), None, data | {"id": frame.ids}, frame.time)
+                vtk.write_poly(partial, in_space(frame.arrays["position"]), None, data | {"id": frame.ids}, frame.time)
         solid = _solids(shot, frame)
         if solid is not None:
             with replacing(folder / f"solids_{frame.number:06d}.vtp") as partial:
@@ -184,13 +183,7 @@ class VTK(Format):
         mesh = still.mesh
         data = {} if mesh.velocity is None else {"velocity": mesh.velocity}
         with replacing(self.file(folder, shot.name, frame.number)) as partial:
-            vtk.write_poly(
-                partial,
-                mesh.vertices,
-                mesh.faces,
-                {"velocity": mesh.velocity} if mesh.velocity is not None else {},
-                frame.time,
-            )
+            vtk.write_poly(partial, mesh.vertices, mesh.faces, data, frame.time)
 
     def series(self, folder: Path, shot: Shot) -> list[Path]:
         out = []

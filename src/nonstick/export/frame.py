@@ -112,7 +112,7 @@ class Frame:
     def ids(self) -> np.ndarray:
         """Numbers of the particles: their own where the frame has them, else their place in the file."""
         own = self.get("id")
-        return np.arange(self.count, dtype=np.int64) if own is None else own.astype(np.int64)
+        return np.arange(self.count, dtype=np.int64) if own is None else own
 
     @property
     def level(self) -> np.ndarray:
@@ -129,3 +129,9 @@ class Frame:
         from .velocity import on_cells
 
         return on_cells(self)
+
+
+def in_space(vectors: np.ndarray) -> np.ndarray:
+    """Vectors with their components last; those of 2D get a third one, which is zero."""
+    missing = 3 - vectors.shape[-1]
+    return np.pad(vectors, [(0, 0)] * (vectors.ndim - 1) + [(0, missing)]) if missing else vectors

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..optional import need
 from ..render.palette import PAINTS, SOLID, WATER
-from .frame import Frame
+from .frame import Frame, in_space
 from .mesh import Mesh
 from .shot import Placement, Shot
 
@@ -168,7 +168,7 @@ class _Maker:
         time = Usd.TimeCode.Default() if when is None else when
         ints = lambda a: self.Vt.IntArray.FromNumpy(np.ascontiguousarray(a, np.int32))  # noqa: E731
         prim.CreatePointsAttr().Set(self._vectors(mesh.vertices), time)
-        prim.CreateFaceVertexCountsAttr().Set(ints(np.full(len(mesh.faces), 3)), time)
+        prim.CreateFaceVertexCountsAttr().Set(ints(np.full(len(mesh.faces), 3, np.int32)), time)
         prim.CreateFaceVertexIndicesAttr().Set(ints(mesh.faces.ravel()), time)
         prim.CreateNormalsAttr().Set(self._vectors(mesh.normals()), time)
         if mesh.velocity is not None:
@@ -184,13 +184,12 @@ class _Maker:
         return prim
 
     def set_points(self, prim, frame: Frame, when: float) -> None:
-        three = lambda a: np.pad(a, ((0, 0), (0, 3 - a.shape[1])))  # noqa: E731
-        x = three(frame.arrays["position"])
+        x = in_space(frame.arrays["position"])
         prim.CreatePointsAttr().Set(self._vectors(x), when)
-        prim.CreateIdsAttr().Set(self.Vt.Int64Array.FromNumpy(np.ascontiguousarray(frame.ids)), when)
+        prim.CreateIdsAttr().Set(self.Vt.Int64Array.FromNumpy(np.ascontiguousarray(frame.ids, np.int64)), when)
         velocity, thick = frame.get("velocity"), frame.get("viscosity")
         if velocity is not None:
-            prim.CreateVelocitiesAttr().Set(self._vectors(three(velocity)), when)
+            prim.CreateVelocitiesAttr().Set(self._vectors(in_space(velocity)), when)
         if thick is not None:
             api = self.UsdGeom.PrimvarsAPI(prim)
             var = api.CreatePrimvar("viscosity", self.Sdf.ValueTypeNames.FloatArray, self.UsdGeom.Tokens.vertex)

@@ -19,6 +19,7 @@ from ..kernels._active_set import _zero_clamped
 from ..operators.base import Operator
 
 if TYPE_CHECKING:
+    from .multigrid.algebraic import AlgebraicHierarchy
     from .multigrid.blocks import BlockHierarchy
 
 
@@ -27,6 +28,11 @@ class Inverse(ABC):
 
     #: data for tables: levels and their unknowns
     notes: Mapping[str, object] = MappingProxyType({})
+
+    @property
+    def linear(self) -> bool:
+        """True if `apply` is a fixed linear map; conjugate gradients must be flexible for any other."""
+        return True
 
     @abstractmethod
     def apply(self, r: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -43,6 +49,11 @@ class Inverse(ABC):
     @property
     def blocks(self) -> BlockHierarchy | None:
         """The hierarchy of blocks that this is or contains: nested iteration takes its coarse grids from it."""
+        return None
+
+    @property
+    def algebraic(self) -> AlgebraicHierarchy | None:
+        """The hierarchy of aggregates that this is or contains: nested iteration takes its coarse problems from it."""
         return None
 
 

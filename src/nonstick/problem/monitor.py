@@ -151,14 +151,6 @@ class Monitor:
                 self.stop("stagnated")
         return False
 
-    def distance(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
-        """How far the x just checked is from convergence (at 1), for methods that look for progress.
-
-        The KKT residual alone does not show progress: beside a large b it may be small from the start.
-        """
-        far = self.kkt / self.asked
-        return far if self.criterion == "papers" else max(far, self.row_error(x, g).value / self.row_rtol)
-
     @property
     def row_rtol(self) -> float:
         """The row error that counts as converged."""

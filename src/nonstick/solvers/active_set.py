@@ -17,6 +17,7 @@ which converges for every symmetric positive definite matrix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ from .base import Method
 from .face_descent import face_descent
 from .guard import Guard
 from .nearby import Everywhere, nearby
-from .nested import Coarser, Prediction
+from .nested import Prediction, coarser
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,10 @@ class ActiveSet(Method):
     large, many
         With more unknowns than `large` and more bounded ones than `many`, start from the solution of a coarser problem,
         because larger problems need more changes of the set from a cold start.
+    bare_large
+        The same without a grid: more unknowns than this, and more bounded ones than a twentieth of it.
+    bare_sweeps
+        Projected sweeps after a prediction without a grid: its interpolation is rougher.
     coarse_rtol, coarse_part
         Tolerance of the coarser solves, and the part of the first residual at which they may stop.
     trust
@@ -85,6 +90,8 @@ class ActiveSet(Method):
     slack: float = 0.1
     large: int = 10_000
     many: int = 500
+    bare_large: int = 1_000
+    bare_sweeps: int = 5
     coarse_rtol: float = 1e-4
     coarse_part: float = 0.03
     trust: int = 2
@@ -101,27 +108,27 @@ class ActiveSet(Method):
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
         loop = ActiveSetCG(self, problem, monitor, M, start.active)
-        predicted = start.cold and self._worth_predicting(problem) and self.predict(problem, loop.M, start.x, monitor)
+        worth = start.cold and self._worth_predicting(problem, loop.M)
+        predicted = worth and self.predict(problem, loop.M, start.x, monitor)
         loop.run(start.x, start.active if self.bounded else None, predicted)
 
-    def _worth_predicting(self, problem: BoxProblem) -> bool:
-        return self.bounded and problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
+    def _worth_predicting(self, problem: BoxProblem, M: Inverse) -> bool:
+        large, many = (self.large, self.many) if M.algebraic is None else (self.bare_large, self.bare_large // 20)
+        return self.bounded and problem.n > large and int(np.count_nonzero(problem.box.constrained)) > many
 
     def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray, monitor: Monitor | None = None) -> bool:
         """Set x from the solution of a coarser problem; False if M has no coarser problem.
 
         If `monitor`, which watches the whole solve, is interrupted, the coarser solve ends too.
         """
-        fine = M.blocks
-        if fine is None:
+        below = coarser(problem, M)
+        if below is None:
             return False
-        coarser = Coarser(problem, fine)
-        A = coarser.problem.A
-        start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)), cold=True)
-        coarse = Prediction(coarser.problem, self.coarse_rtol, self.coarse_part, monitor)
-        with threads_for(A.n):
-            self._solve(coarser.problem, start, coarse, None if A.stencil is None else fine.below(A.stencil))
-        coarser.interpolate(start.x, x)
+        start = Start(below.problem.box.project(np.zeros(below.problem.n)), cold=True)
+        coarse = Prediction(below.problem, self.coarse_rtol, self.coarse_part, monitor)
+        with threads_for(below.problem.n):
+            self._solve(below.problem, start, coarse, below.inverse())
+        below.interpolate(start.x, x)
         return True
 
 
@@ -152,10 +159,10 @@ class ActiveSetCG:
         d = A.diagonal[self.rows]
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
-        #: the operator that M is set up and refreshed for, and in whose layout it finds directions
         #: how many more iterations this preconditioner may take: without the entries of A there is only the diagonal
         self._ease = 1 if options.M.fits(A) else 10
         self.recipe = options.M.chosen(A) if options.M.fits(A) else options.last
+        #: the operator that M is set up and refreshed for, and in whose layout it finds directions
         self.masked = Masked(A, self._free() if self.policy.any() else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
@@ -163,7 +170,8 @@ class ActiveSetCG:
     def _precondition(self, M: Inverse) -> None:
         """Take directions from M from now on."""
         self.M = M
-        self.z = M.directions(self.A, flexible=self.rows.size > 0)
+        self.flexible = self.rows.size > 0 or not M.linear
+        self.z = M.directions(self.A, flexible=self.flexible)
         self.z.hold(self.rows, self.policy)
 
     def run(self, x: np.ndarray, active: np.ndarray | None, predicted: bool = False) -> None:
@@ -175,9 +183,10 @@ class ActiveSetCG:
             self.A.residual(self.b, x, self.r)
             self._look(x, np.inf)
         elif self.rows.size:
-            self._relax(x)
+            bare = predicted and self.M.algebraic is not None
+            self._relax(x, self.options.bare_sweeps if bare else self.options.sweeps)
             if predicted and self._kkt() > 1.0:
-                self._doubt(x)
+                self._doubt(x, self._energy if bare else self.problem.kkt)
             self._follow(x)
         else:
             self.A.residual(self.b, x, self.r)
@@ -229,18 +238,22 @@ class ActiveSetCG:
         if monitor.maxiter is None and not monitor.status:  # the limit was ours: these coefficients are too much for it
             self._fall_back(x)
 
-    def _relax(self, x: np.ndarray) -> None:
+    def _relax(self, x: np.ndarray, sweeps: int) -> None:
         """Sweeps over all rows, and a first policy."""
-        self._nearby().relax(x, self.b, *self.bounds, self.r, self.options.sweeps)
+        self._nearby().relax(x, self.b, *self.bounds, self.r, sweeps)
         self._look(x)
 
-    def _doubt(self, x: np.ndarray) -> None:
+    def _doubt(self, x: np.ndarray, measure: Callable[[np.ndarray], float]) -> None:
         """Use zero if it is a better start: coarse grids do not resolve rough coefficients."""
         zero = self.problem.box.project(np.zeros(self.A.n))
-        if self.problem.kkt(zero) < self._kkt():
+        if measure(zero) < measure(x):
             x[:] = zero
             self.policy[:] = 0
-            self._relax(x)
+            self._relax(x, self.options.sweeps)
+
+    def _energy(self, x: np.ndarray) -> float:
+        """½xᵀA x - bᵀx. Interpolation without a grid leaves a rough residual, but lowers the energy."""
+        return -0.5 * dot(x, 2.0 * self.b - self.A @ x)
 
     def _nearby(self) -> Everywhere:
         if self.near is None:
@@ -274,14 +287,13 @@ class ActiveSetCG:
         The usual β is for iterations without changes of the set. With bounds, this β makes p conjugate to the last
         direction even if the set has changed since, so the search directions of CG stay useful.
         """
-        flexible = self.rows.size > 0
-        if flexible:
+        if self.flexible:
             rho, along = self.z.find_along(self.r, self._top(), self.q)
         else:
             rho, along = self.z.find(self.r, self._top()), 0.0
         beta = 0.0
         if curvature > 0.0:
-            beta = -along / curvature if flexible else rho / rho_old
+            beta = -along / curvature if self.flexible else rho / rho_old
         descent = self._combine(beta, rho, disturbed)
         if not descent > 0.0 and beta != 0.0:
             descent = self._combine(0.0, rho, False)

@@ -28,6 +28,7 @@ from ..inverse.krylov.cg import CG
 from ..operators.masked import Masked
 from .barrier import Barrier
 from .base import Method
+from .best import Best
 
 #: fraction of the longest feasible step that step selection takes
 _INSIDE = 0.995
@@ -84,22 +85,18 @@ class InteriorPoint(Method):
         operator = Masked(problem.A, None, np.zeros(problem.n))
         inverse, norm = None, np.inf
         r, dx = np.empty(problem.n), np.empty(problem.n)
-        best, best_x, reached, last_gain, inner_maxiter = np.inf, x.copy(), np.inf, 0, self.inner_maxiter
+        best, inner_maxiter = Best(x), self.inner_maxiter
         limit = monitor.limit(200)
 
         for k in range(limit + 1):
             if self._done(monitor, x, g, norm):
                 break
-            far = monitor.distance(x, g)
-            if far < 0.9 * best:
-                last_gain = k
-            if far < best:
-                best, best_x[:], reached = far, x, monitor.kkt
-            if k - last_gain >= self.patience and self.step_norm is None:
+            best.see(k, x, monitor)
+            if k - best.gained >= self.patience and self.step_norm is None:
                 if inner_maxiter >= 64 * self.inner_maxiter:
-                    monitor.stop("stagnated", self._stagnation(reached))
+                    monitor.stop("stagnated", self._stagnation(best.kkt))
                     break
-                inner_maxiter, last_gain = 4 * inner_maxiter, k
+                inner_maxiter, best.gained = 4 * inner_maxiter, k
             if k == limit:
                 break
 
@@ -117,8 +114,8 @@ class InteriorPoint(Method):
             problem.gradient(x, g)
             monitor.outer_iterations += 1
 
-        if monitor.status != "converged" and self.step_norm is None and best < np.inf:
-            x[:] = best_x
+        if monitor.status != "converged" and self.step_norm is None and best.kkt < np.inf:
+            x[:] = best.x
         self._snap(problem, x, monitor)
         monitor.notes["newton_step_norm"] = norm
 

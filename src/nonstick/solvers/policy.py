@@ -47,6 +47,8 @@ class PolicyIteration(Method):
     patience : int
         Policies without a smaller residual after which a descent takes over, if A is not symmetric: policies then may
         wander for long before one repeats.
+    forcing : float
+        The linear systems need not be solved better than to this part of the present residual; 0: always to the end.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class PolicyIteration(Method):
     inner_maxiter: int | None = None
     maxiter: int = 20_000
     patience: int = 50
+    forcing: float = 0.0
 
     @property
     def treats(self) -> frozenset[str]:  # type: ignore[override]
@@ -108,7 +111,8 @@ class PolicyIteration(Method):
             remaining = limit - monitor.iterations
             if self.inner_maxiter is not None:
                 remaining = min(remaining, self.inner_maxiter)
-            goal = sharper * self.inner_factor * monitor.tolerance * problem.scale
+            aim = max(monitor.tolerance, self.forcing * monitor.kkt)
+            goal = sharper * self.inner_factor * aim * problem.scale
             solve_inner(inverse, masked, rhs, y, goal, remaining, monitor)
             np.add(y, bound, out=x)
             monitor.outer_iterations += 1

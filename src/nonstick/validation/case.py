@@ -135,6 +135,8 @@ class Case:
         Names of the axes of the curves.
     data : mapping
         Published curves, drawn as points beside the computed ones.
+    timeless : bool
+        True if the case has no time steps that could be halved.
 
     Examples
     --------
@@ -156,3 +158,4 @@ class Case:
     full: tuple[Size, ...]
     axes: tuple[str, str] = ("", "")
     data: Mapping[str, Curve] = field(default_factory=dict)
+    timeless: bool = False

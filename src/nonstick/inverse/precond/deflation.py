@@ -103,6 +103,10 @@ class DeflatedInverse(Inverse):
     def blocks(self):
         return self.Z.blocks
 
+    @property
+    def linear(self):
+        return self.Z.linear
+
     def directions(self, A, flexible=False):
         if flexible or A.free is not None or self.Z.blocks is None:
             return Directions(A, self)

@@ -18,9 +18,11 @@ from .motion import first_velocity
 from .needs import needs, too_large
 from .probes.check import check_probes
 from .seeding import seed
+from .sides import NAMES
 from .simulation import WAY, require_liquid
 from .solids import Solids
 from .sources import Source
+from .viscosity import Viscosity
 
 #: on grids with more cells, particles are counted but not made
 COUNTED_ABOVE = 2_000_000
@@ -155,7 +157,22 @@ def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> Non
             )
 
 
+def _check_kinds(found: Findings, scene: Scene, solids: Solids) -> None:
+    """Say which walls treat viscous liquid in their own way."""
+    model = scene.model
+    own = [(f"walls.{name}", name, getattr(model.walls, name)) for name in NAMES]
+    own += [(f"solid.{index}", f"solid.{index}", solid) for index, solid in enumerate(model.solid)]
+    own += [(f"bodies.{index}", f"bodies.{index}", body) for index, body in enumerate(model.bodies)]
+    differ = [(key, name, wall.viscous) for key, name, wall in own if wall is not None and wall.viscous is not None]
+    if differ and Viscosity(solids, model).acts:
+        words = [f"viscous liquid at walls: {model.walls.viscous}", *(f"{name} {kind}" for _, name, kind in differ)]
+        found.facts.append("; ".join(words))
+    elif differ:
+        found.warnings.append(f"{differ[0][0]}.viscous has no effect: no liquid of the scene is viscous")
+
+
 def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
+    _check_kinds(found, scene, solids)
     for index, (spec, wall) in enumerate(zip(scene.model.solid, solids.list)):
         phi = wall.shape.sample(solids.grid.nodes())
         phi = -phi if spec.container else phi

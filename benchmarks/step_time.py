@@ -2,7 +2,7 @@
 
 The first frame loads the compiled code and is left out. Asked of `sphere` on two cores: 0.25, 0.8 and 2.0 s and 400,
 800 and 1200 MB at 64, 96 and 128 cells, as means over 100 frames.
-Run: python validation/step_time.py [cells [frames [scene]]]
+Run: python benchmarks/step_time.py [cells [frames [scene]]]
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""What users of other simulators complain about, one small scenario each, with a number that says whether it is over.
-
-Run: python validation/pains.py [NAME ...]      (2D, half a minute in all)
-"""
+"""What users of other simulators complain about, one small scenario each, with numbers that say whether it is over."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
-from nonstick import Scene, Simulation
+from ...scenes.scene import Scene
+from ...sim.liquid.simulation import Simulation
+from ..case import Case, Measured, Published, Size
 
 N = 48
 DOMAIN = {"size": [1.0, 1.0], "resolution": N}
@@ -52,23 +50,33 @@ SCENES: dict[str, dict[str, Any]] = {
 }
 
 
-def measure(name: str, frames: int = 100, cells: int = N) -> dict[str, Any]:
+def suffer(name: str, frames: int = 100, cells: int = N, steps: int = 1) -> dict[str, Any]:
     """Drift, unsolved steps, the ledger, what was logged, the last speed, and liquid in solids."""
-    simulation = Simulation(Scene({"name": name, "domain": {**DOMAIN, "resolution": cells}, **SCENES[name]}))
+    simulation = Simulation(
+        Scene(
+            {
+                "name": name,
+                "domain": {**DOMAIN, "resolution": cells},
+                "time": {"min_substeps": steps},
+                **SCENES[name],
+            }
+        )
+    )
     told: list[str] = []
     simulation.tell = lambda kind, message: told.append(kind)
     rows: list[dict[str, Any]] = []
     cleared = np.inf
     while simulation.frame < frames:
         rows += simulation.next_frame()
-        x = simulation.liquid.tracker.cloud.x
-        if np.isinf(cleared) and x.size and x[2].max() < cells - 1.5:
+        height = simulation.particles.position[:, 1]
+        if np.isinf(cleared) and height.size and height.max() < 1.0 - 1.5 / cells:
             cleared = simulation.time
     liquid, cell = simulation.liquid, (1 / cells) ** 2
-    ledger, points = liquid.ledger, liquid.tracker.points(liquid.tracker.cloud.x)
-    inside = [np.asarray(liquid.solids.placed(w)(*points)).min(initial=np.inf) for w in liquid.solids.list]
+    ledger, x = liquid.ledger, simulation.particles.position
+    inside = [np.asarray(liquid.solids.placed(w)(*x.T)).min(initial=np.inf) for w in liquid.solids.list]
     return {
-        "drift": max(abs(float(r["volume_error"])) for r in rows),
+        # the last drops in a drain are left out: there the share of their own volume says nothing
+        "drift": max(abs(float(r["volume_error"])) for r in rows if r["volume"] > 0.01 * ledger.initial * cell),
         "unsolved": sum(not r["converged"] for r in rows),
         "steps": len(rows),
         "in": ledger.inflow * cell,
@@ -77,24 +85,47 @@ def measure(name: str, frames: int = 100, cells: int = N) -> dict[str, Any]:
         "particles": liquid.count,
         "fastest": max(float(r["max_speed"]) for r in rows),
         "speed": float(rows[-1]["max_speed"]),
-        "highest": float(liquid.tracker.cloud.x[2].max(initial=0.0)) / cells,
+        "highest": float(x[:, 1].max(initial=0.0)),
         "depth_in_solids": max(0.0, -min(inside, default=0.0)) * cells,
-        "past_the_middle": int(np.count_nonzero(liquid.tracker.cloud.x[1] > 0.5 * cells)),
+        "past_the_middle": int(np.count_nonzero(x[:, 0] > 0.5)),
         "cleared": cleared,
         "told": {kind: told.count(kind) for kind in dict.fromkeys(told)},
     }
 
 
-def main(names: list[str] | None = None) -> dict[str, dict[str, Any]]:
-    out = {name: measure(name) for name in names or SCENES}
-    for name, r in out.items():
-        print(
-            f"{name:18} drift {100 * r['drift']:6.3f} %  unsolved {r['unsolved']}/{r['steps']}  first {r['first']:.3f} "
-            f"in {r['in']:.3f} out {r['out']:.3f} m²  last speed {r['speed']:.3g} (most {r['fastest']:.3g}) m/s  "
-            f"in solids {r['depth_in_solids']:.2f} cells  told {r['told'] or 'nothing'}"
-        )
-    return out
+#: looked at apart: no liquid can obey `squeezed`, which must be reported, and in `sealed` small gaps open where walls
+#: may not pull, about 1 % of the volume
+APART = ("squeezed", "sealed")
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def measure(size: Size) -> Measured:
+    """The worst of all scenarios."""
+    found = {name: suffer(name, cells=size.cells, steps=size.steps) for name in SCENES}
+    fair = [r for name, r in found.items() if name not in APART]
+    return Measured(
+        {
+            "drift": max(r["drift"] for r in fair),
+            "unsolved": sum(r["unsolved"] for r in fair),
+            "inside": max(r["depth_in_solids"] for r in found.values()),
+            "reported": float("unconverged" in found["squeezed"]["told"]),
+            **{f"{name}-drift": r["drift"] for name, r in found.items()},
+        }
+    )
+
+
+CASES = (
+    Case(
+        "pains",
+        "What users of other simulators complain about: moving walls, inflows under water, drains, sealed boxes",
+        "Exact: conservation of volume, no liquid in solids",
+        (
+            Published("drift", "largest drift of the volume", 0.0, 0.01, scale=1.0),
+            Published("unsolved", "solves that missed their tolerance", 0.0, 0.0, scale=1.0),
+            Published("inside", "deepest particle in a solid, in cells", 0.0, 0.1, scale=1.0),
+            Published("reported", "1 if an impossible squeeze is reported", 1.0, 0.0),
+        ),
+        measure,
+        quick=(Size(24), Size(32)),
+        full=(Size(32), Size(48), Size(64), Size(48, 2)),
+    ),
+)
