@@ -77,9 +77,16 @@ class Algebraic(Coarsening):
     def fits(self, A):
         return A.n > self.least
 
+    def fits(self, A):
+        return A.has_entries
+
     def hierarchy(self, multigrid, operator, reuse):
-        if isinstance(reuse, AlgebraicHierarchy) and reuse.follow(operator):
-            return reuse
+        if isinstance(reuse, AlgebraicHierarchy):
+            if reuse.follow(operator):
+                return reuse
+            if operator.core.pattern is not None and operator.core.pattern is reuse.base.pattern:
+                reuse.refill(operator)
+                return reuse
         return AlgebraicHierarchy(multigrid, self, operator)
 
     def aggregate(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, int]:
