@@ -75,10 +75,7 @@ class Algebraic(Coarsening):
     least: int = 300
 
     def fits(self, A):
-        return A.n > self.least
-
-    def fits(self, A):
-        return A.has_entries
+        return A.has_entries and A.n > self.least
 
     def hierarchy(self, multigrid, operator, reuse):
         if isinstance(reuse, AlgebraicHierarchy):
