@@ -14,7 +14,7 @@ from .options import suggesting, unknown_option
 from .problem.box import BoxProblem
 from .problem.constraints import LinearConstraints
 from .problem.given import Given
-from .problem.monitor import LEAST_ROW_RTOL, Criterion, Monitor, Start
+from .problem.monitor import Criterion, Monitor, Start, row_tolerance
 from .problem.solution import Solution
 from .solvers import refine
 from .solvers.base import Method
@@ -68,7 +68,7 @@ def solve(
     rtol, atol : float
         Stop when the KKT residual `max|d·(x − clip(x − g/d, lower, upper))|`, with `g = A x − b` and
         `d = diag(A)`, is at most `max(rtol · max|b|, atol)`, and every row passes the row test: what row i of that
-        residual still shows is at most rtol of the terms of the row, `|A||x|`, and of its box, or at most atol.
+        residual still shows is at most 10 rtol of the terms of the row, `|A||x|`, and of its box, or at most atol.
     maxiter : int, optional
         Iteration limit, in the unit the method counts. Each method has its own default.
     callback : callable, optional
@@ -301,7 +301,7 @@ def _solve_with_constraints(problem: BoxProblem, constraints, method, x0, stop: 
     def holds(problem: BoxProblem, x: np.ndarray) -> bool:
         if problem.kkt(x) > max(asked, stop["atol"] / problem.scale):
             return False
-        return stop["criterion"] == "papers" or problem.row_error(x).value <= max(asked, LEAST_ROW_RTOL)
+        return stop["criterion"] == "papers" or problem.row_error(x).value <= row_tolerance(asked)
 
     solution = solve_constrained(problem, limits, solve, holds, face_solver(problem.A), asked, x0)
     return replace(solution, seconds=time.perf_counter() - began)

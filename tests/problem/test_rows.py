@@ -145,7 +145,7 @@ def test_linear_baselines_are_judged_by_rows_too():
     A, b = penalty_string()
     for method in registry.methods("linear"):
         solution = nonstick.solve(A, b, -np.inf, method=method)
-        assert solution.converged and solution.row_error() <= 1e-6, solution
+        assert solution.converged and solution.row_error() <= 1e-5, solution
 
 
 def test_corrections_reach_what_one_solve_cannot():

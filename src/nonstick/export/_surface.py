@@ -74,10 +74,12 @@ def _pull(x, count, a, b, c, scale):
 
 
 @parallel
-def _particle_distance(phi, core, band, solid, x, end, kind, margin, refine, pad, reach, largest, drop, table, full):
-    """φ in cells at samples `refine` times as fine as cells; where it was computed (`band`); and samples deep in a body
-    of liquid (`core`).
+def _particle_distance(
+    phi, core, band, solid, x, end, kind, margin, refine, pad, reach, largest, limit, drop, table, full
+):
+    """φ in cells at samples `refine` times as fine as cells, between ±limit.
 
+    `core` marks samples deep in a body of liquid, and `band` those for which particles were looked at.
     `end[i, j, k]` is one past the last particle of a cell. `kind` of a cell is 0 where no particle is near and 2 where
     all samples are inside. Samples deeper in the `solid` than two of them are cut away later, and not looked at. The
     samples of a cell share a list of the particles that may reach one of them.
@@ -97,7 +99,7 @@ def _particle_distance(phi, core, band, solid, x, end, kind, margin, refine, pad
                 for i in range(i0, i1):
                     for j in range(j0, j1):
                         for k in range(k0, k1):
-                            phi[i, j, k] = -reach if here == 2 else reach
+                            phi[i, j, k] = -limit if here == 2 else limit
                             core[i, j, k] = here == 2
                 if here != 1:
                     continue
@@ -126,7 +128,7 @@ def _particle_distance(phi, core, band, solid, x, end, kind, margin, refine, pad
                                 # few particles are drops: balls that samples cannot miss
                                 few = min(max((SOME - total / full) / (SOME - FEW), 0.0), 1.0)
                                 value = min(value, nearest - few * drop)
-                            phi[i, j, k] = value
+                            phi[i, j, k] = min(max(value, -limit), limit)
 
 
 @merged

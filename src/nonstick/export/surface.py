@@ -175,6 +175,9 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     reach = radius / zero
     # A mesh of few triangles lies within its ball: a larger ball gives the mesh the volume.
     drop = radius + DROP / refine**2
+    # Farther from the surface the mean of particles says little about the distance: the filter would take this noise,
+    # and the step to cells that are not looked at, to the surface, which would tremble.
+    limit = _span(refine)
     margin = int(np.ceil(reach))
     own = np.asarray(frame.arrays["position"], np.float32) / np.float32(dx)
     x = np.ascontiguousarray(_with_images(own, shot, frame, reach), np.float32)
@@ -185,12 +188,12 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     count = np.diff(end.ravel(), prepend=0).reshape(box)
     shape = solid.shape
     # cells outside the box of particles have none near
-    phi, again = np.full(shape, reach, np.float32), np.empty(shape, np.float32)
+    phi, again = np.full(shape, limit, np.float32), np.empty(shape, np.float32)
     core, band = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
     full = per_cell * 64.0 / 315.0 * np.pi * reach**3
     _surface._particle_distance(
         phi, core, band, solid, columns, end, _kinds(count, per_cell), margin, refine, PAD, reach,
-        LARGEST * spacing, drop, table, full,
+        LARGEST * spacing, limit, drop, table, full,
     )  # fmt: skip
     bulk = widen(core, refine)
     # The filter would wear drops and films away; and away from the band there is nothing to smooth.
@@ -234,9 +237,14 @@ def _with_images(x: np.ndarray, shot: Shot, frame: Frame, reach: float) -> np.nd
     return np.concatenate([*parts, near[first:]])
 
 
+def _span(refine: int) -> float:
+    """Samples with larger |φ| (in cells) are inside or outside whatever the shift is."""
+    return SHIFT + 0.5 / refine
+
+
 def _shift(phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, target: float, refine: int) -> np.float32:
     """What to add to φ (in cells) so that the volume in samples of the bulk, outside walls, is the target; bounded."""
-    span = SHIFT + 0.5 / refine
+    span = _span(refine)
     deep, near = np.empty(len(phi)), np.empty(len(phi), np.int64)
     _surface._weigh(deep, near, phi, solid, bulk, refine, span)
     start = np.concatenate([[0], np.cumsum(near)])

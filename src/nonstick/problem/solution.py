@@ -35,8 +35,8 @@ class Solution(Shown):
     method : str
         The name that was given, or the `repr` of the method.
     converged : bool
-        The KKT residual and the error of every row, recomputed from the problem, are at most the tolerance asked for
-        (with `criterion="papers"`: the KKT residual alone).
+        The KKT residual, recomputed from the problem, is at most rtol, and the error of every row at most 10 rtol (with
+        `criterion="papers"`: the KKT residual alone).
     status, message : str
         A word, and a sentence; the sentence gives advice if the method did not converge.
     iterations, outer_iterations : int

@@ -35,6 +35,7 @@ from .face_descent import face_descent
 from .guard import Guard
 from .nearby import Everywhere, nearby
 from .nested import Prediction, coarser
+from .rescaled import rescaled
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,11 @@ class ActiveSet(Method):
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         with threads_for(problem.n):
-            self._solve(problem, start, monitor)
+            scaled = rescaled(problem)
+            if scaled is None:
+                self._solve(problem, start, monitor)
+            else:
+                scaled.solve(self._solve, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
         loop = ActiveSetCG(self, problem, monitor, M, start.active)
@@ -159,10 +164,10 @@ class ActiveSetCG:
         d = A.diagonal[self.rows]
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
-        #: the operator that M is set up and refreshed for, and in whose layout it finds directions
         #: how many more iterations this preconditioner may take: without the entries of A there is only the diagonal
         self._ease = 1 if options.M.fits(A) else 10
         self.recipe = options.M.chosen(A) if options.M.fits(A) else options.last
+        #: the operator that M is set up and refreshed for, and in whose layout it finds directions
         self.masked = Masked(A, self._free() if self.policy.any() else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
@@ -295,16 +300,19 @@ class ActiveSetCG:
         if curvature > 0.0:
             beta = -along / curvature if self.flexible else rho / rho_old
         descent = self._combine(beta, rho, disturbed)
-        if not descent > 0.0 and beta != 0.0:
+        # Few free rows are solved after few steps: what is left of a float32 z after β p is then rounding.
+        least = 0.0 if self.M.algebraic is None else 1e-3 * rho
+        if not descent > least and beta != 0.0:
             descent = self._combine(0.0, rho, False)
         return descent, rho
 
     def _combine(self, beta: float, rho: float, disturbed: bool) -> float:
         """p = z + β p on the free rows; rᵀp."""
         self.z.add_to(self.p, beta)
-        if not disturbed or beta == 0.0:
+        if beta == 0.0 or not (disturbed or self.M.algebraic):
             return rho  # the last step was exact: rᵀp of its direction is 0
-        kernels._zero_clamped(self.p, self.rows, self.policy)
+        if disturbed:
+            kernels._zero_clamped(self.p, self.rows, self.policy)
         return dot(self.r, self.p)
 
     def _top(self) -> float:

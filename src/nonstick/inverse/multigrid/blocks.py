@@ -40,6 +40,9 @@ from .hierarchy import Coarsening, Multigrid, descend
 from .smoothers import RedBlack
 from .sparse_levels import PACKED_SIZE, SparseLevels, strong_parts, sure_weight
 
+#: cells that are looked at to find anisotropy
+SAMPLE = 10_000
+
 
 @dataclass(frozen=True)
 class Blocks(Coarsening):
@@ -56,6 +59,8 @@ class Blocks(Coarsening):
     then
         What merges below the blocks; by default `TopologyAware(alpha, theta=0.05, cut=0.0)`. Its `theta` also judges
         whether blocks are whole.
+    anisotropy
+        Grids whose cells are coupled along one axis so many times as strongly as along another do not fit.
 
     Examples
     --------
@@ -70,6 +75,7 @@ class Blocks(Coarsening):
     alpha: float = 0.65
     lag: float = 0.01
     then: TopologyAware | None = None
+    anisotropy: float = 6.0
 
     @property
     def below(self) -> TopologyAware:
@@ -77,10 +83,11 @@ class Blocks(Coarsening):
         return TopologyAware(self.alpha, theta=0.05, cut=0.0) if self.then is None else self.then
 
     def fits(self, A):
-        return A.core.stencil is not None
+        stencil = A.core.stencil
+        return stencil is not None and not is_anisotropic(stencil, self.anisotropy)
 
     def hierarchy(self, multigrid, operator, reuse):
-        if not self.fits(operator):
+        if operator.core.stencil is None:
             raise NonstickError("blocks of cells need a stencil operator: pass the cells of the unknowns")
         if multigrid.smoother != RedBlack():
             raise NonstickError(f"Blocks() relaxes by RedBlack(), not by {multigrid.smoother!r}")
@@ -92,6 +99,22 @@ class Blocks(Coarsening):
         elif reuse.A is not core:
             reuse = reuse.refilled(core)
         return reuse.refresh(operator.free, operator.shift)
+
+
+def is_anisotropic(A: StencilOperator, limit: float) -> bool:
+    """True if most cells are coupled along one axis, the same for all, `limit` times as strongly as along another.
+
+    Blocks would join cells across weak couplings there, and point relaxation would not smooth the errors. Cells with a
+    closed face, and cells at walls, do not count.
+    """
+    every = max(1, A.n // SAMPLE)
+    w = np.array([v[::every] for v in A.weights if v.any()])
+    if len(w) < 2:
+        return False
+    w = w[:, (w > 0.0).all(axis=0)]
+    strong = w.max(axis=0) > limit * w.min(axis=0)
+    most = np.bincount(w.argmax(axis=0)[strong], minlength=1).max()
+    return 2 * int(most) > w.shape[1]
 
 
 class BlockHierarchy(Inverse):
