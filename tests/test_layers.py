@@ -16,6 +16,8 @@ ROOT = Path(nonstick.__file__).parent
 LAYERS = (
     "errors",
     "optional",
+    "options",
+    "show",
     "kernels",
     "grid",
     "operators",
@@ -26,6 +28,7 @@ LAYERS = (
     "registry",
     "compositions",
     "api",
+    "solver",
     "discretise",
     "cases",
     "bodies",

@@ -9,13 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from . import registry, validate
-from .errors import NonstickError
-from .operators.base import Operator
-from .operators.convert import as_operator
-from .operators.csr import CSROperator
+from .errors import EntriesNeededError, NonstickError
+from .options import suggesting, unknown_option
 from .problem.box import BoxProblem
 from .problem.constraints import LinearConstraints
-from .problem.monitor import LEAST_ROW_RTOL, Criterion, Monitor, Start
+from .problem.given import Given
+from .problem.monitor import Criterion, Monitor, Start, row_tolerance
 from .problem.solution import Solution
 from .solvers import refine
 from .solvers.base import Method
@@ -24,6 +23,7 @@ from .solvers.definite import ZERO, smallest_curvature
 from .solvers.pockets import Settled, settle
 
 
+@suggesting
 def solve(
     A,
     b,
@@ -32,11 +32,13 @@ def solve(
     *,
     method: str | Method = "auto",
     x0=None,
+    active=None,
     rtol: float = 1e-6,
     atol: float = 0.0,
     maxiter: int | None = None,
     callback: Callable[[Monitor], object] | None = None,
     cells=None,
+    diagonal=None,
     constraints=None,
     time_limit: float | None = None,
     criterion: Criterion = "rows",
@@ -48,21 +50,25 @@ def solve(
 
     Parameters
     ----------
-    A : scipy.sparse matrix, 2-D array or nonstick operator
+    A : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
         n × n, with a positive diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix or another
-        P-matrix: then there is nothing to minimise, and x solves the complementarity problem.
+        P-matrix: then there is nothing to minimise, and x solves the complementarity problem. A LinearOperator must be
+        symmetric and needs `diagonal`, and not every method can use it.
     b : array_like
         n numbers.
     lower, upper : float or array_like
-        Bounds on x, one for all or one each; `-inf` and `inf` where there is none.
+        Bounds on x, one for all or one each; `-inf`, `inf` or None where there is none.
     method : str
         A name from `nonstick.methods()`, or a method object.
     x0 : array_like, optional
         Where to start; it is clipped to the bounds. Zero if not given.
+    active : array_like, optional
+        Where the bounds are expected to hold: -1 at the lower, 1 at the upper, 0 free, as in the `active` of a
+        solution. Methods that work with sets begin with it.
     rtol, atol : float
         Stop when the KKT residual `max|d·(x − clip(x − g/d, lower, upper))|`, with `g = A x − b` and
         `d = diag(A)`, is at most `max(rtol · max|b|, atol)`, and every row passes the row test: what row i of that
-        residual still shows is at most rtol of the terms of the row, `|A||x|`, and of its box, or at most atol.
+        residual still shows is at most 10 rtol of the terms of the row, `|A||x|`, and of its box, or at most atol.
     maxiter : int, optional
         Iteration limit, in the unit the method counts. Each method has its own default.
     callback : callable, optional
@@ -72,6 +78,8 @@ def solve(
     cells : array_like of int, optional
         n × 2 or n × 3 grid coordinates of the unknowns, in any order. Geometric methods need them, and
         every method is faster with them where A couples only cells that share a face.
+    diagonal : array_like, optional
+        The diagonal of A, if A is a LinearOperator.
     constraints : tuple, optional
         `(C, lower, upper)`: a few linear constraints `lower ≤ C x ≤ upper` beside the bounds on x, a row of C for each.
         Equal bounds make an equation, None or ±inf is no bound. `solution.multipliers` has one number for each.
@@ -111,7 +119,8 @@ def solve(
         "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
         "criterion": criterion,
     }  # fmt: skip
-    return _solve(A, b, lower, upper, method, x0, cells, stop, constraints=constraints)
+    began = _check_options(method, stop)
+    return _solve(Given(A, cells, diagonal), b, lower, upper, method, x0, active, stop, began, constraints=constraints)
 
 
 def lcp(M, q, **options) -> Solution:
@@ -119,7 +128,7 @@ def lcp(M, q, **options) -> Solution:
 
     Parameters
     ----------
-    M : scipy.sparse matrix, 2-D array or nonstick operator
+    M : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
         Positive definite, an M-matrix or another P-matrix. It need not be symmetric.
     q : array_like
         n numbers.
@@ -140,47 +149,45 @@ def lcp(M, q, **options) -> Solution:
     """
     if options.keys() & {"lower", "upper"}:
         raise NonstickError("an LCP has the bounds 0 and inf; use nonstick.solve for others")
-    method, x0, cells = options.pop("method", "auto"), options.pop("x0", None), options.pop("cells", None)
-    constraints = options.pop("constraints", None)
-    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0, constraints=constraints)
+    given = {name: options.pop(name, None) for name in ("cells", "diagonal")}
+    rest = {"method": "auto"} | {name: options.pop(name) for name in _NOT_STOPPING if name in options}
+    for word in options:
+        if word not in _STOPPING:
+            unknown_option(word, [*_STOPPING, *given, *_NOT_STOPPING], "lcp")
+    began = _check_options(rest["method"], options)
+    M = Given(M, **given, names=("M", "q"))
+    rest = dict.fromkeys(("x0", "active")) | rest
+    return _solve(M, q, 0.0, np.inf, stop=options, began=began, sign=-1.0, **rest)
 
 
-def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0, constraints=None) -> Solution:
-    """Check the input, bring grids into C order, and solve; b is multiplied by `sign` first."""
+#: the options that say when a solve ends, and the others that do not belong to the matrix
+_STOPPING = ("rtol", "atol", "maxiter", "callback", "time_limit", "criterion")
+_NOT_STOPPING = ("method", "x0", "active", "constraints")
+
+
+def _check_options(method, stop: dict) -> float:
+    """Report bad options before any work is done; returns the time when the work begins."""
     began = time.perf_counter()
     validate.stopping(**stop)
-    registry.get(method)  # report an unknown name before any work is done
-    if isinstance(A, Operator):
-        if cells is not None:
-            raise NonstickError("cells belongs to a matrix; an operator already knows its grid")
-        problem = BoxProblem(A, sign * validate.vector(b, A.n, names[1]), *validate.bounds(lower, upper, A.n))
-        return _solve_problem(problem, method, x0, None, stop, began, constraints=constraints)
-    A = validate.matrix(A, names[0])
-    n, symmetric = A.shape[0], validate.symmetric(A, names[0])
-    b = sign * validate.vector(b, n, names[1])
-    lower, upper = validate.bounds(lower, upper, n)
-    order = None
-    if cells is not None:
-        cells = validate.cells(cells, n)
-        order = validate.c_order(cells)
-    if order is None:
-        problem = BoxProblem(as_operator(A, cells, symmetric), b, lower, upper)
-        return _solve_problem(problem, method, x0, None, stop, began, constraints=constraints)
-    # Grids are kept in C order inside; the caller gets everything back in the order it came in.
-    x0 = None if x0 is None else validate.vector(x0, n, "x0")[order]
-    inner = BoxProblem(as_operator(A[order][:, order], cells[order], symmetric), b[order], lower[order], upper[order])
-    back = np.empty_like(order)
-    back[order] = np.arange(n)
+    registry.get(method)
+    return began
+
+
+def _solve(
+    given: Given, b, lower, upper, method, x0, active, stop: dict, began: float, sign=1.0, constraints=None
+) -> Solution:
+    """Solve with a matrix that is checked; b is multiplied by `sign` first."""
+    problem = given.problem(b, lower, upper, sign)
+    x0 = None if x0 is None else given.vector(x0, "x0")
+    active = None if active is None else given.enter(validate.active(active, given.n))
     if constraints is not None:
-        C, low, high = validate.constraints(constraints, n)
-        constraints = C[:, order], low, high
-    solution = _solve_problem(inner, method, x0, None, stop, began, back, constraints)
-    total = solution.problem.b[back]  # with the push of constraints
-    outer = BoxProblem(CSROperator(A, cells, symmetric), total, lower, upper)
-    x, dual = solution.x[back], solution.dual[back]
-    return replace(solution, problem=outer, x=x, dual=dual, seconds=time.perf_counter() - began)
+        C, low, high = validate.constraints(constraints, given.n)
+        constraints = C if given.order is None else C[:, given.order], low, high
+    solution = given.solution(_solve_problem(problem, method, x0, active, stop, began, given.back, constraints))
+    return replace(solution, seconds=time.perf_counter() - began)
 
 
+@suggesting
 def solve_problem(
     problem: BoxProblem,
     method: str | Method = "auto",
@@ -228,6 +235,8 @@ def solve_problem(
         "criterion": criterion,
     }  # fmt: skip
     validate.stopping(**stop)
+    x0 = None if x0 is None else validate.vector(x0, problem.n, "x0")
+    active = None if active is None else validate.active(active, problem.n)
     return _solve_problem(problem, method, x0, active, stop, time.perf_counter())
 
 
@@ -238,14 +247,20 @@ def _solve_problem(
     """Solve with checked options; `back` puts the unknowns into the order of the caller."""
     if constraints is not None:
         return _solve_with_constraints(problem, constraints, method, x0, stop, began, back)
-    recipe = registry.get(method)
-    name = method if isinstance(method, str) else repr(method)
+    name = registry.name_of(method) if isinstance(method, str) else repr(method)
+    return run_method(problem, registry.get(method), name, x0, active, stop, began, back)
+
+
+def run_method(
+    problem: BoxProblem, recipe: Method, name: str, x0, active, stop: dict, began: float, back: np.ndarray | None = None
+) -> Solution:
+    """Solve by a method with this name; all arguments are checked."""
     try:
         recipe.check(problem)
     except NonstickError as error:
         raise NonstickError(f"method {name!r} {error}") from None
     recipe = recipe.chosen(problem)
-    x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
+    x = np.zeros(problem.n) if x0 is None else np.array(x0, float)
     if active is not None:  # rows that no longer have a bound (walls move) cannot be clamped
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
     cold = active is None and not x.any()
@@ -253,11 +268,14 @@ def _solve_problem(
     if back is not None:
         monitor.outer.append(lambda x: x[back])
     settled = settle(problem, recipe.linear)
-    if settled is not None:
-        _solve_settled(settled, recipe, x, active, cold, monitor)
-    elif problem.n:
-        problem.box.project(x, out=x)
-        refine.run(recipe, problem, Start(x, active, cold), monitor)
+    try:
+        if settled is not None:
+            _solve_settled(settled, recipe, x, active, cold, monitor)
+        elif problem.n:
+            problem.box.project(x, out=x)
+            refine.run(recipe, problem, Start(x, active, cold), monitor)
+    except EntriesNeededError as error:
+        raise NonstickError(f"method {name!r} {error}") from None
     if monitor.status not in ("converged", "infeasible"):
         _no_worse(problem, x, x0, monitor)
         if not monitor.negative and monitor.gave_up and problem.A.symmetric:
@@ -283,7 +301,7 @@ def _solve_with_constraints(problem: BoxProblem, constraints, method, x0, stop: 
     def holds(problem: BoxProblem, x: np.ndarray) -> bool:
         if problem.kkt(x) > max(asked, stop["atol"] / problem.scale):
             return False
-        return stop["criterion"] == "papers" or problem.row_error(x).value <= max(asked, LEAST_ROW_RTOL)
+        return stop["criterion"] == "papers" or problem.row_error(x).value <= row_tolerance(asked)
 
     solution = solve_constrained(problem, limits, solve, holds, face_solver(problem.A), asked, x0)
     return replace(solution, seconds=time.perf_counter() - began)

@@ -99,7 +99,7 @@ GIAAMG = giaamg()
 
 #: Ours: blocks of cells on grids, aggregates of bounded quality for bare matrices, in float32; bodies are deflated.
 AMG = Multigrid(Algebraic(), cycle=V(1, 1), smallest=100)
-CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), AMG)
+CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), FirstThatFits(AMG, SAAMG))
 AUTO = ActiveSet(Deflated(CYCLE), strong=Deflated(SAAMG), last=Deflated(Jacobi()))
 
 #: Ours, for matrices that are not symmetric.
@@ -108,6 +108,8 @@ GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())), forcing=0.1)
 
 def face_solver(A: Operator) -> Recipe:
     """What solves linear systems with A on a set of free rows: for the multipliers of linear constraints."""
+    if not A.has_entries:
+        return CG(Jacobi())
     return CG(Deflated(CYCLE)) if A.symmetric else GENERAL.inner
 
 
@@ -197,6 +199,7 @@ METHODS: dict[str, Method] = {
     "visc-direct": unbounded(AsMatrix(Direct(shift=1e-10)), maxiter=20),
     "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
     # ours
+    "jacobi-mprgp": MPRGP(Jacobi()),
     "auto": Suited((AUTO, GENERAL)),
     "pi-bicgstab": GENERAL,
     "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU())), forcing=0.1),

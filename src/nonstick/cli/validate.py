@@ -119,7 +119,7 @@ def _table(results: dict) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in ("case", "quantity", "measured", "published", "error", "allowed", "order", ""):
-        table.add_column(head, no_wrap=head != "quantity")
+        table.add_column(head, no_wrap=head != "quantity", min_width=24 if head == "quantity" else None)
     for name, result in results.items():
         for n in result.case.published:
             value = result.last.values[n.key]
@@ -127,6 +127,8 @@ def _table(results: dict) -> None:
                 name, n.text, number(value, n.unit), number(n.value, n.unit), percent(n.error(value)),
                 f"{100 * n.allowed(result.full):.3g} %", order(result, n), verdict(result, n),
             )  # fmt: skip
-    Console().print(table, highlight=False)
+    console = Console()
+    # a file or a pipe has no width: as wide as the table needs
+    (console if console.is_terminal else Console(width=160)).print(table, highlight=False)
     passed = sum(result.passed() for result in results.values())
     say(f"{passed} of {len(results)} cases pass")

@@ -11,15 +11,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..api import solve_problem
+from ..options import suggesting
 from ..problem.box import BoxProblem
 from ..problem.monitor import Criterion, Monitor
 from ..problem.solution import Solution
+from ..show import Shown
 from ..solvers.base import Method
 
 S = TypeVar("S", bound=Solution)
 
 
-class Discretised(ABC):
+class Discretised(Shown, ABC):
     """Base of PressureProblem, ViscosityProblem and DiffusionProblem."""
 
     #: the method that `solve` uses by default
@@ -49,6 +51,11 @@ class Discretised(ABC):
         """Boolean array over the unknowns: True for unknowns with a bound."""
         return self.problem.box.constrained
 
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        return self.problem.facts()
+
+    @suggesting
     def solve(
         self,
         method: str | Method | None = None,

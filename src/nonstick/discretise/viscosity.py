@@ -69,7 +69,7 @@ class ViscousBox(BoxProblem):
     linear_residual = kkt
 
 
-@dataclass
+@dataclass(repr=False)
 class ViscositySolution(Solution):
     """A solution whose unknowns are face velocities."""
 

@@ -2,7 +2,8 @@
 
 An `.npz` holds `A_data A_indices A_indptr b` and, if wanted, `lower upper cells`; a matrix saved by
 `scipy.sparse.save_npz` is read as well. If b is missing, it is all ones. If bounds are missing, they are those of
-`nonstick.solve` (0 and infinity).
+`nonstick.solve` (0 and infinity). A Matrix Market file `NAME.mtx` is the matrix; `NAME_b.mtx`, `NAME_lower.mtx`,
+`NAME_upper.mtx` and `NAME_cells.mtx` beside it are the rest of the problem.
 """
 
 from __future__ import annotations
@@ -183,7 +184,38 @@ def _read_market(path: Path) -> ProblemFile:
     if not is_market(path):
         raise NonstickError(f"{path} must end in .npz or .mtx (Matrix Market, also .mtx.gz)")
     A = _market(path)
-    return ProblemFile(A, np.ones(A.shape[0]))
+    rest = {}
+    for name in MARKET_PARTS:
+        file = beside(path, name)
+        if file.exists():
+            rest[name] = _market(file) if name == "cells" else read_vector(file)
+    return ProblemFile(A, **({"b": np.ones(A.shape[0])} | rest))
+
+
+#: what may lie beside the file of a matrix
+MARKET_PARTS = ("b", "lower", "upper", "cells")
+
+
+def beside(path: Path, part: str) -> Path:
+    """The file with another part of the problem whose matrix is in `path`."""
+    return path.with_name(f"{path.name.partition('.mtx')[0]}_{part}.mtx")
+
+
+def solution_file(path: Path) -> Path:
+    """Where the solution of a problem goes: files with different names have solutions with different names."""
+    stem = path.name.removesuffix(".npz")
+    if path.suffix != ".npz" or stem.endswith((".npz", ".mtx", ".mtx.gz", ".mtx.bz2")):
+        stem = path.name
+    return path.with_name(f"{stem}-solution.npz")
+
+
+def is_problem(path: Path) -> bool:
+    """True if this is an `.npz` with a problem in it."""
+    try:
+        with ArrayFile(path) as file:
+            return all(key in file for key in _PARTS) or ("format" in file and "data" in file)
+    except (OSError, NonstickError):
+        return False
 
 
 def _market(path: Path) -> sp.coo_array | np.ndarray:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from .base import Operator
+from .csr import CSROperator
 
 
 class Bordered(Operator):
@@ -113,7 +113,7 @@ class Bordered(Operator):
         return self.apply(self.enter(np.ones(self.n)), self.zeros())
 
     def components(self):
-        return connected_components(self.matrix(), directed=False)
+        return CSROperator(self.matrix()).components()
 
     # -- vectors -------------------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from ..kernels._components import _csr_components
 from ..kernels._csr import _csr_apply, _csr_magnitude, _csr_residual
 from .base import Operator
 
@@ -56,8 +56,5 @@ class CSROperator(Operator):
         return CSROperator(self._A + sp.diags_array(shift), self.cells, self.symmetric)
 
     def components(self):
-        A = self._A
-        if not A.data.all():  # SciPy counts stored zeros as links
-            A = A.copy()
-            A.eliminate_zeros()
-        return connected_components(A, directed=False)
+        label = np.empty(self.n, np.int32)
+        return _csr_components(label, self._A.data, self._A.indices, self._A.indptr), label

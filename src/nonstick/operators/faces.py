@@ -12,7 +12,6 @@ from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ..kernels._faces import (
     _cg_direction,
@@ -30,6 +29,7 @@ from ..kernels._faces import (
     _scatter,
 )
 from .base import Operator
+from .csr import CSROperator
 from .face_grid import FaceGrid, cell_array
 
 #: plain stretches shorter than this do not get their own loop
@@ -156,7 +156,7 @@ class FaceSystem(Operator):
         return self.apply(self.enter(np.ones(self.n)), self.zeros())
 
     def components(self):
-        return connected_components(self.matrix(), directed=False)
+        return CSROperator(self.matrix()).components()
 
     # -- vectors -------------------------------------------------------------------------------------------
 
@@ -312,7 +312,7 @@ class ViscosityOperator(Operator):
         return self @ np.ones(self.n)
 
     def components(self):
-        return connected_components(self.matrix(), directed=False)
+        return CSROperator(self.matrix()).components()
 
 
 class Within:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from .base import Operator
 
@@ -82,6 +81,8 @@ class LowRank(Operator):
 
     def components(self):
         """Parts of the graph; a column of U joins all parts in which it has entries."""
+        from scipy.sparse.csgraph import connected_components  # slow to load, rarely needed
+
         count, label = self.base.components()
         entries = sp.coo_array(self.U)
         body = connected_components(sp.csr_array(self.S != 0), directed=False)[1] if self.rank else np.empty(0, int)

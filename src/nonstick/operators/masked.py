@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import Operator
+from .csr import CSROperator
 
 
 class Masked(Operator):
@@ -41,6 +42,10 @@ class Masked(Operator):
     @property
     def dtype(self):
         return self.A.dtype
+
+    @property
+    def has_entries(self):  # type: ignore[override]
+        return self.A.has_entries
 
     @property
     def cells(self):  # type: ignore[override]
@@ -99,4 +104,6 @@ class Masked(Operator):
         return self @ np.ones(self.n, self.dtype)
 
     def components(self):
-        return sp.csgraph.connected_components(self.matrix(), directed=False)
+        if not self.has_entries:
+            return self.A.components()
+        return CSROperator(self.matrix()).components()

@@ -18,6 +18,7 @@ from ..kernels._active_set import kkt_peak
 from ..kernels._vector import peak_and_sum
 from ..operators.base import Operator
 from ..operators.convert import as_operator
+from ..show import Shown, bound, span
 from .edges import WallEdges
 from .rows import RowError, row_error
 
@@ -64,7 +65,7 @@ class Box:
         return float(step.min(initial=np.inf))
 
 
-class BoxProblem:
+class BoxProblem(Shown):
     """Data of a bound-constrained quadratic problem. A problem knows its residual, but not how to solve itself.
 
     Parameters
@@ -75,7 +76,7 @@ class BoxProblem:
     b : array_like
         The right-hand side.
     lower, upper : float or array_like
-        Bounds, ±inf where there is none.
+        Bounds, ±inf or None where there is none.
     coarser : callable, optional
         Returns the same problem on a grid twice as coarse; problems made from geometry have one, bare matrices do not.
     edges : WallEdges, optional
@@ -97,8 +98,8 @@ class BoxProblem:
         self,
         A,
         b: np.ndarray,
-        lower: np.ndarray | float = 0.0,
-        upper: np.ndarray | float = np.inf,
+        lower: np.ndarray | float | None = 0.0,
+        upper: np.ndarray | float | None = np.inf,
         coarser: Callable[[], BoxProblem] | None = None,
         edges: WallEdges | None = None,
     ):
@@ -106,6 +107,7 @@ class BoxProblem:
             A = validate.matrix(A)
             A = as_operator(A, symmetric=validate.symmetric(A))
             b, (lower, upper) = validate.vector(b, A.n), validate.bounds(lower, upper, A.n)
+        lower, upper = validate.no_bound(lower, -np.inf), validate.no_bound(upper, np.inf)
         self.A: Operator = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
         self.box = Box(_spread(lower, A.n), _spread(upper, A.n))
@@ -185,6 +187,8 @@ class BoxProblem:
 
     def require_coarser(self) -> None:
         """Raise an error with one sentence if there is no coarser problem."""
+        if self.coarser is None and not self.A.has_entries:
+            self.A.matrix()  # says which methods need products only
         if self.coarser is None:
             raise NonstickError(
                 "discretises the problem again on coarser grids, which a bare matrix cannot do: pass a "
@@ -196,6 +200,20 @@ class BoxProblem:
         self.require_coarser()
         assert self.coarser is not None
         return self.coarser()
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        stencil = self.A.stencil
+        grid = (
+            "" if stencil is None else f" on {' × '.join(map(str, stencil.rows.shape[3 - stencil.rows.dimension :]))}"
+        )
+        return {
+            "unknowns": self.n,
+            "A": f"{type(self.A).__name__}{grid}",
+            "b": span(self.b),
+            "lower": bound(self.box.lower),
+            "upper": bound(self.box.upper),
+        } | ({} if self.edges is None else {"constraints at the wall": self.edges.count})
 
     @property
     def traits(self) -> frozenset[str]:

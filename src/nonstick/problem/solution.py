@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..show import Shown, span
 from .box import BoxProblem
 from .history import History
 from .monitor import ADVICE, Monitor
@@ -22,7 +23,7 @@ _RUNAWAY = 1e6
 
 
 @dataclass(repr=False)
-class Solution:
+class Solution(Shown):
     """The answer, and how it was reached.
 
     Attributes
@@ -34,8 +35,8 @@ class Solution:
     method : str
         The name that was given, or the `repr` of the method.
     converged : bool
-        The KKT residual and the error of every row, recomputed from the problem, are at most the tolerance asked for
-        (with `criterion="papers"`: the KKT residual alone).
+        The KKT residual, recomputed from the problem, is at most rtol, and the error of every row at most 10 rtol (with
+        `criterion="papers"`: the KKT residual alone).
     status, message : str
         A word, and a sentence; the sentence gives advice if the method did not converge.
     iterations, outer_iterations : int
@@ -93,17 +94,50 @@ class Solution:
         """The row with the largest error, -1 if every row holds to the last digit."""
         return self.problem.row_error(self.x).row
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(method={self.method!r}, status={self.status!r}, unknowns={self.x.size}, "
-            f"kkt={self.kkt():.2e}, row_error={self.row_error():.2e}, iterations={self.iterations}, "
-            f"outer_iterations={self.outer_iterations}, seconds={self.seconds:.3g})"
-        )
-
     @property
     def active(self) -> np.ndarray:
         """The policy at the solution, to warm-start the next solve: -1 lower, +1 upper, 0 free."""
         return self.problem.box.split(self.x, self.dual, self.problem.A.diagonal)
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        touching = int(np.count_nonzero(self.active))
+        return {
+            "method": self.method,
+            "status": self.status,
+            "KKT": f"{self.kkt():.2e}",
+            "row error": f"{self.row_error():.2e}",
+            "iterations": f"{self.iterations} ({self.outer_iterations} outer)",
+            "seconds": f"{self.seconds:.3g} ({self.setup_seconds:.3g} set-up)",
+            "x": span(self.x),
+            "at a bound": f"{touching} of {self.x.size}",
+            "message": self.message,
+        }
+
+    def plot(self, path=None):
+        """Draw how the solve converged and, where the unknowns are cells of a line or a plane, x and its contact set.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where the picture goes: `.png`, `.pdf`, `.svg`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, to change or to show. matplotlib comes with `pip install 'nonstick[pictures]'`.
+
+        Examples
+        --------
+        >>> import nonstick
+        >>> solution = nonstick.solve_problem(nonstick.cases.build("obstacle2d", 21).problem)
+        >>> figure = solution.plot("obstacle.png")
+        >>> len(figure.axes)  # the history, x, and the colour bar
+        3
+        """
+        from .plot import draw
+
+        return draw(self, path)
 
     @classmethod
     def of(cls, problem: BoxProblem, x: np.ndarray, method: str, monitor: Monitor) -> Solution:

@@ -13,6 +13,7 @@ import tomli_w
 from pydantic import ValidationError
 
 from ..errors import NonstickError
+from ..show import Shown
 from .geometry import with_shapes
 from .heat import HeatModel
 from .library import builtin, builtin_text
@@ -32,7 +33,7 @@ LARGEST, DEEPEST = 16 * 2**20, 150
 Tables = TypeVar("Tables", bound=SceneTables)
 
 
-class Scene(Generic[Tables]):
+class Scene(Shown, Generic[Tables]):
     """A scene that has passed every check of its kind.
 
     Parameters
@@ -159,6 +160,19 @@ class Scene(Generic[Tables]):
         data["time"] = {k: v for k, v in data.get("time", {}).items() if k != "frames"}
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        model: Any = self.model
+        time = model.time
+        cells = " × ".join(map(str, self.shape))
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "cells": f"{cells} of {self.dx:.3g} m",
+            "frames": f"{time.frames}, {time.frames / time.fps:.3g} s" if hasattr(time, "fps") else time.frames,
+            "method": model.solver.method,
+        }
+
     # -- geometry -------------------------------------------------------------------------------------
 
     @property
@@ -188,9 +202,6 @@ class Scene(Generic[Tables]):
         """Acceleration in m/s² (liquid)."""
         self.require("liquid")
         return self.model.physics.gravity or ((0.0, -9.81, 0.0)[: self.dimension])  # type: ignore[attr-defined]
-
-    def __repr__(self) -> str:
-        return f"Scene({self.name!r}, {'×'.join(map(str, self.shape))} cells)"
 
 
 def json_schema(kind: str = "liquid") -> dict[str, Any]:

@@ -35,6 +35,7 @@ from .face_descent import face_descent
 from .guard import Guard
 from .nearby import Everywhere, nearby
 from .nested import Prediction, coarser
+from .rescaled import rescaled
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ class ActiveSet(Method):
     --------
     >>> from dataclasses import replace
     >>> import nonstick
-    >>> from nonstick import cases, registry
-    >>> careful = replace(registry.get("auto"), patience=0)  # policy iteration with exact solves
+    >>> from nonstick import cases
+    >>> from nonstick.compositions import AUTO
+    >>> careful = replace(AUTO, patience=0)  # policy iteration with exact solves
     >>> nonstick.solve_problem(cases.build("circle2d", 24).problem, careful).converged
     True
     """
@@ -103,10 +105,14 @@ class ActiveSet(Method):
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         with threads_for(problem.n):
-            self._solve(problem, start, monitor)
+            scaled = rescaled(problem)
+            if scaled is None:
+                self._solve(problem, start, monitor)
+            else:
+                scaled.solve(self._solve, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
-        loop = ActiveSetCG(self, problem, monitor, M)
+        loop = ActiveSetCG(self, problem, monitor, M, start.active)
         worth = start.cold and self._worth_predicting(problem, loop.M)
         predicted = worth and self.predict(problem, loop.M, start.x, monitor)
         loop.run(start.x, start.active if self.bounded else None, predicted)
@@ -134,14 +140,21 @@ class ActiveSet(Method):
 class ActiveSetCG:
     """The loop above, with its vectors. The policy and its related arrays exist only for the bounded rows."""
 
-    def __init__(self, options: ActiveSet, problem: BoxProblem, monitor: Monitor, M: Inverse | None = None):
+    def __init__(
+        self,
+        options: ActiveSet,
+        problem: BoxProblem,
+        monitor: Monitor,
+        M: Inverse | None = None,
+        active: np.ndarray | None = None,
+    ):
         self.options, self.problem, self.monitor = options, problem, monitor
         A, box = problem.A, problem.box
         self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
         constrained = box.constrained if options.bounded else np.zeros(A.n, bool)
         self.rows = np.flatnonzero(constrained)
         self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
-        self.policy = np.zeros(self.rows.size, np.int8)
+        self.policy = np.zeros(self.rows.size, np.int8) if active is None else active[self.rows]
         self._settled = self.policy.copy()  # the policy for which x was last adjusted
         self._all, self._moved = np.arange(self.rows.size), np.empty(self.rows.size, np.int64)
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
@@ -151,8 +164,11 @@ class ActiveSetCG:
         d = A.diagonal[self.rows]
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
+        #: how many more iterations this preconditioner may take: without the entries of A there is only the diagonal
+        self._ease = 1 if options.M.fits(A) else 10
+        self.recipe = options.M.chosen(A) if options.M.fits(A) else options.last
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
-        self.recipe, self.masked = options.M.chosen(A), Masked(A)
+        self.masked = Masked(A, self._free() if self.policy.any() else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
 
@@ -183,9 +199,9 @@ class ActiveSetCG:
         if monitor.watch(self._kkt(), x) and self._verified(x):
             return
         self._refresh()
-        guard = Guard(self.options.patience)
+        guard = Guard(self._ease * self.options.patience)
         rho, curvature, disturbed = 0.0, 0.0, True
-        limit = monitor.limit(1000)
+        limit = monitor.limit(self._ease * 1000)
         while monitor.iterations < limit:
             descent, rho = self._direction(rho, curvature, disturbed)
             curvature, old = self.A.energy(self.p, self.q), curvature
@@ -205,8 +221,7 @@ class ActiveSetCG:
             slack = np.inf if trusted or held else self._slack()
             kernels._advance(x, self.r, self.p, self.q, descent / curvature, *self._judge, slack, self._flips)
             monitor.iterations += 1
-            if monitor.iterations == self.options.strain and self.recipe != self.options.strong:
-                self._strengthen(x)
+            if monitor.iterations == self.options.strain and self._strengthen(x):
                 curvature = 0.0
             if slack == np.inf:
                 if monitor.interrupted():
@@ -285,16 +300,19 @@ class ActiveSetCG:
         if curvature > 0.0:
             beta = -along / curvature if self.flexible else rho / rho_old
         descent = self._combine(beta, rho, disturbed)
-        if not descent > 0.0 and beta != 0.0:
+        # Few free rows are solved after few steps: what is left of a float32 z after β p is then rounding.
+        least = 0.0 if self.M.algebraic is None else 1e-3 * rho
+        if not descent > least and beta != 0.0:
             descent = self._combine(0.0, rho, False)
         return descent, rho
 
     def _combine(self, beta: float, rho: float, disturbed: bool) -> float:
         """p = z + β p on the free rows; rᵀp."""
         self.z.add_to(self.p, beta)
-        if not disturbed or beta == 0.0:
+        if beta == 0.0 or not (disturbed or self.M.algebraic):
             return rho  # the last step was exact: rᵀp of its direction is 0
-        kernels._zero_clamped(self.p, self.rows, self.policy)
+        if disturbed:
+            kernels._zero_clamped(self.p, self.rows, self.policy)
         return dot(self.r, self.p)
 
     def _top(self) -> float:
@@ -340,12 +358,15 @@ class ActiveSetCG:
         free[self.rows[self.policy != 0]] = False
         return free
 
-    def _strengthen(self, x) -> None:
-        """Continue with the strong preconditioner."""
+    def _strengthen(self, x) -> bool:
+        """Continue with the strong preconditioner, if that is another one and A has the entries that it needs."""
+        if self.recipe == self.options.strong or not self.options.strong.fits(self.A):
+            return False
         self.recipe, self.masked = self.options.strong, Masked(self.A, self._free())
         self.A.residual(self.b, x, self.r)
         with self.monitor.setup():
             self._precondition(self.recipe.setup(self.masked))
+        return True
 
     def _fall_back(self, x) -> None:
         """Monotone descent: slow, but it always converges."""

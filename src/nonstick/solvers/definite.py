@@ -8,7 +8,6 @@ certain, but they may miss a negative eigenvalue that is small.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cholesky, eigh_tridiagonal, eigvalsh
 
 from ..operators.base import Operator
 
@@ -24,7 +23,9 @@ def smallest_curvature(A: Operator) -> float:
     """A number near the smallest eigenvalue of A, scaled to a unit diagonal; below `ZERO` if A is indefinite."""
     d = A.diagonal
     root = np.where(d > 0, 1.0 / np.sqrt(np.where(d > 0, d, 1.0)), 0.0)
-    if A.n <= DENSE:
+    if A.n <= DENSE and A.has_entries:
+        from scipy.linalg import cholesky, eigvalsh  # slow to load, rarely needed
+
         scaled = root[:, None] * A.matrix().toarray() * root[None, :]
         if not np.isfinite(scaled).all():
             return 0.0
@@ -38,6 +39,8 @@ def smallest_curvature(A: Operator) -> float:
 
 def _lanczos(A: Operator, root: np.ndarray) -> float:
     """The smallest Ritz value after some steps; vectors are kept orthogonal, so that rounding makes no false ones."""
+    from scipy.linalg import eigh_tridiagonal  # slow to load, rarely needed
+
     v = np.random.default_rng(0).standard_normal(A.n)
     v /= np.linalg.norm(v)
     basis: list[np.ndarray] = [v]

@@ -20,7 +20,6 @@ from functools import partial
 from math import sqrt
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
 
 from ..kernels._csr import _csr_relax
 from ..kernels._edges import _project_edges
@@ -195,5 +194,7 @@ def best_omega(A: Operator, free: np.ndarray, r: np.ndarray, steps: int = 2000, 
 
 def _smallest(alpha: list[float], beta: list[float]) -> float:
     """The smallest eigenvalue that is not a zero with rounding errors."""
+    from scipy.linalg import eigh_tridiagonal  # slow to load, rarely needed
+
     values = eigh_tridiagonal(alpha, beta, eigvals_only=True) if alpha else np.ones(1)
     return float(min(values[values > _NULL].min(initial=1.0), 1.0))

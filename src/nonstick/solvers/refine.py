@@ -104,7 +104,7 @@ def _correct(method: Method, problem: BoxProblem, x: np.ndarray, monitor: Monito
     outside = monitor.judged
     monitor.problem, monitor.judged = correction, lambda e: (problem, put_together(e))
     monitor.outer.append(put_together)
-    monitor.renew(monitor.row_rtol if monitor.rtol > 0 else 1e-6)
+    monitor.renew(monitor.rtol or 1e-6)
     try:
         _attempt(method, correction, Start(e, active), monitor)
     finally:

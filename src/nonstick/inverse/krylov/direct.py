@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from ...operators.base import Operator
 from ..base import Inverse, IterativeInverse, Recipe, max_abs
@@ -45,6 +44,8 @@ class Factor(Recipe):
 
 class _SparseFactor(Inverse):
     def __init__(self, A: Operator, shift: float):
+        from scipy.sparse.linalg import splu  # slow to load, rarely needed
+
         M, d = A.matrix(), A.diagonal
         small = np.where(d > 0, shift * d, d.max(initial=0.0) or 1.0)  # any number in a row without an equation
         shifted = sp.csc_array(M + sp.diags_array(small))

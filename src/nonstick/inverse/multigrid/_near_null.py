@@ -6,15 +6,15 @@ from ...kernels import parallel, serial
 
 
 @serial
-def _relax(s, d, data, indices, indptr):
-    """One sweep towards A s = 0; an entry is reduced by at most a factor 4 and stays positive."""
+def _relax(s, least, d, data, indices, indptr):
+    """One sweep towards A s = 0; entries stay above `least`."""
     for i in range(s.size):
         if d[i] > 0.0:
             v = 0.0
             for q in range(indptr[i], indptr[i + 1]):
                 if indices[q] != i:
                     v -= data[q] * s[indices[q]]
-            s[i] = max(v / d[i], 0.25 * s[i])
+            s[i] = max(v / d[i], least[i])
 
 
 @parallel

@@ -52,6 +52,8 @@ class Algebraic(Coarsening):
         Damping of the smoothing.
     cut
         Entries of P that are smaller than this part of the largest one in their row are cut off.
+    least
+        Matrices with at most so many unknowns are better solved by a dense factor: they do not fit.
 
     Examples
     --------
@@ -70,10 +72,18 @@ class Algebraic(Coarsening):
     theta: float = 0.08
     omega: float = 2 / 3
     cut: float = 0.1
+    least: int = 300
+
+    def fits(self, A):
+        return A.has_entries and A.n > self.least
 
     def hierarchy(self, multigrid, operator, reuse):
-        if isinstance(reuse, AlgebraicHierarchy) and reuse.follow(operator):
-            return reuse
+        if isinstance(reuse, AlgebraicHierarchy):
+            if reuse.follow(operator):
+                return reuse
+            if operator.core.pattern is not None and operator.core.pattern is reuse.base.pattern:
+                reuse.refill(operator)
+                return reuse
         return AlgebraicHierarchy(multigrid, self, operator)
 
     def aggregate(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, int]:

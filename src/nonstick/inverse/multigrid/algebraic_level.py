@@ -46,11 +46,14 @@ class Matrix:
         return int(np.diff(self.indptr).max(initial=0))
 
     def operator(self) -> CSROperator:
-        """The matrix as an operator, in double precision."""
-        n = self.n
+        """The matrix as an operator, in double precision; closed rows are empty."""
+        n, open_ = self.n, self.closed == 0
         off = sp.csr_array((-self.weights.astype(np.float64), self.indices, self.indptr), shape=(n, n))
+        if not open_.all():
+            F = sp.diags_array(open_.astype(np.float64))
+            off = F @ off @ F
         # the two halves were summed in different orders
-        return CSROperator(0.5 * (off + off.T) + sp.diags_array(self.d))
+        return CSROperator(0.5 * (off + off.T) + sp.diags_array(np.where(open_, self.d, 0.0)))
 
     def merged(self, parent: np.ndarray, count: int) -> tuple[Matrix, np.ndarray, np.ndarray]:
         """The matrix of aggregates, and their members: `first` and `member`."""

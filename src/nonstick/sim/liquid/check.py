@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.ndimage import label
 
 from ...bodies.body import RigidBody
 from ...errors import NonstickError
@@ -187,6 +186,8 @@ def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
         if phi.max() <= 0:
             found.warnings.append(f"{key} fills the whole domain")
     free = solids.space.reshape(scene.shape) > 0.05
+    from scipy.ndimage import label  # slow to load
+
     _, parts = label(free)
     if parts > 1 and parts < 50:
         found.facts.append(f"the space outside solids consists of {parts} separate parts")

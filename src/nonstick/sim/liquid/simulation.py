@@ -17,6 +17,7 @@ from ...bodies.body import RigidBody
 from ...errors import NonstickError
 from ...io.probes import ProbeTable
 from ...scenes.scene import Scene
+from ...show import Shown
 from ..states import check_array
 from .access import GridArrays, ParticleArrays, read_grid, read_particles, write_particles
 from .levelset import LevelSet
@@ -52,7 +53,7 @@ def require_liquid(scene: Scene) -> None:
         )
 
 
-class Simulation:
+class Simulation(Shown):
     """The simulation of a liquid scene.
 
     Parameters
@@ -112,6 +113,10 @@ class Simulation:
         if self.liquid.ledger.expected <= 0:
             require_liquid(self.scene)
         self._check_speed(1.0 / (self.scene.model.time.fps * self.scene.model.time.max_substeps))
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        return {"frame": self.frame, "time": f"{self.time:.4g} s", "bodies": len(self.bodies)} | self.scene.facts()
 
     @property
     def bodies(self) -> list[RigidBody]:

@@ -235,9 +235,12 @@ def test_shear_of_a_parabolic_film(angle):
         s = (x - 0.5) * up[0] + (y - 0.2) * up[1]
         return along[axis] * (2.0 * s - 1.5 * s * s)
 
-    viscosity = SimpleNamespace(acts=True, walls="no-slip")
+    solids = SimpleNamespace(viscous=["no-slip"], owner=np.zeros(grid.shape, int))
     liquid = SimpleNamespace(
-        viscosity=viscosity, scene=SimpleNamespace(dx=grid.dx), tracker=SimpleNamespace(viscosity=lambda: 3.0)
+        viscosity=SimpleNamespace(acts=True),
+        solids=solids,
+        scene=SimpleNamespace(dx=grid.dx),
+        tracker=SimpleNamespace(viscosity=lambda: 3.0),
     )
     seen = Observed(liquid, None, velocity=[speed(0), speed(1)], phi=np.full(grid.shape, -1.0))
     found = solid_patches(grid, plate.sample(grid.nodes()))
@@ -246,5 +249,5 @@ def test_shear_of_a_parabolic_film(angle):
     length = np.linalg.norm(found.area, axis=1).sum()
     assert drag.sum(axis=0) @ along == pytest.approx(3.0 * 2.0 * length, rel=0.01)
     assert abs(drag.sum(axis=0) @ up) < 1e-9
-    viscosity.walls = "slip"
+    solids.viscous = ["slip"]
     assert not shear(seen, found, np.zeros(found.x.shape)).any()

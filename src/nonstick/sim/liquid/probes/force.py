@@ -80,20 +80,21 @@ def _sums(arms: np.ndarray, push: np.ndarray) -> list[float]:
 def shear(seen: Observed, found: Patches, moving: np.ndarray) -> np.ndarray:
     """Force (n, d) by which viscous liquid drags pieces of wall along; `moving` is the velocity of the wall."""
     out = np.zeros(found.area.shape)
-    viscosity = seen.liquid.viscosity
-    if not viscosity.acts or viscosity.walls == "slip" or not len(found.x):
+    liquid = seen.liquid
+    if not liquid.viscosity.acts or not len(found.x):
         return out
+    kind = np.array(liquid.solids.viscous)[liquid.solids.owner[tuple(found.cell.T)]]
     size = np.linalg.norm(found.area, axis=1)
     outward = -found.area / size[:, None]  # into the liquid
     h = seen.dx
     near, far = found.x + h * outward, found.x + 2 * h * outward
-    wet = seen.surface_distance(near) < 0.0
-    if viscosity.walls == "separating":
-        wet &= seen.load.at(found.x, found.cell) > 0.0
+    wet = (seen.surface_distance(near) < 0.0) & (kind != "slip")
+    if (kind == "separating").any():  # such a wall holds liquid only where the liquid presses on it
+        wet &= (kind != "separating") | (seen.load.at(found.x, found.cell) > 0.0)
     deep = wet & (seen.surface_distance(far) < 0.0)
     one, two = seen.velocity_at(near) - moving, seen.velocity_at(far) - moving
     slope = np.where(deep[:, None], (4.0 * one - two) / (2.0 * h), one / h)
     slope -= (slope * outward).sum(axis=1)[:, None] * outward
-    mu = np.broadcast_to(seen.liquid.tracker.viscosity(), seen.phi.shape)[tuple(found.cell.T)]
+    mu = np.broadcast_to(liquid.tracker.viscosity(), seen.phi.shape)[tuple(found.cell.T)]
     out[wet] = ((mu * size)[:, None] * slope)[wet]
     return out

@@ -5,26 +5,25 @@ plates a distance 2h apart has the same (Poiseuille). The plate lies on a grid l
 grid or at an angle, and may move along itself (Couette). The flow starts from rest and is measured after 4 h²/ν in the
 middle of a film 12 h long, relative to the drive there with the pressure gradient. The drive is weak, so that the film
 keeps its shape.
-
-Run: python validation/no_slip.py [CASE ...]
+A size of n cells stands for n cells over the depth h.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from nonstick import Scene, Simulation
+from ...scenes.scene import Scene
+from ...sim.liquid.simulation import Simulation
+from ..case import Case, Measured, Published, Size
 
 #: depth of a film in metres, its length over its depth, kinematic viscosity, acceleration along the plate
 DEPTH, LENGTH, NU, DRIVE = 0.08, 12.0, 0.04, 0.1
 #: mean velocity of the film on a plate at rest
 MEAN = DRIVE * DEPTH**2 / (3.0 * NU)
-#: cells over the depth
-DEPTHS = (4, 8, 16)
 #: the flow is measured after this many h²/ν
 END = 4.0
 
@@ -39,17 +38,18 @@ class Plate:
     pair: bool = False
 
 
-CASES = {
-    "film, grid line": Plate(0.0),
-    "film, 1/4 cell": Plate(0.25),
-    "film, 1/2 cell": Plate(0.5),
-    "film, 3/4 cell": Plate(0.75),
-    "film, tilted 17°": Plate(0.37, 17.0),
-    "film, tilted 40°": Plate(0.37, 40.0),
-    "film, moving plate": Plate(0.25, 0.0, 2.0),
-    "film, moving plate, tilted 17°": Plate(0.37, 17.0, 2.0),
-    "slug between plates": Plate(0.25, 0.0, 0.0, True),
-    "slug between plates, tilted 17°": Plate(0.37, 17.0, 0.0, True),
+#: name of a case → its title and its plate
+PLATES = {
+    "film": ("A film on a plate along a grid line", Plate(0.0)),
+    "film-quarter": ("A film on a plate 1/4 cell above a grid line", Plate(0.25)),
+    "film-half": ("A film on a plate 1/2 cell above a grid line", Plate(0.5)),
+    "film-three-quarters": ("A film on a plate 3/4 cell above a grid line", Plate(0.75)),
+    "film-tilted-17": ("A film on a plate tilted by 17°", Plate(0.37, 17.0)),
+    "film-tilted-40": ("A film on a plate tilted by 40°", Plate(0.37, 40.0)),
+    "film-moving": ("A film on a plate that moves (Couette)", Plate(0.25, 0.0, 2.0)),
+    "film-moving-17": ("A film on a moving plate tilted by 17°", Plate(0.37, 17.0, 2.0)),
+    "plates": ("Liquid between two plates (Poiseuille)", Plate(0.25, 0.0, 0.0, True)),
+    "plates-tilted-17": ("Liquid between two plates tilted by 17° (Poiseuille)", Plate(0.37, 17.0, 0.0, True)),
 }
 
 
@@ -67,7 +67,7 @@ def scene_of(plate: Plate, cells: int, steps: int = 60) -> tuple[Scene, np.ndarr
     middle = dx * np.array([shape[0] // 2, shape[1] // 2 - cells + plate.offset])
 
     def slab(low: float, high: float, long: float) -> dict:
-        ends = [np.add(middle, (0.5 * s * long, y)).tolist() for s, y in ((-1, low), (1, high))]
+        ends = [(middle + np.array([0.5 * s * long, y])).tolist() for s, y in ((-1, low), (1, high))]
         return {"type": "box", "low": ends[0], "high": ends[1], "rotate": plate.angle, "about": middle.tolist()}
 
     solids: list[dict] = [{"shape": slab(-20 * DEPTH, 0.0, 9 * length)}]
@@ -76,7 +76,7 @@ def scene_of(plate: Plate, cells: int, steps: int = 60) -> tuple[Scene, np.ndarr
     if plate.pair:
         solids.append({"shape": slab(2 * DEPTH, 20 * DEPTH, 9 * length)})
     pull = DRIVE * (along - (0.0 if plate.pair else 3.0) * up)
-    scene = Scene(
+    scene: Scene = Scene(
         {
             "name": "no-slip",
             "domain": {"size": [dx * n for n in shape], "resolution": max(shape)},
@@ -91,7 +91,7 @@ def scene_of(plate: Plate, cells: int, steps: int = 60) -> tuple[Scene, np.ndarr
     return scene, middle, along, up
 
 
-def measure(plate: Plate, cells: int, steps: int = 60) -> tuple[float, float]:
+def flux_and_slip(plate: Plate, cells: int, steps: int = 60) -> tuple[float, float]:
     """Relative error of the flux, and the slip length in cells."""
     scene, middle, along, up = scene_of(plate, cells, steps)
     simulation = Simulation(scene)
@@ -119,21 +119,25 @@ def _pressure_slope(frame, dx: float, middle, along, up) -> float:
     return float(np.linalg.lstsq(rows, p[deep], rcond=None)[0][1])
 
 
-def order(errors) -> float:
-    """Observed order of the errors over the grids: a fit of log error over log cells."""
-    return -float(np.polyfit(np.log(DEPTHS), np.log(np.maximum(np.abs(errors), 1e-12)), 1)[0])
+def measure(size: Size, plate: Plate) -> Measured:
+    """The flux over the exact one, and the slip length in cells."""
+    error, slip = flux_and_slip(plate, size.cells, 60 * size.steps)
+    return Measured({"flux": 1.0 + error, "slip": slip})
 
 
-def main(*names: str) -> dict[str, list[tuple[float, float]]]:
-    print(f"{'case':32s} {'flux at ' + '/'.join(map(str, DEPTHS)) + ' cells':>27s}  order  slip length in cells")
-    found = {}
-    for name in names or CASES:
-        found[name] = rows = [measure(CASES[name], n) for n in DEPTHS]
-        flux = " ".join(f"{100 * r[0]:+7.2f} %" for r in rows)
-        slips = " ".join(f"{r[1]:+.3f}" for r in rows)
-        print(f"{name:32s} {flux}  {order([r[0] for r in rows]):5.2f}  {slips}", flush=True)
-    return found
+def _case(name: str, title: str, plate: Plate) -> Case:
+    return Case(
+        name,
+        f"{title}: flux and slip length",
+        "Exact: mean velocity g h²/(3ν) (Nusselt 1916; Poiseuille for two plates a distance 2h apart), no slip",
+        (
+            Published("flux", "flux over the exact one", 1.0, 0.02, quick=0.05),
+            Published("slip", "slip length in cells", 0.0, 0.1, scale=1.0, quick=0.2),
+        ),
+        partial(measure, plate=plate),
+        quick=(Size(4), Size(8)),
+        full=(Size(4), Size(8), Size(16), Size(8, 2)),
+    )
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+CASES = tuple(_case(name, title, plate) for name, (title, plate) in PLATES.items())
