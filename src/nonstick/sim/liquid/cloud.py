@@ -1,4 +1,4 @@
-"""The particles as columns: positions, velocities, APIC matrices, viscosities, kept in the order of their cells."""
+"""The particles as columns: positions, velocities, APIC matrices and more, kept in the order of their cells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from .layout import Layout
 class Cloud:
     """Columns over particles: `x` (3, n) in cells, `vel` (3, n) in m/s, `aff` (9, n) in m/s per cell, `mu` (n).
 
-    Positions are float64, other columns float32. `aff` has no rows without APIC; `mu` has no entries unless the
+    `fall` (n) is the share of gravity that no pressure held in the last step, between 0 and 1. A particle that comes in
+    has 1. Positions are float64, other columns float32. `aff` has no rows without APIC; `mu` has no entries unless the
     viscosity varies. After sorting, `start[c]` is the first particle of cell c.
     """
 
@@ -23,6 +24,7 @@ class Cloud:
         self.vel = np.empty((3, 0), np.float32)
         self.aff = np.empty((9, 0), np.float32)
         self.mu = np.empty(0, np.float32)
+        self.fall = np.empty(0, np.float32)
         self.start = np.zeros(int(np.prod(layout.three)) + 1, np.int64)
 
     @property
@@ -36,6 +38,7 @@ class Cloud:
             self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
         self.x = np.concatenate([self.x, x], axis=1)
         self.vel = np.concatenate([self.vel, vel.astype(np.float32)], axis=1)
+        self.fall = np.concatenate([self.fall, np.ones(x.shape[1], np.float32)])
         aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
         self.aff = np.concatenate([self.aff[: aff.shape[0]], aff], axis=1)
 
@@ -43,6 +46,7 @@ class Cloud:
         """Remove the particles outside the mask."""
         self.x = np.ascontiguousarray(self.x[:, mask])
         self.vel = np.ascontiguousarray(self.vel[:, mask])
+        self.fall = self.fall[mask]
         self.aff = np.ascontiguousarray(self.aff[:, mask])
         if self.thick:
             self.mu = self.mu[mask]
@@ -59,6 +63,7 @@ class Cloud:
         room = np.empty(n, np.float32)
         _reorder(self.vel, room, order, first)
         _reorder(self.aff, room, order, 3 * first)
+        _reorder(self.fall.reshape(1, n), room, order, 0)
         if self.thick:
             _reorder(self.mu.reshape(1, n), room, order, 0)
 
