@@ -238,11 +238,12 @@ def _gather_velocity(added, vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, 
                 o2 = -steady * (c6 * n0 + c7 * n1 + c8 * n2)
             else:
                 o0, o1, o2 = _velocity(fd0, fd1, fd2, nx, ny, nz, a, b, c)
-            size = c0 * c0 + c1 * c1 + c2 * c2 + c3 * c3 + c4 * c4 + c5 * c5 + c6 * c6 + c7 * c7 + c8 * c8
+            w0, w1, w2 = 0.5 * (c7 - c5), 0.5 * (c2 - c6), 0.5 * (c3 - c1)  # the rotation of the flow, per cell
+            size = w0 * w0 + w1 * w1 + w2 * w2
             share = turn if turn * turn * size <= most * most else most / np.sqrt(size)
-            t0 = share * (c0 * o0 + c3 * o1 + c6 * o2)
-            t1 = share * (c1 * o0 + c4 * o1 + c7 * o2)
-            t2 = share * (c2 * o0 + c5 * o1 + c8 * o2)
+            t0 = share * (w2 * o1 - w1 * o2)
+            t1 = share * (w0 * o2 - w2 * o0)
+            t2 = share * (w1 * o0 - w0 * o1)
             more += t0 * (0.5 * t0 - n0) + t1 * (0.5 * t1 - n1) + t2 * (0.5 * t2 - n2)
             vel[0, p], vel[1, p], vel[2, p] = n0 - t0, n1 - t1, n2 - t2
         added[block] = more

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import prange
 
-from ...kernels import parallel
+from ...kernels import parallel, serial
 
 
 @parallel
@@ -55,3 +55,81 @@ def _displace(out, q, liquid, open_share, axis, limit):
                     continue
                 if liquid[a, b, c] < 0.0 or liquid[i, j, k] < 0.0:
                     out[i, j, k] = min(max(q[a, b, c] - q[i, j, k], -limit), limit)
+
+
+@serial
+def _wall_cells(cell, axis, low, height, space, w0, w1, w2, first, flat):
+    """List the cells with a wall across one axis on one side; returns their number.
+
+    `low` is True if the wall is on the lower side, `height` is the open height of the cell above the wall. The wall must
+    be flat: the open shares of the other faces may differ from the height by at most `flat`. A cell at an edge is listed
+    once for each wall. With `cell` of size 0 the cells are only counted.
+    """
+    nx, ny, nz = space.shape
+    count = 0
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                share = space[i, j, k]
+                if share < 0.3:
+                    continue
+                for a in range(first, 3):
+                    below, above, around = 0.0, 0.0, 0.0
+                    for b in range(first, 3):
+                        if b == 0:
+                            one, other = w0[i, j, k], w0[i + 1, j, k]
+                        elif b == 1:
+                            one, other = w1[i, j, k], w1[i, j + 1, k]
+                        else:
+                            one, other = w2[i, j, k], w2[i, j, k + 1]
+                        if b == a:
+                            below, above = one, other
+                        else:  # closed sides belong to other walls
+                            around = max(around, abs(one - share) if one > 0.0 else 0.0)
+                            around = max(around, abs(other - share) if other > 0.0 else 0.0)
+                    if around > flat or (below == 0.0) == (above == 0.0) or max(below, above) < 1.0 - flat:
+                        continue
+                    if count < cell.size:
+                        cell[count] = (i * ny + j) * nz + k
+                        axis[count], low[count], height[count] = a, below == 0.0, share
+                    count += 1
+    return count
+
+
+@parallel
+def _spread(x, start, cell, axis, low, height, phi, strength, margin):
+    """Spread the particles of cells at walls evenly between the wall and the far face, along the normal.
+
+    Of n particles the r-th from the wall belongs into the inner half of the r-th of n equal layers. A particle that lies
+    elsewhere moves towards it by the share `strength`, and stays in its cell. Only liquid cells are treated that have liquid
+    behind the far face: others hold a surface, and are not full. A cell is listed once for each of its walls, next to
+    each other in the list, so one thread treats them all.
+    """
+    flat = phi.reshape(-1)
+    stride0, stride1 = phi.shape[1] * phi.shape[2], phi.shape[2]
+    for turn in prange(cell.size):
+        c = cell[turn]
+        if turn > 0 and cell[turn - 1] == c:
+            continue
+        begin, end = start[c], start[c + 1]
+        if end == begin or flat[c] >= 0.0:
+            continue
+        place = np.empty(end - begin)
+        for q in range(turn, min(turn + 3, cell.size)):
+            a = axis[q]
+            stride = stride0 if a == 0 else (stride1 if a == 1 else 1)
+            if cell[q] != c or flat[c + stride if low[q] else c - stride] >= 0.0:
+                continue
+            at = c // stride0 if a == 0 else ((c // stride1) % phi.shape[1] if a == 1 else c % phi.shape[2])
+            wall = at + 1.0 - height[q] if low[q] else at + height[q]
+            way = 1.0 if low[q] else -1.0
+            for p in range(begin, end):
+                place[p - begin] = min(max(way * (x[a, p] - wall) / height[q], 0.0), 1.0)
+            for p in range(begin, end):
+                t, rank = place[p - begin], 0
+                for o in range(end - begin):
+                    if place[o] < t or (place[o] == t and o < p - begin):
+                        rank += 1
+                near, far = (rank + 0.25) / (end - begin), (rank + 0.75) / (end - begin)
+                t += strength * (min(max(t, near), far) - t)
+                x[a, p] = wall + way * max(t * height[q], margin)

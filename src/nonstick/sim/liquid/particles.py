@@ -25,7 +25,7 @@ from .motion import first_gradient, first_velocity
 from .seeding import MARGIN, seed
 from .solids import Solids
 from .sources import Chambers, Source, crowding
-from .spacing import displacement
+from .spacing import WallLayer, displacement
 from .surface import ParticleSurface
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
@@ -69,6 +69,7 @@ class Particles:
         pull = float(np.linalg.norm(self.gravity))
         up = -self.gravity / pull if pull > 0.0 else np.zeros(3)
         self._surface = ParticleSurface(solids, self.per_cell, up)
+        self._layer = WallLayer(solids)
         self._viscosity = viscosity
         self._sorted = False
         #: length of the last step: sources fill the space that their liquid left in it
@@ -267,6 +268,7 @@ class Particles:
             if not solids.touched(self.phi):
                 self._keep_centre(shift, flow.start.mass)
             self._pay_for_lift(shift, flow)
+            self._layer.spread(cloud, self.phi, MARGIN)
         _advect(
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
             MARGIN, even_out, self.flip == 0.0,

@@ -17,7 +17,7 @@ import numpy as np
 from ...discretise.pressure import PressureProblem
 from ...kernels._stencil import _stencil_relax
 from ._particles import _scatter_density
-from ._spacing import _crowding, _displace
+from ._spacing import _crowding, _displace, _spread, _wall_cells
 from .cloud import Cloud
 from .solids import Solids
 
@@ -30,12 +30,43 @@ CRUSHED = 0.25
 STRENGTH = 0.5
 #: excess of a cell at the surface that counts as noise, in cells
 NOISE = 0.15
+#: share of the deviation of the mean distance from a wall that a step removes, in cells at flat walls
+WALL_STRENGTH = 0.5
+#: difference of open shares at which a wall is not flat any more
+FLAT = 0.1
 #: share of the largest pressure above which a cell counts as pressed
 PRESSED = 1e-6
 #: largest excess of volume of a cell, in cells, that counts in a step
 LARGEST_EXCESS = 2.0
 #: longest displacement of a particle along an axis in a step, in cells
 LONGEST_WAY = 0.2
+
+
+class WallLayer:
+    """Spreads particles in the cells at flat walls that follow the grid.
+
+    The displacement above is linear inside a cell and zero at a wall. It keeps a cell full, but it cannot see where in
+    the cell the particles are. Liquid that falls on a floor stops at a distance, and the gap would stay for ever, with
+    the particles that fill the cell crowded above it.
+    """
+
+    def __init__(self, solids: Solids):
+        self.solids = solids
+        self._of: object = None
+
+    def spread(self, cloud: Cloud, phi: np.ndarray, margin: float) -> None:
+        """Move the sorted particles; each stays in its cell."""
+        if self._of is not self.solids.weights:
+            self._of, self._cells = self.solids.weights, self._find()
+        _spread(cloud.x, cloud.start, *self._cells, phi, WALL_STRENGTH, margin)
+
+    def _find(self) -> tuple[np.ndarray, ...]:
+        around = self.solids.space, *self.solids.open, self.solids.layout.first, FLAT
+        none = (np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.bool_), np.empty(0))
+        n = _wall_cells(*none, *around)
+        cells = (np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_), np.empty(n))
+        _wall_cells(*cells, *around)
+        return cells
 
 
 def displacement(
