@@ -26,12 +26,32 @@ class Time(Table):
     min_substeps: int = Field(1, ge=1, le=100_000, description="At least this many substeps per frame.")
 
 
+def _arithmetic(text: str) -> str:
+    try:
+        Expression(text)
+    except NonstickError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+#: a formula of the time t in seconds
+Formula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_arithmetic)]
+
+
+#: one formula or number for every axis
+Formulas = Annotated[tuple[Formula | Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
+
+
 class Physics(Table):
     density: Positive = Field(1000.0, description="Liquid density in kg/m³.")
     viscosity: NotNegative = Field(
         0.0, description="Dynamic viscosity in Pa s: water 0.001, oil 0.1, honey 10, batter 100; 0 is inviscid."
     )
-    gravity: Vector | None = Field(None, description="Acceleration in m/s²; default 9.81 downwards (-y).")
+    gravity: Formulas | None = Field(
+        None,
+        description='Acceleration in m/s², numbers or formulas of t, e.g. ["2*sin(3*t)", -9.81]; default 9.81 '
+        "downwards (-y).",
+    )
 
 
 class WallSettings(Table):
@@ -81,22 +101,6 @@ class Ramp(Table):
         if self.scale == "log" and min(self.values) <= 0.0:
             raise ValueError("scale = log needs values above zero")
         return self
-
-
-def _arithmetic(text: str) -> str:
-    try:
-        Expression(text)
-    except NonstickError as error:
-        raise ValueError(str(error)) from None
-    return text
-
-
-#: a formula of the time t in seconds
-Formula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_arithmetic)]
-
-
-#: one formula or number for every axis
-Formulas = Annotated[tuple[Formula | Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
 
 
 class Keyframes(Table):

@@ -15,9 +15,9 @@ SLIVER = 0.05
 def _known_faces(known, open_share, mass, phi, axis, with_liquid):
     """1 on faces whose velocity is known: particles are near, or the face borders a liquid cell.
 
-    With `with_liquid`, faces that are closed or almost closed (open share up to SLIVER) are always unknown. The pressure
-    may drive a fast but thin jet through a sliver of a face at the surface. Particles around it would take its velocity,
-    although their mass is many times that of the jet.
+    With `with_liquid`, faces that are closed or almost closed (open share up to SLIVER) are always unknown. The
+    pressure may drive a fast but thin jet through a sliver of a face at the surface. Particles around it would take its
+    velocity, although their mass is many times that of the jet.
     """
     nx, ny, nz = known.shape
     cx, cy, cz = phi.shape

@@ -61,9 +61,9 @@ def _displace(out, q, liquid, open_share, axis, limit):
 def _wall_cells(cell, axis, low, height, space, w0, w1, w2, first, flat):
     """List the cells with a wall across one axis on one side; returns their number.
 
-    `low` is True if the wall is on the lower side, `height` is the open height of the cell above the wall. The wall must
-    be flat: the open shares of the other faces may differ from the height by at most `flat`. A cell at an edge is listed
-    once for each wall. With `cell` of size 0 the cells are only counted.
+    `low` is True if the wall is on the lower side, `height` is the open height of the cell above the wall. The wall
+    must be flat: the open shares of the other faces may differ from the height by at most `flat`. A cell at an edge is
+    listed once for each wall. With `cell` of size 0 the cells are only counted.
     """
     nx, ny, nz = space.shape
     count = 0
@@ -97,22 +97,23 @@ def _wall_cells(cell, axis, low, height, space, w0, w1, w2, first, flat):
 
 
 @parallel
-def _spread(x, start, cell, axis, low, height, phi, strength, margin):
+def _spread(x, start, cell, axis, low, height, phi, pressure, least, strength, margin):
     """Spread the particles of cells at walls evenly between the wall and the far face, along the normal.
 
-    Of n particles the r-th from the wall belongs into the inner half of the r-th of n equal layers. A particle that lies
-    elsewhere moves towards it by the share `strength`, and stays in its cell. Only liquid cells are treated that have liquid
-    behind the far face: others hold a surface, and are not full. A cell is listed once for each of its walls, next to
-    each other in the list, so one thread treats them all.
+    Of n particles the r-th from the wall belongs into the r-th of n equal layers. A particle outside the inner half of
+    its layer moves towards the middle of it by the share `strength`, and stays in its cell. Two kinds of cells are left
+    out: those without liquid behind the far face, because they hold a surface and are not full, and those whose
+    pressure is at most `least`, because liquid that leaves a wall must not be pulled back. A cell is listed once for
+    each of its walls, next to each other in the list, so one thread treats them all.
     """
-    flat = phi.reshape(-1)
+    flat, pressed = phi.reshape(-1), pressure.reshape(-1)
     stride0, stride1 = phi.shape[1] * phi.shape[2], phi.shape[2]
     for turn in prange(cell.size):
         c = cell[turn]
         if turn > 0 and cell[turn - 1] == c:
             continue
         begin, end = start[c], start[c + 1]
-        if end == begin or flat[c] >= 0.0:
+        if end == begin or flat[c] >= 0.0 or pressed[c] <= least:
             continue
         place = np.empty(end - begin)
         for q in range(turn, min(turn + 3, cell.size)):
@@ -130,6 +131,7 @@ def _spread(x, start, cell, axis, low, height, phi, strength, margin):
                 for o in range(end - begin):
                     if place[o] < t or (place[o] == t and o < p - begin):
                         rank += 1
-                near, far = (rank + 0.25) / (end - begin), (rank + 0.75) / (end - begin)
-                t += strength * (min(max(t, near), far) - t)
+                middle = (rank + 0.5) / (end - begin)
+                if abs(t - middle) > 0.25 / (end - begin):
+                    t += strength * (middle - t)
                 x[a, p] = wall + way * max(t * height[q], margin)

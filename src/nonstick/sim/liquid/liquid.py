@@ -2,11 +2,15 @@
 
     φ, where the liquid is            surface        by the tracker: particles or a level set
     velocity on the faces             transfer       by the tracker
-    u += dt g                         transfer       forces
+    u += kick g                       transfer       forces
     0 ≤ p ⟂ div u ≥ 0 at walls        pressure       nonstick.discretise.pressure
     viscosity, pressure again         viscosity      where liquid is viscous
     u beyond the liquid               extrapolation  walls remove only the forbidden part
     the liquid moves with u           advection      by the tracker
+
+Positions belong to the ends of steps, velocities to their middles (leapfrog). Forces and pressure act at the end of a
+step, for the time `kick` from the middle of one step to the middle of the next. So liquid in free flight follows a
+parabola exactly, for any steps.
 
 Arrays have three axes (`layout.Layout`), lengths are in cells and velocities in m/s.
 """
@@ -122,7 +126,7 @@ class Liquid:
         """Advance by dt seconds."""
         watch, tracker = Stopwatch(), self.tracker
         kick = tracker.lag + 0.5 * dt
-        self.bodies.fall(self.time, kick)
+        self.bodies.fall(self.time, tracker.lag, kick)
         with watch("surface"):
             walls_moved = self.solids.update(self.time + dt)
             added = tracker.flow_in(self.sources, self.time, self.steps, dt)
@@ -153,12 +157,21 @@ class Liquid:
             fastest = extend(velocity, start.mass, tracker.phi, self.solids, sticky, layers)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
+            push = kick * tracker.gravity
+            self._gravitate(self.time + dt)
             self._move_bodies(dt)
-            tracker.move(Flow(velocity, start, outcome, dt, kick, taken, sticky, self._fed()))
+            tracker.move(Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed()))
             tracker.flow_out(self.outflows)
         self.time += dt
         self.steps += 1
         return Report(dt, outcome, fastest * dt / self.scene.dx, watch.seconds, thick, added.remarks)
+
+    def _gravitate(self, time: float) -> None:
+        """Let gravity have its value at a time."""
+        if self.scene.gravity_varies:
+            now = self.scene.gravity_at(time)
+            self.tracker.gravity = self.layout.vector(now)
+            self.bodies.world.pull = np.array(now)
 
     def _push(self, velocity: list[np.ndarray], dt: float) -> None:
         """Add gravity and the forces of the scene, in place: half of the last step, half of this step of length dt."""
@@ -224,7 +237,7 @@ class Liquid:
         """True if something other than gravity may do work on the liquid in this step."""
         walls = self.solids.moving or bool(len(self.bodies)) or bool(np.any(self.solids.separation))
         pushed = any(_acts(f, self.time - 2.0 * self.tracker.lag) or _acts(f, self.time) for _, f in self.forces)
-        return walls or pushed or bool(self._flowing())
+        return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
 
     # -- numbers --------------------------------------------------------------------------------------
 
@@ -291,6 +304,7 @@ class Liquid:
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag
         self.ledger.restore(state["ledger"])
+        self._gravitate(self.time)
         self.bodies.restore(state, self.time)
         self.solids.update(self.time)
         self.tracker.restore(state, started=self.steps > 0)

@@ -232,7 +232,7 @@ class Particles:
         """Momentum and mass of the particles on the faces around them, with the velocities of `lag` seconds ago."""
         cloud, solids = self.cloud, self.solids
         energy = sum(self.energy())
-        _fall(cloud.vel, cloud.fall, *np.float32(-self.lag * self.gravity))
+        self._hurry(cloud.vel, -self.lag)
         velocity = [np.zeros(o.shape) for o in solids.open]
         mass = [np.zeros(o.shape) for o in solids.open]
         aff = cloud.aff if cloud.affine else np.zeros((9, cloud.n), np.float32)
@@ -253,11 +253,12 @@ class Particles:
         old = cloud.vel
         if not flow.fed:
             old = cloud.vel.copy()
-            _fall(old, cloud.fall, *np.float32(self.lag * self.gravity))
+            self._hurry(old, self.lag)
         added = np.zeros(-(-cloud.n // BATCH))
+        turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
         _gather_velocity(
-            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *before, first, self.flip, cloud.affine, *flow.taken,
-            0.5 * flow.dt**2 / (flow.kick * self.dx), LARGEST_TURN, flow.kick / self.dx if self.lag == 0.0 else 0.0,
+            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *before, first, self.flip, cloud.affine,
+            *flow.taken, turn, LARGEST_TURN, steady,
         )  # fmt: skip
         self._added = self.mass * float(added.sum())
         self._find_falling(flow)
@@ -268,12 +269,12 @@ class Particles:
             if not solids.touched(self.phi):
                 self._keep_centre(shift, flow.start.mass)
             self._pay_for_lift(shift, flow)
-            self._layer.spread(cloud, self.phi, MARGIN)
+            self._layer.spread(cloud, self.phi, pressure, MARGIN)
         _advect(
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
             MARGIN, even_out, self.flip == 0.0,
         )  # fmt: skip
-        _fall(cloud.vel, cloud.fall, *np.float32(self.lag * self.gravity))
+        self._hurry(cloud.vel, self.lag)
         if not flow.fed:
             excess = sum(self.energy()) - flow.start.energy
             if excess > 0.0:
@@ -281,10 +282,15 @@ class Particles:
         self._last_dt = flow.dt
         self._sorted = self.settled = False
 
+    def _hurry(self, vel: np.ndarray, dt: float) -> None:
+        """Add dt seconds of the gravity that nothing holds to velocities, in place."""
+        k0, k1, k2 = (np.float32(dt * g) for g in self.gravity)
+        _fall(vel, self.cloud.fall, k0, k1, k2)
+
     def _find_falling(self, flow: Flow) -> None:
         """Find the share of gravity that acts on each particle, which is not held by pressure."""
         self.lag = 0.5 * flow.dt
-        cloud, push = self.cloud, flow.kick * self.gravity
+        cloud, push = self.cloud, flow.push
         if push.any():
             share = np.empty(self.layout.three)
             _free_share(share, *flow.taken, *self.solids.open, *push, self.layout.first)

@@ -31,7 +31,7 @@ STRENGTH = 0.5
 #: excess of a cell at the surface that counts as noise, in cells
 NOISE = 0.15
 #: share of the deviation of the mean distance from a wall that a step removes, in cells at flat walls
-WALL_STRENGTH = 0.5
+WALL_STRENGTH = 1.0
 #: difference of open shares at which a wall is not flat any more
 FLAT = 0.1
 #: share of the largest pressure above which a cell counts as pressed
@@ -54,11 +54,13 @@ class WallLayer:
         self.solids = solids
         self._of: object = None
 
-    def spread(self, cloud: Cloud, phi: np.ndarray, margin: float) -> None:
-        """Move the sorted particles; each stays in its cell."""
+    def spread(self, cloud: Cloud, phi: np.ndarray, pressure: np.ndarray, margin: float) -> None:
+        """Move the sorted particles of cells under pressure, except where the wall pushes liquid off."""
         if self._of is not self.solids.weights:
             self._of, self._cells = self.solids.weights, self._find()
-        _spread(cloud.x, cloud.start, *self._cells, phi, WALL_STRENGTH, margin)
+        least = PRESSED * float(pressure.max(initial=0.0))
+        pressure = self.solids.layout.lift(np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure))
+        _spread(cloud.x, cloud.start, *self._cells, phi, pressure, least, WALL_STRENGTH, margin)
 
     def _find(self) -> tuple[np.ndarray, ...]:
         around = self.solids.space, *self.solids.open, self.solids.layout.first, FLAT

@@ -43,6 +43,8 @@ class Flow:
     dt: float
     #: the time in which forces and pressure acted: from the middle of the last step to the middle of this step
     kick: float
+    #: velocity that gravity gave
+    push: np.ndarray
     #: velocity that the pressure took from the faces
     taken: list[np.ndarray]
     #: 1 in cells next to a wall that does not let liquid separate
