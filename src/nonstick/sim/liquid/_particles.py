@@ -189,7 +189,7 @@ def _gather_velocity(added, vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, 
 
     d0 d1 d2 is the velocity that the pressure took. Half of the force of a step acts where the particle is now, and the
     flow turns it on the way. The next projection expects the gradient of a pressure that was carried along. The
-    difference is `turn · ω × d`, ω the rotation of the flow (half its curl), turn = dt/2 in cells: without it a rotation
+    difference is `turn · ω × d`, ω half the curl of the flow, turn = dt/2 in cells: without it a rotation
     would lose the share 1 - cos(ω dt) in a step. The stretching of the force is left out, because it feeds thin jets.
     turn · ω is at most `most`. If steady > 0, d is not known (the first step), and a steady flow is assumed:
     d = -steady u · ∇u. added[q] is the kinetic energy per mass that this adds to the q-th block of BATCH particles: it

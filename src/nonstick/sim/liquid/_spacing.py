@@ -97,41 +97,42 @@ def _wall_cells(cell, axis, low, height, space, w0, w1, w2, first, flat):
 
 
 @parallel
-def _spread(x, start, cell, axis, low, height, phi, pressure, least, strength, margin):
-    """Spread the particles of cells at walls evenly between the wall and the far face, along the normal.
+def _spread(x, start, cell, height, a, low, phi, pressure, least, strength, margin):
+    """Spread the particles at walls evenly along the normal, in columns of two cells.
 
-    Of n particles the r-th from the wall belongs into the r-th of n equal layers. A particle outside the inner half of
-    its layer moves towards the middle of it by the share `strength`, and stays in its cell. Two kinds of cells are left
-    out: those without liquid behind the far face, because they hold a surface and are not full, and those whose
-    pressure is at most `least`, because liquid that leaves a wall must not be pulled back. A cell is listed once for
-    each of its walls, next to each other in the list, so one thread treats them all.
+    `cell` lists cells with a wall on the lower (`low`) or upper side of axis a, `height` their open height; the column
+    is this cell and the next one. Of its n particles the r-th from the wall belongs into the r-th of n equal layers. A
+    particle outside the inner half of its layer moves towards the middle of it by the share `strength`. Two kinds of
+    columns are left out: those that end at a surface, because they are not full, and those whose pressure at the wall
+    is at most `least`, because liquid that leaves a wall must not be pulled back.
     """
     flat, pressed = phi.reshape(-1), pressure.reshape(-1)
     stride0, stride1 = phi.shape[1] * phi.shape[2], phi.shape[2]
-    for turn in prange(cell.size):
-        c = cell[turn]
-        if turn > 0 and cell[turn - 1] == c:
+    stride = stride0 if a == 0 else (stride1 if a == 1 else 1)
+    step = stride if low else -stride
+    for q in prange(cell.size):
+        c = cell[q]
+        at = c // stride0 if a == 0 else ((c // stride1) % phi.shape[1] if a == 1 else c % phi.shape[2])
+        behind = phi.shape[a] - 1 - at if low else at
+        if behind < 2 or pressed[c] <= least:
             continue
-        begin, end = start[c], start[c + 1]
-        if end == begin or flat[c] >= 0.0 or pressed[c] <= least:
+        if flat[c] >= 0.0 or flat[c + step] >= 0.0 or flat[c + 2 * step] >= 0.0:
             continue
-        place = np.empty(end - begin)
-        for q in range(turn, min(turn + 3, cell.size)):
-            a = axis[q]
-            stride = stride0 if a == 0 else (stride1 if a == 1 else 1)
-            if cell[q] != c or flat[c + stride if low[q] else c - stride] >= 0.0:
-                continue
-            at = c // stride0 if a == 0 else ((c // stride1) % phi.shape[1] if a == 1 else c % phi.shape[2])
-            wall = at + 1.0 - height[q] if low[q] else at + height[q]
-            way = 1.0 if low[q] else -1.0
-            for p in range(begin, end):
-                place[p - begin] = min(max(way * (x[a, p] - wall) / height[q], 0.0), 1.0)
-            for p in range(begin, end):
-                t, rank = place[p - begin], 0
-                for o in range(end - begin):
-                    if place[o] < t or (place[o] == t and o < p - begin):
-                        rank += 1
-                middle = (rank + 0.5) / (end - begin)
-                if abs(t - middle) > 0.25 / (end - begin):
-                    t += strength * (middle - t)
-                x[a, p] = wall + way * max(t * height[q], margin)
+        wall = at + 1.0 - height[q] if low else at + height[q]
+        way = (1.0 if low else -1.0) / (height[q] + 1.0)
+        here = start[c + 1] - start[c]
+        n = here + start[c + step + 1] - start[c + step]
+        place = np.empty(n)
+        for r in range(n):
+            p = start[c] + r if r < here else start[c + step] + r - here
+            place[r] = min(max(way * (x[a, p] - wall), 0.0), 1.0)
+        for r in range(n):
+            t, rank = place[r], 0
+            for o in range(n):
+                if place[o] < t or (place[o] == t and o < r):
+                    rank += 1
+            middle = (rank + 0.5) / n
+            if abs(t - middle) > 0.25 / n:
+                t += strength * (middle - t)
+                p = start[c] + r if r < here else start[c + step] + r - here
+                x[a, p] = wall + max(t, margin) / way

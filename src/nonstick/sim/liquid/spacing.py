@@ -43,7 +43,7 @@ LONGEST_WAY = 0.2
 
 
 class WallLayer:
-    """Spreads particles in the cells at flat walls that follow the grid.
+    """Spreads particles in two layers of cells at flat walls that follow the grid.
 
     The displacement above is linear inside a cell and zero at a wall. It keeps a cell full, but it cannot see where in
     the cell the particles are. Liquid that falls on a floor stops at a distance, and the gap would stay for ever, with
@@ -60,15 +60,19 @@ class WallLayer:
             self._of, self._cells = self.solids.weights, self._find()
         least = PRESSED * float(pressure.max(initial=0.0))
         pressure = self.solids.layout.lift(np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure))
-        _spread(cloud.x, cloud.start, *self._cells, phi, pressure, least, WALL_STRENGTH, margin)
+        for cells in self._cells:  # one after the other, because columns of one group have no cells in common
+            _spread(cloud.x, cloud.start, *cells, phi, pressure, least, WALL_STRENGTH, margin)
 
-    def _find(self) -> tuple[np.ndarray, ...]:
+    def _find(self) -> list[tuple]:
+        """Cells, heights, axis and side, grouped by axis and side."""
         around = self.solids.space, *self.solids.open, self.solids.layout.first, FLAT
         none = (np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.bool_), np.empty(0))
         n = _wall_cells(*none, *around)
         cells = (np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_), np.empty(n))
         _wall_cells(*cells, *around)
-        return cells
+        cell, axis, low, height = cells
+        groups = [(a, side, (axis == a) & (low == side)) for a in self.solids.layout.axes for side in (True, False)]
+        return [(cell[mine], height[mine], a, side) for a, side, mine in groups if mine.any()]
 
 
 def displacement(
