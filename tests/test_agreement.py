@@ -1,18 +1,9 @@
-"""All methods find the same pressure: the small sister of validation/agreement.py."""
-
-import importlib.util
-import sys
-from pathlib import Path
+"""All methods find the same pressure: the case `methods-agree` of `nonstick validate`, on small grids."""
 
 import pytest
 
 from nonstick import cases
-
-spec = importlib.util.spec_from_file_location("agreement", Path(__file__).parents[1] / "validation" / "agreement.py")
-assert spec is not None and spec.loader is not None
-agreement = importlib.util.module_from_spec(spec)
-sys.modules["agreement"] = agreement
-spec.loader.exec_module(agreement)
+from nonstick.validation.cases import agreement
 
 # Small, and some of them odd; every case of either dimension.
 SIZES = {

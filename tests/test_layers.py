@@ -16,6 +16,8 @@ ROOT = Path(nonstick.__file__).parent
 LAYERS = (
     "errors",
     "optional",
+    "options",
+    "show",
     "kernels",
     "grid",
     "operators",
@@ -26,6 +28,7 @@ LAYERS = (
     "registry",
     "compositions",
     "api",
+    "solver",
     "discretise",
     "cases",
     "bodies",
@@ -35,6 +38,7 @@ LAYERS = (
     "export",
     "sim",
     "bench",
+    "validation",
 )
 #: For quick starts these load what they need when it is asked for, whatever it is: the public names of the package, the
 #: command line, and the registry, which loads `compositions` by name.

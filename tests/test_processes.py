@@ -1,7 +1,8 @@
-"""Threads, asyncio, and children by fork, forkserver and spawn: the same bits everywhere; and Ctrl-C is served."""
+"""Threads, asyncio, children by fork, forkserver and spawn, a notebook: the same bits everywhere; Ctrl-C is served."""
 
 import asyncio
 import hashlib
+import inspect
 import multiprocessing
 import signal
 import time
@@ -13,6 +14,7 @@ import pytest
 import nonstick
 
 METHODS = ("auto", "pi-pcg")
+NOTEBOOK = "import hashlib, nonstick\n"
 
 
 def digest(method: str) -> str:
@@ -65,6 +67,24 @@ def test_asyncio_gives_the_same_bits(expected):
         return await asyncio.gather(*(asyncio.to_thread(digest, method) for method in METHODS))
 
     assert asyncio.run(both()) == expected
+
+
+@pytest.mark.slow
+def test_a_notebook_kernel_gives_the_same_bits(expected):
+    manager = pytest.importorskip("jupyter_client.manager")
+    kernel, client = manager.start_new_kernel(kernel_name="python3")
+    try:
+        said = []
+        client.execute_interactive(
+            f"{inspect.getsource(digest)}\nprint(*map(digest, {METHODS!r}))".replace("def ", NOTEBOOK + "def ", 1),
+            timeout=300,
+            output_hook=lambda message: said.append(message["content"]),
+        )
+        printed = "".join(part.get("text", "") for part in said if part.get("name") == "stdout")
+        assert printed.split() == expected, said
+    finally:
+        client.stop_channels()
+        kernel.shutdown_kernel(now=True)
 
 
 @pytest.mark.slow

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
     from .export.run import export_run
+    from .io.probes import read_probes
+    from .io.problems import load_problem, save_problem
     from .problem.box import BoxProblem
     from .problem.solution import Solution
     from .registry import load_plugin, methods, register
     from .scenes.scene import Scene
     from .sim.liquid.simulation import Simulation
+    from .solver import Solver
 
 
 # Public names load on first use, so that `nonstick --help` does not wait for numba.
@@ -32,12 +35,16 @@ _WHERE = {
     "load_plugin": ".registry",
     "NonstickError": ".errors",
     "export_run": ".export.run",
+    "load_problem": ".io.problems",
+    "save_problem": ".io.problems",
+    "read_probes": ".io.probes",
     "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",
     "ViscosityProblem": ".discretise.viscosity",
     "RigidBody": ".bodies.body",
     "Solution": ".problem.solution",
+    "Solver": ".solver",
     "Scene": ".scenes.scene",
     "Simulation": ".sim.liquid.simulation",
 }
@@ -51,12 +58,16 @@ __all__ = [
     "Scene",
     "Simulation",
     "Solution",
+    "Solver",
     "ViscosityProblem",
     "export_run",
     "lcp",
     "load_plugin",
+    "load_problem",
     "methods",
+    "read_probes",
     "register",
+    "save_problem",
     "solve",
     "solve_problem",
 ]

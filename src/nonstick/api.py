@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from . import registry, validate
-from .errors import NonstickError
-from .operators.base import Operator
-from .operators.convert import as_operator
-from .operators.csr import CSROperator
+from .errors import EntriesNeededError, NonstickError
+from .options import suggesting, unknown_option
 from .problem.box import BoxProblem
-from .problem.monitor import Monitor, Start
+from .problem.constraints import LinearConstraints
+from .problem.given import Given
+from .problem.monitor import Criterion, Monitor, Start, row_tolerance
 from .problem.solution import Solution
+from .solvers import refine
 from .solvers.base import Method
+from .solvers.constrained import solve_constrained
+from .solvers.definite import ZERO, smallest_curvature
 from .solvers.pockets import Settled, settle
 
 
+@suggesting
 def solve(
     A,
     b,
@@ -27,11 +32,16 @@ def solve(
     *,
     method: str | Method = "auto",
     x0=None,
+    active=None,
     rtol: float = 1e-6,
     atol: float = 0.0,
     maxiter: int | None = None,
     callback: Callable[[Monitor], object] | None = None,
     cells=None,
+    diagonal=None,
+    constraints=None,
+    time_limit: float | None = None,
+    criterion: Criterion = "rows",
 ) -> Solution:
     """Solve `min ½ xᵀA x − bᵀx` subject to `lower ≤ x ≤ upper`.
 
@@ -40,33 +50,50 @@ def solve(
 
     Parameters
     ----------
-    A : scipy.sparse matrix, 2-D array or nonstick operator
-        Symmetric and positive definite, n × n.
+    A : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
+        n × n, with a positive diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix or another
+        P-matrix: then there is nothing to minimise, and x solves the complementarity problem. A LinearOperator must be
+        symmetric and needs `diagonal`, and not every method can use it.
     b : array_like
         n numbers.
     lower, upper : float or array_like
-        Bounds on x, one for all or one each; `-inf` and `inf` where there is none.
+        Bounds on x, one for all or one each; `-inf`, `inf` or None where there is none.
     method : str
         A name from `nonstick.methods()`, or a method object.
     x0 : array_like, optional
         Where to start; it is clipped to the bounds. Zero if not given.
+    active : array_like, optional
+        Where the bounds are expected to hold: -1 at the lower, 1 at the upper, 0 free, as in the `active` of a
+        solution. Methods that work with sets begin with it.
     rtol, atol : float
         Stop when the KKT residual `max|d·(x − clip(x − g/d, lower, upper))|`, with `g = A x − b` and
-        `d = diag(A)`, is at most `max(rtol · max|b|, atol)`.
+        `d = diag(A)`, is at most `max(rtol · max|b|, atol)`, and every row passes the row test: what row i of that
+        residual still shows is at most 10 rtol of the terms of the row, `|A||x|`, and of its box, or at most atol.
     maxiter : int, optional
         Iteration limit, in the unit the method counts. Each method has its own default.
     callback : callable, optional
-        Called as `callback(monitor)` after every outer iteration; `monitor.kkt` is the residual reached,
-        and `monitor.stop("maxiter", "enough")` ends the solve.
+        Called as `callback(monitor)` after every outer iteration, and once in 50 iterations of a linear solve inside
+        a method. `monitor.kkt` is the residual reached, `monitor.x` makes a copy of the iterate, and
+        `monitor.stop("maxiter", "enough")` ends the solve.
     cells : array_like of int, optional
         n × 2 or n × 3 grid coordinates of the unknowns, in any order. Geometric methods need them, and
         every method is faster with them where A couples only cells that share a face.
+    diagonal : array_like, optional
+        The diagonal of A, if A is a LinearOperator.
+    constraints : tuple, optional
+        `(C, lower, upper)`: a few linear constraints `lower ≤ C x ≤ upper` beside the bounds on x, a row of C for each.
+        Equal bounds make an equation, None or ±inf is no bound. `solution.multipliers` has one number for each.
+    time_limit : float, optional
+        Seconds, checks and set-up included. The solve ends at the next iteration with the status "time".
+    criterion : {"rows", "papers"}
+        "papers": stop on the KKT residual alone, as the tables of the papers do.
 
     Returns
     -------
     Solution
         `x`, `dual = A x − b`, `converged`, `status`, `message` (advice if it did not converge),
-        `iterations`, `outer_iterations`, `history`, `seconds`, and `kkt()`, which recomputes the residual.
+        `iterations`, `outer_iterations`, `history`, `seconds`, and `kkt()` and `row_error()`, which recompute the
+        residuals.
 
     Raises
     ------
@@ -88,8 +115,12 @@ def solve(
     >>> np.round(solution.x, 3)
     array([0.233, 0.067, 0.   , 0.   , 0.   , 0.   , 0.   , 0.067, 0.233])
     """
-    stop = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
-    return _solve(A, b, lower, upper, method, x0, cells, stop)
+    stop = {
+        "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
+        "criterion": criterion,
+    }  # fmt: skip
+    began = _check_options(method, stop)
+    return _solve(Given(A, cells, diagonal), b, lower, upper, method, x0, active, stop, began, constraints=constraints)
 
 
 def lcp(M, q, **options) -> Solution:
@@ -97,8 +128,8 @@ def lcp(M, q, **options) -> Solution:
 
     Parameters
     ----------
-    M : scipy.sparse matrix, 2-D array or nonstick operator
-        Symmetric and positive definite.
+    M : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
+        Positive definite, an M-matrix or another P-matrix. It need not be symmetric.
     q : array_like
         n numbers.
     **options
@@ -118,38 +149,45 @@ def lcp(M, q, **options) -> Solution:
     """
     if options.keys() & {"lower", "upper"}:
         raise NonstickError("an LCP has the bounds 0 and inf; use nonstick.solve for others")
-    method, x0, cells = options.pop("method", "auto"), options.pop("x0", None), options.pop("cells", None)
-    return _solve(M, q, 0.0, np.inf, method, x0, cells, options, names=("M", "q"), sign=-1.0)
+    given = {name: options.pop(name, None) for name in ("cells", "diagonal")}
+    rest = {"method": "auto"} | {name: options.pop(name) for name in _NOT_STOPPING if name in options}
+    for word in options:
+        if word not in _STOPPING:
+            unknown_option(word, [*_STOPPING, *given, *_NOT_STOPPING], "lcp")
+    began = _check_options(rest["method"], options)
+    M = Given(M, **given, names=("M", "q"))
+    rest = dict.fromkeys(("x0", "active")) | rest
+    return _solve(M, q, 0.0, np.inf, stop=options, began=began, sign=-1.0, **rest)
 
 
-def _solve(A, b, lower, upper, method, x0, cells, stop, names=("A", "b"), sign=1.0) -> Solution:
-    """Check the input, bring grids into C order, and solve; b is multiplied by `sign` first."""
+#: the options that say when a solve ends, and the others that do not belong to the matrix
+_STOPPING = ("rtol", "atol", "maxiter", "callback", "time_limit", "criterion")
+_NOT_STOPPING = ("method", "x0", "active", "constraints")
+
+
+def _check_options(method, stop: dict) -> float:
+    """Report bad options before any work is done; returns the time when the work begins."""
+    began = time.perf_counter()
     validate.stopping(**stop)
-    registry.get(method)  # report an unknown name before any work is done
-    if isinstance(A, Operator):
-        if cells is not None:
-            raise NonstickError("cells belongs to a matrix; an operator already knows its grid")
-        problem = BoxProblem(A, sign * validate.vector(b, A.n, names[1]), *validate.bounds(lower, upper, A.n))
-        return solve_problem(problem, method, x0=x0, **stop)
-    A = validate.matrix(A, names[0])
-    n = A.shape[0]
-    b = sign * validate.vector(b, n, names[1])
-    lower, upper = validate.bounds(lower, upper, n)
-    order = None
-    if cells is not None:
-        cells = validate.cells(cells, n)
-        order = validate.c_order(cells)
-    if order is None:
-        return solve_problem(BoxProblem(as_operator(A, cells), b, lower, upper), method, x0=x0, **stop)
-    # Grids are kept in C order inside; the caller gets everything back in the order it came in.
-    x0 = None if x0 is None else validate.vector(x0, n, "x0")[order]
-    inner = BoxProblem(as_operator(A[order][:, order], cells[order]), b[order], lower[order], upper[order])
-    solution = solve_problem(inner, method, x0=x0, **stop)
-    x, dual = np.empty(n), np.empty(n)
-    x[order], dual[order] = solution.x, solution.dual
-    return replace(solution, problem=BoxProblem(CSROperator(A, cells), b, lower, upper), x=x, dual=dual)
+    registry.get(method)
+    return began
 
 
+def _solve(
+    given: Given, b, lower, upper, method, x0, active, stop: dict, began: float, sign=1.0, constraints=None
+) -> Solution:
+    """Solve with a matrix that is checked; b is multiplied by `sign` first."""
+    problem = given.problem(b, lower, upper, sign)
+    x0 = None if x0 is None else given.vector(x0, "x0")
+    active = None if active is None else given.enter(validate.active(active, given.n))
+    if constraints is not None:
+        C, low, high = validate.constraints(constraints, given.n)
+        constraints = C if given.order is None else C[:, given.order], low, high
+    solution = given.solution(_solve_problem(problem, method, x0, active, stop, began, given.back, constraints))
+    return replace(solution, seconds=time.perf_counter() - began)
+
+
+@suggesting
 def solve_problem(
     problem: BoxProblem,
     method: str | Method = "auto",
@@ -160,6 +198,8 @@ def solve_problem(
     atol: float = 0.0,
     maxiter: int | None = None,
     callback=None,
+    time_limit: float | None = None,
+    criterion: Criterion = "rows",
 ) -> Solution:
     """Solve a problem that is already built.
 
@@ -173,7 +213,7 @@ def solve_problem(
         Where to start.
     active : array_like, optional
         The `active` of an earlier solution: methods that work with sets begin with it.
-    rtol, atol, maxiter, callback
+    rtol, atol, maxiter, callback, time_limit, criterion
         As for `nonstick.solve`.
 
     Returns
@@ -190,53 +230,95 @@ def solve_problem(
     >>> first.converged, again.iterations
     (True, 0)
     """
-    validate.stopping(rtol, atol, maxiter, callback)
-    recipe = registry.get(method)
-    name = method if isinstance(method, str) else repr(method)
+    stop = {
+        "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
+        "criterion": criterion,
+    }  # fmt: skip
+    validate.stopping(**stop)
+    x0 = None if x0 is None else validate.vector(x0, problem.n, "x0")
+    active = None if active is None else validate.active(active, problem.n)
+    return _solve_problem(problem, method, x0, active, stop, time.perf_counter())
+
+
+def _solve_problem(
+    problem: BoxProblem, method: str | Method, x0, active, stop: dict, began: float, back: np.ndarray | None = None,
+    constraints=None,
+) -> Solution:  # fmt: skip
+    """Solve with checked options; `back` puts the unknowns into the order of the caller."""
+    if constraints is not None:
+        return _solve_with_constraints(problem, constraints, method, x0, stop, began, back)
+    name = registry.name_of(method) if isinstance(method, str) else repr(method)
+    return run_method(problem, registry.get(method), name, x0, active, stop, began, back)
+
+
+def run_method(
+    problem: BoxProblem, recipe: Method, name: str, x0, active, stop: dict, began: float, back: np.ndarray | None = None
+) -> Solution:
+    """Solve by a method with this name; all arguments are checked."""
     try:
         recipe.check(problem)
     except NonstickError as error:
         raise NonstickError(f"method {name!r} {error}") from None
-    x = np.zeros(problem.n) if x0 is None else validate.vector(x0, problem.n, "x0")
+    recipe = recipe.chosen(problem)
+    x = np.zeros(problem.n) if x0 is None else np.array(x0, float)
     if active is not None:  # rows that no longer have a bound (walls move) cannot be clamped
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
     cold = active is None and not x.any()
-    monitor = Monitor(problem, rtol, atol, maxiter, callback, linear=recipe.linear)
+    monitor = Monitor(problem, linear=recipe.linear, began=began, **stop)
+    if back is not None:
+        monitor.outer.append(lambda x: x[back])
     settled = settle(problem, recipe.linear)
-    if settled is not None:
-        _solve_settled(settled, recipe, x, active, cold, monitor)
-    elif problem.n:
-        problem.box.project(x, out=x)
-        _attempt(recipe, problem, Start(x, active, cold), monitor)
+    try:
+        if settled is not None:
+            _solve_settled(settled, recipe, x, active, cold, monitor)
+        elif problem.n:
+            problem.box.project(x, out=x)
+            refine.run(recipe, problem, Start(x, active, cold), monitor)
+    except EntriesNeededError as error:
+        raise NonstickError(f"method {name!r} {error}") from None
     if monitor.status not in ("converged", "infeasible"):
         _no_worse(problem, x, x0, monitor)
+        if not monitor.negative and monitor.gave_up and problem.A.symmetric:
+            monitor.negative = smallest_curvature(problem.A) < ZERO
     return Solution.of(problem, x, name, monitor)
 
 
-#: what arithmetic that breaks down raises: divisions by zero, singular factors, overflow
-_BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError, RecursionError)
+def _solve_with_constraints(problem: BoxProblem, constraints, method, x0, stop: dict, began: float, back) -> Solution:
+    """Solve with linear constraints: a box problem for each guess of their multipliers."""
+    from .compositions import face_solver  # which loads every solver
 
+    limits = LinearConstraints(*validate.constraints(constraints, problem.n))
+    stop = {"rtol": 1e-6, "atol": 0.0, "criterion": "rows", "time_limit": None} | stop
+    asked = stop["rtol"]
 
-def _attempt(recipe: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
-    """Let a method solve; a breakdown ends in a status."""
-    try:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the monitor notices
-            recipe.solve(problem, start, monitor)
-    except _BREAKDOWNS:
-        monitor.stop("breakdown")
+    def solve(problem: BoxProblem, x0, active) -> Solution:
+        # The step that meets the constraints adds an error of its own, so the box problems are solved more exactly.
+        within = stop | {"rtol": 0.5 * asked}
+        if stop["time_limit"] is not None:
+            within["time_limit"] = max(stop["time_limit"] - (time.perf_counter() - began), 1e-9)
+        return _solve_problem(problem, method, x0, active, within, time.perf_counter(), back)
+
+    def holds(problem: BoxProblem, x: np.ndarray) -> bool:
+        if problem.kkt(x) > max(asked, stop["atol"] / problem.scale):
+            return False
+        return stop["criterion"] == "papers" or problem.row_error(x).value <= row_tolerance(asked)
+
+    solution = solve_constrained(problem, limits, solve, holds, face_solver(problem.A), asked, x0)
+    return replace(solution, seconds=time.perf_counter() - began)
 
 
 def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
     """After a solve that failed: x is the start where that was better.
 
-    With a `maxiter` of the user's own, the last iterate is what was asked for, unless it is no number: the residual
+    With a limit of the user's own, the last iterate is what was asked for, unless it is no number: the residual
     of a sound method may rise before it falls.
     """
     start = np.zeros(problem.n) if x0 is None else np.array(x0, float).reshape(problem.n)
     problem.box.project(start, out=start)
     before = monitor.measure(start)
     after = monitor.measure(x)
-    if monitor.maxiter is not None and np.isfinite(after):
+    limited = monitor.maxiter is not None or monitor.time_limit is not None
+    if after <= monitor.asked or (limited and np.isfinite(after)):
         return
     if not after <= before < np.inf:
         x[:] = start
@@ -245,19 +327,20 @@ def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
 
 def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold: bool, monitor: Monitor) -> None:
     """Solve the stand-in of a problem with pockets; the residual of x is taken from the problem itself."""
-    asked, judged = monitor.tolerance, settled.corrected()
+    asked, judged = monitor.asked, settled.corrected()
     for _ in range(6):
         monitor.problem = problem = settled.problem
         problem.box.project(x, out=x)
         if active is not None:  # rows without a bound in the stand-in cannot be clamped
             active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
-        monitor.status = monitor.message = ""
-        _attempt(recipe, problem, Start(x, active, cold), monitor)
+        monitor.renew(monitor.tolerance)
+        refine.run(recipe, problem, Start(x, active, cold), monitor)
         cold = False
         settled.restore(x)
         monitor.problem = judged
         residual = monitor.measure(x)
-        if residual <= asked or monitor.status not in ("converged", "stagnated", "diverged", "breakdown"):
+        sound = residual <= asked and monitor.holds(x)
+        if sound or monitor.status not in ("converged", "stagnated", "diverged", "breakdown"):
             break
         # Three causes are possible: the method cannot treat a singular matrix; a ground lies in the wrong place; or the
         # ground holds the sum of the remaining residuals of its pocket.
@@ -268,11 +351,11 @@ def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold
         elif settled.moved(x):
             active = None
         else:
-            monitor.tolerance *= 0.3 * asked / residual
-    monitor.tolerance = asked
+            monitor.tolerance = 0.3 * monitor.asked * min(asked / max(residual, asked), 1.0)
+    monitor.asked = monitor.tolerance = asked
     if settled.infeasible:
         monitor.notes["corrected_kkt"] = residual
-    if settled.infeasible and residual <= asked:
+    if settled.infeasible and sound:
         monitor.stop("infeasible", settled.sentence)
     elif settled.infeasible:
         monitor.remark(settled.sentence)

@@ -12,10 +12,14 @@ from dataclasses import replace
 import numpy as np
 
 from .inverse.base import FirstThatFits, Recipe
+from .inverse.krylov.bicgstab import BiCGStab
 from .inverse.krylov.cg import CG
 from .inverse.krylov.direct import Direct
+from .inverse.krylov.gmres import GMRES
 from .inverse.krylov.richardson import Richardson
+from .inverse.krylov.safeguarded import Safeguarded
 from .inverse.multigrid.aggregation import GIA, Aggregation, TopologyAware
+from .inverse.multigrid.algebraic import Algebraic
 from .inverse.multigrid.blocks import Blocks
 from .inverse.multigrid.cycles import Resmoothed, V, W
 from .inverse.multigrid.face_box import BoxSweep
@@ -36,6 +40,7 @@ from .inverse.precond.deflation import Deflated
 from .inverse.precond.ilu import ILU
 from .inverse.precond.jacobi import Jacobi
 from .inverse.precond.mic import MIC
+from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.active_set import ActiveSet
 from .solvers.base import Method
@@ -49,6 +54,7 @@ from .solvers.newton import MinMapNewton
 from .solvers.penalty import Penalty
 from .solvers.policy import PolicyIteration
 from .solvers.projected_gs import ProjectedSOR
+from .solvers.suited import Suited
 
 # -- parts with a name of their own ---------------------------------------------------------------------------
 
@@ -91,9 +97,21 @@ def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
 TAGIAAMG = tagiaamg()
 GIAAMG = giaamg()
 
-#: Ours: blocks of cells in float32 on grids, smoothed aggregation for bare matrices; rigid bodies are deflated.
-CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), SAAMG)
+#: Ours: blocks of cells on grids, aggregates of bounded quality for bare matrices, in float32; bodies are deflated.
+AMG = Multigrid(Algebraic(), cycle=V(1, 1), smallest=100)
+CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), FirstThatFits(AMG, SAAMG))
 AUTO = ActiveSet(Deflated(CYCLE), strong=Deflated(SAAMG), last=Deflated(Jacobi()))
+
+#: Ours, for matrices that are not symmetric.
+GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())), forcing=0.1)
+
+
+def face_solver(A: Operator) -> Recipe:
+    """What solves linear systems with A on a set of free rows: for the multipliers of linear constraints."""
+    if not A.has_entries:
+        return CG(Jacobi())
+    return CG(Deflated(CYCLE)) if A.symmetric else GENERAL.inner
+
 
 #: Incomplete Cholesky needs far more inner iterations than multigrid (§7.2.2: up to 100).
 FEW, MANY = 3, 100
@@ -167,7 +185,7 @@ METHODS: dict[str, Method] = {
     "ipm-pd+saamg-cg": InteriorPoint(CG(Deflated(SAAMG)), inner_maxiter=FEW),
     "plb": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="log-barrier"),
     "ipm-p": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="primal"),
-    "ipm-pd+hs": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, step=0.5),
+    "ipm-pd+hs": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, step=0.5, patience=25),
     "ipm-pd+cab+ss": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, adaptive=True),
     "mehrotra": Mehrotra(CG(Deflated(TAGIAAMG))),
     # Aanjaneya 2019
@@ -181,6 +199,9 @@ METHODS: dict[str, Method] = {
     "visc-direct": unbounded(AsMatrix(Direct(shift=1e-10)), maxiter=20),
     "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
     # ours
-    "auto": AUTO,
+    "jacobi-mprgp": MPRGP(Jacobi()),
+    "auto": Suited((AUTO, GENERAL)),
+    "pi-bicgstab": GENERAL,
+    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU())), forcing=0.1),
     "mg-cg": replace(AUTO, bounded=False),
 }

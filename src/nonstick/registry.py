@@ -114,6 +114,9 @@ _METHODS: dict[str, Entry] = {
     "visc-auto": Entry("viscosity, ours and the default: single-precision Chebyshev multigrid CG", "viscosity"),
     # -- ours ---------------------------------------------------------------------------------------------
     "auto": Entry("ours: inexact active set over a float32 multigrid CG, safeguarded; the default"),
+    "jacobi-mprgp": Entry("MPRGP with the diagonal: needs only products with A, slow on fine grids"),
+    "pi-bicgstab": Entry("ours: policy iteration over ILU-BiCGStab, for matrices that need not be symmetric"),
+    "pi-gmres": Entry("ours: policy iteration over ILU-GMRES, for matrices that need not be symmetric"),
     "mg-cg": Entry("ours: the linear solve A x = b by the multigrid CG of auto, bounds ignored", "linear"),
 }
 
@@ -188,17 +191,26 @@ def get(method: str | Method) -> Method:
                 f"method must be a name or a method object, not {method!r}; nonstick.methods() lists names"
             )
         return method
-    if method not in _METHODS:
-        _load_entry_points()
-    if method not in _METHODS:
-        raise NonstickError(f"unknown method {method!r}{_nearest(method)}; nonstick.methods() lists all")
+    method = name_of(method)
     build = _METHODS[method].build
     # `compositions` imports every solver, so it is loaded only when the first built-in method is asked for.
     return build() if build else import_module(".compositions", __package__).METHODS[method]
 
 
+def name_of(method: str) -> str:
+    """A name as it is registered: capitals and small letters count as the same."""
+    if method not in _METHODS:
+        _load_entry_points()
+    if method in _METHODS:
+        return method
+    for name in _METHODS:
+        if name.lower() == method.strip().lower():
+            return name
+    raise NonstickError(f"unknown method {method!r}{_nearest(method)}; nonstick.methods() lists all")
+
+
 def _nearest(name: str) -> str:
-    close = difflib.get_close_matches(name, _METHODS, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), _METHODS, n=3, cutoff=0.5)
     return f", did you mean {' or '.join(map(repr, close))}" if close else ""
 
 

@@ -6,6 +6,8 @@ running solve, and compiled kernels see one kind of argument only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -17,7 +19,7 @@ SYMMETRY_RTOL = 1e-8
 
 
 def matrix(A, name: str = "A") -> sp.csr_array:
-    """A real symmetric matrix with a positive diagonal as canonical CSR; A itself is not changed."""
+    """A real matrix with a positive diagonal as canonical CSR; A itself is not changed. `symmetric` asks for more."""
     if not sp.issparse(A):
         A = _dense(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
@@ -31,12 +33,25 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             raise NonstickError(
                 f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
             )
+    A = _canonical(A)
+    _sound(A, name)
+    return A
+
+
+def _canonical(A) -> sp.csr_array:
+    if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
+        A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
         A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's
         A.sum_duplicates()
     if A.nnz < 2**31 - 1 and A.indices.dtype != np.int32:
         A = sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape)
+    return A
+
+
+def _sound(A: sp.csr_array, name: str) -> None:
+    """Finite, with a positive diagonal."""
     bad = np.flatnonzero(~np.isfinite(A.data))
     if bad.size:
         i = int(np.searchsorted(A.indptr, bad[0], side="right")) - 1
@@ -49,8 +64,73 @@ def matrix(A, name: str = "A") -> sp.csr_array:
             f"{name}[{bad[0]}, {bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal"
             f"{_more(bad.size)}"
         )
-    _symmetric(A, d, name)
-    return A
+
+
+def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
+    """A with other numbers: `values` has the pattern of A, or is a vector with an entry for each of A's."""
+    if sp.issparse(values) or np.ndim(values) == 2:
+        if sp.issparse(values) and damage(values):
+            raise NonstickError(f"{name} is damaged: {damage(values)}")
+        M = _canonical(values)
+        if (
+            M.shape != A.shape
+            or M.nnz != A.nnz
+            or not (np.array_equal(M.indptr, A.indptr) and np.array_equal(M.indices, A.indices))
+        ):
+            raise NonstickError(f"the pattern of {name} has changed; make a new Solver for it")
+        data = np.array(M.data)
+    else:
+        data = np.array(_numbers(values, "values"), dtype=np.float64)
+        if data.shape != (A.nnz,):
+            raise NonstickError(
+                f"values has shape {_by(data.shape)}, but {name} has {A.nnz} entries; give a matrix with the same "
+                "pattern, or the data of its CSR form"
+            )
+    M = sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    _sound(M, name)
+    return M
+
+
+def products(A, diagonal, name: str = "A") -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
+    """The function x ↦ A x and the diagonal of a LinearOperator, tried on a few vectors."""
+    if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
+        raise NonstickError(f"{name} must be square, but its shape is {_by(A.shape)}")
+    if A.dtype is not None:
+        _real(np.dtype(A.dtype), name)
+    if diagonal is None:
+        raise NonstickError(f"{name} is a LinearOperator, which has products only; give its diagonal as diagonal=")
+    n = A.shape[0]
+    d = vector(diagonal, n, "diagonal")
+    bad = np.flatnonzero(~(d > 0))
+    if bad.size:
+        raise NonstickError(
+            f"diagonal[{bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal{_more(bad.size)}"
+        )
+    if n:
+        _try_products(A.matvec, d, name)
+    return A.matvec, d
+
+
+def _try_products(product: Callable[[np.ndarray], np.ndarray], d: np.ndarray, name: str) -> None:
+    """Symmetric for a pair of vectors, and the diagonal given is that of a few rows."""
+    rng, scale = np.random.default_rng(0), 1.0 / np.sqrt(d)
+    x, y = (scale * rng.standard_normal(d.size) for _ in range(2))
+    Ax, Ay = (np.array(product(v), dtype=np.float64).reshape(d.size) for v in (x.copy(), y.copy()))
+    if not (np.isfinite(Ax).all() and np.isfinite(Ay).all()):
+        raise NonstickError(f"a product with {name} is not finite; check the matvec of the LinearOperator")
+    size = np.linalg.norm(x / scale) * np.linalg.norm(Ay * scale) + np.linalg.norm(y / scale) * np.linalg.norm(
+        Ax * scale
+    )
+    if abs(y @ Ax - x @ Ay) > SYMMETRY_RTOL * size:
+        raise NonstickError(
+            f"{name} is not symmetric: xᵀ{name} y is {x @ Ay:g} and yᵀ{name} x is {y @ Ax:g} for two random vectors"
+        )
+    for i in dict.fromkeys((0, d.size // 2, d.size - 1)):
+        unit = np.zeros(d.size)
+        unit[i] = 1.0
+        entry = float(np.asarray(product(unit)).reshape(d.size)[i])
+        if abs(entry - d[i]) > 1e-6 * d[i]:
+            raise NonstickError(f"diagonal[{i}] is {d[i]:g}, but {name}[{i}, {i}] is {entry:g} by a product")
 
 
 def damage(A) -> str:
@@ -85,21 +165,27 @@ def _dense(A, name: str) -> np.ndarray:
     return out
 
 
-def _symmetric(A: sp.csr_array, d: np.ndarray, name: str) -> None:
+def symmetric(A: sp.csr_array, name: str = "A") -> bool:
+    """True if A, a matrix that `matrix` has returned, is symmetric up to rounding.
+
+    A negative minor of two rows raises an error: A is then not positive definite, or, if it is not symmetric, not a
+    P-matrix, and a complementarity problem may have no solution or several.
+    """
     where = np.empty(2, np.int64)
     values = np.empty(2)
-    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(d), SYMMETRY_RTOL)
+    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(A.diagonal()), SYMMETRY_RTOL)
     i, j = where
-    if kind == 1:
-        raise NonstickError(
-            f"{name} is not symmetric: {name}[{i}, {j}] is {values[0]:g} and {name}[{j}, {i}] is {values[1]:g}; "
-            f"pass ({name} + {name}.T) / 2 if this comes from rounding"
-        )
     if kind == 2:
         raise NonstickError(
             f"{name} is not positive definite: {name}[{i}, {j}] = {values[0]:g} is larger than "
             f"sqrt({name}[{i}, {i}] {name}[{j}, {j}]) = {values[1]:g}"
         )
+    if kind == 3:
+        raise NonstickError(
+            f"{name} is not a P-matrix: {name}[{i}, {j}] {name}[{j}, {i}] = {values[0]:g} is larger than "
+            f"{name}[{i}, {i}] {name}[{j}, {j}] = {values[1]:g}"
+        )
+    return kind == 0
 
 
 def vector(b, n: int, name: str = "b") -> np.ndarray:
@@ -116,7 +202,8 @@ def vector(b, n: int, name: str = "b") -> np.ndarray:
 
 
 def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two vectors of bounds; a scalar is used for all unknowns, ±inf means no bound."""
+    """Two vectors of bounds; a scalar is used for all unknowns, ±inf and None mean no bound."""
+    lower, upper = no_bound(lower, -np.inf), no_bound(upper, np.inf)
     low, high = _bound(lower, n, "lower"), _bound(upper, n, "upper")
     bad = np.flatnonzero(~(low <= high))
     if bad.size:
@@ -127,6 +214,27 @@ def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
         if bad.size:
             raise NonstickError(f"{name}[{bad[0]}] is {never}: no number can satisfy that bound{_more(bad.size)}")
     return low, high
+
+
+def no_bound(bound, infinite: float):
+    """A bound with `infinite` in place of None, also inside a list."""
+    if bound is None:
+        return infinite
+    if isinstance(bound, list | tuple) or (isinstance(bound, np.ndarray) and bound.dtype == object):
+        return [infinite if entry is None else entry for entry in bound]
+    return bound
+
+
+def active(policy, n: int) -> np.ndarray:
+    """An active set: -1 at the lower bound, 1 at the upper bound, 0 free."""
+    out = np.asarray(policy)
+    if out.shape != (n,):
+        raise NonstickError(f"active has shape {_by(out.shape)}, but there are {n} unknowns")
+    if out.dtype.kind not in "iuf" or not np.isin(out, (-1, 0, 1)).all():
+        raise NonstickError(
+            "active must hold -1 (at the lower bound), 0 (free) or 1 (at the upper bound), as solution.active does"
+        )
+    return out.astype(np.int8)
 
 
 def _bound(bound, n: int, name: str) -> np.ndarray:
@@ -141,6 +249,37 @@ def _bound(bound, n: int, name: str) -> np.ndarray:
     if bad.size:
         raise NonstickError(f"{name} is NaN at unknown {bad[0]}; use -inf or inf where there is no bound")
     return np.array(np.broadcast_to(out, (n,)), dtype=np.float64)
+
+
+def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+    """C with m rows, and the bounds of C x: `(C, lower, upper)` with None or ±inf where there is no bound."""
+    if not isinstance(given, (tuple, list)) or len(given) != 3:
+        raise NonstickError(
+            "constraints must be (C, lower, upper) for lower <= C x <= upper; equal bounds make an equation"
+        )
+    C, lower, upper = given
+    if not sp.issparse(C):
+        C = np.atleast_2d(_numbers(C, "C of constraints"))
+    if C.ndim != 2 or C.shape[1] != n:
+        raise NonstickError(
+            f"C of constraints has shape {_by(C.shape)}; it must have one column for each of {n} unknowns"
+        )
+    _real(C.dtype, "C of constraints")
+    if sp.issparse(C) and (fault := damage(C)):
+        raise NonstickError(f"C of constraints is damaged: {fault}")
+    C = sp.csr_array(C, dtype=np.float64)
+    if not np.isfinite(C.data).all():
+        raise NonstickError("C of constraints holds numbers that are not finite")
+    m = C.shape[0]
+    low = _bound(-np.inf if lower is None else lower, m, "lower of constraints")
+    high = _bound(np.inf if upper is None else upper, m, "upper of constraints")
+    bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
+    if bad.size:
+        i = bad[0]
+        raise NonstickError(
+            f"constraint {i} asks for a value from {low[i]:g} to {high[i]:g}, which no number is{_more(bad.size)}"
+        )
+    return C, low, high
 
 
 def cells(coordinates, n: int) -> np.ndarray:
@@ -178,7 +317,14 @@ def c_order(coordinates: np.ndarray) -> np.ndarray | None:
     return None if np.array_equal(order, np.arange(order.size)) else order
 
 
-def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, callback=None) -> None:
+def stopping(
+    rtol: float = 1e-6,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    callback=None,
+    time_limit: float | None = None,
+    criterion: str = "rows",
+) -> None:
     """Check the stopping options, which are the same for every method."""
     for value, name in ((rtol, "rtol"), (atol, "atol")):
         if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
@@ -189,6 +335,10 @@ def stopping(rtol: float = 1e-6, atol: float = 0.0, maxiter: int | None = None, 
         raise NonstickError(f"maxiter must be a positive integer or None, not {maxiter!r}")
     if callback is not None and not callable(callback):
         raise NonstickError(f"callback must be a function of one argument, not {callback!r}")
+    if time_limit is not None and (not isinstance(time_limit, (int, float, np.number)) or not time_limit >= 0):
+        raise NonstickError(f"time_limit must be a number of seconds, zero or more, or None, not {time_limit!r}")
+    if criterion not in ("rows", "papers"):
+        raise NonstickError(f"criterion must be 'rows' or 'papers', not {criterion!r}")
 
 
 def _numbers(values, name: str) -> np.ndarray:

@@ -36,7 +36,7 @@ def folder(monkeypatch):
 
 def test_every_script_is_tried():
     found = {path.stem for path in FOLDER.glob("*.py")} - {"common", "comparators"}
-    assert found == {*SCRIPTS, "coupled"}
+    assert found == {*SCRIPTS, "coupled", "export", "step_time"}
 
 
 @pytest.mark.parametrize("path", OTHERS, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -72,6 +72,7 @@ def test_union_and_difference():
     (sd.HalfSpace((0.0, 0.0), (0.0, 1.0)), "bounded shape"),
     (~sd.Ball((0.0, 0.0), 1.0), "bounded shape"),
     (sd.Ball((0.0, 0.0), 0.3) & sd.Ball((1.0, 0.0), 0.3), "empty"),
+    (sd.Ball((0.0, 0.0), 0.3) - sd.Ball((0.0, 0.0), 0.3), "empty"),  # a surface without an inside
 ])  # fmt: skip
 def test_shapes_without_mass_are_refused(shape, words):
     with pytest.raises(NonstickError, match=words):

@@ -43,3 +43,28 @@ def test_cases(text):
 
     told = json.loads(text("cases", "--json"))
     assert told == {name: entry.description for name, entry in benchmarks().items()}
+
+
+def test_cases_are_saved_and_solved(text, run, tmp_path):
+    file = tmp_path / "circle.npz"
+    assert "unknowns" in text("cases", "circle2d", "--size", "16", "--save", file)
+    assert nonstick.load_problem(file).n == nonstick.cases.build("circle2d", 16).problem.n
+    assert run("solve", file)[0] == 0
+    folder = tmp_path / "all"
+    text("cases", "--size", "8", "--save", folder)
+    assert {path.name for path in folder.iterdir()} == {f"{name}-8.npz" for name in nonstick.cases.names()}
+
+
+@pytest.mark.parametrize(
+    "words, piece",
+    [
+        (("circle2d",), "--save circle2d.npz"),
+        (("--save", "x.npz"), "name the problem"),
+        (("circl2d", "--save", "x.npz"), "did you mean 'circle2d'"),
+        (("circle2d", "--save", "x.npz", "--size", "2"), "at least 4"),
+    ],
+)
+def test_mistakes_in_saving_a_case(run, words, piece, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = run("cases", *words)
+    assert code == 2 and piece in errors and not list(tmp_path.iterdir())

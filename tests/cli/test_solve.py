@@ -1,5 +1,6 @@
 """`nonstick solve`: files in, files out, exit codes, and one sentence for every mistake."""
 
+import gzip
 import json
 
 import numpy as np
@@ -72,13 +73,11 @@ def test_bare_matrices(run, kind, tmp_path):
     else:
         scipy.io.mmwrite(path, A, symmetry="symmetric")
     if kind == "mtx.gz":
-        import gzip
-
         packed = tmp_path / "m.mtx.gz"
         packed.write_bytes(gzip.compress(path.read_bytes()))
         path = packed
     assert run("solve", path, "-m", "pgs")[0] == 0
-    with np.load(tmp_path / "m-solution.npz") as file:
+    with np.load(tmp_path / ("m-solution.npz" if kind == "scipy" else f"{path.name}-solution.npz")) as file:
         assert optimal(file["x"], np.ones(N))
 
 
@@ -95,8 +94,37 @@ def test_rhs_and_bounds_from_files(run, form, tmp_path):
     np.save(tmp_path / "upper.npy", np.full(N, 0.3))
     code, _, errors = run("solve", matrix, "-m", "pgs", "--rhs", rhs, "--lower=-inf", "--upper", tmp_path / "upper.npy")
     assert code == 0, errors
-    with np.load(tmp_path / "m-solution.npz") as file:
+    with np.load(tmp_path / "m.mtx-solution.npz") as file:
         assert optimal(file["x"], B, -np.inf, 0.3)
+
+
+def test_solutions_of_different_problems_are_different_files(run, npz, tmp_path):
+    """Names that begin alike are different problems."""
+    names = ["p.npz", "p.mtx", "p.mtx.gz", "p.mtx.npz", "p.a.npz", "p.b.npz", "p.a.mtx"]
+    for k, name in enumerate(names):
+        path = tmp_path / name
+        if name.endswith(".npz"):
+            np.savez(path, **parts(b=B + k))
+        else:
+            scipy.io.mmwrite(tmp_path / "bare.mtx", A * (k + 1.0))
+            content = (tmp_path / "bare.mtx").read_bytes()
+            path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    written = [json.loads(run("solve", tmp_path / name, "-m", "pgs", "--json", "-")[1])["solution"] for name in names]
+    assert len(set(written)) == len(names)
+    for k, (name, solution) in enumerate(zip(names, written)):
+        with np.load(solution) as file:
+            if name.endswith(".npz"):
+                assert optimal(file["x"], B + k), name
+            else:
+                assert optimal(file["x"], np.ones(N), matrix=A * (k + 1.0)), name
+
+
+def test_a_solution_does_not_overwrite_a_problem(run, npz, tmp_path):
+    np.savez(tmp_path / "problem-solution.npz", **parts(b=2 * B))
+    code, _, errors = run("solve", npz, "-m", "pgs")
+    assert code == 2 and "would overwrite the problem in" in errors and "--out" in errors
+    with np.load(tmp_path / "problem-solution.npz") as file:
+        assert np.array_equal(file["b"], 2 * B)
 
 
 def test_not_converged_is_exit_code_2_and_still_written(run, npz, tmp_path):

@@ -101,7 +101,7 @@ def test_no_frames(copy, capsys):
 
 def test_flat_runs_go_where_it_makes_sense(flat, tmp_path, capsys):
     assert command(flat, "--to", "vdb", "-o", tmp_path / "a") == 2
-    assert "a run in 2D" in capsys.readouterr().err and not (tmp_path / "a").exists()
+    assert "is 2D, and .vdb files hold 3D only" in capsys.readouterr().err and not (tmp_path / "a").exists()
     assert command(flat, "--to", "vtk", "-o", tmp_path / "b") == 0
 
 

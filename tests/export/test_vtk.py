@@ -21,7 +21,9 @@ def arrays(path) -> tuple[ET.Element, dict[str, np.ndarray]]:
             continue
         at = begin + int(item.get("offset"))
         size = int(np.frombuffer(data[at : at + 8], "<u8")[0])
-        kind = {"Float32": "<f4", "Float64": "<f8", "Int32": "<i4", "Int64": "<i8", "UInt8": "u1"}[item.get("type")]
+        kind = {"Float32": "<f4", "Float64": "<f8", "Int32": "<i4", "Int64": "<i8", "UInt8": "u1", "UInt32": "<u4"}[
+            item.get("type")
+        ]
         values = np.frombuffer(data[at + 8 : at + 8 + size], kind)
         n = int(item.get("NumberOfComponents"))
         out[item.get("Name")] = values.reshape(-1, n) if n > 1 else values

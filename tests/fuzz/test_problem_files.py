@@ -72,7 +72,7 @@ SWAPS = {
     "short": lambda a: a[: len(a) // 2],
     "scalar": lambda a: a.ravel()[0],
     "falling": lambda a: a[::-1].astype(np.uint32),
-    "large": lambda a: np.nan_to_num(a, posinf=1) * 2**40,
+    "large": lambda a: np.nan_to_num(a, posinf=1).astype(np.int64) * 2**40,
     "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
     "record": lambda a: np.zeros(len(a), [("x", "f8"), ("y", "i4")]),
     "negative": lambda a: -a.astype(float),

@@ -39,6 +39,12 @@ def test_the_scenes_of_the_papers_are_there():
     assert wanted <= set(builtin())
 
 
+TORUS = """[domain]
+size = [1, 1, 1]
+[[solid]]
+shape = {type = "torus", centre = [0.5, 0.5, 0.5], major = 0.2, minor = 0.1, ring_axis = AXIS}
+"""
+
 BAD = {
     "unknown table": ('[domian]\nsize=[1,1]', "domian"),
     "unknown key": (GOOD + "[time]\nframs = 3", "time.frams"),
@@ -56,6 +62,8 @@ BAD = {
     "one dimension": (GOOD.replace("[1.0, 1.0]", "[1.0]"), "domain.size"),
     "3D vector in 2D": (GOOD + "[physics]\ngravity = [0.0, -9.81, 0.0]", "physics.gravity"),
     "2D shape in 3D": (GOOD.replace("[1.0, 1.0]", "[1.0, 1.0, 1.0]"), "liquid.0.shape.low"),
+    "2D axis in 3D": (TORUS.replace("AXIS", "[1.0, 0.2]"), "solid.0.shape.ring_axis has 2"),
+    "axis to nowhere": (TORUS.replace("AXIS", "[0.0, 0.0, 0.0]"), "solid.0.shape.ring_axis points nowhere"),
     "unknown shape": (GOOD.replace('"box"', '"bax"'), "liquid.0.shape"),
     "corners swapped": (GOOD.replace("low = [0.0, 0.0]", "low = [0.9, 0.0]"), "liquid.0.shape"),
     "unknown walls": (GOOD + '[walls]\npressure = "slippery"', "walls.pressure"),

@@ -48,7 +48,8 @@ class ArrayNewton(Method):
         outcome = minimum_map_newton(
             matrix.__matmul__, problem.b, box.lower, box.upper, problem.A.diagonal if of.scaled else ones, start.x,
             subsolve=conjugate_gradients(matrix.__matmul__, ones, maxiter=of.inner_maxiter), check=check,
-            rtol=monitor.tolerance, maxiter=min(of.maxiter, monitor.limit(of.maxiter)), xi=of.xi, alpha=of.alpha,
+            rtol=lambda: monitor.tolerance, maxiter=min(of.maxiter, monitor.limit(of.maxiter)), xi=of.xi,
+            alpha=of.alpha,
             beta=of.beta, line_search=of.line_search, safeguarded=of.safeguarded, absolute=of.absolute,
             relative=of.relative, stagnation=of.stagnation, inner_rtol=of.inner_rtol, inner_atol=of.inner_atol,
         )  # fmt: skip

@@ -11,16 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..io.atomic import replacing
+from ..render.charts import COLOURS, finish, new_figure
 from .means import Trace, quartiles
 
 #: the height at which a residual of zero is drawn
 FLOOR = 1e-16
 #: line styles in turn, so that a curve under another one is visible
 STYLES = ("-", "--", "-.", ":")
-#: Okabe and Ito's colours, which people with any colour vision can distinguish; their yellow is omitted: it is too
-#: light for lines
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 BAND = COLOURS[0]
 #: the style of numbers from the paper
 PAPER = {"marker": "D", "mfc": "white", "ls": "none", "zorder": 5}
@@ -31,7 +28,7 @@ def histogram(path: Path, outer: dict[str, list[float]], title: str = "") -> boo
     outer = {name: values for name, values in outer.items() if values}
     if not outer:
         return False
-    figure, (axes,) = _figure()
+    figure, (axes,) = new_figure()
     top = min(12, int(max(max(v) for v in outer.values())))
     more = any(value > top for values in outer.values() for value in values)
     width = 0.8 / len(outer)
@@ -42,7 +39,7 @@ def histogram(path: Path, outer: dict[str, list[float]], title: str = "") -> boo
     axes.set_xticks(places, [*map(str, places[:-1]), f"≥ {top}" if more else str(top)])
     axes.set(xlabel="outer iterations", ylabel="pressure solves", title=title)
     axes.legend(fontsize=8)
-    return _finish(figure, path)
+    return finish(figure, path)
 
 
 def convergence(
@@ -65,7 +62,7 @@ def convergence(
     if not panels:
         return False
     units = [unit] * len(panels) if isinstance(unit, str) else unit
-    figure, all_axes = _figure(len(panels), 2 if len(panels) == 4 else 3)
+    figure, all_axes = new_figure(len(panels), 2 if len(panels) == 4 else 3)
     alike = len(panels) > 1 and len({tuple(curves) for curves in panels.values()}) == 1
     for axes, (title, curves), label in zip(all_axes, panels.items(), units):
         longest = max(k for trace in curves.values() for k, _ in trace)
@@ -88,7 +85,7 @@ def convergence(
     if alike:  # one legend beside the panels covers no curve
         figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
     all_axes[0].set_ylabel("residual relative to max|b|")
-    return _finish(figure, path)
+    return finish(figure, path)
 
 
 def spread(path: Path, panels: dict[str, list[Trace]], units: dict[str, str], columns: int = 3) -> bool:
@@ -97,7 +94,7 @@ def spread(path: Path, panels: dict[str, list[Trace]], units: dict[str, str], co
     panels = {title: traces for title, traces in panels.items() if traces}
     if not panels:
         return False
-    figure, all_axes = _figure(len(panels), columns)
+    figure, all_axes = new_figure(len(panels), columns)
     for axes, (title, traces) in zip(all_axes, panels.items()):
         _band(axes, traces)
         axes.set(title=f"{title} ({len(traces)} solves)", xlabel=units.get(title, "iterations"))
@@ -105,7 +102,7 @@ def spread(path: Path, panels: dict[str, list[Trace]], units: dict[str, str], co
     all_axes[0].legend(fontsize=7, loc="lower left")
     for axes in all_axes[::columns]:
         axes.set_ylabel("residual relative to max|b|")
-    return _finish(figure, path)
+    return finish(figure, path)
 
 
 def solves(path: Path, panels: dict[str, list[Trace]], unit: str, shown: int = 12) -> bool:
@@ -117,7 +114,7 @@ def solves(path: Path, panels: dict[str, list[Trace]], unit: str, shown: int = 1
     panels = {title: traces for title, traces in panels.items() if traces}
     if not panels:
         return False
-    figure, all_axes = _figure(2 * len(panels), 2)
+    figure, all_axes = new_figure(2 * len(panels), 2)
     for (single, all_of), (title, traces) in zip(all_axes.reshape(-1, 2), panels.items()):
         some = [traces[k] for k in np.unique(np.linspace(0, len(traces) - 1, shown).round().astype(int))]
         for style, trace in zip(cycle(STYLES), some):
@@ -130,7 +127,7 @@ def solves(path: Path, panels: dict[str, list[Trace]], unit: str, shown: int = 1
         all_of.sharey(single)
         for axes in (single, all_of):
             axes.grid(alpha=0.25)
-    return _finish(figure, path)
+    return finish(figure, path)
 
 
 def _band(axes, traces: list[Trace], colour: str = BAND) -> None:
@@ -151,7 +148,7 @@ def medians(path: Path, panels: dict[str, dict[str, list[Trace]]], unit: str, or
     panels = {title: curves for title, curves in panels.items() if curves}
     if not panels:
         return False
-    figure, all_axes = _figure(len(panels))
+    figure, all_axes = new_figure(len(panels))
     for axes, (title, curves) in zip(all_axes, panels.items()):
         if ordered:
             axes.set_prop_cycle(color=_shades(len(curves)))
@@ -165,12 +162,12 @@ def medians(path: Path, panels: dict[str, dict[str, list[Trace]]], unit: str, or
         axes.grid(alpha=0.25)
         axes.legend(fontsize=7, loc="lower left")
     all_axes[0].set_ylabel("median residual relative to max|b|")
-    return _finish(figure, path)
+    return finish(figure, path)
 
 
 def phases(path: Path, panels: dict[str, dict[int, dict[str, float]]], columns: int = 3) -> bool:
     """Seconds of each phase against the size, a panel per method (Andersen, figure 10)."""
-    figure, all_axes = _figure(len(panels), columns, share=True)
+    figure, all_axes = new_figure(len(panels), columns, share=True)
     for axes, (title, sizes) in zip(all_axes, panels.items()):
         names = list(dict.fromkeys(name for parts in sizes.values() for name in parts))
         for name in names:
@@ -187,7 +184,7 @@ def phases(path: Path, panels: dict[str, dict[int, dict[str, float]]], columns: 
         axes.set_ylabel("seconds per step")
     for axes in all_axes[-columns:]:
         axes.set_xlabel("cells along a side")
-    return _finish(figure, path)
+    return finish(figure, path)
 
 
 def by_size(path: Path, values: dict[str, dict[int, float]], title: str, what: str = "seconds") -> bool:
@@ -195,13 +192,13 @@ def by_size(path: Path, values: dict[str, dict[int, float]], title: str, what: s
     values = {name: of for name, of in values.items() if of}
     if not values:
         return False
-    figure, (axes,) = _figure()
+    figure, (axes,) = new_figure()
     for style, marker, (name, of) in zip(cycle(STYLES), cycle("os^v"), values.items()):
         axes.loglog(list(of), list(of.values()), style, marker=marker, label=name)
     _size_axis(axes, {n for of in values.values() for n in of})
     axes.set(ylabel=what, title=title)
     axes.legend(fontsize=8, loc="upper left")
-    return _finish(figure, path)
+    return finish(figure, path)
 
 
 def beside(
@@ -216,7 +213,7 @@ def beside(
     ours = {name: of for name, of in ours.items() if of}
     if not ours:
         return False
-    figure, all_axes = _figure(len(ours), columns, share=True)
+    figure, all_axes = new_figure(len(ours), columns, share=True)
     positive = min(value for of in ours.values() for value in of.values()) > 0
     sizes = {n for of in ours.values() for n in of} | {n for name in ours for n in paper.get(name, {})}
     for axes, (name, of) in zip(all_axes, ours.items()):
@@ -232,7 +229,7 @@ def beside(
         axes.set_ylabel(what)
     for axes in all_axes[-columns:]:
         axes.set_xlabel("cells along a side")
-    return _finish(figure, path)
+    return finish(figure, path)
 
 
 def _size_axis(axes, sizes: Collection[int]) -> None:
@@ -250,7 +247,7 @@ def _shades(count: int) -> list:
 
 def volume(path: Path, scenes: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]) -> bool:
     """Change of volume over time, a panel per scene (Andersen, figure 15)."""
-    figure, all_axes = _figure(len(scenes), 3, share=True)
+    figure, all_axes = new_figure(len(scenes), 3, share=True)
     for axes, (title, curves) in zip(all_axes, scenes.items()):
         for name, (t, v) in curves.items():
             axes.plot(t, v, label=name, lw=1.2)
@@ -262,42 +259,15 @@ def volume(path: Path, scenes: dict[str, dict[str, tuple[np.ndarray, np.ndarray]
         axes.set_ylabel("change of volume in %")
     for axes in all_axes[-3:]:
         axes.set_xlabel("time in s")
-    return _finish(figure, path)
+    return finish(figure, path)
 
 
 def profile(path: Path, curves: dict[str, list[float]], frames: list[int]) -> bool:
     """Seconds of a solve over the frames of a run (Takahashi–Batty, figures 5, 7, 9)."""
-    figure, (axes,) = _figure()
+    figure, (axes,) = new_figure()
     for name, seconds in curves.items():
         axes.semilogy(frames[: len(seconds)], seconds, marker=".", label=name)
     axes.set_xlabel("frame")
     axes.set_ylabel("seconds")
     axes.legend(fontsize=8)
-    return _finish(figure, path)
-
-
-def _figure(panels: int = 1, columns: int = 3, share: bool = False):
-    """A figure and its axes in reading order, at most `columns` side by side."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    across = min(panels, columns)
-    down = -(-panels // columns)
-    size = (7.0, 4.5) if panels == 1 else (4.2 * across, 3.5 * down)
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)  # pyplot is not used: it keeps figures in memory, and would choose a display
-    axes = figure.subplots(down, across, squeeze=False, sharex=share, sharey=share).ravel()
-    for unused in axes[panels:]:
-        unused.remove()
-    for each in axes[:panels]:
-        each.set_prop_cycle(color=COLOURS)
-    if share:
-        for k in range(panels):
-            axes[k].tick_params(labelbottom=k + columns >= panels)
-    return figure, axes[:panels]
-
-
-def _finish(figure, path: Path) -> bool:
-    with replacing(path) as partial:
-        figure.savefig(partial, dpi=120, format="png")
-    return True
+    return finish(figure, path)

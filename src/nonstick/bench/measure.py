@@ -130,12 +130,11 @@ def _solve(problem: BoxProblem, method: str | Method, plan: Plan, x0=None, activ
     def watch(monitor: Monitor) -> None:
         if steps is not None:
             steps.append((monitor.iterations, monitor.kkt))
-        if monitor.seconds > plan.time_limit:
-            monitor.stop("maxiter", f"stopped after {plan.time_limit:g} s (KKT {monitor.kkt:.1e})")
 
     return api.solve_problem(
-        problem, method, x0=x0, active=active, rtol=plan.rtol, maxiter=plan.maxiter, callback=watch
-    )
+        problem, method, x0=x0, active=active, rtol=plan.rtol, maxiter=plan.maxiter, callback=watch,
+        time_limit=plan.time_limit, criterion="papers",
+    )  # fmt: skip
 
 
 @contextmanager

@@ -114,6 +114,5 @@ def method_names(names: tuple[str, ...]) -> tuple[str, ...]:
         if name == "all":
             out += [key for key, entry in registry.entries().items() if entry.complete]
         else:
-            registry.get(name)
-            out.append(name)
+            out.append(registry.name_of(name))
     return tuple(dict.fromkeys(out))

@@ -31,7 +31,7 @@ def from_file(path: str) -> Benchmark:
     """A user's problem file, as for `nonstick solve`, as a benchmark of one size, its number of unknowns."""
     given = read_problem(path)
     A = validate.matrix(given.A)
-    n = int(A.shape[0])
+    n, symmetric = int(A.shape[0]), validate.symmetric(A)
     b = validate.vector(given.b, n, "b")
     lower, upper = validate.bounds(given.lower, given.upper, n)
     cells = None if given.cells is None else validate.cells(given.cells, n)
@@ -42,7 +42,7 @@ def from_file(path: str) -> Benchmark:
     def run(plan: Plan) -> Iterator[Row]:
         if plan.sizes != (n,):
             raise NonstickError(f"{path} has one size, {n} unknowns: remove --sizes")
-        return sweep(name, lambda _: BoxProblem(as_operator(A, cells), b, lower, upper), plan, n)
+        return sweep(name, lambda _: BoxProblem(as_operator(A, cells, symmetric), b, lower, upper), plan, n)
 
     return Benchmark(name, f"the problem in {path}", run, (n,))
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import typer
+
+from .terminal import fail, say
 
 _JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
 
@@ -22,11 +25,49 @@ def methods(as_json: bool = _JSON) -> None:
     print_names("method", methods(), as_json)
 
 
-def cases(as_json: bool = _JSON) -> None:
-    """List the built-in problems and benchmarks, for nonstick bench."""
+def cases(
+    name: str | None = typer.Argument(None, metavar="[CASE]", help="The problem to save.", show_default=False),
+    save: Path | None = typer.Option(
+        None,
+        "--save",
+        metavar="FILE",
+        help="Write the problem to FILE.npz or FILE.mtx; without CASE: every problem, into the folder FILE.",
+        show_default=False,
+    ),
+    size: int = typer.Option(32, "--size", "-n", help="Cells (obstacle problems: nodes) per side."),
+    as_json: bool = _JSON,
+) -> None:
+    """List the built-in problems and benchmarks, for nonstick bench; or save problems.
+
+    [bold]Example:[/bold]
+
+    nonstick cases circle2d --size 64 --save circle.npz
+    """
+    if save is not None:
+        _save(name, save, size)
+        return
+    if name is not None:
+        fail(f"say where the problem goes: nonstick cases {name} --size {size} --save {name}.npz")
     from ..bench import benchmarks
 
     print_names("case", {name: entry.description for name, entry in benchmarks().items()}, as_json)
+
+
+def _save(name: str | None, target: Path, size: int) -> None:
+    from .. import cases
+    from ..io.problems import save_problem
+
+    if name is None and target.suffix in (".npz", ".mtx"):
+        fail(f"name the problem that goes to {target}: nonstick cases circle2d --save {target}")
+    if target.suffix in (".npz", ".mtx"):
+        files = {str(name): target}
+    else:
+        files = {known: target / f"{known}-{size}.npz" for known in ([name] if name else cases.names())}
+        target.mkdir(parents=True, exist_ok=True)
+    for known, file in files.items():
+        problem = cases.build(known, size).problem
+        save_problem(file, problem)
+        say(f"{known}: {problem.n} unknowns, in {file}")
 
 
 def print_names(what: str, rows: Mapping[str, str], as_json: bool) -> None:

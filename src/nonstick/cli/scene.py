@@ -162,6 +162,7 @@ def resume(
 def info(
     directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    plot: bool = typer.Option(False, "--plot", help="Draw energy, volume and all probes over time: DIR/plot.png."),
 ) -> None:
     """Show what a run did: steps, solver, volume, and the time of each stage.
 
@@ -170,9 +171,12 @@ def info(
     nonstick info runs/sphere
     """
     from ..io.rundir import RunDirectory
+    from ..sim.kinds import kind_of
     from ..sim.run import summary
 
     opened = RunDirectory.open(directory)
+    if plot:
+        kind_of(opened.scene()).chart(opened, directory / "plot.png")
     meta = opened.meta()
     numbers = summary(opened)
     if "peak_bytes" in meta.get("summary", {}):
@@ -191,9 +195,11 @@ def info(
         centre = ", ".join(f"{float(row[k]):.4g}" for k in "xyz" if row.get(k))
         speed = sum(float(row[k]) ** 2 for k in ("vx", "vy", "vz") if row.get(k)) ** 0.5
         say(f"{row.get('body', 'a body')}: centre ({centre}) m, {speed:.3g} m/s at {float(row.get('time') or 0):.3g} s")
+    if plot:
+        say(f"plot     {directory / 'plot.png'}")
     told: dict[str, int] = {}
     for line in opened.log_lines():
-        if line["kind"] in ("unconverged", "retry", "cap", "failed", "volume", "full"):
+        if line["kind"] in ("unconverged", "retry", "cap", "failed", "volume", "full", "export"):
             told[line["kind"]] = told.get(line["kind"], 0) + 1
             if told[line["kind"]] <= TOLD:
                 say(f"{line['kind']}: {line['message']}")
@@ -306,7 +312,7 @@ def _report(directory: Path) -> None:
     for sentence in kind_of(opened.scene()).warnings(numbers):
         say(f"warning: {sentence}")
     for line in opened.log_lines():
-        if line["kind"] in ("full", "surfaces"):
+        if line["kind"] in ("full", "surfaces", "export"):
             say(f"warning: {line['message']}")
     say(f"the run is in {directory}")
 

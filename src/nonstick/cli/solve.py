@@ -19,23 +19,31 @@ def solve(
     file: Path = typer.Argument(
         ...,
         metavar="FILE",
-        help="FILE.npz with A_data A_indices A_indptr b, maybe lower upper cells; or Matrix Market FILE.mtx.",
+        help="FILE.npz with A_data A_indices A_indptr b, maybe lower upper cells; or Matrix Market FILE.mtx, with "
+        "FILE_b.mtx, FILE_lower.mtx and so on beside it.",
         show_default=False,
     ),
     method: str = typer.Option("auto", "--method", "-m", help="Which method; nonstick methods lists all."),
-    rtol: float = typer.Option(1e-6, help="KKT residual to reach, relative to max|b|."),
+    rtol: float = typer.Option(1e-6, help="KKT residual (relative to max|b|) and row error to reach."),
     maxiter: int | None = typer.Option(None, help="Iteration limit (default: the method's own).", show_default=False),
+    time_limit: float | None = typer.Option(None, help="Stop after so many seconds.", show_default=False),
     rhs: Path | None = typer.Option(
-        None, help="File with b: .npy, .mtx or text (default: b of the npz; ones for a matrix).", show_default=False
+        None,
+        help="File with b: .npy, .mtx or text (default: that of the problem; ones for a matrix).",
+        show_default=False,
     ),
     lower: str | None = typer.Option(
-        None, help="Lower bound: a number, -inf, or a file (default: that of the npz, or 0).", show_default=False
+        None, help="Lower bound: a number, -inf, or a file (default: that of the problem, or 0).", show_default=False
     ),
     upper: str | None = typer.Option(
-        None, help="Upper bound: a number, inf, or a file (default: that of the npz, or inf).", show_default=False
+        None, help="Upper bound: a number, inf, or a file (default: that of the problem, or inf).", show_default=False
     ),
     out: Path | None = typer.Option(
-        None, "--out", "-o", help="Where x and dual go (default: FILE-solution.npz beside FILE).", show_default=False
+        None,
+        "--out",
+        "-o",
+        help="Where x and dual go (default: beside FILE: p-solution.npz for p.npz, p.mtx-solution.npz for p.mtx).",
+        show_default=False,
     ),
     json_file: str | None = typer.Option(
         None, "--json", help="Write one JSON row of results to this file; - prints it.", show_default=False
@@ -50,30 +58,34 @@ def solve(
 
     nonstick solve problem.npz --method fas-mg --rtol 1e-8 --json row.json
     """
-    from .. import api, registry, validate
+    from .. import registry, validate
     from ..errors import NonstickError
     from ..io.atomic import write_text
-    from ..io.problem_file import read_problem, write_solution
+    from ..io.problem_file import is_problem, read_problem, solution_file, write_solution
 
-    registry.get(method)  # report a misspelt name before a large file is read
-    target = out or file.with_name(f"{file.name.split('.')[0]}-solution.npz")
+    registry.name_of(method)  # report a misspelt name before a large file is read
+    target = out or solution_file(file)
     if target.suffix != ".npz":
         fail(f"the solution is written as .npz, but --out is {target}; choose a name that ends in .npz")
     if target.resolve() == file.resolve():
         fail(f"--out would overwrite the problem file {file}; choose another name")
+    if is_problem(target):
+        fail(f"the solution would overwrite the problem in {target}; choose another name with --out")
     for path in (target, Path(json_file or "-")):
         if not path.parent.is_dir():
             fail(f"cannot write {path}: there is no directory {path.parent}")
-    validate.stopping(rtol, maxiter=maxiter)
+    validate.stopping(rtol, maxiter=maxiter, time_limit=time_limit)
     problem = read_problem(file, rhs)
     if lower is not None:
         problem.lower = _bound(lower, "--lower")
     if upper is not None:
         problem.upper = _bound(upper, "--upper")
+    from .. import api  # after the file has been read: a damaged one is answered at once
+
     try:
         solution = api.solve(
             problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells,
-            method=method, rtol=rtol, maxiter=maxiter,
+            method=method, rtol=rtol, maxiter=maxiter, time_limit=time_limit,
         )  # fmt: skip
     except NonstickError as error:
         raise NonstickError(f"{file}: {error}") from None
@@ -87,6 +99,7 @@ def solve(
         "seconds": solution.seconds,
         "setup_seconds": solution.setup_seconds,
         "kkt": solution.kkt(),
+        "row_error": solution.row_error(),
         "converged": solution.converged,
         "status": solution.status,
         "message": solution.message,
@@ -99,7 +112,8 @@ def solve(
             write_text(json_file, json.dumps(row, indent=1) + "\n")
         say(
             f"{solution.method}: {row['unknowns']} unknowns, {solution.iterations} iterations "
-            f"({solution.outer_iterations} outer), KKT {row['kkt']:.2e}, {solution.seconds:.3g} s"
+            f"({solution.outer_iterations} outer), KKT {row['kkt']:.2e}, row error {row['row_error']:.2e}, "
+            f"{solution.seconds:.3g} s"
         )
         say(f"x and dual are in {target}")
     if not solution.converged:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from ..errors import NonstickError
+from .interrupt import INTERRUPTED, prompt_interrupt
 from .screen import close_off
 
 #: exit codes
@@ -39,13 +40,14 @@ def fail(message: str) -> NoReturn:
 
 def _interrupted() -> NoReturn:
     print("nonstick: interrupted", file=sys.stderr)
-    raise SystemExit(1) from None
+    raise SystemExit(INTERRUPTED) from None
 
 
 def guarded(command: Callable[[], object]) -> None:
     """Run a command; a mistake of the user ends in one sentence, never in a traceback."""
     try:
-        command()
+        with prompt_interrupt():
+            command()
     except SystemExit as leave:
         if leave.code != _TYPER_INTERRUPTED:
             raise

@@ -11,19 +11,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..api import solve_problem
+from ..options import suggesting
 from ..problem.box import BoxProblem
-from ..problem.monitor import Monitor
+from ..problem.monitor import Criterion, Monitor
 from ..problem.solution import Solution
+from ..show import Shown
 from ..solvers.base import Method
 
 S = TypeVar("S", bound=Solution)
 
 
-class Discretised(ABC):
+class Discretised(Shown, ABC):
     """Base of PressureProblem, ViscosityProblem and DiffusionProblem."""
 
     #: the method that `solve` uses by default
     default_method: ClassVar[str] = "auto"
+    #: the test by which `solve` stops by default
+    default_criterion: ClassVar[Criterion] = "rows"
 
     #: the problem the methods see
     problem: BoxProblem
@@ -47,6 +51,11 @@ class Discretised(ABC):
         """Boolean array over the unknowns: True for unknowns with a bound."""
         return self.problem.box.constrained
 
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        return self.problem.facts()
+
+    @suggesting
     def solve(
         self,
         method: str | Method | None = None,
@@ -57,6 +66,8 @@ class Discretised(ABC):
         atol: float = 0.0,
         maxiter: int | None = None,
         callback: Callable[[Monitor], object] | None = None,
+        time_limit: float | None = None,
+        criterion: Criterion | None = None,
     ):
         """Solve, and bring the answer back to the grid.
 
@@ -68,7 +79,7 @@ class Discretised(ABC):
             Where to start: a vector over the unknowns, or fields as this problem takes and returns them.
         active : array_like, optional
             The `active` of an earlier solution, to warm-start methods that work with sets.
-        rtol, atol, maxiter, callback
+        rtol, atol, maxiter, callback, time_limit, criterion
             As for `nonstick.solve`.
 
         Returns
@@ -79,7 +90,7 @@ class Discretised(ABC):
         guess = self.first_guess() if x0 is None else self.as_vector(x0)
         solution = solve_problem(
             self.problem, method or self.default_method, x0=guess, active=active, rtol=rtol, atol=atol,
-            maxiter=maxiter, callback=callback,
+            maxiter=maxiter, callback=callback, time_limit=time_limit, criterion=criterion or self.default_criterion,
         )  # fmt: skip
         return self.with_fields(solution)
 

@@ -21,7 +21,7 @@ from ..problem.solution import Solution
 from .base import Discretised, extended
 
 
-@dataclass
+@dataclass(repr=False)
 class DiffusionSolution(Solution):
     """A solution with its field on the grid."""
 

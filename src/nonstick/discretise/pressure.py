@@ -49,7 +49,7 @@ _SLAB = 1_000_000
 _BUBBLE_LEVELS = 2
 
 
-@dataclass
+@dataclass(repr=False)
 class PressureSolution(Solution):
     """A solution with its fields on the grid."""
 

@@ -5,7 +5,8 @@
 d is the difference of a velocity component across a cell, g the shear at an edge (a node in 2D), both over dx,
 V the liquid fraction of the dx-cube around a sample. Free surfaces are free of traction because samples
 without liquid do not count. Solid faces keep their velocity and move to the right-hand side; faces beyond
-the box are solid and at rest (the paper's ghost layer, §6).
+the box are solid and at rest (the paper's ghost layer, §6). Where the distance to walls is known, their shear is that
+of the true distance (`viscosity_walls`).
 
 The unknowns are the faces that are not solid and that have mass or touch a stress sample with liquid and viscosity. If
 too little stress acts on a massless face to determine its value, the matrix is semidefinite. The system stays
@@ -24,13 +25,22 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..operators.base import Operator
-from ..operators.face_grid import FaceGrid, face_shift
+from ..operators.face_grid import FaceGrid
 from ..operators.faces import FaceSystem, ViscosityOperator
 from ..problem.box import Box, BoxProblem
 from ..problem.solution import Solution
-from ._volumes import control_volumes
 from .base import Discretised, extended
 from .scalars import positive
+from .viscosity_fields import (
+    checked_array,
+    checked_viscosity,
+    face_means,
+    fluid_faces,
+    times_viscosity,
+    volumes_as_given,
+    volumes_from_level_set,
+)
+from .viscosity_walls import WallDrag, drag_at_walls
 
 
 class ViscousBox(BoxProblem):
@@ -38,8 +48,10 @@ class ViscousBox(BoxProblem):
 
     may_float = False
 
-    def __init__(self, A: Operator, b: np.ndarray):
+    def __init__(self, A: Operator, b: np.ndarray, scale: float = 0.0):
+        """`scale` replaces max|b| if it is not zero."""
         super().__init__(A, b, -np.inf, np.inf)
+        self.scale = scale or self.scale
         # These bounds take no memory, because there can be hundreds of millions of unknowns.
         self.box = Box(np.broadcast_to(-np.inf, (A.n,)), np.broadcast_to(np.inf, (A.n,)))
         self._work = np.empty(0)
@@ -57,7 +69,7 @@ class ViscousBox(BoxProblem):
     linear_residual = kkt
 
 
-@dataclass
+@dataclass(repr=False)
 class ViscositySolution(Solution):
     """A solution whose unknowns are face velocities."""
 
@@ -88,9 +100,13 @@ class ViscosityProblem(Discretised):
         (nodes,) in 2D and (ex, ey, ez) in 3D, where ex are the edges along x, which carry τ_yz.
     phi_solid : ndarray, optional
         Level set at nodes, negative in solids: a face is solid if its middle lies in the solid or if it lies on the
-        boundary of the box.
+        boundary of the box. No-slip walls are where the level set is zero, and at the sides of the box; without
+        `phi_solid` the liquid is at rest half a cell beyond the sides.
     fluid : tuple of ndarray of bool, optional
-        In place of `phi_solid`: masks shaped like the velocity, False on solid faces.
+        In place of `phi_solid`: masks shaped like the velocity, False on solid faces. The liquid has their velocity in
+        their middles, unless `distance` says where the walls are.
+    distance : tuple of ndarray, optional
+        With `fluid`: distance to the solids in the middles of the faces, negative inside, shaped like the velocity.
 
     Examples
     --------
@@ -107,6 +123,8 @@ class ViscosityProblem(Discretised):
     """
 
     default_method = "visc-auto"
+    # Momentum against the largest one: faces with a sliver of liquid need not be exact to their own last digits.
+    default_criterion = "papers"
     problem: ViscousBox
 
     def __init__(
@@ -121,6 +139,7 @@ class ViscosityProblem(Discretised):
         volumes=None,
         phi_solid=None,
         fluid=None,
+        distance=None,
     ):
         self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
         self.grid = grid = _grid_of(self.velocity)
@@ -129,25 +148,36 @@ class ViscosityProblem(Discretised):
             raise NonstickError("give either phi_liquid or volumes=(faces, cells, edges)")
         if phi_solid is not None and fluid is not None:
             raise NonstickError("give either phi_solid or fluid masks, not both")
+        if distance is not None and fluid is None:
+            raise NonstickError("distance belongs to fluid masks; give phi_solid alone, or fluid and distance")
         m, k = (np.zeros(3 * grid.P), np.zeros(4 * grid.P))
         mass, stress = m.reshape(3, *grid.padded), k.reshape(4, *grid.padded)
-        self.viscosity = _checked_viscosity(grid, viscosity)
+        self.viscosity = checked_viscosity(grid, viscosity)
         per_mu = self.dt / (self.rho * self.dx**2)
         scale = float(self.viscosity) * per_mu if self.viscosity.ndim == 0 else None
         # V becomes 2μ V dt/(ρ dx²) at cells, μ V dt/(ρ dx²) at edges
         factors = (2 * scale, scale) if scale is not None else (2 * per_mu, per_mu)
         if volumes is None:
-            _volumes_from_level_set(grid, mass, stress, phi_liquid, factors)
+            volumes_from_level_set(grid, mass, stress, phi_liquid, factors)
         else:
-            _volumes_as_given(grid, mass, stress, volumes, factors)
+            volumes_as_given(grid, mass, stress, volumes, factors)
         if scale is None:
-            _times_viscosity(grid, stress, self.viscosity)
-        self.fluid = _fluid_faces(grid, phi_solid, fluid)
+            times_viscosity(grid, stress, self.viscosity)
+        self.fluid = fluid_faces(grid, phi_solid, fluid)
+        if phi_solid is not None:
+            distance = face_means(grid, phi_solid)
+        padded = self._padded_fluid()
+        #: the drag of walls whose distance is known, or None
+        self.drag: WallDrag | None = None
+        if distance is not None:
+            self.drag = drag_at_walls(grid, mass, stress, padded, self._pad_distance(distance))
+            np.add.at(m, self.drag.face, self.drag.strength)
         active = _unknowns(grid, mass, stress, self.fluid)
         strength = self.viscosity.reshape(grid.cells) * per_mu if scale is None else None
-        self.system = FaceSystem(grid, m, k, active, scale, self._padded_fluid(), strength)
+        self.system = FaceSystem(grid, m, k, active, scale, padded, strength)
         self.operator = ViscosityOperator(self.system)
-        self.problem = ViscousBox(self.operator, self._right_hand_side())
+        b = self._right_hand_side()
+        self.problem = ViscousBox(self.operator, b, self.scale_of(b))
 
     @property
     def box(self) -> ViscousBox:
@@ -201,16 +231,36 @@ class ViscosityProblem(Discretised):
             grid.user(out[a][grid.face_window(a)])[...] = faces[n] if where is None else faces[n] * where[n]
         return out.ravel()
 
+    def scale_of(self, b: np.ndarray) -> float:
+        """max|b|, where walls count as if they were a cell away: a wall close to a face makes its row large."""
+        if self.drag is None or not b.size:
+            return float(np.abs(b).max(initial=0.0))
+        drag = self.system.zeros()
+        np.add.at(drag, self.drag.face, self.drag.strength)
+        return float(np.abs(b * (1.0 - self.system.gather(drag) / self.operator.diagonal)).max())
+
+    def _pad_distance(self, distance: Sequence[np.ndarray]) -> np.ndarray:
+        """(3, *padded): the distance of the faces to solids."""
+        distance = list(distance)
+        if len(distance) != self.grid.dimension:
+            raise NonstickError(f"distance needs {self.grid.dimension} arrays, one for each velocity component")
+        shaped = [checked_array(f"distance[{a}]", d, f.shape) for a, (d, f) in enumerate(zip(distance, self.fluid))]
+        return self._pad(shaped).reshape(3, *self.grid.padded)
+
     def _gather(self, faces: Sequence[np.ndarray]) -> np.ndarray:
         return self.system.gather(self._pad(faces))
 
     def _right_hand_side(self) -> np.ndarray:
         system = self.system
         b = system.gather(system.m) * self.advected()
-        solid = [~f for f in self.fluid]
-        if any(v[s].any() for v, s in zip(self.velocity, solid)):
-            moved = self._pad(self.velocity, solid)
+        moved = self._pad(self.velocity, [~f for f in self.fluid])
+        if moved.any():
             b -= system.gather(system.apply(moved, system.zeros()))
+        if self.drag is not None:  # it pulls towards the wall's velocity, not towards the one before the step
+            pull = system.zeros()
+            change = self.drag.speed(moved) - self._pad(self.velocity)[self.drag.face]
+            np.add.at(pull, self.drag.face, self.drag.strength * change)
+            b += system.gather(pull)
         return b
 
 
@@ -218,17 +268,6 @@ def deprecated(problem, old: str, new: str):
     """The attribute under its new name, and a warning about the old one."""
     warnings.warn(f"{type(problem).__name__}.{old} is now .{new}", DeprecationWarning, stacklevel=3)
     return getattr(problem, new)
-
-
-def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:
-    """(faces, cells, edges): liquid fractions from a level set at cell centres, as `volumes` is given."""
-    phi = np.asarray(phi)
-    grid = FaceGrid.of(phi.shape)
-    mass, stress = np.zeros((3, *grid.padded)), np.zeros((4, *grid.padded))
-    _volumes_from_level_set(grid, mass, stress, phi, (1.0, 1.0))
-    faces = tuple(grid.user(mass[a][grid.face_window(a)]) for a in grid.axes)
-    edges = tuple(grid.user(stress[1 + e][grid.edge_window(e)]) for e in grid.edges)
-    return faces, grid.user(stress[0][grid.window()]), edges
 
 
 def _grid_of(velocity: tuple[np.ndarray, ...]) -> FaceGrid:
@@ -243,100 +282,6 @@ def _grid_of(velocity: tuple[np.ndarray, ...]) -> FaceGrid:
         if not np.isfinite(v).all():
             raise NonstickError(f"velocity[{a}] has values that are not finite")
     return FaceGrid.of(cells)
-
-
-def _array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
-    value = np.asarray(value)
-    if value.shape != shape:
-        raise NonstickError(f"{name} has shape {value.shape}, expected {shape}")
-    if value.dtype != bool and not np.isfinite(value).all():
-        raise NonstickError(f"{name} has values that are not finite")
-    return value
-
-
-def _checked_viscosity(grid: FaceGrid, viscosity) -> np.ndarray:
-    """An array over cells, or an array without axes if the viscosity is constant."""
-    mu = np.asarray(viscosity, dtype=np.float64)
-    if not np.isfinite(mu).all() or mu.min(initial=0.0) < 0.0:
-        raise NonstickError("viscosity must be finite and not negative")
-    if mu.ndim:
-        _array("viscosity", mu, grid.cells[3 - grid.dimension :])
-        if mu.min() == mu.max():
-            mu = np.asarray(mu.flat[0])
-    return mu
-
-
-def _volumes_from_level_set(grid: FaceGrid, mass, stress, phi, factors: tuple[float, float]) -> None:
-    cells = grid.cells[3 - grid.dimension :]
-    phi = _array("phi_liquid", phi, cells).astype(np.float64).reshape(grid.cells)
-    samples = [face_shift(a) for a in grid.axes] + [(0, 0, 0)] + [grid.edge_shift(e) for e in grid.edges]
-    if grid.dimension == 2:  # one layer of cells: there are no samples between layers
-        samples = [(0, s1, s2) for _, s1, s2 in samples]
-    times = [1.0 for _ in grid.axes] + [factors[0]] + [factors[1] for _ in grid.edges]
-    outs = [mass[a] for a in grid.axes] + [stress[0]] + [stress[1 + e] for e in grid.edges]
-    control_volumes(phi, samples, times, outs)
-
-
-def _volumes_as_given(grid: FaceGrid, mass, stress, volumes, factors: tuple[float, float]) -> None:
-    try:
-        faces, cells, edges = volumes
-        faces, edges = list(faces), list(edges)
-    except (TypeError, ValueError):
-        raise NonstickError("volumes must be (faces, cells, edges): a tuple, an array and a tuple") from None
-    if len(faces) != grid.dimension or len(edges) != len(grid.edges):
-        raise NonstickError(f"volumes need {grid.dimension} face arrays and {len(grid.edges)} edge arrays")
-    parts = [("volumes: cells", cells, stress[0][grid.window()], factors[0])]
-    for n, a in enumerate(grid.axes):
-        parts.append((f"volumes: faces[{n}]", faces[n], mass[a][grid.face_window(a)], 1.0))
-    for n, e in enumerate(grid.edges):
-        parts.append((f"volumes: edges[{n}]", edges[n], stress[1 + e][grid.edge_window(e)], factors[1]))
-    for name, value, window, factor in parts:
-        window = grid.user(window)
-        value = _array(name, value, window.shape)
-        if value.min(initial=0.0) < 0.0:
-            raise NonstickError(f"{name} has negative fractions")
-        np.multiply(value, factor, out=window)
-
-
-def _times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray) -> None:
-    """Multiply stress coefficients for μ = 1 by this viscosity; at an edge, by the mean over its cells."""
-    mu = mu.reshape(grid.cells)
-    stress[0][grid.window()] *= mu
-    around = np.pad(mu, 1, mode="edge")  # an edge on the boundary takes the mean over its cells inside the box
-    for e in grid.edges:
-        mean = around
-        for axis in range(3):
-            mean = np.take(mean, range(1, mean.shape[axis] - 1), axis) if axis == e else _pairs(mean, axis)
-        stress[1 + e][grid.edge_window(e)] *= mean
-
-
-def _pairs(values: np.ndarray, axis: int) -> np.ndarray:
-    n = values.shape[axis]
-    return 0.5 * (np.take(values, range(n - 1), axis) + np.take(values, range(1, n), axis))
-
-
-def _fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:
-    cells = grid.cells[3 - grid.dimension :]
-    shapes = [tuple(n + (axis == a) for axis, n in enumerate(cells)) for a in range(grid.dimension)]
-    if fluid is not None:
-        fluid = list(fluid)
-        if len(fluid) != grid.dimension:
-            raise NonstickError(f"fluid needs {grid.dimension} masks, one for each velocity component")
-        return tuple(_array(f"fluid[{a}]", f, s).astype(bool) for a, (f, s) in enumerate(zip(fluid, shapes)))
-    if phi_solid is None:
-        masks = [np.ones(s, bool) for s in shapes]
-    else:
-        middle = _array("phi_solid", phi_solid, tuple(n + 1 for n in cells)).astype(np.float64)
-        masks = []
-        for a in range(grid.dimension):
-            value = middle
-            for axis in range(grid.dimension):
-                value = value if axis == a else _pairs(value, axis)
-            masks.append(value >= 0.0)
-    for a, mask in enumerate(masks):  # the box is closed
-        for end in (0, -1):
-            mask[(slice(None),) * a + (end,)] = False
-    return tuple(masks)
 
 
 def _unknowns(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, fluid: Sequence[np.ndarray]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Files of runs for other programs: OpenVDB, USD, ParaView, PLY, OBJ and glTF."""
 
-from .formats import FORMATS, Options
+from .format import Options
+from .formats import FORMATS
 from .frame import LAYOUT, Frame
 from .mesh import Mesh
 from .run import Exporter, export_run, write_frame

@@ -1,139 +1,33 @@
-"""The formats by name: what each writes for a frame, and once all frames are there.
-
-A format has `file(folder, name, number)`, the last file it writes for a frame, whose presence means that the frame is
-done, and `write`; `finish` writes what belongs to all frames together. All files appear whole or not at all.
-"""
+"""The formats by name: what each writes for a frame, and once all frames are there."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from .. import optional
 from ..errors import NonstickError
 from ..io.atomic import replacing, write_text
-from ..render.palette import PAINTS, SOLID, WATER, ramp
+from ..render.palette import PAINTS, SOLID, WATER
+from ..scenes.scene import Scene
 from . import glb, obj, ply, usd, vdb, vtk
-from .frame import Frame
+from .format import Format, OneFile, Options, Still
+from .frame import Frame, in_space
 from .mesh import Mesh
 from .shot import Shot
-from .surface import KINDS, PAD, Kind, level_set, liquid_mesh, usable
+from .surface import PAD, Kind, level_set
 from .velocity import on_faces
-
-
-@dataclass(frozen=True)
-class Options:
-    """What can be chosen for an export.
-
-    Parameters
-    ----------
-    surface : str, optional
-        "grid", "particles" or "splashsurf"; default: grid for vdb, particles for meshes.
-    refine : int, optional
-        Samples of the surface a cell along each axis; default: 2 from particles, 1 from the grid.
-    density : bool
-        Write a fog volume `density` into vdb files.
-    staggered : bool
-        Put the velocity of vdb files on faces and tag it so, instead of on cell centres.
-    particles : bool
-        Write particles into usd and vtk files.
-    """
-
-    surface: Kind | None = None
-    refine: int | None = None
-    density: bool = False
-    staggered: bool = False
-    particles: bool = True
-
-    def __post_init__(self) -> None:
-        if self.surface is not None and self.surface not in KINDS:
-            raise NonstickError(f"surface is one of {', '.join(KINDS)}, not {self.surface!r}")
-        if self.refine is not None and not 1 <= self.refine <= 8:
-            raise NonstickError(f"refine is a number from 1 to 8, not {self.refine}")
-
-
-class Still:
-    """One frame for all formats: the mesh is made once, when a format asks for it."""
-
-    def __init__(self, shot: Shot, frame: Frame, options: Options):
-        self.shot, self.frame, self.options = shot, frame, options
-        self._mesh: Mesh | None = None
-
-    def kind(self, default: Kind) -> tuple[Kind, int]:
-        kind = usable(self.shot, self.frame, self.options.surface or default)
-        return kind, self.options.refine or (1 if kind == "grid" and self.frame.dimension == 3 else 2)
-
-    @property
-    def mesh(self) -> Mesh:
-        """The liquid."""
-        if self._mesh is None:
-            kind, refine = self.kind("particles")
-            mesh = liquid_mesh(self.shot, self.frame, kind, refine)
-            self._mesh = mesh.with_(colour=_colour(self.shot, mesh))
-        return self._mesh
-
-
-def _colour(shot: Shot, mesh: Mesh) -> np.ndarray:
-    """Colours of vertices as the preview has them: by speed if the camera says so, else that of the liquid."""
-    camera = shot.scene.model.camera
-    colour = np.broadcast_to(camera.tint or WATER, (len(mesh.vertices), 3))
-    if camera.colour == "speed" and mesh.velocity is not None:
-        colour = ramp(np.linalg.norm(mesh.velocity, axis=1) / max(shot.top_speed, 1e-9))
-    return (255 * np.clip(colour, 0, 1) + 0.5).astype(np.uint8)
-
-
-# -- formats ----------------------------------------------------------------------------------------------
-
-
-class Format:
-    """How frames become files of one kind."""
-
-    suffix = ""
-    #: frames are independent files; otherwise `finish` writes everything
-    by_frame = True
-    planar = False
-
-    def check(self, shot: Shot) -> None:
-        if shot.dimension == 2 and not self.planar:
-            raise NonstickError(
-                f"{shot.run.path} is a run in 2D, and {self.suffix} files hold 3D only; 2D runs go --to vtk, ply or usd"
-            )
-
-    def file(self, folder: Path, name: str, number: int) -> Path:
-        return folder / f"{name}_{number:06d}{self.suffix}"
-
-    def write(self, folder: Path, still: Still) -> None:
-        """Write the files of one frame; nothing for a format that writes all frames in `finish`."""
-
-    def finish(
-        self, folder: Path, shot: Shot, numbers: Sequence[int], still: Callable[[int], Still], options: Options,
-        overwrite: bool,
-    ) -> list[Path]:  # fmt: skip
-        """Files about all frames; returns them."""
-        return []
-
-
-class OneFile(Format, ABC):
-    """Formats with one file for every frame."""
-
-    def write(self, folder: Path, still: Still) -> None:
-        with replacing(self.file(folder, still.shot.name, still.frame.number)) as partial:
-            self.save(partial, still)
-
-    @abstractmethod
-    def save(self, path: Path, still: Still) -> None:
-        """Write the file of one frame."""
 
 
 class VDB(OneFile):
     suffix = ".vdb"
+    surface: Kind = "grid"
 
     def save(self, path: Path, still: Still) -> None:
         frame, shot = still.frame, still.shot
-        kind, refine = still.kind("grid")
+        kind, refine = still.kind(self.surface)
         grids = [_surface_grid(shot, frame, kind, refine)]
         if frame.get("velocity") is not None:
             grids.append(_velocity_grid(frame, still.options.staggered))
@@ -230,6 +124,10 @@ class GLB(OneFile):
             glb.write(partial, parts, [f.time for f in frames])
         return [path]
 
+    def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
+        super().drop_after(folder, shot, frame)
+        (folder / f"{shot.name}_bodies.glb").unlink(missing_ok=True)  # `finish` writes it again
+
 
 def _body_places(shot: Shot, frame: Frame) -> list[np.ndarray]:
     """4 × 4 matrices for meshes given about the centre of mass."""
@@ -265,20 +163,19 @@ class VTK(Format):
 
     def write(self, folder: Path, still: Still) -> None:
         frame, shot = still.frame, still.shot
-        three = lambda a: np.pad(a, ((0, 0), (0, 3 - a.shape[1])))  # noqa: E731
         cells: dict[str, np.ndarray] = {n: frame.arrays[n] for n in ("phi", "pressure") if n in frame.arrays}
         if frame.get("velocity") is not None:
             speed = np.moveaxis(frame.cell_velocity, 0, -1)
-            cells["velocity"] = np.pad(speed, [(0, 0)] * frame.dimension + [(0, 3 - frame.dimension)])
+            cells["velocity"] = in_space(speed)
         nodes = {"phi_solid": shot.inner_walls(frame) * np.float32(frame.dx)} if shot.walls or shot.bodies else {}
         with replacing(folder / f"fields_{frame.number:06d}.vti") as partial:
             vtk.write_image(partial, frame.dx, cells, nodes, frame.grid.shape, frame.time)
         if still.options.particles and frame.count:
             data = {n: a for n in ("velocity", "viscosity") if (a := frame.get(n)) is not None}
             if "velocity" in data:
-                data["velocity"] = three(data["velocity"])
+                data["velocity"] = in_space(data["velocity"])
             with replacing(folder / f"particles_{frame.number:06d}.vtp") as partial:
-                vtk.write_poly(partial, three(frame.arrays["position"]), None, data | {"id": frame.ids}, frame.time)
+                vtk.write_poly(partial, in_space(frame.arrays["position"]), None, data | {"id": frame.ids}, frame.time)
         solid = _solids(shot, frame)
         if solid is not None:
             with replacing(folder / f"solids_{frame.number:06d}.vtp") as partial:
@@ -286,23 +183,24 @@ class VTK(Format):
         mesh = still.mesh
         data = {} if mesh.velocity is None else {"velocity": mesh.velocity}
         with replacing(self.file(folder, shot.name, frame.number)) as partial:
-            vtk.write_poly(
-                partial,
-                mesh.vertices,
-                mesh.faces,
-                {"velocity": mesh.velocity} if mesh.velocity is not None else {},
-                frame.time,
-            )
+            vtk.write_poly(partial, mesh.vertices, mesh.faces, data, frame.time)
 
-    def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
+    def series(self, folder: Path, shot: Shot) -> list[Path]:
         out = []
         for part in ("surface", "particles", "fields", "solids"):
             files = sorted(folder.glob(f"{part}_[0-9]*.vt[ip]"))  # of earlier exports too
             there = [(int(f.stem.rpartition("_")[2]) / shot.fps, f.name) for f in files]
+            path = folder / f"{part}.pvd"
             if there:
-                out.append(folder / f"{part}.pvd")
-                write_text(out[-1], vtk.series(there))
+                write_text(path, vtk.series(there))
+                out.append(path)
+            else:
+                path.unlink(missing_ok=True)
         return out
+
+    def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
+        super().drop_after(folder, shot, frame)
+        self.series(folder, shot)
 
 
 def _solids(shot: Shot, frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -320,32 +218,51 @@ def _solids(shot: Shot, frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 class USD(Format):
+    """One file for all frames. While a run goes on there is one for each frame; `finish` makes one of them."""
+
     suffix, planar, by_frame = ".usdc", True, False
 
-    def check(self, shot: Shot) -> None:
+    def check(self, scene: Scene, where: str, options: Options) -> None:
         usd.require()
+        super().check(scene, where, options)
 
-    def file(self, folder: Path, name: str, number: int) -> Path:
-        return folder / f"{name}.usdc"
+    def write(self, folder: Path, still: Still) -> None:
+        shot, number = still.shot, still.frame.number
+        with replacing(self.file(folder, shot.name, number)) as partial:
+            usd.write(partial, shot, [number], lambda _: (still.frame, still.mesh), still.options.particles)
 
     def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
-        path = self.file(folder, shot.name, 0)
-        if path.is_file() and not overwrite and usd.holds(path, numbers):
-            return [path]
+        path = folder / f"{shot.name}{self.suffix}"
+        parts = {number: self.file(folder, shot.name, number) for number in numbers}
+        if overwrite or not (path.is_file() and usd.frames(path) == list(numbers)):
 
-        def pair(number: int) -> tuple[Frame, Mesh]:
-            one = still(number)
-            return one.frame, one.mesh
+            def pair(number: int) -> tuple[Frame, Mesh]:
+                one = still(number)
+                if not overwrite:
+                    part = parts[number]
+                    one.take(lambda: usd.mesh_of(part if part.is_file() else path, number))
+                return one.frame, one.mesh
 
-        with replacing(path) as partial:
-            usd.write(partial, shot, numbers, pair, options.particles)
+            with replacing(path) as partial:
+                usd.write(partial, shot, numbers, pair, options.particles)
+        for part in parts.values():
+            part.unlink(missing_ok=True)
         return [path]
+
+    def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
+        super().drop_after(folder, shot, frame)
+        path = folder / f"{shot.name}{self.suffix}"
+        if path.is_file() and (optional.missing("usd", "pxr") or max(usd.frames(path), default=0) > frame):
+            path.unlink()
 
 
 FORMATS: Mapping[str, Format] = {"vdb": VDB(), "usd": USD(), "vtk": VTK(), "ply": PLY(), "obj": OBJ(), "glb": GLB()}
 
 
-def known(name: str) -> Format:
-    if name not in FORMATS:
-        raise NonstickError(f"there is no format {name!r}; use one of {', '.join(FORMATS)}")
-    return FORMATS[name]
+def checked(scene: Scene, names: Sequence[str], where: str, options: Options | None = None) -> dict[str, Format]:
+    """The formats of these names, if they can hold the frames of a scene."""
+    for name in names:
+        if name not in FORMATS:
+            raise NonstickError(f"there is no format {name!r}; use one of {', '.join(FORMATS)}")
+        FORMATS[name].check(scene, where, options or Options())
+    return {name: FORMATS[name] for name in names}

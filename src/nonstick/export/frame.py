@@ -31,10 +31,12 @@ class Entry(NamedTuple):
 LAYOUT = {
     "time": Entry("scalar", "s", "time of the frame"),
     "dx": Entry("scalar", "m", "width of a cell"),
+    "volume": Entry("scalar", "m³", "volume of the liquid by the ledger (2D: m²)"),
     "position": Entry("particles", "m", "where each particle is"),
     "velocity": Entry("particles", "m/s", "how fast it moves"),
     "viscosity": Entry("particles", "Pa s", "its viscosity, where that varies"),
     "id": Entry("particles", "1", "a number that stays with a particle from frame to frame"),
+    "born": Entry("scalar", "1", "how many particles were made so far; the next one gets this id"),
     "phi": Entry("cells", "m", "distance to the liquid's surface, negative in the liquid, reliable near the surface"),
     "pressure": Entry("cells", "Pa", "pressure of the last substep (2D)"),
     "phi_solid": Entry("nodes", "m", "distance to the walls, negative in them, if a wall moves; bodies left out"),
@@ -72,14 +74,16 @@ class Frame:
 
     def __post_init__(self) -> None:
         n, d = self.count, self.dimension
-        shapes = {"position": (n, d), "velocity": (n, d), "viscosity": (n,), "id": (n,), "phi": self.grid.shape,
-                  "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
+        shapes = {"position": (n, d), "velocity": (n, d), "viscosity": (n,), "id": (n,), "volume": (),
+                  "phi": self.grid.shape, "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
         for name, shape in shapes.items():
             if name in self.arrays and np.shape(self.arrays[name]) != shape:
                 raise NonstickError(
                     f"frame {self.number} is damaged: {name} has shape {np.shape(self.arrays[name])} and not {shape}"
                 )
-        for name in ("position", "velocity", "phi"):
+        if "id" in self.arrays and self.arrays["id"].dtype.kind not in "iu":
+            raise NonstickError(f"frame {self.number} is damaged: id holds numbers that are not whole")
+        for name in ("position", "velocity", "phi", "volume"):
             if name in self.arrays and not np.isfinite(self.arrays[name]).all():
                 raise NonstickError(f"frame {self.number} is damaged: {name} holds numbers that are not finite")
 
@@ -108,7 +112,7 @@ class Frame:
     def ids(self) -> np.ndarray:
         """Numbers of the particles: their own where the frame has them, else their place in the file."""
         own = self.get("id")
-        return np.arange(self.count, dtype=np.int64) if own is None else own.astype(np.int64)
+        return np.arange(self.count, dtype=np.int64) if own is None else own
 
     @property
     def level(self) -> np.ndarray:
@@ -125,3 +129,9 @@ class Frame:
         from .velocity import on_cells
 
         return on_cells(self)
+
+
+def in_space(vectors: np.ndarray) -> np.ndarray:
+    """Vectors with their components last; those of 2D get a third one, which is zero."""
+    missing = 3 - vectors.shape[-1]
+    return np.pad(vectors, [(0, 0)] * (vectors.ndim - 1) + [(0, missing)]) if missing else vectors

@@ -56,7 +56,8 @@ class _File:
     """The JSON of a file and its binary part."""
 
     def __init__(self) -> None:
-        self.data = bytearray()
+        self.parts: list[bytes | memoryview] = []
+        self.length = 0
         self.json: dict = {
             "asset": {"version": "2.0", "generator": "nonstick"}, "scene": 0, "scenes": [{"nodes": []}], "nodes": [],
             "meshes": [], "materials": [], "accessors": [], "bufferViews": [],
@@ -65,11 +66,12 @@ class _File:
     def add(self, array: np.ndarray, kind: str, target: int | None = None, bounds: bool = False) -> int:
         """Append an array; returns the number of its accessor."""
         array = np.ascontiguousarray(array)
-        view: dict = {"buffer": 0, "byteOffset": len(self.data), "byteLength": array.nbytes}
+        view: dict = {"buffer": 0, "byteOffset": self.length, "byteLength": array.nbytes}
         if target is not None:
             view["target"] = target
-        self.data += array.tobytes()
-        self.data += bytes(-len(self.data) % 4)
+        # every array has four-byte numbers, so that the next one begins at a multiple of four
+        self.parts.append(array.reshape(-1).view(np.uint8).data)
+        self.length += array.nbytes
         self.json["bufferViews"].append(view)
         accessor: dict = {"bufferView": len(self.json["bufferViews"]) - 1, "type": kind, "count": len(array),
                           "componentType": _UINT if array.dtype.kind == "u" else _FLOAT}  # fmt: skip
@@ -83,11 +85,11 @@ class _File:
         """A mesh, its material and its node; returns the number of the node."""
         mesh, j = part.mesh, self.json
         attributes = {
-            "POSITION": self.add(mesh.vertices.astype("<f4"), "VEC3", _VERTICES, bounds=True),
-            "NORMAL": self.add(mesh.normals().astype("<f4"), "VEC3", _VERTICES),
+            "POSITION": self.add(mesh.vertices.astype("<f4", copy=False), "VEC3", _VERTICES, bounds=True),
+            "NORMAL": self.add(mesh.normals().astype("<f4", copy=False), "VEC3", _VERTICES),
         }
         if mesh.velocity is not None:  # names that begin with _ are free for uses of one's own
-            attributes["_VELOCITY"] = self.add(mesh.velocity.astype("<f4"), "VEC3", _VERTICES)
+            attributes["_VELOCITY"] = self.add(mesh.velocity.astype("<f4", copy=False), "VEC3", _VERTICES)
         if mesh.colour is not None:
             attributes["COLOR_0"] = self.add((mesh.colour / 255.0).astype("<f4"), "VEC3", _VERTICES)
         material: dict = {
@@ -126,17 +128,18 @@ class _File:
             )
 
     def save(self, path: str | Path) -> None:
-        self.json["buffers"] = [{"byteLength": len(self.data)}]
-        if not self.data:  # lists that are empty are not allowed
+        self.json["buffers"] = [{"byteLength": self.length}]
+        if not self.length:  # lists that are empty are not allowed
             self.json = {k: v for k, v in self.json.items() if k in ("asset", "scene")} | {"scenes": [{}]}
         text = json.dumps(self.json, separators=(",", ":")).encode("utf-8")
         text += b" " * (-len(text) % 4)
-        chunks = struct.pack("<II", len(text), 0x4E4F534A) + text
-        if self.data:
-            chunks += struct.pack("<II", len(self.data), 0x004E4942) + bytes(self.data)
+        total = 20 + len(text) + (8 + self.length if self.length else 0)
         with open(path, "wb") as file:
-            file.write(struct.pack("<III", 0x46546C67, 2, 12 + len(chunks)))
-            file.write(chunks)
+            file.write(struct.pack("<III", 0x46546C67, 2, total))
+            file.write(struct.pack("<II", len(text), 0x4E4F534A) + text)
+            if self.length:
+                file.write(struct.pack("<II", self.length, 0x004E4942))
+                file.writelines(self.parts)
 
 
 def quaternion(R: np.ndarray) -> np.ndarray:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import NonstickError
 from ..grid.shapes import Shape
-from ..optional import need
+from ..kernels import serial
+from ._cubes import extract
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,11 @@ class Mesh:
         return cls(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32), np.zeros((0, 3), np.float32))
 
     def with_(self, **changes) -> Mesh:
-        return replace(self, **changes)
+        """The mesh with other arrays; normals are kept if the triangles are."""
+        out = replace(self, **changes)
+        if "_normals" in self.__dict__ and not changes.keys() & {"vertices", "faces"}:
+            out.__dict__["_normals"] = self._normals
+        return out
 
     def volume(self) -> float:
         """Enclosed volume in m³.
@@ -63,40 +69,56 @@ class Mesh:
         return int((counts != 1).sum() + (~back).sum())
 
     def normals(self) -> np.ndarray:
-        """Unit normals at the vertices: means of the triangles around, weighed by area."""
-        p = self.vertices[self.faces]
-        of_face = np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])
-        out = np.zeros((len(self.vertices), 3))
+        """Unit normals at the vertices: means of the triangles around, weighed by area; else (0, 1, 0)."""
+        return self._normals
+
+    @cached_property
+    def _normals(self) -> np.ndarray:
+        """Kept, because several formats ask for them."""
+        out = np.zeros((len(self.vertices), 3), np.float32)
+        _add_normals(out, self.vertices, self.faces)
+        return out
+
+
+@serial
+def _add_normals(out, x, faces):
+    """Unit normals of vertices (n, 3), zero on entry."""
+    for f in range(len(faces)):
+        i, j, k = faces[f, 0], faces[f, 1], faces[f, 2]
+        a0, a1, a2 = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
+        b0, b1, b2 = x[k, 0] - x[i, 0], x[k, 1] - x[i, 1], x[k, 2] - x[i, 2]
+        n0, n1, n2 = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
         for corner in range(3):
-            for axis in range(3):
-                out[:, axis] += np.bincount(self.faces[:, corner], of_face[:, axis], minlength=len(out))
-        size = np.linalg.norm(out, axis=1, keepdims=True)
-        out = np.where(size > 0, out / np.maximum(size, 1e-300), [0.0, 1.0, 0.0])
-        return out.astype(np.float32)
+            v = faces[f, corner]
+            out[v, 0] += n0
+            out[v, 1] += n1
+            out[v, 2] += n2
+    for v in range(len(out)):
+        size = np.sqrt(np.float64(out[v, 0]) ** 2 + np.float64(out[v, 1]) ** 2 + np.float64(out[v, 2]) ** 2)
+        if size > 0.0:
+            out[v, 0] /= size
+            out[v, 1] /= size
+            out[v, 2] /= size
+        else:
+            out[v, 1] = 1.0
 
 
-def of_level_set(phi: np.ndarray, h: float, corner: Sequence[float]) -> Mesh:
-    """The surface φ = 0 of samples `[i, j, k]` a distance h apart; the first sample lies at `corner`."""
-    need("mesh", "skimage")
-    from skimage.measure import marching_cubes
+def of_level_set(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float | None = None) -> Mesh:
+    """The surface φ = 0 of samples `[i, j, k]` a distance h apart; the first sample lies at `corner`.
 
-    if not (phi.min(initial=1.0) < 0.0 < phi.max(initial=-1.0)):
-        return Mesh.empty()
-    # Samples that are zero would give triangles without area.
-    tiny = np.float32(1e-4 * h)
-    phi = np.where(np.abs(phi) < tiny, np.where(phi < 0, -tiny, tiny), phi).astype(np.float32)
-    vertices, faces, _, _ = marching_cubes(phi, 0.0)
-    vertices = vertices * np.float32(h) + np.asarray(corner, np.float32)
-    return Mesh(vertices.astype(np.float32), faces.astype(np.int32))
+    No |φ| counts as smaller than `tiny` (default: 1e-4 h), because samples at zero would give triangles without area.
+    """
+    x, faces = extract(np.ascontiguousarray(phi, np.float32), 1e-4 * h if tiny is None else tiny)
+    return Mesh(x * np.float32(h) + np.asarray(corner, np.float32), faces)
 
 
-def of_plane(phi: np.ndarray, h: float, corner: Sequence[float]) -> Mesh:
+def of_plane(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float = 1e-12) -> Mesh:
     """The region φ < 0 of samples `[i, j]` as flat triangles at z = 0, cut where φ is zero."""
     nx, ny = phi.shape
     number = np.arange(nx * ny).reshape(nx, ny)
     a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
     triangles = np.concatenate([np.stack(t, axis=-1).reshape(-1, 3) for t in ((a, b, c), (a, c, d))])
-    value = np.where(phi == 0.0, 1e-12, phi).astype(float).ravel()
+    value = np.where(np.abs(phi) < tiny, np.where(phi < 0, -tiny, tiny), phi).astype(float).ravel()
     wet = value[triangles] < 0
     # turn each triangle so that the vertex that differs from the other two comes first
     count = wet.sum(axis=1)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ._text import rows
 from .mesh import Mesh
 
 
@@ -17,10 +18,11 @@ def write(path: str | Path, mesh: Mesh, name: str = "liquid") -> None:
     >>> import tempfile
     >>> write(tempfile.mktemp(suffix=".obj"), Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]])))
     """
-    n, m = len(mesh.vertices), len(mesh.faces)
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write(f"# metres, y up\no {name}\n")
-        # one call of the formatter for the whole array is much faster than one a line
-        file.write(("v %.7g %.7g %.7g\n" * n) % tuple(mesh.vertices.ravel().tolist()))
-        file.write(("vn %.4g %.4g %.4g\n" * n) % tuple(mesh.normals().ravel().tolist()))
-        file.write(("f %d//%d %d//%d %d//%d\n" * m) % tuple(np.repeat(mesh.faces + 1, 2, axis=1).ravel().tolist()))
+    # eight digits of the largest coordinate: float32 has seven
+    largest = float(np.abs(mesh.vertices).max(initial=1e-9))
+    decimals = int(np.clip(7 - np.floor(np.log10(largest)), 0, 12))
+    with open(path, "wb") as file:
+        file.write(f"# metres, y up\no {name}\n".encode())
+        file.write(rows("v", mesh.vertices.astype(float), decimals))
+        file.write(rows("vn", mesh.normals().astype(float), 4))
+        file.write(rows("f", mesh.faces + 1, twice=True))

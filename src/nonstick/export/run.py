@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import NonstickError
-from .formats import Format, Options, Still, known
+from .format import Format, Options, Still
+from .formats import FORMATS, checked
 from .shot import Shot
 
 
@@ -46,12 +47,9 @@ def export_run(
     >>> import nonstick
     >>> nonstick.export_run("runs/sphere", "vdb", frames=slice(0, 50))      # doctest: +SKIP
     """
-    names = [to] if isinstance(to, str) else list(to)
-    formats = {name: known(name) for name in names}
     shot = Shot(path)
+    formats = checked(shot.scene, [to] if isinstance(to, str) else to, str(path), options)
     numbers = _chosen(shot, frames)
-    for form in formats.values():
-        form.check(shot)
     return Exporter(shot, formats, out, options).finish(numbers, overwrite, tick)
 
 
@@ -70,20 +68,26 @@ class Exporter:
         }
 
     def write(self, number: int, arrays: Mapping[str, np.ndarray] | None = None, overwrite: bool = False) -> list[Path]:
-        """The files of one frame; `arrays` if it is at hand and need not be read. Files that exist are kept."""
-        return self._write(number, lambda: self._still(number, arrays), overwrite)
+        """The files of one frame of a run in progress. `arrays` are those of the frame if they are at hand.
 
-    def _write(self, number: int, still: Callable[[], Still], overwrite: bool) -> list[Path]:
+        Files that exist are kept. Formats with one file for all frames write one for this frame as well: `finish`
+        makes one of them.
+        """
+        files = self._write(number, lambda: self._still(number, arrays), overwrite, list(self.formats))
+        for name, form in self.formats.items():
+            form.series(self.folders[name], self.shot)
+        return files
+
+    def _write(self, number: int, still: Callable[[], Still], overwrite: bool, names: Sequence[str]) -> list[Path]:
         """The files of a frame that are missing; `still` is called once, and only if one is."""
         files, made = [], None
-        for name, form in self.formats.items():
-            if not form.by_frame:
-                continue
-            files.append(form.file(self.folders[name], self.shot.name, number))
+        for name in names:
+            form, folder = self.formats[name], self.folders[name]
+            files.append(form.file(folder, self.shot.name, number))
             if (name, number) not in self._written and (overwrite or not files[-1].is_file()):
-                self.folders[name].mkdir(parents=True, exist_ok=True)
+                folder.mkdir(parents=True, exist_ok=True)
                 made = made or still()
-                form.write(self.folders[name], made)
+                form.write(folder, made)
             self._written.add((name, number))
         return files
 
@@ -92,6 +96,7 @@ class Exporter:
     ) -> list[Path]:
         """All files of the frames that are missing, and those that belong to all frames together."""
         done: set[int] = set()
+        by_frame = [name for name, form in self.formats.items() if form.by_frame]
 
         def told(number: int) -> None:
             if tick is not None and number not in done:
@@ -101,25 +106,33 @@ class Exporter:
         def still(number: int) -> Still:
             # what is made for a file of all frames serves the files of each frame too
             one = self._still(number)
-            self._write(number, lambda: one, overwrite)
+            self._write(number, lambda: one, overwrite, by_frame)
             told(number)
             return one
 
-        def together(by_frame: bool) -> list[Path]:
+        def together(separate: bool) -> list[Path]:
             out = []
             for name, form in self.formats.items():
-                if form.by_frame == by_frame:
+                if form.by_frame == separate:
                     folder = self.folders[name]
                     folder.mkdir(parents=True, exist_ok=True)
                     out += form.finish(folder, self.shot, numbers, still, self.options, overwrite)
             return out
 
-        whole = together(by_frame=False)
+        whole = together(separate=False)
         files: list[Path] = []
         for number in numbers:
-            files += self.write(number, overwrite=overwrite)
+            files += self._write(number, lambda n=number: self._still(n), overwrite, by_frame)  # type: ignore[misc]
             told(number)
-        return files + together(by_frame=True) + whole
+        return files + together(separate=True) + whole
+
+    def drop_after(self, frame: int) -> None:
+        """Delete the files of frames after `frame`, of all formats, where they lie in the run directory."""
+        for name, form in FORMATS.items():
+            folder = self.shot.run.path / "export" / name
+            if folder.is_dir():
+                form.drop_after(folder, self.shot, frame)
+        self._written = {(name, number) for name, number in self._written if number <= frame}
 
     def _still(self, number: int, arrays: Mapping[str, np.ndarray] | None = None) -> Still:
         return Still(self.shot, self.shot.frame(number, arrays), self.options)
@@ -135,7 +148,8 @@ def write_frame(
     --------
     >>> write_frame(["vdb"], "runs/sphere", 12)       # doctest: +SKIP
     """
-    return Exporter(Shot(run), {name: known(name) for name in formats}, options=options).write(number, arrays, True)
+    shot = Shot(run)
+    return Exporter(shot, checked(shot.scene, formats, str(run), options), options=options).write(number, arrays, True)
 
 
 def _chosen(shot: Shot, frames: slice | Sequence[int] | None) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,10 +127,22 @@ class Shot:
         """Volume of the liquid in m³ (2D: m²) by the ledger, for each frame that has a row."""
         return {int(r["frame"]): float(r["volume"]) for r in self.run.rows() if r.get("volume")}
 
+    def volume(self, frame: Frame) -> float | None:
+        """Volume of the liquid of a frame by the ledger; frames of older versions have it in stats.csv only."""
+        own = frame.get("volume")
+        return self.volumes.get(frame.number) if own is None else float(own)
+
     @cached_property
     def top_speed(self) -> float:
-        """Largest speed of the liquid in the run, in m/s: the end of a scale of colours."""
-        return max((float(r["max_speed"]) for r in self.run.rows() if r.get("max_speed")), default=1.0)
+        """The speed at the end of the scale of colours, in m/s.
+
+        It follows from the scene alone, so that a frame has the same colours whenever it is exported: the speed after
+        a fall through the domain, or the largest given velocity.
+        """
+        model = self.scene.model
+        fall = math.sqrt(2.0 * math.hypot(*self.scene.gravity) * max(model.domain.size))
+        given = [math.hypot(*v) for s in (*model.liquid, *model.inflow) if (v := s.velocity) is not None]
+        return max([fall, *given]) or 1.0
 
     # -- walls ------------------------------------------------------------------------------------------
 

@@ -20,8 +20,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import NonstickError
+from ..grid.flat import flat_distance
 from ..optional import need
-from . import _surface
+from . import _surface, _walls
+from ._masks import widen
 from .frame import Frame
 from .mesh import Mesh, of_level_set, of_plane
 from .shot import Shot
@@ -30,8 +32,6 @@ from .velocity import at_points
 Kind = Literal["grid", "particles", "splashsurf"]
 KINDS = ("grid", "particles", "splashsurf")
 
-#: share of a full neighbourhood of particles that only samples in a body of liquid have, and none in a film
-CORE = 0.58
 #: passes of the filter per refinement
 PASSES = 1
 #: φ reaches at most this far from a particle, in distances between particles
@@ -70,12 +70,15 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
     if kind == "splashsurf":
         mesh = _splashsurf(shot, frame, refine)
     else:
-        h = frame.dx / refine
+        h, d = frame.dx / refine, frame.dimension
         phi, solid = _distances(shot, frame, kind, refine)
-        corner = [(0.5 - PAD) * h] * frame.dimension
-        of = of_level_set if frame.dimension == 3 else of_plane
-        mesh = of(_cut_behind(phi, solid, h), h, corner)
-        mesh = mesh.with_(vertices=_out_of_walls(mesh.vertices, solid, h, corner))
+        three = (*phi.shape, *(1,) * (3 - d))
+        _walls._cut_behind(phi.reshape(three), solid.reshape(three), np.float32(BEHIND / refine),
+                           np.float32(0.5 / refine))  # fmt: skip
+        corner = [(0.5 - PAD) * h] * d
+        # in samples, so that walls are met before anything is rounded
+        mesh = (of_level_set if d == 3 else of_plane)(phi, 1.0, [0.0] * d, 1e-4 / refine)
+        mesh = mesh.with_(vertices=_in_metres(_out_of_walls(mesh.vertices, solid, refine), h, corner))
     return mesh.with_(velocity=_velocity(frame, mesh.vertices))
 
 
@@ -92,42 +95,35 @@ def usable(shot: Shot, frame: Frame, kind: Kind) -> Kind:
 def level_set(shot: Shot, frame: Frame, kind: Kind, refine: int) -> np.ndarray:
     """φ in metres, cut by the walls, on cells `refine` times as fine as the grid, with PAD more on every side."""
     phi, solid = _distances(shot, frame, kind, refine)
-    return np.maximum(phi, -solid)
+    return np.maximum(phi, -solid) * np.float32(frame.dx)
 
 
 def _distances(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, np.ndarray]:
-    """φ, going on into walls, and the distance to walls, both in metres."""
-    solid = shot.solid(frame, refine, PAD)
+    """φ, going on into walls, and the distance to walls, both in cells."""
+    solid = shot.solid(frame, refine, PAD) / np.float32(frame.dx)
     return (_from_particles(shot, frame, refine, solid) if kind == "particles" else _from_grid(frame, refine)), solid
 
 
-def _cut_behind(phi: np.ndarray, solid: np.ndarray, h: float) -> np.ndarray:
-    """φ that ends one sample behind the walls.
+def _out_of_walls(vertices: np.ndarray, solid: np.ndarray, refine: int) -> np.ndarray:
+    """Vertices in walls brought to the nearest point of the wall, by a few steps along the slope of the distance.
 
-    Where two walls meet the distance to both is zero in the seam; samples there count as behind a wall too, unless
-    they are next to one that is not in a wall.
+    Vertices are in samples and the distance in cells.
     """
-    from scipy.ndimage import maximum_filter
-
-    near = maximum_filter((solid > 0.0).view(np.uint8), 3)
-    return np.maximum(phi, np.where(near, -solid - np.float32(BEHIND * h), np.float32(0.5 * h)))
-
-
-def _out_of_walls(vertices: np.ndarray, solid: np.ndarray, h: float, corner: Sequence[float]) -> np.ndarray:
-    """Vertices in walls brought to the nearest point of the wall, by a few steps along the slope of the distance."""
     if not len(vertices):
         return vertices
-    d = solid.ndim
-    x = np.full(vertices.shape, 0.5)
-    x[:, :d] = (vertices[:, :d] - np.asarray(corner)) / h  # in samples
-    wall = solid / np.float32(h)
-    wall = wall if d == 3 else np.repeat(wall[:, :, None], 2, axis=2)
+    x = vertices if solid.ndim == 3 else vertices + np.array([0.0, 0.0, 0.5], np.float32)
+    solid = solid if solid.ndim == 3 else np.repeat(solid[:, :, None], 2, axis=2)
     seam = np.empty(len(x), bool)
-    _surface._bring_out(x, seam, wall)
+    _walls._bring_out(x, seam, solid, float(refine))
     if seam.any():
-        x[seam] = _towards_open(x[seam], wall)
-    out = vertices.copy()
-    out[:, :d] = x[:, :d] * h + np.asarray(corner)
+        x[seam] = _towards_open(x[seam], solid * np.float32(refine))
+    return x
+
+
+def _in_metres(x: np.ndarray, h: float, corner: Sequence[float]) -> np.ndarray:
+    """Places of vertices in samples; 2D is at z = 0."""
+    out = np.zeros((len(x), 3), np.float32)
+    out[:, : len(corner)] = x[:, : len(corner)] * np.float32(h) + np.asarray(corner, np.float32)
     return out
 
 
@@ -165,88 +161,96 @@ def _from_grid(frame: Frame, refine: int) -> np.ndarray:
         phi = correlate1d(phi, np.array([0.125, 0.75, 0.125], np.float32), axis, mode="nearest")
     for axis, n in enumerate(frame.grid.shape):
         phi = _between(phi, (np.arange(-PAD, n * refine + PAD) + 0.5) / refine - 0.5, axis)
-    return phi
+    return phi / np.float32(frame.dx)
 
 
 def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) -> np.ndarray:
-    from scipy.ndimage import maximum_filter
-
     dx = frame.dx
     per_cell = shot.scene.model.particles.per_axis**3
     spacing = per_cell ** (-1 / 3)
-    table = _surface.flat_distance()
+    table = flat_distance(3)
     # A single particle becomes a ball where T is zero; this reach gives the ball the particle's volume.
     zero = float(np.interp(0.0, table, np.linspace(0.0, 1.0, table.size)))
     radius = (3.0 / (4.0 * np.pi * per_cell)) ** (1 / 3)
     reach = radius / zero
     # A mesh of few triangles lies within its ball: a larger ball gives the mesh the volume.
     drop = radius + DROP / refine**2
+    # Farther from the surface the mean of particles says little about the distance: the filter would take this noise,
+    # and the step to cells that are not looked at, to the surface, which would tremble.
+    limit = _span(refine)
     margin = int(np.ceil(reach))
-    x = np.asarray(frame.arrays["position"], np.float32) / np.float32(dx)
-    own = len(x)
-    x = np.ascontiguousarray(_with_images(x, shot, frame, reach), np.float32)
+    own = np.asarray(frame.arrays["position"], np.float32) / np.float32(dx)
+    x = np.ascontiguousarray(_with_images(own, shot, frame, reach), np.float32)
     box = tuple(n + 2 * margin for n in frame.grid.shape)
     end = np.zeros(box, np.int64)
-    order = np.empty(len(x), np.int64)
-    _surface._sort(order, end, x, margin)
+    columns = np.empty((4, len(x)), np.float32)
+    _surface._sort(columns, end, x, margin, per_cell)
     count = np.diff(end.ravel(), prepend=0).reshape(box)
-    x = np.ascontiguousarray(x[order].T)
-    cell = np.repeat(np.arange(count.size), count.ravel())
-    # the particles of a crowded cell weigh together as much as those of a full one
-    weight = np.minimum(1.0, per_cell / np.maximum(count, 1)).astype(np.float32).ravel()[cell]
-    shape = tuple(n * refine + 2 * PAD for n in frame.grid.shape)
-    phi, share, again = (np.empty(shape, np.float32) for _ in range(3))
+    shape = solid.shape
+    # cells outside the box of particles have none near
+    phi, again = np.full(shape, limit, np.float32), np.empty(shape, np.float32)
+    core, band = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
     full = per_cell * 64.0 / 315.0 * np.pi * reach**3
     _surface._particle_distance(
-        phi, share, solid / np.float32(dx), x, weight, end, _kinds(count, per_cell), margin, refine, PAD, reach,
-        LARGEST * spacing, drop, table, full,
+        phi, core, band, solid, columns, end, _kinds(count, per_cell), margin, refine, PAD, reach,
+        LARGEST * spacing, limit, drop, table, full,
     )  # fmt: skip
-    bulk = maximum_filter((share > CORE).view(np.uint8), 2 * refine + 1)
+    bulk = widen(core, refine)
+    # The filter would wear drops and films away; and away from the band there is nothing to smooth.
+    here = bulk & widen(band, PASSES * refine)
     for _ in range(PASSES * refine):
-        _surface._smooth(again, phi, bulk)
+        _surface._smooth(again, phi, here)
         phi, again = again, phi
     # Volume is held by shifting the bulk; drops and films have theirs.
-    place = (frame.arrays["position"].T * (refine / dx)).astype(np.int64) + PAD
-    place = np.clip(place, 0, np.array(shape)[:, None] - 1)
-    thick = float(np.count_nonzero(bulk[tuple(place)])) / own
-    target = thick * shot.volumes.get(frame.number, own * dx**3 / per_cell) / dx**3 * refine**3
-    np.add(phi, _shift(phi, solid / np.float32(dx), bulk, target, refine), out=phi, where=bulk.view(bool))
-    return phi * np.float32(dx)
+    inside = np.empty(64, np.int64)
+    _surface._count_in(inside, own, bulk, refine, PAD)
+    ledger = shot.volume(frame)
+    share = float(inside.sum()) / len(own)
+    target = share * (len(own) / per_cell if ledger is None else ledger / dx**3) * refine**3
+    np.add(phi, _shift(phi, solid, bulk, target, refine), out=phi, where=bulk.view(bool))
+    return phi
 
 
 def _kinds(count: np.ndarray, per_cell: int) -> np.ndarray:
     """Of every cell: 0 if it and its 26 neighbours are empty, 2 if all of them are well filled, else 1."""
-    from scipy.ndimage import maximum_filter, minimum_filter
-
-    near = maximum_filter((count > 0).view(np.uint8), 3, mode="constant")
-    full = minimum_filter((count >= 0.5 * per_cell).view(np.uint8), 3, mode="constant")
-    return near + full
+    return widen(count > 0, 1) + (1 - widen(count < 0.5 * per_cell, 1, outside=True))
 
 
 def _with_images(x: np.ndarray, shot: Shot, frame: Frame, reach: float) -> np.ndarray:
     """Particles in cells, and their mirror images in walls nearer than the reach."""
+    parts = [x]
     if shot.walls or shot.bodies:
         gravity = np.array(shot.scene.gravity, float)
         up = -gravity / max(float(np.linalg.norm(gravity)), 1e-300)
         image, good = np.empty_like(x), np.empty(len(x), bool)
-        _surface._mirror(image, good, x, shot.inner_walls(frame), reach, up)
-        x = np.concatenate([x, image[good]])
-    for axis, size in enumerate(np.array(shot.scene.model.domain.size) / frame.dx):
-        low, high = x[x[:, axis] < reach], x[x[:, axis] > size - reach]
+        _walls._mirror(image, good, x, shot.inner_walls(frame), reach, up)
+        parts.append(image[good])
+    size = np.array(shot.scene.model.domain.size, np.float32) / np.float32(frame.dx)
+    beside = [((part < reach) | (part > size - reach)).T for part in parts]
+    near = np.concatenate([part[a | b | c] for part, (a, b, c) in zip(parts, beside)])
+    first = len(near)
+    for axis in range(3):
+        low, high = near[near[:, axis] < reach], near[near[:, axis] > size[axis] - reach]
         low[:, axis] *= -1
-        high[:, axis] = 2 * size - high[:, axis]
-        x = np.concatenate([x, low, high])
-    return x
+        high[:, axis] = 2 * size[axis] - high[:, axis]
+        near = np.concatenate([near, low, high])
+    return np.concatenate([*parts, near[first:]])
+
+
+def _span(refine: int) -> float:
+    """Samples with larger |φ| (in cells) are inside or outside whatever the shift is."""
+    return SHIFT + 0.5 / refine
 
 
 def _shift(phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, target: float, refine: int) -> np.float32:
     """What to add to φ (in cells) so that the volume in samples of the bulk, outside walls, is the target; bounded."""
-    here = (bulk != 0) & (solid > -0.5 / refine) & (phi < SHIFT + 0.5 / refine)
-    room = np.clip(0.5 + solid[here] * refine, 0.0, 1.0)
-    value = phi[here]
-    deep = value <= -(SHIFT + 0.5 / refine)
-    inside = float(room[deep].sum())
-    room, value = room[~deep], value[~deep]
+    span = _span(refine)
+    deep, near = np.empty(len(phi)), np.empty(len(phi), np.int64)
+    _surface._weigh(deep, near, phi, solid, bulk, refine, span)
+    start = np.concatenate([[0], np.cumsum(near)])
+    value, room = np.empty(start[-1]), np.empty(start[-1])
+    _surface._collect(value, room, start, phi, solid, bulk, refine, span)
+    inside = float(deep.sum())
     low, high = -SHIFT, SHIFT
     for _ in range(12):
         middle = 0.5 * (low + high)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..optional import need
 from ..render.palette import PAINTS, SOLID, WATER
-from .frame import Frame
+from .frame import Frame, in_space
 from .mesh import Mesh
 from .shot import Placement, Shot
 
@@ -80,16 +80,41 @@ def write(
         raise OSError(f"usd-core cannot write it: {str(error).strip().splitlines()[0]}") from None
 
 
-def holds(path: str | Path, numbers: Sequence[int]) -> bool:
-    """Has a file the liquid of exactly these frames?"""
-    from pxr import Tf, Usd, UsdGeom
+def frames(path: str | Path) -> list[int]:
+    """The frames whose liquid a file has; none if there is no such file."""
+    stage = _open(path)
+    return [] if stage is None else [int(t) for t in _liquid(stage).GetPointsAttr().GetTimeSamples()]
 
+
+def mesh_of(path: str | Path, number: int) -> Mesh | None:
+    """The liquid of one frame in a file that `write` wrote, bit for bit; None if it is not there."""
+    stage = _open(path)
+    if stage is None or float(number) not in _liquid(stage).GetPointsAttr().GetTimeSamples():
+        return None
+    prim, when = _liquid(stage), float(number)
+    points, velocity = prim.GetPointsAttr().Get(when), prim.GetVelocitiesAttr().Get(when)
+    faces = np.array(prim.GetFaceVertexIndicesAttr().Get(when), np.int32).reshape(-1, 3)
+    mesh = Mesh(np.array(points, np.float32).reshape(-1, 3), faces)
+    return mesh if velocity is None else mesh.with_(velocity=np.array(velocity, np.float32).reshape(-1, 3))
+
+
+def _open(path: str | Path) -> Any:
+    """The stage of a file with liquid, or None."""
+    from pxr import Tf, Usd
+
+    if not Path(path).is_file():
+        return None
     try:
         stage = Usd.Stage.Open(str(path))
     except Tf.ErrorException:
-        return False
-    mesh = UsdGeom.Mesh(stage.GetDefaultPrim().GetChild("liquid"))
-    return bool(mesh) and mesh.GetPointsAttr().GetTimeSamples() == [float(n) for n in numbers]
+        return None
+    return stage if stage.GetDefaultPrim() and _liquid(stage) else None
+
+
+def _liquid(stage: Any) -> Any:
+    from pxr import UsdGeom
+
+    return UsdGeom.Mesh(stage.GetDefaultPrim().GetChild("liquid"))
 
 
 def _group(maker: _Maker, group: str, names: Sequence[str], meshes: Iterable[Mesh], paints) -> list[Any]:
@@ -143,7 +168,7 @@ class _Maker:
         time = Usd.TimeCode.Default() if when is None else when
         ints = lambda a: self.Vt.IntArray.FromNumpy(np.ascontiguousarray(a, np.int32))  # noqa: E731
         prim.CreatePointsAttr().Set(self._vectors(mesh.vertices), time)
-        prim.CreateFaceVertexCountsAttr().Set(ints(np.full(len(mesh.faces), 3)), time)
+        prim.CreateFaceVertexCountsAttr().Set(ints(np.full(len(mesh.faces), 3, np.int32)), time)
         prim.CreateFaceVertexIndicesAttr().Set(ints(mesh.faces.ravel()), time)
         prim.CreateNormalsAttr().Set(self._vectors(mesh.normals()), time)
         if mesh.velocity is not None:
@@ -159,13 +184,12 @@ class _Maker:
         return prim
 
     def set_points(self, prim, frame: Frame, when: float) -> None:
-        three = lambda a: np.pad(a, ((0, 0), (0, 3 - a.shape[1])))  # noqa: E731
-        x = three(frame.arrays["position"])
+        x = in_space(frame.arrays["position"])
         prim.CreatePointsAttr().Set(self._vectors(x), when)
-        prim.CreateIdsAttr().Set(self.Vt.Int64Array.FromNumpy(np.ascontiguousarray(frame.ids)), when)
+        prim.CreateIdsAttr().Set(self.Vt.Int64Array.FromNumpy(np.ascontiguousarray(frame.ids, np.int64)), when)
         velocity, thick = frame.get("velocity"), frame.get("viscosity")
         if velocity is not None:
-            prim.CreateVelocitiesAttr().Set(self._vectors(three(velocity)), when)
+            prim.CreateVelocitiesAttr().Set(self._vectors(in_space(velocity)), when)
         if thick is not None:
             api = self.UsdGeom.PrimvarsAPI(prim)
             var = api.CreatePrimvar("viscosity", self.Sdf.ValueTypeNames.FloatArray, self.UsdGeom.Tokens.vertex)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import prange
 
-from ..kernels import parallel
+from ..kernels import parallel, serial
+from ..kernels._interpolate import _sample
+from ._masks import widen
 
 if TYPE_CHECKING:
     from .frame import Frame
@@ -28,29 +30,23 @@ def on_cells(frame: Frame) -> np.ndarray:
     x, v = frame.get("position"), frame.get("velocity")
     if x is None or v is None or not len(x):
         return out
-    size = int(np.prod(shape))
-    flat = np.ravel_multi_index(
-        tuple(np.clip((x / np.float32(frame.dx)).astype(np.int64), 0, np.array(shape) - 1).T), shape
-    )
-    count = np.bincount(flat, minlength=size)
-    for a in range(d):
-        out[a] = (np.bincount(flat, v[:, a], minlength=size) / np.maximum(count, 1)).reshape(shape)
     three = (1,) * (3 - d) + shape
-    field = out.reshape(d, *three)
-    known = (count > 0).reshape(three)
+    field, count = out.reshape(d, *three), np.zeros(three, np.int32)
+    _means(field, count, x, v, np.float32(1.0 / frame.dx))
+    known = (count > 0).view(np.uint8)
     for _ in range(LAYERS):
-        wider = np.empty_like(known)
-        _spread(field, wider, field.copy(), known)
+        wider = widen(known, 1)
+        _spread(field, known, wider)
         known = wider
     return out
 
 
 def at_points(cells: np.ndarray, points: np.ndarray, dx: float) -> np.ndarray:
     """Values at points (n, d) in metres of fields over cells `[component, i, j(, k)]`, linear between centres."""
-    from scipy.ndimage import map_coordinates
-
-    where = (points / dx - 0.5).T
-    return np.stack([map_coordinates(c, where, order=1, mode="nearest") for c in cells], axis=1).astype(np.float32)
+    d, shape = len(cells), cells.shape[1:]
+    out = np.empty((len(points), d), np.float32)
+    _values(out, cells.reshape(d, *(1,) * (3 - len(shape)), *shape), points, 1.0 / dx)
+    return out
 
 
 def on_faces(cells: np.ndarray) -> list[np.ndarray]:
@@ -62,15 +58,33 @@ def on_faces(cells: np.ndarray) -> list[np.ndarray]:
     return out
 
 
+@serial
+def _means(out, count, x, v, scale):
+    """Mean velocity [axis, i, j, k] and number of the particles (n, d) in each cell; zero on entry."""
+    d, nx, ny, nz = out.shape
+    for p in range(len(x)):
+        i = min(max(int(x[p, 0] * scale), 0), nx - 1) if d == 3 else 0
+        j = min(max(int(x[p, d - 2] * scale), 0), ny - 1)
+        k = min(max(int(x[p, d - 1] * scale), 0), nz - 1)
+        count[i, j, k] += 1
+        for axis in range(d):
+            out[axis, i, j, k] += v[p, axis]
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                if count[i, j, k] > 1:
+                    for axis in range(d):
+                        out[axis, i, j, k] /= count[i, j, k]
+
+
 @parallel
-def _spread(out, wider, source, known):
-    """One more layer: a cell that is not known becomes the mean of its known neighbours (26 of them)."""
+def _spread(out, known, wider):
+    """One more layer: cells in `wider` that are not known become the mean of their known neighbours (26 of them)."""
     d, nx, ny, nz = out.shape
     for i in prange(nx):
         for j in range(ny):
             for k in range(nz):
-                wider[i, j, k] = known[i, j, k]
-                if known[i, j, k]:
+                if known[i, j, k] or not wider[i, j, k]:
                     continue
                 count = 0
                 for a in range(max(i - 1, 0), min(i + 2, nx)):
@@ -79,8 +93,17 @@ def _spread(out, wider, source, known):
                             if known[a, b, c]:
                                 count += 1
                                 for axis in range(d):
-                                    out[axis, i, j, k] += source[axis, a, b, c]
-                if count > 0:
-                    wider[i, j, k] = True
-                    for axis in range(d):
-                        out[axis, i, j, k] /= count
+                                    out[axis, i, j, k] += out[axis, a, b, c]
+                for axis in range(d):
+                    out[axis, i, j, k] /= count
+
+
+@parallel
+def _values(out, cells, points, scale):
+    """Values (n, d) of fields over cells at points (n, d or more)."""
+    d = len(cells)
+    for p in prange(len(points)):
+        a = points[p, 0] * scale - 0.5 if d == 3 else 0.0
+        b, c = points[p, d - 2] * scale - 0.5, points[p, d - 1] * scale - 0.5
+        for axis in range(d):
+            out[p, axis] = _sample(cells[axis], a, b, c)

@@ -12,23 +12,25 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-_TYPES = {"f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8"}
+_TYPES = {
+    "f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8", "u4": "UInt32",
+}  # fmt: skip
 
 
 class _Appended:
     """Array elements in the text, and their bytes at the end of the file."""
 
     def __init__(self) -> None:
-        self.blocks: list[bytes] = []
+        self.blocks: list[bytes | memoryview] = []
         self.length = 0
 
     def array(self, name: str, values: np.ndarray, components: int = 1) -> str:
         values = np.ascontiguousarray(values)
         values = values.astype(values.dtype.newbyteorder("<"), copy=False)
         offset = self.length
-        block = np.uint64(values.nbytes).tobytes() + values.tobytes()
-        self.blocks.append(block)
-        self.length += len(block)
+        # the array itself, which is not copied
+        self.blocks += [np.uint64(values.nbytes).tobytes(), values.reshape(-1).view(np.uint8).data]
+        self.length += 8 + values.nbytes
         kind = _TYPES[values.dtype.str[1:]]
         return (
             f'<DataArray type="{kind}" Name={quoteattr(name)} NumberOfComponents="{components}" '
@@ -82,7 +84,7 @@ def write_poly(
     path: str | Path, points: np.ndarray, triangles: np.ndarray | None, data: Mapping[str, np.ndarray],
     time: float = 0.0, of_cells: Mapping[str, np.ndarray] | None = None,
 ) -> None:  # fmt: skip
-    """Points (n, 3), with triangles (m, 3) between them or as points of their own; `data` over points.
+    """Points (n, 3), with triangles (m, 3) between them, or without; `data` over points.
 
     Examples
     --------
@@ -91,8 +93,9 @@ def write_poly(
     """
     out = _Appended()
     n = len(points)
-    cells = np.arange(n)[:, None] if triangles is None else triangles
-    m, width = cells.shape
+    # points alone are one cell with all of them, which takes less room than a cell for each
+    cells = np.arange(n, dtype="i4")[None] if triangles is None else triangles
+    m, width = cells.shape if n else (0, 0)
     tag, counts = ("Verts", f'NumberOfVerts="{m}" NumberOfPolys="0"') if triangles is None else (
         "Polys", f'NumberOfVerts="0" NumberOfPolys="{m}"')  # fmt: skip
     body = (

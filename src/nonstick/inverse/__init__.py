@@ -7,9 +7,11 @@ from .krylov.cr import CR
 from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
 from .krylov.richardson import Richardson
+from .krylov.safeguarded import Safeguarded
 from .multigrid.aggregation import GIA, Pairwise, TopologyAware
+from .multigrid.algebraic import Algebraic
 from .multigrid.blocks import Blocks
-from .multigrid.cycles import F, Full, Resmoothed, V, W
+from .multigrid.cycles import F, Full, K, Resmoothed, V, W
 from .multigrid.face_box import BoxSweep
 from .multigrid.face_chebyshev import Chebyshev, ViscousBottom
 from .multigrid.face_jacobi import BandJacobi
@@ -40,6 +42,7 @@ __all__ = [
     "MIC",
     "RBSSOR",
     "SPAI0",
+    "Algebraic",
     "AsMatrix",
     "BandJacobi",
     "BiCGStab",
@@ -58,6 +61,7 @@ __all__ = [
     "Inverse",
     "IterativeInverse",
     "Jacobi",
+    "K",
     "Lexicographic",
     "LinearResult",
     "MeanVolumes",
@@ -70,6 +74,7 @@ __all__ = [
     "Reused",
     "Richardson",
     "SPAI0Sweeps",
+    "Safeguarded",
     "Smoothed",
     "Sweeps",
     "TopologyAware",

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..kernels._active_set import _zero_clamped
 from ..operators.base import Operator
 
 if TYPE_CHECKING:
+    from .multigrid.algebraic import AlgebraicHierarchy
     from .multigrid.blocks import BlockHierarchy
 
 
@@ -27,6 +28,11 @@ class Inverse(ABC):
 
     #: data for tables: levels and their unknowns
     notes: Mapping[str, object] = MappingProxyType({})
+
+    @property
+    def linear(self) -> bool:
+        """True if `apply` is a fixed linear map; conjugate gradients must be flexible for any other."""
+        return True
 
     @abstractmethod
     def apply(self, r: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -43,6 +49,11 @@ class Inverse(ABC):
     @property
     def blocks(self) -> BlockHierarchy | None:
         """The hierarchy of blocks that this is or contains: nested iteration takes its coarse grids from it."""
+        return None
+
+    @property
+    def algebraic(self) -> AlgebraicHierarchy | None:
+        """The hierarchy of aggregates that this is or contains: nested iteration takes its coarse problems from it."""
         return None
 
 
@@ -101,6 +112,9 @@ class Directions:
 class Recipe(ABC):
     """Parameters of an inverse."""
 
+    #: True if it also solves with a matrix that is not symmetric
+    general: ClassVar[bool] = False
+
     @abstractmethod
     def setup(self, operator: Operator, reuse: Inverse | None = None) -> Inverse:
         """Build the inverse. `reuse` is an inverse this recipe made for the same operator before its
@@ -152,6 +166,8 @@ class LinearResult:
     residual: float
     converged: bool
     history: list[float] = field(default_factory=list, repr=False)
+    #: a direction p with pᵀA p < 0 was met: A is not positive definite
+    negative: bool = False
 
 
 #: called with max|b - A x| at the start of a solve and after every iteration; True ends the solve
@@ -164,7 +180,7 @@ class Course:
     def __init__(self, goal: float, maxiter: int, watch: Watch | None = None, patience: float = np.inf):
         self.goal, self.maxiter, self.watch, self.patience = goal, maxiter, watch, patience
         self.history: list[float] = []
-        self.stopped = False
+        self.stopped = self.negative = False
         self._best, self._since = np.inf, 0
 
     @property
@@ -188,7 +204,8 @@ class Course:
         return self.unfinished
 
     def result(self) -> LinearResult:
-        return LinearResult(len(self.history) - 1, self.residual, self.residual <= self.goal, self.history)
+        converged = self.residual <= self.goal
+        return LinearResult(len(self.history) - 1, self.residual, converged, self.history, self.negative)
 
 
 class IterativeInverse(Inverse):

@@ -82,12 +82,15 @@ def surface(body: RigidBody) -> tuple[np.ndarray, np.ndarray]:
     if own is not None:
         return own[0] - body.origin, own[1]
     low, high = body.shape.bounds(body.d)
-    h = float((high - low).max()) / FINE[body.d]
-    axes = [a - 2 * h + h * np.arange(int(np.ceil((b - a) / h)) + 5) for a, b in zip(low, high)]
+    side = high - low
+    h = np.minimum(side.max() / FINE[body.d], side / 8)  # a thin plate is sampled across too
+    axes = [a - 2 * step + step * np.arange(int(np.ceil((b - a) / step)) + 5) for a, b, step in zip(low, high, h)]
     phi = body.shape.sample(tuple(np.meshgrid(*axes, indexing="ij", sparse=True)))
     start = np.array([a[0] for a in axes]) - body.origin
+    if not phi.min() < 0.0 < phi.max():  # thinner than the samples: there is nothing to draw
+        return np.empty((0, body.d)), np.empty((0, body.d), int)
     if body.d == 3:
-        vertices, faces, _, _ = marching_cubes(phi, 0.0, spacing=(h,) * 3)
+        vertices, faces, _, _ = marching_cubes(phi, 0.0, spacing=tuple(h))
         return vertices + start, faces
     points: list[np.ndarray] = []
     pieces: list[tuple[int, int]] = []

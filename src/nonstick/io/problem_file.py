@@ -2,7 +2,8 @@
 
 An `.npz` holds `A_data A_indices A_indptr b` and, if wanted, `lower upper cells`; a matrix saved by
 `scipy.sparse.save_npz` is read as well. If b is missing, it is all ones. If bounds are missing, they are those of
-`nonstick.solve` (0 and infinity).
+`nonstick.solve` (0 and infinity). A Matrix Market file `NAME.mtx` is the matrix; `NAME_b.mtx`, `NAME_lower.mtx`,
+`NAME_upper.mtx` and `NAME_cells.mtx` beside it are the rest of the problem.
 """
 
 from __future__ import annotations
@@ -12,17 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import scipy.io
 import scipy.sparse as sp
 
 from .. import validate
 from ..errors import NonstickError
 from .arrays import ArrayFile, read_npy, shorten
 from .atomic import replacing
+from .market import is_market, read_market
 
 _PARTS = ("A_data", "A_indices", "A_indptr")
-#: gzip and bzip2 make text at most about this many times smaller
-_PACKED = 2000
 _KNOWN = (*_PARTS, "b", "lower", "upper", "cells")
 
 
@@ -52,9 +51,9 @@ def read_vector(path: str | Path) -> np.ndarray:
     try:
         if path.suffix == ".npy":
             values = read_npy(path)
-        elif _is_market(path):
+        elif is_market(path):
             values = _market(path)
-            values = values.toarray() if sp.issparse(values) else values
+            values = values if isinstance(values, np.ndarray) else values.toarray()
         else:
             values = np.loadtxt(path, ndmin=1)
     except (OSError, NonstickError, MemoryError):
@@ -181,26 +180,49 @@ def _csr(path: Path, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) 
     return sp.csr_array((data, indices, indptr), shape=(n, n))
 
 
-def _is_market(path: Path) -> bool:
-    return path.suffix == ".mtx" or path.name.endswith((".mtx.gz", ".mtx.bz2"))
-
-
 def _read_market(path: Path) -> ProblemFile:
-    if not _is_market(path):
+    if not is_market(path):
         raise NonstickError(f"{path} must end in .npz or .mtx (Matrix Market, also .mtx.gz)")
     A = _market(path)
-    return ProblemFile(A, np.ones(A.shape[0]))
+    rest = {}
+    for name in MARKET_PARTS:
+        file = beside(path, name)
+        if file.exists():
+            rest[name] = _market(file) if name == "cells" else read_vector(file)
+    return ProblemFile(A, **({"b": np.ones(A.shape[0])} | rest))
 
 
-def _market(path: Path):
-    """What a Matrix Market file contains; its head is compared with its length before memory is asked for."""
-    size = path.stat().st_size * (1 if path.suffix == ".mtx" else _PACKED)
+#: what may lie beside the file of a matrix
+MARKET_PARTS = ("b", "lower", "upper", "cells")
+
+
+def beside(path: Path, part: str) -> Path:
+    """The file with another part of the problem whose matrix is in `path`."""
+    return path.with_name(f"{path.name.partition('.mtx')[0]}_{part}.mtx")
+
+
+def solution_file(path: Path) -> Path:
+    """Where the solution of a problem goes: files with different names have solutions with different names."""
+    stem = path.name.removesuffix(".npz")
+    if path.suffix != ".npz" or stem.endswith((".npz", ".mtx", ".mtx.gz", ".mtx.bz2")):
+        stem = path.name
+    return path.with_name(f"{stem}-solution.npz")
+
+
+def is_problem(path: Path) -> bool:
+    """True if this is an `.npz` with a problem in it."""
     try:
-        rows, columns, entries, kind, _, _ = scipy.io.mminfo(path)
-        if entries > size or (kind == "coordinate" and max(rows, columns) > size):
-            raise ValueError(f"its head promises {rows} × {columns} with {entries} entries, more than the file has")
-        return scipy.io.mmread(path)
-    except MemoryError:
+        with ArrayFile(path) as file:
+            return all(key in file for key in _PARTS) or ("format" in file and "data" in file)
+    except (OSError, NonstickError):
+        return False
+
+
+def _market(path: Path) -> sp.coo_array | np.ndarray:
+    """What a Matrix Market file contains."""
+    try:
+        return read_market(path)
+    except (MemoryError, FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except Exception as error:
         raise NonstickError(

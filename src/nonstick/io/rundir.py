@@ -1,4 +1,4 @@
-"""The run directory: scene.toml, meta.json, log.jsonl, stats.csv, bodies.csv, frames/, checkpoints/, preview.
+"""The run directory: scene.toml, meta.json, log.jsonl, tables (*.csv), frames/, checkpoints/, preview.
 
 Every file appears whole or not at all. A frame counts as done when its checkpoint exists; whatever a
 killed run left beyond the last checkpoint is discarded when the run goes on. meta.json is the last file of a
@@ -28,10 +28,12 @@ from .atomic import naming, replacing, write_text
 from .lock import NAME as LOCK
 from .lock import Lock
 
+#: the table of the numbers that probes measure
+PROBES = "probes.csv"
 #: what a run writes besides pictures
 OWN = (
-    "scene.toml", "meta.json", "log.jsonl", "stats.csv", "bodies.csv", "bodies.json", "bodies", "frames", "checkpoints",
-    LOCK,
+    "scene.toml", "meta.json", "log.jsonl", "stats.csv", "bodies.csv", PROBES, "bodies.json", "bodies", "frames",
+    "checkpoints", "export", LOCK,
 )  # fmt: skip
 #: what lies there before meta.json
 FIRST = ("scene.toml", "frames", "checkpoints", LOCK)
@@ -254,6 +256,7 @@ class RunDirectory:
                 file.unlink()
         self.cut_rows(frame)
         self.cut_rows(frame, "bodies.csv")
+        self.cut_rows(frame, PROBES)
 
 
 def _numbers(folder: Path) -> list[int]:

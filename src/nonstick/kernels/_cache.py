@@ -137,13 +137,17 @@ def folder_of(path: Path) -> Path:
     return cache_folder() / f"{name}-{source_stamp(path)}"
 
 
+#: a file has many kernels, and each of them asks
+_folder_once = cache(folder_of)
+
+
 class SourceHashLocator(_CacheLocator):
     """Finds the cache of functions defined in this package; other packages are not touched."""
 
     def __init__(self, py_func, path: Path):
         self._line = py_func.__code__.co_firstlineno
         self._stamp = source_stamp(path)
-        self._folder = folder_of(path)
+        self._folder = _folder_once(path)
 
     def get_cache_path(self):
         return str(self._folder)

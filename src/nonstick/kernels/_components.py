@@ -1,4 +1,4 @@
-"""Connected parts of a stencil operator, by union-find over chains: runs of unknowns coupled along the last axis."""
+"""Connected parts of an operator by union-find, on a stencil over chains: unknowns coupled along the last axis."""
 
 from . import inline, serial
 
@@ -50,16 +50,38 @@ def _stencil_components(label, parent, w0, w1, w2, start, offset):
                 if a != ay or b != by:
                     _join(parent, a, b)
                     ay, by = a, b
+    count = _number(parent, chains)
+    for t in range(n):
+        label[t] = parent[label[t]]
+    return count
+
+
+@serial
+def _number(parent, size):
+    """Roots become the numbers 0, 1, … of their parts, and all others the number of their root; returns the number."""
     count = 0
-    for c in range(chains):
+    for c in range(size):
         if parent[c] == c:
             parent[c] = count
             count += 1
         else:
             parent[c] = parent[parent[c]]  # already a number: parents precede their children
-    for t in range(n):
-        label[t] = parent[label[t]]
     return count
+
+
+@serial
+def _csr_components(label, data, indices, indptr):
+    """label[i] = number of the part of unknown i, numbered in the order of first unknowns; returns the number of parts.
+
+    A coupling in one direction is enough; stored zeros are no couplings.
+    """
+    for i in range(label.size):
+        label[i] = i
+    for i in range(label.size):
+        for q in range(indptr[i], indptr[i + 1]):
+            if indices[q] != i and data[q] != 0.0:
+                _join(label, i, indices[q])
+    return _number(label, label.size)
 
 
 @inline

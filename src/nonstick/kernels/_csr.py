@@ -16,6 +16,16 @@ def _csr_apply(out, x, data, indices, indptr):
 
 
 @parallel
+def _csr_magnitude(out, x, data, indices, indptr):
+    """out = |A||x|"""
+    for i in prange(out.size):
+        s = 0.0
+        for q in range(indptr[i], indptr[i + 1]):
+            s += abs(data[q] * x[indices[q]])
+        out[i] = s
+
+
+@parallel
 def _csr_residual(out, b, x, data, indices, indptr):
     """out = b - A x"""
     for i in prange(out.size):
@@ -44,10 +54,11 @@ def _csr_relax(x, b, lower, upper, d, data, indices, indptr, order, omega, proje
 def _csr_check_pairs(where, values, data, indices, indptr, root, rtol):
     """Check every pair a_ij, a_ji of a matrix with sorted rows; `root` holds sqrt(a_ii).
 
-    Returns 0 if all pairs are valid; 1 at the first pair that differs by more than rtol root_i root_j; 2 at the
-    first with |a_ij| > root_i root_j (a 2 × 2 minor that is negative). `where` gets i, j, and `values`
-    a_ij with a_ji or with root_i root_j.
+    Returns 0 if A is symmetric, 1 if a pair differs by more than rtol root_i root_j, and 2 or 3 at the first 2 × 2
+    minor that is negative: 2 if the pair is symmetric, 3 if not. `where` gets i, j of the first such pair, and `values`
+    a_ij and root_i root_j (2), or a_ij a_ji and a_ii a_jj (3).
     """
+    found = 0
     for i in range(indptr.size - 1):
         for q in range(indptr[i], indptr[i + 1]):
             j = indices[q]
@@ -62,15 +73,16 @@ def _csr_check_pairs(where, values, data, indices, indptr, root, rtol):
             if lo < indptr[j + 1] and indices[lo] == i:
                 twin = data[lo]
             scale = root[i] * root[j]
-            kind = 0
-            if abs(data[q] - twin) > rtol * scale:
-                kind = 1
-                values[1] = twin
-            elif i != j and abs(data[q]) > (1.0 + rtol) * scale:
-                kind = 2
-                values[1] = scale
-            if kind != 0:
-                where[0], where[1] = i, j
-                values[0] = data[q]
-                return kind
-    return 0
+            same = abs(data[q] - twin) <= rtol * scale
+            if not same:
+                found = 1
+            if i != j:
+                if same and abs(data[q]) > (1.0 + rtol) * scale:
+                    where[0], where[1] = i, j
+                    values[0], values[1] = data[q], scale
+                    return 2
+                if not same and (data[q] / scale) * (twin / scale) > 1.0 + rtol:
+                    where[0], where[1] = i, j
+                    values[0], values[1] = data[q] * twin, scale * scale
+                    return 3
+    return found

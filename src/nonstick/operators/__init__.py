@@ -7,6 +7,7 @@ from .csr import CSROperator
 from .faces import FaceSystem, ViscosityOperator
 from .lowrank import LowRank
 from .masked import Masked
+from .products import Products
 from .rows import Rows
 from .stencil import StencilOperator
 from .transfer import AggregateTransfer, MatrixTransfer, Transfer
@@ -20,6 +21,7 @@ __all__ = [
     "Masked",
     "MatrixTransfer",
     "Operator",
+    "Products",
     "Rows",
     "StencilOperator",
     "Transfer",

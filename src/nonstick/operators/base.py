@@ -28,12 +28,18 @@ SHORT = 32_768
 
 
 class Operator(ABC):
-    """A symmetric linear operator on vectors of `n` unknowns."""
+    """A linear operator on vectors of `n` unknowns, symmetric unless `symmetric` says otherwise."""
 
     n: int
     diagonal: np.ndarray
     #: (n, d) integer grid coordinates of the unknowns, or None for a bare matrix
     cells: np.ndarray | None = None
+    #: False if only products and the diagonal are known, and `matrix` refuses
+    has_entries: bool = True
+    #: parts whose rows all sum to zero, once `solvers.pockets` has looked for them
+    closed_parts: list[np.ndarray] | None = None
+    #: methods that need A = Aᵀ refuse an operator for which this is False
+    symmetric: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -120,6 +126,11 @@ class Operator(ABC):
         """|A| 1"""
         return np.asarray(abs(self.matrix()).sum(axis=1)).ravel()
 
+    def magnitude(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """out = |A||x|: the size of the terms that a row of A x is the sum of."""
+        out[:] = abs(self.matrix()) @ np.abs(x)
+        return out
+
     def jacobi(self, damping: float = 1.0) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """The function of (r, out) that makes out = damping D⁻¹ r; rows without an equation (diagonal 0) get 0."""
         d = self.diagonal
@@ -162,6 +173,10 @@ class Operator(ABC):
     def dot(self, x: np.ndarray, y: np.ndarray) -> float:
         """xᵀy, the same bits for any number of threads."""
         return dot(x, y)
+
+    def negative(self, energy: float, x: np.ndarray, image: np.ndarray) -> bool:
+        """True if energy = xᵀA x, with image = A x, is negative by more than rounding: A is not positive definite."""
+        return energy < -1e-9 * float(np.sqrt(self.dot(x, x) * self.dot(image, image)))
 
     def peak(self, x: np.ndarray) -> float:
         """max|x|; not finite if any entry is not finite."""

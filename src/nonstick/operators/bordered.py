@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from .base import Operator
+from .csr import CSROperator
 
 
 class Bordered(Operator):
@@ -97,6 +97,13 @@ class Bordered(Operator):
         to_y[:] = self.Ct @ near + own
         return energy + 2.0 * float(near @ cross) + float(y @ own)
 
+    def magnitude(self, x, out):
+        (u, y), (to_u, to_y) = self.parts(np.abs(x)), self.parts(out)
+        self.A.magnitude(u, to_u)
+        to_u[self.places] += abs(self.C) @ y
+        to_y[:] = abs(self.Ct) @ u[self.places] + np.abs(self.D) @ y
+        return out
+
     def matrix(self) -> sp.csr_array:
         coo = sp.coo_array(self.C)
         C = sp.csr_array((coo.data, (self.touched[coo.row], coo.col)), shape=(self.A.n, self.m))
@@ -106,7 +113,7 @@ class Bordered(Operator):
         return self.apply(self.enter(np.ones(self.n)), self.zeros())
 
     def components(self):
-        return connected_components(self.matrix(), directed=False)
+        return CSROperator(self.matrix()).components()
 
     # -- vectors -------------------------------------------------------------------------------------------
 

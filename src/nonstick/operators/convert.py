@@ -10,14 +10,14 @@ from .csr import CSROperator
 from .stencil import StencilOperator
 
 
-def as_operator(A, cells=None) -> Operator:
+def as_operator(A, cells=None, symmetric: bool = True) -> Operator:
     """Anything matrix-like as an operator; with `cells` it is a stencil operator if the matrix allows it."""
     if isinstance(A, Operator):
         return A
     A = sp.csr_array(A, dtype=float)
     if cells is not None:
         cells = np.asarray(cells)
-        stencil = StencilOperator.from_matrix(A, cells)
+        stencil = StencilOperator.from_matrix(A, cells) if symmetric else None
         if stencil is not None:
             return stencil
-    return CSROperator(A, cells)
+    return CSROperator(A, cells, symmetric)

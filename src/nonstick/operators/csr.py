@@ -1,19 +1,22 @@
-"""Any sparse symmetric matrix as an operator."""
+"""Any sparse matrix as an operator."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
-from ..kernels._csr import _csr_apply, _csr_residual
+from ..kernels._components import _csr_components
+from ..kernels._csr import _csr_apply, _csr_magnitude, _csr_residual
 from .base import Operator
 
 
 class CSROperator(Operator):
-    """Wraps a `scipy.sparse` matrix; `cells` (n, d), if given, makes geometric methods possible."""
+    """Wraps a `scipy.sparse` matrix; `cells` (n, d), if given, makes geometric methods possible.
 
-    def __init__(self, A, cells: np.ndarray | None = None):
+    `symmetric` says whether A = Aᵀ. It is not checked here.
+    """
+
+    def __init__(self, A, cells: np.ndarray | None = None, symmetric: bool = True):
         A = sp.csr_array(A, dtype=np.float64)
         A.sum_duplicates()
         A.sort_indices()
@@ -23,6 +26,7 @@ class CSROperator(Operator):
         self.n = A.shape[0]
         self.diagonal = A.diagonal()
         self.cells = cells
+        self.symmetric = symmetric
         #: colour of each row, so that coupled rows have different colours; None if the maker of the matrix did not give
         #: it
         self.colour: np.ndarray | None = None
@@ -35,6 +39,10 @@ class CSROperator(Operator):
         _csr_residual(out, b, x, self._A.data, self._A.indices, self._A.indptr)
         return out
 
+    def magnitude(self, x, out):
+        _csr_magnitude(out, x, self._A.data, self._A.indices, self._A.indptr)
+        return out
+
     def matrix(self) -> sp.csr_array:
         return self._A
 
@@ -42,14 +50,11 @@ class CSROperator(Operator):
         return self @ np.ones(self.n)
 
     def part(self, rows):
-        return CSROperator(self._A[rows][:, rows])
+        return CSROperator(self._A[rows][:, rows], symmetric=self.symmetric)
 
     def plus_diagonal(self, shift):
-        return CSROperator(self._A + sp.diags_array(shift), self.cells)
+        return CSROperator(self._A + sp.diags_array(shift), self.cells, self.symmetric)
 
     def components(self):
-        A = self._A
-        if not A.data.all():  # SciPy counts stored zeros as links
-            A = A.copy()
-            A.eliminate_zeros()
-        return connected_components(A, directed=False)
+        label = np.empty(self.n, np.int32)
+        return _csr_components(label, self._A.data, self._A.indices, self._A.indptr), label

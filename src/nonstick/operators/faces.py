@@ -12,7 +12,6 @@ from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ..kernels._faces import (
     _cg_direction,
@@ -30,6 +29,7 @@ from ..kernels._faces import (
     _scatter,
 )
 from .base import Operator
+from .csr import CSROperator
 from .face_grid import FaceGrid, cell_array
 
 #: plain stretches shorter than this do not get their own loop
@@ -156,7 +156,7 @@ class FaceSystem(Operator):
         return self.apply(self.enter(np.ones(self.n)), self.zeros())
 
     def components(self):
-        return connected_components(self.matrix(), directed=False)
+        return CSROperator(self.matrix()).components()
 
     # -- vectors -------------------------------------------------------------------------------------------
 
@@ -242,6 +242,17 @@ class FaceSystem(Operator):
         A.sort_indices()
         return A
 
+    def magnitude(self, x, out):
+        """out = M|x| + |G|ᵀK|G||x|: two samples seldom share a pair of faces, and then this is |A||x|."""
+        size = np.abs(x)
+        np.multiply(self.m, size, out=out)
+        for offsets, k in self._samples():
+            live = np.flatnonzero(k)
+            total = k[live] * sum(size[live + shift] for shift, _ in offsets)
+            for shift, _ in offsets:
+                out[live + shift] += total  # one offset never meets a face twice
+        return out
+
     def _samples(self):
         """Every kind of stress sample: the faces in its difference (offset into a padded vector, sign), and K."""
         s, P = self.strides, self.P
@@ -288,6 +299,10 @@ class ViscosityOperator(Operator):
         padded = self.system.enter(np.asarray(x, dtype=np.float64))
         return self.system.gather(self.system.apply(padded, self.system.zeros()), out)
 
+    def magnitude(self, x, out):
+        padded = self.system.enter(np.asarray(x, dtype=np.float64))
+        return self.system.gather(self.system.magnitude(padded, self.system.zeros()), out)
+
     def matrix(self) -> sp.csr_array:
         if self._matrix is None:
             self._matrix = self.system.matrix()
@@ -297,7 +312,7 @@ class ViscosityOperator(Operator):
         return self @ np.ones(self.n)
 
     def components(self):
-        return connected_components(self.matrix(), directed=False)
+        return CSROperator(self.matrix()).components()
 
 
 class Within:

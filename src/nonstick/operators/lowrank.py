@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from .base import Operator
 
@@ -61,6 +60,12 @@ class LowRank(Operator):
         self.spread(-(self.S @ self.gather(x)), out)
         return out
 
+    def magnitude(self, x, out):
+        self.base.magnitude(x, out)
+        size = abs(self._transposed) @ np.abs(x[self.touched])
+        out[self.touched] += abs(self.U) @ (np.abs(self.S) @ size)
+        return out
+
     def matrix(self) -> sp.csr_array:
         """The entries; the rows of every body become a dense block."""
         wide = sp.csr_array((self.U.data, self.U.indices, self._indptr()), shape=(self.n, self.rank))
@@ -76,6 +81,8 @@ class LowRank(Operator):
 
     def components(self):
         """Parts of the graph; a column of U joins all parts in which it has entries."""
+        from scipy.sparse.csgraph import connected_components  # slow to load, rarely needed
+
         count, label = self.base.components()
         entries = sp.coo_array(self.U)
         body = connected_components(sp.csr_array(self.S != 0), directed=False)[1] if self.rank else np.empty(0, int)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import Operator
+from .csr import CSROperator
 
 
 class Masked(Operator):
@@ -43,8 +44,16 @@ class Masked(Operator):
         return self.A.dtype
 
     @property
+    def has_entries(self):  # type: ignore[override]
+        return self.A.has_entries
+
+    @property
     def cells(self):  # type: ignore[override]
         return self.A.cells
+
+    @property
+    def symmetric(self):  # type: ignore[override]
+        return self.A.symmetric
 
     @property
     def core(self):
@@ -95,4 +104,6 @@ class Masked(Operator):
         return self @ np.ones(self.n, self.dtype)
 
     def components(self):
-        return sp.csgraph.connected_components(self.matrix(), directed=False)
+        if not self.has_entries:
+            return self.A.components()
+        return CSROperator(self.matrix()).components()

@@ -79,6 +79,12 @@ class StencilOperator(Operator):
     def absolute_row_sums(self) -> np.ndarray:
         return 2.0 * self.diagonal - self.row_sums()  # off-diagonals are not positive
 
+    def magnitude(self, x, out):
+        size = np.abs(x)
+        self.apply(size, out)
+        size *= 2.0 * self.diagonal
+        return np.subtract(size, out, out=out)
+
     @property
     def stencil(self):
         return self

@@ -1,8 +1,13 @@
 """The problem, the monitor of a solve, and its solution: the same for every method."""
 
 from .box import Box, BoxProblem
+from .constraints import LinearConstraints
 from .edges import WallEdges
+from .history import History
 from .monitor import Monitor, Start
+from .rows import RowError
 from .solution import Solution
 
-__all__ = ["Box", "BoxProblem", "Monitor", "Solution", "Start", "WallEdges"]
+__all__ = [
+    "Box", "BoxProblem", "History", "LinearConstraints", "Monitor", "RowError", "Solution", "Start", "WallEdges",
+]  # fmt: skip

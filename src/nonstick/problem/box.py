@@ -18,7 +18,9 @@ from ..kernels._active_set import kkt_peak
 from ..kernels._vector import peak_and_sum
 from ..operators.base import Operator
 from ..operators.convert import as_operator
+from ..show import Shown, bound, span
 from .edges import WallEdges
+from .rows import RowError, row_error
 
 
 @dataclass(frozen=True)
@@ -63,17 +65,18 @@ class Box:
         return float(step.min(initial=np.inf))
 
 
-class BoxProblem:
+class BoxProblem(Shown):
     """Data of a bound-constrained quadratic problem. A problem knows its residual, but not how to solve itself.
 
     Parameters
     ----------
     A : Operator, scipy.sparse matrix or 2-D array
-        Symmetric, positive definite or semidefinite. A matrix or array is checked, as in `nonstick.solve`.
+        Symmetric, positive definite or semidefinite; or a P-matrix that is not symmetric. A matrix or array is checked,
+        as in `nonstick.solve`.
     b : array_like
         The right-hand side.
     lower, upper : float or array_like
-        Bounds, ±inf where there is none.
+        Bounds, ±inf or None where there is none.
     coarser : callable, optional
         Returns the same problem on a grid twice as coarse; problems made from geometry have one, bare matrices do not.
     edges : WallEdges, optional
@@ -95,19 +98,21 @@ class BoxProblem:
         self,
         A,
         b: np.ndarray,
-        lower: np.ndarray | float = 0.0,
-        upper: np.ndarray | float = np.inf,
+        lower: np.ndarray | float | None = 0.0,
+        upper: np.ndarray | float | None = np.inf,
         coarser: Callable[[], BoxProblem] | None = None,
         edges: WallEdges | None = None,
     ):
         if not isinstance(A, Operator):
-            A = as_operator(validate.matrix(A))
+            A = validate.matrix(A)
+            A = as_operator(A, symmetric=validate.symmetric(A))
             b, (lower, upper) = validate.vector(b, A.n), validate.bounds(lower, upper, A.n)
+        lower, upper = validate.no_bound(lower, -np.inf), validate.no_bound(upper, np.inf)
         self.A: Operator = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
         self.box = Box(_spread(lower, A.n), _spread(upper, A.n))
         self.scale = peak_and_sum(self.b)[0] or self._scale_of_bounds()
-        self._coarser = coarser
+        self.coarser = coarser
         self.edges = edges
         if edges is not None and self.box.constrained.any():
             raise NonstickError(
@@ -158,11 +163,15 @@ class BoxProblem:
         return out
 
     def kkt(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
-        """max|natural residual| / max|b|: the number `rtol` is compared with, for every method."""
+        """max|natural residual| / max|b|: the number of the papers; `row_error` judges every row in its own units."""
         g = self.gradient(x, self._work) if g is None else g
         if self.edges is not None:
             return float(np.abs(self.natural_residual(x, g)).max(initial=0.0)) / self.scale
         return kkt_peak(x, g, self.A.diagonal, self.box.lower, self.box.upper) / self.scale
+
+    def row_error(self, x: np.ndarray, g: np.ndarray | None = None) -> RowError:
+        """The largest error of a row, each in its own units, and the number of that row (`problem.rows`)."""
+        return row_error(self, x, self.gradient(x) if g is None else g)
 
     def linear_residual(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """max|A x - b| / max|b|: what a solve that ignores the bounds makes small."""
@@ -174,11 +183,13 @@ class BoxProblem:
 
     @property
     def can_coarsen(self) -> bool:
-        return self._coarser is not None
+        return self.coarser is not None
 
     def require_coarser(self) -> None:
         """Raise an error with one sentence if there is no coarser problem."""
-        if self._coarser is None:
+        if self.coarser is None and not self.A.has_entries:
+            self.A.matrix()  # says which methods need products only
+        if self.coarser is None:
             raise NonstickError(
                 "discretises the problem again on coarser grids, which a bare matrix cannot do: pass a "
                 "nonstick.PressureProblem, or take another method"
@@ -187,13 +198,31 @@ class BoxProblem:
     def coarsen(self) -> BoxProblem:
         """The same problem, discretised on a grid twice as coarse."""
         self.require_coarser()
-        assert self._coarser is not None
-        return self._coarser()
+        assert self.coarser is not None
+        return self.coarser()
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        stencil = self.A.stencil
+        grid = (
+            "" if stencil is None else f" on {' × '.join(map(str, stencil.rows.shape[3 - stencil.rows.dimension :]))}"
+        )
+        return {
+            "unknowns": self.n,
+            "A": f"{type(self.A).__name__}{grid}",
+            "b": span(self.b),
+            "lower": bound(self.box.lower),
+            "upper": bound(self.box.upper),
+        } | ({} if self.edges is None else {"constraints at the wall": self.edges.count})
 
     @property
     def traits(self) -> frozenset[str]:
         """The features, besides bounds on the unknowns, that a method must be able to treat (`Method.treats`)."""
-        present = {"edges": self.edges is not None, "bodies": self.A.bodies is not None}
+        present = {
+            "edges": self.edges is not None,
+            "bodies": self.A.bodies is not None,
+            "nonsymmetric": not self.A.symmetric,
+        }
         return frozenset(name for name, there in present.items() if there)
 
 

@@ -1,9 +1,9 @@
 """The result of a solve.
 
-No solver grades itself: `Solution.kkt()` recomputes the optimality residual from the problem, and
-`converged` compares that number, not the solver's own, with the tolerance asked for. A linear baseline
-(`no-lcp`) ignores the bounds: it has converged when `A x = b` holds, and its `kkt()` is still the true residual of the
-box problem.
+No solver grades itself: `Solution.kkt()` and `Solution.row_error()` compute the residuals again from the problem, and
+`converged` compares these numbers, not the solver's own, with the tolerance asked for. A linear baseline (`no-lcp`)
+ignores the bounds: it has converged when `A x = b` holds, and its `kkt()` is still the true residual of the box
+problem.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..show import Shown, span
 from .box import BoxProblem
+from .history import History
 from .monitor import ADVICE, Monitor
+from .rows import RowError
 
 #: a residual this many times larger than the first one (and max|b|) at the iteration limit counts as divergence
 _RUNAWAY = 1e6
 
 
-@dataclass
-class Solution:
+@dataclass(repr=False)
+class Solution(Shown):
     """The answer, and how it was reached.
 
     Attributes
@@ -32,18 +35,23 @@ class Solution:
     method : str
         The name that was given, or the `repr` of the method.
     converged : bool
-        The residual, recomputed from the problem, is below the tolerance asked for.
+        The KKT residual, recomputed from the problem, is at most rtol, and the error of every row at most 10 rtol (with
+        `criterion="papers"`: the KKT residual alone).
     status, message : str
         A word, and a sentence; the sentence gives advice if the method did not converge.
     iterations, outer_iterations : int
         The unit that the method's paper counts (V-cycles, CG iterations, sweeps), and how often the set or the system
         changed.
-    history : list of float
-        The residual after every outer iteration.
+    history : History
+        A list of the residual after every outer iteration; `history.iterations`, `history.outer_iterations` and
+        `history.seconds` say when each was reached.
     seconds, setup_seconds : float
-        The total time, and the part of it spent on building hierarchies and preconditioners.
+        The total time with all checks, and the part of it spent on building hierarchies and preconditioners.
     notes : dict
         Counters particular to a method: steps by kind, levels, …
+    multipliers : ndarray, optional
+        With linear constraints: one number y for each row of C, positive where C x is at its lower bound, negative
+        where it is at its upper bound. `dual` is then A x − b − Cᵀy, and `kkt()` includes y.
 
     Examples
     --------
@@ -65,40 +73,104 @@ class Solution:
     iterations: int
     outer_iterations: int
     #: KKT residual after every outer iteration (linear baselines: max|A x - b| / max|b|)
-    history: list[float] = field(repr=False)
+    history: History = field(repr=False)
     seconds: float
     setup_seconds: float
     #: counters particular to a method (steps by kind, line-search steps, levels, ...)
     notes: dict[str, object] = field(default_factory=dict, repr=False)
+    #: y of the linear constraints, one for each row of C; None without constraints
+    multipliers: np.ndarray | None = field(default=None, repr=False)
 
     def kkt(self) -> float:
-        """The optimality residual of `x`, recomputed."""
+        """The optimality residual of `x` against max|b|, recomputed: the number of the papers."""
         return self.problem.kkt(self.x)
+
+    def row_error(self) -> float:
+        """The largest error of a row in its own units, recomputed (`BoxProblem.row_error`)."""
+        return self.problem.row_error(self.x).value
+
+    @property
+    def worst_row(self) -> int:
+        """The row with the largest error, -1 if every row holds to the last digit."""
+        return self.problem.row_error(self.x).row
 
     @property
     def active(self) -> np.ndarray:
         """The policy at the solution, to warm-start the next solve: -1 lower, +1 upper, 0 free."""
         return self.problem.box.split(self.x, self.dual, self.problem.A.diagonal)
 
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        touching = int(np.count_nonzero(self.active))
+        return {
+            "method": self.method,
+            "status": self.status,
+            "KKT": f"{self.kkt():.2e}",
+            "row error": f"{self.row_error():.2e}",
+            "iterations": f"{self.iterations} ({self.outer_iterations} outer)",
+            "seconds": f"{self.seconds:.3g} ({self.setup_seconds:.3g} set-up)",
+            "x": span(self.x),
+            "at a bound": f"{touching} of {self.x.size}",
+            "message": self.message,
+        }
+
+    def plot(self, path=None):
+        """Draw how the solve converged and, where the unknowns are cells of a line or a plane, x and its contact set.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where the picture goes: `.png`, `.pdf`, `.svg`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, to change or to show. matplotlib comes with `pip install 'nonstick[pictures]'`.
+
+        Examples
+        --------
+        >>> import nonstick
+        >>> solution = nonstick.solve_problem(nonstick.cases.build("obstacle2d", 21).problem)
+        >>> figure = solution.plot("obstacle.png")
+        >>> len(figure.axes)  # the history, x, and the colour bar
+        3
+        """
+        from .plot import draw
+
+        return draw(self, path)
+
     @classmethod
     def of(cls, problem: BoxProblem, x: np.ndarray, method: str, monitor: Monitor) -> Solution:
-        seconds = monitor.seconds
         dual = problem.gradient(x)
         residual = monitor.measure(x, dual)
-        converged = bool(residual <= monitor.tolerance)
+        rows = RowError(0.0, -1)
+        if monitor.criterion == "rows":
+            rows = monitor.row_error(x, dual, enough=monitor.row_rtol)
+        small, sound = bool(residual <= monitor.asked), bool(rows.value <= monitor.row_rtol)
         status = monitor.status or "maxiter"
-        if converged:
+        if small and sound:
             status = "converged"
         elif status == "converged":
             status = "stagnated"
         elif status == "maxiter" and residual > _RUNAWAY * max([1.0, *monitor.history[:1]]) and not monitor.message:
             status = "diverged"  # the advice of "maxiter", to raise it, would not help
+        if monitor.negative and not (small and sound):
+            status = "indefinite"
+            monitor.message = ""
         name = "linear residual" if monitor.linear else "KKT"
-        message = monitor.message or f"{ADVICE[status]} ({name} {residual:.2e}, asked {monitor.tolerance:.1e})"
+        message = monitor.message or ADVICE[status]
+        if status == "converged" or not monitor.message:
+            message = f"{ADVICE[status]} ({name} {residual:.2e}, asked {monitor.asked:.1e})"
+        if small and not sound:
+            message += f"; row {rows.row} fails the row test: it is off by {rows.value:.1e} of its own terms or box"
+        if not small and monitor.criterion == "rows" and rows.value == 0.0:
+            message += "; every row holds to its last digit, so that rounding allows no more"
         if monitor.linear and problem.box.constrained.any():
             message += f"; the bounds were ignored, KKT of the box problem {problem.kkt(x, dual):.2e}"
+        if monitor.negative and status == "converged":
+            monitor.remark("A is not positive definite: x satisfies the conditions, but it may be no minimum")
         message = "; ".join([message, *monitor.remarks])
         return cls(
-            problem, x, dual, method, converged, status, message, monitor.iterations,
-            monitor.outer_iterations, monitor.history, seconds, monitor.setup_seconds, monitor.notes,
+            problem, x, dual, method, status == "converged", status, message, monitor.iterations,
+            monitor.outer_iterations, monitor.history, monitor.seconds, monitor.setup_seconds, monitor.notes,
         )  # fmt: skip

@@ -51,11 +51,15 @@ def brief(value: Any) -> str:
 def sentence(error: ValidationError, model: Any) -> str:
     """A sentence on what is wrong, and where. `model` is the model that rejected the file."""
     # A misspelt key gives two errors: one key is unknown and one is missing. The unknown key is the more useful report.
-    # If a number or a table is allowed and a table is given, the mistake inside the table is more useful than "not a
-    # number".
+    # If a number or a table (or a formula) is allowed and a table (or text) is given, the mistake inside it is more
+    # useful than "not a number"; and if a number is given, what is wrong with it more than "not text".
     first = min(
         _mistakes(error),
-        key=lambda e: (e["type"] != "extra_forbidden", e["type"] == "float_type" and isinstance(e["input"], dict)),
+        key=lambda e: (
+            e["type"] != "extra_forbidden",
+            e["type"] == "float_type" and isinstance(e["input"], (dict, str)) and e["loc"][-1] in _PARTS,
+            e["type"] == "string_type" and isinstance(e["input"], (int, float)),
+        ),
     )
     kind, given = first["type"], first.get("input")
     parts = _keys(first["loc"], kind)
@@ -67,7 +71,7 @@ def sentence(error: ValidationError, model: Any) -> str:
         return f"unknown key {brief(key)}{hint}"
     if kind == "missing":
         return f"{key!r} is missing"
-    if kind in ("dimension", "unprintable"):
+    if kind in ("dimension", "unprintable", "nowhere"):
         return f"{key} {first['msg']}"
     words = _WORDS.get(kind)
     message = words.format(**first.get("ctx", {})) if words else first["msg"]

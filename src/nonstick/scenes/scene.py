@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from ..bodies.expression import Expression
 from ..errors import NonstickError
+from ..show import Shown
 from .geometry import with_shapes
 from .heat import HeatModel
 from .library import builtin, builtin_text
@@ -26,14 +27,14 @@ __all__ = ["KINDS", "Scene", "builtin", "builtin_text", "json_schema", "parse_ov
 #: the tables of each kind of scene
 KINDS: dict[str, type[SceneTables]] = {"liquid": SceneModel, "heat": HeatModel}
 #: tables that may change before a run is resumed, because they do not change results
-HARMLESS = ("name", "description", "output", "camera")
+HARMLESS = ("name", "description", "output", "camera", "probe")
 #: bytes of a scene file, and tables or lists inside each other
 LARGEST, DEEPEST = 16 * 2**20, 150
 
 Tables = TypeVar("Tables", bound=SceneTables)
 
 
-class Scene(Generic[Tables]):
+class Scene(Shown, Generic[Tables]):
     """A scene that has passed every check of its kind.
 
     Parameters
@@ -160,6 +161,19 @@ class Scene(Generic[Tables]):
         data["time"] = {k: v for k, v in data.get("time", {}).items() if k != "frames"}
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        model: Any = self.model
+        time = model.time
+        cells = " × ".join(map(str, self.shape))
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "cells": f"{cells} of {self.dx:.3g} m",
+            "frames": f"{time.frames}, {time.frames / time.fps:.3g} s" if hasattr(time, "fps") else time.frames,
+            "method": model.solver.method,
+        }
+
     # -- geometry -------------------------------------------------------------------------------------
 
     @property
@@ -201,9 +215,6 @@ class Scene(Generic[Tables]):
     def _gravity(self) -> tuple[str | float, ...]:
         self.require("liquid")
         return self.model.physics.gravity or ((0.0, -9.81, 0.0)[: self.dimension])  # type: ignore[attr-defined]
-
-    def __repr__(self) -> str:
-        return f"Scene({self.name!r}, {'×'.join(map(str, self.shape))} cells)"
 
 
 def json_schema(kind: str = "liquid") -> dict[str, Any]:

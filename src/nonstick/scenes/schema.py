@@ -6,16 +6,17 @@ of the cells. `json_schema()` publishes the same rules for editors.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from ..bodies.expression import Expression
-from ..errors import NonstickError
+from .formulas import Formula, Formulas, VelocityField
 from .geometry import Shape
-from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Share, Table, Vector, in_space
+from .probes import SIDES, WALLS, Probe, named
+from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Share, Table, Vector
 
 Walls = Literal["none", "cut", "solid", "edge", "all"]
+Viscous = Literal["no-slip", "slip", "separating"]
 
 
 class Time(Table):
@@ -24,22 +25,6 @@ class Time(Table):
     cfl: float = Field(2.0, strict=True, ge=1e-4, le=20.0, description="Cells a particle may cross in one substep.")
     max_substeps: int = Field(100, ge=1, le=100_000, description="Limit on substeps per frame; more are reported.")
     min_substeps: int = Field(1, ge=1, le=100_000, description="At least this many substeps per frame.")
-
-
-def _arithmetic(text: str) -> str:
-    try:
-        Expression(text)
-    except NonstickError as error:
-        raise ValueError(str(error)) from None
-    return text
-
-
-#: a formula of the time t in seconds
-Formula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_arithmetic)]
-
-
-#: one formula or number for every axis
-Formulas = Annotated[tuple[Formula | Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
 
 
 class Physics(Table):
@@ -54,19 +39,34 @@ class Physics(Table):
     )
 
 
+class SideSettings(Table):
+    """One side of the domain; a key that is not given is that of all walls."""
+
+    pressure: Walls | None = Field(None, description="Like walls.pressure, for this side.")
+    viscous: Viscous | None = Field(None, description="Like walls.viscous, for this side.")
+    separation: NotNegative | None = Field(None, description="Like walls.separation, for this side.")
+    adhesion: NotNegative | None = Field(None, description="Like walls.adhesion, for this side.")
+
+
 class WallSettings(Table):
     pressure: Walls = Field(
         "cut",
         description="Cells where the pressure must not pull: none (sticky walls), cut (cells the wall cuts), solid "
         "(cells with their centre in a wall), edge (at the wall itself), all (everywhere: splashy).",
     )
-    viscous: Literal["no-slip", "slip", "separating"] = Field(
+    viscous: Viscous = Field(
         "no-slip",
         description="Viscous liquid at walls: no-slip (it moves with the wall), slip (no shear), separating "
         "(no-slip where the liquid presses on the wall, free elsewhere).",
     )
     separation: NotNegative = Field(0.0, description="Desired separation velocity κ in m/s at the domain's sides.")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa that the domain's sides hold before liquid separates.")
+    left: SideSettings | None = Field(None, description="The side at x = 0.")
+    right: SideSettings | None = Field(None, description="The opposite side.")
+    bottom: SideSettings | None = Field(None, description="The side at y = 0.")
+    top: SideSettings | None = Field(None, description="The opposite side.")
+    back: SideSettings | None = Field(None, description="The side at z = 0 (3D).")
+    front: SideSettings | None = Field(None, description="The opposite side (3D).")
 
 
 class Keyed(Table):
@@ -144,9 +144,11 @@ class Motion(Table):
 
 
 class Solid(Table):
+    name: Name = Field("", description="The name that probes use; default: solid-1, solid-2, ...")
     shape: Shape
     container: bool = Field(False, description="The solid is everything outside the shape.")
     pressure: Walls | None = Field(None, description="Like walls.pressure, for this solid; default: walls.pressure.")
+    viscous: Viscous | None = Field(None, description="Like walls.viscous, for this solid; default: walls.viscous.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa that this wall holds before liquid separates.")
     motion: Motion | None = None
@@ -166,6 +168,7 @@ class Body(Table):
         0.4, description="Coulomb's coefficient; two bodies use the geometric mean of theirs."
     )
     pressure: Walls | None = Field(None, description="Like walls.pressure, for this body; default: walls.pressure.")
+    viscous: Viscous | None = Field(None, description="Like walls.viscous, for this body; default: walls.viscous.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa that this body holds before liquid separates.")
     motion: Motion | None = Field(
@@ -183,7 +186,9 @@ class Body(Table):
 
 class Liquid(Table):
     shape: Shape
-    velocity: Vector | None = Field(None, description="Initial velocity in m/s.")
+    velocity: VelocityField | None = Field(
+        None, description='Initial velocity in m/s: numbers, or formulas of x, y, z such as ["-2*y", "2*x"].'
+    )
     spin: Number = Field(0.0, description="Initial rotation in degrees per second.")
     axis: Direction = Field((0.0, 0.0, 1.0), description="Axis of the rotation (3D).")
     about: Vector | None = Field(None, description="Centre of the rotation; default: the domain's centre.")
@@ -252,11 +257,16 @@ class Volume(Table):
 class Output(Table):
     particles: bool = Field(True, description="Write positions and velocities of particles in every frame.")
     surface: bool = Field(True, description="Write the liquid's level set in every frame.")
-    pressure: bool = Field(True, description="Write the pressure in every frame (2D).")
+    pressure: bool | None = Field(
+        None, description="Write the pressure in every frame; default: in 2D scenes, not in 3D scenes."
+    )
     checkpoint_every: int = Field(
         10, ge=1, le=10**9, description="Keep a checkpoint of every n-th frame besides the last two."
     )
     movie: bool = Field(True, description="Make preview.mp4 and preview.png at the end of a run.")
+    export: tuple[Literal["vdb", "usd", "vtk", "ply", "obj", "glb"], ...] = Field(
+        (), description="Formats of files for other programs, written to export/ while the run goes on."
+    )
 
 
 class Camera(Table):
@@ -291,12 +301,21 @@ class SceneModel(SceneTables):
     inflow: tuple[Inflow, ...] = ()
     outflow: tuple[Outflow, ...] = ()
     force: tuple[Force, ...] = ()
+    probe: tuple[Probe, ...] = ()
     solver: Solver = Solver()
     particles: Particles = Particles()
     surface: Surface = Surface()
     volume: Volume = Volume()
     output: Output = Output()
     camera: Camera = Camera()
+
+    @model_validator(mode="after")
+    def _sides(self):
+        """Check that the sides named exist."""
+        for name in ("back", "front"):
+            if self.dimension == 2 and getattr(self.walls, name) is not None:
+                raise ValueError(f"walls.{name} is a side of a 3D domain: use left, right, bottom or top")
+        return self
 
     @model_validator(mode="after")
     def _carried(self):
@@ -312,3 +331,32 @@ class SceneModel(SceneTables):
                 if isinstance(given, Ramp) and given.along == "z" and self.dimension == 2:
                     raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D: use x or y")
         return self
+
+    @model_validator(mode="after")
+    def _observed(self):
+        """Check that names are not given twice, and that probes name walls and bodies that exist."""
+        for table, names in (("solid", self.solid_names), ("probe", named(self.probe))):
+            twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
+            if twice is not None:
+                raise ValueError(f"two entries of {table} are called {twice!r}: give each its own name")
+        sides = SIDES[: 2 * self.dimension]
+        known = [WALLS, *sides, *self.solid_names, *self.body_names]
+        for index, probe in enumerate(self.probe):
+            if probe.on is not None and known.count(probe.on) != 1:
+                many = "there are several things called" if probe.on in known else "there is no wall or body called"
+                raise ValueError(f"probe.{index}.on: {many} {probe.on!r}; known are {', '.join(known)}")
+            if probe.shape is not None and probe.on in self.body_names and probe.on not in self.solid_names:
+                raise ValueError(f"probe.{index}.shape: a region works with walls only, and {probe.on!r} is a body")
+            if probe.type == "pressure" and probe.on in self.body_names:
+                raise ValueError(f"probe.{index}.on: {probe.on!r} is a body; use type = force, or a point")
+        return self
+
+    @property
+    def solid_names(self) -> list[str]:
+        """The names of the solids, in order."""
+        return [s.name or f"solid-{index + 1}" for index, s in enumerate(self.solid)]
+
+    @property
+    def body_names(self) -> list[str]:
+        """The names of the bodies, in order."""
+        return [b.name or f"body-{index + 1}" for index, b in enumerate(self.bodies)]

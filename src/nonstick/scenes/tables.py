@@ -18,6 +18,15 @@ def in_space(value: tuple, info: ValidationInfo) -> tuple:
     return value
 
 
+def direction(value: tuple, info: ValidationInfo) -> tuple:
+    """Raise an error if a direction in a 3D scene does not have three numbers, or points nowhere."""
+    if (info.context or {}).get("dimension") == 3:
+        in_space(value, info)
+    if not any(value):
+        raise PydanticCustomError("nowhere", "points nowhere: one of its numbers must not be zero")
+    return value
+
+
 def printable(text: str) -> str:
     """Refuse a name with control characters: it becomes part of file names and is shown on terminals."""
     bad = next((c for c in text if not c.isprintable()), None)
@@ -37,7 +46,7 @@ NotNegative = Annotated[float, Field(strict=True, ge=0, le=MOST, allow_inf_nan=F
 Name = Annotated[str, Field(max_length=80), AfterValidator(printable)]
 Share = Annotated[float, Field(ge=0, le=1)]
 #: a direction in space, such as the axis of a rotation; 2D scenes ignore it
-Direction = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3)]
+Direction = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3), AfterValidator(direction)]
 #: one number for each axis of the domain
 Vector = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
 

@@ -126,6 +126,10 @@ class Kind(ABC):
             raise NonstickError(f"a run of {self.name} has no camera keys: remove --set")
         return None
 
+    def chart(self, directory: RunDirectory, path: Path) -> None:
+        """Draw the numbers of a run over time."""
+        raise NonstickError(f"a run of {self.name} has no chart: leave out --plot")
+
     @abstractmethod
     def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
         """The images of a run, or of two runs side by side."""

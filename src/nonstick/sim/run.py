@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import NonstickError
 from ..io.rundir import RunDirectory
 from ..scenes.scene import HARMLESS, Scene
+from .exports import Exports, wanted
 from .kinds import AnySimulation, Kind, Row, kind_of
 from .resources import peak_bytes, shortages
 
@@ -38,7 +39,7 @@ def run(
     progress : callable, optional
         Called after every frame with its number and its rows of statistics.
     warn : callable, optional
-        Gets a sentence if memory or disk will not be enough.
+        Gets a sentence if memory or disk will not be enough, or if files cannot be exported.
 
     Returns
     -------
@@ -55,6 +56,7 @@ def run(
     [0, 1] done
     """
     RunDirectory.check_free(out)
+    wanted(scene)
     kind = kind_of(scene)
     simulation = kind.simulate(scene)
     directory = RunDirectory.create(out, scene.to_toml(), _meta(scene))
@@ -64,7 +66,7 @@ def run(
             directory.log("short", sentence)
             if warn is not None:
                 warn(sentence)
-        _go_on(kind, simulation, directory, progress, begin=True)
+        _go_on(kind, simulation, directory, progress, Exports(scene, directory, warn), begin=True)
     return directory
 
 
@@ -91,7 +93,8 @@ def resume(
     progress : callable, optional
         As in `run`.
     warn : callable, optional
-        Gets a sentence if a checkpoint is damaged, or if another process died while it wrote here.
+        Gets a sentence if a checkpoint is damaged, if another process died while it wrote here, or if files cannot be
+        exported.
     """
     directory = RunDirectory.open(path)
     with directory.writing() as lock:
@@ -123,14 +126,16 @@ def _resume(
     if frames is not None:
         own = own.replace({"time.frames": frames})
     kind = kind_of(own)
+    exports = Exports(own, directory, warn)
     if taken_over:
         tell(taken_over)
     saved = kind.saved(directory)
     if not saved:
         simulation = kind.simulate(own)
         directory.drop_after(-1)
+        exports.drop_after(-1)
         tell("no frame had been saved: from the beginning")
-        _go_on(kind, simulation, directory, progress, begin=True)
+        _go_on(kind, simulation, directory, progress, exports, begin=True)
         return
     usable = [n for n in saved if from_frame is None or n <= from_frame]
     if not usable:
@@ -138,8 +143,9 @@ def _resume(
     simulation, frame = _latest(kind, own, directory, usable, tell)
     simulation.session = 1 + max((int(float(row.get("session") or 0)) for row in directory.rows()), default=0)
     directory.drop_after(frame)
+    exports.drop_after(frame)
     directory.log("resume", f"from frame {frame}")
-    _go_on(kind, simulation, directory, progress)
+    _go_on(kind, simulation, directory, progress, exports)
 
 
 def _latest(
@@ -167,19 +173,23 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
 
 
 def _go_on(
-    kind: Kind, simulation: AnySimulation, directory: RunDirectory, progress: Progress | None, begin: bool = False
-) -> None:
+    kind: Kind, simulation: AnySimulation, directory: RunDirectory, progress: Progress | None, exports: Exports,
+    begin: bool = False,
+) -> None:  # fmt: skip
     frames = simulation.scene.model.time.frames
     simulation.tell = directory.log
     began = time.time()
     try:
         if begin:
             kind.begin(simulation, directory)
+            exports.write(simulation)
         while simulation.frame < frames and not kind.ended(simulation):
             rows = simulation.next_frame()
             kind.save(simulation, directory, rows)
+            exports.write(simulation)
             if progress is not None:
                 progress(simulation.frame, rows)
+        exports.finish(simulation.frame)
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         with suppress(Exception):  # on a full disk this fails too, and the first error says more

@@ -12,6 +12,7 @@ from .newton import MinMapNewton, minimum_map_newton
 from .penalty import Penalty
 from .policy import PolicyIteration
 from .projected_gs import ProjectedSOR
+from .suited import Suited
 
 __all__ = [
     "FAS",
@@ -26,5 +27,6 @@ __all__ = [
     "Penalty",
     "PolicyIteration",
     "ProjectedSOR",
+    "Suited",
     "minimum_map_newton",
 ]

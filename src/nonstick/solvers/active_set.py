@@ -17,6 +17,7 @@ which converges for every symmetric positive definite matrix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,8 @@ from .base import Method
 from .face_descent import face_descent
 from .guard import Guard
 from .nearby import Everywhere, nearby
-from .nested import Coarser, Prediction
+from .nested import Prediction, coarser
+from .rescaled import rescaled
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class ActiveSet(Method):
     large, many
         With more unknowns than `large` and more bounded ones than `many`, start from the solution of a coarser problem,
         because larger problems need more changes of the set from a cold start.
+    bare_large
+        The same without a grid: more unknowns than this, and more bounded ones than a twentieth of it.
+    bare_sweeps
+        Projected sweeps after a prediction without a grid: its interpolation is rougher.
     coarse_rtol, coarse_part
         Tolerance of the coarser solves, and the part of the first residual at which they may stop.
     trust
@@ -70,8 +76,9 @@ class ActiveSet(Method):
     --------
     >>> from dataclasses import replace
     >>> import nonstick
-    >>> from nonstick import cases, registry
-    >>> careful = replace(registry.get("auto"), patience=0)  # policy iteration with exact solves
+    >>> from nonstick import cases
+    >>> from nonstick.compositions import AUTO
+    >>> careful = replace(AUTO, patience=0)  # policy iteration with exact solves
     >>> nonstick.solve_problem(cases.build("circle2d", 24).problem, careful).converged
     True
     """
@@ -84,6 +91,8 @@ class ActiveSet(Method):
     slack: float = 0.1
     large: int = 10_000
     many: int = 500
+    bare_large: int = 1_000
+    bare_sweeps: int = 5
     coarse_rtol: float = 1e-4
     coarse_part: float = 0.03
     trust: int = 2
@@ -96,42 +105,56 @@ class ActiveSet(Method):
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         with threads_for(problem.n):
-            self._solve(problem, start, monitor)
+            scaled = rescaled(problem)
+            if scaled is None:
+                self._solve(problem, start, monitor)
+            else:
+                scaled.solve(self._solve, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
-        loop = ActiveSetCG(self, problem, monitor, M)
-        predicted = start.cold and self._worth_predicting(problem) and self.predict(problem, loop.M, start.x)
+        loop = ActiveSetCG(self, problem, monitor, M, start.active)
+        worth = start.cold and self._worth_predicting(problem, loop.M)
+        predicted = worth and self.predict(problem, loop.M, start.x, monitor)
         loop.run(start.x, start.active if self.bounded else None, predicted)
 
-    def _worth_predicting(self, problem: BoxProblem) -> bool:
-        return self.bounded and problem.n > self.large and int(np.count_nonzero(problem.box.constrained)) > self.many
+    def _worth_predicting(self, problem: BoxProblem, M: Inverse) -> bool:
+        large, many = (self.large, self.many) if M.algebraic is None else (self.bare_large, self.bare_large // 20)
+        return self.bounded and problem.n > large and int(np.count_nonzero(problem.box.constrained)) > many
 
-    def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray) -> bool:
-        """Set x from the solution of a coarser problem; False if M has no coarser problem."""
-        fine = M.blocks
-        if fine is None:
+    def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray, monitor: Monitor | None = None) -> bool:
+        """Set x from the solution of a coarser problem; False if M has no coarser problem.
+
+        If `monitor`, which watches the whole solve, is interrupted, the coarser solve ends too.
+        """
+        below = coarser(problem, M)
+        if below is None:
             return False
-        coarser = Coarser(problem, fine)
-        A = coarser.problem.A
-        start = Start(coarser.problem.box.project(np.zeros(coarser.problem.n)), cold=True)
-        monitor = Prediction(coarser.problem, self.coarse_rtol, self.coarse_part)
-        with threads_for(A.n):
-            self._solve(coarser.problem, start, monitor, None if A.stencil is None else fine.below(A.stencil))
-        coarser.interpolate(start.x, x)
+        start = Start(below.problem.box.project(np.zeros(below.problem.n)), cold=True)
+        coarse = Prediction(below.problem, self.coarse_rtol, self.coarse_part, monitor)
+        with threads_for(below.problem.n):
+            self._solve(below.problem, start, coarse, below.inverse())
+        below.interpolate(start.x, x)
         return True
 
 
 class ActiveSetCG:
     """The loop above, with its vectors. The policy and its related arrays exist only for the bounded rows."""
 
-    def __init__(self, options: ActiveSet, problem: BoxProblem, monitor: Monitor, M: Inverse | None = None):
+    def __init__(
+        self,
+        options: ActiveSet,
+        problem: BoxProblem,
+        monitor: Monitor,
+        M: Inverse | None = None,
+        active: np.ndarray | None = None,
+    ):
         self.options, self.problem, self.monitor = options, problem, monitor
         A, box = problem.A, problem.box
         self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
         constrained = box.constrained if options.bounded else np.zeros(A.n, bool)
         self.rows = np.flatnonzero(constrained)
         self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
-        self.policy = np.zeros(self.rows.size, np.int8)
+        self.policy = np.zeros(self.rows.size, np.int8) if active is None else active[self.rows]
         self._settled = self.policy.copy()  # the policy for which x was last adjusted
         self._all, self._moved = np.arange(self.rows.size), np.empty(self.rows.size, np.int64)
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
@@ -142,14 +165,18 @@ class ActiveSetCG:
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
-        self.recipe, self.masked = options.M.chosen(A), Masked(A)
+        #: how many more iterations this preconditioner may take: without the entries of A there is only the diagonal
+        self._ease = 1 if options.M.fits(A) else 10
+        self.recipe = options.M.chosen(A) if options.M.fits(A) else options.last
+        self.masked = Masked(A, self._free() if self.policy.any() else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
 
     def _precondition(self, M: Inverse) -> None:
         """Take directions from M from now on."""
         self.M = M
-        self.z = M.directions(self.A, flexible=self.rows.size > 0)
+        self.flexible = self.rows.size > 0 or not M.linear
+        self.z = M.directions(self.A, flexible=self.flexible)
         self.z.hold(self.rows, self.policy)
 
     def run(self, x: np.ndarray, active: np.ndarray | None, predicted: bool = False) -> None:
@@ -161,23 +188,28 @@ class ActiveSetCG:
             self.A.residual(self.b, x, self.r)
             self._look(x, np.inf)
         elif self.rows.size:
-            self._relax(x)
+            bare = predicted and self.M.algebraic is not None
+            self._relax(x, self.options.bare_sweeps if bare else self.options.sweeps)
             if predicted and self._kkt() > 1.0:
-                self._doubt(x)
+                self._doubt(x, self._energy if bare else self.problem.kkt)
             self._follow(x)
         else:
             self.A.residual(self.b, x, self.r)
             self._look(x, np.inf)
-        if monitor.watch(self._kkt()) and self._verified(x):
+        if monitor.watch(self._kkt(), x) and self._verified(x):
             return
         self._refresh()
-        guard = Guard(self.options.patience)
+        guard = Guard(self._ease * self.options.patience)
         rho, curvature, disturbed = 0.0, 0.0, True
-        limit = monitor.limit(1000)
+        limit = monitor.limit(self._ease * 1000)
         while monitor.iterations < limit:
             descent, rho = self._direction(rho, curvature, disturbed)
             curvature, old = self.A.energy(self.p, self.q), curvature
             if not curvature > 0.0:
+                monitor.meet(self.A.negative(curvature, self.p, self.q))
+                if monitor.status:
+                    self.problem.box.project(x, out=x)
+                    return
                 if not old > 0.0:  # p was z: M is not positive here, which can happen if A is not an M-matrix
                     self._fall_back(x)
                     return
@@ -189,13 +221,15 @@ class ActiveSetCG:
             slack = np.inf if trusted or held else self._slack()
             kernels._advance(x, self.r, self.p, self.q, descent / curvature, *self._judge, slack, self._flips)
             monitor.iterations += 1
-            if monitor.iterations == self.options.strain and self.recipe != self.options.strong:
-                self._strengthen(x)
+            if monitor.iterations == self.options.strain and self._strengthen(x):
                 curvature = 0.0
             if slack == np.inf:
+                if monitor.interrupted():
+                    self.problem.box.project(x, out=x)
+                    return
                 continue
-            if monitor.watch(self._kkt()):
-                if self._verified(x) or monitor.status:
+            if monitor.watch(self._kkt(), x):
+                if self._verified(x):
                     return
                 disturbed = True
             if self._flips.any():
@@ -209,18 +243,22 @@ class ActiveSetCG:
         if monitor.maxiter is None and not monitor.status:  # the limit was ours: these coefficients are too much for it
             self._fall_back(x)
 
-    def _relax(self, x: np.ndarray) -> None:
+    def _relax(self, x: np.ndarray, sweeps: int) -> None:
         """Sweeps over all rows, and a first policy."""
-        self._nearby().relax(x, self.b, *self.bounds, self.r, self.options.sweeps)
+        self._nearby().relax(x, self.b, *self.bounds, self.r, sweeps)
         self._look(x)
 
-    def _doubt(self, x: np.ndarray) -> None:
+    def _doubt(self, x: np.ndarray, measure: Callable[[np.ndarray], float]) -> None:
         """Use zero if it is a better start: coarse grids do not resolve rough coefficients."""
         zero = self.problem.box.project(np.zeros(self.A.n))
-        if self.problem.kkt(zero) < self._kkt():
+        if measure(zero) < measure(x):
             x[:] = zero
             self.policy[:] = 0
-            self._relax(x)
+            self._relax(x, self.options.sweeps)
+
+    def _energy(self, x: np.ndarray) -> float:
+        """½xᵀA x - bᵀx. Interpolation without a grid leaves a rough residual, but lowers the energy."""
+        return -0.5 * dot(x, 2.0 * self.b - self.A @ x)
 
     def _nearby(self) -> Everywhere:
         if self.near is None:
@@ -254,25 +292,27 @@ class ActiveSetCG:
         The usual β is for iterations without changes of the set. With bounds, this β makes p conjugate to the last
         direction even if the set has changed since, so the search directions of CG stay useful.
         """
-        flexible = self.rows.size > 0
-        if flexible:
+        if self.flexible:
             rho, along = self.z.find_along(self.r, self._top(), self.q)
         else:
             rho, along = self.z.find(self.r, self._top()), 0.0
         beta = 0.0
         if curvature > 0.0:
-            beta = -along / curvature if flexible else rho / rho_old
+            beta = -along / curvature if self.flexible else rho / rho_old
         descent = self._combine(beta, rho, disturbed)
-        if not descent > 0.0 and beta != 0.0:
+        # Few free rows are solved after few steps: what is left of a float32 z after β p is then rounding.
+        least = 0.0 if self.M.algebraic is None else 1e-3 * rho
+        if not descent > least and beta != 0.0:
             descent = self._combine(0.0, rho, False)
         return descent, rho
 
     def _combine(self, beta: float, rho: float, disturbed: bool) -> float:
         """p = z + β p on the free rows; rᵀp."""
         self.z.add_to(self.p, beta)
-        if not disturbed or beta == 0.0:
+        if beta == 0.0 or not (disturbed or self.M.algebraic):
             return rho  # the last step was exact: rᵀp of its direction is 0
-        kernels._zero_clamped(self.p, self.rows, self.policy)
+        if disturbed:
+            kernels._zero_clamped(self.p, self.rows, self.policy)
         return dot(self.r, self.p)
 
     def _top(self) -> float:
@@ -293,7 +333,7 @@ class ActiveSetCG:
         """Compute the residual again: it was updated by recurrence, and x may lie outside the box by rounding."""
         if self.rows.size:
             self.problem.box.project(x, out=x)
-        if self.monitor.check(x):
+        if self.monitor.status or self.monitor.check(x):
             return True
         self.A.residual(self.b, x, self.r)
         return False
@@ -318,12 +358,15 @@ class ActiveSetCG:
         free[self.rows[self.policy != 0]] = False
         return free
 
-    def _strengthen(self, x) -> None:
-        """Continue with the strong preconditioner."""
+    def _strengthen(self, x) -> bool:
+        """Continue with the strong preconditioner, if that is another one and A has the entries that it needs."""
+        if self.recipe == self.options.strong or not self.options.strong.fits(self.A):
+            return False
         self.recipe, self.masked = self.options.strong, Masked(self.A, self._free())
         self.A.residual(self.b, x, self.r)
         with self.monitor.setup():
             self._precondition(self.recipe.setup(self.masked))
+        return True
 
     def _fall_back(self, x) -> None:
         """Monotone descent: slow, but it always converges."""

@@ -22,6 +22,7 @@ import numpy as np
 from ..kernels._vector import dot
 from ..operators.masked import Masked
 from ..problem.box import BoxProblem
+from ..problem.monitor import Monitor
 
 _ROUNDING = 1e-15
 #: a row is held by its barrier when W exceeds the diagonal of A by this factor
@@ -94,7 +95,9 @@ class Barrier:
             out[side.rows] += side.sign * (t / side.s + W * side.excess(x))
         return out
 
-    def newton(self, inverse, operator: Masked, r: np.ndarray, dx: np.ndarray, rtol: float, maxiter: int) -> int:
+    def newton(
+        self, inverse, operator: Masked, r: np.ndarray, dx: np.ndarray, rtol: float, maxiter: int, monitor: Monitor
+    ) -> int:
         """Improve Δx for `(A + W) Δx = r` and return the iterations.
 
         Rows with a large W hardly move, so their weight in the tolerance is small. But their Δz is W times their
@@ -102,12 +105,13 @@ class Barrier:
         """
         d = operator.diagonal
         goal = rtol * float(np.abs(r * (d - operator.shift) / d).max(initial=0.0))
-        iterations = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=maxiter).iterations
+        result = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=maxiter, watch=monitor.interrupted)
+        monitor.meet(result.negative)
         held = operator.shift > _HELD * (d - operator.shift)
         if held.any():
             rest = operator.residual(r, dx, np.empty_like(r))
             dx[held] += rest[held] / d[held]
-        return iterations
+        return result.iterations
 
     def recover(self, x, dx, weights, complementarity) -> None:
         """Δs and Δz from Δx (eq. 37)."""

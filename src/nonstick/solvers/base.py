@@ -15,6 +15,7 @@ _REFUSED = {
     "'pgs', 'psor' or 'fmg'",
     "bodies": "works on stencils and coarser grids and cannot treat rigid bodies, which couple all cells around them: "
     "take 'auto', 'mg-cg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method",
+    "nonsymmetric": "needs a symmetric matrix, which this one is not: take 'auto', 'pi-gmres', 'pi-bicgstab' or 'pgs'",
 }
 
 
@@ -42,7 +43,8 @@ class Method(ABC):
     array([0.5, 0. ])
     """
 
-    #: what it can treat besides bounds: "edges" (constraints at the wall, `BoxProblem.edges`), "bodies" (rigid bodies)
+    #: what it can treat besides bounds: "edges" (constraints at the wall, `BoxProblem.edges`), "bodies" (rigid bodies),
+    #: "nonsymmetric" (a matrix that is not symmetric)
     treats: ClassVar[frozenset[str]] = frozenset({"bodies"})
     #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
     linear: ClassVar[bool] = False
@@ -50,6 +52,10 @@ class Method(ABC):
     def check(self, problem: BoxProblem) -> None:
         """Raise NonstickError, with a sentence that says why, for a problem this method cannot treat."""
         self.check_traits(problem.traits)
+
+    def chosen(self, problem: BoxProblem) -> Method:
+        """The method that solves this problem; it differs from `self` if the method selects among others."""
+        return self
 
     def check_traits(self, traits: frozenset[str]) -> None:
         """The same check from the features alone, before the problem is built."""

@@ -27,11 +27,10 @@ def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Mon
     masked, inverse = Masked(A), None
     box.project(x, out=x)
     problem.gradient(x, g)
-    goal = 0.1 * monitor.tolerance * problem.scale
     while not monitor.check(x, g) and monitor.iterations < limit:
         monitor.outer_iterations += 1
         monitor.iterations += 1
-        moved = _projected_search(problem, x, g, -g / d)
+        moved = _projected_search(problem, x, g, -g / d, monitor)
         free = ((x > box.lower) | (g < 0)) & ((x < box.upper) | (g > 0))
         if free.any():
             with monitor.setup():
@@ -39,8 +38,9 @@ def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Mon
             np.multiply(g, -1.0, out=rhs)
             rhs[~free] = 0.0
             step = np.zeros(problem.n)
+            goal = 0.1 * monitor.tolerance * problem.scale
             solve_inner(inverse, masked, rhs, step, goal, limit - monitor.iterations, monitor)
-            moved |= _projected_search(problem, x, g, step)
+            moved |= _projected_search(problem, x, g, step, monitor)
         if not moved:
             monitor.check(x, g)
             if not monitor.status:
@@ -48,7 +48,7 @@ def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Mon
             return
 
 
-def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.ndarray) -> bool:
+def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.ndarray, monitor: Monitor) -> bool:
     """Search along the projection of x + αp, α = 1, ½, ¼, …, for a sufficient decrease; updates x and g."""
     step, image = np.empty_like(x), np.empty_like(x)
     alpha = 1.0
@@ -58,6 +58,8 @@ def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.n
         problem.A.apply(step, image)
         with np.errstate(over="ignore", invalid="ignore"):
             slope, curvature = float(g @ step), float(step @ image)
+            if curvature < 0.0:
+                monitor.meet(problem.A.negative(curvature, step, image))
         if slope < 0.0 and slope + 0.5 * curvature <= SUFFICIENT * slope:
             x += step
             problem.box.project(x, out=x)

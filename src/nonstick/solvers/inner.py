@@ -26,15 +26,20 @@ def solve_inner(
     rescued = isinstance(inverse, _Richardson) and "rescued" in monitor.notes
     if not rescued:
         before = x.copy() if isinstance(inverse, _Richardson) else x
-        result = inverse.solve(b, x, rtol=0.0, atol=atol, maxiter=min(maxiter, inverse.maxiter))
+        result = inverse.solve(
+            b, x, rtol=0.0, atol=atol, maxiter=min(maxiter, inverse.maxiter), watch=monitor.interrupted
+        )
         monitor.iterations += result.iterations
-        if result.converged or not isinstance(inverse, _Richardson):
+        monitor.meet(result.negative)
+        if result.converged or monitor.status or not isinstance(inverse, _Richardson):
             return result.converged
         if not result.residual < result.history[0]:  # also if it is NaN
             x[:] = before
         monitor.notes["rescued"] = "cg"
         monitor.remark("the multigrid iteration did not converge on its own and was accelerated by CG")
         maxiter -= result.iterations
-    result = _CG(A, inverse.M, 0.0, maxiter).solve(b, x, rtol=0.0, atol=atol, maxiter=maxiter)  # type: ignore[attr-defined]
+    cg = _CG(A, inverse.M, 0.0, maxiter)  # type: ignore[attr-defined]
+    result = cg.solve(b, x, rtol=0.0, atol=atol, maxiter=maxiter, watch=monitor.interrupted)
     monitor.iterations += result.iterations
+    monitor.meet(result.negative)
     return result.converged

@@ -28,6 +28,7 @@ from ..inverse.krylov.cg import CG
 from ..operators.masked import Masked
 from .barrier import Barrier
 from .base import Method
+from .best import Best
 
 #: fraction of the longest feasible step that step selection takes
 _INSIDE = 0.995
@@ -84,21 +85,18 @@ class InteriorPoint(Method):
         operator = Masked(problem.A, None, np.zeros(problem.n))
         inverse, norm = None, np.inf
         r, dx = np.empty(problem.n), np.empty(problem.n)
-        best, best_x, last_gain, inner_maxiter = np.inf, x.copy(), 0, self.inner_maxiter
+        best, inner_maxiter = Best(x), self.inner_maxiter
         limit = monitor.limit(200)
 
         for k in range(limit + 1):
             if self._done(monitor, x, g, norm):
                 break
-            if monitor.kkt < 0.9 * best:
-                last_gain = k
-            if monitor.kkt < best:
-                best, best_x[:] = monitor.kkt, x
-            if k - last_gain >= self.patience and self.step_norm is None:
+            best.see(k, x, monitor)
+            if k - best.gained >= self.patience and self.step_norm is None:
                 if inner_maxiter >= 64 * self.inner_maxiter:
-                    monitor.stop("stagnated", self._stagnation(best))
+                    monitor.stop("stagnated", self._stagnation(best.kkt))
                     break
-                inner_maxiter, last_gain = 4 * inner_maxiter, k
+                inner_maxiter, best.gained = 4 * inner_maxiter, k
             if k == limit:
                 break
 
@@ -110,24 +108,27 @@ class InteriorPoint(Method):
                 inverse = self.inner.setup(operator, inverse)
             barrier.right_side(x, -g, weights, targets, r)
             dx[:] = 0.0
-            monitor.iterations += barrier.newton(inverse, operator, r, dx, self.inner_rtol, inner_maxiter)
+            monitor.iterations += barrier.newton(inverse, operator, r, dx, self.inner_rtol, inner_maxiter, monitor)
             barrier.recover(x, dx, weights, targets)
             norm = self._advance(problem, barrier, x, dx)
             problem.gradient(x, g)
             monitor.outer_iterations += 1
 
-        if best < problem.kkt(x, g) and self.step_norm is None:
-            x[:] = best_x
-        self._snap(problem, x, monitor.tolerance)
+        if monitor.status != "converged" and self.step_norm is None and best.kkt < np.inf:
+            x[:] = best.x
+        self._snap(problem, x, monitor)
         monitor.notes["newton_step_norm"] = norm
 
     @staticmethod
-    def _snap(problem, x: np.ndarray, tolerance: float) -> None:
+    def _snap(problem, x: np.ndarray, monitor) -> None:
         """Put clamped rows on their bounds. The barrier leaves them inside by a rounding error; callers test x > 0."""
         g = problem.gradient(x)
         active = problem.box.split(x, g, problem.A.diagonal)
         snapped = np.where(active == 0, x, problem.box.at(active))
-        if problem.kkt(snapped, problem.gradient(snapped)) <= max(tolerance, problem.kkt(x, g)):
+        if problem.kkt(snapped, problem.gradient(snapped)) > max(monitor.asked, problem.kkt(x, g)):
+            return
+        allowed = max(monitor.row_rtol, monitor.row_error(x).value)
+        if monitor.criterion == "papers" or monitor.row_error(snapped).value <= allowed:
             x[:] = snapped
 
     def _done(self, monitor, x, g, norm: float) -> bool:

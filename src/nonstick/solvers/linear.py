@@ -10,6 +10,7 @@ follows every solve: it begins with the true residual and ends at once if that i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..inverse.base import IterativeInverse, Recipe
 from ..inverse.krylov.cg import CG
 from ..inverse.precond.ilu import ILU
 from ..operators.base import Operator
+from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from .base import Method
 
@@ -80,13 +82,14 @@ class LinearSolve(Method):
         b, x = A.enter(problem.b), A.enter(start.x)
         left = list(self.then)
         inverse: IterativeInverse | None = _set_up(self.inner, A, monitor)
-        progress = _Progress(self, problem.scale, monitor)
+        progress = _Progress(self, problem, lambda: A.leave(x, np.empty(problem.n)), monitor)
         while not monitor.status:
             progress.may_switch = bool(left)
             result = inverse.solve(
                 b, x, rtol=0.0, atol=self.aim * progress.goal, maxiter=progress.limit - monitor.iterations,
                 watch=progress,
             )  # fmt: skip
+            monitor.meet(result.negative)
             progress.end_pass(result.converged)
             if not progress.stuck or monitor.status:
                 continue
@@ -114,9 +117,9 @@ class _Progress:
     A pass is one call of an inverse's `solve`; the first residual it reports is a true residual.
     """
 
-    def __init__(self, method: LinearSolve, scale: float, monitor: Monitor):
-        self.method, self.scale, self.monitor = method, scale, monitor
-        self.goal, self.limit = monitor.tolerance * scale, monitor.limit(method.maxiter)
+    def __init__(self, method: LinearSolve, problem: BoxProblem, x: Callable[[], np.ndarray], monitor: Monitor):
+        self.method, self.scale, self.x, self.monitor = method, problem.scale, x, monitor
+        self.limit = monitor.limit(method.maxiter)
         #: True if another inverse could take over
         self.may_switch = False
         #: True if another pass of this inverse will not help
@@ -124,6 +127,10 @@ class _Progress:
         self._slow = self._iterating = False
         self._passes = self._entries = 0
         self._first = np.inf
+
+    @property
+    def goal(self) -> float:
+        return self.monitor.tolerance * self.scale
 
     def __call__(self, residual: float) -> bool:
         """True if the pass should end."""
@@ -136,11 +143,11 @@ class _Progress:
     def _begin_pass(self, residual: float) -> bool:
         monitor = self.monitor
         self._record(residual, again=self._passes > 0, tell=self.method.baseline or self._passes == 0)
+        if residual <= monitor.asked * self.scale and monitor.holds(self.x()):
+            monitor.stop("converged")
         if monitor.status:
             return False
-        if residual <= self.goal:
-            monitor.stop("converged")
-        elif monitor.iterations >= self.limit:
+        if monitor.iterations >= self.limit:
             monitor.stop("maxiter")
         else:
             self.stuck = self._slow or not residual <= 0.5 * self._first
@@ -158,16 +165,7 @@ class _Progress:
 
     def _record(self, residual: float, again: bool, tell: bool) -> None:
         """Enter a residual, or correct the last one."""
-        monitor = self.monitor
-        monitor.kkt = residual / self.scale
-        if again:
-            monitor.history[-1] = monitor.kkt
-        else:
-            monitor.history.append(monitor.kkt)
-        if tell and monitor.callback is not None:
-            monitor.callback(monitor)
-        if not np.isfinite(residual):
-            monitor.stop("diverged")
+        self.monitor.record(residual / self.scale, self.x, again, tell)
 
     def end_pass(self, converged: bool) -> None:
         """A pass ends; without convergence it was slow, broke down, or reached the limit."""

@@ -17,6 +17,7 @@ from ..kernels._vector import dot
 from ..operators.masked import Masked
 from .barrier import Barrier
 from .base import Method
+from .best import Best
 
 #: rows whose diagonal is below this fraction of the median belong to slivers of cells
 _SLIVER = 1e-2
@@ -68,7 +69,7 @@ class Mehrotra(Method):
         g = problem.gradient(x)
         barrier = Barrier(problem, g, self.slack, self.multiplier)
         operator = Masked(problem.A, None, np.zeros(problem.n))
-        inverse, norm, best, last_gain = None, np.inf, np.inf, 0
+        inverse, norm, best = None, np.inf, Best(x)
         r, dx, feasible = (np.empty(problem.n) for _ in range(3))
         slivers = np.flatnonzero(problem.A.diagonal < _SLIVER * np.median(problem.A.diagonal))
         limit = monitor.limit(200)
@@ -81,14 +82,11 @@ class Mehrotra(Method):
             monitor.check(feasible)
             if self.step_norm is not None and monitor.status in ("", "converged"):
                 monitor.status = "converged" if norm <= self.step_norm else ""
-            if monitor.kkt < 0.9 * best:
-                last_gain = k
-            if monitor.kkt < best or self.step_norm is not None:
-                best = monitor.kkt
-                start.x[:] = feasible
+            best.see(k, feasible, monitor)
+            start.x[:] = feasible if monitor.status == "converged" or self.step_norm is not None else best.x
             if monitor.status or k == limit:
                 break
-            if k - last_gain > self.patience and self.step_norm is None:
+            if k - best.gained > self.patience and self.step_norm is None:
                 monitor.stop("stagnated")
                 break
 
@@ -106,7 +104,9 @@ class Mehrotra(Method):
                     centre = self._centring(barrier, mean)
                     targets = [centre - side.ds * side.dz for side in barrier.sides]
                 barrier.right_side(x, minus_gradient, weights, targets, r)
-                monitor.iterations += barrier.newton(inverse, operator, r, dx, self.inner_rtol, self.inner_maxiter)
+                monitor.iterations += barrier.newton(
+                    inverse, operator, r, dx, self.inner_rtol, self.inner_maxiter, monitor
+                )
                 barrier.recover(x, dx, weights, targets)
 
             primal, dual = (min(1.0, self.inside * step) for step in barrier.longest_steps())

@@ -43,6 +43,16 @@ class Everywhere:
         self.A.residual(b, x, r)
 
 
+class Clipping(Everywhere):
+    """The same for operators without entries, whose rows cannot be relaxed one by one: x is only clipped."""
+
+    def __init__(self, A: Operator):
+        self.A = A
+
+    def sweep(self, x, b, lower, upper, count, around) -> None:
+        np.clip(x, lower, upper, out=x)
+
+
 class Nearby(Everywhere):
     """Sweeps near the cells that changed, if these are few."""
 
@@ -128,6 +138,8 @@ class AroundBodies(Everywhere):
 
 def nearby(A: Operator) -> Everywhere:
     """The object that relaxes near the changed rows of an operator."""
+    if not A.has_entries:
+        return Clipping(A)
     bodies = A.bodies
     if bodies is not None:
         return Everywhere(A) if bodies.base.stencil is None else AroundBodies(bodies)

@@ -4,6 +4,9 @@ Coarse problems are made from the matrix alone. With A = L(w) + diag(e), face we
 coarse face has half the sum of its fine weights (its cells are twice as far apart), e and b are summed, and bounds are
 averaged over the children that have one. Only x is interpolated, not the set: the policy follows from x and its
 residual after two sweeps.
+
+Without a grid (`CoarserMatrix`) the coarse problem is the Galerkin one of an algebraic hierarchy: PᵀSASP, PᵀSb, and
+bounds on the coarse unknowns averaged over the rows of each aggregate.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
+from ..inverse.base import Inverse
+from ..inverse.multigrid.algebraic import AlgebraicHierarchy
 from ..inverse.multigrid.blocks import BlockHierarchy
 from ..inverse.multigrid.grid_level import balanced_groups, coarse_rows
 from ..kernels import _blocks as blocks
@@ -30,14 +35,19 @@ class Prediction(Monitor):
     small part of it is accurate enough.
     """
 
-    def __init__(self, problem: BoxProblem, rtol: float, part: float):
-        super().__init__(problem, rtol)
-        self.part = part
+    def __init__(self, problem: BoxProblem, rtol: float, part: float, finer: Monitor | None = None):
+        super().__init__(problem, rtol, criterion="papers")
+        self.part, self.finer = part, finer
 
-    def watch(self, kkt: float) -> bool:
+    def watch(self, kkt: float, x: np.ndarray) -> bool:
         if not self.history and np.isfinite(kkt):
-            self.tolerance = max(self.tolerance, self.part * kkt)
-        return super().watch(kkt)
+            self.asked = self.tolerance = max(self.tolerance, self.part * kkt)
+        return super().watch(kkt, x)
+
+    def record(self, kkt, x, again=False, tell=True) -> None:
+        super().record(kkt, x, again, tell)
+        if self.finer is not None and self.finer.interrupted() and not self.status:
+            self.stop(self.finer.status)
 
 
 class Coarser:
@@ -77,6 +87,12 @@ class Coarser:
             gather = sp.csr_array((np.ones(at.size), (at, np.arange(at.size))), shape=(parent.size, at.size))
             coarse = LowRank(coarse, parent, gather @ bodies.U, bodies.S, bodies.light)
         self.problem = BoxProblem(coarse, b, lower, upper)
+        self.cycle = cycle
+
+    def inverse(self) -> Inverse | None:
+        """The cycle for the coarse problem, from the levels of the fine one; None if it must be set up."""
+        A = self.problem.A.stencil
+        return None if A is None else self.cycle.below(A)
 
     def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:
         """x = the interpolated coarse solution, clipped to the box."""
@@ -85,3 +101,39 @@ class Coarser:
             x, coarse, self.box.lower, self.box.upper, self.parent, rows.cells, self.shape, rows.start, rows.offset,
             *self.A.weights, self.groups,
         )  # fmt: skip
+
+
+class CoarserMatrix:
+    """The same from a matrix alone: the second level of an algebraic hierarchy as a problem with bounds."""
+
+    def __init__(self, problem: BoxProblem, cycle: AlgebraicHierarchy):
+        self.cycle, self.box = cycle, problem.box
+        coarse = cycle.levels[1].A.operator()
+        b = np.empty(coarse.n)
+        cycle.restrict(problem.b, b)
+        bounds = []
+        for values in (problem.box.lower, problem.box.upper):
+            means, has = cycle.means(values, np.isfinite(values))
+            bounds.append(np.where(has, means, np.inf if values is problem.box.upper else -np.inf))
+        lower, upper = bounds
+        crossed = lower > upper
+        lower[crossed] = upper[crossed] = 0.5 * (lower[crossed] + upper[crossed])
+        self.problem = BoxProblem(coarse, b, lower, upper)
+
+    def inverse(self) -> Inverse | None:
+        return self.cycle.below(self.problem.A)
+
+    def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:
+        """x = the interpolated coarse solution, clipped to the box."""
+        self.cycle.interpolate(coarse, x)
+        self.box.project(x, out=x)
+
+
+def coarser(problem: BoxProblem, M: Inverse) -> Coarser | CoarserMatrix | None:
+    """The coarser problem that the hierarchy of a preconditioner offers; None if there is none."""
+    if M.blocks is not None:
+        return Coarser(problem, M.blocks)
+    levels = M.algebraic
+    if levels is None or len(levels.levels) < 2:
+        return None
+    return CoarserMatrix(problem, levels)

@@ -121,7 +121,7 @@ def minimum_map_newton(
     *,
     subsolve: SubSolver | None = None,
     check: Callable[[Array, Array, NewtonResult], bool] | None = None,
-    rtol: float = 1e-6,
+    rtol: float | Callable[[], float] = 1e-6,
     maxiter: int = 1000,
     xi: float = 0.01,
     alpha: float = 1e-3,
@@ -148,7 +148,7 @@ def minimum_map_newton(
     theta, g, H = H_of.merit(out.x)
     best, since, on_energy, a_old = inf, 0, False, None
     while True:
-        done = check(out.x, g, out) if check else H_of.max_abs(H) <= rtol * scale
+        done = check(out.x, g, out) if check else H_of.max_abs(H) <= (rtol() if callable(rtol) else rtol) * scale
         if done or not isfinite(theta):
             out.status = "converged" if done else "diverged"
             break
@@ -164,7 +164,7 @@ def minimum_map_newton(
         # ‖r‖ <= ξ‖H‖ holds if max|r| <= ξ‖H‖/√n; on sets that no longer change, the final tolerance counts.
         goal = xi * sqrt(2.0 * theta / b.shape[0])
         if settled and safeguarded:
-            goal = min(goal, 0.3 * rtol * scale)
+            goal = min(goal, 0.3 * (rtol() if callable(rtol) else rtol) * scale)
         goal = min(goal, inner_atol)
 
         on_energy = on_energy or (safeguarded and since >= 10)
@@ -336,7 +336,10 @@ class MinMapNewton(Method):
             assert isinstance(inverse, IterativeInverse)
             v = np.zeros(problem.n)
             left = max(budget - monitor.iterations, 1)
-            result = inverse.solve(rhs, v, rtol=0.0, atol=goal, maxiter=min(self.inner_maxiter, left))
+            result = inverse.solve(
+                rhs, v, rtol=0.0, atol=goal, maxiter=min(self.inner_maxiter, left), watch=monitor.interrupted
+            )
+            monitor.meet(result.negative)
             return v, result.iterations
 
         def check(x, g, outcome):
@@ -351,7 +354,8 @@ class MinMapNewton(Method):
         elif self.start == "gradient":
             x[:] = merit_descent(MinimumMap(matvec, problem.b, box.lower, box.upper, d), x, self.start_steps)
         outcome = minimum_map_newton(
-            matvec, problem.b, box.lower, box.upper, d, x, subsolve=subsolve, check=check, rtol=monitor.tolerance,
+            matvec, problem.b, box.lower, box.upper, d, x, subsolve=subsolve, check=check,
+            rtol=lambda: monitor.tolerance,
             **{name: getattr(self, name) for name in _PASSED},
         )  # fmt: skip
         x[:] = outcome.x

@@ -54,8 +54,7 @@ class Penalty(Method):
     def solve(self, problem, start, monitor):
         A, b, box, x = problem.A, problem.b, problem.box, start.x
         limit = monitor.limit(self.maxiter)
-        goal = self.inner_factor * monitor.tolerance * problem.scale
-        spring = self.strength / min(max(monitor.tolerance, 1e-12), 1.0) * A.diagonal
+        sharper = 1.0  # the inner tolerance is multiplied by this
         rhs, y, feasible = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
         masked, inverse = Masked(A), None
         if monitor.check(x):
@@ -66,18 +65,20 @@ class Penalty(Method):
             repeated = violated.tobytes() in seen
             seen.add(violated.tobytes())
             if repeated:
-                if goal < 1e-3 * monitor.tolerance * problem.scale:
+                if sharper < 1e-3:
                     monitor.notes["fallback"] = "descent"
                     monitor.remark("penalised sets repeated, so a monotone descent finished the solve")
                     face_descent(problem, feasible, self.inner, monitor, limit)
                     break
-                goal *= 1e-2
+                sharper *= 1e-2
                 seen.clear()
             bound = box.at(violated)
+            spring = self.strength / min(max(monitor.tolerance, 1e-12), 1.0) * A.diagonal
             with monitor.setup():
                 inverse = self.inner.setup(masked.update(None, np.where(violated != 0, spring, 0.0)), inverse)
             A.residual(b, bound, rhs)
             np.subtract(x, bound, out=y)
+            goal = sharper * self.inner_factor * monitor.tolerance * problem.scale
             solve_inner(inverse, masked, rhs, y, goal, limit - monitor.iterations, monitor)
             np.add(y, bound, out=x)
             monitor.outer_iterations += 1
@@ -87,7 +88,10 @@ class Penalty(Method):
                 np.int8
             )
             box.project(x, out=feasible)
+            aim = monitor.tolerance
             monitor.check(feasible)
+            if monitor.tolerance < aim:  # some row is not accurate enough yet, which is no sign of a cycle
+                seen.clear()
         box.project(feasible if monitor.outer_iterations else x, out=x)
 
 

@@ -32,6 +32,7 @@ import scipy.sparse as sp
 
 from ..inverse.krylov.cg import CG
 from ..inverse.precond.deflation import Deflated
+from ..inverse.precond.jacobi import Jacobi
 from ..inverse.precond.mic import MIC
 from ..kernels._components import _closed_parts
 from ..operators.base import Operator
@@ -138,7 +139,8 @@ def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
 
     With `linear`, bounds do not count; this is for methods that ignore them.
     """
-    found = find(problem.A) if problem.may_float else None
+    # The theory needs a symmetric matrix: in others a null vector on the right says nothing about the sum of b.
+    found = find(problem.A) if problem.may_float and problem.A.symmetric else None
     if not found:
         return None
     pockets = [_classify(problem, rows, linear) for rows in found]
@@ -146,9 +148,13 @@ def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
 
 
 def find(A: Operator) -> list[np.ndarray]:
-    """Row numbers of every connected part of A whose rows all sum to zero."""
-    if A.bodies is not None:
-        return _find_around_bodies(A.bodies)
+    """Row numbers of every connected part of A whose rows all sum to zero; an operator remembers them."""
+    if A.closed_parts is None:
+        A.closed_parts = _find(A) if A.bodies is None else _find_around_bodies(A.bodies)
+    return A.closed_parts
+
+
+def _find(A: Operator) -> list[np.ndarray]:
     count, label = A.components()
     closed = np.ones(count, bool)
     stencil = A.stencil
@@ -245,7 +251,7 @@ def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray) -> np.ndarray:
     shift = np.zeros(rows.size)
     shift[0] = _strength(part.diagonal, 0)
     part = part.plus_diagonal(shift)
-    CG(Deflated(MIC())).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
+    CG(Deflated(MIC()) if part.has_entries else Jacobi()).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
     return y
 
 

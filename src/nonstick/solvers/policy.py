@@ -6,7 +6,12 @@ both sides have the same unit). Then the free rows are solved while the others a
 repeats until the optimality residual is small enough.
 
 Ties are free: clamping rows with x = 0 and g = 0 peels one layer of cells per iteration. On M-matrices no policy occurs
-twice. On other matrices a policy may, and then `face_descent` takes over.
+twice, symmetric or not (Howard's policy iteration for optimal stopping). On other matrices a policy may, and then
+`face_descent` takes over, or `fischer_newton` if A is not symmetric and there is no energy to descend.
+
+If A is not symmetric, two projected Gauss–Seidel sweeps, there and back, follow every solve where they lower the
+residual. Along the direction of convection a sweep carries the change of one row through all rows behind it, where
+policies alone would release one row per iteration.
 """
 
 from __future__ import annotations
@@ -17,9 +22,12 @@ import numpy as np
 
 from ..inverse.base import Recipe
 from ..operators.masked import Masked
+from ..problem.box import BoxProblem
 from .base import Method
 from .face_descent import face_descent
+from .fischer import fischer_newton
 from .inner import solve_inner
+from .projected_gs import ProjectedSweeps
 
 
 @dataclass(frozen=True)
@@ -29,13 +37,18 @@ class PolicyIteration(Method):
     Parameters
     ----------
     inner : Recipe
-        Solves the linear systems.
+        Solves the linear systems. With BiCGStab, GMRES or a sparse factor, A need not be symmetric.
     inner_factor : float
         Their tolerance, as a part of the tolerance of the whole.
     inner_maxiter : int, optional
         At most this many inner iterations per policy; None: until the inner tolerance is reached.
     maxiter : int
         Limit of inner iterations in all.
+    patience : int
+        Policies without a smaller residual after which a descent takes over, if A is not symmetric: policies then may
+        wander for long before one repeats.
+    forcing : float
+        The linear systems need not be solved better than to this part of the present residual; 0: always to the end.
 
     Examples
     --------
@@ -51,28 +64,42 @@ class PolicyIteration(Method):
     inner_factor: float = 0.5
     inner_maxiter: int | None = None
     maxiter: int = 20_000
+    patience: int = 50
+    forcing: float = 0.0
+
+    @property
+    def treats(self) -> frozenset[str]:  # type: ignore[override]
+        return super().treats | ({"nonsymmetric"} if self.inner.general else set())
 
     def solve(self, problem, start, monitor):
         A, b, box, x = problem.A, problem.b, problem.box, start.x
         limit = monitor.limit(self.maxiter)
-        goal = self.inner_factor * monitor.tolerance * problem.scale
+        sharper = 1.0  # the inner tolerance is multiplied by this
         g, rhs, y = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
         masked, inverse = Masked(A), None
+        sweeps = None if A.symmetric else ProjectedSweeps(A)
+        if sweeps is not None and start.cold:
+            _swept(problem, sweeps, x)
         problem.gradient(x, g)
         if monitor.check(x, g):
             return
         policy = box.split(x, g, A.diagonal) if start.active is None else start.active
         seen: set[bytes] = set()
+        best, since = np.inf, 0
         while not monitor.status and monitor.iterations < limit:
             repeated = policy.tobytes() in seen
             seen.add(policy.tobytes())
-            if repeated and self.inner_maxiter is None:
-                if goal < 1e-3 * monitor.tolerance * problem.scale:  # and the cause is not low accuracy
+            best, since = (monitor.kkt, 0) if monitor.kkt < 0.5 * best else (best, since + 1)
+            wanders = not A.symmetric and since > self.patience
+            if (repeated or wanders) and self.inner_maxiter is None:
+                if wanders or sharper < 1e-3:  # and the cause is not low accuracy
                     monitor.notes["fallback"] = "descent"
-                    monitor.remark("policies repeated, so a monotone descent finished the solve")
-                    face_descent(problem, x, self.inner, monitor, limit)
+                    what = "wandered" if wanders else "repeated"
+                    monitor.remark(f"policies {what}, so a monotone descent finished the solve")
+                    descend = face_descent if A.symmetric else fischer_newton
+                    descend(problem, x, self.inner, monitor, limit)
                     break
-                goal *= 1e-2
+                sharper *= 1e-2
                 seen.clear()
             free = policy == 0
             bound = box.at(policy)
@@ -84,10 +111,27 @@ class PolicyIteration(Method):
             remaining = limit - monitor.iterations
             if self.inner_maxiter is not None:
                 remaining = min(remaining, self.inner_maxiter)
+            aim = max(monitor.tolerance, self.forcing * monitor.kkt)
+            goal = sharper * self.inner_factor * aim * problem.scale
             solve_inner(inverse, masked, rhs, y, goal, remaining, monitor)
             np.add(y, bound, out=x)
             monitor.outer_iterations += 1
+            if sweeps is not None:
+                _swept(problem, sweeps, x)
             problem.gradient(x, g)
-            monitor.check(x, g)
             policy = box.split(x, g, A.diagonal)
+            if monitor.measure(x, g) <= monitor.asked:  # it must hold for the x that is returned
+                problem.gradient(box.project(x, out=x), g)
+            aim = monitor.tolerance
+            monitor.check(x, g)
+            if monitor.tolerance < aim:  # some row is not accurate enough yet, which is no sign of a cycle
+                seen.clear()
         box.project(x, out=x)
+
+
+def _swept(problem: BoxProblem, sweeps: ProjectedSweeps, x: np.ndarray) -> None:
+    """Sweep x in place if that lowers its residual."""
+    trial = problem.box.project(x)
+    sweeps.there_and_back(trial, problem.b, problem.box.lower, problem.box.upper)
+    if problem.kkt(trial) < problem.kkt(x):
+        x[:] = trial

@@ -4,7 +4,8 @@
 
 Chentanez–Müller 2012 eq. 14; red-black on stencil operators, in the order of the rows on other matrices.
 It converges for every symmetric positive definite A and 0 < ω < 2, but slowly: it needs O(1/h²) sweeps at ω = 1 and
-O(1/h) at the best ω, where h is the mesh width.
+O(1/h) at the best ω, where h is the mesh width. If A is not symmetric, it converges at ω = 1 for M-matrices and for
+rows that are diagonally dominant.
 
 Constraints on the edges of a wall (§3.1) are enforced by a projection after each sweep. The fixed point of plain
 "sweep, then project" depends on the order of the sweep. Here each edge remembers its push. A push is part of the
@@ -17,10 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
-from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
 
 from ..kernels._csr import _csr_relax
 from ..kernels._edges import _project_edges
@@ -63,6 +62,12 @@ class ProjectedSweeps:
         else:
             for _ in range(count):
                 _csr_relax(x, b, lower, upper, *self._csr, omega, True)
+
+    def there_and_back(self, x, b, lower, upper):
+        """One sweep in the order of the rows and one in the opposite order; not for stencils."""
+        *matrix, order = self._csr
+        for rows in (order, order[::-1].copy()):
+            _csr_relax(x, b, lower, upper, *matrix, rows, 1.0, True)
 
     def _coloured(self, x, b, lower, upper, omega=1.0, count=1):
         for half in range(2 * count):
@@ -112,7 +117,11 @@ class ProjectedSOR(Method):
 
     omega: float | None = 1.0
     maxiter: int = 1_000_000
-    treats: ClassVar[frozenset[str]] = frozenset({"edges"})
+
+    @property
+    def treats(self) -> frozenset[str]:  # type: ignore[override]
+        # The best factor is found by Lanczos' method, which needs a symmetric matrix.
+        return frozenset({"edges"} if self.omega is None else {"edges", "nonsymmetric"})
 
     def solve(self, problem, start, monitor):
         x, box, g = start.x, problem.box, np.empty(problem.n)
@@ -185,5 +194,7 @@ def best_omega(A: Operator, free: np.ndarray, r: np.ndarray, steps: int = 2000, 
 
 def _smallest(alpha: list[float], beta: list[float]) -> float:
     """The smallest eigenvalue that is not a zero with rounding errors."""
+    from scipy.linalg import eigh_tridiagonal  # slow to load, rarely needed
+
     values = eigh_tridiagonal(alpha, beta, eigvals_only=True) if alpha else np.ones(1)
     return float(min(values[values > _NULL].min(initial=1.0), 1.0))

@@ -1,11 +1,9 @@
 """Bodies in scenes: tables, mistakes, frames, files, resuming, and no liquid inside them."""
 
 import csv
-import importlib.util
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +17,7 @@ from nonstick.sim.liquid.bodies import make
 from nonstick.sim.liquid.check import check
 from nonstick.sim.liquid.preview import Painter
 from nonstick.sim.run import resume, run
+from nonstick.validation.cases import body_drop
 
 POOL = """
 [domain]
@@ -216,12 +215,7 @@ def test_a_body_pressed_by_a_moving_solid_ends_a_run_with_a_sentence(tmp_path):
 
 
 def test_validation_tells_what_happened(pool):
-    spec = importlib.util.spec_from_file_location(
-        "body_drop", Path(__file__).parents[3] / "validation" / "body_drop.py"
-    )
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    told = script.story(pool)
+    told = body_drop.story(pool)
     assert told["frames"] == 6 and [b["name"] for b in told["bodies"]] == ["crate", "paddle"]
     assert told["bodies"][0]["floor at frame"] is None and told["deep share"] == 0.0 and told["volume"] < 0.02
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from nonstick.grid.flat import flat_distance
 from nonstick.sim.liquid._gaps import FULL, SLACK, _gap_planes
-from nonstick.sim.liquid._surface import _weigh, flat_distance
+from nonstick.sim.liquid._surface import RADIUS, _weigh
 
 
 def lattice(three, top, per_axis=4):
@@ -36,7 +37,7 @@ def gaps(three, top, wall, pressure=0.0):
     _weigh(weight, start, space, per_cell)
     _gap_planes(
         partial, phi, x, weight, start, solid, centre, space, np.full(three, pressure), 0.0,
-        flat_distance(3 - (three[0] == 1)), per_cell,
+        RADIUS * flat_distance(3 - (three[0] == 1)), per_cell,
     )  # fmt: skip
     return partial.sum() / (three[0] * three[1])
 

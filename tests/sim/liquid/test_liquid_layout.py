@@ -40,10 +40,10 @@ def test_vectors_and_points(shape):
     spread = layout.vectors([2.0] * (d - 1) + [np.arange(6.0)], 6)
     np.testing.assert_array_equal(spread[-1], np.arange(6.0))
     assert (spread[list(layout.axes)[:-1]] == 2.0).all() and not spread[: layout.first].any()
-    entries = np.random.default_rng(2).random((d, d))
-    matrix = layout.matrix(entries)
-    np.testing.assert_array_equal(matrix[layout.first :, layout.first :], entries)
-    assert matrix.shape == (3, 3) and matrix.sum() == pytest.approx(entries.sum())
+    entries = np.random.default_rng(2).random((d, d, 6))
+    matrices = layout.matrices(entries)
+    np.testing.assert_array_equal(matrices.reshape(3, 3, 6)[layout.first :, layout.first :], entries)
+    assert matrices.shape == (9, 6) and matrices.sum() == pytest.approx(entries.sum())
 
 
 @pytest.mark.parametrize("shape", SHAPES)

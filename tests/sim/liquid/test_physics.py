@@ -1,7 +1,4 @@
-"""What the simulator must show, at sizes that take seconds; `validation/` has the full ones."""
-
-import importlib.util
-from pathlib import Path
+"""What the simulator must show, at sizes that take seconds; `nonstick validate --full` has the full ones."""
 
 import numpy as np
 import pytest
@@ -9,29 +6,21 @@ import pytest
 from nonstick import Scene, Simulation
 from nonstick.grid.shapes import HalfSpace
 from nonstick.sim.liquid.seeding import seed, wall_distance
-
-VALIDATION = Path(__file__).parents[3] / "validation"
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, VALIDATION / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from nonstick.validation import Size
+from nonstick.validation.cases import all_scenes, ceiling, martin_moyce, slosh, still_water
 
 
 def test_separating_walls_let_the_ceiling_go():
-    ceiling = load("ceiling")
     n = 12
-    free = np.sqrt(3 * (2 / n) / 9.81)
+    free = ceiling.free_fall(n)
     assert ceiling.clearing_time("cut", n, 0.4) < 1.15 * free
     assert ceiling.clearing_time("none", n, 1.5 * free) == np.inf
 
 
 @pytest.mark.parametrize("name", ["still", "tilted-tank"])
 def test_still_water_stays_still(name):
-    result = load("still_water").settle(name, 40, seconds=1.0)
-    assert result["speed"] < 0.01 and result["unevenness"] < 0.1 and abs(result["volume_error"]) < 0.01
+    result = still_water.settle(name, Size(40), seconds=1.0)
+    assert result["speed"] < 0.01 and result["unevenness"] < 0.1 and abs(result["volume"]) < 0.01
 
 
 @pytest.mark.parametrize("n", [24, 35])
@@ -48,14 +37,12 @@ def test_as_many_particles_as_volume_up_to_the_wall(name, n):
 
 
 def test_dam_break_front():
-    martin_moyce = load("martin_moyce")
-    result = martin_moyce.judge(*martin_moyce.front(60))
-    assert 1.2 < result["speed"] < 1.5 and result["position_error"] < 0.1
+    result = martin_moyce.judge(*martin_moyce.front(Size(60)))
+    assert 1.2 < result["speed"] < 1.5 and result["position"] < 0.1
 
 
 def test_slosh_period():
-    slosh = load("slosh")
-    assert slosh.period(32, 1.6) == pytest.approx(slosh.EXACT, rel=0.08)
+    assert slosh.period(*slosh.history(Size(32), 1.6)) == pytest.approx(slosh.EXACT, rel=0.08)
 
 
 @pytest.mark.parametrize("transfer", ["apic", "flip", "pic"])
@@ -84,10 +71,9 @@ def test_energy_and_volume_of_a_splash(transfer):
     ],
 )
 def test_energy_never_grows(name, more):
-    energy = load("energy")
-    history, _ = energy.history(name, 12 if name == "dam-break-sphere" else 32, 60, **more)
+    energy, _ = all_scenes.history(name, 12 if name == "dam-break-sphere" else 32, 60, **more)
     # still water: walls push particles out of themselves by rounding's worth, and no motion pays
-    assert energy.largest_rise(history) < (1e-4 if name == "tilted-tank" else 2e-7)
+    assert all_scenes.largest_rise(energy) < (1e-4 if name == "tilted-tank" else 2e-7)
 
 
 def test_forces_feed_energy():

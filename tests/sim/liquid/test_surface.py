@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 
+from nonstick.grid.flat import flat_distance
 from nonstick.grid.fractions import centre_distance
 from nonstick.render.space import smooth
 from nonstick.sim.liquid._extrapolate import _constrain, _extrapolate, _keep_known, _known_faces, _put
 from nonstick.sim.liquid._particles import _cell_of, _sort_by_cell
 from nonstick.sim.liquid._solids import _open_space, _room
 from nonstick.sim.liquid._surface import (
+    RADIUS,
     _fill_holes,
     _surface_band,
     _surface_particles,
     _volume_planes,
     _weigh,
-    flat_distance,
 )
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -35,7 +36,7 @@ def surface(x, three, solid=None, per_axis=2):
     weight = np.empty(x.shape[1])
     _weigh(weight, start, space, float(per_axis**d))
     _surface_particles(
-        phi, kind, x, weight, start, solid, middle, space, flat_distance(d), float(per_axis**d), True, UP
+        phi, kind, x, weight, start, solid, middle, space, RADIUS * flat_distance(d), float(per_axis**d), True, UP
     )
     return phi, space
 

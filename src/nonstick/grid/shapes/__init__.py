@@ -7,6 +7,7 @@ is the complement of what it holds).
 
 from .base import Direction, Moments, Positive, Probes, Shape, Vector, shape_kinds
 from .combined import Complement, Difference, Intersection, Shell, Union, difference, intersection, union
+from .cylinder import Cylinder
 from .mesh import Mesh
 from .placed import Moved, Posed, Rotated, rotated_box
 from .primitives import Ball, Box, Capsule, HalfSpace, Torus
@@ -16,6 +17,7 @@ __all__ = [
     "Box",
     "Capsule",
     "Complement",
+    "Cylinder",
     "Difference",
     "Direction",
     "HalfSpace",

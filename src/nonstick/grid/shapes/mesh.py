@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -48,13 +49,23 @@ class Mesh(Shape):
         return cls(vertices, np.ascontiguousarray(mesh.faces, dtype=np.int64))
 
     def distance(self, *x):
-        import igl
-
         points = np.broadcast_arrays(*x)
         flat = np.stack([np.asarray(p, dtype=float).ravel() for p in points], axis=1)
-        kind = igl.SignedDistanceType.SIGNED_DISTANCE_TYPE_FAST_WINDING_NUMBER
-        distance = igl.signed_distance(np.ascontiguousarray(flat), self.vertices, self.faces, kind)[0]
-        return np.asarray(distance).reshape(points[0].shape)
+        boxes, turns = self._trees
+        squared = np.asarray(boxes.squared_distance(self.vertices, self.faces, flat)[0])
+        # around 1 inside and 0 outside (Barill et al. 2018); accuracy 2 as in libigl's own signed distance
+        inside = np.abs(np.asarray(turns.winding_number(flat, 2.0))) > 0.5
+        return np.where(inside, -1.0, 1.0).reshape(points[0].shape) * np.sqrt(squared).reshape(points[0].shape)
+
+    @cached_property
+    def _trees(self):
+        """The search trees of libigl, built once: a scene asks for distances plane by plane."""
+        import igl
+
+        boxes, turns = igl.AABB(), igl.FastWindingNumberBVH()
+        boxes.init(self.vertices, self.faces)
+        turns.init(self.vertices, self.faces, 2)
+        return boxes, turns
 
     def bounds(self, dimension: int) -> Corners:
         return self.vertices.min(axis=0), self.vertices.max(axis=0)

@@ -7,6 +7,7 @@ the true one. If a scalar product vanishes that should not, the method restarts 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class BiCGStab(Recipe):
     M: Recipe = field(default_factory=NoPreconditioner)
     rtol: float = 1e-8
     maxiter: int = 10_000
+    general: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
         inner = None if reuse is None else reuse.M

@@ -8,10 +8,10 @@ falls by a factor of about shift/λ per step, where λ is the smallest non-zero 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from ...operators.base import Operator
 from ..base import Inverse, IterativeInverse, Recipe, max_abs
@@ -44,13 +44,15 @@ class Factor(Recipe):
 
 class _SparseFactor(Inverse):
     def __init__(self, A: Operator, shift: float):
+        from scipy.sparse.linalg import splu  # slow to load, rarely needed
+
         M, d = A.matrix(), A.diagonal
         small = np.where(d > 0, shift * d, d.max(initial=0.0) or 1.0)  # any number in a row without an equation
-        # Symmetric positive definite: order by A' + A and keep the pivots on the diagonal.
-        options = {"SymmetricMode": True}
         shifted = sp.csc_array(M + sp.diags_array(small))
+        # Symmetric positive definite: order by A' + A and keep the pivots on the diagonal.
+        options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
         try:
-            self._factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+            self._factor = splu(shifted, **options if A.symmetric else {})
         except RuntimeError as error:  # "Factor is exactly singular"
             raise np.linalg.LinAlgError(str(error)) from None
 
@@ -66,6 +68,7 @@ class Direct(Recipe):
     shift: float = 1e-12
     rtol: float = 1e-12
     maxiter: int = 10
+    general: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
         return _Direct(operator, Factor(self.shift).setup(operator), self.rtol, self.maxiter)

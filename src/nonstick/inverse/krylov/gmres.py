@@ -8,6 +8,7 @@ every iteration, and `M` may itself be an iteration. All vectors are allocated i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class GMRES(Recipe):
     restart: int = 50
     rtol: float = 1e-8
     maxiter: int = 10_000
+    general: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
         inner = None if reuse is None else reuse.M

@@ -1,8 +1,9 @@
 """Multigrid: `Multigrid(coarsening, smoother, cycle)`, with coarsenings for grids, faces and bare matrices."""
 
 from .aggregation import GIA, Pairwise, TopologyAware
+from .algebraic import Algebraic
 from .blocks import Blocks
-from .cycles import Cycle, F, Full, Level, Resmoothed, V, W
+from .cycles import Cycle, F, Full, K, Level, Resmoothed, V, W
 from .geometric import Geometric
 from .hierarchy import Bottom, Coarsening, Multigrid, Stepwise
 from .packed import Packed
@@ -13,6 +14,7 @@ from .smoothers import DampedJacobi, Lexicographic, RedBlack
 __all__ = [
     "GIA",
     "RBSSOR",
+    "Algebraic",
     "Blocks",
     "Bottom",
     "Coarsening",
@@ -21,6 +23,7 @@ __all__ = [
     "F",
     "Full",
     "Geometric",
+    "K",
     "Level",
     "Lexicographic",
     "Multigrid",

@@ -40,6 +40,9 @@ from .hierarchy import Coarsening, Multigrid, descend
 from .smoothers import RedBlack
 from .sparse_levels import PACKED_SIZE, SparseLevels, strong_parts, sure_weight
 
+#: cells that are looked at to find anisotropy
+SAMPLE = 10_000
+
 
 @dataclass(frozen=True)
 class Blocks(Coarsening):
@@ -56,6 +59,8 @@ class Blocks(Coarsening):
     then
         What merges below the blocks; by default `TopologyAware(alpha, theta=0.05, cut=0.0)`. Its `theta` also judges
         whether blocks are whole.
+    anisotropy
+        Grids whose cells are coupled along one axis so many times as strongly as along another do not fit.
 
     Examples
     --------
@@ -70,6 +75,7 @@ class Blocks(Coarsening):
     alpha: float = 0.65
     lag: float = 0.01
     then: TopologyAware | None = None
+    anisotropy: float = 6.0
 
     @property
     def below(self) -> TopologyAware:
@@ -77,18 +83,38 @@ class Blocks(Coarsening):
         return TopologyAware(self.alpha, theta=0.05, cut=0.0) if self.then is None else self.then
 
     def fits(self, A):
-        return A.core.stencil is not None
+        stencil = A.core.stencil
+        return stencil is not None and not is_anisotropic(stencil, self.anisotropy)
 
     def hierarchy(self, multigrid, operator, reuse):
-        if not self.fits(operator):
+        if operator.core.stencil is None:
             raise NonstickError("blocks of cells need a stencil operator: pass the cells of the unknowns")
         if multigrid.smoother != RedBlack():
             raise NonstickError(f"Blocks() relaxes by RedBlack(), not by {multigrid.smoother!r}")
         if multigrid.dtype not in (None, np.float32):
             raise NonstickError("Blocks() works in float32")
-        if reuse is None or reuse.A is not operator.core:
-            reuse = BlockHierarchy(multigrid, operator.core.stencil)
+        core = operator.core.stencil
+        if reuse is None or reuse.A.rows is not core.rows:
+            reuse = BlockHierarchy(multigrid, core)
+        elif reuse.A is not core:
+            reuse = reuse.refilled(core)
         return reuse.refresh(operator.free, operator.shift)
+
+
+def is_anisotropic(A: StencilOperator, limit: float) -> bool:
+    """True if most cells are coupled along one axis, the same for all, `limit` times as strongly as along another.
+
+    Blocks would join cells across weak couplings there, and point relaxation would not smooth the errors. Cells with a
+    closed face, and cells at walls, do not count.
+    """
+    every = max(1, A.n // SAMPLE)
+    w = np.array([v[::every] for v in A.weights if v.any()])
+    if len(w) < 2:
+        return False
+    w = w[:, (w > 0.0).all(axis=0)]
+    strong = w.max(axis=0) > limit * w.min(axis=0)
+    most = np.bincount(w.argmax(axis=0)[strong], minlength=1).max()
+    return 2 * int(most) > w.shape[1]
 
 
 class BlockHierarchy(Inverse):
@@ -99,15 +125,27 @@ class BlockHierarchy(Inverse):
     """
 
     def __init__(self, multigrid: Multigrid, A: StencilOperator, above: BlockHierarchy | None = None):
-        self.multigrid, self.A = multigrid, A
+        self.multigrid = multigrid
         coarsening: Any = multigrid.coarsening
         self.alpha: float = coarsening.alpha
         self.rule: TopologyAware = coarsening.below
+        self._take(A)
+        # Where a few cells have much larger weights than all others, one cell among many is not negligible.
+        self.lag = 0.0 if self._rough else coarsening.lag
+        if above is not None and above.parents:
+            self._borrow(above)
+        else:
+            self._build()
+        self._no_mask = np.zeros(max(self.grids[-1].rows.n, 1), np.int8)
+        self.levels: list[Level] = [*self.grids, *self.visited]
+        self._set_finest()
+
+    def _take(self, A: StencilOperator) -> None:
+        """A is the matrix from now on, all rows free."""
+        self.A = A
         top, total = peak_and_sum(A.diagonal)
         #: True if a few cells have much larger weights than all others
         self._rough = total <= 0.25 * top * A.n
-        # Otherwise one cell among many has little weight.
-        self.lag = 0.0 if self._rough else coarsening.lag
         self.scale = 1.0 / top if top > 0 else 1.0
         self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
         #: clamped cells, changes not yet in the coarse matrices, and True if another hierarchy has used the coarse
@@ -116,14 +154,20 @@ class BlockHierarchy(Inverse):
         #: the diagonal and its shift; row sums are in `matrices[0]`
         self._diagonal: np.ndarray = A.diagonal
         self._shift: np.ndarray | None = None
-        if above is not None and above.parents:
-            self._borrow(above)
-        else:
-            self._build()
-        self._no_mask = np.zeros(max(self.grids[-1].rows.n, 1), np.int8)
-        self.levels: list[Level] = [*self.grids, *self.visited]
-        self.grids[0].set_weights(A.weights, self.scale)
-        self.grids[0].set_diagonal(A.diagonal, self.active, self.scale)
+
+    def _set_finest(self) -> None:
+        self.grids[0].set_weights(self.A.weights, self.scale)
+        self.grids[0].set_diagonal(self.A.diagonal, self.active, self.scale)
+
+    def refilled(self, A: StencilOperator) -> BlockHierarchy:
+        """A hierarchy for other numbers on the same grid: these levels with new matrices, if they suit it as well."""
+        rough = self._rough
+        self._take(A)
+        if self._rough != rough:
+            return BlockHierarchy(self.multigrid, A)
+        self._fill()
+        self._set_finest()
+        return self
 
     def below(self, A: StencilOperator) -> BlockHierarchy:
         """A hierarchy for a matrix on the first coarse level of this one."""
@@ -182,6 +226,10 @@ class BlockHierarchy(Inverse):
         above._lent = True
         self.grids, self.parents, self.cycle = above.grids[1:], above.parents[1:], above.cycle
         self.tail, self.visited = above.tail, above.visited
+        self._fill()
+
+    def _fill(self) -> None:
+        """The matrices of all levels, all rows free."""
         excess, _ = self._excess(self.grids[0])
         self.matrices = [(*self.A.weights, excess), *(_four_zeros(level.rows.n) for level in self.grids[1:])]
         for l in range(len(self.parents)):

@@ -41,6 +41,14 @@ class Level(ABC):
         self.smooth(sweeps, False)
         self.smooth_back(sweeps)
 
+    def keep(self) -> None:
+        """x is a first direction: store it, and make b the residual of its best multiple (`K`)."""
+        raise TypeError(f"{type(self).__name__} has no Krylov steps")
+
+    def combine(self) -> None:
+        """x is a second direction: make x the best combination of the two, and b what it was (`K`)."""
+        raise TypeError(f"{type(self).__name__} has no Krylov steps")
+
     def solve(self) -> None:
         """x ≈ A⁻¹ b; only used on the coarsest level."""
         raise TypeError(f"{type(self).__name__} cannot be the coarsest level")
@@ -67,6 +75,8 @@ class Cycle(ABC):
 
     #: visits to the next level in one cycle, with resmoothing in between
     corrections: ClassVar[int] = 1
+    #: False if the cycle is not a fixed linear map: conjugate gradients must then be flexible
+    linear: ClassVar[bool] = True
 
     def visit(self, levels: Levels, k: int) -> None:
         """x ≈ A⁻¹ b on level k, from zero: the visit that a finer level makes."""
@@ -117,6 +127,31 @@ class W(Cycle):
 
     def stronger(self):
         return replace(self, visits=self.visits + 1)
+
+
+@dataclass(frozen=True)
+class K(Cycle):
+    """Two cycles per visit, combined as conjugate gradients would (Notay and Vassilevski 2008).
+
+    The combination depends on the right-hand side, so the cycle is not linear: use it in flexible methods. Levels below
+    level `deep` get one plain cycle per visit.
+    """
+
+    deep: int = 4
+    linear: ClassVar[bool] = False
+
+    @property
+    def below(self):
+        return (self,)
+
+    def visit(self, levels, k):
+        if k == len(levels) - 1 or k > self.deep:
+            super().visit(levels, k)
+            return
+        self.run(levels, k, from_zero=True)
+        levels[k].keep()
+        self.run(levels, k, from_zero=True)
+        levels[k].combine()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import binary_erosion
 
 from ...kernels._faces import _copy_runs, _faces_polynomial
 from ...operators.faces import FaceSystem
@@ -52,6 +51,8 @@ def boundary_band(system: FaceSystem, width: int) -> np.ndarray:
     wet = np.zeros(grid.padded, np.bool_)
     wet[grid.window()] = system.k[: system.P].reshape(grid.padded)[grid.window()] > 0
     shape = np.ones([3 if axis in grid.axes else 1 for axis in range(3)], np.bool_)
+    from scipy.ndimage import binary_erosion  # slow to load, rarely needed
+
     deep = binary_erosion(wet, shape, iterations=width)
     active = system.active()
     for a in grid.axes:

@@ -41,6 +41,8 @@ SCHEMES = ("barycentric", "trilinear", "constant")
 
 
 def _require_cells(A: Operator) -> None:
+    if not A.has_entries:
+        A.matrix()  # says which methods need products only
     if A.core.cells is None:
         raise NonstickError(
             "this method coarsens the grid and needs the position of the unknowns: pass cells=(n, d) integer "

@@ -81,8 +81,12 @@ class Coarsening(ABC):
 class Stepwise(Coarsening):
     """A coarsening that makes one level from the last."""
 
+    def fits(self, A):
+        return A.has_entries
+
     def hierarchy(self, multigrid, operator, reuse):
-        if reuse is not None and reuse.operator is operator and self.can_refresh(operator, reuse.levels):
+        if reuse is not None and reuse.operator.core is operator.core and self.can_refresh(operator, reuse.levels):
+            reuse.operator = operator
             reuse.refresh()
             return reuse
         return MultigridInverse(multigrid, self, operator)

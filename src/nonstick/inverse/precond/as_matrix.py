@@ -56,7 +56,13 @@ class _AsMatrix(IterativeInverse):
     def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
         assert isinstance(self.inner, IterativeInverse)
         flat = self._flat(x)
-        result = self.inner.solve(self._flat(b), flat, rtol=rtol, atol=atol, maxiter=maxiter, watch=watch)
+
+        def tell(residual: float) -> bool:
+            self.A.enter(flat, x)  # who watches may look at x
+            return watch(residual)
+
+        told = None if watch is None else tell
+        result = self.inner.solve(self._flat(b), flat, rtol=rtol, atol=atol, maxiter=maxiter, watch=told)
         self.A.enter(flat, x)
         return result
 

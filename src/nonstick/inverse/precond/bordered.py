@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.linalg as la
 
 from ...operators.bordered import Bordered
 from ..base import Directions, Inverse, NoPreconditioner, Recipe
@@ -66,12 +65,15 @@ class BorderedInverse(Inverse):
             if C[:, j].any():  # otherwise it is outside the liquid
                 r[A.places] = C[:, j]
                 self.W[j] = A.A.leave(M.apply(r, z), np.empty(A.A.n))
+        import scipy.linalg as la  # slow to load, rarely needed
+
         # Σ is at least the border's own part; if B exceeds A⁻¹, the difference may become negative
         rest = A.D - A.own - C.T @ self.W[:, A.touched].T.astype(np.float64)
         root = np.sqrt(np.diagonal(A.D))
         values, vectors = np.linalg.eigh((rest + rest.T) / (2.0 * np.outer(root, root)))
         rest = root[:, None] * ((vectors * np.maximum(values, 0.0)) @ vectors.T) * root
         self._factor = la.cho_factor(rest + A.own + 1e-12 * np.diag(np.diagonal(A.D))) if A.m else None
+        self._solve = la.cho_solve
 
     @property
     def notes(self):
@@ -93,7 +95,7 @@ class BorderedInverse(Inverse):
             return r_y
         A, precision = self.A.A, self.W.dtype
         flat = A.leave(r, np.empty(A.n)).astype(precision)
-        z_y = la.cho_solve(self._factor, scale * (r_y - self.W @ flat))
+        z_y = self._solve(self._factor, scale * (r_y - self.W @ flat))
         change = A.leave(z, np.empty(A.n, z.dtype)) - z_y.astype(precision) @ self.W
         A.enter(change.astype(z.dtype), z)
         return z_y

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from ...operators.base import Operator
 from ...operators.lowrank import LowRank
@@ -103,6 +102,10 @@ class DeflatedInverse(Inverse):
     @property
     def blocks(self):
         return self.Z.blocks
+
+    @property
+    def linear(self):
+        return self.Z.linear
 
     def directions(self, A, flexible=False):
         if flexible or A.free is not None or self.Z.blocks is None:
@@ -247,6 +250,8 @@ def light_bodies(low: LowRank) -> list[np.ndarray]:
     """The columns of U of each body that is light enough to be deflated."""
     if not low.touched.size or not low.rank:
         return []
+    from scipy.sparse.csgraph import connected_components  # slow to load, rarely needed
+
     count, label = connected_components(sp.csr_array(low.S != 0), directed=False)
     used = np.diff(sp.csc_array(low.U).indptr) > 0
     groups = [np.flatnonzero((label == g) & used) for g in range(count)]

@@ -28,9 +28,7 @@ class MIC(Recipe):
         return factor(operator, self.tuning, self.safety, reuse)
 
 
-def factor(
-    operator: Operator, tuning: float, safety: float, reuse: _IncompleteFactor | None = None
-) -> _IncompleteFactor:
+def factor(operator: Operator, tuning: float, safety: float, reuse: IncompleteFactor | None = None) -> IncompleteFactor:
     """The incomplete factor of an operator; the arrays of `reuse` are used again if it has the same base operator."""
     base, free = operator.core, operator.free
     inverse = reuse
@@ -39,7 +37,7 @@ def factor(
     return inverse.refresh(operator.diagonal, free, tuning, safety)
 
 
-class _IncompleteFactor(Inverse):
+class IncompleteFactor(Inverse):
     """1/E, zero on clamped rows, which are solved by their diagonal alone."""
 
     def __init__(self, base: Operator):
@@ -47,7 +45,7 @@ class _IncompleteFactor(Inverse):
         self._inv = np.empty(base.n, base.dtype)
         self._all = np.ones(base.n, bool)
 
-    def refresh(self, diagonal: np.ndarray, free: np.ndarray | None, tuning: float, safety: float) -> _IncompleteFactor:
+    def refresh(self, diagonal: np.ndarray, free: np.ndarray | None, tuning: float, safety: float) -> IncompleteFactor:
         self._diagonal = diagonal
         self._clamped = None if free is None else ~free
         self._eliminate(diagonal, self._all if free is None else free, tuning, safety)
@@ -66,7 +64,7 @@ class _IncompleteFactor(Inverse):
     def _substitute(self, r: np.ndarray, out: np.ndarray) -> None: ...
 
 
-class _StencilFactor(_IncompleteFactor):
+class _StencilFactor(IncompleteFactor):
     def _eliminate(self, diagonal, free, tuning, safety):
         rows = self.base.rows
         _stencil_factor(
@@ -78,7 +76,7 @@ class _StencilFactor(_IncompleteFactor):
         _stencil_substitute(out, r, self._inv, *self.base.weights, rows.start, rows.offset)
 
 
-class _CSRFactor(_IncompleteFactor):
+class _CSRFactor(IncompleteFactor):
     def __init__(self, base):
         super().__init__(base)
         U = sp.csr_array(sp.triu(base.matrix(), k=1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.ndimage import label
 
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
@@ -41,6 +40,8 @@ def check(scene: Scene[HeatModel]) -> Findings:
     ]
     found.warnings += shortages(need, ".")
     body = dragon() if heat.body is None else heat.body
+    from scipy.ndimage import label  # slow to load
+
     parts = int(label(body.sample(grid.cells()) < 0)[1])
     if parts > 1:
         found.warnings.append(f"the body consists of {parts} separate parts on this grid; only the largest is heated")

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import label
 
 from ...discretise.diffusion import DiffusionProblem, DiffusionSolution
 from ...errors import NonstickError
@@ -22,6 +21,7 @@ from ...grid.shapes import Ball, Capsule, HalfSpace, Shape, intersection, union
 from ...scenes.geometry import build
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
+from ...show import Shown
 from ..states import check_array
 
 COLUMNS = (
@@ -33,7 +33,7 @@ COLUMNS = (
 EXTENT = (2.0, 1.0, 0.8)
 
 
-class HeatSimulation:
+class HeatSimulation(Shown):
     """Steps a scene of kind heat: one implicit step per frame.
 
     Parameters
@@ -63,6 +63,10 @@ class HeatSimulation:
         self.at_rest = False
         self.tell: Callable[[str, str], None] = lambda kind, message: None
         self._before: np.ndarray | None = None
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        return {"frame": self.frame, "time": f"{self.time:.4g} s", "at rest": self.at_rest} | self.scene.facts()
 
     @property
     def time(self) -> float:
@@ -155,6 +159,8 @@ class Heat:
     def inside(self) -> np.ndarray:
         """Boolean array over cells: the largest part of the body (thin parts may be disconnected on coarse grids)."""
         shape = dragon() if self.body is None else self.body
+        from scipy.ndimage import label  # slow to load
+
         parts, count = label(shape.sample(self.grid.cells()) < 0)
         if not count:
             raise NonstickError(
@@ -182,7 +188,7 @@ class Heat:
 
     def step(self, temperature: np.ndarray, inside: np.ndarray, fixed: np.ndarray) -> DiffusionSolution:
         """The next frame, solved."""
-        return self.problem(temperature, inside, fixed).solve(self.method, rtol=self.rtol)
+        return self.problem(temperature, inside, fixed).solve(self.method, rtol=self.rtol, criterion="papers")
 
     def at_rest(self, before: np.ndarray, after: np.ndarray, inside: np.ndarray) -> bool:
         """True if two successive frames differ so little that the body is in equilibrium."""

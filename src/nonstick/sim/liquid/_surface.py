@@ -2,7 +2,7 @@
 
 `φ(c) = T(|c - x̄|)`, x̄ the weighted mean of the particles within 1.5 cells of the centre c (weights (1 - s²)³,
 s = distance/1.5 cells). Zhu & Bridson 2005 take T(δ) = δ - r. Here T makes φ the exact distance for a flat surface
-above evenly filled space (`flat_distance`), so that no radius has to be tuned to get the volume right.
+above evenly filled space (`grid.flat`), so that no radius has to be tuned to get the volume right.
 
 Close to a wall only half of that neighbourhood can hold particles, which would bend the surface. So particles are
 mirrored at walls: exactly at the sides of the grid, across the local tangent plane at other solids. Where a wall is
@@ -25,22 +25,6 @@ INSIDE = -1.0
 OUTSIDE = 1.5
 #: share of the weight of a full neighbourhood below which particles are spray
 SPRAY = 0.15
-
-
-def flat_distance(dimension: int, size: int = 257) -> np.ndarray:
-    """T as a table over δ/RADIUS in [0, 1]: distance to a flat surface whose mean of particles lies δ away.
-
-    A slice of the kernel at height z weighs (1 - z²)^m, m = 4 in 3D and 3.5 in 2D. If the liquid fills
-    z > τ, the mean height of the weight there is δ(τ) = (1 - τ²)^(m+1) / (2 (m+1)) / ∫_τ¹ (1 - z²)^m dz.
-    """
-    m = 4.0 if dimension == 3 else 3.5
-    tau = np.linspace(-1.0, 1.0, 20001)
-    f = (1.0 - tau**2) ** m
-    tail = np.concatenate([np.cumsum((0.5 * (f[1:] + f[:-1]))[::-1])[::-1] * (tau[1] - tau[0]), [0.0]])
-    inner = slice(1, -200)  # the quotient is 0/0 at τ = 1, where δ = τ
-    delta = (1.0 - tau[inner] ** 2) ** (m + 1.0) / (2.0 * (m + 1.0)) / tail[inner]
-    delta, tau = np.concatenate([[0.0], delta, [1.0]]), np.concatenate([[-1.0], tau[inner], [1.0]])
-    return RADIUS * np.interp(np.linspace(0.0, 1.0, size), delta, tau)
 
 
 @parallel

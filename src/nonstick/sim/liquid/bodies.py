@@ -29,7 +29,7 @@ def make(scene: Scene) -> list[RigidBody]:
     d = scene.dimension
     for index, spec in enumerate(scene.model.bodies):
         key = f"{scene.where}: bodies.{index}"
-        name = spec.name or f"body-{index + 1}"
+        name = scene.model.body_names[index]
         if any(b.name == name for b in out):
             raise NonstickError(f"{key}.name: there are two bodies called {name!r}")
         spin: Any = np.radians(spec.spin)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from scipy.ndimage import label
 
 from ...bodies.body import RigidBody
 from ...errors import NonstickError
 from ...grid.mac import Grid
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
+from ..exports import wanted
 from ..findings import Findings, reaches_beyond
 from ..resources import shortages, size
 from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
+from .motion import first_velocity
 from .needs import needs, too_large
+from .probes.check import check_probes
 from .seeding import seed
+from .sides import NAMES
 from .simulation import WAY, require_liquid
 from .solids import Solids
 from .sources import Source
+from .viscosity import Viscosity
 
 #: on grids with more cells, particles are counted but not made
 COUNTED_ABOVE = 2_000_000
@@ -35,6 +37,7 @@ def check(scene: Scene) -> Findings:
         return found
     check_methods(scene)
     check_bodies(scene)
+    wanted(scene)
     bodies = make(scene)
     solids = Solids(scene, bodies)
     Bodies(scene, bodies, solids).check_start()
@@ -57,6 +60,7 @@ def check(scene: Scene) -> Findings:
     _check_walls(found, scene, solids)
     _check_bodies(found, scene, bodies)
     _check_regions(found, scene)
+    check_probes(found, scene, solids)
     _check_pace(found, scene, solids)
     frames = scene.model.time.frames
     need = needs(scene, count)
@@ -103,8 +107,8 @@ def _check_pace(found: Findings, scene: Scene, solids: Solids) -> None:
     model, time = scene.model, scene.model.time
     speed = max(
         [float(solids.fastest())]
-        + [max(map(abs, s.velocity)) for s in (*model.liquid, *model.inflow, *model.bodies) if s.velocity is not None]
-        + [math.radians(abs(s.spin)) * math.dist(model.domain.size, [0.0] * scene.dimension) for s in model.liquid]
+        + [max(map(abs, s.velocity)) for s in (*model.inflow, *model.bodies) if s.velocity is not None]
+        + [_first_speed(scene, index, solids) for index in range(len(model.liquid))]
     )
     frame, reach = 1.0 / time.fps, max(model.domain.size)
     way = speed * frame / max(time.max_substeps, 1)
@@ -126,6 +130,17 @@ def _check_pace(found: Findings, scene: Scene, solids: Solids) -> None:
         )
 
 
+def _first_speed(scene: Scene, index: int, solids: Solids) -> float:
+    """Largest component of the initial velocity of a liquid, over the centres of its cells."""
+    spec, points = scene.model.liquid[index], solids.grid.cells()
+    wet = build(spec.shape, scene.folder).sample(points) < 0
+    inside = [np.broadcast_to(x, wet.shape)[wet] for x in points]
+    if not inside[0].size:
+        return 0.0
+    parts = first_velocity(spec, scene.model.domain.size, inside, f"{scene.where}: liquid.{index}")
+    return max(float(np.abs(v).max()) for v in parts)
+
+
 def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> None:
     rho = scene.model.physics.density
     for index, body in enumerate(bodies):
@@ -142,7 +157,22 @@ def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> Non
             )
 
 
+def _check_kinds(found: Findings, scene: Scene, solids: Solids) -> None:
+    """Say which walls treat viscous liquid in their own way."""
+    model = scene.model
+    own = [(f"walls.{name}", name, getattr(model.walls, name)) for name in NAMES]
+    own += [(f"solid.{index}", f"solid.{index}", solid) for index, solid in enumerate(model.solid)]
+    own += [(f"bodies.{index}", f"bodies.{index}", body) for index, body in enumerate(model.bodies)]
+    differ = [(key, name, wall.viscous) for key, name, wall in own if wall is not None and wall.viscous is not None]
+    if differ and Viscosity(solids, model).acts:
+        words = [f"viscous liquid at walls: {model.walls.viscous}", *(f"{name} {kind}" for _, name, kind in differ)]
+        found.facts.append("; ".join(words))
+    elif differ:
+        found.warnings.append(f"{differ[0][0]}.viscous has no effect: no liquid of the scene is viscous")
+
+
 def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
+    _check_kinds(found, scene, solids)
     for index, (spec, wall) in enumerate(zip(scene.model.solid, solids.list)):
         phi = wall.shape.sample(solids.grid.nodes())
         phi = -phi if spec.container else phi
@@ -156,6 +186,8 @@ def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
         if phi.max() <= 0:
             found.warnings.append(f"{key} fills the whole domain")
     free = solids.space.reshape(scene.shape) > 0.05
+    from scipy.ndimage import label  # slow to load
+
     _, parts = label(free)
     if parts > 1 and parts < 50:
         found.facts.append(f"the space outside solids consists of {parts} separate parts")

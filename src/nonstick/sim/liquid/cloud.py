@@ -1,20 +1,28 @@
-"""The particles as columns: positions, velocities, APIC matrices and more, kept in the order of their cells."""
+"""The particles as columns: positions, velocities, APIC matrices, ids and more, in the order of cells."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...errors import NonstickError
+from ._falling import _fall
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
 from .layout import Layout
 
 
 class Cloud:
-    """Columns over particles: `x` (3, n) in cells, `vel` (3, n) in m/s, `aff` (9, n) in m/s per cell, `mu` (n).
+    """Columns over particles: `x` (3, n) in cells, `vel` (3, n) in m/s, `aff` (9, n) in m/s per cell, `mu`, `id` (n).
 
     `fall` (n) is the share of gravity that no pressure held in the last step, between 0 and 1. A particle that comes in
     has 1. Positions are float64, other columns float32. `aff` has no rows without APIC; `mu` has no entries unless the
     viscosity varies. After sorting, `start[c]` is the first particle of cell c.
+
+    `id` stays with a particle for its whole life. Ids count births, from zero, and none is given twice: `born` is the
+    id of the next particle.
     """
+
+    #: four bytes a particle are enough for 4 294 967 296 births
+    ID = np.uint32
 
     def __init__(self, layout: Layout, affine: bool, thick: bool = False):
         self.layout = layout
@@ -25,6 +33,8 @@ class Cloud:
         self.aff = np.empty((9, 0), np.float32)
         self.mu = np.empty(0, np.float32)
         self.fall = np.empty(0, np.float32)
+        self.id = np.empty(0, self.ID)
+        self.born = 0
         self.start = np.zeros(int(np.prod(layout.three)) + 1, np.int64)
 
     @property
@@ -34,6 +44,11 @@ class Cloud:
 
     def add(self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0) -> None:
         """Append particles; `mu` is their viscosity, which is ignored if the viscosity does not vary."""
+        last = self.born + x.shape[1]
+        if last > np.iinfo(self.ID).max + 1:
+            raise NonstickError(f"more than {np.iinfo(self.ID).max + 1} particles were made: there are no ids left")
+        self.id = np.concatenate([self.id, np.arange(self.born, last, dtype=self.ID)])
+        self.born = last
         if self.thick:
             self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
         self.x = np.concatenate([self.x, x], axis=1)
@@ -48,6 +63,7 @@ class Cloud:
         self.vel = np.ascontiguousarray(self.vel[:, mask])
         self.fall = self.fall[mask]
         self.aff = np.ascontiguousarray(self.aff[:, mask])
+        self.id = self.id[mask]
         if self.thick:
             self.mu = self.mu[mask]
 
@@ -59,6 +75,7 @@ class Cloud:
         order = np.empty(n, np.int32)
         _sort_by_cell(order, self.start, cell)
         del cell
+        self.id = self.id[order]
         _reorder(self.x, np.empty(n), order, first)
         room = np.empty(n, np.float32)
         _reorder(self.vel, room, order, first)
@@ -66,6 +83,11 @@ class Cloud:
         _reorder(self.fall.reshape(1, n), room, order, 0)
         if self.thick:
             _reorder(self.mu.reshape(1, n), room, order, 0)
+
+    def hurry(self, vel: np.ndarray, gain: np.ndarray) -> None:
+        """Add to velocities what falling gains, in place: `gain` is the gain of a particle that falls freely."""
+        k0, k1, k2 = (np.float32(g) for g in gain)
+        _fall(vel, self.fall, k0, k1, k2)
 
     def fastest(self) -> float:
         """The largest velocity component."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...io import body_files
+from ...io.probes import write_rows
 from ...io.rundir import RunDirectory, damaged
 from ...scenes.scene import Scene
 from ..findings import Findings
@@ -60,6 +61,10 @@ class LiquidKind(Kind):
         if simulation.bodies:
             places = body_files.rows(simulation.bodies, frame, simulation.time)
             directory.append_rows(places, body_files.columns(scene.dimension), "bodies.csv")
+        probes = simulation.probes
+        if probes.list:
+            write_rows(directory, probes.rows, probes.units, frame)
+            probes.rows.clear()
         directory.write_checkpoint(frame, simulation.state(), scene.model.output.checkpoint_every)
 
     def saved(self, directory: RunDirectory) -> list[int]:
@@ -128,6 +133,11 @@ class LiquidKind(Kind):
     def camera(self, scene: Scene, changes: Mapping[str, Any]) -> Any:
         changes = {f"camera.{key.removeprefix('camera.')}": value for key, value in changes.items()}
         return scene.replace(changes).model.camera
+
+    def chart(self, directory: RunDirectory, path: Path) -> None:
+        from .chart import draw
+
+        draw(directory, path)
 
     def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
         from .preview import LiquidFilm

@@ -95,11 +95,11 @@ class Layout:
             row[:] = values
         return out
 
-    def matrix(self, entries: np.ndarray) -> np.ndarray:
-        """A matrix of the user's dimension with three rows and columns."""
-        out = np.zeros((3, 3))
+    def matrices(self, entries: np.ndarray) -> np.ndarray:
+        """Matrices (d, d, n) of the user's dimension as nine rows (9, n), three rows and columns each."""
+        out = np.zeros((3, 3, entries.shape[2]))
         out[self.first :, self.first :] = entries
-        return out
+        return out.reshape(9, -1)
 
     def lift_points(self, x: np.ndarray) -> np.ndarray:
         """Positions (d, n) in cells with three coordinates."""

@@ -64,8 +64,9 @@ class LevelSet:
             for axis, u in enumerate(self.layout.drop_faces(self.velocity)):
                 points = self.solids.grid.faces(axis)
                 near = shape.sample(points) < 1.5 * self.dx
-                value = first_velocity(spec, self.scene.model.domain.size, points)[axis]
-                u[near] = np.broadcast_to(value, near.shape)[near]
+                there = [np.broadcast_to(x, near.shape)[near] for x in points]
+                where = f"{self.scene.where}: liquid.{index}"
+                u[near] = first_velocity(spec, self.scene.model.domain.size, there, where)[axis]
         self.level = np.clip(self.level, -BAND, BAND)
         self.level = _distance(self.level, np.zeros(self.layout.three, np.int8))
         self.ledger.initial = volume(self.level, self.solids.space)
@@ -154,6 +155,8 @@ class LevelSet:
         solids = self.solids
         out = np.zeros(self.layout.three)
         for a in self.layout.axes:
+            if out.shape[a] < 2:  # one cell across: there is nothing to differ from
+                continue
             u = flow.velocity[a] - solids.velocity[a] if solids.moving else flow.velocity[a]
             out += between(u, a) * np.gradient(solids.centre, axis=a)
         return (solids.centre < 0.0) & (flow.dt / self.dx * out > LEAVE) & (flow.sticky == 0)

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -60,6 +61,19 @@ class Report:
     viscosity: ViscositySolution | None = None
     #: (kind, message) for the log
     remarks: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Observer(Protocol):
+    """Looks at a step while it runs, and changes nothing."""
+
+    def projected(self, outcome: PressureResult) -> None:
+        """A pressure was solved; a step with viscosity has two."""
+
+    def moving(self, flow: Flow) -> None:
+        """The liquid is about to move with this velocity."""
+
+    def moved(self) -> None:
+        """The liquid has moved; its particles are still in the same order."""
 
 
 class Stopwatch:
@@ -118,6 +132,10 @@ class Liquid:
         self.time = 0.0
         #: cells whose walls held the liquid in the last step regardless of walls.pressure; None: no cells
         self._hold: np.ndarray | None = None
+        #: pressure over the whole last step: the sum of its projections
+        self.pressure = self.projection.pressure
+        #: probes; None if the scene has none
+        self.observer: Observer | None = None
         self.tracker.fill()
 
     # -- one step -------------------------------------------------------------------------------------
@@ -142,6 +160,7 @@ class Liquid:
             self._push(start.velocity, dt)
         with watch("pressure"):
             velocity, outcome, taken = self._project(start.velocity, kick, added.divergence)
+            self.pressure = outcome.solution.pressure
         thick = None
         if self.viscosity.acts:
             with watch("viscosity"):
@@ -150,6 +169,7 @@ class Liquid:
                 spread = self.layout.lift_faces(thick.velocity)
                 velocity, outcome, more = self._project(spread, kick, added.divergence)
                 taken = [a + b for a, b in zip(taken, more)]
+                self.pressure = self.pressure + outcome.solution.pressure
             with watch("extrapolation"):
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
         with watch("extrapolation"):
@@ -160,7 +180,12 @@ class Liquid:
             push = kick * tracker.gravity
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
-            tracker.move(Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed()))
+            flow = Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed())
+            if self.observer is not None:
+                self.observer.moving(flow)
+            tracker.move(flow)
+            if self.observer is not None:
+                self.observer.moved()
             tracker.flow_out(self.outflows)
         self.time += dt
         self.steps += 1
@@ -195,7 +220,9 @@ class Liquid:
     ) -> tuple[list[np.ndarray], PressureResult, list[np.ndarray]]:
         """The velocity after the pressure has acted on it, and what it has lost."""
         own = self.layout.drop_faces(velocity)
-        outcome = self.projection.solve(self._phi(), own, dt, self._hold, divergence)
+        outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence)
+        if self.observer is not None:
+            self.observer.projected(outcome)
         after = outcome.solution.velocity
         taken = self.layout.lift_faces([u - v for u, v in zip(own, after)])
         fill_beyond(taken, self.tracker.phi, self.solids)
@@ -204,7 +231,7 @@ class Liquid:
     def _thicken(self, velocity: list[np.ndarray], outcome: PressureResult, mu: np.ndarray | float, dt: float):
         """The velocity after viscosity has acted on it."""
         own, pressure = self.layout.drop_faces(velocity), outcome.solution.pressure
-        return self.viscosity.solve(self._phi(), own, pressure, mu, dt, self._flowing())
+        return self.viscosity.solve(self.phi(), own, pressure, mu, dt, self._flowing())
 
     def _check_flow(self, velocity: list[np.ndarray], fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""
@@ -222,7 +249,7 @@ class Liquid:
             self.bodies.move(dt)
             self.solids.place()
 
-    def _phi(self) -> np.ndarray:
+    def phi(self) -> np.ndarray:
         """φ in metres and the user's dimension."""
         return self.scene.dx * self.layout.drop(self.tracker.phi)
 
@@ -263,11 +290,12 @@ class Liquid:
 
     def frame_arrays(self, output) -> dict[str, np.ndarray]:
         """The content of a frame file; `output` is the table of this name in the scene."""
-        out: dict[str, np.ndarray] = {"time": np.array(self.time), "dx": np.array(self.scene.dx)}
+        volume = self.ledger.measured * self.scene.dx**self.scene.dimension
+        out = {"time": np.array(self.time), "dx": np.array(self.scene.dx), "volume": np.array(volume)}
         if output.surface:
-            out["phi"] = self._phi().astype(np.float32)
-        if output.pressure and self.scene.dimension == 2:
-            out["pressure"] = self.projection.pressure.astype(np.float32)
+            out["phi"] = self.phi().astype(np.float32)
+        if output.pressure or (output.pressure is None and self.scene.dimension == 2):
+            out["pressure"] = self.pressure.astype(np.float32)
         solid = self.solids.moved_phi()
         if solid is not None:
             out["phi_solid"] = solid.astype(np.float32)
@@ -301,6 +329,7 @@ class Liquid:
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a state."""
         self.projection.pressure, self.projection.active = state["pressure"], state["active"]
+        self.pressure = self.projection.pressure
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag
         self.ledger.restore(state["ledger"])

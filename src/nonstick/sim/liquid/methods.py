@@ -21,10 +21,10 @@ def check_methods(scene: Scene) -> None:
 def _kind(name: str, where: str, key: str) -> str:
     """The kind of a method; the error names the key of the scene."""
     try:
-        registry.get(name)
+        known = registry.name_of(name)
     except NonstickError as error:
         raise NonstickError(f"{where}: {key}: {error}") from None
-    return registry.entries()[name].kind
+    return registry.entries()[known].kind
 
 
 def check_scalar(method: str, where: str) -> None:
@@ -38,7 +38,7 @@ def check_scalar(method: str, where: str) -> None:
 
 def check_edges(scene: Scene, mode) -> None:
     """Raise an error for a method that cannot treat walls = edge; `auto` uses another one. `mode`: of `Solids`."""
-    method = scene.model.solver.method
+    method = registry.name_of(scene.model.solver.method)
     if isinstance(mode, str) and mode == "edge" and method != "auto" and "edges" not in registry.get(method).treats:
         raise NonstickError(
             f"{scene.where}: walls.pressure is 'edge', which solver.method {method!r} cannot treat; take 'auto', "

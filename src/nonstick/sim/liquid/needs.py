@@ -25,8 +25,8 @@ def needs(scene: Scene[SceneModel], particles: int = 0) -> Needs:
     """Memory and disk of a scene with this many particles; None: only its grid is counted."""
     output, frames = scene.model.output, scene.model.time.frames
     cells = float(np.prod(scene.shape, dtype=float))
-    frame = 4 * cells * output.surface + 8 * scene.dimension * particles * output.particles
-    checkpoint = particles * (36 + 36 * (scene.model.particles.transfer == "apic")) + 9 * cells
+    frame = 4 * cells * output.surface + (8 * scene.dimension + 4) * particles * output.particles
+    checkpoint = particles * (40 + 36 * (scene.model.particles.transfer == "apic")) + 9 * cells
     kept = min(frames, 3 + frames // output.checkpoint_every)
     memory = BYTES_BASE + BYTES_PER_CELL * cells + BYTES_PER_PARTICLE * particles
     if _viscous(scene):

@@ -11,21 +11,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ...errors import NonstickError
 from ...grid.shapes import Shape
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..states import check_array
 from ._extrapolate import _extrapolate
-from ._falling import _fall, _free_share, _look_up
+from ._falling import _free_share, _look_up
 from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_value, _scatter_velocity
 from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
-from .motion import first_gradient, first_velocity
+from .motion import first_gradient, first_velocity, varies
 from .seeding import MARGIN, seed
 from .solids import Solids
 from .sources import Chambers, Source, crowding
-from .spacing import WallLayer, displacement
+from .spacing import WallLayer, displacement, keep_centre
 from .surface import ParticleSurface
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
@@ -99,11 +100,11 @@ class Particles:
                 x = x[:, other(*self.points(x)) >= 0]
             taken.append(shape)
             points = self.points(x)
-            velocity = first_velocity(spec, self.scene.model.domain.size, points)
+            velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
             self._add(x, velocity, spec.viscosity)
-            if spec.spin and self.cloud.affine:  # so that the first transfer includes the rotation
-                gradient = self.layout.matrix(first_gradient(spec, self.dx, self.scene.dimension))
-                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = gradient.reshape(9, 1)
+            if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
+                gradient = first_gradient(spec, self.dx, points)
+                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
         self._outline(None, correct=False)
         self.ledger.initial = self.ledger.due = self.ledger.measured
@@ -116,6 +117,17 @@ class Particles:
         mu = self._viscosity.given(viscosity, self.points(x))
         self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
         self._sorted = False
+
+    def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
+        """Change positions (d, n) in cells, and velocities (d, n) with their gradients (d, d, n) in m/s per cell."""
+        cloud = self.cloud
+        if x is not None:
+            self.layout.drop_points(cloud.x)[:] = x
+        if velocity is not None:
+            self.layout.drop_points(cloud.vel)[:] = velocity
+            if cloud.affine:
+                cloud.aff[:] = self.layout.matrices(gradient)
+        self._sorted = self.settled = False
 
     def _sort(self) -> None:
         if not self._sorted:
@@ -232,7 +244,7 @@ class Particles:
         """Momentum and mass of the particles on the faces around them, with the velocities of `lag` seconds ago."""
         cloud, solids = self.cloud, self.solids
         energy = sum(self.energy())
-        self._hurry(cloud.vel, -self.lag)
+        cloud.hurry(cloud.vel, -self.lag * self.gravity)
         velocity = [np.zeros(o.shape) for o in solids.open]
         mass = [np.zeros(o.shape) for o in solids.open]
         aff = cloud.aff if cloud.affine else np.zeros((9, cloud.n), np.float32)
@@ -253,7 +265,7 @@ class Particles:
         old = cloud.vel
         if not flow.fed:
             old = cloud.vel.copy()
-            self._hurry(old, self.lag)
+            cloud.hurry(old, self.lag * self.gravity)
         added = np.zeros(-(-cloud.n // BATCH))
         turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
         _gather_velocity(
@@ -267,25 +279,20 @@ class Particles:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
             shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
             if not solids.touched(self.phi):
-                self._keep_centre(shift, flow.start.mass)
+                keep_centre(shift, flow.start.mass)
             self._pay_for_lift(shift, flow)
             self._layer.spread(cloud, self.phi, pressure, MARGIN)
         _advect(
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
             MARGIN, even_out, self.flip == 0.0,
         )  # fmt: skip
-        self._hurry(cloud.vel, self.lag)
+        cloud.hurry(cloud.vel, self.lag * self.gravity)
         if not flow.fed:
             excess = sum(self.energy()) - flow.start.energy
             if excess > 0.0:
                 give_back(cloud, old, flow.dt * self.gravity, excess / self.mass)
         self._last_dt = flow.dt
         self._sorted = self.settled = False
-
-    def _hurry(self, vel: np.ndarray, dt: float) -> None:
-        """Add dt seconds of the gravity that nothing holds to velocities, in place."""
-        k0, k1, k2 = (np.float32(dt * g) for g in self.gravity)
-        _fall(vel, self.cloud.fall, k0, k1, k2)
 
     def _find_falling(self, flow: Flow) -> None:
         """Find the share of gravity that acts on each particle, which is not held by pressure."""
@@ -295,11 +302,6 @@ class Particles:
             share = np.empty(self.layout.three)
             _free_share(share, *flow.taken, *self.solids.open, *push, self.layout.first)
             _look_up(cloud.fall, share, cloud.x)
-
-    def _keep_centre(self, shift: list[np.ndarray], mass: list[np.ndarray]) -> None:
-        """Take the mean from a displacement, in place: liquid in free flight cannot move its centre of mass."""
-        for axis in self.layout.axes:
-            shift[axis] -= (mass[axis] * shift[axis]).sum() / max(float(mass[axis].sum()), 1.0)
 
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
@@ -342,13 +344,14 @@ class Particles:
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def frame_arrays(self) -> dict[str, np.ndarray]:
-        """Position, velocity and, where it varies, viscosity of every particle."""
+        """Position, velocity, id and, where it varies, viscosity of every particle; the number of births so far."""
         cloud = self.cloud
         rows = self.layout.drop_points(cloud.x)
         position = np.empty((cloud.n, len(rows)), np.float32)
         for a, row in enumerate(rows):
             np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
         out = {"position": position, "velocity": np.ascontiguousarray(self.layout.drop_points(cloud.vel).T)}
+        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born)}
         if cloud.thick:
             out["viscosity"] = cloud.mu.copy()
         return out
@@ -356,21 +359,28 @@ class Particles:
     def state(self) -> dict[str, np.ndarray]:
         """The columns, and the length of the last step."""
         c = self.cloud
-        return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, "fall": c.fall, "dt": np.array(self._last_dt),
-                "added": np.array(self._added)}  # fmt: skip
+        ids = {"id": c.id, "born": np.array(c.born)}
+        own = {"fall": c.fall, "added": np.array(self._added)}
+        return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt), **own}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
+        c = self.cloud
         n = check_array("x", state, (3, None), float).shape[1]
         for axis, cells in enumerate(self.layout.three):
             check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
         check_array("vel", state, (3, n), np.float32)
-        check_array("aff", state, (9 if self.cloud.affine else None, n), np.float32)
-        check_array("mu", state, (n if self.cloud.thick else 0,), np.float32, 0.0)
+        check_array("aff", state, (9 if c.affine else None, n), np.float32)
+        check_array("mu", state, (n if c.thick else 0,), np.float32, 0.0)
         if "fall" in state:  # older states have none: their velocities do not lag
             check_array("fall", state, (n,), np.float32, 0.0, 1.0)
             check_array("added", state, (), float)
         check_array("dt", state, (), float, 0.0)
+        if "id" in state:
+            born = int(check_array("born", state, (), np.int64, n, np.iinfo(c.ID).max + 1))
+            ids = np.sort(check_array("id", state, (n,), c.ID, 0, born - 1))
+            if (ids[1:] == ids[:-1]).any():
+                raise NonstickError("id contains a number twice")
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Particles of a checkpoint, and the φ of its frame."""
@@ -378,6 +388,9 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
+        # checkpoints of older versions have no ids: their particles are counted as they come
+        c.id = state["id"] if "id" in state else np.arange(c.n, dtype=c.ID)
+        c.born = int(state["born"]) if "id" in state else c.n
         self._last_dt = float(state["dt"])
         self._sorted = self.settled = False
         if started:  # use the shift of the ledger: a new search could find another shift

@@ -97,8 +97,11 @@ class Projection:
         failed: list[str] = []
         best: PressureResult | None = None
         for name in self._candidates(problem):
-            limit = solver.maxiter if name == solver.method else None
-            solution = problem.solve(name, rtol=solver.rtol, maxiter=limit, **(start if not failed else {}))
+            limit = solver.maxiter if name == registry.name_of(solver.method) else None
+            # What counts is the divergence of a cell against the largest one, which is the papers' number: liquid that
+            # hardly moves need not be still to its own last digits.
+            options: dict[str, Any] = {"rtol": solver.rtol, "maxiter": limit, "criterion": "papers"}
+            solution = problem.solve(name, **options, **(start if not failed else {}))
             # A compressed pocket has no solution: the problem without its mean is solved, and other methods do not
             # help.
             kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))  # type: ignore[arg-type]
@@ -112,7 +115,7 @@ class Projection:
 
     def _candidates(self, problem: PressureProblem) -> list[str]:
         """Names of methods to try, in this order."""
-        own = self.solver.method
+        own = registry.name_of(self.solver.method)
         names: tuple[str, ...] = (own, *STRONGER)
         if isinstance(self.solids.mode, str) and self.solids.mode == "edge":
             names = STRONGER_EDGES if own == "auto" else (own, *STRONGER_EDGES)

@@ -11,6 +11,9 @@ from .solids import Solids
 MARGIN = 0.02
 #: particles that are less than this many cells below the surface start on the lattice itself
 CALM = 1.0
+#: a cell whose centre is this many cells below the surface lies in the liquid as a whole, and in no calm part of it:
+#: its particles need no look at the shape, which takes long for a mesh
+DEEP = 2.0 * CALM + 2.0
 
 
 def seed(
@@ -35,28 +38,27 @@ def seed(
     out = []
     owed = 0.0
     for slab in range(grid.shape[0]):
-        inside = _near(shape, grid, slab)
+        centre = _centre_distance(shape, grid, slab)
+        inside, deep = centre < 1.0, centre < -DEEP
         if not inside.any():
             continue
         for sub in range(per_axis):
             index = np.meshgrid([slab * per_axis + sub], *fine[1:], indexing="ij")
             at = np.stack([i.ravel() for i in index])
-            wide = inside
-            for axis in range(inside.ndim):
-                wide = wide.repeat(per_axis, axis)
-            at = at[:, wide.ravel()]
+            wide = _finer(inside, per_axis)
+            at, sure = at[:, wide], _finer(deep, per_axis)[wide]
             stray = jitter * (rng.random(at.shape) - 0.5)
             x = (at + 0.5) / per_axis
             if shift is not None:
                 x += shift[:, None]
                 within = np.all((x > 0.0) & (x < np.array(grid.shape)[:, None]), axis=0)
-                x, stray = x[:, within], stray[:, within]
+                x, stray, sure = x[:, within], stray[:, within], sure[within]
             # near the surface positions stay on the lattice: a rough surface would make short waves that last for
             # seconds
-            depth = -np.asarray(shape(*(grid.dx * c for c in x))) / grid.dx
+            depth = -_distance(shape, grid, x, sure)
             x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
             share = _fit_walls(x, solids, 1.0 / per_axis)
-            keep = (share > 0.0) & (shape(*(grid.dx * c for c in x)) < 0)
+            keep = (share > 0.0) & (_distance(shape, grid, x, sure) < 0.0)
             x, total = x[:, keep], owed + np.cumsum(share[keep])
             if total.size:
                 keep = np.floor(total) > np.floor(total - share[keep])
@@ -85,11 +87,27 @@ def _fit_walls(x: np.ndarray, solids: Solids, width: float) -> np.ndarray:
     return share
 
 
-def _near(shape: Shape, grid, slab: int) -> np.ndarray:
-    """Cells of one plane that the shape may touch. A distance may be too small, but it is never too large by a cell."""
+def _centre_distance(shape: Shape, grid, slab: int) -> np.ndarray:
+    """Distance to the shape in cells at the centres of one plane; it is never too large by a cell."""
     cells = grid.cells()
-    here = np.broadcast_to(shape(cells[0][slab : slab + 1], *cells[1:]), (1, *grid.shape[1:]))[0]
-    return here < grid.dx
+    here = shape(cells[0][slab : slab + 1], *cells[1:])
+    return np.broadcast_to(here, (1, *grid.shape[1:]))[0] / grid.dx
+
+
+def _finer(mask: np.ndarray, per_axis: int) -> np.ndarray:
+    """A mask over the cells of a plane as a flat mask over the positions in it."""
+    for axis in range(mask.ndim):
+        mask = mask.repeat(per_axis, axis)
+    return mask.ravel()
+
+
+def _distance(shape: Shape, grid, x: np.ndarray, sure: np.ndarray) -> np.ndarray:
+    """Distance to the shape in cells at positions (d, n); -DEEP where it is `sure` that they are as deep."""
+    out = np.full(x.shape[1], -DEEP)
+    there = np.flatnonzero(~sure)
+    if there.size:
+        out[there] = np.asarray(shape(*(grid.dx * c[there] for c in x))) / grid.dx
+    return out
 
 
 def wall_distance(solids: Solids, x: np.ndarray) -> np.ndarray:

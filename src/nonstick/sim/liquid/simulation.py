@@ -15,13 +15,17 @@ import numpy as np
 
 from ...bodies.body import RigidBody
 from ...errors import NonstickError
+from ...io.probes import ProbeTable
 from ...scenes.scene import Scene
+from ...show import Shown
 from ..states import check_array
+from .access import GridArrays, ParticleArrays, read_grid, read_particles, write_particles
 from .levelset import LevelSet
 from .liquid import STAGES, Liquid, Report
 from .methods import check_bodies, check_edges, check_methods
 from .needs import require
 from .particles import Particles
+from .probes.recorder import Recorder
 from .tracker import Tracker
 
 COLUMNS = (
@@ -49,7 +53,7 @@ def require_liquid(scene: Scene) -> None:
         )
 
 
-class Simulation:
+class Simulation(Shown):
     """The simulation of a liquid scene.
 
     Parameters
@@ -65,6 +69,10 @@ class Simulation:
         Seconds since the beginning.
     bodies : list of RigidBody
         The rigid bodies of the scene; their velocities may be set between steps.
+    particles : ParticleArrays
+        Positions and velocities of the particles.
+    grid : GridArrays
+        Pressure, velocity and level set with their coordinates.
     tell : callable
         Called with (kind, message) when something should not pass unseen.
     watch : callable
@@ -89,6 +97,10 @@ class Simulation:
         require(self.scene)
         self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track])
         check_edges(self.scene, self.liquid.solids.mode)
+        #: the probes of the scene
+        self.probes = Recorder(self.scene, self.liquid)
+        if self.probes.list:
+            self.liquid.observer = self.probes
         self.frame = 0
         #: how often this simulation was resumed; the first row of each session includes the time of compilation
         self.session = 0
@@ -101,6 +113,10 @@ class Simulation:
         if self.liquid.ledger.expected <= 0:
             require_liquid(self.scene)
         self._check_speed(1.0 / (self.scene.model.time.fps * self.scene.model.time.max_substeps))
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        return {"frame": self.frame, "time": f"{self.time:.4g} s", "bodies": len(self.bodies)} | self.scene.facts()
 
     @property
     def bodies(self) -> list[RigidBody]:
@@ -151,6 +167,7 @@ class Simulation:
         self.liquid.time = end  # so that rounding does not make the clock drift
         began = time.perf_counter()
         self.liquid.settle()
+        self.probes.surface(self.liquid.phi())
         if rows:  # the next step starts from the surface of the frame; its time counts here
             rows[-1]["surface_seconds"] += time.perf_counter() - began
             rows[-1]["step_seconds"] += time.perf_counter() - began
@@ -233,6 +250,56 @@ class Simulation:
             row[f"{stage}_seconds"] = report.seconds[stage]
         return row
 
+    # -- access ---------------------------------------------------------------------------------------
+
+    @property
+    def particles(self) -> ParticleArrays:
+        """Positions (m), velocities (m/s) and ids of all particles, as copies; `set_particles` changes them.
+
+        Examples
+        --------
+        >>> from nonstick import Scene, Simulation
+        >>> simulation = Simulation(Scene.load("still", {"domain.resolution": 16}))
+        >>> simulation.particles.position.shape
+        (512, 2)
+        """
+        return read_particles(self.liquid)
+
+    def set_particles(self, position=None, velocity=None, gradient=None) -> None:
+        """Change positions or velocities of the particles between two steps.
+
+        Parameters
+        ----------
+        position : array_like, optional
+            (n, d) in metres, inside the domain, in the order of `particles`.
+        velocity : array_like, optional
+            (n, d) in m/s.
+        gradient : array_like, optional
+            (n, d, d) in 1/s: entry [k, a, b] is the derivative of component a along axis b at particle k. The APIC
+            transfer uses it; zero if not given.
+
+        Examples
+        --------
+        >>> from nonstick import Scene, Simulation
+        >>> simulation = Simulation(Scene.load("still", {"domain.resolution": 16}))
+        >>> simulation.set_particles(velocity=0.1 * simulation.particles.position)
+        >>> simulation.particles.velocity.max().round(3)
+        np.float64(0.098)
+        """
+        write_particles(self.liquid, position, velocity, gradient)
+
+    @property
+    def grid(self) -> GridArrays:
+        """Pressure, velocity, level set and distance to solids on the grid, with their coordinates; copies."""
+        return read_grid(self.liquid)
+
+    def probe_table(self) -> ProbeTable:
+        """The numbers of the scene's probes since the simulation was made or restored, as arrays.
+
+        A row is complete when the surface at its end is known: at the end of a frame, or after the next step.
+        """
+        return ProbeTable(self.probes.rows, self.probes.units)
+
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def frame_arrays(self) -> dict[str, np.ndarray]:
@@ -244,7 +311,7 @@ class Simulation:
 
         The simulation still uses these arrays, and its next step changes them: save or copy them first.
         """
-        out = self.liquid.state()
+        out = {**self.liquid.state(), **self.probes.state()}
         out["frame"] = np.array(self.frame)
         return out
 
@@ -267,3 +334,4 @@ class Simulation:
         self.session += 1
         # copied, because a simulation changes its arrays in place, and the other simulation may continue
         self.liquid.restore({name: np.array(values, order="C") for name, values in state.items()})
+        self.probes.restore(state)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from ...scenes.scene import Scene
 from ...scenes.schema import Keyed
 from ._solids import _open_space, _room
 from .layout import Layout, between
+from .sides import by_number, nearest_side, sides_of
 
 #: nodal distance if there is no solid, in cells
 FAR = 1e3
@@ -43,6 +43,7 @@ class Solid:
     adhesion: float
     motion: Prescribed | None
     body: RigidBody | None = None
+    viscous: str = "no-slip"
 
 
 class Solids:
@@ -60,17 +61,20 @@ class Solids:
         self.list = [
             Solid(build(s.shape, scene.folder, f"{scene.where}: solid.{index}.shape"), s.container,
                   s.pressure or model.walls.pressure, s.separation, s.adhesion,
-                  None if s.motion is None else Prescribed(s.motion, middle, scene.dimension))
+                  None if s.motion is None else Prescribed(s.motion, middle, scene.dimension),
+                  viscous=s.viscous or model.walls.viscous)
             for index, s in enumerate(model.solid)
         ]  # fmt: skip
-        if any(n * scene.dx > s * (1 + 1e-9) for n, s in zip(scene.shape, model.domain.size)):
-            inside = Box((-1e3 * scene.dx,) * scene.dimension, tuple(model.domain.size))
-            self.list.append(
-                Solid(inside, True, model.walls.pressure, model.walls.separation, model.walls.adhesion, None)
-            )
+        #: what liquid does at the sides of the domain, in the order of `sides.NAMES`
+        self.sides = sides_of(model.walls, scene.dimension)
+        self._differ = len({*self.sides}) > 1
+        self.list += self._beyond()
         for body, b in zip(bodies, model.bodies):
             mode = b.pressure or model.walls.pressure
-            self.list.append(Solid(body.shape, False, mode, b.separation, b.adhesion, None, body))
+            viscous = b.viscous or model.walls.viscous
+            self.list.append(Solid(body.shape, False, mode, b.separation, b.adhesion, None, body, viscous))
+        #: what solids and sides do to viscous liquid, by their number (see `sides.by_number`)
+        self.viscous = by_number([s.viscous for s in self.list], [s.viscous for s in self.sides])
         self.moving = any(s.motion is not None or s.body is not None for s in self.list)
         #: True if a solid has a prescribed motion; bodies do not move until `place`
         self.driven = any(s.motion is not None for s in self.list)
@@ -85,6 +89,20 @@ class Solids:
         #: velocity of the solids at the faces, three arrays
         self.velocity: list[np.ndarray] = self.layout.lift_faces(still)
         self.update(0.0)
+
+    def _beyond(self) -> list[Solid]:
+        """Solids between the domain and the grid, whose last cells may reach beyond it."""
+        size, dx = self.scene.model.domain.size, self.scene.dx
+        short = [a for a, (n, s) in enumerate(zip(self.grid.shape, size)) if n * dx > s * (1 + 1e-9)]
+        # one solid for all sides; if sides differ, one for each
+        parts = [short] if not self._differ else [[a] for a in short]
+        out = []
+        for axes in parts if short else []:
+            high = [s if not self._differ or a in axes else 1e3 * max(size) for a, s in enumerate(size)]
+            side = self.sides[2 * axes[0] + 1]
+            inside = Box((-1e3 * dx,) * len(high), tuple(high))
+            out.append(Solid(inside, True, side.pressure, side.separation, side.adhesion, None, viscous=side.viscous))
+        return out
 
     def update(self, time: float) -> bool:
         """Move the solids to their positions at `time`; True if any of them has moved."""
@@ -231,10 +249,9 @@ class Solids:
         return any(isinstance(s.separation, Keyed) for s in self.list)
 
     def _label(self, distances) -> None:
-        """Index of the solid nearest to each cell, -1 for the sides of the domain."""
+        """Index of the solid nearest to each cell, negative for the sides of the domain."""
         grid = self.grid
-        nearest = np.broadcast_to(_side_distance(grid.cells(), grid.size), grid.shape).copy()
-        self.owner = np.full(grid.shape, -1, np.int16)
+        nearest, self.owner = nearest_side(grid.cells(), grid.size, grid.shape, self._differ)
         for index, nodal in enumerate(distances):
             here = centre_distance(nodal)
             closer = here < nearest
@@ -251,7 +268,7 @@ class Solids:
         for axis in range(grid.dimension):
             nearest = np.full(grid.face_shape(axis), -1, np.int16)
             # the sides of the domain are at rest: without them a piston at one end would move the wall at the other end
-            best = np.broadcast_to(_side_distance(grid.faces(axis), grid.size), nearest.shape).copy()
+            best, _ = nearest_side(grid.faces(axis), grid.size, nearest.shape, False)
             for index, (solid, nodal) in enumerate(zip(self.list, distances)):
                 here = nodal
                 for other in range(grid.dimension):
@@ -265,6 +282,20 @@ class Solids:
                     nearest[closer] = index if solid.motion is not None else -1
             self.carrier.append(nearest)
         self.refresh()
+
+    def nearest_to_faces(self) -> list[np.ndarray]:
+        """Number of the solid or side nearest to every face, one array per axis."""
+        grid, out = self.grid, []
+        for axis in range(grid.dimension):
+            best, nearest = nearest_side(grid.faces(axis), grid.size, grid.face_shape(axis), self._differ)
+            for index, here in enumerate(self.distances):
+                for other in range(grid.dimension):
+                    if other != axis:
+                        here = between(here, other)
+                nearest[here < best] = index
+                np.minimum(best, here, out=best)
+            out.append(nearest)
+        return out
 
     def refresh(self) -> None:
         """Read the velocity of moving solids at the faces again; solids at rest and the sides have zero velocity."""
@@ -289,8 +320,7 @@ class Solids:
 
     def _behave(self) -> None:
         """Find the cells that may separate, with their adhesion and separation velocity."""
-        side = self.scene.model.walls
-        modes = [s.pressure for s in self.list] + [side.pressure]
+        modes = by_number([s.pressure for s in self.list], [s.pressure for s in self.sides])
         shape = self.grid.shape
         if len(set(modes)) == 1:
             self.mode: str | np.ndarray = modes[0]
@@ -301,17 +331,19 @@ class Solids:
             sticky = np.zeros(shape, np.int8)
             centre = self.layout.drop(self.centre)
             for index, mode in enumerate(modes):
-                mine = self.owner == (index if index < len(self.list) else -1)
+                mine = self.owner == (index if index < len(self.list) else index - len(modes))
                 mask |= mine & wall_cells("cut" if mode == "edge" else mode, self.weights, centre, shape)
                 sticky[mine] = mode == "none"
             self.mode, self.sticky = mask, self.layout.lift(sticky)
-        self.adhesion = self._per_cell([s.adhesion for s in self.list] + [side.adhesion])
-        self.separation = self._per_cell([_now(s.separation, self.time) for s in self.list] + [side.separation])
+        sides = self.sides
+        self.adhesion = self._per_cell(by_number([s.adhesion for s in self.list], [s.adhesion for s in sides]))
+        speeds = [_now(s.separation, self.time) for s in self.list]
+        self.separation = self._per_cell(by_number(speeds, [s.separation for s in sides]))
 
     def _per_cell(self, values: list[float]) -> np.ndarray | float:
         if not any(values):
             return 0.0
-        return np.array(values)[self.owner]  # owner -1 selects the last entry, the sides of the domain
+        return np.array(values)[self.owner]
 
     def touched(self, phi: np.ndarray) -> bool:
         """True if liquid (φ < 0 on three axes) is in a cell that a solid or a side of the domain cuts."""
@@ -339,14 +371,6 @@ class Solids:
             return solid.body.velocity_at(*points)[axis]
         assert solid.motion is not None
         return solid.motion.velocity(axis, points, self.time)
-
-
-def _side_distance(points, size) -> Any:
-    """Distance of points to the nearest side of the domain."""
-    out: Any = np.inf
-    for x, length in zip(points, size):
-        out = np.minimum(out, np.minimum(x, length - x))
-    return out
 
 
 def _now(value: float | Keyed, time: float) -> float:

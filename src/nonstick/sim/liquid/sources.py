@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import label
 
 from ...bodies.motion import Prescribed
 from ...grid.shapes import Shape
@@ -106,6 +105,8 @@ class Chambers:
     def __init__(self, space: np.ndarray):
         self.space = space
         #: 0 in solids
+        from scipy.ndimage import label  # slow to load
+
         self.which, self.count = label(space > 0.0)
 
     def left(self, there: np.ndarray) -> np.ndarray:

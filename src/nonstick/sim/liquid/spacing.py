@@ -111,6 +111,12 @@ def displacement(
     return out
 
 
+def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray]) -> None:
+    """Take the mean from a displacement, in place: liquid in free flight cannot move its centre of mass."""
+    for s, m in zip(shift, mass):
+        s -= (m * s).sum() / max(float(m.sum()), 1.0)
+
+
 def _excess(cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, per_cell: int) -> np.ndarray:
     """Volume in cells by which each liquid cell should expand."""
     layout = solids.layout

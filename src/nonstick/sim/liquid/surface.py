@@ -6,8 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...grid.flat import flat_distance
 from ._gaps import _gap_planes
-from ._surface import _fill_holes, _surface_band, _surface_particles, _weigh, flat_distance
+from ._surface import RADIUS, _fill_holes, _surface_band, _surface_particles, _weigh
 from .cloud import Cloud
 from .solids import Solids
 from .spacing import PRESSED
@@ -25,7 +26,7 @@ class ParticleSurface:
 
     @cached_property
     def _table(self) -> np.ndarray:
-        return flat_distance(self.solids.grid.dimension)
+        return RADIUS * flat_distance(self.solids.grid.dimension)
 
     def outline(self, phi: np.ndarray, cloud: Cloud) -> np.ndarray:
         """Write φ of the present particles; returns the weight of each particle."""

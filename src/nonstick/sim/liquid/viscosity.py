@@ -1,8 +1,8 @@
 """The viscosity stage, between two projections (Aanjaneya §4.1), and viscous liquid at walls.
 
-- `no-slip`: liquid at a wall moves with it. Thick liquid does not leave the wall: the pressure may pull it there.
-  Liquid is thick if its velocity spreads over a cell within the step. The boundary layer of other liquid is not
-  resolved, and `walls.pressure` alone decides whether it separates.
+- `no-slip`: liquid at a wall moves with it, and its shear is that of the wall's true distance. Thick liquid does not
+  leave the wall: the pressure may pull it there. Liquid is thick if its velocity spreads over a cell within the step.
+  The boundary layer of other liquid is not resolved, and `walls.pressure` alone decides whether it separates.
 - `slip`: liquid takes only the wall's normal velocity; no shear acts there.
 - `separating`: a wall holds liquid only where the liquid presses on it. Where the projection before this stage found no
   pressure, liquid has left the wall: its faces are free and no shear acts there. Elsewhere it acts like no-slip.
@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...discretise.viscosity import ViscosityProblem, ViscositySolution, liquid_volumes
+from ...discretise.viscosity import ViscosityProblem, ViscositySolution
 from ...discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
+from ...discretise.viscosity_fields import liquid_volumes
 from ...scenes.schema import Ramp, SceneModel
 from ._extrapolate import _continue_linearly, _known_faces
-from .layout import between
 from .solids import Solids
+from .viscous_walls import Walls, touches, walls_of
 
 #: tried when the scene's own method misses its tolerance
 STRONGER = ("visc-auto", "visc-cg")
@@ -40,7 +41,6 @@ class Viscosity:
         if not isinstance(found[0], Ramp) and not self.carried:
             self.mu = found[0]
         self._thick = any(max(v.values) if isinstance(v, Ramp) else v for v in found)
-        self.walls = model.walls.viscous
         self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
 
     @property
@@ -67,10 +67,12 @@ class Viscosity:
         Cells at sources are excluded: liquid that comes out of a wall must be able to leave it.
         """
         thick = self._is_thick(mu, dt)
-        if self.walls != "no-slip" or not thick.any():
+        solids, grid = self.solids, self.solids.grid
+        if "no-slip" not in solids.viscous or not thick.any():
             return None
-        grid = self.solids.grid
         thick = np.broadcast_to(thick, grid.shape).copy()
+        if len(set(solids.viscous)) > 1:
+            thick &= (np.array(solids.viscous) == "no-slip")[solids.owner]
         for source, time in sources:
             thick &= source.at(time).sample(grid.cells()) > grid.dx
         return thick
@@ -91,7 +93,7 @@ class Viscosity:
             _known_faces(known, self.solids.open[axis], np.zeros(u.shape), phi, axis, True)
             far = (known == 0) & (mass[axis] > 1e-9)
             if thick.ndim:
-                far &= _touches(thick.reshape(phi.shape), axis)
+                far &= touches(thick.reshape(phi.shape), axis)
             spread = u.copy()
             _continue_linearly(spread, known, DRAGGED)
             far &= known == 1
@@ -116,21 +118,10 @@ class Viscosity:
             Pairs (source, time) that flow. The velocity of their faces is given. Otherwise thick liquid would stay on
             the wall it comes out of.
         """
-        solids, layout = self.solids, self.solids.layout
-        walls = layout.drop_faces(solids.velocity)
-        fluid = [w > 0 for w in _middle_open(solids)]
+        solids = self.solids
         faces, cells, edges = liquid_volumes(phi)
-        given = [np.where(f, u, w) for f, u, w in zip(fluid, velocity, walls)]
-        if self.walls != "no-slip":
-            solid = [~f for f in fluid]
-            free = np.ones(phi.shape, bool)
-            if self.walls == "separating":
-                # include cells of air: liquid that has begun to leave still fills a part of them
-                free = pressure <= 0.0
-                fluid = [f | _touches(free, a) for a, f in enumerate(fluid)]
-                given = [np.where(f, u, g) for f, u, g in zip(fluid, velocity, given)]
-            around = layout.lift_faces(solid), layout.lift(free)
-            edges = tuple(e * ~layout.drop(_at_walls(*around, axis)) for axis, e in zip(layout.edge_axes, edges))
+        walls = walls_of(solids, velocity, edges, pressure)
+        fluid, given = walls.fluid, walls.velocity
         for source, time in sources:
             shape = source.at(time)
             for a in range(len(fluid)):
@@ -138,10 +129,12 @@ class Viscosity:
                 inside = np.broadcast_to(shape.sample(points) < 0, fluid[a].shape)
                 fluid[a] = fluid[a] & ~inside
                 given[a] = np.where(inside, source.velocity(a, points, time), given[a])
-        problem = self._problem(given, mu, dt, (faces, cells, edges), fluid)
+                # the velocity of a source holds in the middles of its faces
+                walls.distance[a] = np.where(inside, np.maximum(walls.distance[a], 0.0), walls.distance[a])
+        problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
         best: ViscositySolution | BodyViscositySolution | None = None
         for name in dict.fromkeys((self.method, *STRONGER)):
-            solution = problem.solve(name, rtol=self.rtol)
+            solution = problem.solve(name, rtol=self.rtol, criterion="papers")
             if best is None or solution.kkt() < best.kkt():
                 best = solution
             if solution.converged:
@@ -151,58 +144,19 @@ class Viscosity:
             solids.push(best.motions)
         return best
 
-    def _problem(self, given, mu, dt: float, volumes, fluid) -> ViscosityProblem | ViscosityWithBodies:
+    def _problem(self, walls: Walls, mu, dt: float, volumes) -> ViscosityProblem | ViscosityWithBodies:
         """The problem of the liquid, or of liquid and bodies: faces in a body move with it and exert a drag on it."""
         solids = self.solids
         fields: dict[str, Any] = {
-            "velocity": given, "viscosity": mu, "dt": dt, "dx": solids.grid.dx, "rho": self.rho, "volumes": volumes,
+            "velocity": walls.velocity, "viscosity": mu, "dt": dt, "dx": solids.grid.dx, "rho": self.rho,
+            "volumes": volumes, "distance": walls.distance,
         }  # fmt: skip
         if solids.coupling is None:
-            return ViscosityProblem(fluid=fluid, **fields)
-        owner = [np.where(f, -1, o) for f, o in zip(fluid, solids.body_of_face())]
-        fluid = [f | (o >= 0) for f, o in zip(fluid, owner)]
+            return ViscosityProblem(fluid=walls.fluid, **fields)
+        owner = [np.where(f, -1, o) for f, o in zip(walls.fluid, solids.body_of_face())]
+        fluid = [f | (o >= 0) for f, o in zip(walls.fluid, owner)]
         bodies = []
         for covered, motion in zip(solids.coupling.covered, solids.motions()):
             velocity, spin = np.split(motion, [len(covered.body.centre)])
             bodies.append(ViscousBody(covered.body.centre, velocity, spin, matrix=covered.mass))
         return ViscosityWithBodies(bodies=bodies, body_of_face=owner, fluid=fluid, **fields)
-
-
-def _middle_open(solids: Solids) -> tuple[np.ndarray, ...]:
-    """Positive where the middle of a face is outside the solids and inside the box."""
-    out = []
-    for a in range(3):
-        value = solids.nodes
-        for axis in range(3):
-            if axis != a:
-                value = between(value, axis)
-        value = value.copy()
-        for end in (0, -1):
-            value[(slice(None),) * a + (end,)] = -1.0
-        out.append(value)
-    return solids.layout.drop_faces(out)
-
-
-def _touches(cells: np.ndarray, a: int) -> np.ndarray:
-    """Faces of axis a next to a cell of the mask."""
-    return _pair_any(_widened(cells, (a,)), a)
-
-
-def _at_walls(solid: list[np.ndarray], wet: np.ndarray, n: int) -> np.ndarray:
-    """Edges along axis n with a solid face, or on the box, and next to a cell of `wet`; all on three axes."""
-    a, b = (axis for axis in range(3) if axis != n)
-    around_a = _pair_any(_widened(solid[a], (b,), True), b)
-    around_b = _pair_any(_widened(solid[b], (a,), True), a)
-    near = _pair_any(_pair_any(_widened(wet, (a, b)), a), b)
-    return (around_a | around_b) & near
-
-
-def _widened(mask: np.ndarray, axes: tuple[int, ...], value: bool = False) -> np.ndarray:
-    """A mask with one more entry at both ends of the axes."""
-    return np.pad(mask, [(int(axis in axes),) * 2 for axis in range(mask.ndim)], constant_values=value)
-
-
-def _pair_any(mask: np.ndarray, axis: int) -> np.ndarray:
-    """True where at least one of two neighbours along an axis is True."""
-    n = mask.shape[axis]
-    return np.take(mask, range(n - 1), axis) | np.take(mask, range(1, n), axis)

@@ -1,0 +1,209 @@
+"""Matrices without a grid: iterations, seconds and memory of `auto`, and of PyAMG's hierarchies in the same loop.
+
+    python benchmarks/matrices.py --sizes 50 100 200 400                 every problem, ours and PyAMG
+    python benchmarks/matrices.py --sizes 1000 --names bearing-4 --methods auto   a million unknowns
+
+`auto` gets the bare matrix, `auto+cells` its grid too (only where it has one). `sa`, `rs`, `rootnode` are PyAMG's smoothed
+aggregation, Ruge-Stüben and root-node hierarchies (one Gauss-Seidel sweep down, one up) as preconditioner of the loop of
+`auto`, set up again after every change of the set; they have no coarse problems with bounds. 3D problems have as many
+unknowns as the 2D ones of their size. PETSc is measured on these problems by `nonstick bench peers` where it is installed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from common import Rows, options, progress, show, timed
+
+from nonstick.compositions import AUTO
+from nonstick.inverse.base import Inverse, Recipe
+from nonstick.operators.convert import as_operator
+from nonstick.problem.box import BoxProblem
+
+METHODS = ("auto", "auto+cells", "sa", "rs", "rootnode")
+
+
+def chain(n):
+    return sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+
+
+def bearing(n, width):
+    """The journal bearing of MINPACK-2, eccentricity 0.5, on (0, 2π) × (0, width)."""
+    hx, hy = 2 * np.pi / (n + 1), width / (n + 1)
+    x = hx * np.arange(1, n + 1)
+    film = [(1 + 0.5 * np.cos(x + s)) ** 3 for s in (-hx / 2, 0.0, hx / 2)]
+    off = -film[2][:-1] * hy / hx
+    along = sp.diags_array([off, (film[0] + film[2]) * hy / hx, off], offsets=[-1, 0, 1])
+    A = sp.kron(along, sp.eye_array(n)) + sp.kron(sp.diags_array(film[1] * hx / hy), chain(n))
+    return A, np.repeat(0.5 * np.sin(x) * hx * hy, n), 0.0, np.inf, True
+
+
+def torsion(n):
+    """An elastic-plastic bar: -u'' = c, |u| at most the distance to the boundary."""
+    one = sp.eye_array(n)
+    near = np.minimum(np.arange(1, n + 1), np.arange(n, 0, -1)) / (n + 1)
+    distance = np.minimum.outer(near, near).ravel()
+    return sp.kron(chain(n), one) + sp.kron(one, chain(n)), np.full(n * n, 20.0 / n**2), -distance, distance, True
+
+
+def waves(A, grid=False):
+    """A load that pushes up and down, and x >= 0."""
+    N = A.shape[0]
+    n = round(N**0.5)
+    i, j = np.divmod(np.arange(N), n)
+    b = A.diagonal().mean() * 50 / n**2 * np.sin(2 * np.pi * i / n) * np.sin(3 * np.pi * j / n)
+    return A, b, 0.0, np.inf, grid
+
+
+def rotated(n, epsilon, angle):
+    """Central differences of an anisotropy at an angle: nine points, positive couplings."""
+    c, s = np.cos(angle), np.sin(angle)
+    a, b, m = c * c + epsilon * s * s, s * s + epsilon * c * c, 0.5 * (1 - epsilon) * c * s
+    A = sp.csr_array((n * n, n * n))
+    for i, row in enumerate([[m, -a, -m], [-b, 2 * (a + b), -b], [-m, -a, m]]):
+        for j, value in enumerate(row):
+            A = A + value * sp.kron(sp.eye_array(n, k=i - 1), sp.eye_array(n, k=j - 1))
+    return A
+
+
+def triangles(n, epsilon=1.0, angle=0.0):
+    """Linear elements on a shaken grid: obtuse angles, and positive couplings with them."""
+    from scipy.spatial import Delaunay
+
+    t = np.linspace(0, 1, n + 2)
+    P = np.stack(np.meshgrid(t, t, indexing="ij"), axis=-1).reshape(-1, 2)
+    inside = ((P > 0) & (P < 1)).all(axis=1)
+    P[inside] += (np.random.default_rng(0).random((inside.sum(), 2)) - 0.5) * 0.7 / (n + 1)
+    T = Delaunay(P).simplices
+    c, s = np.cos(angle), np.sin(angle)
+    R = np.array([[c, -s], [s, c]])
+    k = R @ np.diag([1.0, epsilon]) @ R.T
+    p = P[T]
+    edge = np.stack([p[:, 2] - p[:, 1], p[:, 0] - p[:, 2], p[:, 1] - p[:, 0]], axis=1)
+    area = 0.5 * np.abs(edge[:, 0, 0] * edge[:, 1, 1] - edge[:, 0, 1] * edge[:, 1, 0])
+    good = area > 1e-12
+    normal = np.stack([-edge[..., 1], edge[..., 0]], axis=-1)[good]
+    local = np.einsum("tia,ab,tjb->tij", normal, k, normal) / (4 * area[good])[:, None, None]
+    rows, columns = np.repeat(T[good], 3, axis=1).ravel(), np.tile(T[good], (1, 3)).ravel()
+    A = sp.csr_array(sp.coo_array((local.ravel(), (rows, columns)), shape=(len(P),) * 2))
+    return A[inside][:, inside]
+
+
+def jumps(n, ratio=1e6):
+    """Coefficients from 1 to `ratio`, different in every cell."""
+    k = ratio ** np.random.default_rng(0).random((n + 1, n + 1))
+    along, across = (2 / (1 / k[:-1] + 1 / k[1:]))[:, :n], (2 / (1 / k[:, :-1] + 1 / k[:, 1:]))[:n]
+    number, out = np.arange(n * n).reshape(n, n), sp.csr_array((n * n, n * n))
+    for w, i, j in ((along[:-1], number[:-1], number[1:]), (across[:, :-1], number[:, :-1], number[:, 1:])):
+        W = sp.coo_array((w[: i.shape[0], : i.shape[1]].ravel(), (i.ravel(), j.ravel())), shape=out.shape)
+        out = out - W - W.T
+    return sp.csr_array(out + sp.diags_array(k[:n, :n].ravel() * 0.01 / n - np.asarray(out.sum(axis=1)).ravel()))
+
+
+def rescaled(problem, powers=6.0):
+    A, b, lower, upper, _ = problem
+    D = 10.0 ** np.random.default_rng(0).uniform(-powers, powers, b.size)
+    return sp.diags_array(D) @ A @ sp.diags_array(D), D * b, lower / D, upper / D, False
+
+
+def solid(n, weak):
+    m = round(n ** (2 / 3))
+    one, T = sp.eye_array(m), chain(m)
+    A = sp.kron(sp.kron(T, one), one) + weak * sp.kron(sp.kron(one, T), one) + sp.kron(sp.kron(one, one), T)
+    b = np.sin(np.arange(m**3) * 14 * np.pi / m**3) * 100 / m**2
+    return A, b, 0.0, np.inf, False
+
+
+PROBLEMS = {
+    "bearing-1": lambda n: bearing(n, 1.0),
+    "bearing-4": lambda n: bearing(n, 4.0),
+    "bearing-20": lambda n: bearing(n, 20.0),
+    "torsion": torsion,
+    "aniso-1e-4": lambda n: waves(sp.kron(chain(n), sp.eye_array(n)) + 1e-4 * sp.kron(sp.eye_array(n), chain(n)), True),
+    "rotated-1e-2": lambda n: waves(rotated(n, 1e-2, np.pi / 8)),
+    "rotated-1e-3": lambda n: waves(rotated(n, 1e-3, np.pi / 6)),
+    "diagonal-1e-3": lambda n: waves(rotated(n, 1e-3, np.pi / 4)),
+    "triangles": lambda n: waves(triangles(n)),
+    "triangles-1e-2": lambda n: waves(triangles(n, 1e-2, np.pi / 6)),
+    "jumps": lambda n: waves(jumps(n), True),
+    "scaled": lambda n: rescaled(bearing(n, 4.0)),
+    "solid": lambda n: solid(n, 1.0),
+    "solid-1e-2": lambda n: solid(n, 1e-2),
+}
+
+
+@dataclass(frozen=True)
+class PyAMG(Recipe):
+    """A hierarchy of PyAMG, one V-cycle."""
+
+    kind: str
+
+    def setup(self, operator, reuse=None):
+        return _PyAMG(self.kind, sp.csr_matrix(operator.matrix()))
+
+
+class _PyAMG(Inverse):
+    def __init__(self, kind, A):
+        import pyamg
+
+        sweeps = {
+            "presmoother": ("gauss_seidel", {"sweep": "forward"}),
+            "postsmoother": ("gauss_seidel", {"sweep": "backward"}),
+        }
+        make = {
+            "sa": pyamg.smoothed_aggregation_solver,
+            "rs": pyamg.ruge_stuben_solver,
+            "rootnode": pyamg.rootnode_solver,
+        }[kind]
+        self.M = make(A, **sweeps).aspreconditioner()
+
+    def apply(self, r, out):
+        out[:] = self.M @ r
+        return out
+
+
+def build(name, n, cells):
+    A, b, lower, upper, _ = PROBLEMS[name](n)
+    where = np.stack(np.divmod(np.arange(n * n), n), axis=1) if cells else None
+    N = b.size
+    return BoxProblem(as_operator(sp.csr_array(A), where), b, np.broadcast_to(lower, N), np.broadcast_to(upper, N))
+
+
+def main(out="benchmarks/results", sizes=(50, 100), names=tuple(PROBLEMS), methods=METHODS):
+    rows = Rows(out, "matrices", ("case", "n", "label"))
+    with progress("matrices", len(sizes) * len(names) * len(methods)) as step:
+        for name in names:
+            for n in sizes:
+                for label in methods:
+                    step(f"{label} on {name} at {n}")
+                    cells = label.endswith("cells")
+                    if cells and not PROBLEMS[name](4)[4]:
+                        continue
+                    M = AUTO if label.startswith("auto") else replace(AUTO, M=PyAMG(label))
+                    row = timed(name, n, M, lambda n, cells=cells, name=name: build(name, n, cells), warm=None)
+                    rows.add(row | {"label": label})
+    report(rows, sizes)
+    return rows
+
+
+def report(rows, sizes) -> None:
+    lines = []
+    for name, label in dict.fromkeys((row["case"], row["label"]) for row in rows):
+        of = {row["n"]: row for row in rows if (row["case"], row["label"]) == (name, label)}
+        cells = []
+        for n in sizes:
+            row = of.get(n)
+            megabytes = "" if row is None or not row["peak_bytes"] else f" · {row['peak_bytes'] / 2**20:.0f} MB"
+            cells.append(
+                "-"
+                if row is None
+                else f"{row['iterations']}{'' if row['converged'] else '!'} · {row['seconds']:.2f} s{megabytes}"
+            )
+        lines.append([name, label, *cells])
+    show("iterations, seconds, memory (! did not converge)", ["problem", "method", *map(str, sizes)], lines)
+
+
+if __name__ == "__main__":
+    main(**options(__doc__, sizes=(50, 100), names=tuple(PROBLEMS), methods=METHODS))

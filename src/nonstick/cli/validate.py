@@ -1,0 +1,134 @@
+"""`nonstick validate`: published experiments, run here and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from .screen import screen
+from .terminal import NOT_CONVERGED, fail, say
+
+
+def add(app: typer.Typer) -> None:
+    app.command("validate")(validate)
+
+
+def validate(
+    cases: list[str] = typer.Argument(None, metavar="[CASE]...", help="Cases; none: all.", show_default=False),
+    show: bool = typer.Option(False, "--list", help="List the cases."),
+    full: bool = typer.Option(False, "--full/--quick", help="Full sizes take minutes to hours; quick ones seconds."),
+    out: Path = typer.Option(Path("."), "--out", "-o", help="Where validation.md and the plots are written."),
+    as_json: bool = typer.Option(False, "--json", help="Print the results as JSON (with --list: the cases)."),
+) -> None:
+    """Run published experiments and exact solutions, and compare.
+
+    Every case runs on several grids. Measured and published numbers, the error and the observed order are printed;
+    validation.md and a plot of each case are written. The exit code is 2 if an error is larger than allowed.
+
+    [bold]Example:[/bold]
+
+    nonstick validate slosh martin-moyce --full
+    """
+    import difflib
+    import json
+
+    from ..validation import experiments
+    from .listing import print_names
+
+    known = experiments()
+    if show:
+        print_names("case", {name: case.title for name, case in known.items()}, as_json)
+        return
+    for name in cases or ():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}" if close else "`nonstick validate --list` shows them"
+            fail(f"there is no case {name!r}; {hint}")
+    results = _run({name: known[name] for name in cases or known}, full, as_json)
+    _write(results, known, out, quiet=as_json)
+    if as_json:
+        print(json.dumps({name: _numbers(result) for name, result in results.items()}, indent=1))
+    else:
+        _table(results)
+    if not all(result.passed() for result in results.values()):
+        raise SystemExit(NOT_CONVERGED)
+
+
+def _run(cases: dict, full: bool, quiet: bool) -> dict:
+    """The results of the cases, with a line for each run on the terminal."""
+    from rich.progress import Progress, TextColumn
+
+    from ..validation.results import run_case
+
+    console = screen()
+    results = {}
+    with Progress(TextColumn("{task.description}"), console=console, transient=True, disable=quiet) as progress:
+        task = progress.add_task("")
+
+        def told(size, run) -> None:
+            progress.update(task, description=f"{name}: {size} …")
+            if run is not None and not quiet:
+                progress.console.print(f"{name}: {size}, {run.seconds:.1f} s", markup=False, highlight=False)
+
+        for name, case in cases.items():
+            results[name] = run_case(case, full, told)
+    return results
+
+
+def _write(results: dict, known: dict, out: Path, quiet: bool) -> None:
+    """Page, plots and numbers; cases of earlier calls stay on the page."""
+    from ..io.atomic import write_text
+    from ..optional import missing
+    from ..validation.report import page, plot
+    from ..validation.results import load, save
+
+    folder = out / "validation"
+    save(folder / "results.json", results)
+    obstacle = missing("pictures", "matplotlib")
+    for name, result in results.items() if obstacle is None else ():
+        plot(folder / f"{name}.png", result)
+    everything = load(folder / "results.json", known)
+    write_text(out / "validation.md", page(everything, "validation"))
+    if not quiet:
+        say(f"page     {out / 'validation.md'}")
+        say(f"plots    {folder}" if obstacle is None else f"no plots: {obstacle}")
+
+
+def _numbers(result) -> dict:
+    last = result.last
+    return {
+        n.key: {
+            "measured": last.values[n.key], "published": n.value, "unit": n.unit, "error": n.error(last.values[n.key]),
+            "allowed": n.allowed(result.full), "order": _finite(result.order(n)), "passed": result.passed(n),
+            "size": str(last.size),
+        }
+        for n in result.case.published
+    }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return value if value == value else None
+
+
+def _table(results: dict) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..validation.report import number, order, percent, verdict
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("case", "quantity", "measured", "published", "error", "allowed", "order", ""):
+        table.add_column(head, no_wrap=head != "quantity", min_width=24 if head == "quantity" else None)
+    for name, result in results.items():
+        for n in result.case.published:
+            value = result.last.values[n.key]
+            table.add_row(
+                name, n.text, number(value, n.unit), number(n.value, n.unit), percent(n.error(value)),
+                f"{100 * n.allowed(result.full):.3g} %", order(result, n), verdict(result, n),
+            )  # fmt: skip
+    console = Console()
+    # a file or a pipe has no width: as wide as the table needs
+    (console if console.is_terminal else Console(width=160)).print(table, highlight=False)
+    passed = sum(result.passed() for result in results.values())
+    say(f"{passed} of {len(results)} cases pass")

@@ -1,0 +1,122 @@
+"""The fields of a viscosity problem, as users give them, on the padded grid: fractions, viscosity, solid faces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..operators.face_grid import FaceGrid, face_shift
+from ._volumes import control_volumes
+
+
+def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:
+    """(faces, cells, edges): liquid fractions from a level set at cell centres, as `volumes` is given."""
+    phi = np.asarray(phi)
+    grid = FaceGrid.of(phi.shape)
+    mass, stress = np.zeros((3, *grid.padded)), np.zeros((4, *grid.padded))
+    volumes_from_level_set(grid, mass, stress, phi, (1.0, 1.0))
+    faces = tuple(grid.user(mass[a][grid.face_window(a)]) for a in grid.axes)
+    edges = tuple(grid.user(stress[1 + e][grid.edge_window(e)]) for e in grid.edges)
+    return faces, grid.user(stress[0][grid.window()]), edges
+
+
+def checked_array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
+    value = np.asarray(value)
+    if value.shape != shape:
+        raise NonstickError(f"{name} has shape {value.shape}, expected {shape}")
+    if value.dtype != bool and not np.isfinite(value).all():
+        raise NonstickError(f"{name} has values that are not finite")
+    return value
+
+
+def checked_viscosity(grid: FaceGrid, viscosity) -> np.ndarray:
+    """An array over cells, or an array without axes if the viscosity is constant."""
+    mu = np.asarray(viscosity, dtype=np.float64)
+    if not np.isfinite(mu).all() or mu.min(initial=0.0) < 0.0:
+        raise NonstickError("viscosity must be finite and not negative")
+    if mu.ndim:
+        checked_array("viscosity", mu, grid.cells[3 - grid.dimension :])
+        if mu.min() == mu.max():
+            mu = np.asarray(mu.flat[0])
+    return mu
+
+
+def volumes_from_level_set(grid: FaceGrid, mass, stress, phi, factors: tuple[float, float]) -> None:
+    cells = grid.cells[3 - grid.dimension :]
+    phi = checked_array("phi_liquid", phi, cells).astype(np.float64).reshape(grid.cells)
+    samples = [face_shift(a) for a in grid.axes] + [(0, 0, 0)] + [grid.edge_shift(e) for e in grid.edges]
+    if grid.dimension == 2:  # one layer of cells: there are no samples between layers
+        samples = [(0, s1, s2) for _, s1, s2 in samples]
+    times = [1.0 for _ in grid.axes] + [factors[0]] + [factors[1] for _ in grid.edges]
+    outs = [mass[a] for a in grid.axes] + [stress[0]] + [stress[1 + e] for e in grid.edges]
+    control_volumes(phi, samples, times, outs)
+
+
+def volumes_as_given(grid: FaceGrid, mass, stress, volumes, factors: tuple[float, float]) -> None:
+    try:
+        faces, cells, edges = volumes
+        faces, edges = list(faces), list(edges)
+    except (TypeError, ValueError):
+        raise NonstickError("volumes must be (faces, cells, edges): a tuple, an array and a tuple") from None
+    if len(faces) != grid.dimension or len(edges) != len(grid.edges):
+        raise NonstickError(f"volumes need {grid.dimension} face arrays and {len(grid.edges)} edge arrays")
+    parts = [("volumes: cells", cells, stress[0][grid.window()], factors[0])]
+    for n, a in enumerate(grid.axes):
+        parts.append((f"volumes: faces[{n}]", faces[n], mass[a][grid.face_window(a)], 1.0))
+    for n, e in enumerate(grid.edges):
+        parts.append((f"volumes: edges[{n}]", edges[n], stress[1 + e][grid.edge_window(e)], factors[1]))
+    for name, value, window, factor in parts:
+        window = grid.user(window)
+        value = checked_array(name, value, window.shape)
+        if value.min(initial=0.0) < 0.0:
+            raise NonstickError(f"{name} has negative fractions")
+        np.multiply(value, factor, out=window)
+
+
+def times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray) -> None:
+    """Multiply stress coefficients for μ = 1 by this viscosity; at an edge, by the mean over its cells."""
+    mu = mu.reshape(grid.cells)
+    stress[0][grid.window()] *= mu
+    around = np.pad(mu, 1, mode="edge")  # an edge on the boundary takes the mean over its cells inside the box
+    for e in grid.edges:
+        mean = around
+        for axis in range(3):
+            mean = np.take(mean, range(1, mean.shape[axis] - 1), axis) if axis == e else _pairs(mean, axis)
+        stress[1 + e][grid.edge_window(e)] *= mean
+
+
+def _pairs(values: np.ndarray, axis: int) -> np.ndarray:
+    n = values.shape[axis]
+    return 0.5 * (np.take(values, range(n - 1), axis) + np.take(values, range(1, n), axis))
+
+
+def fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:
+    cells = grid.cells[3 - grid.dimension :]
+    shapes = [tuple(n + (axis == a) for axis, n in enumerate(cells)) for a in range(grid.dimension)]
+    if fluid is not None:
+        fluid = list(fluid)
+        if len(fluid) != grid.dimension:
+            raise NonstickError(f"fluid needs {grid.dimension} masks, one for each velocity component")
+        return tuple(checked_array(f"fluid[{a}]", f, s).astype(bool) for a, (f, s) in enumerate(zip(fluid, shapes)))
+    if phi_solid is None:
+        masks = [np.ones(s, bool) for s in shapes]
+    else:
+        masks = [value >= 0.0 for value in face_means(grid, phi_solid)]
+    for a, mask in enumerate(masks):  # the box is closed
+        for end in (0, -1):
+            mask[(slice(None),) * a + (end,)] = False
+    return tuple(masks)
+
+
+def face_means(grid: FaceGrid, phi_solid) -> list[np.ndarray]:
+    """A nodal field in the middles of the faces."""
+    nodes = checked_array("phi_solid", phi_solid, tuple(n + 1 for n in grid.cells[3 - grid.dimension :])).astype(
+        np.float64
+    )
+    out = []
+    for a in range(grid.dimension):
+        value = nodes
+        for axis in range(grid.dimension):
+            value = value if axis == a else _pairs(value, axis)
+        out.append(value)
+    return out

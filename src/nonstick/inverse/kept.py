@@ -1,0 +1,73 @@
+"""Inverses that outlive a solve: the next solve with the same matrix refreshes them and does not build them again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..operators.base import Operator
+from .base import Inverse, Recipe
+
+
+@dataclass
+class Shelf:
+    """The place of the last inverse that a recipe made for `core`, and what it was made for."""
+
+    core: Operator
+    inverse: Inverse | None = None
+    free: np.ndarray | None = None
+    shift: np.ndarray | None = None
+
+    def holds(self, operator: Operator) -> bool:
+        """True if the operator is that of this shelf, or has other numbers on the same grid."""
+        mine, core = self.core.stencil, operator.core
+        return core is self.core or (mine is not None and core.stencil is not None and core.stencil.rows is mine.rows)
+
+    def put(self, operator: Operator, inverse: Inverse) -> None:
+        free, shift = operator.free, operator.shift
+        self.core, self.inverse = operator.core, inverse
+        self.free, self.shift = (None if part is None else part.copy() for part in (free, shift))
+
+    def ready(self, operator: Operator) -> bool:
+        """True if the inverse can be used as it is. A hierarchy of blocks may have lent its levels: it cannot."""
+        if self.inverse is None or self.core is not operator.core or self.inverse.blocks is not None:
+            return False
+        return _same(self.free, operator.free) and _same(self.shift, operator.shift)
+
+
+@dataclass(frozen=True)
+class Kept(Recipe):
+    """`recipe`; the first `setup` of a solve begins with the last inverse of the solve before.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What makes the inverses.
+    shelf : Shelf
+        Where the last one waits. One solve at a time may use it.
+    """
+
+    recipe: Recipe
+    shelf: Shelf = field(compare=False, repr=False)
+
+    def setup(self, operator, reuse=None):
+        shelf = self.shelf
+        if not shelf.holds(operator):  # the coarse problem of a prediction, for example
+            return self.recipe.setup(operator, reuse)
+        if reuse is None and shelf.ready(operator):
+            assert shelf.inverse is not None
+            return shelf.inverse
+        inverse = self.recipe.setup(operator, shelf.inverse if reuse is None else reuse)
+        shelf.put(operator, inverse)
+        return inverse
+
+    def fits(self, operator):
+        return self.recipe.fits(operator)
+
+    def chosen(self, operator):
+        return Kept(self.recipe.chosen(operator), self.shelf)
+
+
+def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is b or (a is not None and b is not None and np.array_equal(a, b))

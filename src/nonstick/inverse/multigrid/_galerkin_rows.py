@@ -1,0 +1,275 @@
+"""Interpolation from aggregates, and Galerkin matrices in the form of weights and excess.
+
+P interpolates to every row from at most `SLOTS` aggregates; the first is the row's own. It comes from one damped Jacobi
+step on constants, with weak couplings left out and small entries cut off. Its rows sum to 1. So the weights and the
+excess of PᵀFAFP (F: the rows that are not closed) are sums without cancellation:
+
+    w_IJ = Σ_i P_iI (Σ_j w_ij P_jJ - d_i P_iJ),    e_I = Σ_i P_iI (A u)_i,   u = P 1 on F.
+
+Coarse rows are formed by a fixed number of pieces in parallel, so results do not depend on the threads.
+"""
+
+import numpy as np
+from numba import prange
+
+from ...kernels import merged, parallel, serial
+
+SLOTS = 4
+PIECES = 16
+
+
+@parallel
+def _interpolate_rows(cols, vals, parent, d, weights, indices, indptr, excess, theta, omega, cut, widest):
+    """P as `cols` and `vals` of shape (n, SLOTS); an empty slot has the column -1."""
+    n = parent.size
+    for piece in prange(PIECES):
+        near = np.empty(widest + 1, np.int64)
+        part = np.empty(widest + 1)
+        for i in range(n * piece // PIECES, n * (piece + 1) // PIECES):
+            for s in range(SLOTS):
+                cols[i, s] = -1
+                vals[i, s] = 0.0
+            if parent[i] < 0:
+                continue
+            cols[i, 0] = parent[i]
+            vals[i, 0] = 1.0
+            strong = max(excess[i], 0.0)
+            for q in range(indptr[i], indptr[i + 1]):
+                w = np.float64(weights[q])
+                if w * w >= theta * theta * d[i] * d[indices[q]]:
+                    strong += w
+            if not strong > 0.1 * d[i]:
+                strong = d[i]
+            near[0] = parent[i]
+            part[0] = 1.0
+            count = 1
+            for q in range(indptr[i], indptr[i + 1]):
+                w = np.float64(weights[q])
+                c = parent[indices[q]]
+                if c < 0 or c == parent[i] or w * w < theta * theta * d[i] * d[indices[q]]:
+                    continue
+                step = omega * w / strong
+                part[0] -= step
+                at = 1
+                while at < count and near[at] != c:
+                    at += 1
+                if at == count:
+                    near[at] = c
+                    part[at] = 0.0
+                    count += 1
+                part[at] += step
+            _keep_largest(cols, vals, i, near, part, count, cut)
+
+
+@merged
+def _keep_largest(cols, vals, i, near, part, count, cut):
+    """The row's own aggregate and the largest other entries, scaled to the sum 1."""
+    top = 0.0
+    for at in range(count):
+        top = max(top, abs(part[at]))
+    total = part[0]
+    if not part[0] > cut * top:
+        return  # no sensible interpolation: the constant stays
+    for s in range(1, SLOTS):
+        best = -1
+        for at in range(1, count):
+            if abs(part[at]) >= cut * top and (best < 0 or abs(part[at]) > abs(part[best])):
+                best = at
+        if best < 0:
+            break
+        cols[i, s] = near[best]
+        vals[i, s] = part[best]
+        total += part[best]
+        part[best] = 0.0
+    vals[i, 0] = part[0]
+    if not total > 0.2 * top:
+        for s in range(1, SLOTS):
+            cols[i, s] = -1
+            vals[i, s] = 0.0
+        vals[i, 0] = 1.0
+        return
+    for s in range(SLOTS):
+        vals[i, s] /= total
+
+
+@serial
+def _transpose(first, row, value, cols, vals):
+    """Pᵀ by rows: aggregate c has the entries from first[c] to first[c + 1], rows ascending."""
+    first[:] = 0
+    for i in range(cols.shape[0]):
+        for s in range(SLOTS):
+            if cols[i, s] >= 0:
+                first[cols[i, s] + 1] += 1
+    for c in range(first.size - 1):
+        first[c + 1] += first[c]
+    end = first[1:].copy()
+    for i in range(cols.shape[0] - 1, -1, -1):
+        for s in range(SLOTS - 1, -1, -1):
+            c = cols[i, s]
+            if c >= 0:
+                end[c] -= 1
+                row[end[c]] = i
+                value[end[c]] = vals[i, s]
+
+
+@parallel
+def _pattern(length, columns, starts, cols, first, row, indices, indptr):
+    """The columns of PᵀAP off the diagonal; with `columns` empty only the length of each row."""
+    n = first.size - 1
+    fill = columns.size > 0
+    for piece in prange(PIECES):
+        marker = np.full(n, -1, np.int32)
+        for c in range(n * piece // PIECES, n * (piece + 1) // PIECES):
+            used = 0
+            marker[c] = c
+            for m in range(first[c], first[c + 1]):
+                i = row[m]
+                for q in range(indptr[i] - 1, indptr[i + 1]):
+                    j = i if q < indptr[i] else indices[q]
+                    for s in range(SLOTS):
+                        other = cols[j, s]
+                        if other < 0:
+                            break
+                        if marker[other] != c:
+                            marker[other] = c
+                            if fill:
+                                columns[starts[c] + used] = other
+                            used += 1
+            length[c] = used
+
+
+@parallel
+def _values(out_weights, out_excess, chosen, columns, starts, closed, d, cols, vals, first, row, value, weights,
+            indices, indptr, excess):  # fmt: skip
+    """Weights and excess of PᵀFAFP in the given pattern, on the coarse rows `chosen`."""
+    count = chosen.size
+    for piece in prange(PIECES):
+        begin = count * piece // PIECES
+        end = count * (piece + 1) // PIECES
+        if begin == end:
+            continue
+        place = np.zeros(first.size - 1, np.int32)
+        widest = 0
+        for m in range(begin, end):
+            widest = max(widest, starts[chosen[m] + 1] - starts[chosen[m]])
+        sums = np.empty(widest + 1)
+        for k in range(begin, end):
+            c = chosen[k]
+            size = starts[c + 1] - starts[c]
+            for e in range(size):
+                place[columns[starts[c] + e]] = e
+                sums[e] = 0.0
+            place[c] = size  # the diagonal is not used
+            own = 0.0
+            for m in range(first[c], first[c + 1]):
+                i = row[m]
+                if closed[i] != 0:
+                    continue
+                p = np.float64(value[m])
+                image = np.float64(excess[i])  # (A u)_i
+                for s in range(SLOTS):
+                    if cols[i, s] < 0:
+                        break
+                    sums[place[cols[i, s]]] -= p * d[i] * vals[i, s]
+                for q in range(indptr[i], indptr[i + 1]):
+                    j = indices[q]
+                    if closed[j] != 0 or cols[j, 0] < 0:
+                        image += weights[q]
+                        continue
+                    pw = p * weights[q]
+                    for s in range(SLOTS):
+                        if cols[j, s] < 0:
+                            break
+                        sums[place[cols[j, s]]] += pw * vals[j, s]
+                own += p * image
+            out_excess[c] = own
+            for e in range(size):
+                out_weights[starts[c] + e] = sums[e]
+
+
+@serial
+def _with_neighbours(found, marked, rows, indices, indptr):
+    """The rows and their neighbours; `marked` is zero before and after. Returns their number."""
+    count = 0
+    for m in range(rows.size):
+        i = rows[m]
+        for q in range(indptr[i] - 1, indptr[i + 1]):
+            j = i if q < indptr[i] else indices[q]
+            if marked[j] == 0:
+                marked[j] = 1
+                found[count] = j
+                count += 1
+    for m in range(count):
+        marked[found[m]] = 0
+    return count
+
+
+@serial
+def _reached(found, marked, rows, cols):
+    """The aggregates that the rows are interpolated from; `marked` is zero before and after. Returns their number."""
+    count = 0
+    for m in range(rows.size):
+        for s in range(SLOTS):
+            c = cols[rows[m], s]
+            if c >= 0 and marked[c] == 0:
+                marked[c] = 1
+                found[count] = c
+                count += 1
+    for m in range(count):
+        marked[found[m]] = 0
+    return count
+
+
+@parallel
+def _diagonals(d, dinv, chosen, closed, weights, indptr, excess):
+    """On the rows `chosen`: d = excess + weights, and its inverse; 0 for rows that are closed or have no equation."""
+    for m in prange(chosen.size):
+        i = chosen[m]
+        s = np.float64(excess[i])
+        size = abs(s)
+        for q in range(indptr[i], indptr[i + 1]):
+            s += weights[q]
+            size += abs(weights[q])
+        d[i] = s
+        dinv[i] = 1.0 / s if closed[i] == 0 and s > 1e-12 * size else 0.0
+
+
+@parallel
+def _take_matrix(out_weights, out_indices, out_indptr, out_excess, order, place, scale, data, indices, indptr,
+                 shift):  # fmt: skip
+    """Weights and excess of S (A + shift) S, its rows in another order; without `out_indices` only values."""
+    fill = out_indices.size > 0
+    for k in prange(order.size):
+        i = order[k]
+        at = out_indptr[k]
+        s = 0.0
+        size = 0.0
+        for q in range(indptr[i], indptr[i + 1]):
+            j = indices[q]
+            v = scale[i] * data[q] * scale[j]
+            s += v
+            size += abs(v)
+            if j != i:
+                out_weights[at] = -v
+                if fill:
+                    out_indices[at] = place[j]
+                at += 1
+        if not abs(s) > 1e-13 * size:
+            s = 0.0
+        if shift.size:
+            s += scale[i] * shift[i] * scale[i]
+        out_excess[k] = s
+
+
+@serial
+def _reorder(out_weights, out_indices, out_indptr, order, place, weights, indices, indptr):
+    """The rows and columns of a matrix in another order."""
+    at = 0
+    out_indptr[0] = 0
+    for k in range(order.size):
+        i = order[k]
+        for q in range(indptr[i], indptr[i + 1]):
+            out_weights[at] = weights[q]
+            out_indices[at] = place[indices[q]]
+            at += 1
+        out_indptr[k + 1] = at

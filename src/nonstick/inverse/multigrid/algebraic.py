@@ -1,0 +1,319 @@
+"""Algebraic multigrid for any sparse matrix: the cycle of `auto` where there is no grid.
+
+    Multigrid(Algebraic(), cycle=K())
+
+is a cycle for `F A F + (I - F) + D` with a free set F and a shift D, in single precision:
+
+- aggregates of bounded quality (`_pairs`): pairs, pairs of pairs and so on, as long as the quality of Napov and Notay
+  holds. They follow strong couplings whatever the angle of an anisotropy, and stop at jumps;
+- interpolation from aggregates is smoothed by one Jacobi step and cut to four entries a row (`_galerkin_rows`), because
+  constants alone are too stiff for anisotropy that is not aligned with the grid;
+- Gauss–Seidel by colours, one sweep on the way down and the reversed sweep on the way up (`_colour_sweeps`);
+- a diagonal scaling first (`near_null`): constants are then smooth for D·A·D as for A.
+
+A new free set keeps aggregates, interpolation and patterns; the values of coarse rows that depend on rows which entered
+or left it are computed again. Coarse matrices that were not up to date, even by one row in a hundred, took twice the
+iterations. New values in the same pattern are filled in by `refill`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...kernels._vector import BLOCK
+from ...operators.base import Operator
+from ..base import Directions, Inverse, max_abs
+from . import _colour_sweeps as kernels
+from . import _galerkin_rows as galerkin
+from . import _pairs as pairs
+from .algebraic_level import AlgebraicLevel, Interpolation, Matrix, colours
+from .hierarchy import Coarsening, Multigrid, descend
+from .near_null import near_null, off_diagonals
+
+#: if more than this part of the rows has changed, coarse matrices are filled as a whole
+MANY = 0.05
+
+
+@dataclass(frozen=True)
+class Algebraic(Coarsening):
+    """Aggregates of bounded quality with smoothed interpolation; needs no grid.
+
+    Parameters
+    ----------
+    quality
+        The bound of Napov and Notay for aggregates (`_pairs`).
+    passes
+        Rounds of pairing: aggregates have at most 2^passes unknowns.
+    theta
+        Interpolation is smoothed along couplings with |a_ij| >= theta sqrt(a_ii a_jj).
+    omega
+        Damping of the smoothing.
+    cut
+        Entries of P that are smaller than this part of the largest one in their row are cut off.
+    least
+        Matrices with at most so many unknowns are better solved by a dense factor: they do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from nonstick.inverse import CG, Algebraic, Multigrid
+    >>> from nonstick.operators.csr import CSROperator
+    >>> T = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(40, 40))
+    >>> A = CSROperator(sp.kron(T, sp.eye_array(40)) + 1e-3 * sp.kron(sp.eye_array(40), T))
+    >>> x, cg = np.zeros(1600), CG(Multigrid(Algebraic())).setup(A)
+    >>> cg.solve(np.ones(1600), x, rtol=1e-8).iterations < 25
+    True
+    """
+
+    quality: float = 8.0
+    passes: int = 3
+    theta: float = 0.08
+    omega: float = 2 / 3
+    cut: float = 0.1
+    least: int = 300
+
+    def fits(self, A):
+        return A.n > self.least
+
+    def hierarchy(self, multigrid, operator, reuse):
+        if isinstance(reuse, AlgebraicHierarchy) and reuse.follow(operator):
+            return reuse
+        return AlgebraicHierarchy(multigrid, self, operator)
+
+    def aggregate(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, int]:
+        """The aggregate of each row (-1: none), and their number. The bound is raised where too little merges."""
+        limit = self.quality
+        for _ in range(5):
+            parent, count = self._pair_up(A, natural, limit)
+            if 2 * count <= np.count_nonzero(parent >= 0):
+                break
+            limit *= 2.0
+        return parent, count
+
+    def _pair_up(self, A: Matrix, natural: np.ndarray, limit: float) -> tuple[np.ndarray, int]:
+        parent = np.empty(A.n, np.int32)
+        fine = A.d, *A.rows
+        count = pairs._match(parent, natural, *fine, limit)
+        for _ in range(self.passes - 1):
+            if count == 0:
+                break
+            merged, first, member = A.merged(parent, count)
+            step = np.empty(count, np.int32)
+            fewer = pairs._match_again(step, merged.d, *merged.rows, limit, first, member, *fine)
+            if fewer == count:
+                break
+            parent = np.where(parent >= 0, step[parent], -1).astype(np.int32)
+            count = fewer
+        return parent, count
+
+    def coarser(self, fine: AlgebraicLevel) -> AlgebraicLevel | None:
+        """The next coarser level; sets the interpolation of the fine one."""
+        A = fine.A
+        parent, count = self.aggregate(A, fine.natural)
+        if count == 0 or count > 0.9 * A.n:
+            return None
+        cols, vals = np.empty((A.n, galerkin.SLOTS), np.int32), np.empty((A.n, galerkin.SLOTS), np.float32)
+        galerkin._interpolate_rows(cols, vals, parent, A.d, *A.rows, self.theta, self.omega, self.cut, A.widest)
+        P = Interpolation(cols, vals, count)
+        columns, starts = P.pattern(A)
+        order, place, ends = colours(columns, starts)
+        fine.P = P.renumbered(place)
+        indices, indptr = np.empty_like(columns), np.empty_like(starts)
+        none = np.empty(columns.size, np.float32)
+        galerkin._reorder(none, indices, indptr, order, place, none, columns, starts)
+        coarse = Matrix(np.zeros(columns.size, np.float32), indices, indptr, np.zeros(count, np.float32))
+        fine.P.fill(coarse, A)
+        return AlgebraicLevel(coarse, ends, place)
+
+
+class AlgebraicHierarchy(Inverse):
+    """The levels of one matrix. `levels[0]` is the finest: S A S with its rows sorted by colour, S a diagonal."""
+
+    def __init__(self, multigrid: Multigrid, coarsening: Algebraic, operator: Operator):
+        self.recipe, self.coarsening = multigrid, coarsening
+        self.base, self._shift = operator.core, operator.shift
+        M = self.base.matrix()
+        self.order, self._place, ends = colours(M.indices, M.indptr)
+        self.scale = near_null(M)
+        indptr = np.zeros(self.base.n + 1, np.int64)
+        np.cumsum(off_diagonals(M)[self.order], out=indptr[1:])
+        entries = int(indptr[-1])
+        weights, indices = np.empty(entries, np.float32), np.empty(entries, np.int32)
+        A = Matrix(weights, indices, indptr, np.zeros(self.base.n, np.float32))
+        self._take(M, A, indices)
+        finest = AlgebraicLevel(A, ends, self._place)
+        self.levels = [finest, *descend(finest, coarsening.coarser, multigrid.smallest, multigrid.max_levels - 1)]
+        self._begin(operator)
+
+    def _begin(self, operator: Operator) -> None:
+        self._lent, self._top = False, 1.0
+        self._solve_bottom()
+        self.follow(operator)
+
+    def _take(self, M, A: Matrix, indices: np.ndarray) -> None:
+        """The values of S A S plus the shift; its columns too, unless `indices` is empty."""
+        shift = np.empty(0) if self._shift is None else self._shift
+        galerkin._take_matrix(
+            A.weights, indices, A.indptr, A.excess, self.order, self._place, self.scale, M.data, M.indices, M.indptr,
+            shift,
+        )  # fmt: skip
+        A.find_diagonals()
+
+    def _solve_bottom(self) -> None:
+        last = self.levels[-1]
+        last.bottom = self.recipe.coarsest.setup(last.A.operator())
+
+    # -- other free sets, other values --------------------------------------------------------------------------
+
+    def follow(self, operator: Operator) -> bool:
+        """Take over the free set of the operator; False if its matrix or its shift is another one."""
+        shift = operator.shift
+        same = shift is self._shift or (shift is not None and np.array_equal(shift, self._shift))  # type: ignore[arg-type]
+        if operator.core is not self.base or not same:
+            return False
+        free = operator.free
+        A = self.levels[0].A
+        closed = np.zeros(A.n, np.int8) if free is None else np.logical_not(free[self.order]).view(np.int8)
+        self._clamped = None if free is None or free.all() else ~free
+        changed = np.flatnonzero(closed != A.closed)
+        A.closed[:] = closed
+        A.find_diagonals(changed)
+        if self._lent:
+            self._fill(None)
+        elif changed.size:
+            self._fill(None if changed.size > MANY * A.n else A.around(changed))
+        return True
+
+    def refill(self, operator: Operator) -> None:
+        """New values of a matrix with the same pattern; aggregates and interpolation stay."""
+        self.base, self._shift = operator.core, operator.shift
+        self._take(self.base.matrix(), self.levels[0].A, np.empty(0, np.int32))
+        self._lent = True
+        self.follow(operator)
+
+    def _fill(self, changed: np.ndarray | None) -> None:
+        """Coarse matrices after the rows `changed` (None: all rows) of the finest have changed."""
+        for fine, coarse in zip(self.levels, self.levels[1:]):
+            if self._lent:  # another problem has closed rows there
+                coarse.A.closed[:] = 0
+            changed = fine.P.fill(coarse.A, fine.A, changed)
+        self._lent = False
+        self._solve_bottom()
+
+    def below(self, operator: Operator) -> AlgebraicHierarchy:
+        """The hierarchy without its finest level, for the matrix of the next one; its levels are shared.
+
+        They are filled again before this hierarchy uses them.
+        """
+        view = object.__new__(AlgebraicHierarchy)
+        view.recipe, view.coarsening, view.base, view._shift = self.recipe, self.coarsening, operator.core, None
+        view.levels = self.levels[1:]
+        view.order = np.arange(operator.n, dtype=np.int32)
+        view.scale = np.ones(operator.n)
+        self._lent = True
+        view._begin(operator)
+        return view
+
+    # -- the next coarser problem, in double precision ----------------------------------------------------------
+
+    def restrict(self, fine: np.ndarray, out: np.ndarray) -> None:
+        """out = Pᵀ S fine"""
+        P = self.levels[0].P
+        kernels._restrict_rows(out, (self.scale * fine)[self.order], P.first, P.row, P.value)
+
+    def interpolate(self, coarse: np.ndarray, out: np.ndarray) -> None:
+        """out = S P coarse"""
+        finest = self.levels[0]
+        x = np.zeros(finest.n)
+        kernels._prolong_rows(x, finest.A.dinv, coarse, finest.P.cols, finest.P.vals)
+        out[self.order] = x
+        out *= self.scale
+
+    def means(self, values: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The mean of S⁻¹ values over the chosen rows of each aggregate, and whether it has such rows."""
+        P = self.levels[0].P
+        rows = self.order[P.parent >= 0]
+        parent = P.parent[P.parent >= 0]
+        rows, parent = rows[chosen[rows]], parent[chosen[rows]]
+        count = np.bincount(parent, minlength=P.n_coarse)
+        total = np.bincount(parent, values[rows] / self.scale[rows], minlength=P.n_coarse)
+        return total / np.maximum(count, 1), count > 0
+
+    # -- one cycle ----------------------------------------------------------------------------------------------
+
+    @property
+    def notes(self):
+        return {"levels": len(self.levels), "unknowns": [level.n for level in self.levels]}
+
+    @property
+    def linear(self):
+        return self.recipe.cycle.linear
+
+    @property
+    def algebraic(self):
+        return self
+
+    def run(self, r: np.ndarray, top: float) -> None:
+        """One application to a right-hand side of size `top`; the result stays in the vectors of the finest level."""
+        finest = self.levels[0]
+        self._top = top
+        kernels._enter(finest.b, r, self.order, self.scale, 1.0 / top)
+        for k in range(self.recipe.repeat):
+            self.recipe.cycle.run(self.levels, 0, from_zero=k == 0)
+
+    def inner(self, q: np.ndarray | None = None) -> tuple[float, float]:
+        """rᵀz and qᵀz of the last cycle."""
+        finest = self.levels[0]
+        partial = np.empty((2, -(-finest.n // BLOCK)))
+        kernels._inner_blocks(partial, finest.b, finest.x, np.empty(0) if q is None else q, self.order, self.scale)
+        rho, along = partial.sum(axis=1)
+        return float(rho) * self._top * self._top, float(along) * self._top
+
+    def leave(self, out: np.ndarray, beta: float = 0.0) -> None:
+        """out = z + beta out"""
+        kernels._leave(out, self.levels[0].x, self.order, self.scale, self._top, beta)
+
+    def apply(self, r, out):
+        top = max_abs(r)
+        if 0.0 < top < np.inf:
+            self.run(r, top)
+            self.leave(out)
+        else:
+            out[:] = 0.0
+        if self._clamped is not None:  # F A F + (I - F) + D is diagonal there
+            clamped = self._clamped
+            out[clamped] = r[clamped] if self._shift is None else r[clamped] / (1.0 + self._shift[clamped])
+        return out
+
+    def directions(self, A, flexible=False):
+        # Rows clamped by a mask have their own equations: `apply` solves them, a bare cycle does not.
+        return AlgebraicDirections(A, self) if A.free is None else Directions(A, self)
+
+
+class AlgebraicDirections(Directions):
+    """Directions from the cycle's own copies of r and z."""
+
+    def __init__(self, A: Operator, M: AlgebraicHierarchy):
+        self.A, self.cycle = A, M
+
+    @property
+    def z(self):
+        out = np.empty(self.A.n)
+        self.cycle.leave(out)
+        return out
+
+    def hold(self, rows, policy):
+        """The cycle uses the free set and keeps z zero elsewhere."""
+
+    def find(self, r, size):
+        self.cycle.run(r, size or 1.0)
+        return self.cycle.inner()[0]
+
+    def find_along(self, r, size, q):
+        self.cycle.run(r, size or 1.0)
+        return self.cycle.inner(q)
+
+    def add_to(self, p, beta):
+        self.cycle.leave(p, beta)

@@ -1,0 +1,203 @@
+"""The levels of an algebraic hierarchy: a matrix sorted by colour, and interpolation from the next coarser level."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...kernels import ONE_THREAD_BELOW
+from ...kernels._vector import block_dot32
+from ...operators.csr import CSROperator
+from ..base import Inverse
+from . import _colour_sweeps as kernels
+from . import _galerkin_rows as galerkin
+from . import _pairs as pairs
+from .cycles import Level
+
+
+class Matrix:
+    """Off-diagonal weights in CSR form, the excess of each row, and the diagonal, their sum."""
+
+    def __init__(self, weights: np.ndarray, indices: np.ndarray, indptr: np.ndarray, excess: np.ndarray):
+        self.weights, self.indices, self.indptr, self.excess = weights, indices, indptr, excess
+        self.n = excess.size
+        self.d, self.dinv = np.empty(self.n), np.empty(self.n, np.float32)
+        self.closed = np.zeros(self.n, np.int8)
+        self.find_diagonals()
+
+    @property
+    def rows(self) -> tuple[np.ndarray, ...]:
+        return self.weights, self.indices, self.indptr, self.excess
+
+    def find_diagonals(self, rows: np.ndarray | None = None) -> None:
+        """The diagonals, and their inverses on rows that are not closed; of all rows, or of some."""
+        chosen = np.arange(self.n) if rows is None else rows
+        galerkin._diagonals(self.d, self.dinv, chosen, self.closed, self.weights, self.indptr, self.excess)
+
+    def around(self, rows: np.ndarray) -> np.ndarray:
+        """The rows and their neighbours."""
+        found = np.empty(self.n, np.int64)
+        count = galerkin._with_neighbours(found, np.zeros(self.n, np.int8), rows, self.indices, self.indptr)
+        return found[:count]
+
+    @property
+    def widest(self) -> int:
+        """The largest number of couplings of a row."""
+        return int(np.diff(self.indptr).max(initial=0))
+
+    def operator(self) -> CSROperator:
+        """The matrix as an operator, in double precision; closed rows are empty."""
+        n, open_ = self.n, self.closed == 0
+        off = sp.csr_array((-self.weights.astype(np.float64), self.indices, self.indptr), shape=(n, n))
+        if not open_.all():
+            F = sp.diags_array(open_.astype(np.float64))
+            off = F @ off @ F
+        # the two halves were summed in different orders
+        return CSROperator(0.5 * (off + off.T) + sp.diags_array(np.where(open_, self.d, 0.0)))
+
+    def merged(self, parent: np.ndarray, count: int) -> tuple[Matrix, np.ndarray, np.ndarray]:
+        """The matrix of aggregates, and their members: `first` and `member`."""
+        first, member = np.empty(count + 1, np.int64), np.empty(self.n, np.int32)
+        pairs._list_members(first, member, parent)
+        weights, indices = np.empty(self.weights.size), np.empty(self.weights.size, np.int32)
+        indptr, excess = np.empty(count + 1, np.int64), np.empty(count)
+        used = pairs._merge_rows(
+            weights, indices, indptr, excess, np.empty(count, np.int64), parent, first, member, *self.rows
+        )
+        return Matrix(weights[:used].copy(), indices[:used].copy(), indptr, excess), first, member
+
+
+def colours(indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows sorted by colour, the place of each row in that order, and where colours end."""
+    n = indptr.size - 1
+    colour = np.empty(n, np.int32)
+    count = pairs._colour_rows(colour, indices, indptr)
+    order = np.argsort(colour, kind="stable").astype(np.int32)
+    place = np.empty(n, np.int32)
+    place[order] = np.arange(n, dtype=np.int32)
+    return order, place, np.concatenate(([0], np.cumsum(np.bincount(colour, minlength=count))))
+
+
+class Interpolation:
+    """P by rows, in slots, and Pᵀ; the first slot of a row is its own aggregate."""
+
+    def __init__(self, cols: np.ndarray, vals: np.ndarray, count: int):
+        self.cols, self.vals, self.n_coarse = cols, vals, count
+        entries = int(np.count_nonzero(cols >= 0))
+        self.first, self.row = np.empty(count + 1, np.int64), np.empty(entries, np.int32)
+        self.value = np.empty(entries, np.float32)
+        galerkin._transpose(self.first, self.row, self.value, cols, vals)
+
+    @property
+    def parent(self) -> np.ndarray:
+        """The aggregate of each row, -1 where there is none."""
+        return self.cols[:, 0]
+
+    def renumbered(self, place: np.ndarray) -> Interpolation:
+        """The same with another order of coarse unknowns."""
+        self.cols[:] = np.where(self.cols >= 0, place[self.cols], -1)
+        return Interpolation(self.cols, self.vals, self.n_coarse)
+
+    def pattern(self, A: Matrix) -> tuple[np.ndarray, np.ndarray]:
+        """Columns and row starts of PᵀAP."""
+        n, none = self.n_coarse, np.empty(0, np.int32)
+        length, starts = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
+        tables = self.cols, self.first, self.row, A.indices, A.indptr
+        galerkin._pattern(length, none, starts, *tables)
+        np.cumsum(length, out=starts[1:])
+        columns = np.empty(int(starts[-1]), np.int32)
+        if columns.size:
+            galerkin._pattern(length, columns, starts, *tables)
+        return columns, starts
+
+    def fill(self, coarse: Matrix, A: Matrix, changed: np.ndarray | None = None) -> np.ndarray | None:
+        """The values of PᵀFAFP, F the rows of A that are not closed.
+
+        If only the rows `changed` of FAF have changed, only the coarse rows that depend on them are computed. Returns
+        these; None: all.
+        """
+        chosen = np.arange(coarse.n) if changed is None else self._reached(changed)
+        galerkin._values(
+            coarse.weights, coarse.excess, chosen, coarse.indices, coarse.indptr, A.closed, A.d, self.cols, self.vals,
+            self.first, self.row, self.value, *A.rows,
+        )  # fmt: skip
+        coarse.find_diagonals(chosen)
+        return None if changed is None else chosen
+
+    def _reached(self, rows: np.ndarray) -> np.ndarray:
+        """The coarse unknowns that the rows are interpolated from."""
+        found = np.empty(self.n_coarse, np.int64)
+        return found[: galerkin._reached(found, np.zeros(self.n_coarse, np.int8), rows, self.cols)]
+
+
+class AlgebraicLevel(Level):
+    """A matrix whose rows are sorted by colour; `P` leads to the next coarser level.
+
+    `ends` are the first rows of the colours and the number of rows; `natural` lists the rows as they were before.
+    """
+
+    def __init__(self, A: Matrix, ends: np.ndarray, natural: np.ndarray):
+        self.A, self.ends, self.natural = A, ends, natural
+        self.n = A.n
+        self.P: Interpolation = None  # type: ignore[assignment]  # set unless this is the coarsest
+        self.bottom: Inverse | None = None
+        self.x, self.b, self.r = (np.zeros(A.n, np.float32) for _ in range(3))
+        self._matrix = A.dinv, *A.rows
+
+    def smooth(self, sweeps, from_zero):
+        if from_zero:
+            self.x[:] = 0.0
+        for _ in range(sweeps):
+            if self.n < ONE_THREAD_BELOW:
+                kernels._sweep(self.x, self.b, *self._matrix)
+            else:
+                for c in range(self.ends.size - 1):
+                    kernels._sweep_colour(self.x, self.b, *self._matrix, self.ends[c], self.ends[c + 1])
+
+    def smooth_back(self, sweeps):
+        for _ in range(sweeps):
+            if self.n < ONE_THREAD_BELOW:
+                kernels._sweep_back(self.x, self.b, *self._matrix)
+            else:
+                for c in range(self.ends.size - 2, -1, -1):
+                    kernels._sweep_colour(self.x, self.b, *self._matrix, self.ends[c], self.ends[c + 1])
+
+    def restrict_residual(self, coarse, from_zero):
+        kernels._residual_rows(self.r, self.x, self.b, *self._matrix)
+        kernels._restrict_rows(coarse.b, self.r, self.P.first, self.P.row, self.P.value)
+
+    def correct(self, coarse):
+        kernels._prolong_rows(self.x, self.A.dinv, coarse.x, self.P.cols, self.P.vals)
+
+    def solve(self):
+        assert self.bottom is not None
+        self.x[:] = self.bottom.apply(self.b.astype(np.float64), np.empty(self.n))
+
+    # -- two steps of conjugate gradients, for `cycles.K` --------------------------------------------------------
+
+    def keep(self):
+        """x is the first direction: keep it, and make b the residual of the best multiple of it."""
+        if not hasattr(self, "_c"):
+            self._c, self._v, self._right = (np.empty(self.n, np.float32) for _ in range(3))
+        self._right[:] = self.b
+        self._c[:] = self.x
+        kernels._product_rows(self._v, self.x, *self._matrix)
+        self._curvature = block_dot32(self._c, self._v)
+        self._along = block_dot32(self._c, self.b)
+        if self._curvature > 0.0:
+            self.b -= np.float32(self._along / self._curvature) * self._v
+
+    def combine(self):
+        """x is the second direction: the best combination of both; b is again the right-hand side."""
+        rho, along = self._curvature, self._along
+        if not rho > 0.0:
+            self.x[:] = self._c
+            self.b[:] = self._right
+            return
+        gamma, slope = block_dot32(self.x, self._v), block_dot32(self.x, self.b)
+        kernels._product_rows(self._v, self.x, *self._matrix)
+        left = block_dot32(self.x, self._v) - gamma * gamma / rho
+        second = slope / left if left > 0.0 else 0.0
+        self.x *= np.float32(second)
+        self.x += np.float32((along - gamma * second) / rho) * self._c
+        self.b[:] = self._right

@@ -1,0 +1,54 @@
+"""A diagonal scaling that makes constants smooth: S with (S A S) 1 ≈ 0 where A lets it be.
+
+Aggregation interpolates constants. They are smooth errors of a discretised operator, but not of D·A·D: there D⁻¹1 is.
+The diagonal of S is found from the matrix: 1 if the row sums show that it fits, else 1/sqrt(diagonal) relaxed towards
+A s = 0 by sweeps, which is right for every D on every scale that the sweeps reach. Matrices that no positive s fits
+(many positive couplings) keep constants.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import _near_null as kernels
+
+#: row sums below minus this part of the diagonal speak against constants
+NEGATIVE = 0.01
+#: the part of the rows that may do so
+FEW = 0.02
+SWEEPS = 40
+#: a scaling is used if it reduces that part to this fraction
+BETTER = 0.25
+#: if sweeps reduce an entry to this part, no positive s fits
+LEAST = 1e-5
+
+
+def near_null(M: sp.csr_array) -> np.ndarray:
+    """The diagonal of S, scaled so that the largest diagonal of S A S is 1; constant if no other one is better."""
+    d = M.diagonal()
+    s = np.ones(d.size)
+    doubt = _against(M, d, s)
+    if doubt > FEW:
+        other = np.divide(1.0, np.sqrt(d, where=d > 0.0, out=np.ones(d.size)))
+        relaxed = min((s, other), key=lambda v: _against(M, d, v)).copy()
+        least = LEAST * relaxed
+        for _ in range(SWEEPS):
+            kernels._relax(relaxed, least, d, M.data, M.indices, M.indptr)
+        if np.isfinite(relaxed).all() and _against(M, d, relaxed) < BETTER * doubt and (relaxed > least).all():
+            s = relaxed
+    top = float((s * s * d).max(initial=0.0))
+    return s / np.sqrt(top) if 0.0 < top < np.inf else s
+
+
+def _against(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> float:
+    """The part of the rows in which (A s)_i is clearly negative."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.count_nonzero(M @ s < -NEGATIVE * d * s)) / max(1, d.size)
+
+
+def off_diagonals(M: sp.csr_array) -> np.ndarray:
+    """The number of stored entries off the diagonal, for each row."""
+    count = np.empty(M.shape[0], np.int64)
+    kernels._count_off_diagonals(count, M.indices, M.indptr)
+    return count

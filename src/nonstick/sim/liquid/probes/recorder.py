@@ -1,0 +1,132 @@
+"""All probes of a running scene: they look at every step and keep a row of numbers for each.
+
+The surface at the end of a step is found when the next step begins, or when a frame ends. So a row waits until then for
+the numbers that need the surface; probes never change a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ....scenes.probes import named
+from ....scenes.scene import Scene
+from ..liquid import Liquid
+from ..pressure import PressureResult
+from ..tracker import Flow as Moving
+from .base import Probe
+from .flow import Flow
+from .force import Force
+from .height import Height
+from .load import Load
+from .observed import Observed
+from .pressure import Pressure
+from .surroundings import Surroundings
+from .velocity import Velocity
+
+KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Height, Pressure, Velocity, Flow, Force)}
+
+
+def make(scene: Scene) -> list[Probe]:
+    """The probes of a scene."""
+    tables = scene.model.probe
+    return [
+        KINDS[table.type](name, table, scene, f"probe.{index}")
+        for index, (name, table) in enumerate(zip(named(tables), tables))
+    ]
+
+
+class Recorder:
+    """The probes of a simulation; it is the `observer` of its `Liquid`."""
+
+    def __init__(self, scene: Scene, liquid: Liquid):
+        self.liquid = liquid
+        self.list = make(scene)
+        walls = Surroundings(liquid.solids)
+        for probe in self.list:
+            if isinstance(probe, (Pressure, Force)):
+                probe.walls = walls
+        self.flows = [p for p in self.list if isinstance(p, Flow)]
+        #: columns with their units
+        self.units: dict[str, str] = {name: unit for p in self.list for name, unit in p.columns.items()}
+        #: rows that are complete
+        self.rows: list[dict[str, Any]] = []
+        self._waiting: dict[str, Any] | None = None
+        self._seen = self._new()
+
+    def _new(self) -> Observed:
+        return Observed(self.liquid, Load(self.liquid.scene.dx))
+
+    # -- called by the step ---------------------------------------------------------------------------
+
+    def projected(self, outcome: PressureResult) -> None:
+        """A pressure was solved; the first one of a step uses the surface at the end of the last step."""
+        if not self._seen.outcomes:
+            self.surface(outcome.problem.phi_liquid)
+        self._seen.load.add(outcome)
+        self._seen.outcomes.append(outcome)
+
+    def moving(self, flow: Moving) -> None:
+        """The velocity of the step is known, and the liquid is about to move."""
+        seen, liquid = self._seen, self.liquid
+        seen.velocity, seen.dt, seen.kick = liquid.layout.drop_faces(flow.velocity), flow.dt, flow.kick
+        seen.phi = seen.outcomes[-1].problem.phi_liquid
+        values = {p.name: p.read(seen) for p in self.list}
+        self._waiting = {"step": liquid.steps + 1, "time": liquid.time + flow.dt, "values": values}
+        if self.flows and liquid.count:
+            for probe in self.flows:
+                probe.leave(np.array(liquid.tracker.points()))  # type: ignore[attr-defined]
+        self._seen = self._new()
+
+    def moved(self) -> None:
+        """The liquid has moved."""
+        if self._waiting is None:
+            return
+        if self.flows and self.liquid.count:
+            tracker: Any = self.liquid.tracker
+            worth = tracker.worth * self.liquid.scene.dx**self.liquid.scene.dimension
+            for probe in self.flows:
+                probe.arrive(np.array(tracker.points()), worth)
+        for probe in self.flows:
+            self._waiting["values"][probe.name][1] = probe.volume
+
+    def surface(self, phi: np.ndarray) -> None:
+        """The surface at the end of the last step, in metres: complete the row that waits for it."""
+        row = self._waiting
+        if row is None:
+            return
+        self._waiting = None
+        seen = Observed(self.liquid, Load(self.liquid.scene.dx), phi=phi)
+        numbers: list[float] = []
+        for probe in self.list:
+            values = row["values"][probe.name]
+            numbers += probe.late(seen) if values is None else values
+        self.rows.append({"step": row["step"], "time": row["time"], **dict(zip(self.units, numbers))})
+
+    # -- checkpoints ----------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The volumes that have passed planes, with a mark of each plane."""
+        if not self.flows:
+            return {}
+        return {
+            "probe_marks": np.array([_mark(p) for p in self.flows], np.int64),
+            "probe_volumes": np.array([p.volume for p in self.flows]),
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Continue; a plane that the checkpoint does not know starts at zero."""
+        marks, volumes = state.get("probe_marks", np.empty(0)), state.get("probe_volumes", np.empty(0))
+        known = dict(zip(np.ravel(marks).tolist(), np.ravel(volumes).tolist()))
+        for probe in self.flows:
+            probe.volume = float(known.get(_mark(probe), 0.0))
+        self.rows, self._waiting, self._seen = [], None, self._new()
+
+
+def _mark(probe: Probe) -> int:
+    """A number that is the same as long as the table of a probe is."""
+    text = probe.name + probe.table.model_dump_json(exclude_none=True)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little", signed=True)

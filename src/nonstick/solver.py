@@ -1,0 +1,241 @@
+"""`nonstick.Solver`: one matrix, many right-hand sides and bounds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from . import registry, validate
+from .api import run_method
+from .errors import NonstickError
+from .inverse.base import Recipe
+from .inverse.kept import Kept, Shelf
+from .operators.base import Operator
+from .options import suggesting
+from .problem.box import BoxProblem
+from .problem.given import Given
+from .problem.monitor import Criterion, Monitor
+from .problem.solution import Solution
+from .show import Shown
+from .solvers.base import Method
+
+#: the largest change of a coupling a_ij / sqrt(a_ii a_jj) with which coarse levels are kept by `update`
+DRIFT = 0.1
+
+
+class Solver(Shown):
+    """Solves `min ½ xᵀA x − bᵀx`, `lower ≤ x ≤ upper`, for one A and many b and bounds.
+
+    A is checked, converted and set up once. Hierarchies and factors are kept from solve to solve and refreshed.
+
+    Several threads may use one Solver: it does one solve at a time, and the others wait. The kernels of a solve use all
+    cores anyway. For solves at the same time, make a Solver for each thread.
+
+    Parameters
+    ----------
+    A : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
+        As for `nonstick.solve`, n × n. It is copied; `update` changes its numbers.
+    cells : array_like of int, optional
+        n × 2 or n × 3 grid coordinates of the unknowns, as for `nonstick.solve`.
+    method : str or Method
+        A name from `nonstick.methods()`, or a method object.
+    diagonal : array_like, optional
+        The diagonal of A, if A is a LinearOperator.
+    warm : bool
+        True: a solve without `x0` starts from the last solution if its residual is smaller than that of zero. Answers
+        then agree to the tolerance, but their last digits depend on the solves before. False: every solve starts alike,
+        and equal problems have equal answers.
+
+    Examples
+    --------
+    A string over a table, pulled down more and more:
+
+    >>> import numpy as np, scipy.sparse as sp, nonstick
+    >>> n = 99
+    >>> A = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    >>> held = np.zeros(n)
+    >>> held[[0, -1]] = 0.5
+    >>> solver = nonstick.Solver(A)
+    >>> [int((solver.solve(held - load).x > 1e-6).sum()) for load in (0.0, 0.001, 0.002)]
+    [99, 62, 42]
+    """
+
+    @suggesting
+    def __init__(self, A, *, cells=None, method: str | Method = "auto", diagonal=None, warm: bool = True):
+        recipe = registry.get(method)
+        self.name = registry.name_of(method) if isinstance(method, str) else repr(method)
+        self.warm = warm
+        #: the last solution in the order of the operator
+        self._last: Solution | None = None
+        self._given = Given(A, cells, diagonal)
+        self._lock = threading.RLock()
+        self._busy = False
+        self._keep(recipe)
+
+    def _keep(self, method: Method) -> None:
+        """Set-ups of this method are kept from now on; what was kept is forgotten."""
+        self._recipe, self._method = method, keeping(method, self._given.operator)
+        self._coarsened = self._given
+
+    def facts(self) -> dict[str, object]:
+        """What `repr` and notebooks show."""
+        start = "from the last solution" if self.warm and self._last is not None else "from zero"
+        return {"unknowns": self.n, "A": type(self.A).__name__, "method": self.name, "next solve": start}
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return self._given.n
+
+    @property
+    def A(self) -> Operator:
+        """The matrix as methods see it; unknowns on a grid are in C order."""
+        return self._given.operator
+
+    @suggesting
+    def solve(
+        self,
+        b,
+        lower=0.0,
+        upper=np.inf,
+        *,
+        x0=None,
+        active=None,
+        rtol: float = 1e-6,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        callback: Callable[[Monitor], object] | None = None,
+        time_limit: float | None = None,
+        criterion: Criterion = "rows",
+    ) -> Solution:
+        """Solve for one right-hand side and one pair of bounds.
+
+        Parameters
+        ----------
+        b : array_like
+            n numbers.
+        lower, upper : float or array_like
+            Bounds on x; `-inf`, `inf` or None where there is none.
+        x0 : array_like, optional
+            Where to start. If not given, the Solver decides (`warm`).
+        active : array_like, optional
+            The `active` of an earlier solution: methods that work with sets begin with it.
+        rtol, atol, maxiter, callback, time_limit, criterion
+            As for `nonstick.solve`.
+
+        Returns
+        -------
+        Solution
+            As from `nonstick.solve`.
+
+        Examples
+        --------
+        >>> import nonstick
+        >>> solver = nonstick.Solver([[2.0, -1.0], [-1.0, 2.0]])
+        >>> solver.solve([1.0, -3.0]).x.round(6)
+        array([0.5, 0. ])
+        >>> solver.solve([1.0, -3.0], lower=-1.0).x.round(6)
+        array([ 0., -1.])
+        """
+        stop: dict[str, Any] = {
+            "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
+            "criterion": criterion,
+        }  # fmt: skip
+        validate.stopping(**stop)
+        with self._alone():
+            began, given = time.perf_counter(), self._given
+            problem = given.problem(b, lower, upper)
+            if x0 is not None:
+                x0 = given.vector(x0, "x0")
+            if active is not None:
+                active = given.enter(validate.active(active, self.n))
+            elif x0 is None:
+                x0, active = self._start(problem)
+            inner = run_method(problem, self._method, self.name, x0, active, stop, began, given.back)
+            self._last = inner if np.isfinite(inner.x).all() else None
+            return given.solution(inner)
+
+    def update(self, values) -> None:
+        """Give A other numbers in the same places.
+
+        Coarse levels of grids are filled again and not chosen again, unless a coupling a_ij / sqrt(a_ii a_jj) has
+        changed by more than 0.1. Solutions found before keep the matrix that they were found for.
+
+        Parameters
+        ----------
+        values : scipy.sparse matrix, 2-D array or array_like
+            A matrix with the same pattern, or its entries: the `data` of the CSR form without duplicates.
+
+        Examples
+        --------
+        >>> import numpy as np, scipy.sparse as sp, nonstick
+        >>> A = sp.csr_array([[2.0, -1.0], [-1.0, 2.0]])
+        >>> solver = nonstick.Solver(A)
+        >>> solver.update(2.0 * A)
+        >>> solver.solve([2.0, -6.0]).x.round(6)
+        array([0.5, 0. ])
+        >>> solver.update([4.0, -1.0, -1.0, 4.0])
+        >>> solver.solve([2.0, -6.0]).x.round(6)
+        array([0.5, 0. ])
+        """
+        with self._alone():
+            self._given = self._given.updated(values)
+            if self._coarsened.drift(self._given) > DRIFT:
+                self._keep(self._recipe)
+
+    def forget(self) -> None:
+        """Forget the last solution: the next solve starts from zero unless it gets an `x0`."""
+        with self._alone():
+            self._last = None
+
+    def _start(self, problem: BoxProblem) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The last solution and its active set, if they are a better start than zero."""
+        last = self._last
+        if last is None or not self.warm:
+            return None, None
+        x = problem.box.project(last.x.copy())
+        zero = problem.box.project(np.zeros(self.n))
+        return (x, last.active) if problem.kkt(x) < problem.kkt(zero) else (None, None)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One solve at a time; a callback that would start another one in the middle of it is told so."""
+        with self._lock:
+            if self._busy:
+                raise NonstickError("a callback cannot use the Solver that called it; make another Solver for it")
+            self._busy = True
+            try:
+                yield
+            except BaseException:
+                self._keep(self._recipe)  # a set-up that was interrupted is not used again
+                raise
+            finally:
+                self._busy = False
+
+
+M = TypeVar("M", bound=Method)
+
+
+def keeping(method: M, core: Operator) -> M:
+    """The method with a shelf for every recipe in it, so that its set-ups outlive a solve."""
+    if not is_dataclass(method):
+        return method
+    changes = {part.name: _kept(getattr(method, part.name), core) for part in fields(method)}
+    return replace(method, **{name: value for name, value in changes.items() if value is not None})
+
+
+def _kept(value, core: Operator):
+    """A part of a method that keeps its set-ups; None if there is nothing to keep."""
+    if isinstance(value, Recipe):
+        return Kept(value, Shelf(core))
+    if isinstance(value, Method):
+        return keeping(value, core)
+    if isinstance(value, tuple) and any(isinstance(part, Recipe | Method) for part in value):
+        return tuple(part if (kept := _kept(part, core)) is None else kept for part in value)
+    return None

@@ -1,0 +1,61 @@
+"""A badly scaled problem in better units: y = S⁻¹x solves the problem of S A S, S b and bounds S⁻¹lower, S⁻¹upper.
+
+Policies change where a residual exceeds a part of max|b|. If units differ by powers of ten from row to row, as in
+D·A·D, small rows would change last, one after the other. The scaling of the algebraic hierarchy makes rows comparable
+(`near_null`). The residual that decides is that of the problem as it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..inverse.multigrid.near_null import near_null
+from ..operators.csr import CSROperator
+from ..problem.box import BoxProblem
+from ..problem.monitor import Monitor, Start
+
+#: attempts with smaller tolerances, if the given problem is not solved by what solves the scaled one
+ATTEMPTS = 5
+
+
+class Rescaled:
+    """The problem in other units."""
+
+    def __init__(self, problem: BoxProblem, s: np.ndarray):
+        self.given, self.s = problem, s
+        M = problem.A.matrix()
+        row = np.repeat(s, np.diff(M.indptr))
+        A = sp.csr_array((row * M.data * s[M.indices], M.indices, M.indptr), shape=M.shape)
+        box = problem.box
+        self.problem = BoxProblem(CSROperator(A), s * problem.b, box.lower / s, box.upper / s)
+
+    def solve(self, method: Callable[[BoxProblem, Start, Monitor], None], start: Start, monitor: Monitor) -> None:
+        """Solve the problem with a method, until the given one is solved; improves `start.x`."""
+        asked, given = monitor.tolerance, monitor.problem
+        inner = Start(start.x / self.s, start.active, start.cold)
+        for _ in range(ATTEMPTS):
+            monitor.problem, monitor.status, monitor.message = self.problem, "", ""
+            method(self.problem, inner, monitor)
+            np.multiply(inner.x, self.s, out=start.x)
+            self.given.box.project(start.x, out=start.x)
+            monitor.problem = given
+            residual = monitor.measure(start.x)
+            if residual <= asked or monitor.status != "converged":
+                break
+            inner.cold = False
+            monitor.tolerance *= 0.3 * asked / residual
+        monitor.tolerance = asked
+        monitor.status = monitor.message = ""
+        monitor.check(start.x)
+
+
+def rescaled(problem: BoxProblem) -> Rescaled | None:
+    """The problem in better units; None if those it has are good, or if it is not a bare matrix."""
+    A = problem.A
+    if not isinstance(A, CSROperator):
+        return None
+    s = near_null(A.matrix())
+    return None if s.size == 0 or s.min() == s.max() else Rescaled(problem, s)

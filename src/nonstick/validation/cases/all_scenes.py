@@ -1,0 +1,79 @@
+"""Every built-in scene of liquid: did all solves converge, did the volume hold, did energy grow?
+
+Energy is kinetic (with that of the particles' affine parts) and potential; a rise over a substep is shown as a share of
+the energy that the scene loses in all or, where nothing moves, of 1 % of the energy at first. Scenes that are fed
+energy (inflows, forces, moving solids, bodies, a separation velocity) are not asked about it. A size of n cells
+stands for n cells along the longest side in 2D and 3n/8 in 3D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...scenes.library import builtin
+from ...scenes.scene import Scene
+from ...sim.liquid.simulation import Simulation
+from ..case import Case, Measured, Published, Size
+
+FRAMES = 100
+
+
+def history(name: str, n: int, frames: int = FRAMES, **more: Any) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """Energy before the first substep and after every substep, in joule; and the rows of statistics."""
+    simulation = Simulation(Scene.load(name, {"domain.resolution": n, **more}))
+    energy, rows = [sum(simulation.liquid.energy())], []
+    for _ in range(frames):
+        for row in simulation.next_frame():
+            energy.append(row["kinetic"] + row["potential"])
+            rows.append(row)
+    return np.array(energy), rows
+
+
+def largest_rise(energy: np.ndarray) -> float:
+    """Largest rise over a substep as a share of the range, or of 1 % of the energy at first if it is less."""
+    scale = max(float(np.ptp(energy)), 0.01 * abs(float(energy[0])))
+    return max(float(np.diff(energy).max()), 0.0) / scale
+
+
+def driven(scene: Scene) -> bool:
+    """Does something outside the liquid do work on it?"""
+    model = scene.model
+    moved = any(s.motion is not None or s.separation for s in model.solid)
+    return bool(moved or model.inflow or model.force or model.walls.separation or model.bodies)
+
+
+def measure(size: Size, names: Sequence[str] = (), frames: int = FRAMES) -> Measured:
+    """The worst of all scenes, or of those of the given names."""
+    drift, rise, unsolved = 0.0, 0.0, 0
+    for name in names or builtin("liquid"):
+        scene = Scene.load(name)
+        cells = size.cells if scene.dimension == 2 else max(3 * size.cells // 8, 8)
+        energy, rows = history(name, cells, frames, **{"time.min_substeps": size.steps})
+        drift = max(drift, max(abs(float(r["volume_error"])) for r in rows))
+        unsolved += sum(not r["converged"] for r in rows)
+        if not driven(scene):
+            rise = max(rise, largest_rise(energy))
+    return Measured({"drift": drift, "rise": rise, "unsolved": unsolved})
+
+
+#: scenes of a quick run
+QUICK = ("circle", "tilted-tank", "rotated-box", "fountain", "dam-break-sphere", "honey", "floating-box")
+
+CASES = (
+    Case(
+        "scenes",
+        "Every built-in scene: volume, energy and convergence over 100 frames",
+        "Exact: volume is conserved, energy does not grow without input",
+        (
+            Published("drift", "largest drift of the volume", 0.0, 0.01, scale=1.0),
+            Published("rise", "largest rise of energy in a substep, of what the scene loses", 0.0, 1e-4, scale=1.0),
+            Published("unsolved", "solves that missed their tolerance", 0.0, 0.0, scale=1.0),
+        ),
+        lambda size: measure(size, *((QUICK, 30) if size.cells < 40 else ())),
+        quick=(Size(24), Size(32)),
+        full=(Size(40), Size(48), Size(64), Size(48, 2)),
+    ),
+)

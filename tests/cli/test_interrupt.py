@@ -1,0 +1,84 @@
+"""Ctrl-C ends a command within a second, also while compiled code runs that never looks at signals."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from nonstick.cli.interrupt import prompt_interrupt
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+#: one call of compiled code that takes longer than anybody waits; SuperLU, like a compiler, serves no signals
+BUSY = """
+import os, signal, threading, numpy as np, scipy.sparse as sp
+from scipy.sparse.linalg import splu
+from nonstick.cli.terminal import guarded
+A = sp.random_array((6000, 6000), density=0.01, rng=1, format="csc") + 100 * sp.eye_array(6000, format="csc")
+def work():
+    print("ready", flush=True)
+    splu(A, permc_spec="NATURAL")
+guarded(work)
+"""
+SLEEPY = """
+import time
+from nonstick.cli.terminal import guarded
+def work():
+    try:
+        print("ready", flush=True)
+        time.sleep(60)
+    finally:
+        time.sleep(1.5)  # clean-up may take its time
+        print("cleaned up", flush=True)
+guarded(work)
+"""
+#: Python ignores exceptions in __del__
+DROPPED = """
+import time
+from nonstick.cli.terminal import guarded
+class Slow:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep(1)
+def work():
+    Slow()
+    time.sleep(60)
+guarded(work)
+"""
+
+
+def interrupted(code: str) -> tuple[int, str, str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    threading.Event().wait(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out, err
+
+
+def test_inside_compiled_code():
+    code, _, err = interrupted(BUSY)
+    assert code == 1 and err == "nonstick: interrupted inside compiled code\n"
+
+
+def test_python_is_left_to_clean_up():
+    code, out, err = interrupted(SLEEPY)
+    assert code == 1 and "cleaned up" in out and err == "nonstick: interrupted\n"
+
+
+def test_a_dropped_one_is_sent_again():
+    code, _, err = interrupted(DROPPED)
+    assert code == 1 and err == "nonstick: interrupted\n"
+
+
+def test_signals_are_as_before_afterwards():
+    before = signal.getsignal(signal.SIGINT)
+    with prompt_interrupt():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.set_wakeup_fd(-1) == -1

@@ -1,0 +1,320 @@
+"""No-slip walls by their true distance: a slow twin, exact flows, tilted walls, rigid motions, bodies."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as sla
+
+from nonstick import NonstickError, ViscosityProblem
+from nonstick.discretise.viscosity_bodies import ViscosityWithBodies, ViscousBody
+from nonstick.discretise.viscosity_fields import liquid_volumes
+from nonstick.discretise.viscosity_walls import NEAREST
+
+
+def faces_of(cells, h=1.0):
+    out = []
+    for a in range(len(cells)):
+        lines = [(np.arange(n + (i == a)) + (0.0 if i == a else 0.5)) * h for i, n in enumerate(cells)]
+        out.append(np.meshgrid(*lines, indexing="ij"))
+    return out
+
+
+def nodes_of(cells, h=1.0):
+    return np.meshgrid(*[np.arange(n + 1) * h for n in cells], indexing="ij")
+
+
+def full(cells, velocity, phi_solid, mu=1.0, dt=1.0, **more):
+    """A box full of liquid around solids."""
+    fields = dict(velocity=velocity, viscosity=mu, dt=dt, dx=1.0, rho=1.0, phi_liquid=-np.ones(cells))
+    return ViscosityProblem(**fields, phi_solid=phi_solid, **more)
+
+
+def twin(problem, d_faces, volumes):
+    """The dense matrix and the drag towards walls, difference by difference; all faces outside `number` are solid."""
+    masses, cells_k, edges_k = volumes
+    d = len(d_faces)
+    number = {tuple(f): n for n, f in enumerate(problem.faces)}
+    A = np.zeros((problem.n, problem.n))
+    length = np.ones((problem.n, d, 2))
+
+    def share(a, at, b, step):
+        """θ towards the neighbour, or None if it is liquid."""
+        to = list(at)
+        to[b] += step
+        if (a, *to) in number:
+            return None
+        if any(i < 0 or i >= n for i, n in zip(to, d_faces[a].shape)):
+            return 0.5 if a != b else 1.0
+        near, far = d_faces[a][tuple(at)], d_faces[a][tuple(to)]
+        return max(near / (near - far), NEAREST) if far < 0 <= near else 1.0
+
+    def pair(a, high, b, k):
+        """Rows and signs of the liquid faces of a difference, and θ."""
+        low = list(high)
+        low[b] -= 1
+        found = [(number[a, *at], sign) for at, sign in ((high, 1.0), (low, -1.0)) if (a, *at) in number]
+        if len(found) == 2:
+            return found, 1.0
+        if not found:
+            return found, None
+        row, sign = found[0]
+        theta = share(a, high if sign > 0 else low, b, -1 if sign > 0 else 1)
+        if k > 0:
+            length[row, b, 0 if sign > 0 else 1] = theta
+        return found, theta
+
+    def add(found, k):
+        for (i, s), (j, t) in itertools.product(found, found):
+            A[i, j] += k * s * t
+
+    for a in range(d):
+        for at in np.ndindex(*cells_k.shape):
+            k = 2 * cells_k[at]
+            high = list(at)
+            high[a] += 1
+            found, theta = pair(a, high, a, k)
+            add(found, k / (theta or 1.0))
+    for e, (a, b) in zip(range(len(edges_k)), [(0, 1)] if d == 2 else [(1, 2), (0, 2), (0, 1)]):
+        for at in np.ndindex(*edges_k[e].shape):
+            k = edges_k[e][at]
+            one, theta = pair(a, list(at), b, k)
+            two, other = pair(b, list(at), a, k)
+            c = 1.0
+            if theta is not None and other is not None and max(theta, other) < 1.0:
+                c = 1.0 / max(theta, other)
+            add(one + two, k * c)
+            for part, t in ((one, theta), (two, other)):
+                if t is not None and len(part) == 1:
+                    A[part[0][0], part[0][0]] += k * (1.0 / t - c)
+    for (a, *at), n in number.items():
+        weight = [sum(t**-2 for t in length[n, b] if t < 1.0) for b in range(d)]
+        mean = [length[n, b].mean() for b in range(d)]
+        A[n, n] += masses[a][tuple(at)] * (np.dot(weight, mean) / sum(weight) if sum(weight) else 1.0)
+    return A
+
+
+@pytest.mark.parametrize("cells", [(9, 8), (6, 5, 7)])
+def test_matrix_against_its_twin(cells):
+    """A tilted wall and a ball, a surface with fractions."""
+    rng = np.random.default_rng(0)
+    x = nodes_of(cells)
+    solid = np.minimum(x[1] - 0.3 * x[0] - 0.7, np.sqrt(sum((q - 4.1) ** 2 for q in x)) - 1.3)
+    centre = np.meshgrid(*[np.arange(n) + 0.5 for n in cells], indexing="ij")
+    volumes = liquid_volumes(centre[1] - 0.2 * centre[0] - 3.9)
+    velocity = [rng.standard_normal(f[0].shape) for f in faces_of(cells)]
+    problem = ViscosityProblem(
+        velocity=velocity, viscosity=1.0, dt=1.0, dx=1.0, rho=1.0, volumes=volumes, phi_solid=solid
+    )
+    distance = []
+    for a in range(len(cells)):
+        d = solid
+        for axis in range(len(cells)):
+            if axis != a:
+                d = 0.5 * (np.delete(d, 0, axis) + np.delete(d, -1, axis))
+        distance.append(d)
+    expected = twin(problem, distance, volumes)
+    np.testing.assert_allclose(problem.matrix.toarray(), expected, atol=1e-11 * np.abs(expected).max())
+    np.testing.assert_array_equal(problem.matrix.toarray(), problem.matrix.toarray().T)
+    assert np.linalg.eigvalsh(expected)[0] > 1e-6
+    masks = ViscosityProblem(
+        velocity=velocity, viscosity=1.0, dt=1.0, dx=1.0, rho=1.0, volumes=volumes, fluid=problem.fluid,
+        distance=distance,
+    )  # fmt: skip
+    np.testing.assert_array_equal(masks.matrix.toarray(), problem.matrix.toarray())
+    np.testing.assert_array_equal(masks.rhs, problem.rhs)
+
+
+@pytest.mark.parametrize("along", [0, 1])
+@pytest.mark.parametrize("offset", [0.0, 0.25, 0.5, 0.75, 0.999])
+@pytest.mark.parametrize("speed", [0.0, 0.7])
+def test_a_parabola_over_a_wall_along_the_grid_is_exact(along, offset, speed):
+    """Driven flow between two plates, one of them moving; wherever the plates lie in their cells."""
+    cells = (7, 13) if along == 0 else (13, 7)
+    across = 1 - along
+    low, high = 1.0 + offset, 10.3 + offset
+    y = faces_of(cells)[along][across]
+    exact = 0.5 * (y - low) * (high - y) + speed * (high - y) / (high - low)
+    exact[y <= low], exact[y >= high] = speed, 0.0
+    x = nodes_of(cells)[across]
+    dt = 1e3
+    velocity = [np.zeros(f[0].shape) for f in faces_of(cells)]
+    velocity[along] = exact + dt * ((y > low) & (y < high))
+    for end in (0, -1):  # the ends of the box are solid faces: they move as the flow does
+        index = (end, slice(None)) if along == 0 else (slice(None), end)
+        velocity[along][index] = exact[index]
+    problem = full(cells, velocity, np.minimum(x - low, high - x), dt=dt)
+    found = sla.spsolve(problem.matrix.tocsc(), problem.rhs)
+    solved = problem.with_unknowns(found)[along]
+    np.testing.assert_allclose(solved, exact, atol=1e-8 * dt if offset != 0.5 else 5 * NEAREST)
+
+
+def test_sides_of_the_box_are_walls():
+    """A channel from side to side: 0 at the sides, not half a cell beyond."""
+    cells, dt = (40, 6), 1e4
+    u, v = np.full((41, 6), dt), np.zeros((40, 7))
+    y = np.arange(6) + 0.5
+    u[0] = u[-1] = 0.5 * y * (6 - y)
+    problem = full(cells, (u, v), np.ones((41, 7)), dt=dt)
+    found = problem.with_unknowns(sla.spsolve(problem.matrix.tocsc(), problem.rhs))[0]
+    np.testing.assert_allclose(found[20], 0.5 * y * (6 - y), rtol=1e-3)
+
+
+def tilted_shear(n, angle, shift):
+    """Couette flow between tilted plates n cells apart, far from the ends: its slip length at the lower plate."""
+    size = round(7 * n)
+    cells = (size, size)
+    t, normal = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+    middle = 0.5 * size + shift
+
+    def height(x):
+        return normal[0] * (x[0] - middle) + normal[1] * (x[1] - middle) + 0.5 * n
+
+    velocity = []
+    for a, x in enumerate(faces_of(cells)):
+        velocity.append(np.clip(height(x), 0.0, n) * t[a])
+    h = height(nodes_of(cells))
+    problem = full(cells, velocity, np.minimum(h, n - h), dt=1e6)
+    main = int(angle > 0.25 * np.pi)  # the component along the plates
+    solved = problem.with_unknowns(sla.spsolve(problem.matrix.tocsc(), problem.rhs))[main]
+    x = faces_of(cells)[main]
+    near = (np.abs(x[main] - middle) < n) & (height(x) > 0.25 * n) & (height(x) < 0.75 * n)
+    slope, start = np.polyfit(height(x)[near], solved[near] / t[main], 1)
+    return start / slope
+
+
+@pytest.mark.parametrize("degrees", [5.0, 17.0, 30.0, 45.0, 73.0])
+def test_tilted_walls_do_not_slip(degrees):
+    """Below 0.02 cells at every angle; faces that are solid or not, without distances, slip by 0.3 cells."""
+    slips = [tilted_shear(10, np.radians(degrees), shift) for shift in (0.0, 0.3)]
+    assert max(map(abs, slips)) < 0.02, slips
+
+
+@pytest.mark.parametrize("cells", [(13, 12), (11, 10, 12)])
+def test_liquid_that_turns_with_its_walls_is_left_alone(cells):
+    """A rigid motion makes no stress at walls that cut the cells."""
+    d = len(cells)
+    rng = np.random.default_rng(1)
+    W = rng.standard_normal((d, d))
+    W -= W.T
+    shift = rng.standard_normal(d)
+    velocity = [sum(W[a, i] * x[i] for i in range(d)) + shift[a] for a, x in enumerate(faces_of(cells))]
+    x = nodes_of(cells)
+    solid = 3.4 - np.sqrt(sum((q - 0.5 * n) ** 2 for q, n in zip(x, cells)))
+    problem = full(cells, velocity, solid, mu=50.0)
+    found = problem.with_unknowns(sla.spsolve(problem.matrix.tocsc(), problem.rhs))
+    for a in range(d):
+        np.testing.assert_allclose(found[a], velocity[a], atol=1e-10)
+
+
+def ball_in_drop(cells, seed=0, mass=120.0):
+    """A ball in a free drop, its distance known; everything in units of cells."""
+    rng = np.random.default_rng(seed)
+    d = len(cells)
+    middle = np.array([0.5 * n for n in cells])
+    phi = np.sqrt(sum((np.asarray(x) - m) ** 2 for x, m in zip(np.meshgrid(
+        *[np.arange(n) + 0.5 for n in cells], indexing="ij"), middle))) - 0.42 * cells[0]  # fmt: skip
+    centre, radius = middle + 0.31, 0.19 * cells[0]
+    distance = [np.sqrt(sum((p - q) ** 2 for p, q in zip(x, centre))) - radius for x in faces_of(cells)]
+    owner = [np.where(r < 0, 0, -1) for r in distance]
+    inertia = 0.4 * mass * radius**2 * (1.0 if d == 2 else np.diag([1.0, 0.7, 1.3]))
+    body = ViscousBody(centre, rng.standard_normal(d), rng.standard_normal(1 if d == 2 else 3), mass, inertia)
+    velocity = [rng.standard_normal(r.shape) for r in distance]
+    fields = dict(
+        velocity=velocity, viscosity=30.0, dt=0.7, dx=1.0, rho=2.0, phi_liquid=phi, body_of_face=owner,
+        fluid=[np.ones(r.shape, bool) for r in distance], distance=distance,
+    )  # fmt: skip
+    return body, fields
+
+
+def rigid_rows(cells, a, x, origin):
+    """Rows kᵀ of all faces of a component."""
+    r = np.stack([p.ravel() - o for p, o in zip(x, origin)], axis=1)
+    e = np.eye(len(cells))[a]
+    turn = (r[:, 0] * e[1] - r[:, 1] * e[0])[:, None] if len(cells) == 2 else np.cross(r, e)
+    return np.concatenate([np.broadcast_to(e, (len(r), len(cells))), turn], axis=1)
+
+
+@pytest.mark.parametrize("cells", [(16, 16), (9, 9, 9)])
+def test_drag_on_a_body_conserves_momentum(cells):
+    d = len(cells)
+    body, fields = ball_in_drop(cells)
+    coupled = ViscosityWithBodies(bodies=[body], **fields)
+    liquid = coupled.liquid
+    A = coupled.matrix.toarray()
+    np.testing.assert_allclose(A, A.T, atol=1e-12 * np.abs(A).max())
+    if d == 2:
+        assert np.linalg.eigvalsh(A)[0] > -1e-12 * np.abs(A).max()
+    solution = coupled.solve(rtol=1e-13)
+    assert solution.converged
+    inertia = np.zeros(3 * liquid.grid.P)
+    inertia += liquid.system.m
+    np.subtract.at(inertia, liquid.drag.face, liquid.drag.strength)
+    weight = 2.0 * liquid.system.gather(inertia)
+    assert np.count_nonzero(weight < 1.999 * (weight > 0)) > 0
+    rows = np.concatenate([rigid_rows(cells, a, x, np.zeros(d)) for a, x in enumerate(faces_of(cells))])
+    start = np.cumsum([0] + [f[0].size for f in faces_of(cells)])
+    number = [start[f[0]] + np.ravel_multi_index(tuple(f[1:]), faces_of(cells)[f[0]][0].shape) for f in liquid.faces]
+
+    def total(u, v, spin):
+        P = body.mass_matrix(d) @ np.concatenate([v, np.atleast_1d(spin)])
+        c = body.centre
+        P[d:] += c[0] * P[1] - c[1] * P[0] if d == 2 else np.cross(c, P[:3])
+        return rows[number].T @ (weight * u) + P
+
+    before = total(liquid.advected(), body.velocity, body.spin)
+    after = total(solution.x[: liquid.n], *solution.motions[0])
+    np.testing.assert_allclose(after, before, atol=1e-9 * np.abs(before).max())
+    assert np.abs(solution.motions[0][0] - body.velocity).max() > 0.05
+
+
+@pytest.mark.parametrize("cells", [(16, 16), (9, 9, 9)])
+def test_a_body_that_turns_with_its_drop_feels_no_drag(cells):
+    d = len(cells)
+    body, fields = ball_in_drop(cells)
+    V = np.concatenate([body.velocity, body.spin])
+    velocity = [(rigid_rows(cells, a, x, body.centre) @ V).reshape(x[0].shape) for a, x in enumerate(faces_of(cells))]
+    solution = ViscosityWithBodies(bodies=[body], **{**fields, "velocity": velocity}).solve(rtol=1e-13)
+    for u, w in zip(solution.velocity, velocity):
+        np.testing.assert_allclose(u, w, atol=1e-9)
+    np.testing.assert_allclose(np.append(*solution.motions[0]), V, atol=1e-9)
+    assert d == len(solution.motions[0][0])
+
+
+def test_a_heavy_body_is_a_wall():
+    body, fields = ball_in_drop((20, 20), mass=1e10)
+    walls = ViscousBody(body.centre, body.velocity, body.spin)
+    free, held = (ViscosityWithBodies(bodies=[b], **fields).solve(rtol=1e-11) for b in (body, walls))
+    for u, w in zip(free.velocity, held.velocity):
+        np.testing.assert_allclose(u, w, atol=1e-6)
+
+
+def test_a_face_that_left_its_wall_is_free():
+    """A liquid face inside a solid has no wall; a solid face outside of it holds its velocity in its middle."""
+    cells = (8, 8)
+    velocity = [np.random.default_rng(2).standard_normal(f[0].shape) for f in faces_of(cells)]
+    fluid = [np.ones(f[0].shape, bool) for f in faces_of(cells)]
+    fluid[0][3:5, 3] = False
+    fields = dict(velocity=velocity, viscosity=1.0, dt=1.0, dx=1.0, volumes=liquid_volumes(-np.ones(cells)))
+    plain = ViscosityProblem(**fields, fluid=fluid)
+    for value in (1.0, -1.0):
+        distance = [np.where(f, value, abs(value)) for f in fluid]
+        other = ViscosityProblem(**fields, fluid=fluid, distance=distance)
+        here, there = (p.matrix.toarray() for p in (plain, other))
+        sides = np.any(np.isin(plain.faces[:, 1:], (0, 7)), axis=1)  # the sides of the box are walls now
+        np.testing.assert_array_equal(here[~sides][:, ~sides], there[~sides][:, ~sides])
+
+
+def test_faulty_distances():
+    cells = (4, 4)
+    velocity = [np.zeros(f[0].shape) for f in faces_of(cells)]
+    fluid = [np.ones(f[0].shape, bool) for f in faces_of(cells)]
+    fields = dict(velocity=velocity, viscosity=1.0, dt=1.0, dx=1.0, phi_liquid=-np.ones(cells))
+    with pytest.raises(NonstickError, match="distance belongs to fluid masks"):
+        ViscosityProblem(**fields, distance=velocity)
+    with pytest.raises(NonstickError, match="distance needs 2 arrays"):
+        ViscosityProblem(**fields, fluid=fluid, distance=velocity[:1])
+    with pytest.raises(NonstickError, match=r"distance\[1\] has shape"):
+        ViscosityProblem(**fields, fluid=fluid, distance=[velocity[0], velocity[0]])

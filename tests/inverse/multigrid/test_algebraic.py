@@ -1,0 +1,210 @@
+"""Algebraic multigrid: aggregates and Galerkin matrices against dense formulas, symmetry, threads, counts."""
+
+import itertools
+
+import numba
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+
+from nonstick.inverse.krylov.cg import CG
+from nonstick.inverse.multigrid import _galerkin_rows as galerkin
+from nonstick.inverse.multigrid.algebraic import Algebraic
+from nonstick.inverse.multigrid.algebraic_level import Matrix, colours
+from nonstick.inverse.multigrid.cycles import K, V
+from nonstick.inverse.multigrid.hierarchy import Multigrid
+from nonstick.inverse.multigrid.near_null import near_null
+from nonstick.operators.csr import CSROperator
+from nonstick.operators.masked import Masked
+
+
+def grid(n, weak=1.0):
+    T = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    one = sp.eye_array(n)
+    return sp.csr_array(sp.kron(T, one) + weak * sp.kron(one, T))
+
+
+def rotated(n, epsilon, angle):
+    """Central differences with a cross term: positive couplings on one diagonal."""
+    c, s = np.cos(angle), np.sin(angle)
+    a, b, m = c * c + epsilon * s * s, s * s + epsilon * c * c, 0.5 * (1 - epsilon) * c * s
+    A = sp.csr_array((n * n, n * n))
+    for i, row in enumerate([[m, -a, -m], [-b, 2 * (a + b), -b], [-m, -a, m]]):
+        for j, value in enumerate(row):
+            A = A + value * sp.kron(sp.eye_array(n, k=i - 1), sp.eye_array(n, k=j - 1))
+    return sp.csr_array(A)
+
+
+def cycle(smallest=20, kind=None, **options):
+    return Multigrid(Algebraic(**options), cycle=kind or V(1, 1), smallest=smallest)
+
+
+def dense(A):
+    """The matrix of a level."""
+    off = sp.csr_array((-A.weights.astype(float), A.indices, A.indptr), shape=(A.n, A.n)).toarray()
+    return off + np.diag(A.excess.astype(float) - off.sum(axis=1))
+
+
+def interpolation(P):
+    out = np.zeros((P.cols.shape[0], P.n_coarse))
+    for i, (cols, vals) in enumerate(zip(P.cols, P.vals)):
+        for c, v in zip(cols, vals):
+            if c >= 0:
+                out[i, c] += v
+    return out
+
+
+@pytest.mark.parametrize("A", [grid(9), grid(9, 0.01), rotated(9, 0.01, 0.5)], ids=["iso", "aniso", "rotated"])
+def test_aggregates_have_the_quality_they_promise(A):
+    level = Multigrid(Algebraic(), smallest=20).setup(CSROperator(A)).levels[0]
+    recipe = Algebraic(quality=8.0)
+    parent, count = recipe._pair_up(level.A, level.natural, 8.0)
+    M = dense(level.A)
+    d, e = np.diag(M), np.maximum(M.sum(axis=1), 0.0)
+    assert count < 0.6 * A.shape[0]
+    for c in range(count):
+        G = np.flatnonzero(parent == c)
+        inside = np.where(np.eye(G.size, dtype=bool), 0.0, M[np.ix_(G, G)])
+        inside += np.diag(e[G] - inside.sum(axis=1))
+        D = np.diag(d[G])
+        one = np.ones(G.size)
+        worse = 2.0 * (D - np.outer(d[G], d[G]) / (one @ D @ one))
+        assert scipy.linalg.eigvalsh(8.0 * inside - worse).min() > -1e-5
+
+
+def test_aggregates_follow_the_strong_axis():
+    A = grid(16, 1e-3)  # weak along the second axis
+    H = cycle().setup(CSROperator(A))
+    parent = np.empty(256, int)
+    parent[H.order] = H.levels[0].P.parent
+    column = np.arange(256) % 16
+    assert all(len(set(column[parent == c])) == 1 for c in range(parent.max() + 1))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_coarse_matrix_is_galerkin(masked):
+    A = CSROperator(rotated(12, 0.05, 0.7))
+    free = np.random.default_rng(0).random(A.n) < 0.7 if masked else np.ones(A.n, bool)
+    H = cycle().setup(Masked(A, free))
+    for fine, coarse in zip(H.levels, H.levels[1:]):
+        P, M = interpolation(fine.P), dense(fine.A)
+        np.testing.assert_allclose(P.sum(axis=1)[fine.P.parent >= 0], 1.0, atol=1e-5)
+        P[fine.A.closed != 0] = 0.0
+        np.testing.assert_allclose(dense(coarse.A), P.T @ M @ P, atol=2e-6)
+
+
+def test_a_small_change_of_the_set_gives_the_same_matrices_as_a_new_fill():
+    A = CSROperator(grid(24))
+    rng = np.random.default_rng(1)
+    free = rng.random(A.n) < 0.8
+    mask = Masked(A, free)
+    H = cycle().setup(mask)
+    for _ in range(3):
+        free = free.copy()
+        free[rng.integers(0, A.n, 4)] ^= True
+        assert cycle().setup(mask.update(free), H) is H
+    fresh = cycle().setup(Masked(A, free))
+    for one, other in zip(H.levels, fresh.levels):
+        np.testing.assert_array_equal(one.A.weights, other.A.weights)
+        np.testing.assert_array_equal(one.A.dinv, other.A.dinv)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_v_cycle_is_symmetric_and_positive(masked):
+    A = CSROperator(rotated(14, 0.01, 0.4))
+    free = np.random.default_rng(2).random(A.n) < 0.8 if masked else None
+    M = cycle().setup(Masked(A, free))
+    Z = np.array([M.apply(e, np.empty(A.n)) for e in np.eye(A.n)])
+    assert np.abs(Z - Z.T).max() < 1e-4 * np.abs(Z).max()
+    assert scipy.linalg.eigvalsh(0.5 * (Z + Z.T)).min() > 0.0
+
+
+def test_k_cycle_is_not_linear_and_takes_fewer_flexible_steps():
+    A = CSROperator(rotated(70, 1e-3, np.pi / 6))
+    counts = {}
+    for kind in (V(1, 1), K(1, 1)):
+        cg = CG(cycle(kind=kind)).setup(A)
+        assert cg.M.linear is kind.linear
+        x = np.zeros(A.n)
+        result = cg.solve(np.ones(A.n), x, rtol=1e-8)
+        assert result.converged
+        assert np.abs(A @ x - 1.0).max() < 1e-6
+        counts[type(kind)] = result.iterations
+    assert counts[K] <= counts[V]
+
+
+def test_refill_takes_new_values_of_the_same_pattern():
+    A, r = grid(20), np.random.default_rng(3).standard_normal(400)
+    H = cycle().setup(CSROperator(A))
+    z = H.apply(r, np.empty(400)).copy()
+    H.refill(CSROperator(4.0 * A))
+    np.testing.assert_allclose(H.apply(r, np.empty(400)), z / 4.0, rtol=1e-4, atol=1e-6)
+
+
+def test_a_shift_is_part_of_the_matrix():
+    A, rng = CSROperator(grid(20)), np.random.default_rng(4)
+    shifted = Masked(A, rng.random(A.n) < 0.7, rng.random(A.n))
+    cg = CG(cycle()).setup(shifted)
+    x = np.zeros(A.n)
+    assert cg.solve(np.ones(A.n), x, rtol=1e-8).iterations < 20
+    assert np.abs(shifted @ x - 1.0).max() < 1e-6
+
+
+def test_scaling_is_found_from_the_matrix():
+    D = 10.0 ** np.random.default_rng(5).uniform(-6, 6, 900)
+    S = sp.diags_array(D)
+    s = near_null(sp.csr_array(S @ grid(30) @ S))
+    smooth = np.log((s * D).reshape(30, 30)[4:-4, 4:-4])
+    assert np.abs(np.diff(smooth, axis=0)).max() < 0.3
+    assert np.abs(np.diff(smooth, axis=1)).max() < 0.3
+    assert np.ptp(near_null(grid(30))) == 0.0
+
+
+def test_rows_of_one_colour_are_not_coupled():
+    A = rotated(11, 0.1, 0.3)
+    order, place, ends = colours(A.indices, A.indptr)
+    assert np.array_equal(order[place], np.arange(A.shape[0]))
+    B = A[order][:, order].toarray()
+    np.fill_diagonal(B, 0.0)
+    assert all(not B[a:b, a:b].any() for a, b in itertools.pairwise(ends))
+
+
+def test_a_serial_sweep_equals_sweeps_by_colours():
+    A = CSROperator(rotated(130, 0.01, 0.6))  # more rows than one thread treats
+    level = cycle().setup(A).levels[0]
+    M = Matrix(level.A.weights, level.A.indices, level.A.indptr, level.A.excess)
+    assert level.n > 16_384
+    level.b[:] = np.random.default_rng(6).standard_normal(level.n)
+    level.smooth(1, from_zero=True)
+    x, w, e = np.zeros(level.n, np.float32), M.weights, M.excess
+    for i in range(level.n):
+        row = slice(M.indptr[i], M.indptr[i + 1])
+        x[i] = M.dinv[i] * (level.b[i] + (w[row] * x[M.indices[row]]).sum())
+    np.testing.assert_allclose(level.x, x, atol=1e-4 * np.abs(x).max())
+    assert e.dtype == np.float32
+    assert level.P.cols.shape[1] == galerkin.SLOTS
+
+
+def test_bits_do_not_depend_on_threads():
+    A, r = CSROperator(grid(140, 0.1)), np.random.default_rng(7).standard_normal(140**2)
+    results, before = [], numba.get_num_threads()
+    for threads in (1, before):
+        numba.set_num_threads(threads)
+        results.append(cycle().setup(A).apply(r, np.empty(A.n)))
+    numba.set_num_threads(before)
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [grid, lambda n: grid(n, 1e-4), lambda n: rotated(n, 0.01, np.pi / 8), lambda n: rotated(n, 1e-3, np.pi / 4)],
+    ids=["iso", "aniso", "rotated", "diagonal"],
+)
+def test_counts_stay_flat(make):
+    counts = []
+    for n in (30, 90):
+        A = CSROperator(make(n))
+        b = np.random.default_rng(8).standard_normal(A.n)
+        counts.append(CG(cycle(100)).setup(A).solve(b, np.zeros(A.n), rtol=1e-6).iterations)
+    assert counts[1] <= min(1.7 * counts[0], 30)

@@ -1,0 +1,70 @@
+"""`auto` on matrices without a grid: counts that stay flat, predictions, scalings, anisotropic grids."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import nonstick
+from nonstick.compositions import AMG, CYCLE
+from nonstick.operators.convert import as_operator
+
+
+def bearing(n, width):
+    """The journal bearing of MINPACK-2, ε = 0.5, on (0, 2π) × (0, width)."""
+    hx, hy = 2 * np.pi / (n + 1), width / (n + 1)
+    x = hx * np.arange(1, n + 1)
+    film = [(1 + 0.5 * np.cos(x + s)) ** 3 for s in (-hx / 2, 0.0, hx / 2)]
+    T = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    off = -film[2][:-1] * hy / hx
+    along = sp.diags_array([off, (film[0] + film[2]) * hy / hx, off], offsets=[-1, 0, 1])
+    A = sp.kron(along, sp.eye_array(n)) + sp.kron(sp.diags_array(film[1] * hx / hy), T)
+    cells = np.stack(np.divmod(np.arange(n * n), n), axis=1)
+    return sp.csr_array(A), np.repeat(0.5 * np.sin(x) * hx * hy, n), cells
+
+
+@pytest.mark.parametrize("with_cells", [False, True], ids=["bare", "cells"])
+@pytest.mark.parametrize("width", [1.0, 4.0, 20.0])
+def test_bearing_counts_stay_flat(width, with_cells):
+    counts = []
+    for n in (40, 120):
+        A, b, cells = bearing(n, width)
+        s = nonstick.solve(A, b, cells=cells if with_cells else None)
+        assert s.converged
+        assert 0.3 < np.mean(s.x == 0.0) < 0.6
+        counts.append(s.iterations)
+    assert counts[1] <= min(2 * counts[0], 30)
+
+
+def test_units_of_the_unknowns_do_not_matter():
+    A, b, _ = bearing(40, 4.0)
+    D = 10.0 ** np.random.default_rng(0).uniform(-6, 6, b.size)
+    S = sp.diags_array(D)
+    plain, scaled = nonstick.solve(A, b, rtol=1e-9), nonstick.solve(S @ A @ S, D * b, rtol=1e-9)
+    assert scaled.converged
+    assert scaled.iterations < 2 * plain.iterations
+    large = D > 1.0  # the criterion is relative to max|b|: rows in large units decide
+    np.testing.assert_allclose((D * scaled.x)[large], plain.x[large], atol=1e-4 * plain.x.max())
+
+
+def test_two_sided_bounds_agree_with_a_sweep_method():
+    A, b, _ = bearing(24, 2.0)
+    upper = np.full(b.size, 0.4 * nonstick.solve(A, b).x.max())
+    one = nonstick.solve(A, b, -0.01, upper, rtol=1e-9)
+    other = nonstick.solve(A, b, -0.01, upper, rtol=1e-9, method="psor", maxiter=20_000)
+    assert one.converged
+    assert other.converged
+    np.testing.assert_allclose(one.x, other.x, atol=1e-6 * upper[0])
+
+
+def test_only_anisotropic_grids_leave_the_blocks():
+    for width, algebraic in ((1.0, True), (6.0, False), (20.0, True)):
+        A, _, cells = bearing(30, width)
+        assert (CYCLE.chosen(as_operator(A, cells)) == AMG) is algebraic
+
+
+def test_random_positive_definite_matrices_are_solved():
+    rng = np.random.default_rng(1)
+    for n in (301, 500):
+        B = sp.random_array((n, n), density=5 / n, rng=rng)
+        A = sp.csr_array(B @ B.T + 0.1 * sp.eye_array(n))
+        assert nonstick.solve(A, rng.standard_normal(n), -0.1, 0.5, rtol=1e-8).converged

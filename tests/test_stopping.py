@@ -1,0 +1,152 @@
+"""A stop, a time limit, x on request and the history: the same for every method."""
+
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import nonstick
+from nonstick import registry, validate
+from nonstick.inverse import CG
+from nonstick.solvers import PolicyIteration
+
+ENTRIES = registry.entries()
+
+
+def problem_for(method):
+    """A small problem of the kind that the method solves, not solved at the start."""
+    if ENTRIES[method].kind == "viscosity":
+        rng = np.random.default_rng(1)
+        centres = np.meshgrid(*[(np.arange(14) + 0.5) / 14] * 2, indexing="ij")
+        return nonstick.ViscosityProblem(
+            velocity=[rng.standard_normal((15, 14)), rng.standard_normal((14, 15))], viscosity=10.0, dt=1.0, dx=1 / 14,
+            rho=1.0, phi_liquid=centres[0] + 0.31 * np.sin(3 * centres[1]) - 0.77,
+        ).problem  # fmt: skip
+    return nonstick.cases.build("circle2d", 24).problem
+
+
+every_method = pytest.mark.parametrize("method", ENTRIES)
+
+
+@every_method
+def test_a_callback_ends_it(method):
+    calls = []
+
+    def enough(monitor):
+        calls.append(monitor.kkt)
+        monitor.stop("maxiter", "enough")
+
+    solution = nonstick.solve_problem(problem_for(method), method, rtol=1e-9, callback=enough)
+    assert solution.message.startswith("enough") and solution.status == "maxiter" and not solution.converged
+    assert len(calls) <= 2 and solution.iterations <= 1
+
+
+@every_method
+def test_a_callback_ends_it_later(method):
+    calls = []
+
+    def third(monitor):
+        calls.append(monitor.iterations)
+        if len(calls) == 3:
+            monitor.stop("maxiter", "enough")
+
+    solution = nonstick.solve_problem(problem_for(method), method, rtol=1e-9, callback=third)
+    assert len(calls) <= 4 and (solution.converged or solution.message.startswith("enough") or len(calls) < 3)
+
+
+@every_method
+def test_a_time_limit_ends_it(method):
+    solution = nonstick.solve_problem(problem_for(method), method, rtol=1e-9, time_limit=0.0)
+    assert solution.status == "time" and not solution.converged and "time limit of 0 s" in solution.message
+    assert solution.iterations <= 1 and np.isfinite(solution.x).all()
+
+
+@every_method
+def test_history_knows_when(method):
+    history = nonstick.solve_problem(problem_for(method), method).history
+    assert len(history) == len(history.iterations) == len(history.outer_iterations) == len(history.seconds) >= 2
+    for values in (history.iterations, history.outer_iterations, history.seconds):
+        assert all(np.diff(values) >= 0) and values[0] >= 0
+    assert history.iterations[-1] > 0 and history.entries()[-1].residual == history[-1]
+
+
+@every_method
+def test_x_on_request(method):
+    seen = []
+    problem = problem_for(method)
+    solution = nonstick.solve_problem(problem, method, callback=lambda monitor: seen.append(monitor.x))
+    assert all(x.shape == (problem.n,) for x in seen)
+    if solution.converged:
+        assert abs(seen[-1] - solution.x).max() <= 2e-3 * abs(solution.x).max()
+    assert seen[0] is not seen[-1] and np.any(seen[0] != seen[-1])
+
+
+def test_x_comes_in_the_order_of_the_caller():
+    n = 12
+    line = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    A = sp.csr_array(sp.kron(line, sp.eye_array(n)) + sp.kron(sp.eye_array(n), line))
+    order = np.random.default_rng(0).permutation(n * n)
+    cells = np.argwhere(np.ones((n, n), bool))[order]
+    seen = []
+    b = np.arange(n * n) - 40.0
+    solution = nonstick.solve(A[order][:, order], b[order], cells=cells, callback=lambda m: seen.append(m.x))
+    np.testing.assert_allclose(seen[-1], solution.x, atol=1e-3 * abs(solution.x).max())
+
+
+def test_inner_linear_solves_are_ended_too():
+    """Policy iteration without a preconditioner: hundreds of inner iterations before its first outer one ends."""
+    n = 2000
+    A = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    calls = []
+
+    def second(monitor):
+        calls.append(monitor.seconds)
+        if len(calls) == 2:
+            monitor.stop("maxiter", "enough")
+
+    solution = nonstick.solve(A, np.ones(n), method=PolicyIteration(CG()), callback=second)
+    assert solution.message.startswith("enough") and solution.iterations <= 60
+
+
+@pytest.mark.parametrize("limit", [-1.0, np.nan, "1", [1]])
+def test_a_wrong_time_limit(limit):
+    with pytest.raises(nonstick.NonstickError, match="time_limit must be"):
+        nonstick.solve([[1.0]], [1.0], time_limit=limit)
+
+
+def test_seconds_include_checks(monkeypatch):
+    check = validate.matrix
+
+    def slow(*args):
+        time.sleep(0.2)
+        return check(*args)
+
+    monkeypatch.setattr(validate, "matrix", slow)
+    assert nonstick.solve([[2.0]], [1.0]).seconds >= 0.2
+    assert nonstick.lcp([[2.0]], [-1.0], time_limit=0.1).status in ("time", "converged")
+
+
+INDEFINITE = np.array([[1.0, -0.9, -0.9], [-0.9, 1.0, -0.9], [-0.9, -0.9, 1.0]])
+
+
+@pytest.mark.parametrize("method", [name for name, entry in ENTRIES.items() if entry.kind != "viscosity"])
+def test_an_indefinite_matrix_is_named(method):
+    try:
+        solution = nonstick.solve(INDEFINITE, np.ones(3), -np.inf, method=method, cells=[[0, 0], [1, 0], [2, 0]])
+    except nonstick.NonstickError as error:
+        assert "PressureProblem" in str(error)
+        return
+    if solution.converged:  # A x = b can still be solved, by Krylov methods that do not minimise
+        assert solution.kkt() <= 1e-6 and method in ("pi-bicgstab", "pi-gmres")
+        return
+    assert "not positive definite" in solution.message
+    assert "take '" not in solution.message and "raise maxiter" not in solution.message
+
+
+def test_a_large_indefinite_matrix_is_named():
+    n = 3000
+    A = sp.csr_array(sp.diags_array([-1.0, 1.95, -1.0], offsets=[-1, 0, 1], shape=(n, n)))
+    for method in ("auto", "ipm-pd", "mic-mprgp", "pgs"):
+        solution = nonstick.solve(A, np.cos(np.arange(n)), method=method, time_limit=60.0)
+        assert not solution.converged and "not positive definite" in solution.message, (method, solution.message)
