@@ -33,7 +33,7 @@ def test_a_viscous_blob_hangs_or_lets_go(viscous, falls):
     fallen = before - mean_height(simulation)
     free_fall = 0.5 * 9.81 * time**2
     if falls:
-        assert fallen == pytest.approx(free_fall, rel=0.35)
+        assert 0.6 * free_fall < fallen < free_fall
     else:
         assert abs(fallen) < 0.01
 
