@@ -276,17 +276,19 @@ class Particles:
         Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
         gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
         more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
-        rise.
+        rise. What viscosity takes in the step pays first. (Thick liquid has little kinetic energy: to take it all from
+        there was a drag of 5 % on a sinking body.)
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
         if lift <= 0.0:
             return
         kinetic, potential = self.energy()
-        paid = min(lift, PAYMENT * kinetic)
+        heat = self.mass * flow.start.heat
+        paid = min(max(lift - heat, 0.0), PAYMENT * kinetic)
         # energy after moving, to first order in dt
         ahead = kinetic + potential - flow.dt * self._work(flow.velocity, mass)
-        allowed = paid + max(flow.start.energy - ahead, 0.0)
+        allowed = paid + max(flow.start.energy - ahead, heat)
         if lift > allowed:
             for axis in self.layout.axes:
                 shift[axis] *= allowed / lift

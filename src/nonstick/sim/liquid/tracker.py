@@ -31,6 +31,8 @@ class GridVelocity:
     before: list[np.ndarray]
     #: kinetic and potential energy of the liquid together, in joule, for trackers that keep it from growing
     energy: float = 0.0
+    #: kinetic energy that viscosity took from the faces, as `mass` counts mass
+    heat: float = 0.0
 
 
 @dataclass
