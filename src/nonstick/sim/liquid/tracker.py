@@ -103,7 +103,10 @@ class Tracker(Protocol):
         """
 
     def to_grid(self) -> GridVelocity:
-        """The velocity on the faces; its arrays may be changed."""
+        """The velocity on the faces, for the step that begins; its arrays may be changed."""
+
+    def face_velocity(self) -> list[np.ndarray]:
+        """The velocity on the faces, to look at; nothing is changed."""
 
     def move(self, flow: Flow) -> None:
         """Take the velocity of the flow and move with it."""
