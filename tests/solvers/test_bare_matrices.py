@@ -62,6 +62,49 @@ def test_only_anisotropic_grids_leave_the_blocks():
         assert (CYCLE.chosen(as_operator(A, cells)) == AMG) is algebraic
 
 
+def jumping(n, ratio):
+    """Coefficients from 1 to `ratio`, different on every face of a grid."""
+    rng = np.random.default_rng(0)
+    at = np.arange(n * n).reshape(n, n)
+    A = sp.csr_array((n * n, n * n))
+    for i, j in ((at[:-1], at[1:]), (at[:, :-1], at[:, 1:])):
+        w = sp.coo_array((ratio ** rng.random(i.size), (i.ravel(), j.ravel())), shape=A.shape)
+        A = A - w - w.T
+    A = A + sp.diags_array(3.0 - np.asarray(A.sum(axis=1)).ravel())
+    return sp.csr_array(A), np.stack(np.divmod(np.arange(n * n), n), axis=1)
+
+
+def test_grids_whose_coefficients_jump_in_every_cell_leave_the_blocks():
+    A, cells = jumping(100, 1e6)
+    b = np.sin(np.arange(100 * 100) / 700.0)
+    s = nonstick.solve(A, b, cells=cells)
+    assert s.converged
+    assert 0.05 < np.mean(s.x == 0.0) < 0.9
+    assert s.iterations < 100  # with blocks: hundreds
+    mild, cells = jumping(100, 3.0)
+    assert CYCLE.chosen(as_operator(mild, cells)) != AMG
+
+
+def test_cut_cells_of_a_liquid_do_not_leave_the_blocks():
+    for name in ("sphere3d", "double-sphere3d", "rotated-box3d"):
+        assert CYCLE.chosen(nonstick.cases.build(name, 12).problem.A) != AMG
+
+
+def test_a_prediction_with_kinks_is_kept():
+    """An elastic-plastic bar, |u| at most the distance to the boundary: the ridges of the prediction have residuals
+    far above b, but its energy is much lower than that of zero."""
+    n = 150
+    T = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+    near = np.minimum(np.arange(1, n + 1), np.arange(n, 0, -1)) / (n + 1)
+    distance = np.minimum.outer(near, near).ravel()
+    A = sp.csr_array(sp.kron(T, sp.eye_array(n)) + sp.kron(sp.eye_array(n), T))
+    cells = np.stack(np.divmod(np.arange(n * n), n), axis=1)
+    s = nonstick.solve(A, np.full(n * n, 20.0 / n**2), -distance, distance, cells=cells)
+    assert s.converged
+    assert s.outer_iterations <= 6  # many more without the prediction
+    assert np.mean(s.x == distance) > 0.7
+
+
 def test_random_positive_definite_matrices_are_solved():
     rng = np.random.default_rng(1)
     for n in (301, 500):

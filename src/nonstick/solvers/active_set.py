@@ -17,7 +17,6 @@ which converges for every symmetric positive definite matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -191,7 +190,7 @@ class ActiveSetCG:
             bare = predicted and self.M.algebraic is not None
             self._relax(x, self.options.bare_sweeps if bare else self.options.sweeps)
             if predicted and self._kkt() > 1.0:
-                self._doubt(x, self._energy if bare else self.problem.kkt)
+                self._doubt(x)
             self._follow(x)
         else:
             self.A.residual(self.b, x, self.r)
@@ -248,16 +247,16 @@ class ActiveSetCG:
         self._nearby().relax(x, self.b, *self.bounds, self.r, sweeps)
         self._look(x)
 
-    def _doubt(self, x: np.ndarray, measure: Callable[[np.ndarray], float]) -> None:
-        """Use zero if it is a better start: coarse grids do not resolve rough coefficients."""
+    def _doubt(self, x: np.ndarray) -> None:
+        """Use zero if its energy is lower: coarse problems do not resolve all coefficients."""
         zero = self.problem.box.project(np.zeros(self.A.n))
-        if measure(zero) < measure(x):
+        if self._energy(zero) < self._energy(x):
             x[:] = zero
             self.policy[:] = 0
             self._relax(x, self.options.sweeps)
 
     def _energy(self, x: np.ndarray) -> float:
-        """½xᵀA x - bᵀx. Interpolation without a grid leaves a rough residual, but lowers the energy."""
+        """½xᵀA x - bᵀx. An interpolated solution may have large residuals at kinks of its bounds, at a low energy."""
         return -0.5 * dot(x, 2.0 * self.b - self.A @ x)
 
     def _nearby(self) -> Everywhere:
