@@ -3,15 +3,16 @@
     python benchmarks/matrices.py --sizes 50 100 200 400                 every problem, ours and PyAMG
     python benchmarks/matrices.py --sizes 1000 --names bearing-4 --methods auto   a million unknowns
 
-`auto` gets the bare matrix, `auto+cells` its grid too (only where it has one). `sa`, `rs`, `rootnode` are PyAMG's smoothed
-aggregation, Ruge-Stüben and root-node hierarchies (one Gauss-Seidel sweep down, one up) as preconditioner of the loop of
-`auto`, set up again after every change of the set; they have no coarse problems with bounds. 3D problems have as many
-unknowns as the 2D ones of their size. PETSc is measured on these problems by `nonstick bench peers` where it is installed.
+`auto` gets the bare matrix, `auto+cells` its grid too (only where it has one). `sa`, `rs`, `rootnode` are PyAMG's
+smoothed aggregation, Ruge-Stüben and root-node hierarchies (one Gauss-Seidel sweep down, one up) as preconditioner of
+the loop of `auto`, set up again after every change of the set; they have no coarse problems with bounds. 3D problems
+have as many unknowns as the 2D ones of their size.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -182,7 +183,7 @@ def main(out="benchmarks/results", sizes=(50, 100), names=tuple(PROBLEMS), metho
                     if cells and not PROBLEMS[name](4)[4]:
                         continue
                     M = AUTO if label.startswith("auto") else replace(AUTO, M=PyAMG(label))
-                    row = timed(name, n, M, lambda n, cells=cells, name=name: build(name, n, cells), warm=None)
+                    row = timed(name, n, M, partial(build, name, n, cells))
                     rows.add(row | {"label": label})
     report(rows, sizes)
     return rows
@@ -195,12 +196,12 @@ def report(rows, sizes) -> None:
         cells = []
         for n in sizes:
             row = of.get(n)
-            megabytes = "" if row is None or not row["peak_bytes"] else f" · {row['peak_bytes'] / 2**20:.0f} MB"
-            cells.append(
-                "-"
-                if row is None
-                else f"{row['iterations']}{'' if row['converged'] else '!'} · {row['seconds']:.2f} s{megabytes}"
-            )
+            if row is None:
+                cells.append("-")
+                continue
+            megabytes = f" · {row['peak_bytes'] / 2**20:.0f} MB" if row["peak_bytes"] else ""
+            mark = "" if row["converged"] else "!"
+            cells.append(f"{row['iterations']}{mark} · {row['seconds']:.2f} s{megabytes}")
         lines.append([name, label, *cells])
     show("iterations, seconds, memory (! did not converge)", ["problem", "method", *map(str, sizes)], lines)
 

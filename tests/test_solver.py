@@ -85,14 +85,17 @@ def test_update_changes_the_numbers_and_nothing_else(method, with_cells):
     assert optimal(A2, LOADS[1], 0.0, np.inf, solver.solve(LOADS[1]).x)
 
 
-def test_levels_are_filled_again_and_not_chosen_again(monkeypatch):
+@pytest.mark.parametrize("with_cells", [True, False], ids=["cells", "bare"])
+def test_levels_are_filled_again_and_not_chosen_again(with_cells, monkeypatch):
+    from nonstick.inverse.multigrid.algebraic import AlgebraicHierarchy
     from nonstick.inverse.multigrid.blocks import BlockHierarchy
 
     built = []
-    build = BlockHierarchy._build
-    monkeypatch.setattr(BlockHierarchy, "_build", lambda self: built.append(self) or build(self))
+    kind, name = (BlockHierarchy, "_build") if with_cells else (AlgebraicHierarchy, "__init__")
+    build = getattr(kind, name)
+    monkeypatch.setattr(kind, name, lambda self, *parts: built.append(self) or build(self, *parts))
     A, cells = grid((20, 20))
-    solver = nonstick.Solver(A, cells=cells)
+    solver = nonstick.Solver(A, cells=cells if with_cells else None)
     for factor in (1.0, 1.0, 3.0, 0.5):
         solver.update(factor * A)
         solution = solver.solve(factor * np.cos(0.4 * cells[:, 0]))
@@ -113,6 +116,7 @@ def test_a_refilled_hierarchy_is_that_of_a_new_one():
     fresh = CYCLE.setup(new)
     new.rows = old.rows
     refilled = CYCLE.setup(new, CYCLE.setup(old))
+    assert refilled.A is new
     r = np.random.default_rng(1).standard_normal(A.shape[0])
     x, y = fresh.apply(r, np.empty_like(r)), refilled.apply(r, np.empty_like(r))
     np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6 * np.abs(x).max())

@@ -11,7 +11,7 @@ from pathlib import Path
 import bpy
 
 
-def main(file, frame=40, picture="shot.png", width=960, height=600, samples=96):
+def main(file, frame=14, picture="shot.png", width=960, height=600, samples=96):
     """Import a `.usdc`, give everything a material, light it and render one frame with motion blur."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
     bpy.ops.wm.usd_import(filepath=str(Path(file).resolve()), import_materials=False)

@@ -164,7 +164,7 @@ class Solver(Shown):
     def update(self, values) -> None:
         """Give A other numbers in the same places.
 
-        Coarse levels of grids are filled again and not chosen again, unless a coupling a_ij / sqrt(a_ii a_jj) has
+        Coarse levels of `auto` are filled again and not chosen again, unless a coupling a_ij / sqrt(a_ii a_jj) has
         changed by more than 0.1. Solutions found before keep the matrix that they were found for.
 
         Parameters

@@ -26,6 +26,7 @@ SCRIPTS = {
     "peers": {"sizes": (8,), "peer": ("scipy",)},
     "roofline": {"sizes": (8,), "megabytes": 1},
     "scaling": {"sizes": (8,)},
+    "sequence": {"sizes": (8,), "count": 3},
 }
 
 

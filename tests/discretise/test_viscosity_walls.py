@@ -6,12 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
 from nonstick import NonstickError, ViscosityProblem
 from nonstick.discretise.viscosity_bodies import ViscosityWithBodies, ViscousBody
 from nonstick.discretise.viscosity_fields import liquid_volumes
 from nonstick.discretise.viscosity_walls import NEAREST
+from nonstick.grid.fractions import open_fractions
 
 
 def faces_of(cells, h=1.0):
@@ -207,6 +209,49 @@ def test_liquid_that_turns_with_its_walls_is_left_alone(cells):
     found = problem.with_unknowns(sla.spsolve(problem.matrix.tocsc(), problem.rhs))
     for a in range(d):
         np.testing.assert_allclose(found[a], velocity[a], atol=1e-10)
+
+
+def stokes_drag(radius, shift=0.3):
+    """Drag of a cylinder that moves in the middle of a square tank 12 radii wide, over μ and its speed."""
+    n = 12 * radius
+    x = nodes_of((n, n))
+    solid = np.hypot(x[0] - 0.5 * n - shift, x[1] - 0.5 * n - 0.6 * shift) - radius
+    middle = 0.5 * (solid[1:] + solid[:-1])
+    u, v = np.zeros((n + 1, n)), (middle < 0).astype(float)
+    dt = 1e8
+    problem = full((n, n), (u, v), solid, dt=dt)
+    number = [np.full(f.shape, -1) for f in (u, v)]
+    for row, (a, *at) in enumerate(problem.faces):
+        number[a][tuple(at)] = row
+    cell, rows, columns, values, flux = np.arange(n * n).reshape(n, n), [], [], [], np.zeros((n, n))
+    near = (np.zeros(u.shape), (middle < 3.0).astype(float))  # the body's velocity
+    for a, share in enumerate(open_fractions(solid)):
+        for side, sign in ((slice(0, n), -1.0), (slice(1, n + 1), 1.0)):
+            at = (side, slice(None)) if a == 0 else (slice(None), side)
+            free = number[a][at] >= 0
+            rows.append(cell[free])
+            columns.append(number[a][at][free])
+            values.append(sign * share[at][free])
+            flux += sign * np.where(free, (1.0 - share[at]) * near[a][at], (u, v)[a][at])
+    D = sp.csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), (n * n, problem.n))
+    live = np.flatnonzero(abs(D).sum(axis=1) > 0)
+    saddle = sp.block_array([[problem.matrix / dt, -D[live].T], [D[live], -1e-9 * sp.eye_array(live.size)]])
+    found = sla.spsolve(saddle.tocsc(), np.concatenate([problem.rhs / dt, -flux.ravel()[live]]))[: problem.n]
+    moving = problem._pad(problem.velocity, [~f for f in problem.fluid])
+    padded = problem._pad(problem.with_unknowns(found))
+    heat = 0.0  # what the drag does per second is what the stress turns into heat
+    for offsets, k in problem.system._samples():
+        at = np.flatnonzero(k)
+        heat += k[at] @ sum(sign * padded[at + shift] for shift, sign in offsets) ** 2
+    heat += problem.drag.strength @ (padded[problem.drag.face] - problem.drag.speed(moving)) ** 2
+    return heat / dt
+
+
+def test_drag_of_a_cylinder_converges_fast():
+    """8 cells over the diameter are enough for half a percent; 13.911 at 32 cells. Solid faces alone: 8 % less."""
+    drags = [stokes_drag(radius) for radius in (4, 6, 8)]
+    np.testing.assert_allclose(drags, 13.911, rtol=0.006)
+    assert abs(drags[2] - 13.911) < abs(drags[0] - 13.911)
 
 
 def ball_in_drop(cells, seed=0, mass=120.0):

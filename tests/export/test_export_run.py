@@ -152,3 +152,40 @@ def test_a_full_disk_leaves_whole_files_only(form, copy, monkeypatch, capsys):
     assert before and not any("partial" in f.name for f in before)
     assert command(copy, "--to", form, "--surface", "grid") == 0  # and goes on
     assert all(f.read_bytes() == data for f, data in before.items())
+
+
+def usd_or_skip():
+    pytest.importorskip("pxr", reason="usd-core is not installed (pip install usd-core)")
+
+
+def test_a_full_disk_leaves_the_usd_file_that_was_there(copy, monkeypatch, capsys):
+    usd_or_skip()
+    from nonstick.export import formats
+
+    (file,) = export_run(copy, "usd", frames=slice(0, 2), options=Options(surface="grid"))
+    before, real = file.read_bytes(), formats.usd.write
+
+    def full(path, *rest):
+        real(path, *rest)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(formats.usd, "write", full)
+    assert command(copy, "--to", "usd", "--surface", "grid") == 2
+    said = capsys.readouterr().err
+    assert "No space left on device" in said and len(said.splitlines()) == 1
+    assert [f.name for f in file.parent.iterdir()] == [file.name] and file.read_bytes() == before
+    monkeypatch.undo()
+    assert command(copy, "--to", "usd", "--surface", "grid") == 0
+    assert formats.usd.frames(file) == list(range(9))
+
+
+def test_a_damaged_frame_leaves_the_usd_file_that_was_there(copy, capsys):
+    usd_or_skip()
+    (file,) = export_run(copy, "usd", frames=slice(0, 2), options=Options(surface="grid"))
+    before = file.read_bytes()
+    bad = copy / "frames" / "000004.npz"
+    bad.write_bytes(bad.read_bytes()[:2000])
+    assert command(copy, "--to", "usd", "--surface", "grid") == 2
+    said = capsys.readouterr().err
+    assert "000004.npz" in said and "damaged" in said and len(said.splitlines()) == 1
+    assert [f.name for f in file.parent.iterdir()] == [file.name] and file.read_bytes() == before

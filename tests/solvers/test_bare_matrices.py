@@ -68,3 +68,10 @@ def test_random_positive_definite_matrices_are_solved():
         B = sp.random_array((n, n), density=5 / n, rng=rng)
         A = sp.csr_array(B @ B.T + 0.1 * sp.eye_array(n))
         assert nonstick.solve(A, rng.standard_normal(n), -0.1, 0.5, rtol=1e-8).converged
+
+
+@pytest.mark.parametrize("n", [32, 36, 45])
+def test_coarse_problems_may_be_small(n):
+    """A prediction whose problem is small enough for a factor, after one that is not."""
+    A, b, _ = bearing(n, 6.0)
+    assert nonstick.solve(sp.kron(sp.eye_array(2), A), np.tile(b, 2)).converged

@@ -20,9 +20,11 @@ class Shelf:
     shift: np.ndarray | None = None
 
     def holds(self, operator: Operator) -> bool:
-        """True if the operator is that of this shelf, or has other numbers on the same grid."""
+        """True if the operator is that of this shelf, or has other numbers in the same places."""
         mine, core = self.core.stencil, operator.core
-        return core is self.core or (mine is not None and core.stencil is not None and core.stencil.rows is mine.rows)
+        if core is self.core or (core.pattern is not None and core.pattern is self.core.pattern):
+            return True
+        return mine is not None and core.stencil is not None and core.stencil.rows is mine.rows
 
     def put(self, operator: Operator, inverse: Inverse) -> None:
         free, shift = operator.free, operator.shift
@@ -30,8 +32,10 @@ class Shelf:
         self.free, self.shift = (None if part is None else part.copy() for part in (free, shift))
 
     def ready(self, operator: Operator) -> bool:
-        """True if the inverse can be used as it is. A hierarchy of blocks may have lent its levels: it cannot."""
-        if self.inverse is None or self.core is not operator.core or self.inverse.blocks is not None:
+        """True if the inverse can be used as it is. A hierarchy that lends its levels must be refreshed first."""
+        if self.inverse is None or self.core is not operator.core:
+            return False
+        if self.inverse.blocks is not None or self.inverse.algebraic is not None:
             return False
         return _same(self.free, operator.free) and _same(self.shift, operator.shift)
 

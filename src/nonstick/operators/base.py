@@ -36,6 +36,8 @@ class Operator(ABC):
     cells: np.ndarray | None = None
     #: False if only products and the diagonal are known, and `matrix` refuses
     has_entries: bool = True
+    #: operators with the same one have their entries in the same places; None: nothing is known
+    pattern: object = None
     #: parts whose rows all sum to zero, once `solvers.pockets` has looked for them
     closed_parts: list[np.ndarray] | None = None
     #: methods that need A = Aᵀ refuse an operator for which this is False

@@ -164,10 +164,10 @@ class ActiveSetCG:
         d = A.diagonal[self.rows]
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
-        #: the operator that M is set up and refreshed for, and in whose layout it finds directions
         #: how many more iterations this preconditioner may take: without the entries of A there is only the diagonal
         self._ease = 1 if options.M.fits(A) else 10
         self.recipe = options.M.chosen(A) if options.M.fits(A) else options.last
+        #: the operator that M is set up and refreshed for, and in whose layout it finds directions
         self.masked = Masked(A, self._free() if self.policy.any() else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)

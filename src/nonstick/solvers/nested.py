@@ -121,7 +121,8 @@ class CoarserMatrix:
         self.problem = BoxProblem(coarse, b, lower, upper)
 
     def inverse(self) -> Inverse | None:
-        return self.cycle.below(self.problem.A)
+        A = self.problem.A  # a small one gets a factor of its own
+        return self.cycle.below(A) if self.cycle.coarsening.fits(A) else None
 
     def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:
         """x = the interpolated coarse solution, clipped to the box."""

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
+from nonstick.sim.liquid.cloud import Cloud
+from nonstick.sim.liquid.liquid import Liquid
 
 
 def blob(viscous, viscosity=1e5):
@@ -79,3 +81,27 @@ def test_slip_walls_let_a_viscous_block_slide():
         speeds[viscous] = float(np.mean(simulation.liquid.tracker.cloud.vel[1]))
     assert speeds["slip"] > 0.8
     assert abs(speeds["no-slip"]) < 0.1
+
+
+def test_evening_out_thick_liquid_is_paid_by_its_heat(monkeypatch):
+    """A ball sinks in a full tank of thick liquid: moving particles apart must not slow the liquid down."""
+    scene = Scene(
+        {
+            "domain": {"size": [1.0, 1.0], "resolution": 24},
+            "physics": {"viscosity": 500.0},
+            "walls": {"pressure": "none"},
+            "liquid": [{"shape": {"type": "box", "low": [-1.0, -1.0], "high": [2.0, 2.0]}}],
+            "bodies": [{"shape": {"type": "ball", "centre": [0.5, 0.6], "radius": 0.15}, "density": 2000.0}],
+        }
+    )
+    counts = []
+    monkeypatch.setattr(Cloud, "slow", lambda self, factor: counts.append(factor))
+    for paying in (True, False):
+        if not paying:
+            monkeypatch.setattr(Liquid, "_heat", lambda *fields: 0.0)
+        simulation = Simulation(scene)
+        for _ in range(12):
+            simulation.step(0.004)
+        if paying:
+            first = len(counts)  # there is little heat while the liquid begins to move
+    assert len(counts) - first > 2 * first

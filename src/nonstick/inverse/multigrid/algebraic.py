@@ -75,11 +75,15 @@ class Algebraic(Coarsening):
     least: int = 300
 
     def fits(self, A):
-        return A.n > self.least
+        return A.has_entries and A.n > self.least
 
     def hierarchy(self, multigrid, operator, reuse):
-        if isinstance(reuse, AlgebraicHierarchy) and reuse.follow(operator):
-            return reuse
+        if isinstance(reuse, AlgebraicHierarchy):
+            if reuse.follow(operator):
+                return reuse
+            if operator.core.pattern is not None and operator.core.pattern is reuse.base.pattern:
+                reuse.refill(operator)
+                return reuse
         return AlgebraicHierarchy(multigrid, self, operator)
 
     def aggregate(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, int]:

@@ -131,6 +131,10 @@ class LevelSet:
         velocity = [u.copy() for u in self.velocity]
         return GridVelocity(velocity, [np.zeros(u.shape) for u in velocity], velocity)
 
+    def face_velocity(self) -> list[np.ndarray]:
+        """The velocity on the faces, of the middle of the last step; nothing is changed."""
+        return [u.copy() for u in self.velocity]
+
     def move(self, flow: Flow) -> None:
         """Advect φ and the velocity with the flow."""
         solids, first, velocity = self.solids, self.layout.first, flow.velocity

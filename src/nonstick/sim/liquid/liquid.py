@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -165,6 +165,7 @@ class Liquid:
         if self.viscosity.acts:
             with watch("viscosity"):
                 thick = self._thicken(velocity, outcome, mu, kick)
+                start.heat = self._heat(start.mass, velocity, thick.velocity)
             with watch("pressure"):  # project again, because the viscosity step adds divergence
                 spread = self.layout.lift_faces(thick.velocity)
                 velocity, outcome, more = self._project(spread, kick, added.divergence)
@@ -232,6 +233,11 @@ class Liquid:
         """The velocity after viscosity has acted on it."""
         own, pressure = self.layout.drop_faces(velocity), outcome.solution.pressure
         return self.viscosity.solve(self.phi(), own, pressure, mu, dt, self._flowing())
+
+    def _heat(self, mass: list[np.ndarray], before: list[np.ndarray], after: Sequence[np.ndarray]) -> float:
+        """Kinetic energy that viscosity has taken, for masses on the faces."""
+        faces = zip(*(self.layout.drop_faces(f) for f in (mass, before)), after)
+        return max(sum(0.5 * float((m * (u - v) * (u + v)).sum()) for m, u, v in faces), 0.0)
 
     def _check_flow(self, velocity: list[np.ndarray], fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""

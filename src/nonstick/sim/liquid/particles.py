@@ -16,9 +16,9 @@ from ...grid.shapes import Shape
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..states import check_array
-from ._extrapolate import _extrapolate
 from ._falling import _free_share, _look_up
-from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_value, _scatter_velocity
+from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
+from .cell_viscosity import cell_viscosity
 from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
@@ -34,9 +34,6 @@ from .volume import Ledger, shift_for, volume
 
 #: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02
-#: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one layer, a surface
-#: shifted to keep its volume another
-LAYERS = 3
 #: largest change of velocity by the turning of the pressure force, as a share of what the pressure did
 LARGEST_TURN = 0.25
 
@@ -222,29 +219,30 @@ class Particles:
         self.phi += shift
 
     def viscosity(self) -> np.ndarray | float:
-        """Viscosity of cells: the mean of the particles around each, weighted by the trilinear hat of its centre.
-
-        Cells beyond the particles take the mean of their neighbours, layer by layer: the edges of the surface
-        average over them.
-        """
-        cloud = self.cloud
-        if not cloud.thick:
+        """Viscosity of cells, or one number for all."""
+        if not self.cloud.thick:
             return self._viscosity.mu
         self._sort()
-        mu, mass = np.zeros(self.layout.three), np.zeros(self.layout.three)
-        _scatter_value(mu, mass, cloud.x, cloud.mu, cloud.start, self.layout.plane)
-        _normalise(mu, mass)
-        known = (mass > 1e-9).astype(np.int8)
-        _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
-        return self.layout.drop(mu)
+        return cell_viscosity(self.cloud, self.layout)
 
     # -- to the grid and back -------------------------------------------------------------------------
 
     def to_grid(self) -> GridVelocity:
         """Momentum and mass of the particles on the faces around them, with the velocities of `lag` seconds ago."""
-        cloud, solids = self.cloud, self.solids
         energy = sum(self.energy())
-        cloud.hurry(cloud.vel, -self.lag * self.gravity)
+        self.cloud.hurry(self.cloud.vel, -self.lag * self.gravity)
+        velocity, mass = self._on_faces()
+        before = [u.copy() for u in velocity] if self.flip > 0.0 else velocity
+        return GridVelocity(velocity, mass, before, energy)
+
+    def face_velocity(self) -> list[np.ndarray]:
+        """The velocity on the faces at this moment; nothing is changed."""
+        self._sort()
+        return self._on_faces()[0]
+
+    def _on_faces(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Velocity and mass of the particles on the faces around them."""
+        cloud, solids = self.cloud, self.solids
         velocity = [np.zeros(o.shape) for o in solids.open]
         mass = [np.zeros(o.shape) for o in solids.open]
         aff = cloud.aff if cloud.affine else np.zeros((9, cloud.n), np.float32)
@@ -253,8 +251,7 @@ class Particles:
         for axis in self.layout.axes:
             _normalise(velocity[axis], mass[axis])
             fill_gaps(velocity[axis], mass[axis], axis, self.phi, solids)
-        before = [u.copy() for u in velocity] if self.flip > 0.0 else velocity
-        return GridVelocity(velocity, mass, before, energy)
+        return velocity, mass
 
     def move(self, flow: Flow) -> None:
         """Give particles the new velocity, move them, and even them out; a closed run gains no energy by this."""
@@ -309,17 +306,19 @@ class Particles:
         Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
         gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
         more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
-        rise.
+        rise. What viscosity takes in the step pays first. (Thick liquid has little kinetic energy: to take it all from
+        there was a drag of 5 % on a sinking body.)
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
         if lift <= 0.0:
             return
         kinetic, potential = self.energy()
-        paid = min(lift, PAYMENT * kinetic)
+        heat = self.mass * flow.start.heat
+        paid = min(max(lift - heat, 0.0), PAYMENT * kinetic)
         # energy after moving, to first order in dt
         ahead = kinetic + potential - flow.dt * self._work(flow.velocity, mass)
-        allowed = paid + max(flow.start.energy - ahead, 0.0)
+        allowed = paid + max(flow.start.energy - ahead, heat)
         if lift > allowed:
             for axis in self.layout.axes:
                 shift[axis] *= allowed / lift

@@ -31,6 +31,8 @@ class GridVelocity:
     before: list[np.ndarray]
     #: kinetic and potential energy of the liquid together, in joule, for trackers that keep it from growing
     energy: float = 0.0
+    #: kinetic energy that viscosity took from the faces, as `mass` counts mass
+    heat: float = 0.0
 
 
 @dataclass
@@ -101,7 +103,10 @@ class Tracker(Protocol):
         """
 
     def to_grid(self) -> GridVelocity:
-        """The velocity on the faces; its arrays may be changed."""
+        """The velocity on the faces, for the step that begins; its arrays may be changed."""
+
+    def face_velocity(self) -> list[np.ndarray]:
+        """The velocity on the faces, to look at; nothing is changed."""
 
     def move(self, flow: Flow) -> None:
         """Take the velocity of the flow and move with it."""

@@ -119,7 +119,7 @@ CASES = (
         "What users of other simulators complain about: moving walls, inflows under water, drains, sealed boxes",
         "Exact: conservation of volume, no liquid in solids",
         (
-            Published("drift", "largest drift of the volume", 0.0, 0.01, scale=1.0),
+            Published("drift", "largest drift (not: sealed, squeezed, last 1 % of a drain)", 0.0, 0.01, scale=1.0),
             Published("unsolved", "solves that missed their tolerance", 0.0, 0.0, scale=1.0),
             Published("inside", "deepest particle in a solid, in cells", 0.0, 0.1, scale=1.0),
             Published("reported", "1 if an impossible squeeze is reported", 1.0, 0.0),
