@@ -100,7 +100,7 @@ def test_evening_out_thick_liquid_is_paid_by_its_heat(monkeypatch):
         if not paying:
             monkeypatch.setattr(Liquid, "_heat", lambda *fields: 0.0)
         simulation = Simulation(scene)
-        for _ in range(12):
+        for _ in range(48):
             simulation.step(0.004)
         if paying:
             first = len(counts)  # there is little heat while the liquid begins to move
