@@ -2,6 +2,8 @@
 
 import pytest
 
+from nonstick import Scene
+from nonstick.scenes import builtin_text
 from nonstick.sim.liquid.simulation import Simulation
 
 TINY = ("--set", "domain.resolution=16", "--set", "camera.width=64", "--set", "camera.height=64")
@@ -54,3 +56,11 @@ def test_a_3d_run_has_no_pressure_to_show(run, tmp_path):
     run("run", "sphere", "-n", 1, "-o", tmp_path / "run", "--no-movie", "-s", "domain.resolution=8")
     code, out, err = run("render", tmp_path / "run", "-s", "colour=pressure")
     assert code == 2 and "3D frames hold no pressure" in err
+
+
+def test_a_new_scene_has_its_own_name(run, tmp_path):
+    file = tmp_path / "my splash.toml"
+    code, _, err = run("new", file, "--from", "sphere")
+    assert code == 0, err
+    assert Scene.load(file).name == "my splash"
+    assert file.read_text().splitlines()[1:] == builtin_text("sphere").splitlines()[1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,7 +74,9 @@ def new(
         fail(f"the name of a scene file must end in .toml, but {str(file)!r} does not")
     if file.exists():
         fail(f"{file} exists already; choose another name, or delete it first")
-    write_text(file, builtin_text(scene))
+    # its own name, so that its run does not take the directory of the built-in scene
+    name = f"name = {json.dumps(file.stem[:80])}"
+    write_text(file, re.sub(r"^name = .*$", lambda _: name, builtin_text(scene), count=1, flags=re.MULTILINE))
     say(f"{file} is a copy of the scene {scene!r}; run it with: nonstick run {file}")
 
 
