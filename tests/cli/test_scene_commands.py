@@ -54,3 +54,23 @@ def test_a_3d_run_has_no_pressure_to_show(run, tmp_path):
     run("run", "sphere", "-n", 1, "-o", tmp_path / "run", "--no-movie", "-s", "domain.resolution=8")
     code, out, err = run("render", tmp_path / "run", "-s", "colour=pressure")
     assert code == 2 and "3D frames hold no pressure" in err
+
+
+def test_a_branch_on_the_command_line(run, tmp_path):
+    first, new = tmp_path / "first", tmp_path / "new"
+    run("run", "circle", "-n", 3, "-o", first, *TINY, "--no-movie")
+    changed = ("--set", "physics.viscosity=5")
+    code, out, err = run("resume", first, "--from-frame", 1, *changed, "--no-movie")
+    assert code == 2 and "physics.viscosity" in err and "--out NEW" in err
+    code, out, err = run("resume", first, "--from-frame", 1, *changed, "--out", new, "--no-movie")
+    assert code == 0 and f"the run is in {new}" in out
+    assert [line.split("  ")[0] for line in err.splitlines() if line.startswith("frame ")] == ["frame 2/3", "frame 3/3"]
+    code, out, err = run("info", new)
+    assert f"a branch from frame 1 of {first}; changed: physics.viscosity" in out
+    code, out, err = run("resume", first, "--from-frame", 1, "--frames", 2, "--no-movie")
+    assert code == 0 and "frame 3 is there already and is kept" in err.replace("\n", " ")
+    assert (first / "frames" / "000003.npz").is_file()
+    code, out, err = run("resume", first, "--set", "time.frames=4", "--no-movie")
+    assert code == 0 and (first / "frames" / "000004.npz").is_file()
+    code, out, err = run("resume", first, "--out", new, "--discard")
+    assert code == 2 and "leave one of them out" in err

@@ -77,7 +77,16 @@ class Kind(ABC):
 
     def begin(self, simulation: Any, directory: RunDirectory) -> None:
         """Write the files of the start of a run, including frame 0."""
+        self.describe(simulation, directory)
         self.save(simulation, directory, [])
+
+    def describe(self, simulation: Any, directory: RunDirectory) -> None:
+        """Write the files about things that do not change during a run."""
+        return
+
+    def adapted(self, before: Any, simulation: Any) -> dict[str, np.ndarray]:
+        """The state of a simulation, with what another simulation with changed settings needs besides."""
+        return before.state()
 
     @abstractmethod
     def save(self, simulation: Any, directory: RunDirectory, rows: Sequence[Row]) -> None:
