@@ -80,6 +80,8 @@ def new(
 def check(scene: str = _SCENE, settings: list[str] = SET) -> None:
     """Look at a scene before running it: size, memory, disk, and what may go wrong.
 
+    The exit code is 2 if it cannot be run: there is no liquid, or not enough memory.
+
     [bold]Example:[/bold]
 
     nonstick check sphere --set domain.resolution=128
@@ -91,6 +93,8 @@ def check(scene: str = _SCENE, settings: list[str] = SET) -> None:
         say(line)
     for line in found.warnings:
         say(f"warning: {line}")
+    if found.errors:
+        fail("; ".join(found.errors))
     if not found.warnings:
         say("no problems found")
 

@@ -21,6 +21,7 @@ from ..scenes.scene import Scene
 from .findings import Findings
 from .preview import Film
 from .resources import Needs
+from .units import check_units
 
 Row = dict[str, Any]
 
@@ -178,8 +179,24 @@ def simulate(scene: Scene | str) -> AnySimulation:
 
 
 def check(scene: Scene) -> Findings:
-    """Check a scene of any kind before its run: sizes, estimates, and possible problems."""
-    return kind_of(scene).check(scene)
+    """Check a scene of any kind before its run: sizes, estimates, and possible problems.
+
+    Examples
+    --------
+    >>> from nonstick import Scene
+    >>> from nonstick.sim.kinds import check
+    >>> check(Scene.load("still", {"domain.resolution": 16})).errors
+    []
+    """
+    first = Findings()
+    check_units(first, scene)
+    try:
+        found = kind_of(scene).check(scene)
+    except NonstickError as error:
+        if not first.warnings:
+            raise
+        return Findings(first.facts, first.warnings, [str(error)])  # wrong units are often the reason
+    return Findings(first.facts + found.facts, first.warnings + found.warnings, found.errors)
 
 
 def column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:

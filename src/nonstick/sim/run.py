@@ -20,6 +20,7 @@ from ..scenes.scene import HARMLESS, Scene
 from .exports import Exports, wanted
 from .kinds import AnySimulation, Kind, Row, kind_of
 from .resources import peak_bytes, shortages
+from .units import repairs
 
 #: called after every frame with its number and its rows
 Progress = Callable[[int, Sequence[Row]], None]
@@ -62,6 +63,10 @@ def run(
     directory = RunDirectory.create(out, scene.to_toml(), new_meta(scene))
     with directory.writing():
         directory.log("start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {kind.contents(simulation)}")
+        for sentence in repairs(scene):
+            directory.log("repair", sentence)
+            if warn is not None:
+                warn(sentence)
         for sentence in shortages(kind.needs(simulation), directory.path):
             directory.log("short", sentence)
             if warn is not None:
