@@ -150,7 +150,7 @@ def info(
     opened = RunDirectory.open(directory)
     if plot:
         kind_of(opened.scene()).chart(opened, directory / "plot.png")
-    meta = opened.meta()
+    meta = opened.meta() | {"status": opened.status()}
     numbers = summary(opened)
     if "peak_bytes" in meta.get("summary", {}):
         numbers["peak_bytes"] = meta["summary"]["peak_bytes"]
@@ -162,7 +162,9 @@ def info(
         return
     done = max(opened.frames(), default=0)
     shape = "×".join(map(str, meta.get("shape", ())))
-    say(f"{meta.get('name', directory)}: {shape} cells, {done} frames, {meta.get('status', 'status unknown')}")
+    say(f"{meta.get('name', directory)}: {shape} cells, {done} frames, {meta['status']}")
+    if meta["status"] == "stopped":
+        say(f"its process was ended from outside; continue with: nonstick resume {directory}")
     if parent := meta.get("parent"):
         changed = ", ".join(parent.get("changed", {})) or "nothing"
         say(f"a branch from frame {parent.get('frame')} of {parent.get('run')}; changed: {changed}")

@@ -26,7 +26,7 @@ from ..scenes.scene import Scene
 from .arrays import ArrayFile
 from .atomic import naming, replacing, write_text
 from .lock import NAME as LOCK
-from .lock import Lock
+from .lock import Lock, held
 
 #: the table of the numbers that probes measure
 PROBES = "probes.csv"
@@ -141,6 +141,11 @@ class RunDirectory:
             if key in meta and not (type(value) in kinds and (not isinstance(value, float) or math.isfinite(value))):
                 raise NonstickError(f"{file} is damaged, {key!r} should be {word}: start a new run")
         return meta
+
+    def status(self) -> str:
+        """What a run is doing: running, done, interrupted, failed; stopped, if its process was ended from outside."""
+        found = str(self.meta().get("status", "status unknown"))
+        return "stopped" if found == "running" and not held(self.path) else found
 
     def write_scene(self, scene_toml: str) -> None:
         write_text(self.path / "scene.toml", scene_toml)
