@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from .scene import SET, Live, check_movie, load_scene, make_movie, report_run, resumable
+from .scene import RUN, SET, Live, check_movie, load_scene, make_movie, report_run, resumable
 from .terminal import fail
 
 
@@ -15,7 +15,7 @@ def add(app: typer.Typer) -> None:
 
 
 def resume(
-    directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
+    directory: Path = RUN,
     from_frame: int | None = typer.Option(
         None, "--from-frame", min=0, help="Go back to this frame first.", show_default=False
     ),

@@ -9,11 +9,15 @@ from pathlib import Path
 
 import typer
 
+from . import complete
 from .screen import close_off, screen
 from .terminal import fail, plain, say
 
 SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
-_SCENE = typer.Argument(..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False)
+_SCENE = typer.Argument(
+    ..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False, autocompletion=complete.scenes
+)
+RUN = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False, autocompletion=complete.runs)
 
 #: number of lines of each kind in the log that `info` shows
 TOLD = 5
@@ -35,7 +39,11 @@ def scenes(
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON Schema of scene files."),
     kind: str | None = typer.Option(
-        None, "--kind", help="Only scenes of this kind: liquid or heat.", show_default=False
+        None,
+        "--kind",
+        help="Only scenes of this kind: liquid or heat.",
+        show_default=False,
+        autocompletion=complete.kinds,
     ),
 ) -> None:
     """List the built-in scenes.
@@ -58,7 +66,9 @@ def scenes(
 
 def new(
     file: Path = typer.Argument(..., metavar="FILE.toml", help="The scene file to write.", show_default=False),
-    scene: str = typer.Option("circle", "--from", "-f", help="Which built-in scene to start from."),
+    scene: str = typer.Option(
+        "circle", "--from", "-f", help="Which built-in scene to start from.", autocompletion=complete.builtin_scenes
+    ),
 ) -> None:
     """Write a scene file to start from: a copy of a built-in scene.
 
@@ -133,7 +143,7 @@ def run(
 
 
 def info(
-    directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
+    directory: Path = RUN,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     plot: bool = typer.Option(False, "--plot", help="Draw energy, volume and all probes over time: DIR/plot.png."),
 ) -> None:
@@ -187,9 +197,9 @@ def info(
 
 
 def render(
-    directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
+    directory: Path = RUN,
     compare: Path | None = typer.Option(
-        None, "--compare", "-c", help="Another run, to show beside.", show_default=False
+        None, "--compare", "-c", help="Another run, to show beside.", show_default=False, autocompletion=complete.runs
     ),
     out: Path | None = typer.Option(
         None, "--out", "-o", help="The movie (default: preview.mp4 in DIR).", show_default=False
