@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import tomli_w
 from pydantic import ValidationError
 
+from ..bodies.expression import Expression
 from ..errors import NonstickError
 from ..show import Shown
 from .geometry import with_shapes
@@ -199,7 +200,19 @@ class Scene(Shown, Generic[Tables]):
 
     @property
     def gravity(self) -> tuple[float, ...]:
-        """Acceleration in m/s² (liquid)."""
+        """Acceleration in m/s² at time 0 (liquid)."""
+        return self.gravity_at(0.0)
+
+    @property
+    def gravity_varies(self) -> bool:
+        """True if gravity is a formula of time (liquid)."""
+        return any(isinstance(g, str) for g in self._gravity())
+
+    def gravity_at(self, time: float) -> tuple[float, ...]:
+        """Acceleration in m/s² at a time (liquid)."""
+        return tuple(Expression(g)(time)[0] if isinstance(g, str) else g for g in self._gravity())
+
+    def _gravity(self) -> tuple[str | float, ...]:
         self.require("liquid")
         return self.model.physics.gravity or ((0.0, -9.81, 0.0)[: self.dimension])  # type: ignore[attr-defined]
 

@@ -6,15 +6,14 @@ of the cells. `json_schema()` publishes the same rules for editors.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import Field, model_validator
 
-from ..bodies.expression import Expression
-from ..errors import NonstickError
+from .formulas import Formula, Formulas, VelocityField
 from .geometry import Shape
 from .probes import SIDES, WALLS, Probe, named
-from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Share, Table, Vector, in_space
+from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Share, Table, Vector
 
 Walls = Literal["none", "cut", "solid", "edge", "all"]
 Viscous = Literal["no-slip", "slip", "separating"]
@@ -33,7 +32,11 @@ class Physics(Table):
     viscosity: NotNegative = Field(
         0.0, description="Dynamic viscosity in Pa s: water 0.001, oil 0.1, honey 10, batter 100; 0 is inviscid."
     )
-    gravity: Vector | None = Field(None, description="Acceleration in m/s²; default 9.81 downwards (-y).")
+    gravity: Formulas | None = Field(
+        None,
+        description='Acceleration in m/s², numbers or formulas of t, e.g. ["2*sin(3*t)", -9.81]; default 9.81 '
+        "downwards (-y).",
+    )
 
 
 class SideSettings(Table):
@@ -98,53 +101,6 @@ class Ramp(Table):
         if self.scale == "log" and min(self.values) <= 0.0:
             raise ValueError("scale = log needs values above zero")
         return self
-
-
-def _arithmetic(text: str) -> str:
-    try:
-        Expression(text)
-    except NonstickError as error:
-        raise ValueError(str(error)) from None
-    return text
-
-
-#: a formula of the time t in seconds
-Formula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_arithmetic)]
-
-
-#: one formula or number for every axis
-Formulas = Annotated[tuple[Formula | Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
-
-
-def _in_field(text: str) -> str:
-    try:
-        Expression(text, ("x", "y", "z"))
-    except NonstickError as error:
-        raise ValueError(str(error)) from None
-    return text
-
-
-def _in_plane(values: tuple, info: ValidationInfo) -> tuple:
-    """Refuse z in the formulas of a 2D scene."""
-    if (info.context or {}).get("dimension") == 2:
-        for text in values:
-            if isinstance(text, str):
-                try:
-                    Expression(text, ("x", "y"))
-                except NonstickError as error:
-                    raise ValueError(str(error)) from None
-    return values
-
-
-#: a formula of the place x, y, z in metres
-FieldFormula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_in_field)]
-#: a velocity that may vary in space: one formula or number for every axis
-VelocityField = Annotated[
-    tuple[FieldFormula | Number, ...],
-    Field(min_length=2, max_length=3),
-    AfterValidator(in_space),
-    AfterValidator(_in_plane),
-]
 
 
 class Keyframes(Table):

@@ -269,8 +269,8 @@ def test_a_free_drop_keeps_its_rotation():
     assert spin() == pytest.approx(np.pi, rel=1e-4)
     for _ in range(15):
         simulation.step(1 / 60)
-    # a step carries velocities along arcs without turning them, which takes 1 - cos(ω dt); viscosity takes nothing
-    assert spin() == pytest.approx(np.pi * np.cos(np.pi / 60) ** 15, rel=5e-3)
+    # without the turning of the pressure force a step would take 1 - cos(ω dt), 2 % in all; viscosity takes nothing
+    assert spin() == pytest.approx(np.pi, rel=2e-3)
 
 
 def test_particles_just_outside_thick_liquid_move_with_it():

@@ -73,7 +73,7 @@ def test_energy_and_volume_of_a_splash(transfer):
 def test_energy_never_grows(name, more):
     energy, _ = all_scenes.history(name, 12 if name == "dam-break-sphere" else 32, 60, **more)
     # still water: walls push particles out of themselves by rounding's worth, and no motion pays
-    assert all_scenes.largest_rise(energy) < (1e-4 if name == "tilted-tank" else 1e-7)
+    assert all_scenes.largest_rise(energy) < (1e-4 if name == "tilted-tank" else 2e-7)
 
 
 def test_forces_feed_energy():
@@ -100,10 +100,7 @@ def test_free_fall_is_exact():
     for _ in range(10):
         simulation.next_frame()
     fallen = (start - simulation.liquid.tracker.cloud.x.mean(axis=1)) * scene.dx
-    # semi-implicit Euler: g dt² n (n + 1) / 2
-    steps = simulation.liquid.steps
-    assert fallen[1] == pytest.approx(9.81 * (10 / 60) ** 2 * (steps + 1) / (2 * steps), rel=0.01)
-    assert abs(fallen[0]) < 1e-3 and abs(fallen[2]) < 1e-3
+    assert fallen == pytest.approx([0.0, 0.5 * 9.81 * (10 / 60) ** 2, 0.0], abs=1e-6)
 
 
 def test_separation_velocity_and_adhesion_per_solid():
@@ -157,7 +154,7 @@ def test_level_set_lets_go_of_the_wall_and_keeps_its_volume():
 def test_level_set_leaves_a_round_wall_all_along():
     """What comes out of a wall is air: no columns of liquid stay behind, and the volume needs no correction."""
     simulation = Simulation(Scene.load("circle", {"domain.resolution": 48, "surface.track": "grid"}))
-    for _ in range(9):
+    for _ in range(10):
         simulation.next_frame()
     liquid = simulation.liquid
     wall = (liquid.solids.centre[0] > 0.0) & (liquid.solids.centre[0] < 1.0)

@@ -33,7 +33,7 @@ def test_a_viscous_blob_hangs_or_lets_go(viscous, falls):
     fallen = before - mean_height(simulation)
     free_fall = 0.5 * 9.81 * time**2
     if falls:
-        assert fallen == pytest.approx(free_fall, rel=0.35)
+        assert 0.6 * free_fall < fallen < free_fall
     else:
         assert abs(fallen) < 0.01
 
@@ -100,7 +100,7 @@ def test_evening_out_thick_liquid_is_paid_by_its_heat(monkeypatch):
         if not paying:
             monkeypatch.setattr(Liquid, "_heat", lambda *fields: 0.0)
         simulation = Simulation(scene)
-        for _ in range(12):
+        for _ in range(48):
             simulation.step(0.004)
         if paying:
             first = len(counts)  # there is little heat while the liquid begins to move

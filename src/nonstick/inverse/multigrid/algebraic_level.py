@@ -46,14 +46,14 @@ class Matrix:
         return int(np.diff(self.indptr).max(initial=0))
 
     def operator(self) -> CSROperator:
-        """The matrix as an operator, in double precision; closed rows are empty."""
-        n, open_ = self.n, self.closed == 0
+        """The matrix as an operator, in double precision; rows that are closed or have no equation are those of I."""
+        n, open_ = self.n, self.dinv > 0.0
         off = sp.csr_array((-self.weights.astype(np.float64), self.indices, self.indptr), shape=(n, n))
         if not open_.all():
             F = sp.diags_array(open_.astype(np.float64))
             off = F @ off @ F
         # the two halves were summed in different orders
-        return CSROperator(0.5 * (off + off.T) + sp.diags_array(np.where(open_, self.d, 0.0)))
+        return CSROperator(0.5 * (off + off.T) + sp.diags_array(np.where(open_, self.d, 1.0)))
 
     def merged(self, parent: np.ndarray, count: int) -> tuple[Matrix, np.ndarray, np.ndarray]:
         """The matrix of aggregates, and their members: `first` and `member`."""
@@ -172,6 +172,7 @@ class AlgebraicLevel(Level):
     def solve(self):
         assert self.bottom is not None
         self.x[:] = self.bottom.apply(self.b.astype(np.float64), np.empty(self.n))
+        self.x[self.A.dinv == 0.0] = 0.0
 
     # -- two steps of conjugate gradients, for `cycles.K` --------------------------------------------------------
 

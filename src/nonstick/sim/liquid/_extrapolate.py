@@ -3,16 +3,21 @@
 import numpy as np
 from numba import prange
 
-from ...kernels import parallel, serial
+from ...kernels import merged, parallel, serial
 from ...kernels._interpolate import _sample
 from ._surface import _normal
+
+#: open share up to which a face counts as closed
+SLIVER = 0.05
 
 
 @parallel
 def _known_faces(known, open_share, mass, phi, axis, with_liquid):
     """1 on faces whose velocity is known: particles are near, or the face borders a liquid cell.
 
-    With `with_liquid`, closed faces (open share 0) are always unknown.
+    With `with_liquid`, faces that are closed or almost closed (open share up to SLIVER) are always unknown. The
+    pressure may drive a fast but thin jet through a sliver of a face at the surface. Particles around it would take its
+    velocity, although their mass is many times that of the jet.
     """
     nx, ny, nz = known.shape
     cx, cy, cz = phi.shape
@@ -22,7 +27,7 @@ def _known_faces(known, open_share, mass, phi, axis, with_liquid):
             for k in range(nz):
                 good = mass[i, j, k] > 1e-9
                 if with_liquid:
-                    if open_share[i, j, k] <= 0.0:
+                    if open_share[i, j, k] <= SLIVER:
                         good = False
                     elif not good:
                         a = phi[max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)]
@@ -173,6 +178,28 @@ def _continue_linearly(u, known, layers):
                         known[i, j, k] = 1
 
 
+@merged
+def _slope(u, open_share, i, j, k, first):
+    """Change of u from the open faces next to face (i, j, k) to this face, if it goes on like inside the liquid.
+
+    It is the mean over the directions in which the next two faces are open. A rotation keeps its rate up to the wall.
+    """
+    total, count = 0.0, 0
+    for way in range(2 * first, 6):
+        step = 1 if way % 2 else -1
+        di = step if way // 2 == 0 else 0
+        dj = step if way // 2 == 1 else 0
+        dk = step if way // 2 == 2 else 0
+        a, b, c = i + 2 * di, j + 2 * dj, k + 2 * dk
+        if a < 0 or b < 0 or c < 0 or a >= u.shape[0] or b >= u.shape[1] or c >= u.shape[2]:
+            continue
+        if open_share[i + di, j + dj, k + dk] > SLIVER:
+            count += 1
+            if open_share[a, b, c] > SLIVER:
+                total += u[i + di, j + dj, k + dk] - u[a, b, c]
+    return total / count if count > 0 else 0.0
+
+
 @parallel
 def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, sw, moving, sticky, first):
     """Velocity that walls allow on the extrapolated faces of one axis that lie inside a solid.
@@ -194,7 +221,7 @@ def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, s
         c = k + (0.0 if axis == 2 else 0.5)
         own = u[i, j, k] if axis == 0 else (v[i, j, k] if axis == 1 else w[i, j, k])
         values[q] = own
-        if open_share[i, j, k] > 0.0:
+        if open_share[i, j, k] > SLIVER:
             continue
         hold = sticky[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)] == 1
         at = i if axis == 0 else (j if axis == 1 else k)
@@ -205,6 +232,8 @@ def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, s
             else:
                 values[q] = max(own, 0.0) if at == 0 else min(own, 0.0)
             continue
+        own += _slope(u if axis == 0 else (v if axis == 1 else w), open_share, i, j, k, first)
+        values[q] = own
         n0, n1, n2 = _normal(solid, a, b, c)
         # velocity at the middle of the face: its own component, and the mean of four values for each other component
         r0, r1, r2 = own, own, own

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import prange
 
-from ...kernels import parallel
+from ...kernels import parallel, serial
 
 
 @parallel
@@ -55,3 +55,84 @@ def _displace(out, q, liquid, open_share, axis, limit):
                     continue
                 if liquid[a, b, c] < 0.0 or liquid[i, j, k] < 0.0:
                     out[i, j, k] = min(max(q[a, b, c] - q[i, j, k], -limit), limit)
+
+
+@serial
+def _wall_cells(cell, axis, low, height, space, w0, w1, w2, first, flat):
+    """List the cells with a wall across one axis on one side; returns their number.
+
+    `low` is True if the wall is on the lower side, `height` is the open height of the cell above the wall. The wall
+    must be flat: the open shares of the other faces may differ from the height by at most `flat`. A cell at an edge is
+    listed once for each wall. With `cell` of size 0 the cells are only counted.
+    """
+    nx, ny, nz = space.shape
+    count = 0
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                share = space[i, j, k]
+                if share < 0.3:
+                    continue
+                for a in range(first, 3):
+                    below, above, around = 0.0, 0.0, 0.0
+                    for b in range(first, 3):
+                        if b == 0:
+                            one, other = w0[i, j, k], w0[i + 1, j, k]
+                        elif b == 1:
+                            one, other = w1[i, j, k], w1[i, j + 1, k]
+                        else:
+                            one, other = w2[i, j, k], w2[i, j, k + 1]
+                        if b == a:
+                            below, above = one, other
+                        else:  # closed sides belong to other walls
+                            around = max(around, abs(one - share) if one > 0.0 else 0.0)
+                            around = max(around, abs(other - share) if other > 0.0 else 0.0)
+                    if around > flat or (below == 0.0) == (above == 0.0) or max(below, above) < 1.0 - flat:
+                        continue
+                    if count < cell.size:
+                        cell[count] = (i * ny + j) * nz + k
+                        axis[count], low[count], height[count] = a, below == 0.0, share
+                    count += 1
+    return count
+
+
+@parallel
+def _spread(x, start, cell, height, a, low, phi, pressure, least, strength, margin):
+    """Spread the particles at walls evenly along the normal, in columns of two cells.
+
+    `cell` lists cells with a wall on the lower (`low`) or upper side of axis a, `height` their open height; the column
+    is this cell and the next one. Of its n particles the r-th from the wall belongs into the r-th of n equal layers. A
+    particle outside the inner half of its layer moves towards the middle of it by the share `strength`. Two kinds of
+    columns are left out: those that end at a surface, because they are not full, and those whose pressure at the wall
+    is at most `least`, because liquid that leaves a wall must not be pulled back.
+    """
+    flat, pressed = phi.reshape(-1), pressure.reshape(-1)
+    stride0, stride1 = phi.shape[1] * phi.shape[2], phi.shape[2]
+    stride = stride0 if a == 0 else (stride1 if a == 1 else 1)
+    step = stride if low else -stride
+    for q in prange(cell.size):
+        c = cell[q]
+        at = c // stride0 if a == 0 else ((c // stride1) % phi.shape[1] if a == 1 else c % phi.shape[2])
+        behind = phi.shape[a] - 1 - at if low else at
+        if behind < 2 or pressed[c] <= least:
+            continue
+        if flat[c] >= 0.0 or flat[c + step] >= 0.0 or flat[c + 2 * step] >= 0.0:
+            continue
+        wall = at + 1.0 - height[q] if low else at + height[q]
+        way = (1.0 if low else -1.0) / (height[q] + 1.0)
+        here = start[c + 1] - start[c]
+        n = here + start[c + step + 1] - start[c + step]
+        place = np.empty(n)
+        for r in range(n):
+            p = start[c] + r if r < here else start[c + step] + r - here
+            place[r] = min(max(way * (x[a, p] - wall), 0.0), 1.0)
+        for r in range(n):
+            t, rank = place[r], 0
+            for o in range(n):
+                if place[o] < t or (place[o] == t and o < r):
+                    rank += 1
+            middle = (rank + 0.5) / n
+            if abs(t - middle) > 0.25 / n:
+                t += strength * (middle - t)
+                p = start[c] + r if r < here else start[c + step] + r - here
+                x[a, p] = wall + max(t, margin) / way

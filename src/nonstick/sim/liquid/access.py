@@ -115,7 +115,7 @@ def read_grid(liquid: Liquid) -> GridArrays:
         liquid.phi(),
         liquid.scene.dx * layout.drop(liquid.solids.centre),
         liquid.pressure.copy(),
-        tuple(u.copy() for u in layout.drop_faces(tracker.to_grid().velocity)),
+        tuple(u.copy() for u in layout.drop_faces(tracker.face_velocity())),
     )
 
 

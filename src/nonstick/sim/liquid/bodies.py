@@ -58,6 +58,11 @@ class Bodies:
         self.scene = scene
         self.list = bodies
         self.world = World(bodies, box_walls(scene.model.domain.size) + _walls(solids), scene.gravity)
+        #: share of gravity that nothing held in the last step, between 0 and 1, of each body
+        self.free = np.ones(len(bodies))
+        #: velocities before gravity acted, and what it gave
+        self._before: list[np.ndarray] = []
+        self._push = np.zeros(scene.dimension)
 
     def __len__(self) -> int:
         return len(self.list)
@@ -65,14 +70,32 @@ class Bodies:
     def __iter__(self):
         return iter(self.list)
 
-    def fall(self, time: float, dt: float) -> None:
-        """Apply gravity at the beginning of a step from `time`; the pressure solve comes next."""
+    def fall(self, time: float, lag: float, kick: float) -> None:
+        """Apply gravity at the beginning of a step from `time`; the pressure solve comes next.
+
+        The velocities become those of `lag` seconds ago, and gravity acts on them for `kick` seconds. From then until
+        the end of the step they belong to its middle.
+        """
+        self._hurry(-lag)
+        self._before = [b.velocity.copy() for b in self.list]
+        self._push = kick * self.world.pull
         self.world.time = time  # one clock for all bodies, so that a resumed run has the same times
-        self.world.fall(dt)
+        self.world.fall(kick)
 
     def move(self, dt: float) -> None:
-        """Do contact, and move poses to the end of the step."""
+        """Do contact, and move poses and velocities to the end of the step."""
         self.world.move(dt)
+        size = float(self._push @ self._push)
+        if size > 0.0:
+            gained = [float((b.velocity - v) @ self._push) / size for b, v in zip(self.list, self._before)]
+            self.free = np.clip(np.array(gained), 0.0, 1.0)
+        self._hurry(0.5 * dt)
+
+    def _hurry(self, dt: float) -> None:
+        """Add dt seconds of the gravity that nothing holds to the velocities."""
+        for body, share in zip(self.list, self.free):
+            if body.dynamic:
+                body.velocity = body.velocity + dt * share * self.world.pull
 
     def check_start(self) -> None:
         """Raise an error if bodies begin deep in walls or in each other."""
@@ -111,11 +134,14 @@ class Bodies:
         }
 
     def state(self) -> dict[str, np.ndarray]:
-        return self.world.state() if self.list else {}
+        return {**self.world.state(), "body_free": self.free} if self.list else {}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these bodies."""
-        check_state(state, self.state(), {"body_contact_keys": 0, "body_contact_impulses": 0})
+        own = self.state()
+        if "body_free" not in state:  # older states have none: their velocities do not lag
+            own.pop("body_free", None)
+        check_state(state, own, {"body_contact_keys": 0, "body_contact_impulses": 0})
         if self.list and self.scene.dimension == 3:
             turns = {"the length of a quaternion": np.linalg.norm(state["bodies"][:, 3:7], axis=1)}
             check_array("the length of a quaternion", turns, (None,), float, 0.999, 1.001)
@@ -123,6 +149,7 @@ class Bodies:
     def restore(self, state: dict[str, np.ndarray], time: float) -> None:
         if self.list:
             self.world.restore(state, time)
+            self.free = state["body_free"] if "body_free" in state else np.ones(len(self.list))
 
 
 def overlaps(world: World) -> list[tuple[str, str, float]]:

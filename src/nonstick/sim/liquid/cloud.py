@@ -1,10 +1,11 @@
-"""The particles as columns: positions, velocities, APIC matrices, viscosities, ids, in the order of cells."""
+"""The particles as columns: positions, velocities, APIC matrices, ids and more, in the order of cells."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...errors import NonstickError
+from ._falling import _fall
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
 from .layout import Layout
 
@@ -12,7 +13,8 @@ from .layout import Layout
 class Cloud:
     """Columns over particles: `x` (3, n) in cells, `vel` (3, n) in m/s, `aff` (9, n) in m/s per cell, `mu`, `id` (n).
 
-    Positions are float64, other columns float32. `aff` has no rows without APIC; `mu` has no entries unless the
+    `fall` (n) is the share of gravity that no pressure held in the last step, between 0 and 1. A particle that comes in
+    has 1. Positions are float64, other columns float32. `aff` has no rows without APIC; `mu` has no entries unless the
     viscosity varies. After sorting, `start[c]` is the first particle of cell c.
 
     `id` stays with a particle for its whole life. Ids count births, from zero, and none is given twice: `born` is the
@@ -30,6 +32,7 @@ class Cloud:
         self.vel = np.empty((3, 0), np.float32)
         self.aff = np.empty((9, 0), np.float32)
         self.mu = np.empty(0, np.float32)
+        self.fall = np.empty(0, np.float32)
         self.id = np.empty(0, self.ID)
         self.born = 0
         self.start = np.zeros(int(np.prod(layout.three)) + 1, np.int64)
@@ -50,6 +53,7 @@ class Cloud:
             self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
         self.x = np.concatenate([self.x, x], axis=1)
         self.vel = np.concatenate([self.vel, vel.astype(np.float32)], axis=1)
+        self.fall = np.concatenate([self.fall, np.ones(x.shape[1], np.float32)])
         aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
         self.aff = np.concatenate([self.aff[: aff.shape[0]], aff], axis=1)
 
@@ -57,6 +61,7 @@ class Cloud:
         """Remove the particles outside the mask."""
         self.x = np.ascontiguousarray(self.x[:, mask])
         self.vel = np.ascontiguousarray(self.vel[:, mask])
+        self.fall = self.fall[mask]
         self.aff = np.ascontiguousarray(self.aff[:, mask])
         self.id = self.id[mask]
         if self.thick:
@@ -75,8 +80,14 @@ class Cloud:
         room = np.empty(n, np.float32)
         _reorder(self.vel, room, order, first)
         _reorder(self.aff, room, order, 3 * first)
+        _reorder(self.fall.reshape(1, n), room, order, 0)
         if self.thick:
             _reorder(self.mu.reshape(1, n), room, order, 0)
+
+    def hurry(self, vel: np.ndarray, gain: np.ndarray) -> None:
+        """Add to velocities what falling gains, in place: `gain` is the gain of a particle that falls freely."""
+        k0, k1, k2 = (np.float32(g) for g in gain)
+        _fall(vel, self.fall, k0, k1, k2)
 
     def fastest(self) -> float:
         """The largest velocity component."""

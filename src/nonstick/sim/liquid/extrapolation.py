@@ -15,6 +15,16 @@ def fill_gaps(u: np.ndarray, mass: np.ndarray, axis: int, phi: np.ndarray, solid
     _extrapolate(u, known, np.empty(u.size, np.int32), 2)
 
 
+def fill_beyond(values: list[np.ndarray], phi: np.ndarray, solids: Solids) -> None:
+    """Set faces that do not touch liquid: one layer to the mean of their neighbours, others to 0, in place."""
+    for axis in solids.layout.axes:
+        u = values[axis]
+        known = np.empty(u.shape, np.int8)
+        _known_faces(known, solids.open[axis], np.zeros(u.shape), phi, axis, True)
+        _keep_known(np.empty(u.shape[0] * u.shape[1]), u, known)
+        _extrapolate(u, known, np.empty(u.size, np.int32), 1)
+
+
 def extend(
     velocity: list[np.ndarray],
     mass: list[np.ndarray],

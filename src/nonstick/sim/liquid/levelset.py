@@ -42,6 +42,8 @@ class LevelSet:
     settled = False
     #: there are no particles
     count = 0
+    #: half of the length of the last step
+    lag = 0.0
 
     def __init__(self, scene: Scene, solids: Solids, ledger: Ledger, viscosity: Viscosity):
         self.scene, self.solids, self.ledger = scene, solids, ledger
@@ -51,6 +53,7 @@ class LevelSet:
         self.velocity = [np.zeros(o.shape) for o in solids.open]
         self.phi = np.full(self.layout.three, 1.5)
         self._mu = viscosity.mu
+        self.gravity = self.layout.vector(scene.gravity)
 
     def fill(self) -> None:
         """φ and velocity of the liquids of the scene."""
@@ -87,7 +90,9 @@ class LevelSet:
             for axis, u in enumerate(self.layout.drop_faces(self.velocity)):
                 points = self.solids.grid.faces(axis)
                 near = shape.sample(points) < 0.5 * self.dx
-                u[near] = np.broadcast_to(source.velocity(axis, points, time), near.shape)[near]
+                # velocities are those of `lag` seconds ago
+                given = source.velocity(axis, points, time) - self.lag * self.gravity[self.layout.first + axis]
+                u[near] = np.broadcast_to(given, near.shape)[near]
         return Added()
 
     def flow_out(self, regions: Sequence[Shape]) -> None:
@@ -126,6 +131,10 @@ class LevelSet:
         velocity = [u.copy() for u in self.velocity]
         return GridVelocity(velocity, [np.zeros(u.shape) for u in velocity], velocity)
 
+    def face_velocity(self) -> list[np.ndarray]:
+        """The velocity on the faces, of the middle of the last step; nothing is changed."""
+        return [u.copy() for u in self.velocity]
+
     def move(self, flow: Flow) -> None:
         """Advect φ and the velocity with the flow."""
         solids, first, velocity = self.solids, self.layout.first, flow.velocity
@@ -143,6 +152,7 @@ class LevelSet:
         for axis in self.layout.axes:
             _advect_faces(carried[axis], velocity[axis], *velocity, axis, first, rate)
         self.velocity = carried
+        self.lag = 0.5 * flow.dt
 
     def _leaving(self, flow: Flow) -> np.ndarray:
         """Cells in separating walls where the velocity points out of the wall by more than LEAVE cells per step."""
@@ -167,7 +177,7 @@ class LevelSet:
         share = self.solids.space * np.clip(0.5 - self.level, 0.0, 1.0)
         each = self.scene.model.physics.density * self.dx**self.scene.dimension
         kinetic = potential = 0.0
-        for a, g, x in zip(self.layout.axes, self.scene.gravity, grid.cells()):
+        for a, g, x in zip(self.layout.axes, self.gravity[self.layout.first :], grid.cells()):
             kinetic += 0.5 * float((share * between(self.velocity[a], a) ** 2).sum())
             if g:
                 potential -= g * float((share * self.layout.lift(x)).sum())

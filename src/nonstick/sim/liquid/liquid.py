@@ -2,11 +2,15 @@
 
     φ, where the liquid is            surface        by the tracker: particles or a level set
     velocity on the faces             transfer       by the tracker
-    u += dt g                         transfer       forces
+    u += kick g                       transfer       forces
     0 ≤ p ⟂ div u ≥ 0 at walls        pressure       nonstick.discretise.pressure
     viscosity, pressure again         viscosity      where liquid is viscous
     u beyond the liquid               extrapolation  walls remove only the forbidden part
     the liquid moves with u           advection      by the tracker
+
+Positions belong to the ends of steps, velocities to their middles (leapfrog). Forces and pressure act at the end of a
+step, for the time `kick` from the middle of one step to the middle of the next. So liquid in free flight follows a
+parabola exactly, for any steps.
 
 Arrays have three axes (`layout.Layout`), lengths are in cells and velocities in m/s.
 """
@@ -26,9 +30,10 @@ from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
+from ...scenes.schema import Force
 from ..states import check_array
 from .bodies import Bodies, make
-from .extrapolation import extend
+from .extrapolation import extend, fill_beyond
 from .pressure import PressureResult, Projection
 from .solids import Solids
 from .sources import Source
@@ -138,13 +143,14 @@ class Liquid:
     def step(self, dt: float) -> Report:
         """Advance by dt seconds."""
         watch, tracker = Stopwatch(), self.tracker
-        self.bodies.fall(self.time, dt)
+        kick = tracker.lag + 0.5 * dt
+        self.bodies.fall(self.time, tracker.lag, kick)
         with watch("surface"):
             walls_moved = self.solids.update(self.time + dt)
             added = tracker.flow_in(self.sources, self.time, self.steps, dt)
         with watch("viscosity"):
             mu = tracker.viscosity()
-            self._hold = self.viscosity.holds(mu, dt, self._flowing())
+            self._hold = self.viscosity.holds(mu, kick, self._flowing())
             sticky = self.solids.held(self._hold)
         with watch("surface"):
             if walls_moved or not tracker.settled:
@@ -153,25 +159,29 @@ class Liquid:
             start = tracker.to_grid()
             self._push(start.velocity, dt)
         with watch("pressure"):
-            velocity, outcome = self._project(start.velocity, dt, added.divergence)
+            velocity, outcome, taken = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
         thick = None
         if self.viscosity.acts:
             with watch("viscosity"):
-                thick = self._thicken(velocity, outcome, mu, dt)
+                thick = self._thicken(velocity, outcome, mu, kick)
                 start.heat = self._heat(start.mass, velocity, thick.velocity)
             with watch("pressure"):  # project again, because the viscosity step adds divergence
-                velocity, outcome = self._project(self.layout.lift_faces(thick.velocity), dt, added.divergence)
+                spread = self.layout.lift_faces(thick.velocity)
+                velocity, outcome, more = self._project(spread, kick, added.divergence)
+                taken = [a + b for a, b in zip(taken, more)]
                 self.pressure = self.pressure + outcome.solution.pressure
             with watch("extrapolation"):
-                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, dt)
+                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
         with watch("extrapolation"):
             layers = math.ceil(self.scene.model.time.cfl) + 2
             fastest = extend(velocity, start.mass, tracker.phi, self.solids, sticky, layers)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
+            push = kick * tracker.gravity
+            self._gravitate(self.time + dt)
             self._move_bodies(dt)
-            flow = Flow(velocity, start, outcome, dt, sticky, self._fed())
+            flow = Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed())
             if self.observer is not None:
                 self.observer.moving(flow)
             tracker.move(flow)
@@ -182,31 +192,42 @@ class Liquid:
         self.steps += 1
         return Report(dt, outcome, fastest * dt / self.scene.dx, watch.seconds, thick, added.remarks)
 
+    def _gravitate(self, time: float) -> None:
+        """Let gravity have its value at a time."""
+        if self.scene.gravity_varies:
+            now = self.scene.gravity_at(time)
+            self.tracker.gravity = self.layout.vector(now)
+            self.bodies.world.pull = np.array(now)
+
     def _push(self, velocity: list[np.ndarray], dt: float) -> None:
-        """Add gravity and the forces of the scene, in place."""
+        """Add gravity and the forces of the scene, in place: half of the last step, half of this step of length dt."""
         own = self.layout.drop_faces(velocity)
-        for u, g in zip(own, self.scene.gravity):
-            if g:
-                u += dt * g
-        for shape, force in self._acting():
-            wave = np.cos(2 * np.pi * force.frequency * self.time) if force.frequency else 1.0
+        lag = self.tracker.lag
+        for axis, u in zip(self.layout.axes, own):
+            u += (lag + 0.5 * dt) * self.tracker.gravity[axis]
+        for shape, force in self.forces:
+            share = lag * _acts(force, self.time - 2.0 * lag) + 0.5 * dt * _acts(force, self.time)
+            share *= np.cos(2 * np.pi * force.frequency * self.time) if force.frequency else 1.0
             for axis, (u, a) in enumerate(zip(own, force.acceleration)):
-                if a == 0.0:
+                if a == 0.0 or share == 0.0:
                     continue
                 if shape is None:
-                    u += dt * a * wave
+                    u += share * a
                 else:
-                    u += dt * a * wave * (shape.sample(self.solids.grid.faces(axis)) < 0)
+                    u += share * a * (shape.sample(self.solids.grid.faces(axis)) < 0)
 
     def _project(
         self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None
-    ) -> tuple[list[np.ndarray], PressureResult]:
-        """The velocity after the pressure has acted on it."""
+    ) -> tuple[list[np.ndarray], PressureResult, list[np.ndarray]]:
+        """The velocity after the pressure has acted on it, and what it has lost."""
         own = self.layout.drop_faces(velocity)
         outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence)
         if self.observer is not None:
             self.observer.projected(outcome)
-        return self.layout.lift_faces(outcome.solution.velocity), outcome
+        after = outcome.solution.velocity
+        taken = self.layout.lift_faces([u - v for u, v in zip(own, after)])
+        fill_beyond(taken, self.tracker.phi, self.solids)
+        return self.layout.lift_faces(after), outcome, taken
 
     def _thicken(self, velocity: list[np.ndarray], outcome: PressureResult, mu: np.ndarray | float, dt: float):
         """The velocity after viscosity has acted on it."""
@@ -245,18 +266,11 @@ class Liquid:
         """The sources that flow at the beginning of the step, each with the time."""
         return [(s, self.time) for s in self.sources if s.flows(self.time)]
 
-    def _acting(self) -> list:
-        """The forces that act at the beginning of the step, each with its region."""
-        return [
-            (shape, force)
-            for shape, force in self.forces
-            if self.time >= force.start and (force.stop is None or self.time < force.stop)
-        ]
-
     def _fed(self) -> bool:
         """True if something other than gravity may do work on the liquid in this step."""
         walls = self.solids.moving or bool(len(self.bodies)) or bool(np.any(self.solids.separation))
-        return walls or bool(self._flowing() or self._acting())
+        pushed = any(_acts(f, self.time - 2.0 * self.tracker.lag) or _acts(f, self.time) for _, f in self.forces)
+        return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
 
     # -- numbers --------------------------------------------------------------------------------------
 
@@ -300,7 +314,8 @@ class Liquid:
         """The whole state as plain arrays; a run continues from it bit for bit."""
         return {
             **self.tracker.state(), "pressure": self.projection.pressure, "active": self.projection.active,
-            "steps": np.array(self.steps), "time": np.array(self.time), "ledger": self.ledger.array(),
+            "steps": np.array(self.steps), "time": np.array(self.time), "lag": np.array(self.tracker.lag),
+            "ledger": self.ledger.array(),
             **self.bodies.state(),
         }  # fmt: skip
 
@@ -312,6 +327,8 @@ class Liquid:
         check_array("active", state, self.scene.shape, self.projection.active.dtype)
         check_array("steps", state, (), np.int64, 0)
         check_array("time", state, (), float, 0.0)
+        if "lag" in state:
+            check_array("lag", state, (), float, 0.0)
         if check_array("ledger", state, (None,), float).size < self.ledger.array().size:
             raise NonstickError("ledger has too few numbers")
 
@@ -320,7 +337,14 @@ class Liquid:
         self.projection.pressure, self.projection.active = state["pressure"], state["active"]
         self.pressure = self.projection.pressure
         self.steps, self.time = int(state["steps"]), float(state["time"])
+        self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag
         self.ledger.restore(state["ledger"])
+        self._gravitate(self.time)
         self.bodies.restore(state, self.time)
         self.solids.update(self.time)
         self.tracker.restore(state, started=self.steps > 0)
+
+
+def _acts(force: Force, time: float) -> bool:
+    """True if a force acts in the step that begins at this time."""
+    return force.start <= time and (force.stop is None or time < force.stop)

@@ -16,8 +16,9 @@ from ...grid.shapes import Shape
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..states import check_array
-from ._extrapolate import _extrapolate
-from ._particles import _advect, _gather_velocity, _normalise, _scatter_value, _scatter_velocity
+from ._falling import _free_share, _look_up
+from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
+from .cell_viscosity import cell_viscosity
 from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
@@ -25,7 +26,7 @@ from .motion import first_gradient, first_velocity, varies
 from .seeding import MARGIN, seed
 from .solids import Solids
 from .sources import Chambers, Source, crowding
-from .spacing import displacement
+from .spacing import WallLayer, displacement, keep_centre
 from .surface import ParticleSurface
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
@@ -33,9 +34,8 @@ from .volume import Ledger, shift_for, volume
 
 #: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02
-#: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one layer, a surface
-#: shifted to keep its volume another
-LAYERS = 3
+#: largest change of velocity by the turning of the pressure force, as a share of what the pressure did
+LARGEST_TURN = 0.25
 
 
 class Particles:
@@ -56,6 +56,10 @@ class Particles:
         self.flip = setting.flip if setting.transfer == "flip" else 0.0
         #: m/s²
         self.gravity = self.layout.vector(scene.gravity)
+        #: half of the length of the last step
+        self.lag = 0.0
+        #: kinetic energy of the particles in joule that is not energy of the flow (`_gather_velocity`)
+        self._added = 0.0
         self.cloud = Cloud(self.layout, setting.transfer == "apic", viscosity.carried)
         self.phi = np.full(self.layout.three, 1.5)
         #: True if φ belongs to the present particles
@@ -63,6 +67,7 @@ class Particles:
         pull = float(np.linalg.norm(self.gravity))
         up = -self.gravity / pull if pull > 0.0 else np.zeros(3)
         self._surface = ParticleSurface(solids, self.per_cell, up)
+        self._layer = WallLayer(solids)
         self._viscosity = viscosity
         self._sorted = False
         #: length of the last step: sources fill the space that their liquid left in it
@@ -177,6 +182,7 @@ class Particles:
             here = [c[inside] for c in points]
             for axis, row in enumerate(self.layout.drop_points(self.cloud.vel)):
                 row[inside] = source.velocity(axis, here, time)
+            self.cloud.fall[inside] = 1.0
 
     def _room(self, cells: np.ndarray, there: np.ndarray) -> np.ndarray:
         """Mask of the new particles, given by their cells, that have room; `there` is the liquid in the cells."""
@@ -213,28 +219,30 @@ class Particles:
         self.phi += shift
 
     def viscosity(self) -> np.ndarray | float:
-        """Viscosity of cells: the mean of the particles around each, weighted by the trilinear hat of its centre.
-
-        Cells beyond the particles take the mean of their neighbours, layer by layer: the edges of the surface
-        average over them.
-        """
-        cloud = self.cloud
-        if not cloud.thick:
+        """Viscosity of cells, or one number for all."""
+        if not self.cloud.thick:
             return self._viscosity.mu
         self._sort()
-        mu, mass = np.zeros(self.layout.three), np.zeros(self.layout.three)
-        _scatter_value(mu, mass, cloud.x, cloud.mu, cloud.start, self.layout.plane)
-        _normalise(mu, mass)
-        known = (mass > 1e-9).astype(np.int8)
-        _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
-        return self.layout.drop(mu)
+        return cell_viscosity(self.cloud, self.layout)
 
     # -- to the grid and back -------------------------------------------------------------------------
 
     def to_grid(self) -> GridVelocity:
-        """Momentum and mass of the particles on the faces around them."""
-        cloud, solids = self.cloud, self.solids
+        """Momentum and mass of the particles on the faces around them, with the velocities of `lag` seconds ago."""
         energy = sum(self.energy())
+        self.cloud.hurry(self.cloud.vel, -self.lag * self.gravity)
+        velocity, mass = self._on_faces()
+        before = [u.copy() for u in velocity] if self.flip > 0.0 else velocity
+        return GridVelocity(velocity, mass, before, energy)
+
+    def face_velocity(self) -> list[np.ndarray]:
+        """The velocity on the faces at this moment; nothing is changed."""
+        self._sort()
+        return self._on_faces()[0]
+
+    def _on_faces(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Velocity and mass of the particles on the faces around them."""
+        cloud, solids = self.cloud, self.solids
         velocity = [np.zeros(o.shape) for o in solids.open]
         mass = [np.zeros(o.shape) for o in solids.open]
         aff = cloud.aff if cloud.affine else np.zeros((9, cloud.n), np.float32)
@@ -243,32 +251,54 @@ class Particles:
         for axis in self.layout.axes:
             _normalise(velocity[axis], mass[axis])
             fill_gaps(velocity[axis], mass[axis], axis, self.phi, solids)
-        before = [u.copy() for u in velocity] if self.flip > 0.0 else velocity
-        return GridVelocity(velocity, mass, before, energy)
+        return velocity, mass
 
     def move(self, flow: Flow) -> None:
         """Give particles the new velocity, move them, and even them out; a closed run gains no energy by this."""
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
-        old = cloud.vel if flow.fed else cloud.vel.copy()
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
         before = flow.start.before
-        _gather_velocity(cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *before, first, self.flip, cloud.affine)
+        old = cloud.vel
+        if not flow.fed:
+            old = cloud.vel.copy()
+            cloud.hurry(old, self.lag * self.gravity)
+        added = np.zeros(-(-cloud.n // BATCH))
+        turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
+        _gather_velocity(
+            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *before, first, self.flip, cloud.affine,
+            *flow.taken, turn, LARGEST_TURN, steady,
+        )  # fmt: skip
+        self._added = self.mass * float(added.sum())
+        self._find_falling(flow)
         shift = flow.velocity
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
             shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
+            if not solids.touched(self.phi):
+                keep_centre(shift, flow.start.mass)
             self._pay_for_lift(shift, flow)
+            self._layer.spread(cloud, self.phi, pressure, MARGIN)
         _advect(
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
             MARGIN, even_out, self.flip == 0.0,
         )  # fmt: skip
+        cloud.hurry(cloud.vel, self.lag * self.gravity)
         if not flow.fed:
             excess = sum(self.energy()) - flow.start.energy
             if excess > 0.0:
                 give_back(cloud, old, flow.dt * self.gravity, excess / self.mass)
         self._last_dt = flow.dt
         self._sorted = self.settled = False
+
+    def _find_falling(self, flow: Flow) -> None:
+        """Find the share of gravity that acts on each particle, which is not held by pressure."""
+        self.lag = 0.5 * flow.dt
+        cloud, push = self.cloud, flow.push
+        if push.any():
+            share = np.empty(self.layout.three)
+            _free_share(share, *flow.taken, *self.solids.open, *push, self.layout.first)
+            _look_up(cloud.fall, share, cloud.x)
 
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
@@ -308,7 +338,7 @@ class Particles:
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy of the particles."""
         kinetic, height = energy(self.cloud, self.gravity)
-        return self.mass * kinetic, self.mass * self.dx * height
+        return max(self.mass * kinetic - self._added, 0.0), self.mass * self.dx * height
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 
@@ -329,7 +359,8 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.cloud
         ids = {"id": c.id, "born": np.array(c.born)}
-        return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt)}
+        own = {"fall": c.fall, "added": np.array(self._added)}
+        return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt), **own}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
@@ -340,6 +371,9 @@ class Particles:
         check_array("vel", state, (3, n), np.float32)
         check_array("aff", state, (9 if c.affine else None, n), np.float32)
         check_array("mu", state, (n if c.thick else 0,), np.float32, 0.0)
+        if "fall" in state:  # older states have none: their velocities do not lag
+            check_array("fall", state, (n,), np.float32, 0.0, 1.0)
+            check_array("added", state, (), float)
         check_array("dt", state, (), float, 0.0)
         if "id" in state:
             born = int(check_array("born", state, (), np.int64, n, np.iinfo(c.ID).max + 1))
@@ -351,6 +385,8 @@ class Particles:
         """Particles of a checkpoint, and the φ of its frame."""
         c = self.cloud
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
+        c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
+        self._added = float(state["added"]) if "added" in state else 0.0
         # checkpoints of older versions have no ids: their particles are counted as they come
         c.id = state["id"] if "id" in state else np.arange(c.n, dtype=c.ID)
         c.born = int(state["born"]) if "id" in state else c.n

@@ -220,7 +220,7 @@ class Simulation(Shown):
     def _stable_dt(self) -> float:
         """Solves v dt + g dt² = CFL dx for the fastest particle."""
         v = self.liquid.max_speed()
-        g = max(map(abs, self.scene.gravity), default=0.0) + sum(
+        g = max(map(abs, self.scene.gravity_at(self.time)), default=0.0) + sum(
             max(map(abs, f.acceleration)) for f in self.scene.model.force
         )
         reach = self.scene.model.time.cfl * self.scene.dx

@@ -16,7 +16,7 @@ from ...bodies.body import RigidBody
 from ...bodies.motion import Prescribed
 from ...discretise.coupling import Body, Coupling
 from ...grid.fractions import centre_distance, close_edges, open_fractions
-from ...grid.labels import wall_cells
+from ...grid.labels import cut_cells, wall_cells
 from ...grid.mac import Grid
 from ...grid.shapes import Box, Shape
 from ...scenes.geometry import build
@@ -81,6 +81,8 @@ class Solids:
         self._pose: bytes | None = None
         self._still: dict[int, np.ndarray] = {}
         self._static: tuple[np.ndarray, ...] | None = None
+        #: open shares of faces, and the cells they cut
+        self._cut: tuple[tuple[np.ndarray, ...], np.ndarray] | None = None
         self.coupling: Coupling | None = None
         self.time = -1.0
         still = [np.zeros(self.grid.face_shape(a)) for a in range(self.grid.dimension)]
@@ -342,6 +344,12 @@ class Solids:
         if not any(values):
             return 0.0
         return np.array(values)[self.owner]
+
+    def touched(self, phi: np.ndarray) -> bool:
+        """True if liquid (φ < 0 on three axes) is in a cell that a solid or a side of the domain cuts."""
+        if self._cut is None or self._cut[0] is not self.weights:
+            self._cut = self.weights, np.flatnonzero(cut_cells(self.weights))
+        return bool((phi.reshape(-1)[self._cut[1]] < 0.0).any())
 
     def held(self, hold: np.ndarray | None) -> np.ndarray:
         """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""

@@ -17,7 +17,7 @@ import numpy as np
 from ...discretise.pressure import PressureProblem
 from ...kernels._stencil import _stencil_relax
 from ._particles import _scatter_density
-from ._spacing import _crowding, _displace
+from ._spacing import _crowding, _displace, _spread, _wall_cells
 from .cloud import Cloud
 from .solids import Solids
 
@@ -30,12 +30,49 @@ CRUSHED = 0.25
 STRENGTH = 0.5
 #: excess of a cell at the surface that counts as noise, in cells
 NOISE = 0.15
+#: share of the deviation of the mean distance from a wall that a step removes, in cells at flat walls
+WALL_STRENGTH = 1.0
+#: difference of open shares at which a wall is not flat any more
+FLAT = 0.1
 #: share of the largest pressure above which a cell counts as pressed
 PRESSED = 1e-6
 #: largest excess of volume of a cell, in cells, that counts in a step
 LARGEST_EXCESS = 2.0
 #: longest displacement of a particle along an axis in a step, in cells
 LONGEST_WAY = 0.2
+
+
+class WallLayer:
+    """Spreads particles in two layers of cells at flat walls that follow the grid.
+
+    The displacement above is linear inside a cell and zero at a wall. It keeps a cell full, but it cannot see where in
+    the cell the particles are. Liquid that falls on a floor stops at a distance, and the gap would stay for ever, with
+    the particles that fill the cell crowded above it.
+    """
+
+    def __init__(self, solids: Solids):
+        self.solids = solids
+        self._of: object = None
+
+    def spread(self, cloud: Cloud, phi: np.ndarray, pressure: np.ndarray, margin: float) -> None:
+        """Move the sorted particles of cells under pressure, except where the wall pushes liquid off."""
+        if self._of is not self.solids.weights:
+            self._of, self._cells = self.solids.weights, self._find()
+        least = PRESSED * float(pressure.max(initial=0.0))
+        pressure = self.solids.layout.lift(np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure))
+        for cells in self._cells:  # one after the other, because columns of one group have no cells in common
+            _spread(cloud.x, cloud.start, *cells, phi, pressure, least, WALL_STRENGTH, margin)
+
+    def _find(self) -> list[tuple]:
+        """Cells, heights, axis and side, grouped by axis and side."""
+        around = self.solids.space, *self.solids.open, self.solids.layout.first, FLAT
+        none = (np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.bool_), np.empty(0))
+        n = _wall_cells(*none, *around)
+        cells = (np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_), np.empty(n))
+        _wall_cells(*cells, *around)
+        cell, axis, low, height = cells
+        groups = [(a, side, (axis == a) & (low == side)) for a in self.solids.layout.axes for side in (True, False)]
+        return [(cell[mine], height[mine], a, side) for a, side, mine in groups if mine.any()]
 
 
 def displacement(
@@ -72,6 +109,12 @@ def displacement(
             _displace(shift, solids.layout.lift(q), phi, open_share, axis, LONGEST_WAY)
         out.append(shift)
     return out
+
+
+def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray]) -> None:
+    """Take the mean from a displacement, in place: liquid in free flight cannot move its centre of mass."""
+    for s, m in zip(shift, mass):
+        s -= (m * s).sum() / max(float(m.sum()), 1.0)
 
 
 def _excess(cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, per_cell: int) -> np.ndarray:

@@ -43,6 +43,12 @@ class Flow:
     start: GridVelocity
     outcome: PressureResult
     dt: float
+    #: the time in which forces and pressure acted: from the middle of the last step to the middle of this step
+    kick: float
+    #: velocity that gravity gave
+    push: np.ndarray
+    #: velocity that the pressure took from the faces
+    taken: list[np.ndarray]
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray
     #: True if something other than gravity may have done work on the liquid
@@ -64,6 +70,10 @@ class Tracker(Protocol):
 
     #: distance to the surface at cell centres, negative in liquid, extended into solids, as the pressure solve needs it
     phi: np.ndarray
+    #: the velocity that `to_grid` returns is that of the liquid this long ago: at the middle of the last step
+    lag: float
+    #: present gravity in m/s²
+    gravity: np.ndarray
 
     @property
     def settled(self) -> bool:
@@ -93,7 +103,10 @@ class Tracker(Protocol):
         """
 
     def to_grid(self) -> GridVelocity:
-        """The velocity on the faces; its arrays may be changed."""
+        """The velocity on the faces, for the step that begins; its arrays may be changed."""
+
+    def face_velocity(self) -> list[np.ndarray]:
+        """The velocity on the faces, to look at; nothing is changed."""
 
     def move(self, flow: Flow) -> None:
         """Take the velocity of the flow and move with it."""

@@ -39,7 +39,8 @@ class Ledger:
     @property
     def error(self) -> float:
         """Relative difference between the measured and the expected volume."""
-        return (self.measured - self.due) / self.due if self.due > 0 else 0.0
+        least = 1e-9 * (self.initial + self.inflow)  # less is rounding: all liquid has flowed out
+        return (self.measured - self.due) / self.due if self.due > least else 0.0
 
     def measure(self, found: float) -> None:
         """Record the measured volume."""

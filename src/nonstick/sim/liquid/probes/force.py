@@ -48,9 +48,9 @@ class Force(Probe):
                 part = outcome.solution.pressure[covered.window()]
                 total += seen.dx**self.d * np.tensordot(part, covered.flux(), axes=part.ndim)
             else:
-                total += np.concatenate([moved.impulse, moved.angular_impulse]) / seen.dt
+                total += np.concatenate([moved.impulse, moved.angular_impulse]) / seen.kick
                 if last is not None:  # between two projections viscosity has changed its motion
-                    total += covered.mass @ (covered.motion - last) / seen.dt
+                    total += covered.mass @ (covered.motion - last) / seen.kick
                 last = np.append(moved.velocity, moved.spin)
         centre = outcome.problem.coupling.covered[index].body.centre  # type: ignore[union-attr]
         force, torque = total[: self.d], total[self.d :]

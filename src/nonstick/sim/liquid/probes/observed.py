@@ -26,6 +26,8 @@ class Observed:
     #: distance to the surface at the centres of cells
     phi: np.ndarray = field(default_factory=lambda: np.zeros(()))
     dt: float = 0.0
+    #: the time in which forces and pressure acted on the velocities
+    kick: float = 0.0
 
     @property
     def dx(self) -> float:

@@ -1,0 +1,161 @@
+"""A step that is exact in flight, keeps rotation, and leaves no bands of particles at floors."""
+
+import numpy as np
+import pytest
+
+from nonstick import NonstickError, Scene, Simulation
+from nonstick.sim.liquid._falling import _fall, _free_share, _look_up
+from nonstick.sim.liquid._spacing import _spread, _wall_cells
+
+
+def scene(size=(1.0, 1.0), n=24, **more):
+    return Scene({"domain": {"size": list(size), "resolution": n}, **more})
+
+
+def ball(centre, radius, **more):
+    return {"shape": {"type": "ball", "centre": centre, "radius": radius}, **more}
+
+
+def test_flight_is_a_parabola_for_any_steps():
+    simulation = Simulation(scene(liquid=[ball([0.4, 0.3], 0.15, velocity=[0.5, 3.0])]))
+    cloud, dx = simulation.liquid.tracker.cloud, simulation.scene.dx
+    begin, energy, time = cloud.x.mean(axis=1), sum(simulation.liquid.energy()), 0.0
+    for dt in (1 / 60, 1 / 60, 1 / 200, 1 / 90) * 5:
+        simulation.step(dt)
+        time += dt
+        moved = (cloud.x.mean(axis=1) - begin)[1:] * dx
+        assert moved == pytest.approx([0.5 * time, 3.0 * time - 0.5 * 9.81 * time**2], abs=1e-6)
+        assert cloud.vel[1:].mean(axis=1) == pytest.approx([0.5, 3.0 - 9.81 * time], abs=1e-5)
+    assert sum(simulation.liquid.energy()) == pytest.approx(energy, rel=1e-6)
+
+
+def test_a_resumed_flight_is_the_same_flight():
+    def make():
+        return Simulation(scene(liquid=[ball([0.4, 0.5], 0.15)]))
+
+    one, other = make(), make()
+    one.next_frame()
+    other.restore(one.state())
+    one.next_frame()
+    other.next_frame()
+    assert all(np.array_equal(a, other.state()[k]) for k, a in one.state().items())
+
+
+def test_gravity_changes_with_time():
+    """x'' = 12 t² from rest gives t⁴; the error falls with the square of the step."""
+    errors = []
+    for steps in (8, 16):
+        simulation = Simulation(scene(physics={"gravity": ["12*t**2", 0.0]}, liquid=[ball([0.3, 0.5], 0.15)]))
+        cloud, dx = simulation.liquid.tracker.cloud, simulation.scene.dx
+        begin = cloud.x[1].mean()
+        for _ in range(steps):
+            simulation.step(0.6 / steps)
+        errors.append(abs((cloud.x[1].mean() - begin) * dx - 0.6**4))
+    assert errors[0] < 3e-3 and errors[1] < errors[0] / 3.5
+
+
+def test_a_wrong_formula_of_gravity_is_one_sentence():
+    with pytest.raises(NonstickError, match=r"physics\.gravity"):
+        scene(physics={"gravity": ["sin(", 0.0]})
+
+
+def test_a_viscous_disc_keeps_turning():
+    """One turn in 60 steps; velocities carried along arcs without a turning force would keep 78 %."""
+    simulation = Simulation(
+        scene(
+            physics={"gravity": [0.0, 0.0], "viscosity": 1e3}, time={"cfl": 20.0},
+            liquid=[ball([0.5, 0.5], 0.3, spin=360.0)],
+        )
+    )  # fmt: skip
+    cloud = simulation.liquid.tracker.cloud
+
+    def momentum():
+        r = cloud.x[1:] - cloud.x[1:].mean(axis=1, keepdims=True)
+        return float((r[0] * cloud.vel[2] - r[1] * cloud.vel[1]).sum())
+
+    begin = momentum()
+    for _ in range(60):
+        simulation.step(1 / 60)
+    assert momentum() == pytest.approx(begin, rel=0.012)
+
+
+def test_no_bands_above_a_floor():
+    """Particles in quarter cells above the floor after a dam break, averaged over half a second."""
+    column = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [0.4, 0.4]}}
+    simulation = Simulation(scene(n=40, liquid=[column]))
+    tracker = simulation.liquid.tracker
+    cloud, total, room = tracker.cloud, np.zeros(4), 0.0
+    for frame in range(75):
+        simulation.next_frame()
+        if frame >= 45:
+            deep = (tracker.phi[0][:, :4] < 0.0).all(axis=1)
+            x = cloud.x[:, deep[cloud.x[1].astype(int)] & (cloud.x[2] < 1.0)]
+            total += np.bincount((4.0 * x[2]).astype(int), minlength=4)
+            room += deep.sum()
+    assert room > 100 and np.abs(total / room - 1.0).max() < 0.15
+
+
+# -- kernels ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 4), (4, 3, 5)])
+def test_the_share_of_gravity_matches_the_twin(shape):
+    rng = np.random.default_rng(0)
+    first = int(shape[0] == 1)
+    faces = [tuple(n + (a == b) for b, n in enumerate(shape)) for a in range(3)]
+    taken, open_share = ([rng.random(s) for s in faces] for _ in range(2))
+    open_share[2][:, :, 0] = open_share[2][:, :, -1] = 0.0
+    open_share[1][:, :2] = 0.0  # cells without an open face along this axis
+    push = np.array([0.0 if first else 0.3, -1.0, 0.4])
+    share = np.empty(shape)
+    _free_share(share, *taken, *open_share, *push, first)
+    held = np.zeros(shape)
+    for a in range(first, 3):
+        low, high = (np.delete(open_share[a], end, axis=a) for end in (-1, 0))
+        d_low, d_high = (np.delete(taken[a], end, axis=a) for end in (-1, 0))
+        total = low + high
+        mean = np.where(total > 0, (low * d_low + high * d_high) / np.where(total > 0, total, 1.0), push[a])
+        held += push[a] * mean
+    np.testing.assert_allclose(share, np.clip(1.0 - held / (push**2).sum(), 0.0, 1.0), atol=1e-12)
+    assert (share == 0.0).any() and (share > 0.0).any()
+    x = rng.random((3, 40)) * np.array(shape)[:, None]
+    value, vel = np.empty(40, np.float32), np.zeros((3, 40), np.float32)
+    _look_up(value, share, x)
+    assert np.array_equal(value, share[tuple(x.astype(int))].astype(np.float32))
+    _fall(vel, value, np.float32(1.0), np.float32(-2.0), np.float32(0.5))
+    np.testing.assert_allclose(vel, np.outer([1.0, -2.0, 0.5], value), rtol=1e-6)
+
+
+def test_particles_at_walls_take_layers():
+    """Four columns of five cells, with a floor half a cell up and a ceiling."""
+    shape = (1, 4, 5)
+    space = np.ones(shape)
+    space[:, :, 0] = 0.5
+    w1, w2 = np.ones((1, 5, 5)), np.ones((1, 4, 6))
+    w1[:, :, 0] = 0.5
+    w2[:, :, 0] = w2[:, :, -1] = 0.0
+    args = space, np.zeros((2, 1, 1)), w1, w2, 1, 0.1
+    n = _wall_cells(np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.bool_), np.empty(0), *args)
+    cells = (np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_), np.empty(n))
+    _wall_cells(*cells, *args)
+    assert cells[0].tolist() == [0, 4, 5, 9, 10, 14, 15, 19] and set(cells[1].tolist()) == {2}
+    assert cells[2].tolist() == [True, False] * 4 and cells[3].tolist() == [0.5, 1.0] * 4
+
+    x = np.array([[0.5] * 5, [0.2, 0.4, 0.6, 0.8, 0.5], [0.9, 0.95, 0.99, 1.01, 1.8]])
+    counts = np.zeros(20, np.int64)
+    counts[:2] = 3, 2
+    start = np.concatenate([[0], np.cumsum(counts)])
+    floor = (np.array([0]), np.array([0.5]), 2, True)
+    phi, pressure = np.full(shape, -1.0), np.full(shape, 5.0)
+
+    def spread(least=1.0):
+        y = x.copy()
+        _spread(y, start, *floor, phi, pressure, least, 1.0, 0.02)
+        assert np.array_equal(y[:2], x[:2])
+        return y[2]
+
+    # the r-th of five from the floor at 0.5 goes to the middle of the r-th layer, 0.3 high, unless it is near to it
+    assert spread() == pytest.approx([0.65, 0.95, 1.25, 1.55, 1.8])
+    assert np.array_equal(spread(least=10.0), x[2])
+    phi[:, 0, 2] = 1.0  # a surface above
+    assert np.array_equal(spread(), x[2])
