@@ -17,7 +17,7 @@ from .format import Format, OneFile, Options, Still
 from .frame import Frame, in_space
 from .mesh import Mesh
 from .shot import Shot
-from .surface import PAD, Kind, level_set
+from .surface import Kind, level_set
 from .velocity import on_faces
 
 
@@ -52,16 +52,16 @@ def _surface_grid(shot: Shot, frame: Frame, kind: Kind, refine: int) -> vdb.VDBG
         rim = np.ones(phi.shape, bool)
         rim[1:-1, 1:-1, 1:-1] = False
         phi[rim] = np.abs(phi[rim])  # zero at the side itself
-        pad = 1
+        first: tuple[int, ...] = (-1,) * 3
     else:
-        phi, pad = level_set(shot, frame, kind, refine).astype(np.float32), PAD
+        phi, first = level_set(shot, frame, kind, refine)
     h = frame.dx / refine
     # φ is known up to some distance from the surface on either side; further away it is constant
     low, high = float(phi.min()), float(phi.max())
     width = float(np.float32(min(max(high, 1e-6 * h), 3 * h)))
     active = (phi < width) & (phi > max(low, -width)) | _beside(phi < 0)
     return vdb.VDBGrid(
-        "surface", phi, active, width, phi < 0, h, (0.5 * h,) * 3, (-pad,) * 3, "level set"
+        "surface", phi, active, width, phi < 0, h, (0.5 * h,) * 3, first, "level set"
     )  # fmt: skip
 
 
