@@ -80,10 +80,10 @@ def _beside(inside: np.ndarray) -> np.ndarray:
 
 def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
     cells = frame.cell_velocity
-    values = np.stack(on_faces(cells) if staggered else list(cells), axis=-1)
+    values = np.stack(on_faces(cells)) if staggered else cells
     # a staggered grid of OpenVDB has component a of voxel (i, j, k) at its lower face along axis a, as here
     return vdb.VDBGrid(
-        "velocity", values, (values != 0).any(axis=-1), voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
+        "velocity", np.moveaxis(values, 0, -1), (values != 0).any(axis=0), voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
         kind="staggered" if staggered else "",
     )  # fmt: skip
 
