@@ -117,6 +117,15 @@ def test_the_shift_gives_the_volume():
     assert _shift(phi, solid, bulk, 0.0, 2) == pytest.approx(SHIFT, abs=1e-3)
 
 
+@pytest.mark.parametrize("count", [0, 5, 500])
+def test_volume_of_samples(count):
+    rng = np.random.default_rng(0)
+    value, room = rng.normal(size=count).astype(np.float32), rng.random(count).astype(np.float32)
+    parts = np.empty(64)
+    _surface._volume(parts, value, room, np.float32(0.2), np.float32(2))
+    assert parts.sum() == pytest.approx((room * np.clip(0.5 - 2.0 * (value + 0.2), 0.0, 1.0)).sum(), rel=1e-5)
+
+
 def test_particles_in_a_mask_are_counted():
     rng = np.random.default_rng(0)
     x, mask = rng.uniform(0, 6, (500, 3)).astype(np.float32), rng.random((18, 18, 18)) < 0.4

@@ -10,7 +10,7 @@ at most the distance to the nearest one less `drop`. All lengths are in cells of
 import numpy as np
 from numba import njit, prange
 
-from ..kernels import merged, parallel, serial
+from ..kernels import merged, parallel, parallel_sum, serial
 
 # Sums may be reordered, for SIMD.
 _sums = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc", "nnan", "nsz"})
@@ -243,6 +243,18 @@ def _collect(value, room, start, phi, solid, bulk, refine, span):
                     if here > 0.0:
                         value[n], room[n] = phi[i, j, k], min(here, 1.0)
                         n += 1
+
+
+@parallel_sum
+def _volume(parts, value, room, shift, refine):
+    """Of batches of samples: the volume, in samples, where φ is `value` plus a shift and `room` is outside walls."""
+    size = -(-len(value) // len(parts))
+    half, none, one = np.float32(0.5), np.float32(0.0), np.float32(1.0)
+    for batch in prange(len(parts)):
+        total = 0.0
+        for n in range(batch * size, min((batch + 1) * size, len(value))):
+            total += room[n] * min(max(half - (value[n] + shift) * refine, none), one)
+        parts[batch] = total
 
 
 @parallel

@@ -293,14 +293,14 @@ def _shift(phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, target: float, 
     deep, near = np.empty(len(phi)), np.empty(len(phi), np.int64)
     _surface._weigh(deep, near, phi, solid, bulk, refine, span)
     start = np.concatenate([[0], np.cumsum(near)])
-    value, room = np.empty(start[-1]), np.empty(start[-1])
+    value, room = np.empty(start[-1], np.float32), np.empty(start[-1], np.float32)
     _surface._collect(value, room, start, phi, solid, bulk, refine, span)
-    inside = float(deep.sum())
+    inside, parts = float(deep.sum()), np.empty(64)
     low, high = -SHIFT, SHIFT
     for _ in range(12):
         middle = 0.5 * (low + high)
-        volume = inside + float((room * np.clip(0.5 - (value + middle) * refine, 0.0, 1.0)).sum())
-        low, high = (middle, high) if volume > target else (low, middle)
+        _surface._volume(parts, value, room, np.float32(middle), np.float32(refine))
+        low, high = (middle, high) if inside + float(parts.sum()) > target else (low, middle)
     return np.float32(0.5 * (low + high))
 
 
