@@ -144,6 +144,14 @@ def test_an_indefinite_matrix_is_named(method):
     assert "take '" not in solution.message and "raise maxiter" not in solution.message
 
 
+def test_a_solution_of_a_small_indefinite_matrix_is_not_called_the_only_one():
+    A = [[1.0, 0.9, 0.9], [0.9, 1.0, -0.9], [0.9, -0.9, 1.0]]  # no two rows show it
+    solution = nonstick.solve(A, [1.0, -2.0, 3.0])
+    assert solution.converged
+    assert "A is not positive definite" in solution.message
+    assert "definite" not in nonstick.solve(np.eye(3), [1.0, -2.0, 3.0]).message
+
+
 def test_a_large_indefinite_matrix_is_named():
     n = 3000
     A = sp.csr_array(sp.diags_array([-1.0, 1.95, -1.0], offsets=[-1, 0, 1], shape=(n, n)))

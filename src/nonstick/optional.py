@@ -1,7 +1,6 @@
 """Packages that only some users need. If one is missing, a sentence says how to get it.
 
-Extras of nonstick install them: `pictures` (movies, pictures, plots), `mesh` (triangle meshes) and `bench` (other
-packages to compare with).
+Extras of nonstick install them; `EXTRAS` names them with their packages and what they are for.
 """
 
 from __future__ import annotations
@@ -9,6 +8,15 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from .errors import NonstickError
+
+#: extra: what it is for, and the names its packages are imported by
+EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "pictures": ("movies, pictures and plots", ("imageio_ffmpeg", "matplotlib", "PIL")),
+    "mesh": ("triangle meshes and surfaces of bodies", ("trimesh", "igl", "skimage", "networkx")),
+    "usd": ("export of USD files", ("pxr",)),
+    "surface": ("liquid surfaces by splashsurf", ("pysplashsurf",)),
+    "bench": ("other packages to compare with", ("pyamg", "osqp")),
+}
 
 
 def missing(extra: str, *packages: str) -> str | None:

@@ -271,8 +271,8 @@ def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
     if not np.isfinite(C.data).all():
         raise NonstickError("C of constraints holds numbers that are not finite")
     m = C.shape[0]
-    low = _bound(-np.inf if lower is None else lower, m, "lower of constraints")
-    high = _bound(np.inf if upper is None else upper, m, "upper of constraints")
+    low = _bound(no_bound(lower, -np.inf), m, "lower of constraints")
+    high = _bound(no_bound(upper, np.inf), m, "upper of constraints")
     bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
     if bad.size:
         i = bad[0]

@@ -12,7 +12,7 @@ def drawn(monkeypatch, tmp_path):
 
     def call(function, *content, **options):
         seen = []
-        monkeypatch.setattr(figures, "_finish", lambda figure, path: seen.append(figure) or True)
+        monkeypatch.setattr(figures, "finish", lambda figure, path: seen.append(figure) or True)
         assert function(tmp_path / "f.png", *content, **options)
         return seen[0].axes
 

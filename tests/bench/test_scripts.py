@@ -28,6 +28,8 @@ SCRIPTS = {
     "scaling": {"sizes": (8,)},
     "sequence": {"sizes": (8,), "count": 3},
 }
+#: tried by tests of their own, or only imported
+WITHOUT_PICTURE = {"calm", "coupled", "export", "matrices", "step_time"}
 
 
 @pytest.fixture(autouse=True)
@@ -37,12 +39,22 @@ def folder(monkeypatch):
 
 def test_every_script_is_tried():
     found = {path.stem for path in FOLDER.glob("*.py")} - {"common", "comparators"}
-    assert found == {*SCRIPTS, "coupled", "export", "step_time"}
+    assert found == {*SCRIPTS, *WITHOUT_PICTURE}
 
 
 @pytest.mark.parametrize("path", OTHERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_script_finds_what_it_imports(path):
     assert callable(runpy.run_path(str(path), run_name="script")["main"])
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_PICTURE))
+def test_a_benchmark_finds_what_it_imports(name):
+    assert callable(importlib.import_module(name).main)
+
+
+def test_matrices_without_a_grid(tmp_path, capsys):
+    rows = importlib.import_module("matrices").main(tmp_path, (12,), ("bearing-4", "torsion"), ("auto", "auto+cells"))
+    assert len(rows) == 4 and all(row["converged"] for row in rows) and "torsion" in capsys.readouterr().out
 
 
 def test_bodies_against_solids_in_their_place():

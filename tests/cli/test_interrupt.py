@@ -52,8 +52,9 @@ guarded(work)
 
 def interrupted(code: str) -> tuple[int, str, str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
-    )
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored by jobs in the background
+    )  # fmt: skip
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     threading.Event().wait(0.5)
     process.send_signal(signal.SIGINT)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from nonstick import Scene
+from nonstick.scenes import builtin_text
 from nonstick.sim.liquid.simulation import Simulation
 
 TINY = ("--set", "domain.resolution=16", "--set", "camera.width=64", "--set", "camera.height=64")
@@ -54,3 +56,45 @@ def test_a_3d_run_has_no_pressure_to_show(run, tmp_path):
     run("run", "sphere", "-n", 1, "-o", tmp_path / "run", "--no-movie", "-s", "domain.resolution=8")
     code, out, err = run("render", tmp_path / "run", "-s", "colour=pressure")
     assert code == 2 and "3D frames hold no pressure" in err
+
+
+def test_a_new_scene_has_its_own_name(run, tmp_path):
+    file = tmp_path / "my splash.toml"
+    code, _, err = run("new", file, "--from", "sphere")
+    assert code == 0, err
+    assert Scene.load(file).name == "my splash"
+    assert file.read_text().splitlines()[1:] == builtin_text("sphere").splitlines()[1:]
+
+
+def test_a_branch_on_the_command_line(run, tmp_path):
+    first, new = tmp_path / "first", tmp_path / "new"
+    run("run", "circle", "-n", 3, "-o", first, *TINY, "--no-movie")
+    changed = ("--set", "physics.viscosity=5")
+    code, out, err = run("resume", first, "--from-frame", 1, *changed, "--no-movie")
+    assert code == 2 and "physics.viscosity" in err and "--out NEW" in err
+    code, out, err = run("resume", first, "--from-frame", 1, *changed, "--out", new, "--no-movie")
+    assert code == 0 and f"the run is in {new}" in out
+    assert [line.split("  ")[0] for line in err.splitlines() if line.startswith("frame ")] == ["frame 2/3", "frame 3/3"]
+    code, out, err = run("info", new)
+    assert f"a branch from frame 1 of {first}; changed: physics.viscosity" in out
+    code, out, err = run("resume", first, "--from-frame", 1, "--frames", 2, "--no-movie")
+    assert code == 0 and "frame 3 is there already and is kept" in err.replace("\n", " ")
+    assert (first / "frames" / "000003.npz").is_file()
+    code, out, err = run("resume", first, "--set", "time.frames=4", "--no-movie")
+    assert code == 0 and (first / "frames" / "000004.npz").is_file()
+    code, out, err = run("resume", first, "--out", new, "--discard")
+    assert code == 2 and "leave one of them out" in err
+
+
+def test_check_tells_by_its_exit_code_whether_a_run_would_work(run, monkeypatch):
+    from nonstick.sim import resources
+
+    code, out, err = run("check", "circle", "-s", "domain.resolution=16")
+    assert code == 0 and "no problems found" in out
+    code, out, err = run("check", "circle", "-s", "domain.resolution=16", "-s", "liquid=[]")
+    assert code == 2 and "liquid holds no cell" in err
+    code, out, err = run("check", "sphere", "-s", "domain.resolution=3000")
+    assert code == 2 and "of memory" in err and err.count("\n") == 1
+    monkeypatch.setattr(resources, "free_memory", lambda: 1e6)
+    code, out, err = run("check", "heat", "-s", "domain.resolution=12")
+    assert code == 2 and "of memory" in err

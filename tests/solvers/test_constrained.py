@@ -73,6 +73,13 @@ def test_an_inequality_that_does_not_bind_changes_nothing():
     assert pressed.converged and pressed.multipliers[0] < 0.0
 
 
+def test_none_inside_a_list_is_no_bound():
+    A, b, C = 2.0 * np.eye(3), np.ones(3), [[1.0, 1.0, 1.0], [1.0, 0.0, -1.0]]
+    given = nonstick.solve(A, b, constraints=(C, [2.0, None], [2.0, -0.25]))
+    assert given.converged
+    np.testing.assert_array_equal(given.x, nonstick.solve(A, b, constraints=(C, [2.0, -np.inf], [2.0, -0.25])).x)
+
+
 def test_order_of_the_cells_does_not_matter():
     A, b, rng = laplacian(9), np.full(81, -0.1), np.random.default_rng(2)
     C, order = rng.random((2, 81)), rng.permutation(81)

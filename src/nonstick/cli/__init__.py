@@ -16,7 +16,7 @@ from .screen import showing_compilation
 from .terminal import guarded, say
 
 #: modules with an `add(app)`, in the order of the help page
-_COMMANDS = ("scene", "export", "solve", "bench", "validate", "listing")
+_COMMANDS = ("scene", "resume", "export", "solve", "bench", "validate", "listing", "doctor")
 
 # Typer keeps line ends, so the text is broken to fit 80 columns.
 _HELP = """Liquids that let go of walls.
@@ -39,7 +39,6 @@ app = typer.Typer(
     help=_HELP,
     epilog=_EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -88,7 +87,7 @@ def main(words: list[str] | None = None) -> None:
     """Entry point of the `nonstick` command; always ends in SystemExit."""
     words = sys.argv[1:] if words is None else words
     with showing_compilation():
-        guarded(lambda: app(_plugins_first(words)))
+        guarded(lambda: app(_plugins_first(words), prog_name="nonstick"))
 
 
 def _plugins_first(words: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 from typer.core import TyperCommand
 
+from . import complete
 from .screen import screen
 from .terminal import NOT_CONVERGED, fail, say
 
@@ -113,7 +114,10 @@ def _list(asked: bool) -> None:
 
 def bench(
     case: str = typer.Argument(
-        ..., metavar="CASE", help="A table or problem from the lists here, or a problem file (.npz, .mtx)."
+        ...,
+        metavar="CASE",
+        help="A table or problem from the lists here, or a problem file (.npz, .mtx).",
+        autocompletion=complete.cases,
     ),
     sizes: list[int] = typer.Option(
         [], "--sizes", "-n", metavar="N...", help="Cells along a side, e.g. --sizes 32 64 128.", show_default=False
@@ -122,6 +126,7 @@ def bench(
         [],
         "--methods",
         "-m",
+        autocompletion=complete.methods,
         metavar="NAME...",
         help="Methods, or all: every method that solves the complementarity problem.",
         show_default=False,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from . import complete
 from .terminal import fail, say
 
 
@@ -14,9 +15,11 @@ def add(app: typer.Typer) -> None:
 
 
 def export(
-    directory: Path = typer.Argument(..., metavar="RUN", help="A run directory.", show_default=False),
+    directory: Path = typer.Argument(
+        ..., metavar="RUN", help="A run directory.", show_default=False, autocompletion=complete.runs,
+    ),
     to: list[str] = typer.Option(
-        ..., "--to", "-t", metavar="FORMAT", show_default=False,
+        ..., "--to", "-t", metavar="FORMAT", show_default=False, autocompletion=complete.formats,
         help="vdb, usd, vtk (ParaView), ply, obj or glb; may be given several times.",
     ),
     frames: str = typer.Option(

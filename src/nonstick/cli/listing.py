@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from . import complete
 from .terminal import fail, say
 
 _JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
@@ -26,7 +27,9 @@ def methods(as_json: bool = _JSON) -> None:
 
 
 def cases(
-    name: str | None = typer.Argument(None, metavar="[CASE]", help="The problem to save.", show_default=False),
+    name: str | None = typer.Argument(
+        None, metavar="[CASE]", help="The problem to save.", show_default=False, autocompletion=complete.problems
+    ),
     save: Path | None = typer.Option(
         None,
         "--save",

@@ -1,30 +1,35 @@
-"""`nonstick scenes | new | check | run | resume | info | render`: the simulator."""
+"""`nonstick scenes | new | check | run | info | render`: the simulator."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
+from . import complete
 from .screen import close_off, screen
 from .terminal import fail, plain, say
 
-_SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
-_SCENE = typer.Argument(..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False)
+SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
+_SCENE = typer.Argument(
+    ..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False, autocompletion=complete.scenes
+)
+RUN = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False, autocompletion=complete.runs)
 
 #: number of lines of each kind in the log that `info` shows
 TOLD = 5
 
 
 def add(app: typer.Typer) -> None:
-    for command in (scenes, new, check, run, resume, info, render):
+    for command in (scenes, new, check, run, info, render):
         app.command(command.__name__)(command)
 
 
-def _load(source: str | Path, settings: list[str], more: dict | None = None):
+def load_scene(source: str | Path, settings: list[str], more: dict | None = None):
     from ..scenes.scene import Scene, parse_override
 
     overrides = dict(parse_override(text) for text in settings)
@@ -35,7 +40,11 @@ def scenes(
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
     schema: bool = typer.Option(False, "--schema", help="Print the JSON Schema of scene files."),
     kind: str | None = typer.Option(
-        None, "--kind", help="Only scenes of this kind: liquid or heat.", show_default=False
+        None,
+        "--kind",
+        help="Only scenes of this kind: liquid or heat.",
+        show_default=False,
+        autocompletion=complete.kinds,
     ),
 ) -> None:
     """List the built-in scenes.
@@ -58,7 +67,9 @@ def scenes(
 
 def new(
     file: Path = typer.Argument(..., metavar="FILE.toml", help="The scene file to write.", show_default=False),
-    scene: str = typer.Option("circle", "--from", "-f", help="Which built-in scene to start from."),
+    scene: str = typer.Option(
+        "circle", "--from", "-f", help="Which built-in scene to start from.", autocompletion=complete.builtin_scenes
+    ),
 ) -> None:
     """Write a scene file to start from: a copy of a built-in scene.
 
@@ -73,12 +84,16 @@ def new(
         fail(f"the name of a scene file must end in .toml, but {str(file)!r} does not")
     if file.exists():
         fail(f"{file} exists already; choose another name, or delete it first")
-    write_text(file, builtin_text(scene))
+    # its own name, so that its run does not take the directory of the built-in scene
+    name = f"name = {json.dumps(file.stem[:80])}"
+    write_text(file, re.sub(r"^name = .*$", lambda _: name, builtin_text(scene), count=1, flags=re.MULTILINE))
     say(f"{file} is a copy of the scene {scene!r}; run it with: nonstick run {file}")
 
 
-def check(scene: str = _SCENE, settings: list[str] = _SET) -> None:
+def check(scene: str = _SCENE, settings: list[str] = SET) -> None:
     """Look at a scene before running it: size, memory, disk, and what may go wrong.
+
+    The exit code is 2 if it cannot be run: there is no liquid, or not enough memory.
 
     [bold]Example:[/bold]
 
@@ -86,11 +101,13 @@ def check(scene: str = _SCENE, settings: list[str] = _SET) -> None:
     """
     from ..sim.kinds import check as look
 
-    found = look(_load(scene, settings))
+    found = look(load_scene(scene, settings))
     for line in found.facts:
         say(line)
     for line in found.warnings:
         say(f"warning: {line}")
+    if found.errors:
+        fail("; ".join(found.errors))
     if not found.warnings:
         say("no problems found")
 
@@ -101,7 +118,7 @@ def run(
     out: Path | None = typer.Option(
         None, "--out", "-o", help="Run directory (default: runs/NAME).", show_default=False
     ),
-    settings: list[str] = _SET,
+    settings: list[str] = SET,
     movie: bool | None = typer.Option(
         None, "--movie/--no-movie", help="Make preview.mp4 and preview.png at the end.", show_default=False
     ),
@@ -118,49 +135,18 @@ def run(
     from ..sim.kinds import kind_of
     from ..sim.run import run as go
 
-    _check_movie(movie)
-    loaded = _load(scene, settings, {} if frames is None else {"time.frames": frames})
+    check_movie(movie)
+    loaded = load_scene(scene, settings, {} if frames is None else {"time.frames": frames})
     kind = kind_of(loaded)
     target = out or _free(Path("runs") / safe_name(loaded.name))
-    with _resumable(target), _Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
+    with resumable(target), Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
         go(loaded, target, live.update, live.warn)
-    _report(target)
-    _movie(target, movie, loaded.model.output.movie)
-
-
-def resume(
-    directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
-    from_frame: int | None = typer.Option(
-        None, "--from-frame", min=0, help="Go back to this frame first.", show_default=False
-    ),
-    frames: int | None = typer.Option(None, "--frames", "-n", min=1, help="New number of frames.", show_default=False),
-    scene: Path | None = typer.Option(
-        None, "--scene", help="The scene file, if you changed its name, output, camera or frames.", show_default=False
-    ),
-    movie: bool | None = typer.Option(
-        None, "--movie/--no-movie", help="Make the preview at the end.", show_default=False
-    ),
-) -> None:
-    """Continue a run that was interrupted; the frames are those of an unbroken run, bit for bit.
-
-    [bold]Example:[/bold]
-
-    nonstick resume runs/sphere --from-frame 40
-    """
-    from ..io.rundir import RunDirectory
-    from ..sim.kinds import kind_of
-    from ..sim.run import resume as go
-
-    _check_movie(movie)
-    own = RunDirectory.open(directory).scene()
-    with _resumable(directory), _Live(kind_of(own), frames or own.model.time.frames) as live:
-        go(directory, from_frame, frames, None if scene is None else _load(scene, []), live.update, live.warn)
-    _report(directory)
-    _movie(directory, movie, own.model.output.movie)
+    report_run(target)
+    make_movie(target, movie, loaded.model.output.movie)
 
 
 def info(
-    directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
+    directory: Path = RUN,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     plot: bool = typer.Option(False, "--plot", help="Draw energy, volume and all probes over time: DIR/plot.png."),
 ) -> None:
@@ -177,7 +163,7 @@ def info(
     opened = RunDirectory.open(directory)
     if plot:
         kind_of(opened.scene()).chart(opened, directory / "plot.png")
-    meta = opened.meta()
+    meta = opened.meta() | {"status": opened.status()}
     numbers = summary(opened)
     if "peak_bytes" in meta.get("summary", {}):
         numbers["peak_bytes"] = meta["summary"]["peak_bytes"]
@@ -189,7 +175,12 @@ def info(
         return
     done = max(opened.frames(), default=0)
     shape = "×".join(map(str, meta.get("shape", ())))
-    say(f"{meta.get('name', directory)}: {shape} cells, {done} frames, {meta.get('status', 'status unknown')}")
+    say(f"{meta.get('name', directory)}: {shape} cells, {done} frames, {meta['status']}")
+    if meta["status"] == "stopped":
+        say(f"its process was ended from outside; continue with: nonstick resume {directory}")
+    if parent := meta.get("parent"):
+        changed = ", ".join(parent.get("changed", {})) or "nothing"
+        say(f"a branch from frame {parent.get('frame')} of {parent.get('run')}; changed: {changed}")
     _say_summary(opened, numbers)
     for row in bodies:
         centre = ", ".join(f"{float(row[k]):.4g}" for k in "xyz" if row.get(k))
@@ -209,9 +200,9 @@ def info(
 
 
 def render(
-    directory: Path = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False),
+    directory: Path = RUN,
     compare: Path | None = typer.Option(
-        None, "--compare", "-c", help="Another run, to show beside.", show_default=False
+        None, "--compare", "-c", help="Another run, to show beside.", show_default=False, autocompletion=complete.runs
     ),
     out: Path | None = typer.Option(
         None, "--out", "-o", help="The movie (default: preview.mp4 in DIR).", show_default=False
@@ -255,7 +246,7 @@ def _free(path: Path) -> Path:
 
 
 @contextmanager
-def _resumable(directory: Path) -> Iterator[None]:
+def resumable(directory: Path) -> Iterator[None]:
     """On Ctrl-C, and where disk or memory were not enough, say how to continue."""
     try:
         yield
@@ -265,7 +256,7 @@ def _resumable(directory: Path) -> Iterator[None]:
         raise
 
 
-class _Live:
+class Live:
     """The progress bar of a run; a line per frame where there is no terminal."""
 
     def __init__(self, kind, frames: int):
@@ -294,11 +285,11 @@ class _Live:
         text = self.kind.progress(rows)
         if self.live:
             self.progress.update(self.task, completed=frame, description=text)
-        elif frame % max(1, self.frames // 20) == 0 or frame == self.frames:
+        else:
             print(f"frame {frame}/{self.frames}  {plain(text)}", file=self.console.file, flush=True)
 
 
-def _report(directory: Path) -> None:
+def report_run(directory: Path) -> None:
     """Print the summary of a run at its end."""
     from ..io.rundir import RunDirectory
     from ..sim.kinds import kind_of
@@ -329,7 +320,7 @@ def _say_summary(opened, numbers: dict) -> None:
         say(f"peak memory {numbers['peak_bytes'] / 2**20:.0f} MB")
 
 
-def _check_movie(asked: bool | None) -> None:
+def check_movie(asked: bool | None) -> None:
     """If a movie was asked for and cannot be made, raise the error before the run, not after it."""
     from ..render.movie import obstacle
 
@@ -338,7 +329,7 @@ def _check_movie(asked: bool | None) -> None:
         fail(f"--movie: {sentence}")
 
 
-def _movie(directory: Path, asked: bool | None, by_default: bool) -> None:
+def make_movie(directory: Path, asked: bool | None, by_default: bool) -> None:
     """Make the preview if it was asked for, or by default; if its packages are missing, say how to get them."""
     from ..render.movie import obstacle
 

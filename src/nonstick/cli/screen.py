@@ -1,13 +1,14 @@
 """The messages of commands on stderr while they work, above all that kernels are being compiled: the command would
 otherwise seem to hang.
 
-On a terminal, a line with a spinner counts the kernels. In a pipe there is one line before and one line after. If all
-kernels are in the cache, there is no message. Nothing goes to stdout.
+On a terminal, a line with a spinner counts the kernels. In a pipe there is one line before, one every ten seconds, and
+one line after. If all kernels are in the cache, there is no message. Nothing goes to stdout.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -16,6 +17,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
+
+
+#: seconds between lines about a compilation in a pipe
+BEAT = 10.0
 
 
 @cache
@@ -34,9 +39,11 @@ class CompilingNotice(logging.Handler):
         self._kernels, self._seconds = 0, 0.0
         self._told: tuple[int, float] | None = None
         self._line: Status | None = None
+        self._last = time.monotonic()
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.INFO:
+            self._last = time.monotonic()
             _print(record.getMessage())
             return
         # counts of the whole process; this notice reports only the kernels compiled since it began
@@ -50,6 +57,9 @@ class CompilingNotice(logging.Handler):
                 self._line = screen().status(text, refresh_per_second=4)
                 self._line.start()
             self._line.update(text)
+        elif time.monotonic() - self._last > BEAT:
+            self._last = time.monotonic()
+            _print(f"compiling kernels, {self._kernels - self._told[0]} done")
 
     def close_off(self) -> None:
         """Report the kernels that were compiled since the last report, if there are any."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from . import complete
 from .terminal import NOT_CONVERGED, fail, say
 
 
@@ -23,7 +24,9 @@ def solve(
         "FILE_b.mtx, FILE_lower.mtx and so on beside it.",
         show_default=False,
     ),
-    method: str = typer.Option("auto", "--method", "-m", help="Which method; nonstick methods lists all."),
+    method: str = typer.Option(
+        "auto", "--method", "-m", help="Which method; nonstick methods lists all.", autocompletion=complete.methods
+    ),
     rtol: float = typer.Option(1e-6, help="KKT residual (relative to max|b|) and row error to reach."),
     maxiter: int | None = typer.Option(None, help="Iteration limit (default: the method's own).", show_default=False),
     time_limit: float | None = typer.Option(None, help="Stop after so many seconds.", show_default=False),

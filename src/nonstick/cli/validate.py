@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from . import complete
 from .screen import screen
 from .terminal import NOT_CONVERGED, fail, say
 
@@ -15,7 +16,9 @@ def add(app: typer.Typer) -> None:
 
 
 def validate(
-    cases: list[str] = typer.Argument(None, metavar="[CASE]...", help="Cases; none: all.", show_default=False),
+    cases: list[str] = typer.Argument(
+        None, metavar="[CASE]...", help="Cases; none: all.", show_default=False, autocompletion=complete.validations
+    ),
     show: bool = typer.Option(False, "--list", help="List the cases."),
     full: bool = typer.Option(False, "--full/--quick", help="Full sizes take minutes to hours; quick ones seconds."),
     out: Path = typer.Option(Path("."), "--out", "-o", help="Where validation.md and the plots are written."),

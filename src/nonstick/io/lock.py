@@ -110,6 +110,50 @@ class Lock:
             )
 
 
+def held(folder: Path) -> bool:
+    """True if a process that is alive has the lock of a folder. It changes nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nonstick.io.lock import Lock, held
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Lock(Path(folder)):
+    ...         print(held(Path(folder)))
+    ...     print(held(Path(folder)))
+    True
+    False
+    """
+    try:
+        handle = os.open(folder / NAME, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    try:
+        owner = _owner(handle)
+        if fcntl is None or (owner and owner["host"] != platform.node()):
+            return True  # only the file can tell
+        if owner and _gone(owner["pid"]):
+            return False
+        # A probe for a moment could refuse a process that starts just now, so it comes last.
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:  # held, or a file system without locks
+        return True
+    finally:
+        os.close(handle)
+
+
+def _gone(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
+        return True
+    except OSError:  # it belongs to somebody else
+        return False
+    return False
+
+
 def _owner(handle: int) -> dict[str, Any]:
     """Who wrote a lock file; nothing if it is new or cannot be read."""
     try:

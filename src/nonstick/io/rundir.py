@@ -26,7 +26,7 @@ from ..scenes.scene import Scene
 from .arrays import ArrayFile
 from .atomic import naming, replacing, write_text
 from .lock import NAME as LOCK
-from .lock import Lock
+from .lock import Lock, held
 
 #: the table of the numbers that probes measure
 PROBES = "probes.csv"
@@ -42,6 +42,7 @@ ENTRIES: dict[str, tuple[tuple[type, ...], str]] = {
     "name": ((str,), "text"), "kind": ((str,), "text"), "status": ((str,), "text"), "folder": ((str,), "text"),
     "fingerprint": ((str,), "text"), "seconds": ((int, float), "a number"), "frames": ((int,), "a whole number"),
     "shape": ((list,), "a list"), "scene": ((dict,), "a table"), "summary": ((dict,), "a table"),
+    "parent": ((dict,), "a table"),
 }  # fmt: skip
 #: bytes of a header and half a row
 SMALL = 2000
@@ -69,6 +70,8 @@ class RunDirectory:
         self.path = Path(path)
         self.frames_path = self.path / "frames"
         self.checkpoints_path = self.path / "checkpoints"
+        #: frames up to this one are made again: their rows replace those that are there
+        self.again = -1
 
     # -- life -----------------------------------------------------------------------------------------
 
@@ -78,7 +81,7 @@ class RunDirectory:
         run = cls(path)
         for folder in (run.frames_path, run.checkpoints_path):
             folder.mkdir(parents=True, exist_ok=True)
-        write_text(run.path / "scene.toml", scene_toml)
+        run.write_scene(scene_toml)
         run.write_meta(meta)
         return run
 
@@ -139,6 +142,14 @@ class RunDirectory:
                 raise NonstickError(f"{file} is damaged, {key!r} should be {word}: start a new run")
         return meta
 
+    def status(self) -> str:
+        """What a run is doing: running, done, interrupted, failed; stopped, if its process was ended from outside."""
+        found = str(self.meta().get("status", "status unknown"))
+        return "stopped" if found == "running" and not held(self.path) else found
+
+    def write_scene(self, scene_toml: str) -> None:
+        write_text(self.path / "scene.toml", scene_toml)
+
     def write_meta(self, meta: Mapping[str, Any]) -> None:
         write_text(self.path / "meta.json", json.dumps(dict(meta), indent=1, ensure_ascii=False) + "\n")
 
@@ -163,9 +174,16 @@ class RunDirectory:
         return out
 
     def append_rows(self, rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...], name: str = "stats.csv") -> None:
-        file = self.path / name
+        """Add the rows of one frame to a table; rows of this frame that are there are replaced."""
+        file, rows = self.path / name, list(rows)
         fresh = not file.exists()
         header = list(columns) if fresh else self._widen(name, columns)
+        if rows and not fresh and (frame := int(rows[0]["frame"])) <= self.again:
+            there = self.rows(name)
+            before = [row for row in there if int(row["frame"]) < frame]
+            after = [row for row in there if int(row["frame"]) > frame]
+            self._write_rows(name, header, [*before, *rows, *after])
+            return
         with naming(file), open(file, "a", newline="", encoding="utf-8", errors="replace") as stream:
             writer = csv.DictWriter(stream, header, restval="")
             if fresh:
@@ -184,7 +202,8 @@ class RunDirectory:
         return header
 
     def _write_rows(self, name: str, header: list[str], rows: Iterable[Mapping[str, Any]]) -> None:
-        with replacing(self.path / name) as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
+        target = replacing(self.path / name, durable=True)
+        with target as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, header, restval="")
             writer.writeheader()
             writer.writerows(rows)
@@ -233,9 +252,9 @@ class RunDirectory:
         return _numbers(self.frames_path)
 
     def write_checkpoint(self, frame: int, arrays: Mapping[str, np.ndarray], every: int) -> None:
-        """Write a checkpoint, then delete old ones: all but the last two and every n-th."""
+        """Write a checkpoint, then delete old ones: all but the first, the last two and every n-th."""
         _save(self.checkpoints_path / f"{frame:06d}.npz", arrays)
-        for old in self.checkpoints():
+        for old in self.checkpoints()[1:]:
             if old < frame - 1 and old % every:
                 (self.checkpoints_path / f"{old:06d}.npz").unlink(missing_ok=True)
 

@@ -7,8 +7,8 @@ is known here as soon as its class exists.
 
 from __future__ import annotations
 
-import difflib
 import inspect
+from collections.abc import Iterator
 from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
@@ -16,13 +16,14 @@ from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from pydantic import Field, ValidationError, ValidationInfo, create_model, model_validator
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_model, model_validator
 from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError, core_schema
 
 from ..errors import NonstickError
 from ..grid import shapes as sd
 from .messages import brief
+from .suggest import suggestion
 from .tables import MOST, Direction, Number, Table, Vector
 
 
@@ -105,6 +106,18 @@ def _made(value: Any, folder: Path) -> Any:
     return value
 
 
+def shape_tables(node: Any, key: str = "") -> Iterator[tuple[str, ShapeTable]]:
+    """All tables of shapes in a model, with their keys: those of the scene and those inside other shapes."""
+    if isinstance(node, ShapeTable):
+        yield key, node
+    if isinstance(node, BaseModel):
+        for name in type(node).model_fields:
+            yield from shape_tables(getattr(node, name), f"{key}.{name}" if key else name)
+    elif isinstance(node, tuple):
+        for index, part in enumerate(node):
+            yield from shape_tables(part, f"{key}.{index}")
+
+
 # -- a key that takes any shape -----------------------------------------------------------------------
 
 
@@ -132,8 +145,8 @@ def _read(value: Any, info: ValidationInfo) -> ShapeTable:
     if kind is None:
         raise PydanticCustomError("shape_type", "needs a type, one of {names}", {"names": names})
     if not isinstance(kind, str) or kind not in known:
-        close = difflib.get_close_matches(str(kind)[:80], known, n=1)
-        hint = f"did you mean {close[0]!r}" if close else f"known are {names}"
+        meant = suggestion(str(kind), known)
+        hint = f"did you mean {meant!r}" if meant else f"known are {names}"
         raise PydanticCustomError(
             "shape_type", "there is no shape of type {kind}, {hint}", {"kind": brief(kind), "hint": hint}
         )

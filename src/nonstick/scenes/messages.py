@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
+
+from .suggest import suggestion
 
 #: pydantic's names for the parts of a union; they are not keys of a file
 _PARTS = ("Keyed", "Ramp", "float", "constrained-float")
@@ -66,8 +67,8 @@ def sentence(error: ValidationError, model: Any) -> str:
     key = ".".join(parts) or "the file"
     if kind == "extra_forbidden":
         known = first.get("known") or _known_keys(model, parts[:-1])
-        close = difflib.get_close_matches(parts[-1][:80], known, n=1)
-        hint = f", did you mean {close[0]!r}" if close else f"; known here: {', '.join(known)}" if known else ""
+        meant = suggestion(parts[-1], known)
+        hint = f", did you mean {meant!r}" if meant else f"; known here: {', '.join(known)}" if known else ""
         return f"unknown key {brief(key)}{hint}"
     if kind == "missing":
         return f"{key!r} is missing"

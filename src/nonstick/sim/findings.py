@@ -16,6 +16,8 @@ class Findings:
 
     facts: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    #: reasons why a run would not work
+    errors: list[str] = field(default_factory=list)
 
 
 def reaches_beyond(shape: Shape, grid: Grid) -> bool:

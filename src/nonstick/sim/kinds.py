@@ -21,6 +21,7 @@ from ..scenes.scene import Scene
 from .findings import Findings
 from .preview import Film
 from .resources import Needs
+from .units import check_units
 
 Row = dict[str, Any]
 
@@ -77,7 +78,16 @@ class Kind(ABC):
 
     def begin(self, simulation: Any, directory: RunDirectory) -> None:
         """Write the files of the start of a run, including frame 0."""
+        self.describe(simulation, directory)
         self.save(simulation, directory, [])
+
+    def describe(self, simulation: Any, directory: RunDirectory) -> None:
+        """Write the files about things that do not change during a run."""
+        return
+
+    def adapted(self, before: Any, simulation: Any) -> dict[str, np.ndarray]:
+        """The state of a simulation, with what another simulation with changed settings needs besides."""
+        return before.state()
 
     @abstractmethod
     def save(self, simulation: Any, directory: RunDirectory, rows: Sequence[Row]) -> None:
@@ -169,8 +179,24 @@ def simulate(scene: Scene | str) -> AnySimulation:
 
 
 def check(scene: Scene) -> Findings:
-    """Check a scene of any kind before its run: sizes, estimates, and possible problems."""
-    return kind_of(scene).check(scene)
+    """Check a scene of any kind before its run: sizes, estimates, and possible problems.
+
+    Examples
+    --------
+    >>> from nonstick import Scene
+    >>> from nonstick.sim.kinds import check
+    >>> check(Scene.load("still", {"domain.resolution": 16})).errors
+    []
+    """
+    first = Findings()
+    check_units(first, scene)
+    try:
+        found = kind_of(scene).check(scene)
+    except NonstickError as error:
+        if not first.warnings:
+            raise
+        return Findings(first.facts, first.warnings, [str(error)])  # wrong units are often the reason
+    return Findings(first.facts + found.facts, first.warnings + found.warnings, found.errors)
 
 
 def column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:

@@ -67,15 +67,25 @@ def size(count: float) -> str:
     raise AssertionError
 
 
+def memory_shortage(need: Needs) -> list[str]:
+    """A sentence if memory will not be enough."""
+    memory = free_memory()
+    if need.memory <= memory:
+        return []
+    return [f"the run needs about {size(need.memory)} of memory, but only {size(memory)} are free"]
+
+
+def disk_shortage(need: Needs, out: str | Path) -> list[str]:
+    """A sentence if the disk will not be enough."""
+    disk = free_disk(out)
+    if need.disk <= disk:
+        return []
+    return [f"the run needs about {size(need.disk)} of disk, but only {size(disk)} are free at {out}"]
+
+
 def shortages(need: Needs, out: str | Path) -> list[str]:
     """Sentences about memory or disk that will not be enough."""
-    found: list[str] = []
-    memory, disk = free_memory(), free_disk(out)
-    if need.memory > memory:
-        found.append(f"the run needs about {size(need.memory)} of memory, but only {size(memory)} are free")
-    if need.disk > disk:
-        found.append(f"the run needs about {size(need.disk)} of disk, but only {size(disk)} are free at {out}")
-    return found
+    return memory_shortage(need) + disk_shortage(need, out)
 
 
 def peak_bytes() -> int:

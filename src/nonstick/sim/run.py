@@ -20,6 +20,7 @@ from ..scenes.scene import HARMLESS, Scene
 from .exports import Exports, wanted
 from .kinds import AnySimulation, Kind, Row, kind_of
 from .resources import peak_bytes, shortages
+from .units import repairs
 
 #: called after every frame with its number and its rows
 Progress = Callable[[int, Sequence[Row]], None]
@@ -59,22 +60,28 @@ def run(
     wanted(scene)
     kind = kind_of(scene)
     simulation = kind.simulate(scene)
-    directory = RunDirectory.create(out, scene.to_toml(), _meta(scene))
+    directory = RunDirectory.create(out, scene.to_toml(), new_meta(scene))
     with directory.writing():
         directory.log("start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {kind.contents(simulation)}")
+        for sentence in repairs(scene):
+            directory.log("repair", sentence)
+            if warn is not None:
+                warn(sentence)
         for sentence in shortages(kind.needs(simulation), directory.path):
             directory.log("short", sentence)
             if warn is not None:
                 warn(sentence)
-        _go_on(kind, simulation, directory, progress, Exports(scene, directory, warn), begin=True)
+        go_on(kind, simulation, directory, progress, Exports(scene, directory, warn), begin=True)
     return directory
 
 
 def resume(
     path: str | Path, from_frame: int | None = None, frames: int | None = None, scene: Scene | None = None,
-    progress: Progress | None = None, warn: Callable[[str], None] | None = None,
+    progress: Progress | None = None, warn: Callable[[str], None] | None = None, discard: bool = False,
 ) -> RunDirectory:  # fmt: skip
     """Continue a run from where it stopped, or from an earlier frame.
+
+    Frames that are there are replaced one by one as they are made again. Frames that are not made again are kept.
 
     A run that was killed before its first frame was saved begins again. Where the last checkpoint is damaged, the one
     before is taken.
@@ -94,17 +101,19 @@ def resume(
         As in `run`.
     warn : callable, optional
         Gets a sentence if a checkpoint is damaged, if another process died while it wrote here, or if files cannot be
-        exported.
+        exported. It also gets a sentence on frames that are there after the frame it continues from.
+    discard : bool
+        Delete all frames after the one it continues from, with their rows, checkpoints and exported files.
     """
     directory = RunDirectory.open(path)
     with directory.writing() as lock:
-        _resume(directory, from_frame, frames, scene, progress, warn, lock.taken_over)
+        _resume(directory, from_frame, frames, scene, progress, warn, discard, lock.taken_over)
     return directory
 
 
 def _resume(
     directory: RunDirectory, from_frame: int | None, frames: int | None, scene: Scene | None,
-    progress: Progress | None, warn: Callable[[str], None] | None, taken_over: str,
+    progress: Progress | None, warn: Callable[[str], None] | None, discard: bool, taken_over: str,
 ) -> None:  # fmt: skip
     path = directory.path
 
@@ -119,36 +128,71 @@ def _resume(
         if candidate is not None and not _same(meta, candidate):
             raise NonstickError(
                 f"{candidate.where} differs from the scene that {path} was started with in a way that changes the "
-                f"result ({_changed(meta, candidate)}): undo the change, or start a new run"
+                f"result ({changed_keys(meta, candidate)}): undo the change, or go on in a new directory with "
+                f"`nonstick resume {path} --set KEY=VALUE --out NEW`"
             )
     if scene is not None:
         own = Scene(scene.to_dict(), scene.where, own.folder)
     if frames is not None:
         own = own.replace({"time.frames": frames})
     kind = kind_of(own)
+    first = meta.get("parent", {}).get("frame", 0)
+    if from_frame is not None and isinstance(first, int) and from_frame < first:
+        raise NonstickError(
+            f"{path} is a branch, and its frames up to {first} are those of {meta['parent'].get('run')}: go back "
+            f"there, or choose --from-frame {first} or later"
+        )
     exports = Exports(own, directory, warn)
     if taken_over:
         tell(taken_over)
     saved = kind.saved(directory)
     if not saved:
         simulation = kind.simulate(own)
-        directory.drop_after(-1)
-        exports.drop_after(-1)
         tell("no frame had been saved: from the beginning")
-        _go_on(kind, simulation, directory, progress, exports, begin=True)
+        _make_room(directory, exports, -1, own, discard, tell)
+        go_on(kind, simulation, directory, progress, exports, begin=True)
         return
     usable = [n for n in saved if from_frame is None or n <= from_frame]
     if not usable:
         raise NonstickError(f"{path} has no saved frame up to {from_frame}; the first is {saved[0]}")
-    simulation, frame = _latest(kind, own, directory, usable, tell)
+    simulation, frame = latest(kind, own, directory, usable, tell)
     simulation.session = 1 + max((int(float(row.get("session") or 0)) for row in directory.rows()), default=0)
-    directory.drop_after(frame)
-    exports.drop_after(frame)
     directory.log("resume", f"from frame {frame}")
-    _go_on(kind, simulation, directory, progress, exports)
+    _make_room(directory, exports, frame, own, discard, tell)
+    go_on(kind, simulation, directory, progress, exports)
 
 
-def _latest(
+def _make_room(
+    directory: RunDirectory, exports: Exports, frame: int, scene: Scene, discard: bool, tell: Callable[[str], None]
+) -> None:
+    """Clear what a killed run left. Frames after `frame` stay until they are made again, or go if that was asked."""
+    goal, last = scene.model.time.frames, max([frame, *directory.frames()])
+    if discard and last > frame:
+        tell(f"{_frames(frame + 1, last)} of {directory.path} {_are(frame + 1, last)} deleted, as --discard says")
+        last = frame
+    elif last > max(goal, frame):
+        start = max(goal, frame) + 1
+        tell(
+            f"{_frames(start, last)} {_are(start, last)} there already and {_are(start, last)} kept, although the run "
+            f"now ends at frame {goal}; --discard deletes them"
+        )
+    elif last > frame + 1:  # a single frame is what a killed run leaves
+        tell(f"{_frames(frame + 1, last)} are made again; each replaces the old one when it is ready")
+    directory.drop_after(last)
+    exports.drop_after(last)
+    directory.again = last
+    directory.write_scene(scene.to_toml())
+
+
+def _frames(first: int, last: int) -> str:
+    return f"frame {first}" if first == last else f"frames {first} to {last}"
+
+
+def _are(first: int, last: int) -> str:
+    return "is" if first == last else "are"
+
+
+def latest(
     kind: Kind, scene: Scene, directory: RunDirectory, usable: Sequence[int], tell: Callable[[str], None]
 ) -> tuple[AnySimulation, int]:
     """The simulation at the last of the saved frames that is not damaged."""
@@ -172,13 +216,14 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
     return kind_of(directory.scene()).summary(rows) if rows else {"steps": 0}
 
 
-def _go_on(
+def go_on(
     kind: Kind, simulation: AnySimulation, directory: RunDirectory, progress: Progress | None, exports: Exports,
     begin: bool = False,
 ) -> None:  # fmt: skip
     frames = simulation.scene.model.time.frames
     simulation.tell = directory.log
     began = time.time()
+    directory.write_meta({**directory.meta(), "status": "running"})
     try:
         if begin:
             kind.begin(simulation, directory)
@@ -210,7 +255,7 @@ def _finish(directory: RunDirectory, status: str, began: float) -> None:
     directory.write_meta(meta)
 
 
-def _meta(scene: Scene) -> dict[str, Any]:
+def new_meta(scene: Scene) -> dict[str, Any]:
     from .. import __version__
 
     return {
@@ -239,17 +284,17 @@ def _same(meta: dict[str, Any], scene: Scene) -> bool:
     return "scene" in meta and Scene(meta["scene"], "meta.json").fingerprint() == scene.fingerprint()
 
 
-def _changed(meta: dict[str, Any], scene: Scene) -> str:
+def changed_keys(meta: dict[str, Any], scene: Scene) -> str:
     """The keys in which a scene differs from the scene that a run was started with."""
-    now, then = _flat(scene.to_dict()), _flat(meta.get("scene", {}))
+    now, then = flat(scene.to_dict()), flat(meta.get("scene", {}))
     names = sorted(k for k in now.keys() | then.keys() if now.get(k) != then.get(k))
     names = [n for n in names if n.split(".")[0] not in HARMLESS and n != "time.frames"]
     return ", ".join(names[:5]) or "unknown keys"
 
 
-def _flat(data: Any, path: str = "") -> dict[str, Any]:
+def flat(data: Any, path: str = "") -> dict[str, Any]:
     if isinstance(data, dict):
-        return {k: v for key, value in data.items() for k, v in _flat(value, f"{path}.{key}" if path else key).items()}
+        return {k: v for key, value in data.items() for k, v in flat(value, f"{path}.{key}" if path else key).items()}
     if isinstance(data, list) and any(isinstance(v, dict) for v in data):
-        return {k: v for i, value in enumerate(data) for k, v in _flat(value, f"{path}.{i}").items()}
+        return {k: v for i, value in enumerate(data) for k, v in flat(value, f"{path}.{i}").items()}
     return {path: data}

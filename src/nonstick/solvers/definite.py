@@ -1,5 +1,7 @@
 """Looks for negative curvature after a solve has failed: without a positive definite A no method here can succeed.
 
+If a method did succeed, small matrices are looked at all the same, because x may be one of several solutions.
+
 The matrix is scaled to a unit diagonal. Small ones are factorised (Cholesky), and if that fails, their smallest
 eigenvalue is computed. For large ones a few Lanczos steps look for a vector v with vᵀA v < 0: what they find is
 certain, but they may miss a negative eigenvalue that is small.
@@ -13,10 +15,17 @@ from ..operators.base import Operator
 
 #: more unknowns are not factorised
 DENSE = 1500
+#: so few unknowns are factorised after every solve: it takes less time than the solve
+ALWAYS = 200
 #: Lanczos steps for larger matrices
 STEPS = 100
 #: eigenvalues above this part of the diagonal below zero count as rounding errors of a zero
 ZERO = -1e-9
+
+
+def indefinite(A: Operator) -> bool:
+    """True if A is symmetric and has an eigenvalue that is clearly negative; for small matrices."""
+    return bool(A.n) and A.symmetric and A.has_entries and smallest_curvature(A) < ZERO
 
 
 def smallest_curvature(A: Operator) -> float:
@@ -24,15 +33,15 @@ def smallest_curvature(A: Operator) -> float:
     d = A.diagonal
     root = np.where(d > 0, 1.0 / np.sqrt(np.where(d > 0, d, 1.0)), 0.0)
     if A.n <= DENSE and A.has_entries:
-        from scipy.linalg import cholesky, eigvalsh  # slow to load, rarely needed
-
         scaled = root[:, None] * A.matrix().toarray() * root[None, :]
         if not np.isfinite(scaled).all():
             return 0.0
         try:
-            cholesky(scaled - ZERO * np.eye(A.n), check_finite=False)
+            np.linalg.cholesky(scaled - ZERO * np.eye(A.n))
             return 0.0
         except np.linalg.LinAlgError:
+            from scipy.linalg import eigvalsh  # slow to load, rarely needed
+
             return float(eigvalsh(scaled, subset_by_index=[0, 0], check_finite=False)[0])
     return _lanczos(A, root)
 

@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_
 
     huge = Scene({"domain": {"size": [1.0, 1.0, 1.0], "resolution": 3000}, "liquid": [
         {"shape": {"type": "ball", "centre": [0.5, 0.5, 0.5], "radius": 0.2}}]})  # fmt: skip
-    sentence = check(huge).warnings[0]
+    sentence = check(huge).errors[0]
     assert "3000×3000×3000 cells need at least 4.7 TB of memory" in sentence and "domain.resolution=" in sentence
     with pytest.raises(NonstickError, match="of memory, but only"):
         run(huge, tmp_path / "huge")

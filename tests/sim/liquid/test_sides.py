@@ -69,7 +69,7 @@ def test_solids_have_their_own_kind(kind):
     alone = speed_after(block({"viscous": "no-slip"}, solid=[{**plate, "viscous": kind}], **at))
     everywhere = speed_after(block({"viscous": kind}, solid=[plate], **at))
     assert alone == pytest.approx(everywhere, abs=1e-9)
-    assert abs(speed_after(block({"viscous": kind}, solid=[{**plate, "viscous": "no-slip"}], **at))) < 0.1 < alone
+    assert abs(speed_after(block({"viscous": kind}, solid=[{**plate, "viscous": "no-slip"}], **at))) < 0.2 < 0.8 < alone
 
 
 def test_two_solids_differ():

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import NonstickError
 from ...optional import need
 from .base import Corners, Moments, Positive, Probes, Shape
+from .repair import close, count_holes
 
 #: number of triangle corners above which one probe per vertex is enough
 SMOOTH_CORNERS = 750
@@ -24,14 +25,16 @@ class Mesh(Shape):
     dimension = 3
     vertices: np.ndarray = field(repr=False)
     faces: np.ndarray = field(repr=False)
+    #: what `repair` did to the file's triangles; empty if it did nothing
+    repaired: str = field(default="", repr=False)
 
     @classmethod
-    def from_scene(cls, folder: Path, file: str, scale: Positive = 1.0) -> Mesh:
-        return cls.load(folder / file, scale)
+    def from_scene(cls, folder: Path, file: str, scale: Positive = 1.0, repair: bool = False) -> Mesh:
+        return cls.load(folder / file, scale, repair)
 
     @classmethod
-    def load(cls, path: Path, scale: float = 1.0) -> Mesh:
-        """The mesh of a file, scaled about the origin."""
+    def load(cls, path: Path, scale: float = 1.0, repair: bool = False) -> Mesh:
+        """The mesh of a file, scaled about the origin; `repair` closes an open mesh where that can be done."""
         if not path.is_file():
             raise NonstickError(f"there is no mesh file {str(path)!r}; paths start at the folder of the scene file")
         need("mesh", "trimesh", "igl")
@@ -43,10 +46,14 @@ class Mesh(Shape):
             raise NonstickError(f"{path} cannot be read as a mesh: {error}") from None
         if len(getattr(mesh, "faces", ())) == 0:
             raise NonstickError(f"{path} contains no triangles")
+        done = close(mesh) if repair and not mesh.is_watertight else ""
         if not mesh.is_watertight:
-            raise NonstickError(f"the mesh {path} is not closed, so it has no inside; close its holes first")
+            holes = count_holes(mesh)
+            what = f"has {holes} hole{'s' * (holes != 1)}" if holes else "has edges with more than two triangles"
+            advice = "repair did not help: close it in another program" if repair else "add repair = true to its shape"
+            raise NonstickError(f"the mesh {path} is not closed, so it has no inside: it {what}; {advice}")
         vertices = np.ascontiguousarray(mesh.vertices, dtype=float) * scale
-        return cls(vertices, np.ascontiguousarray(mesh.faces, dtype=np.int64))
+        return cls(vertices, np.ascontiguousarray(mesh.faces, dtype=np.int64), done)
 
     def distance(self, *x):
         points = np.broadcast_arrays(*x)

@@ -1,9 +1,9 @@
 """A diagonal scaling that makes constants smooth: S with (S A S) 1 ≈ 0 where A lets it be.
 
 Aggregation interpolates constants. They are smooth errors of a discretised operator, but not of D·A·D: there D⁻¹1 is.
-The diagonal of S is found from the matrix: 1 if the row sums show that it fits, else 1/sqrt(diagonal) relaxed towards
-A s = 0 by sweeps, which is right for every D on every scale that the sweeps reach. Matrices that no positive s fits
-(many positive couplings) keep constants.
+The diagonal of S is found from the matrix: 1 if the row sums show that it fits, else 1/sqrt(diagonal), which fits
+D·A·D if the diagonal of A is constant. If it does not fit, it is relaxed towards A s = 0 by sweeps, which is right for
+every D on every scale that the sweeps reach. Matrices that no positive s fits keep constants.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from . import _near_null as kernels
 NEGATIVE = 0.01
 #: the part of the rows that may do so
 FEW = 0.02
-SWEEPS = 40
+SWEEPS = 160
+#: s fits if at most this part of the rows speaks against it
+FIT = 0.001
 #: a scaling is used if it reduces that part to this fraction
 BETTER = 0.25
-#: if sweeps reduce an entry to this part, no positive s fits
-LEAST = 1e-5
+#: if sweeps reduce an entry to this part, they have gone too far
+LEAST = 1e-9
 
 
 def near_null(M: sp.csr_array) -> np.ndarray:
@@ -31,14 +33,29 @@ def near_null(M: sp.csr_array) -> np.ndarray:
     doubt = _against(M, d, s)
     if doubt > FEW:
         other = np.divide(1.0, np.sqrt(d, where=d > 0.0, out=np.ones(d.size)))
-        relaxed = min((s, other), key=lambda v: _against(M, d, v)).copy()
-        least = LEAST * relaxed
-        for _ in range(SWEEPS):
-            kernels._relax(relaxed, least, d, M.data, M.indices, M.indptr)
-        if np.isfinite(relaxed).all() and _against(M, d, relaxed) < BETTER * doubt and (relaxed > least).all():
-            s = relaxed
+        found, left = _relaxed(M, d, min((s, other), key=lambda v: _against(M, d, v)))
+        if left < BETTER * doubt:
+            s = found
     top = float((s * s * d).max(initial=0.0))
     return s / np.sqrt(top) if 0.0 < top < np.inf else s
+
+
+def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, float]:
+    """The best s on the way from a first one towards A s = 0, and the part of the rows against it.
+
+    If the first one fits, it is best: with positive couplings, sweeps may lead to an s that is not positive. If it
+    does not fit, because A jumps, many sweeps are needed to carry the scale of one region to the next.
+    """
+    least, now = LEAST * s, s.copy()
+    best, left = s, _against(M, d, s)
+    for _ in range(SWEEPS if left > FIT else 0):
+        kernels._relax(now, least, d, M.data, M.indices, M.indptr)
+        if not (np.isfinite(now).all() and (now > least).all()):
+            break
+        part = _against(M, d, now)
+        if part <= left:
+            best, left = now.copy(), part
+    return best, left
 
 
 def _against(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> float:

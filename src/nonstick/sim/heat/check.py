@@ -8,7 +8,7 @@ from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..findings import Findings, reaches_beyond
 from ..liquid.methods import check_scalar
-from ..resources import Needs, shortages, size
+from ..resources import Needs, disk_shortage, memory_shortage, size
 from .simulation import Heat, dragon
 
 #: peak of runs of the dragon at 32 to 192 cells
@@ -38,7 +38,8 @@ def check(scene: Scene[HeatModel]) -> Findings:
         f"at most {frames} frames, {unknowns} unknowns each, one implicit step of {heat.dt:g} s per frame",
         f"memory about {size(need.memory)}, disk about {size(need.disk)}",
     ]
-    found.warnings += shortages(need, ".")
+    found.errors += memory_shortage(need)
+    found.warnings += disk_shortage(need, ".")
     body = dragon() if heat.body is None else heat.body
     from scipy.ndimage import label  # slow to load
 

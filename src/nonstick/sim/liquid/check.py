@@ -11,7 +11,7 @@ from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..exports import wanted
 from ..findings import Findings, reaches_beyond
-from ..resources import shortages, size
+from ..resources import disk_shortage, memory_shortage, size
 from .bodies import Bodies, make
 from .methods import check_bodies, check_edges, check_methods
 from .motion import first_velocity
@@ -33,7 +33,7 @@ def check(scene: Scene) -> Findings:
     found = Findings()
     sentence = too_large(scene)
     if sentence:  # nothing else can be checked either
-        found.warnings.append(sentence)
+        found.errors.append(sentence)
         return found
     check_methods(scene)
     check_bodies(scene)
@@ -64,7 +64,8 @@ def check(scene: Scene) -> Findings:
     _check_pace(found, scene, solids)
     frames = scene.model.time.frames
     need = needs(scene, count)
-    found.warnings += shortages(need, ".")
+    found.errors += memory_shortage(need)
+    found.warnings += disk_shortage(need, ".")
     found.facts += [
         f"{scene.name}: {'×'.join(map(str, scene.shape))} cells of {scene.dx:.4g} m, {count} particles",
         f"{frames} frames at {scene.model.time.fps:g} per second: {frames / scene.model.time.fps:.3g} s",

@@ -19,6 +19,7 @@ from ..kinds import Kind, Row, column, warm
 from ..preview import Film
 from ..resources import Needs
 from .needs import needs
+from .particles import Particles
 from .simulation import COLUMNS, STAGES, Simulation
 
 
@@ -49,9 +50,18 @@ class LiquidKind(Kind):
 
     # -- frames on disk -------------------------------------------------------------------------------
 
-    def begin(self, simulation: Simulation, directory: RunDirectory) -> None:
+    def describe(self, simulation: Simulation, directory: RunDirectory) -> None:
         body_files.write_start(directory, simulation.bodies)
-        self.save(simulation, directory, [])
+
+    def adapted(self, before: Simulation, simulation: Simulation) -> dict[str, np.ndarray]:
+        state, old, new = before.state(), before.liquid.tracker, simulation.liquid.tracker
+        if isinstance(old, Particles) and isinstance(new, Particles):
+            n = old.cloud.n
+            if new.cloud.thick != old.cloud.thick:  # one viscosity for all becomes one for each, or the reverse
+                state["mu"] = np.full(n if new.cloud.thick else 0, before.liquid.viscosity.mu, np.float32)
+            if new.cloud.affine and not old.cloud.affine:  # APIC starts without gradients
+                state["aff"] = np.zeros((9, n), np.float32)
+        return state
 
     def save(self, simulation: Simulation, directory: RunDirectory, rows: Sequence[Row]) -> None:
         frame, scene = simulation.frame, simulation.scene

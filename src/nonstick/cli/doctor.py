@@ -1,0 +1,117 @@
+"""`nonstick doctor`: what this installation consists of, how fast the machine is, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from .terminal import say
+
+#: packages that are always there
+CORE = ("numpy", "scipy", "numba", "llvmlite", "typer", "rich", "pydantic")
+#: bytes each core copies, several times; larger than the caches of most processors
+BLOCK, ROUNDS = 64 * 2**20, 5
+
+
+def add(app: typer.Typer) -> None:
+    app.command("doctor")(doctor)
+
+
+def doctor(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) -> None:
+    """Show versions, cores, memory speed, the cache of kernels, and which extras are installed.
+
+    [bold]Example:[/bold]
+
+    nonstick doctor
+    """
+    found = examine()
+    if as_json:
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+        return
+    from ..sim.resources import size
+
+    say(f"nonstick {found['nonstick']}, Python {found['python']}, {found['system']}")
+    say("packages   " + ", ".join(f"{name} {number}" for name, number in found["packages"].items()))
+    say(f"cores      {found['cores']}, of which kernels use {found['threads']}")
+    say(f"memory     {size(found['memory_free'])} free, {found['bandwidth'] / 1e9:.1f} GB/s copied on all cores")
+    kept = f"{found['kernels']} files, {size(found['kernels_bytes'])}"
+    say(f"kernels    {found['kernels_folder']}: {kept}; they may be deleted and are compiled again when needed")
+    for name, extra in found["extras"].items():
+        lacks = ", ".join(extra["missing"])
+        state = f"{lacks} missing, get it with: {extra['install']}" if lacks else "installed"
+        say(f"{name:10} {extra['for']}: {state}")
+
+
+def examine() -> dict[str, Any]:
+    """All findings, as plain values."""
+    from numba import config
+
+    from .. import __version__
+    from ..kernels._cache import cache_folder
+    from ..optional import EXTRAS
+    from ..sim.resources import free_memory
+
+    folder = Path(config.CACHE_DIR or cache_folder())
+    files = [f.stat().st_size for f in folder.rglob("*") if f.is_file()] if folder.is_dir() else []
+    cores = _cores()
+    memory = free_memory()
+    return {
+        "nonstick": __version__,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "system": platform.platform(terse=True),
+        "packages": {name: _version(name) for name in CORE},
+        "cores": cores,
+        "threads": int(config.NUMBA_NUM_THREADS),
+        "memory_free": memory if memory < float("inf") else 0.0,
+        "bandwidth": bandwidth(cores),
+        "kernels_folder": str(folder),
+        "kernels": len(files),
+        "kernels_bytes": sum(files),
+        "extras": {
+            name: {
+                "for": purpose,
+                "missing": [package for package in packages if find_spec(package) is None],
+                "install": f"pip install 'nonstick[{name}]'",
+            }
+            for name, (purpose, packages) in EXTRAS.items()
+        },
+    }
+
+
+def bandwidth(cores: int, block: int = BLOCK, rounds: int = ROUNDS) -> float:
+    """Bytes per second that all cores together read and write, the best of some rounds."""
+    import numpy as np
+
+    pairs = [(np.zeros(block // 8), np.ones(block // 8)) for _ in range(cores)]
+    best = float("inf")
+    with ThreadPoolExecutor(cores) as pool:
+        for _ in range(rounds):
+            began = time.perf_counter()
+            list(pool.map(lambda pair: np.copyto(*pair), pairs))  # NumPy lets other threads run meanwhile
+            best = min(best, time.perf_counter() - began)
+    return 2 * block * cores / best
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"

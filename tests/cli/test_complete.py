@@ -1,0 +1,65 @@
+"""The Tab key: what the shell is offered."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from nonstick.cli import complete
+
+
+def test_scenes_and_scene_files(tmp_path, monkeypatch):
+    from nonstick.scenes.scene import builtin
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "circus.toml").write_text("")
+    (tmp_path / "circus.txt").write_text("")
+    assert dict(complete.builtin_scenes("")) == {**builtin("liquid"), **builtin("heat")}
+    assert [name for name, _ in complete.scenes("circ")] == ["circle", "circus.toml"]
+    assert [name for name, _ in complete.scenes(f"{tmp_path}/ci")] == [f"{tmp_path}/circus.toml"]
+    assert complete.scenes("nowhere/a") == []
+
+
+def test_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("runs/one", "runs/two", "other", "own"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("runs/one", "runs/two", "own"):
+        (tmp_path / name / "meta.json").write_text("{}")
+    assert complete.runs("") == ["own", "runs/one", "runs/two"]
+    assert complete.runs("runs/t") == ["runs/two"] and complete.runs("o") == ["own"]
+
+
+def test_names_are_those_that_the_commands_know():
+    from nonstick.export.formats import FORMATS
+    from nonstick.registry import methods
+    from nonstick.scenes.scene import KINDS
+
+    assert complete.formats("") == list(FORMATS) and complete.formats("v") == ["vdb", "vtk"]
+    assert complete.kinds("") == list(KINDS)
+    assert dict(complete.methods("")) == methods()
+    assert "circle2d" in dict(complete.cases("circ")) and "circle2d" in complete.problems("circ")
+    assert "slosh" in complete.validations("sl")
+
+
+@pytest.mark.parametrize(
+    "line, offered",
+    [
+        ("run tilt", {"tilted-tank"}),
+        ("doc", {"doctor"}),
+        ("export x --to us", {"usd"}),
+        ("solve p.npz -m ipm-pd+h", {"ipm-pd+hs"}),
+    ],
+)
+def test_the_command_answers_the_shell(line, offered):
+    words = ["nonstick", *line.split()]
+    own = {**os.environ, "_NONSTICK_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words),
+           "COMP_CWORD": str(len(words) - 1)}  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "nonstick"], env=own, capture_output=True, text=True)
+    assert set(done.stdout.split()) == offered, done.stderr
+
+
+def test_the_script_can_be_had(run):
+    code, out, err = run("--help")
+    assert "--install-completion" in out and "--show-completion" in out
