@@ -222,7 +222,7 @@ class Shot:
     def _sharpened(self, moved: np.ndarray, axes: list[np.ndarray], time: float) -> np.ndarray:
         """The frame's distance to walls, near those that move replaced by the exact one, which has sharp edges.
 
-        Meshes are left as they are: their distance is dear.
+        Meshes are left as they are: their distance takes long to compute.
         """
         moving = [w for w in self.walls if w.motion is not None]
         if any(w.shape.triangles() is not None for w in moving):

@@ -237,7 +237,7 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
         LARGEST * spacing, limit, drop, table, full,
     )  # fmt: skip
     bulk = widen(core, refine)
-    # The filter would wear drops and films away; and away from the band there is nothing to smooth.
+    # The filter would make drops and films smaller, so only the bulk is smoothed, and only near the band.
     here = bulk & widen(band, PASSES * refine)
     _surface._smooth(phi, here, PASSES * refine)
     # Volume is held by shifting the bulk; drops and films have theirs.
