@@ -8,7 +8,7 @@ from nonstick.export import _cubes, _surface, _walls
 from nonstick.export._masks import widen
 from nonstick.export._text import rows
 from nonstick.export.mesh import Mesh, of_level_set
-from nonstick.export.surface import SHIFT, _kinds, _shift
+from nonstick.export.surface import SHIFT, _beside, _kinds, _shift
 from nonstick.grid.flat import flat_distance
 
 
@@ -73,17 +73,36 @@ def _covered(shape, n, margin, refine, pad):
     return inside[:, None, None] & inside[:, None] & inside
 
 
-def test_the_filter():
+@pytest.mark.parametrize("passes", [1, 2])
+def test_the_filter(passes):
     rng = np.random.default_rng(0)
     phi, here = rng.normal(size=(8, 9, 10)).astype(np.float32), rng.random((8, 9, 10)) < 0.5
-    out = np.empty_like(phi)
-    _surface._smooth(out, phi, here.view(np.uint8))
-    wide = phi.astype(float)
-    for axis in range(3):
-        wide = 0.25 * np.roll(wide, 1, axis) + 0.5 * wide + 0.25 * np.roll(wide, -1, axis)
     inner = np.zeros(phi.shape, bool)
     inner[1:-1, 1:-1, 1:-1] = True
-    np.testing.assert_allclose(out, np.where(here & inner, wide, phi), atol=1e-6)
+    twin = phi.astype(float)
+    for _ in range(passes):
+        wide = twin
+        for axis in range(3):
+            wide = 0.25 * np.roll(wide, 1, axis) + 0.5 * wide + 0.25 * np.roll(wide, -1, axis)
+        twin = np.where(here & inner, wide, twin)
+    _surface._smooth(phi, here.view(np.uint8), passes)
+    np.testing.assert_allclose(phi, twin, atol=1e-6)
+
+
+def test_a_shift_of_some_samples():
+    rng = np.random.default_rng(0)
+    phi, mask = rng.normal(size=(4, 5, 6)).astype(np.float32), rng.random((4, 5, 6)) < 0.5
+    twin = phi + np.where(mask, np.float32(0.25), np.float32(0.0))
+    _surface._add(phi, mask.view(np.uint8), np.float32(0.25))
+    np.testing.assert_array_equal(phi, twin)
+
+
+def test_particles_beside_the_sides():
+    x = np.random.default_rng(0).uniform(-1, 7, (200, 3)).astype(np.float32)
+    size = np.array([6.0, 5.0, 4.0], np.float32)
+    twin = ((x < 1.25) | (x > size - np.float32(1.25))).any(axis=1)
+    np.testing.assert_array_equal(_beside(x, 1.25, size), twin)
+    assert 0 < twin.sum() < len(x)
 
 
 def test_the_shift_gives_the_volume():
@@ -96,6 +115,15 @@ def test_the_shift_gives_the_volume():
         target = float((room * np.clip(0.5 - 2.0 * (phi + asked), 0.0, 1.0)).sum())
         assert _shift(phi, solid, bulk, target, 2) == pytest.approx(asked, abs=2e-4)
     assert _shift(phi, solid, bulk, 0.0, 2) == pytest.approx(SHIFT, abs=1e-3)
+
+
+@pytest.mark.parametrize("count", [0, 5, 500])
+def test_volume_of_samples(count):
+    rng = np.random.default_rng(0)
+    value, room = rng.normal(size=count).astype(np.float32), rng.random(count).astype(np.float32)
+    parts = np.empty(64)
+    _surface._volume(parts, value, room, np.float32(0.2), np.float32(2))
+    assert parts.sum() == pytest.approx((room * np.clip(0.5 - 2.0 * (value + 0.2), 0.0, 1.0)).sum(), rel=1e-5)
 
 
 def test_particles_in_a_mask_are_counted():

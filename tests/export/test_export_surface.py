@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene
-from nonstick.export import Frame, Shot, liquid_mesh
+from nonstick.export import Frame, Shot, liquid_mesh, surface
 from nonstick.export.mesh import Mesh, of_level_set, of_plane
 from nonstick.io.rundir import RunDirectory
 
@@ -163,3 +163,22 @@ def test_unknown_surfaces_are_named(splash):
     shot = Shot(splash)
     with pytest.raises(NonstickError, match="one of grid, particles, splashsurf"):
         liquid_mesh(shot, shot.frame(0), "metaballs")  # type: ignore[arg-type]
+
+
+def test_samples_without_liquid_near_are_left_out(splash, monkeypatch):
+    """The box around the particles gives the same surface as the whole domain does."""
+    shot = Shot(splash)
+    frame = shot.frame(1)
+    mesh = liquid_mesh(shot, frame)
+    phi, first = surface.level_set(shot, frame, "particles", 2)
+    assert phi.size < 0.8 * np.prod([2 * n + 2 * surface.PAD for n in shot.grid.shape])
+    whole = surface.Box((0, 0, 0), shot.grid.shape)
+    monkeypatch.setattr(surface.Box, "around", lambda x, shape: whole)
+    twin = liquid_mesh(shot, frame)
+    np.testing.assert_array_equal(mesh.faces, twin.faces)
+    np.testing.assert_allclose(mesh.vertices, twin.vertices, atol=1e-5 * shot.grid.dx)
+    all_phi, start = surface.level_set(shot, frame, "particles", 2)
+    part = tuple(slice(a - b, a - b + n) for a, b, n in zip(first, start, phi.shape))
+    np.testing.assert_array_equal(phi, all_phi[part])
+    all_phi[part] = 1.0
+    assert all_phi.min() > 0.0

@@ -113,7 +113,9 @@ def test_a_finer_level_set_from_particles(splash, tmp_path, openvdb):
     facts, arrays = openvdb(file, tmp_path / "a.npz", -PAD, 40 + 2 * PAD)["grids"], np.load(tmp_path / "a.npz")
     assert facts["surface"]["voxel"] == pytest.approx([0.5 * shot.grid.dx] * 3)
     assert facts["velocity"]["class"] == "staggered"
-    phi = level_set(shot, shot.frame(5), "particles", 2).astype(np.float32)
+    own, first = level_set(shot, shot.frame(5), "particles", 2)
+    phi = np.full(arrays["surface"].shape, own.max())
+    phi[tuple(slice(n + PAD, n + PAD + m) for n, m in zip(first, own.shape))] = own
     active = arrays["surface-active"]
     assert active.any() and np.array_equal(arrays["surface"][active], phi[active])
     assert np.array_equal(arrays["surface"] < 0, phi < 0)

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from nonstick.export import Shot, export_run, liquid_mesh
+from nonstick.export import Shot, export_run, liquid_mesh, vtk
 
 
 def arrays(path) -> tuple[ET.Element, dict[str, np.ndarray]]:
@@ -28,6 +28,16 @@ def arrays(path) -> tuple[ET.Element, dict[str, np.ndarray]]:
         n = int(item.get("NumberOfComponents"))
         out[item.get("Name")] = values.reshape(-1, n) if n > 1 else values
     return root, out
+
+
+@pytest.mark.parametrize("shape", [(4, 5, 6), (4, 5, 6, 3)], ids=str)
+def test_arrays_are_turned(shape):
+    field = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    order = (2, 1, 0, 3)[: len(shape)]
+    for values in (field, np.moveaxis(np.ascontiguousarray(np.moveaxis(field, -1, 0)), 0, -1)):
+        out = vtk._x_fastest(values, 3)
+        assert out.flags.c_contiguous
+        np.testing.assert_array_equal(out, field.transpose(order))
 
 
 def test_fields_have_x_fastest(splash, tmp_path):

@@ -36,14 +36,14 @@ def export(
         None, "--refine", min=1, max=8, show_default=False,
         help="Samples of the surface a cell and axis (default: 2 from particles, 1 from the grid).",
     ),
-    density: bool = typer.Option(False, "--density", help="vdb: a fog volume besides the level set."),
+    density: bool = typer.Option(False, "--density", help="vdb: write a fog volume too."),
     staggered: bool = typer.Option(False, "--staggered", help="vdb: velocity on faces instead of cell centres."),
     particles: bool = typer.Option(True, "--particles/--no-particles", help="usd, vtk: write the particles too."),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Write frames again whose file is there."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Write frames again, even if their file exists."),
 ) -> None:  # fmt: skip
     """Write the frames of a run as files that other programs open.
 
-    Frames whose file is there are kept, so an interrupted export goes on where it stopped.
+    Files that exist are kept. An export that was interrupted goes on where it stopped.
 
     [bold]Example:[/bold]
 

@@ -10,7 +10,7 @@ at most the distance to the nearest one less `drop`. All lengths are in cells of
 import numpy as np
 from numba import njit, prange
 
-from ..kernels import merged, parallel, serial
+from ..kernels import merged, parallel, parallel_sum, serial
 
 # Sums may be reordered, for SIMD.
 _sums = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc", "nnan", "nsz"})
@@ -164,20 +164,52 @@ def _list(room, x, end, slab, row, cell, half, reach):
 
 
 @parallel
-def _smooth(out, phi, here):
-    """One pass of a ¼-½-¼ filter along every axis at the samples `here`."""
+def _smooth(phi, here, passes):
+    """Passes of a ¼-½-¼ filter along every axis at the samples `here`, in place.
+
+    Only the samples of a plane that the filter changes are kept aside, so that the cost follows their number.
+    """
+    nx, ny, nz = phi.shape
+    start = np.zeros(nx + 1, np.int64)
+    for i in prange(nx):
+        count = 0
+        if 0 < i < nx - 1:
+            for j in range(1, ny - 1):
+                for k in range(1, nz - 1):
+                    count += here[i, j, k] != 0
+        start[i + 1] = count
+    start = np.cumsum(start)
+    place, value = np.empty(start[nx], np.int32), np.empty(start[nx], np.float32)
+    for i in prange(1, nx - 1):
+        n = start[i]
+        for j in range(1, ny - 1):
+            for k in range(1, nz - 1):
+                if here[i, j, k]:
+                    place[n] = j * nz + k
+                    n += 1
+    for _ in range(passes):
+        for i in prange(1, nx - 1):
+            for n in range(start[i], start[i + 1]):
+                j, k = place[n] // nz, place[n] % nz
+                total = 0.0
+                for a in range(-1, 2):
+                    for b in range(-1, 2):
+                        ends = phi[i + a, j + b, k - 1] + phi[i + a, j + b, k + 1]
+                        total += (2 - abs(a)) * (2 - abs(b)) * (ends + 2 * phi[i + a, j + b, k])
+                value[n] = total / 64.0
+        for i in prange(1, nx - 1):
+            for n in range(start[i], start[i + 1]):
+                phi[i, place[n] // nz, place[n] % nz] = value[n]
+
+
+@parallel
+def _add(phi, mask, shift):
+    """Add a number to φ at the samples of a mask, in place."""
     nx, ny, nz = phi.shape
     for i in prange(nx):
         for j in range(ny):
             for k in range(nz):
-                out[i, j, k] = phi[i, j, k]
-                if here[i, j, k] and 0 < i < nx - 1 and 0 < j < ny - 1 and 0 < k < nz - 1:
-                    total = 0.0
-                    for a in range(-1, 2):
-                        for b in range(-1, 2):
-                            ends = phi[i + a, j + b, k - 1] + phi[i + a, j + b, k + 1]
-                            total += (2 - abs(a)) * (2 - abs(b)) * (ends + 2 * phi[i + a, j + b, k])
-                    out[i, j, k] = total / 64.0
+                phi[i, j, k] += shift if mask[i, j, k] else np.float32(0.0)
 
 
 @parallel
@@ -211,6 +243,18 @@ def _collect(value, room, start, phi, solid, bulk, refine, span):
                     if here > 0.0:
                         value[n], room[n] = phi[i, j, k], min(here, 1.0)
                         n += 1
+
+
+@parallel_sum
+def _volume(parts, value, room, shift, refine):
+    """Of batches of samples: the volume, in samples, where φ is `value` plus a shift and `room` is outside walls."""
+    size = -(-len(value) // len(parts))
+    half, none, one = np.float32(0.5), np.float32(0.0), np.float32(1.0)
+    for batch in prange(len(parts)):
+        total = 0.0
+        for n in range(batch * size, min((batch + 1) * size, len(value))):
+            total += room[n] * min(max(half - (value[n] + shift) * refine, none), one)
+        parts[batch] = total
 
 
 @parallel

@@ -45,6 +45,16 @@ def _mirror(image, good, x, nodes, reach, up):
 
 
 @parallel
+def _beside(out, x, reach, size):
+    """Which particles (n, 3) are nearer than the reach to a side of the box from 0 to `size`, or outside it."""
+    for p in prange(len(x)):
+        near = False
+        for axis in range(3):
+            near |= x[p, axis] < reach or x[p, axis] > size[axis] - reach
+        out[p] = near
+
+
+@parallel
 def _cut_behind(phi, solid, behind, blocked):
     """φ that ends one sample (`behind`, in cells) behind walls, in place.
 

@@ -17,7 +17,7 @@ from .format import Format, OneFile, Options, Still
 from .frame import Frame, in_space
 from .mesh import Mesh
 from .shot import Shot
-from .surface import PAD, Kind, level_set
+from .surface import Kind, level_set
 from .velocity import on_faces
 
 
@@ -52,16 +52,16 @@ def _surface_grid(shot: Shot, frame: Frame, kind: Kind, refine: int) -> vdb.VDBG
         rim = np.ones(phi.shape, bool)
         rim[1:-1, 1:-1, 1:-1] = False
         phi[rim] = np.abs(phi[rim])  # zero at the side itself
-        pad = 1
+        first: tuple[int, ...] = (-1,) * 3
     else:
-        phi, pad = level_set(shot, frame, kind, refine).astype(np.float32), PAD
+        phi, first = level_set(shot, frame, kind, refine)
     h = frame.dx / refine
     # φ is known up to some distance from the surface on either side; further away it is constant
     low, high = float(phi.min()), float(phi.max())
     width = float(np.float32(min(max(high, 1e-6 * h), 3 * h)))
     active = (phi < width) & (phi > max(low, -width)) | _beside(phi < 0)
     return vdb.VDBGrid(
-        "surface", phi, active, width, phi < 0, h, (0.5 * h,) * 3, (-pad,) * 3, "level set"
+        "surface", phi, active, width, phi < 0, h, (0.5 * h,) * 3, first, "level set"
     )  # fmt: skip
 
 
@@ -80,10 +80,10 @@ def _beside(inside: np.ndarray) -> np.ndarray:
 
 def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
     cells = frame.cell_velocity
-    values = np.stack(on_faces(cells) if staggered else list(cells), axis=-1)
+    values = np.stack(on_faces(cells)) if staggered else cells
     # a staggered grid of OpenVDB has component a of voxel (i, j, k) at its lower face along axis a, as here
     return vdb.VDBGrid(
-        "velocity", values, (values != 0).any(axis=-1), voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
+        "velocity", np.moveaxis(values, 0, -1), (values != 0).any(axis=0), voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
         kind="staggered" if staggered else "",
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from .mesh import Mesh
+from .mesh import bounds as corners
 
 _FLOAT, _UINT, _VERTICES, _INDICES = 5126, 5125, 34962, 34963
 
@@ -76,8 +77,8 @@ class _File:
         accessor: dict = {"bufferView": len(self.json["bufferViews"]) - 1, "type": kind, "count": len(array),
                           "componentType": _UINT if array.dtype.kind == "u" else _FLOAT}  # fmt: skip
         if bounds:
-            flat = array.reshape(len(array), -1)
-            accessor |= {"min": flat.min(axis=0).tolist(), "max": flat.max(axis=0).tolist()}
+            low, high = corners(array.reshape(len(array), -1))
+            accessor |= {"min": low.tolist(), "max": high.tolist()}
         self.json["accessors"].append(accessor)
         return len(self.json["accessors"]) - 1
 

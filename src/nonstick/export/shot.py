@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -195,15 +195,22 @@ class Shot:
         return [Placement(rotation.matrix(np.atleast_1d(q)), b.origin, c - b.origin)
                 for b, c, q in zip(self.bodies, centre, turn)]  # fmt: skip
 
-    def solid(self, frame: Frame, refine: int = 1, pad: int = 0) -> np.ndarray:
+    def solid(
+        self, frame: Frame, refine: int = 1, pad: int = 0, low: Sequence[int] | None = None,
+        high: Sequence[int] | None = None,
+    ) -> np.ndarray:  # fmt: skip
         """Distance to walls, bodies and the sides of the domain, negative in them.
 
-        Over cells that are `refine` times as fine as the grid, with `pad` more of them on every side.
+        Over cells that are `refine` times as fine as the grid, with `pad` more of them on every side; those of the
+        cells from `low` up to `high`, or of all.
         """
         h = self.grid.dx / refine
         axes = [h * (np.arange(-pad, n * refine + pad) + 0.5) for n in self.grid.shape]
-        points = np.meshgrid(*axes, indexing="ij", sparse=True)
-        out = self._still_walls(points, refine, pad).copy()
+        out = self._still_walls(np.meshgrid(*axes, indexing="ij", sparse=True), refine, pad)
+        ends = zip(low or (0,) * self.dimension, high or self.grid.shape)
+        box = tuple(slice(a * refine, b * refine + 2 * pad) for a, b in ends)
+        axes = [a[s] for a, s in zip(axes, box)]
+        out = out[box].copy()
         moved = frame.get("phi_solid")
         if moved is not None:
             for axis, a in enumerate(axes):
@@ -215,7 +222,7 @@ class Shot:
     def _sharpened(self, moved: np.ndarray, axes: list[np.ndarray], time: float) -> np.ndarray:
         """The frame's distance to walls, near those that move replaced by the exact one, which has sharp edges.
 
-        Meshes are left as they are: their distance is dear.
+        Meshes are left as they are: their distance takes long to compute.
         """
         moving = [w for w in self.walls if w.motion is not None]
         if any(w.shape.triangles() is not None for w in moving):

@@ -15,7 +15,7 @@ as smooth as the surface itself, and no vertex lies in a wall.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from ..optional import need
 from . import _surface, _walls
 from ._masks import widen
 from .frame import Frame
-from .mesh import Mesh, of_level_set, of_plane
+from .mesh import Mesh, bounds, of_level_set, of_plane
 from .shot import Shot
 from .velocity import at_points
 
@@ -71,11 +71,11 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
         mesh = _splashsurf(shot, frame, refine)
     else:
         h, d = frame.dx / refine, frame.dimension
-        phi, solid = _distances(shot, frame, kind, refine)
+        phi, solid, first = _distances(shot, frame, kind, refine)
         three = (*phi.shape, *(1,) * (3 - d))
         _walls._cut_behind(phi.reshape(three), solid.reshape(three), np.float32(BEHIND / refine),
                            np.float32(0.5 / refine))  # fmt: skip
-        corner = [(0.5 - PAD) * h] * d
+        corner = [(n + 0.5) * h for n in first]
         # in samples, so that walls are met before anything is rounded
         mesh = (of_level_set if d == 3 else of_plane)(phi, 1.0, [0.0] * d, 1e-4 / refine)
         mesh = mesh.with_(vertices=_in_metres(_out_of_walls(mesh.vertices, solid, refine), h, corner))
@@ -92,16 +92,50 @@ def usable(shot: Shot, frame: Frame, kind: Kind) -> Kind:
     return kind
 
 
-def level_set(shot: Shot, frame: Frame, kind: Kind, refine: int) -> np.ndarray:
-    """φ in metres, cut by the walls, on cells `refine` times as fine as the grid, with PAD more on every side."""
-    phi, solid = _distances(shot, frame, kind, refine)
-    return np.maximum(phi, -solid) * np.float32(frame.dx)
+def level_set(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """φ in metres, cut by the walls, on cells `refine` times as fine as the grid, and the index of its first one.
+
+    Index 0 is the first fine cell of the domain. Where there is no sample, there is no liquid near.
+    """
+    phi, solid, first = _distances(shot, frame, kind, refine)
+    return np.maximum(phi, -solid) * np.float32(frame.dx), first
 
 
-def _distances(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, np.ndarray]:
-    """φ, going on into walls, and the distance to walls, both in cells."""
-    solid = shot.solid(frame, refine, PAD) / np.float32(frame.dx)
-    return (_from_particles(shot, frame, refine, solid) if kind == "particles" else _from_grid(frame, refine)), solid
+def _distances(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """φ, going on into walls, and the distance to walls, both in cells, and the index of their first sample."""
+    if kind == "particles":
+        return _from_particles(shot, frame, refine)
+    whole = Box((0,) * frame.dimension, frame.grid.shape)
+    return _from_grid(frame, refine), _solid(shot, frame, refine, whole), whole.first(refine)
+
+
+class Box(NamedTuple):
+    """A box of cells, from `low` up to `high`, with PAD samples more on every side."""
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+    @classmethod
+    def around(cls, x: np.ndarray, shape: Sequence[int]) -> Box:
+        """The cells of the grid where particles (n, 3), in cells, can matter: the filter looks two cells beyond."""
+        low, high = bounds(x)
+        return cls(
+            tuple(min(max(int(np.floor(a)) - 3, 0), n - 1) for a, n in zip(low, shape)),
+            tuple(min(max(int(np.floor(b)) + 4, 1), n) for b, n in zip(high, shape)),
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(b - a for a, b in zip(self.low, self.high))
+
+    def first(self, refine: int) -> tuple[int, ...]:
+        """The index of the first sample; 0 is the first one in the domain."""
+        return tuple(a * refine - PAD for a in self.low)
+
+
+def _solid(shot: Shot, frame: Frame, refine: int, box: Box) -> np.ndarray:
+    """Distance to walls in cells, at the samples of a box."""
+    return shot.solid(frame, refine, PAD, box.low, box.high) / np.float32(frame.dx)
 
 
 def _out_of_walls(vertices: np.ndarray, solid: np.ndarray, refine: int) -> np.ndarray:
@@ -164,7 +198,8 @@ def _from_grid(frame: Frame, refine: int) -> np.ndarray:
     return phi / np.float32(frame.dx)
 
 
-def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) -> np.ndarray:
+def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """φ and the distance to walls, in cells, in the box around the particles; the index of their first sample."""
     dx = frame.dx
     per_cell = shot.scene.model.particles.per_axis**3
     spacing = per_cell ** (-1 / 3)
@@ -180,15 +215,21 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
     limit = _span(refine)
     margin = int(np.ceil(reach))
     own = np.asarray(frame.arrays["position"], np.float32) / np.float32(dx)
-    x = np.ascontiguousarray(_with_images(own, shot, frame, reach), np.float32)
-    box = tuple(n + 2 * margin for n in frame.grid.shape)
-    end = np.zeros(box, np.int64)
+    x = _with_images(own, shot, frame, reach)
+    box = Box.around(x, frame.grid.shape)
+    solid = _solid(shot, frame, refine, box)
+    corner = np.array(box.low, np.float32)
+    if corner.any():
+        own -= corner
+        x -= corner
+    cells = tuple(n + 2 * margin for n in box.shape)
+    end = np.zeros(cells, np.int64)
     columns = np.empty((4, len(x)), np.float32)
     _surface._sort(columns, end, x, margin, per_cell)
-    count = np.diff(end.ravel(), prepend=0).reshape(box)
+    count = np.diff(end.ravel(), prepend=0).reshape(cells)
     shape = solid.shape
     # cells outside the box of particles have none near
-    phi, again = np.full(shape, limit, np.float32), np.empty(shape, np.float32)
+    phi = np.full(shape, limit, np.float32)
     core, band = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
     full = per_cell * 64.0 / 315.0 * np.pi * reach**3
     _surface._particle_distance(
@@ -196,19 +237,17 @@ def _from_particles(shot: Shot, frame: Frame, refine: int, solid: np.ndarray) ->
         LARGEST * spacing, limit, drop, table, full,
     )  # fmt: skip
     bulk = widen(core, refine)
-    # The filter would wear drops and films away; and away from the band there is nothing to smooth.
+    # The filter would make drops and films smaller, so only the bulk is smoothed, and only near the band.
     here = bulk & widen(band, PASSES * refine)
-    for _ in range(PASSES * refine):
-        _surface._smooth(again, phi, here)
-        phi, again = again, phi
+    _surface._smooth(phi, here, PASSES * refine)
     # Volume is held by shifting the bulk; drops and films have theirs.
     inside = np.empty(64, np.int64)
     _surface._count_in(inside, own, bulk, refine, PAD)
     ledger = shot.volume(frame)
     share = float(inside.sum()) / len(own)
     target = share * (len(own) / per_cell if ledger is None else ledger / dx**3) * refine**3
-    np.add(phi, _shift(phi, solid, bulk, target, refine), out=phi, where=bulk.view(bool))
-    return phi
+    _surface._add(phi, bulk, _shift(phi, solid, bulk, target, refine))
+    return phi, solid, box.first(refine)
 
 
 def _kinds(count: np.ndarray, per_cell: int) -> np.ndarray:
@@ -226,8 +265,7 @@ def _with_images(x: np.ndarray, shot: Shot, frame: Frame, reach: float) -> np.nd
         _walls._mirror(image, good, x, shot.inner_walls(frame), reach, up)
         parts.append(image[good])
     size = np.array(shot.scene.model.domain.size, np.float32) / np.float32(frame.dx)
-    beside = [((part < reach) | (part > size - reach)).T for part in parts]
-    near = np.concatenate([part[a | b | c] for part, (a, b, c) in zip(parts, beside)])
+    near = np.concatenate([part[_beside(part, reach, size)] for part in parts])
     first = len(near)
     for axis in range(3):
         low, high = near[near[:, axis] < reach], near[near[:, axis] > size[axis] - reach]
@@ -235,6 +273,13 @@ def _with_images(x: np.ndarray, shot: Shot, frame: Frame, reach: float) -> np.nd
         high[:, axis] = 2 * size[axis] - high[:, axis]
         near = np.concatenate([near, low, high])
     return np.concatenate([*parts, near[first:]])
+
+
+def _beside(x: np.ndarray, reach: float, size: np.ndarray) -> np.ndarray:
+    """Which particles are nearer to a side of the domain than the reach."""
+    out = np.empty(len(x), bool)
+    _walls._beside(out, x, np.float32(reach), size)
+    return out
 
 
 def _span(refine: int) -> float:
@@ -248,14 +293,14 @@ def _shift(phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, target: float, 
     deep, near = np.empty(len(phi)), np.empty(len(phi), np.int64)
     _surface._weigh(deep, near, phi, solid, bulk, refine, span)
     start = np.concatenate([[0], np.cumsum(near)])
-    value, room = np.empty(start[-1]), np.empty(start[-1])
+    value, room = np.empty(start[-1], np.float32), np.empty(start[-1], np.float32)
     _surface._collect(value, room, start, phi, solid, bulk, refine, span)
-    inside = float(deep.sum())
+    inside, parts = float(deep.sum()), np.empty(64)
     low, high = -SHIFT, SHIFT
     for _ in range(12):
         middle = 0.5 * (low + high)
-        volume = inside + float((room * np.clip(0.5 - (value + middle) * refine, 0.0, 1.0)).sum())
-        low, high = (middle, high) if volume > target else (low, middle)
+        _surface._volume(parts, value, room, np.float32(middle), np.float32(refine))
+        low, high = (middle, high) if inside + float(parts.sum()) > target else (low, middle)
     return np.float32(0.5 * (low + high))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..optional import need
 from ..render.palette import PAINTS, SOLID, WATER
 from .frame import Frame, in_space
-from .mesh import Mesh
+from .mesh import Mesh, bounds
 from .shot import Placement, Shot
 
 #: frames between two writings of the file, so that memory does not grow with the run
@@ -240,4 +240,5 @@ class _Maker:
     def _extent(self, points: np.ndarray, more: float = 0.0):
         if not len(points):
             return self._vectors(np.zeros((2, 3)))
-        return self._vectors(np.array([points.min(axis=0) - more, points.max(axis=0) + more]))
+        low, high = bounds(points)
+        return self._vectors(np.array([low - more, high + more]))

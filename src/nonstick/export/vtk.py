@@ -11,6 +11,9 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
+from numba import prange
+
+from ..kernels import parallel
 
 _TYPES = {
     "f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8", "u4": "UInt32",
@@ -68,9 +71,7 @@ def write_image(
     shape = tuple(shape) + (0,) * (3 - len(shape))
     extent = " ".join(f"0 {n}" for n in shape)
     rank = 3 if all(shape) else 2
-    flat = lambda arrays: {  # noqa: E731
-        n: a.transpose(*reversed(range(rank)), *range(rank, a.ndim)) for n, a in arrays.items()
-    }
+    flat = lambda arrays: {n: _x_fastest(a, rank) for n, a in arrays.items()}  # noqa: E731
     body = (
         f'<ImageData WholeExtent="{extent}" Origin="0 0 0" Spacing="{dx!r} {dx!r} {dx!r}">\n{_time(out, time)}'
         f'<Piece Extent="{extent}">\n'
@@ -78,6 +79,27 @@ def write_image(
         "</Piece>\n</ImageData>\n"
     )
     out.save(path, "ImageData", body)
+
+
+def _x_fastest(values: np.ndarray, rank: int) -> np.ndarray:
+    """Values `[i, j, k(, component)]` as `[k, j, i(, component)]`, in memory too."""
+    order = (*reversed(range(rank)), *range(rank, values.ndim))
+    if rank == 2 or values.dtype != np.float32:
+        return values.transpose(order)
+    out = np.empty([values.shape[a] for a in order], np.float32)
+    _flip(out.reshape(*out.shape[:3], -1), values[..., None] if values.ndim == 3 else values)
+    return out
+
+
+@parallel
+def _flip(out, values):
+    """[k, j, i, component] from [i, j, k, component]; a plane j at a time, which a cache can hold."""
+    nx, ny, nz, d = values.shape
+    for j in prange(ny):
+        for i in range(nx):
+            for k in range(nz):
+                for a in range(d):
+                    out[k, j, i, a] = values[i, j, k, a]
 
 
 def write_poly(
