@@ -38,7 +38,7 @@ LAYOUT = {
     "id": Entry("particles", "1", "a number that stays with a particle from frame to frame"),
     "born": Entry("scalar", "1", "how many particles were made so far; the next one gets this id"),
     "phi": Entry("cells", "m", "distance to the liquid's surface, negative in the liquid, reliable near the surface"),
-    "pressure": Entry("cells", "Pa", "pressure of the last substep (2D)"),
+    "pressure": Entry("cells", "Pa", "pressure of the last substep (3D: with `output.pressure`)"),
     "phi_solid": Entry("nodes", "m", "distance to the walls, negative in them, if a wall moves; bodies left out"),
     "body_centre": Entry("bodies", "m", "centre of mass"),
     "body_orientation": Entry("bodies", "1", "rotation since time 0: quaternion w x y z (2D: one angle in radians)"),
