@@ -101,11 +101,20 @@ def test_a_broken_run_goes_on_to_the_same_files(whole, names, after, tmp_path):
 def test_going_back_leaves_nothing_stale(whole, names, tmp_path):
     path = run(scene(*names), tmp_path / "run").path
     with pytest.raises(KeyboardInterrupt):
-        resume(path, from_frame=1, progress=stop_at(2))
+        resume(path, from_frame=1, progress=stop_at(2), discard=True)
     left = [name for name in files(path) if "00000" in name]
     assert left and all("000003" not in name and "000004" not in name for name in left)
     assert b"000003" not in (path / "export" / "vtk" / "surface.pvd").read_bytes()
     assert not (path / "export" / "usd" / "toy.usdc").exists()
+    resume(path)
+    assert files(path) == files(whole)
+
+
+def test_going_back_keeps_files_until_they_are_made_again(whole, names, tmp_path):
+    path = run(scene(*names), tmp_path / "run").path
+    with pytest.raises(KeyboardInterrupt):
+        resume(path, from_frame=1, progress=stop_at(2))
+    assert {name for name in files(whole) if "000004" in name} <= {*files(path)}
     resume(path)
     assert files(path) == files(whole)
 

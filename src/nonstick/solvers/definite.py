@@ -15,7 +15,7 @@ from ..operators.base import Operator
 
 #: more unknowns are not factorised
 DENSE = 1500
-#: so few unknowns are factorised after every solve: it takes less time than the solve
+#: so few unknowns are factorised after every solve
 ALWAYS = 200
 #: Lanczos steps for larger matrices
 STEPS = 100
@@ -24,8 +24,11 @@ ZERO = -1e-9
 
 
 def indefinite(A: Operator) -> bool:
-    """True if A is symmetric and has an eigenvalue that is clearly negative; for small matrices."""
-    return bool(A.n) and A.symmetric and A.has_entries and smallest_curvature(A) < ZERO
+    """True if A is symmetric and has an eigenvalue that is clearly negative; for small matrices.
+
+    Operators on grids are not asked: nothing is assembled for them.
+    """
+    return bool(A.n) and A.symmetric and A.has_entries and A.stencil is None and smallest_curvature(A) < ZERO
 
 
 def smallest_curvature(A: Operator) -> float:
