@@ -90,7 +90,7 @@ def _colour(shot: Shot, mesh: Mesh) -> np.ndarray:
     return (255 * np.clip(colour, 0, 1) + 0.5).astype(np.uint8)
 
 
-class Format:
+class Format(ABC):
     """How frames become files of one kind."""
 
     suffix = ""
@@ -117,9 +117,9 @@ class Format:
         """The last file that is written for a frame."""
         return folder / f"{name}_{number:06d}{self.suffix}"
 
+    @abstractmethod
     def write(self, folder: Path, still: Still) -> None:
         """Write the files of one frame."""
-        raise NotImplementedError
 
     def series(self, folder: Path, shot: Shot) -> list[Path]:
         """Write the files that list the frames there are; returns them."""
@@ -140,7 +140,7 @@ class Format:
                 file.unlink()
 
 
-class OneFile(Format, ABC):
+class OneFile(Format):
     """Formats with one file for every frame."""
 
     def write(self, folder: Path, still: Still) -> None:

@@ -1,24 +1,7 @@
 """Connected parts of an operator by union-find, on a stencil over chains: unknowns coupled along the last axis."""
 
 from . import inline, serial
-
-
-@serial
-def _find(parent, c):
-    while parent[c] != c:
-        parent[c] = parent[parent[c]]
-        c = parent[c]
-    return c
-
-
-@serial
-def _join(parent, a, b):
-    """The smaller root becomes the parent, so that parents precede their children."""
-    a, b = _find(parent, a), _find(parent, b)
-    if a < b:
-        parent[b] = a
-    elif b < a:
-        parent[a] = b
+from ._union import _unite
 
 
 @serial
@@ -43,12 +26,12 @@ def _stencil_components(label, parent, w0, w1, w2, start, offset):
             if w0[t] != 0.0:
                 b = label[t + up]
                 if a != ax or b != bx:
-                    _join(parent, a, b)
+                    _unite(parent, a, b)
                     ax, bx = a, b
             if w1[t] != 0.0:
                 b = label[t + right]
                 if a != ay or b != by:
-                    _join(parent, a, b)
+                    _unite(parent, a, b)
                     ay, by = a, b
     count = _number(parent, chains)
     for t in range(n):
@@ -80,7 +63,7 @@ def _csr_components(label, data, indices, indptr):
     for i in range(label.size):
         for q in range(indptr[i], indptr[i + 1]):
             if indices[q] != i and data[q] != 0.0:
-                _join(label, i, indices[q])
+                _unite(label, i, indices[q])
     return _number(label, label.size)
 
 

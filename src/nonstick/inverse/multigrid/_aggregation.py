@@ -4,8 +4,8 @@ The matrix of the merged ones is in `_coarse_matrix`.
 """
 
 from ...kernels import inline, serial
+from ...kernels._union import _unite
 from ._strength import _strong
-from ._union import _unite
 
 
 @inline

@@ -12,12 +12,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...kernels._union import _flatten
 from ...operators.base import Operator
 from ...operators.rows import Rows
 from . import _aggregation as merging
 from . import _coarse_matrix as kernels
 from . import _cuts as cuts
-from ._union import _flatten
 from .grid_level import one_group
 
 

@@ -1,6 +1,6 @@
 """Sets of unknowns as trees: `root[i]` leads to the smallest unknown of the set of i."""
 
-from ...kernels import inline, serial
+from . import inline, serial
 
 
 @inline
@@ -13,6 +13,7 @@ def _find(root, i):
 
 @inline
 def _unite(root, i, j):
+    """The smaller root leads, so that roots precede what they lead."""
     i = _find(root, i)
     j = _find(root, j)
     if i < j:
