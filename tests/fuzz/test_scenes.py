@@ -5,6 +5,7 @@ import random
 import shutil
 import string
 from collections import Counter
+from functools import cache
 
 import pytest
 import tomli_w
@@ -58,6 +59,41 @@ def size(rng):
     return rng.choice([-1.0, 1.0, 1.0, 1.0]) * 10.0 ** rng.uniform(*rng.choice([(-2, 2), (-2, 2), (-6, 6), (-15, 15)]))
 
 
+@cache
+def vocabulary():
+    """Key → all values that it has in scenes to start from."""
+    found = {}
+
+    def collect(node):
+        for key, inside in node.items() if isinstance(node, dict) else enumerate(node):
+            if isinstance(key, str):
+                found.setdefault(key, []).append(inside)
+            if isinstance(inside, (dict, list)):
+                collect(inside)
+
+    for scene in plain_scenes():
+        collect(scene)
+    return found
+
+
+def nudge(rng, data):
+    """One change that a user might make, in place: a number a few times larger, or a value from another scene."""
+    everywhere = list(places(data))
+    path = rng.choice(everywhere) if everywhere else ("name",)
+    table = data
+    for part in path[:-1]:
+        table = table[part]
+    key, kind = path[-1], rng.randrange(4)
+    if kind == 0:
+        other = rng.choice(BASES)
+        name = rng.choice([name for name in other if name != "domain"])
+        data[name] = copy.deepcopy(other[name])
+    elif type(table[key]) in (int, float):
+        table[key] = type(table[key])(table[key] * 10.0 ** rng.uniform(-0.7, 0.7) * rng.choice([1, 1, 1, -1]))
+    elif key in vocabulary():
+        table[key] = copy.deepcopy(rng.choice(vocabulary()[key]))
+
+
 def change(rng, data):
     """One random change, in place: mostly another value of the same type."""
     everywhere = list(places(data))
@@ -99,10 +135,11 @@ def mutant(seed):
     """A scene as a dict, or the text of a file with some bytes changed."""
     rng = random.Random(seed)
     data = copy.deepcopy(rng.choice(plain_scenes()))
+    mild = rng.randrange(2)
     for _ in range(rng.choice([1, 1, 2, 3, 6])):
-        change(rng, data)
+        (nudge if mild else change)(rng, data)
     small(data)
-    if rng.randrange(5):
+    if mild or rng.randrange(5):
         return data
     text = list(tomli_w.dumps(data)) if writable(data) else list("[domain]\nsize = [1.0, 1.0]\n")
     for _ in range(rng.choice([1, 2, 10])):
