@@ -72,14 +72,12 @@ def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
         values = numbers(values, "values")
     if values.ndim == 2:
         _real(values.dtype, name)
+        if values.shape != A.shape:  # said before anything as long as the matrix is made
+            raise NonstickError(f"the shape of {name} has changed to {_by(values.shape)}; make a new Solver for it")
         if sp.issparse(values) and damage(values):
             raise NonstickError(f"{name} is damaged: {damage(values)}")
         M = _canonical(values)
-        if (
-            M.shape != A.shape
-            or M.nnz != A.nnz
-            or not (np.array_equal(M.indptr, A.indptr) and np.array_equal(M.indices, A.indices))
-        ):
+        if M.nnz != A.nnz or not (np.array_equal(M.indptr, A.indptr) and np.array_equal(M.indices, A.indices)):
             raise NonstickError(f"the pattern of {name} has changed; make a new Solver for it")
         data = np.array(M.data)
     else:
@@ -295,9 +293,10 @@ def cells(coordinates, n: int) -> np.ndarray:
     if out.dtype.kind not in "iu" and not (out.dtype.kind in "fb" and np.array_equal(out, np.rint(out))):
         raise NonstickError("cells must hold integer grid coordinates")
     if n:  # in floats: differences of large integers overflow
-        with np.errstate(invalid="ignore"):  # infinite coordinates
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite coordinates
             extent = out.max(axis=0).astype(float) - out.min(axis=0).astype(float) + 1
-        if not max(np.prod(extent), np.abs(out.astype(float)).max()) < min(2**31, 2**24 + 1000 * n):
+            largest = max(np.prod(extent), np.abs(out.astype(float)).max())
+        if not largest < min(2**31, 2**24 + 1000 * n):
             raise NonstickError(
                 f"cells span a grid of {_by([f'{e:.10g}' for e in extent])} cells for {n} unknowns, too many to "
                 "number; coordinates count cells from a corner of the grid, and are not metres"

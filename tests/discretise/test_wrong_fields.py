@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nonstick
+from nonstick.discretise.viscosity_fields import liquid_volumes
 
 PHI = -np.ones((3, 3))
 FACES = np.zeros((4, 3)), np.zeros((3, 4))
@@ -52,3 +53,19 @@ def test_a_method_that_is_none_is_refused_in_one_line():
         with pytest.raises(nonstick.NonstickError) as error:
             problem.solve(**option)
         assert "\n" not in str(error.value) and len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
+def test_fractions_do_not_depend_on_the_units_of_the_level_set(scale):
+    phi = np.random.default_rng(1).standard_normal((4, 3, 3))
+    faces, cells, edges = liquid_volumes(phi)
+    others, again, _ = liquid_volumes(scale * phi)
+    np.testing.assert_allclose(again, cells, rtol=1e-12, atol=1e-12)
+    for one, other in zip(faces, others, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
+
+
+def test_a_strength_may_be_a_mask():
+    walls = np.ones((3, 3), bool)
+    as_mask, as_numbers = (nonstick.PressureProblem(**PRESSURE, adhesion=a) for a in (walls, walls.astype(float)))
+    np.testing.assert_array_equal(as_mask.problem.box.lower, as_numbers.problem.box.lower)

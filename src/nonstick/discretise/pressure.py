@@ -333,6 +333,7 @@ class PressureProblem(Discretised):
         value = validate.numbers(value, name)
         if value.shape not in ((), self.shape):
             raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
+        value = value.astype(float, copy=False)
         if not np.isfinite(value).all():
             raise NonstickError(f"{name} must not be infinite or NaN")
         return self.rows.from_grid(np.broadcast_to(value, self.shape))
