@@ -17,7 +17,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import NonstickError
+from .errors import NonstickError, brief
 
 if TYPE_CHECKING:
     from .solvers.base import Method
@@ -154,7 +154,7 @@ def register(name: str, description: str, kind: str = "box", *, converges: bool 
     array([0.5, 0. ])
     """
     if kind not in KINDS:
-        raise NonstickError(f"unknown kind of method {kind!r}; known are {', '.join(KINDS)}")
+        raise NonstickError(f"unknown kind of method {brief(kind)}; known are {', '.join(KINDS)}")
 
     def add(build: Callable[[], Method]) -> Callable[[], Method]:
         _METHODS[name] = Entry(description, kind, converges, build)
@@ -188,7 +188,7 @@ def get(method: str | Method) -> Method:
     if not isinstance(method, str):
         if not hasattr(method, "solve"):
             raise NonstickError(
-                f"method must be a name or a method object, not {method!r}; nonstick.methods() lists names"
+                f"method must be a name or a method object, not {brief(method)}; nonstick.methods() lists names"
             )
         return method
     method = name_of(method)
@@ -206,7 +206,7 @@ def name_of(method: str) -> str:
     for name in _METHODS:
         if name.lower() == method.strip().lower():
             return name
-    raise NonstickError(f"unknown method {method!r}{_nearest(method)}; nonstick.methods() lists all")
+    raise NonstickError(f"unknown method {brief(method)}{_nearest(method)}; nonstick.methods() lists all")
 
 
 def _nearest(name: str) -> str:
