@@ -88,9 +88,10 @@ class _Cost:
 def _thinned(free: float, count: int, runs: int, surface: _Cost, points: _Cost, full: Limits) -> Plan:
     least = runs * (min(LEAST.triangles * surface.each, surface.frame)
                     + min(LEAST.particles * points.each, points.frame))  # fmt: skip
-    every = min(max(1, int(np.ceil(count * least / free))), count)
+    every = -(-count // max(min(int(free / max(least, 1e-9)), count), 1))
     for_frame = free / (-(-count // every) * runs)
-    for_points = min(points.frame, SHARE * for_frame)
+    left = max(for_frame - LEAST.triangles * surface.each, LEAST.particles * points.each)
+    for_points = min(points.frame, SHARE * for_frame, left)
     for_surface = for_frame - for_points
     return Plan(every, Limits(
         min(full.triangles, max(int(for_surface / max(surface.each, 1e-9)), 1_000)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -20,7 +21,7 @@ from .colours import COLOURS, scales
 from .legend import legend
 from .player import Player, at_same_time
 from .server import HOST, serving
-from .stage import PARTS, Stage, stages
+from .stage import PARTS, stages
 
 #: bytes of frames that a browser holds
 LARGEST = 300_000_000
@@ -57,8 +58,9 @@ class LivePage:
         self._port = port
         self._colour = self._painted = colour
         self._end = Event()
+        #: of every run: its frames and when they were written; frames that cannot be drawn, and why
         self._stamps: list[dict[int, int]] = [{} for _ in self.artists]
-        self._failed: dict[int, str] = {}
+        self._failed: dict[tuple[int, int], str] = {}
 
     def __enter__(self) -> LivePage:
         self._serving = serving(self._port, "nonstick")
@@ -93,7 +95,8 @@ class LivePage:
 
     def _controls(self) -> None:
         gui, player = self.server.gui, self.player
-        gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
+        gui.configure_theme(show_logo=False, show_share_button=False)
+        gui.main_panel.dock_right()
         self._play = gui.add_button("Play")
         self._slider = gui.add_slider("Frame", 0, 1, 1, 0)
         self._buttons = gui.add_button_group("Step", ("first", "−1", "+1", "last"))
@@ -152,68 +155,59 @@ class LivePage:
             clock = now
             if self._painted != self._colour:
                 self._repaint()
-            watched = bool(self.server.get_clients())
-            if not self._show(self.player.number) and watched:
+            if not self._show(self.player.number) and self.server.get_clients():
                 self._draw_ahead()
-                clock = max(clock, time.monotonic() - 2 * TURN)  # a frame that took long to draw is not skipped
+            clock = max(clock, time.monotonic() - 2 * TURN)  # no frame is skipped because one took long to draw
             self._tell()
 
     def _look(self) -> None:
         """Which frames there are now; those that were made again are forgotten."""
         for k, artist in enumerate(self.artists):
-            stamps = {}
-            for number in artist.shot.frames:
-                file = artist.shot.run.frames_path / f"{number:06d}.npz"
-                stamps[number] = file.stat().st_mtime_ns if file.is_file() else 0
+            stamps = _stamps(artist.shot)
             for number, stamp in self._stamps[k].items():
                 if stamps.get(number) != stamp:
                     artist.forget(number)
                     self.stages[k].drop(number)
-                    self._failed.pop(number, None)
+                    self._failed.pop((k, number), None)
             self._stamps[k] = stamps
         try:
             self._status = self.artists[0].shot.run.status()
-        except (NonstickError, OSError):  # the directory is being replaced, or is gone
-            self._status = "gone"
+        except (NonstickError, OSError):  # the directory is being replaced, or was deleted
+            self._status = "not there any more"
         if not self.player.frames and self._status == "running":
             self.player.follow = True
         self.player.extend(sorted(self._stamps[0]))
 
-    def _others(self, number: int) -> list[tuple[Stage, int]]:
-        """What every run shows together with a frame of the first one."""
-        out = []
-        for k, stage in enumerate(self.stages):
-            found = number if k == 0 else at_same_time(
-                sorted(self._stamps[k]), stage.artist.shot.fps, number, self.player.fps
-            )  # fmt: skip
-            if found is not None and found in self._stamps[k]:
-                out.append((stage, found))
+    def _wanted(self, number: int) -> list[tuple[int, int]]:
+        """Runs, and the frame that each shows together with a frame of the first one."""
+        out = [(0, number)] if number in self._stamps[0] else []
+        for k, stage in enumerate(self.stages[1:], 1):
+            found = at_same_time(sorted(self._stamps[k]), stage.artist.shot.fps, number, self.player.fps)
+            out += [] if found is None else [(k, found)]
         return out
 
     def _show(self, number: int) -> bool:
         """Show a frame, and draw it first if it is not there; False if it is shown already."""
-        wanted = self._others(number)
-        if all(stage.shown == there for stage, there in wanted):
+        wanted = self._wanted(number)
+        if all(self.stages[k].shown == there for k, there in wanted):
             return False
-        fresh = [self._draw(stage, there) for stage, there in wanted]
+        fresh = [self._draw(k, there) for k, there in wanted]
         if any(fresh):
             time.sleep(LOADING)
         with self.server.atomic():
-            for stage, there in wanted:
-                if there in stage.pictures:
-                    stage.show(there)
-                else:
-                    stage.shown = there  # it cannot be drawn; the text says why
+            for k, there in wanted:
+                self.stages[k].show(there)
         return True
 
-    def _draw(self, stage: Stage, number: int) -> bool:
-        """Put a frame into the page; False if it is there, or cannot be read."""
-        if number in stage.pictures or number in self._failed:
+    def _draw(self, k: int, number: int) -> bool:
+        """Put a frame into the page; False if it is there, or cannot be drawn."""
+        stage = self.stages[k]
+        if number in stage.pictures or (k, number) in self._failed:
             return False
         try:
             stage.put(stage.artist.picture(number))
-        except (NonstickError, OSError) as error:
-            self._failed[number] = str(error)
+        except Exception as error:  # the page outlives whatever is wrong with a file
+            self._failed[k, number] = str(error) or type(error).__name__
             return False
         self._make_room()
         return True
@@ -223,8 +217,8 @@ class LivePage:
         if self._held() > 0.8 * LARGEST:
             return
         for number in self.player.ahead(AHEAD):
-            for stage, there in self._others(number):
-                if self._draw(stage, there):
+            for k, there in self._wanted(number):
+                if self._draw(k, there):
                     return
 
     def _held(self) -> int:
@@ -239,36 +233,47 @@ class LivePage:
             stage.drop(far)
 
     def _repaint(self) -> None:
-        """Draw again in other colours: first what is shown, while the old picture stays."""
+        """Draw in other colours: what is shown at once, the rest when it is asked for."""
         self._painted = self._colour
-        for stage in self.stages:
+        for k, stage in enumerate(self.stages):
             stage.artist.paint(self._painted)
             shown = stage.shown
-            for number in [n for n in stage.pictures if n != shown]:
+            for number in list(stage.pictures):
                 stage.drop(number)
-            if shown in stage.pictures:
-                stage.put(stage.artist.picture(shown))
+            if shown is not None:
+                self._draw(k, shown)
                 stage.show(shown)
 
     def _tell(self) -> None:
         """The controls show what is so."""
-        player, picture = self.player, self.stages[0].pictures.get(self.stages[0].shown or 0)
+        player, shown = self.player, self.stages[0].shown
+        picture = None if shown is None else self.stages[0].pictures.get(shown)
         last = player.frames[-1] if player.frames else 0
+        running = self._status == "running"
         _set(self._slider, "max", max(last, 1))
         _set(self._slider, "value", player.number)
         _set(self._play, "label", "Stop" if player.playing else "Play")
+        _set(self._follow, "visible", running or player.follow)
         _set(self._follow, "value", player.follow)
-        planned = self.artists[0].shot.scene.model.time.frames
-        state = f"running, {last} of {planned} frames" if self._status == "running" else self._status
-        where = f"frame {player.number}" + (f", {picture.time:.3f} s" if picture else "")
-        text = f"{where}  \n{state}"
-        if self.stages[0].shown in self._failed:
-            text += f"  \n**{self._failed[self.stages[0].shown]}**"
-        if picture and any(a < b for b, a in (picture.triangles, picture.particles)):
-            text += f"  \nshown: {picture.triangles[1]} of {picture.triangles[0]} triangles, "
-            text += f"{picture.particles[1]} of {picture.particles[0]} particles"
-        _set(self._text, "content", text)
+        lines = [f"frame {player.number}" + (f", {picture.time:.3f} s" if picture else "")]
+        lines += [
+            f"running, {last} of {self.artists[0].shot.scene.model.time.frames} frames" if running else self._status
+        ]
+        if picture:
+            counts = {"triangles": picture.triangles, "particles": picture.particles}
+            lines += [f"{a} of {b} {word} are shown" for word, (b, a) in counts.items() if a < b]
+        lines += [f"**{self._failed[k, n]}**" for k, n in self._wanted(player.number) if (k, n) in self._failed]
+        _set(self._text, "content", "  \n".join(lines))
         _set(self._legend, "content", legend(picture.scale if picture else None))
+
+
+def _stamps(shot: Shot) -> dict[int, int]:
+    """The frames of a run, and when their files were written."""
+    out = {}
+    for number in shot.frames:
+        with suppress(OSError):  # it was deleted just now
+            out[number] = (shot.run.frames_path / f"{number:06d}.npz").stat().st_mtime_ns
+    return out
 
 
 def _set(handle: Any, name: str, value: Any) -> None:

@@ -21,6 +21,8 @@ class Player:
     >>> player.playing = True
     >>> player.tick(0.25), player.number
     (True, 2)
+    >>> player.tick(0.25), player.number
+    (True, 3)
     >>> player.tick(0.25), player.number        # after the last frame comes the first
     (True, 0)
     """

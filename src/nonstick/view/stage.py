@@ -21,6 +21,8 @@ from .artist import Artist, Picture
 PARTS = {"surface": True, "particles": False, "solids": True, "bodies": True, "domain": True}
 #: distance between two runs side by side, in widths of a domain
 GAP = 0.15
+#: colour of the edges of the domain
+GREY = (150, 155, 162)
 #: angle of view from bottom to top in radians, width of a page by its height, and the air around what is seen
 FOV, WIDTH, ROOM = 0.6, 1.2, 1.12
 
@@ -75,7 +77,11 @@ class Stage:
         edges = np.unique(np.array([[corners[p] * size, corners[q] * size] for p, q in pairs]), axis=0)
         edges = edges[(edges[:, 0] != edges[:, 1]).any(axis=1)]  # a 2D domain has four edges
         self.scene.add_line_segments(
-            f"{self.root}/domain/edges", edges.astype(np.float32), (150, 155, 162), line_width=1.5
+            f"{self.root}/domain/edges",
+            edges.astype(np.float32),
+            (150, 155, 162),
+            thickness=1.5,
+            thickness_units="screen",
         )
 
     def _add_walls(self) -> dict[int, Any]:
@@ -131,17 +137,19 @@ class Stage:
             self.shown = None
 
     def show(self, number: int) -> None:
-        """Make a frame visible that was put, and the others not."""
+        """Make a frame visible that was put, and the others not; a frame that was not put is an empty one."""
         if self.shown is not None and self.shown != number:
-            for node in self._nodes[self.shown]:
+            for node in self._nodes.get(self.shown, []):
                 node.visible = False
+        self.shown = number
+        if number not in self.pictures:
+            return
         for node in self._nodes[number]:
             node.visible = True
         picture = self.pictures[number]
         moving = [(self._walls[k], place) for k, place in picture.walls.items() if k in self._walls]
         for thing, place in [*moving, *zip(self._bodies, picture.bodies)]:
             thing.wxyz, thing.position = place.wxyz, place.position
-        self.shown = number
 
     def switch(self, part: str, on: bool) -> None:
         """Show or hide a part."""
