@@ -103,10 +103,12 @@ class Particles:
                 gradient = first_gradient(spec, self.dx, points)
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
-        self._outline(None, correct=False)
-        self.ledger.initial = self.ledger.due = self.ledger.measured
-        if self.cloud.n:
-            # positions come from a lattice, so their number is only close to the volume they fill
+        correct = self.scene.model.volume.correct
+        # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
+        self.ledger.initial = self.cloud.n * self.worth
+        self._outline(None, correct)
+        if not correct and self.cloud.n:
+            self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.n
 
     def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity) -> None:
