@@ -179,22 +179,23 @@ def _continue_linearly(u, known, layers):
 
 
 @parallel
-def _continue_into_solids(u, grade, queue, count, open_share, values):
+def _continue_into_solids(u, grade, queue, count, open_share):
     """Continue u linearly into solids, two layers deep: a rotation keeps its rate up to the wall and beyond.
 
     `queue` lists `count` faces that `_extrapolate` has filled; those of them that are closed (open share up to SLIVER)
     are changed. `grade` is 1 where u was known before, 0 elsewhere, and becomes 2 on faces that are changed. Each
     direction with two known faces a, b in a row gives 2a - b, and u becomes the mean over these directions. The second
-    layer uses the first one. `values` is as long as the queue.
+    layer uses the first one.
     """
     nx, ny, nz = u.shape
+    values, found = np.empty(count), np.empty(count, np.bool_)
     for _layer in range(2):
         for q in prange(count):
             t = np.int64(queue[q])
             k = t % nz
             j = (t // nz) % ny
             i = t // (nz * ny)
-            values[q] = np.nan
+            found[q] = False
             if open_share[i, j, k] > SLIVER or grade[i, j, k] != 0:
                 continue
             total, lines = 0.0, 0
@@ -210,9 +211,9 @@ def _continue_into_solids(u, grade, queue, count, open_share, values):
                     total += 2.0 * u[i + di, j + dj, k + dk] - u[a, b, c]
                     lines += 1
             if lines > 0:
-                values[q] = total / lines
-        for q in prange(count):
-            if not np.isnan(values[q]):
+                values[q], found[q] = total / lines, True
+        for q in range(count):  # not parallel: two parallel loops of one length would be merged into one
+            if found[q]:
                 t = np.int64(queue[q])
                 u[t // (nz * ny), (t // nz) % ny, t % nz] = values[q]
                 grade[t // (nz * ny), (t // nz) % ny, t % nz] = 2

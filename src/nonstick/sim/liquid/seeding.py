@@ -16,6 +16,8 @@ CALM = 1.0
 #: a cell whose centre is this many cells below the surface lies in the liquid as a whole, and in no calm part of it:
 #: its particles need no look at the shape, which takes long for a mesh
 DEEP = 2.0 * CALM + 2.0
+#: the golden section, √2 - 1 and √3 - 1: far from fractions with small denominators
+RATIOS = (0.6180339887498949, 0.4142135623730951, 0.7320508075688772)
 #: a share of a cube above 1 minus this is that of a whole cube
 ROUNDING = 1e-6
 
@@ -110,11 +112,10 @@ def _fit(
 def _turn(at: np.ndarray) -> np.ndarray:
     """Numbers between 0 and 1 for the positions (d, n) of the lattice: a cube that is cut is kept if its share is larger.
 
-    Multiples of irrational numbers, modulo 1, spread the kept cubes more evenly than chance would, along each axis too
-    (the sequence R_d of Roberts 2018).
+    Multiples of quadratic irrational numbers, modulo 1, spread the kept cubes along each axis more evenly than chance
+    would.
     """
-    ratio = {1: 1.6180339887498949, 2: 1.3247179572447460, 3: 1.2207440846057596}[len(at)]
-    return (0.5 + sum(i / ratio ** (a + 1) for a, i in enumerate(at))) % 1.0
+    return (0.5 + sum(i * ratio for i, ratio in zip(at, RATIOS))) % 1.0
 
 
 def _centre_distance(shape: Shape, grid, slab: int) -> np.ndarray:
