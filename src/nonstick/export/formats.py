@@ -95,8 +95,18 @@ def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
 class PLY(OneFile):
     suffix, planar = ".ply", True
 
+    def write(self, folder: Path, still: Still) -> None:
+        shot, frame = still.shot, still.frame
+        if still.options.points:
+            with replacing(folder / f"{shot.name}_points_{frame.number:06d}.ply") as partial:
+                ply.write_points(partial, frame, self._comments(still))
+        super().write(folder, still)
+
     def save(self, path: Path, still: Still) -> None:
-        ply.write(path, still.mesh, (f"nonstick {still.shot.name}", f"time {still.frame.time!r} s", "metres, y up"))
+        ply.write(path, still.mesh, self._comments(still))
+
+    def _comments(self, still: Still) -> tuple[str, ...]:
+        return f"nonstick {still.shot.name}", f"time {still.frame.time!r} s", "metres, y up"
 
 
 class OBJ(OneFile):
