@@ -13,7 +13,6 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...grid.shapes import Shape
-from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..states import check_array
 from ._falling import _free_share, _look_up
@@ -23,6 +22,7 @@ from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
 from .motion import first_gradient, first_velocity, varies
+from .regions import region
 from .seeding import MARGIN, seed
 from .solids import Solids
 from .sources import Chambers, Source, crowding
@@ -91,7 +91,7 @@ class Particles:
         rng = np.random.default_rng(setting.seed)
         taken: list[Shape] = []
         for index, spec in enumerate(self.scene.model.liquid):
-            shape = build(spec.shape, self.scene.folder, f"{self.scene.where}: liquid.{index}.shape")
+            shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
             for other in taken:
                 x = x[:, other(*self.points(x)) >= 0]
