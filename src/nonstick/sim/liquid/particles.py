@@ -103,11 +103,10 @@ class Particles:
                 gradient = first_gradient(spec, self.dx, points)
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
-        correct = self.scene.model.volume.correct
         # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
         self.ledger.initial = self.cloud.n * self.worth
-        self._outline(None, correct)
-        if not correct and self.cloud.n:
+        self._outline(None, self.scene.model.volume.correct)
+        if not self.scene.model.volume.correct and self.cloud.n:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.n
 
@@ -293,7 +292,7 @@ class Particles:
         self._sorted = self.settled = False
 
     def _find_falling(self, flow: Flow) -> None:
-        """Find the share of gravity that acts on each particle, which neither pressure nor viscosity holds."""
+        """Find the share of gravity that neither pressure nor viscosity holds, for each particle."""
         self.lag = 0.5 * flow.dt
         cloud, push = self.cloud, flow.push
         if push.any():
@@ -304,11 +303,10 @@ class Particles:
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
-        gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
-        more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
-        rise. What viscosity takes in the step pays first. (Thick liquid has little kinetic energy: to take it all from
-        there was a drag of 5 % on a sinking body.)
+        Crushed liquid that spreads would gain energy from nothing. A step takes at most the share PAYMENT of the kinetic
+        energy. If the displacement adds more than this and the energy that the step loses anyway, it is made smaller,
+        in place: liquid at rest must not rise. What viscosity takes in the step pays first. (Thick liquid has little
+        kinetic energy: to take it all from there was a drag of 5 % on a sinking body.)
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
@@ -317,8 +315,10 @@ class Particles:
         kinetic, potential = self.energy()
         heat = self.mass * flow.start.heat
         paid = min(max(lift - heat, 0.0), PAYMENT * kinetic)
-        # energy after moving, to first order in dt
-        ahead = kinetic + potential - flow.dt * self._work(flow.velocity, mass)
+        pull = self.lag * self.gravity  # energy after moving, with the velocity that falling particles gain until then
+        fall = [self.cloud.fall * g * (v + 0.5 * g * self.cloud.fall) for g, v in zip(pull, self.cloud.vel) if g]
+        gained = self.mass * sum(float(f.sum(dtype=float)) for f in fall)
+        ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         allowed = paid + max(flow.start.energy - ahead, heat)
         if lift > allowed:
             for axis in self.layout.axes:
