@@ -144,6 +144,7 @@ class Liquid:
         """Advance by dt seconds."""
         watch, tracker = Stopwatch(), self.tracker
         kick = tracker.lag + 0.5 * dt
+        of_bodies = sum(self.bodies.energy())
         self.bodies.fall(self.time, tracker.lag, kick)
         with watch("surface"):
             walls_moved = self.solids.update(self.time + dt)
@@ -159,7 +160,7 @@ class Liquid:
             start = tracker.to_grid()
             self._push(start.velocity, dt)
         with watch("pressure"):
-            velocity, outcome, taken = self._project(start.velocity, kick, added.divergence)
+            velocity, outcome = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
         thick = None
         if self.viscosity.acts:
@@ -168,12 +169,13 @@ class Liquid:
                 start.heat = self._heat(start.mass, velocity, thick.velocity)
             with watch("pressure"):  # project again, because the viscosity step adds divergence
                 spread = self.layout.lift_faces(thick.velocity)
-                velocity, outcome, more = self._project(spread, kick, added.divergence)
-                taken = [a + b for a, b in zip(taken, more)]
+                velocity, outcome = self._project(spread, kick, added.divergence)
                 self.pressure = self.pressure + outcome.solution.pressure
-            with watch("extrapolation"):
-                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
         with watch("extrapolation"):
+            taken = [u - v for u, v in zip(start.velocity, velocity)]
+            fill_beyond(taken, tracker.phi, self.solids)
+            if self.viscosity.acts:
+                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2
             fastest = extend(velocity, start.mass, tracker.phi, self.solids, sticky, layers)
             self._check_flow(velocity, fastest, dt)
@@ -181,7 +183,8 @@ class Liquid:
             push = kick * tracker.gravity
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
-            flow = Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed())
+            of_bodies -= sum(self.bodies.energy())
+            flow = Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed(), of_bodies)
             if self.observer is not None:
                 self.observer.moving(flow)
             tracker.move(flow)
@@ -218,16 +221,13 @@ class Liquid:
 
     def _project(
         self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None
-    ) -> tuple[list[np.ndarray], PressureResult, list[np.ndarray]]:
-        """The velocity after the pressure has acted on it, and what it has lost."""
+    ) -> tuple[list[np.ndarray], PressureResult]:
+        """The velocity after the pressure has acted on it."""
         own = self.layout.drop_faces(velocity)
         outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence)
         if self.observer is not None:
             self.observer.projected(outcome)
-        after = outcome.solution.velocity
-        taken = self.layout.lift_faces([u - v for u, v in zip(own, after)])
-        fill_beyond(taken, self.tracker.phi, self.solids)
-        return self.layout.lift_faces(after), outcome, taken
+        return self.layout.lift_faces(outcome.solution.velocity), outcome
 
     def _thicken(self, velocity: list[np.ndarray], outcome: PressureResult, mu: np.ndarray | float, dt: float):
         """The velocity after viscosity has acted on it."""
