@@ -34,6 +34,8 @@ from .volume import Ledger, shift_for, volume
 
 #: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02
+#: particles for which an inflow must find room in a cell to fill it; less is chance
+PARTLY = 0.75
 #: largest change of velocity by the turning of the pressure force, as a share of what the pressure did
 LARGEST_TURN = 0.25
 
@@ -154,9 +156,10 @@ class Particles:
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
+            room = self.solids.space.reshape(-1)[cells] / self.worth - counts[cells]
             if source.began(time, self._last_dt):  # space that is full already is not filled
-                fresh &= counts[cells] < self.per_cell
-            fresh |= counts[cells] == 0
+                fresh &= room > PARTLY
+            fresh |= (counts[cells] == 0) & (room > PARTLY)
             x, cells = x[:, fresh], cells[fresh]
             there = self.worth * counts.reshape(self.layout.three)
             fits = self._room(cells, there)
