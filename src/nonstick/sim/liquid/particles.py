@@ -13,7 +13,6 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...grid.shapes import Shape
-from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..states import check_array
 from ._falling import _free_share, _look_up
@@ -23,10 +22,11 @@ from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
 from .motion import first_gradient, first_velocity, varies
+from .regions import region
 from .seeding import MARGIN, seed
 from .solids import Solids
-from .sources import Chambers, Source, crowding
-from .spacing import WallLayer, displacement, keep_centre
+from .sources import Chambers, Source, crowding, has_room
+from .spacing import WallLayer, displacement, in_flight, keep_centre
 from .surface import ParticleSurface
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
@@ -34,9 +34,7 @@ from .volume import Ledger, shift_for, volume
 
 #: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02
-#: particles for which an inflow must find room in a cell to fill it; less is chance
-PARTLY = 0.75
-#: largest change of velocity by the turning of the pressure force, as a share of what the pressure did
+#: largest change of velocity by the turning of the force, as a share of what the force did
 LARGEST_TURN = 0.25
 
 
@@ -93,7 +91,7 @@ class Particles:
         rng = np.random.default_rng(setting.seed)
         taken: list[Shape] = []
         for index, spec in enumerate(self.scene.model.liquid):
-            shape = build(spec.shape, self.scene.folder, f"{self.scene.where}: liquid.{index}.shape")
+            shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
             for other in taken:
                 x = x[:, other(*self.points(x)) >= 0]
@@ -105,10 +103,12 @@ class Particles:
                 gradient = first_gradient(spec, self.dx, points)
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
-        self._outline(None, correct=False)
-        self.ledger.initial = self.ledger.due = self.ledger.measured
-        if self.cloud.n:
-            # positions come from a lattice, so their number is only close to the volume they fill
+        correct = self.scene.model.volume.correct
+        # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
+        self.ledger.initial = self.cloud.n * self.worth
+        self._outline(None, correct)
+        if not correct and self.cloud.n:
+            self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.n
 
     def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity) -> None:
@@ -156,10 +156,10 @@ class Particles:
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
-            room = self.solids.space.reshape(-1)[cells] / self.worth - counts[cells]
+            room = has_room(self.solids.space.reshape(-1)[cells] / self.worth - counts[cells])
             if source.began(time, self._last_dt):  # space that is full already is not filled
-                fresh &= room > PARTLY
-            fresh |= (counts[cells] == 0) & (room > PARTLY)
+                fresh &= room
+            fresh |= (counts[cells] == 0) & room
             x, cells = x[:, fresh], cells[fresh]
             there = self.worth * counts.reshape(self.layout.three)
             fits = self._room(cells, there)
@@ -261,24 +261,22 @@ class Particles:
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
-        before = flow.start.before
-        old = cloud.vel
+        old = cloud.vel if flow.fed else cloud.vel.copy()
         if not flow.fed:
-            old = cloud.vel.copy()
             cloud.hurry(old, self.lag * self.gravity)
         added = np.zeros(-(-cloud.n // BATCH))
         turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
         self._find_falling(flow)
         _gather_velocity(
-            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *before, first, self.flip, cloud.affine,
-            *flow.taken, cloud.fall, *flow.push, turn, LARGEST_TURN, steady,
+            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
+            cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, LARGEST_TURN, steady,
         )  # fmt: skip
         self._added = self.mass * float(added.sum())
         shift = flow.velocity
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
             shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
-            if not solids.touched(self.phi):
+            if in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity):
                 keep_centre(shift, flow.start.mass)
             self._pay_for_lift(shift, flow)
             self._layer.spread(cloud, self.phi, pressure, MARGIN)
@@ -295,7 +293,7 @@ class Particles:
         self._sorted = self.settled = False
 
     def _find_falling(self, flow: Flow) -> None:
-        """Find the share of gravity that acts on each particle, which is not held by pressure or viscosity."""
+        """Find the share of gravity that acts on each particle, which neither pressure nor viscosity holds."""
         self.lag = 0.5 * flow.dt
         cloud, push = self.cloud, flow.push
         if push.any():
@@ -309,8 +307,7 @@ class Particles:
         Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
         gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
         more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
-        rise. In viscous liquid, what the step loses anyway pays first. (Thick liquid has little kinetic energy: to take
-        it all from there was a drag of 8 % on a sinking body.)
+        rise. In viscous liquid this loss pays first, or a sinking body would feel a drag (8 % were measured).
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
