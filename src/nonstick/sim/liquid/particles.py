@@ -25,7 +25,7 @@ from .motion import first_gradient, first_velocity, varies
 from .regions import region
 from .seeding import MARGIN, seed
 from .solids import Solids
-from .sources import Chambers, Source, crowding
+from .sources import Chambers, Source, crowding, has_room
 from .spacing import WallLayer, displacement, in_flight, keep_centre
 from .surface import ParticleSurface
 from .tracker import Added, Flow, GridVelocity
@@ -34,7 +34,7 @@ from .volume import Ledger, shift_for, volume
 
 #: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02
-#: largest change of velocity by the turning of the pressure force, as a share of what it did
+#: largest change of velocity by the turning of the force, as a share of what the force did
 LARGEST_TURN = 0.25
 
 
@@ -155,9 +155,10 @@ class Particles:
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
+            room = has_room(self.solids.space.reshape(-1)[cells] / self.worth - counts[cells])
             if source.began(time, self._last_dt):  # space that is full already is not filled
-                fresh &= counts[cells] < self.per_cell
-            fresh |= counts[cells] == 0
+                fresh &= room
+            fresh |= (counts[cells] == 0) & room
             x, cells = x[:, fresh], cells[fresh]
             there = self.worth * counts.reshape(self.layout.three)
             fits = self._room(cells, there)
@@ -259,18 +260,17 @@ class Particles:
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
-        old = cloud.vel
+        old = cloud.vel if flow.fed else cloud.vel.copy()
         if not flow.fed:
-            old = cloud.vel.copy()
             cloud.hurry(old, self.lag * self.gravity)
         added = np.zeros(-(-cloud.n // BATCH))
         turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
+        self._find_falling(flow)
         _gather_velocity(
             added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
-            cloud.affine, *flow.taken, turn, LARGEST_TURN, steady,
+            cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, LARGEST_TURN, steady,
         )  # fmt: skip
         self._added = self.mass * float(added.sum())
-        self._find_falling(flow)
         shift = flow.velocity
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
@@ -297,16 +297,16 @@ class Particles:
         cloud, push = self.cloud, flow.push
         if push.any():
             share = np.empty(self.layout.three)
-            _free_share(share, *flow.held, *self.solids.open, *push, self.layout.first)
+            _free_share(share, *flow.taken, *self.solids.open, *push, self.layout.first)
             _look_up(cloud.fall, share, cloud.x)
 
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Crushed liquid that spreads would gain energy from nothing. A step takes at most the share PAYMENT of the kinetic
-        energy. If the displacement adds more than this and the energy that the step loses anyway, it is made smaller,
-        in place: liquid at rest must not rise. What viscosity takes in the step pays first. (Thick liquid has little
-        kinetic energy: to take it all from there was a drag of 5 % on a sinking body.)
+        Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
+        gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
+        more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
+        rise. In viscous liquid this loss pays first, or a sinking body would feel a drag (8 % were measured).
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
@@ -314,12 +314,13 @@ class Particles:
             return
         kinetic, potential = self.energy()
         heat = self.mass * flow.start.heat
-        paid = min(max(lift - heat, 0.0), PAYMENT * kinetic)
         pull = self.lag * self.gravity  # energy after moving, with the velocity that falling particles gain until then
         fall = [self.cloud.fall * g * (v + 0.5 * g * self.cloud.fall) for g, v in zip(pull, self.cloud.vel) if g]
         gained = self.mass * sum(float(f.sum(dtype=float)) for f in fall)
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
-        allowed = paid + max(flow.start.energy - ahead, heat)
+        lost = max(flow.start.energy + flow.work - ahead, heat)
+        paid = min(max(lift - (lost if heat > 0.0 else 0.0), 0.0), PAYMENT * kinetic)
+        allowed = paid + lost
         if lift > allowed:
             for axis in self.layout.axes:
                 shift[axis] *= allowed / lift
