@@ -36,6 +36,7 @@ LAYERS = (
     "io",
     "render",
     "export",
+    "view",
     "sim",
     "bench",
     "sweeps",

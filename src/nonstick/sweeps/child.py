@@ -99,7 +99,7 @@ def _run(order: Order) -> None:
     """Make the run of an order, or continue it."""
     from ..sim.run import resume, run
 
-    scene = Scene(order.scene, order.where, Path(order.folder))
+    scene: Scene = Scene(order.scene, order.where, Path(order.folder))
     directory = Path(order.directory)
     if (directory / "meta.json").is_file():
         if not is_made(directory, scene):

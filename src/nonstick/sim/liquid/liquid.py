@@ -37,6 +37,7 @@ from .pressure import PressureResult, Projection
 from .regions import region
 from .solids import Solids
 from .sources import Source
+from .spacing import PRESSED
 from .tracker import Flow, Tracker
 from .viscosity import Viscosity
 from .volume import Ledger
@@ -155,27 +156,30 @@ class Liquid:
         with watch("pressure"):
             velocity, outcome, taken = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
-        thick = None
+        thick, held = None, taken
         if self.viscosity.acts:
             with watch("viscosity"):
                 thick = self._thicken(velocity, outcome, mu, kick)
                 start.heat = self._heat(start.mass, velocity, thick.velocity)
+                slowed = self._lost(self.layout.drop_faces(velocity), thick.velocity)
             with watch("pressure"):  # project again, because the viscosity step adds divergence
                 spread = self.layout.lift_faces(thick.velocity)
                 velocity, outcome, more = self._project(spread, kick, added.divergence)
                 taken = [a + b for a, b in zip(taken, more)]
+                held = [a + b for a, b in zip(taken, slowed)]
                 self.pressure = self.pressure + outcome.solution.pressure
             with watch("extrapolation"):
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
         with watch("extrapolation"):
             layers = math.ceil(self.scene.model.time.cfl) + 2
-            fastest = extend(velocity, start.mass, tracker.phi, self.solids, sticky, layers)
+            keep = np.maximum(sticky, self._pressed(outcome))
+            fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
             push = kick * tracker.gravity
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
-            flow = Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed())
+            flow = Flow(velocity, start, outcome, dt, kick, push, taken, held, sticky, self._fed())
             if self.observer is not None:
                 self.observer.moving(flow)
             tracker.move(flow)
@@ -211,9 +215,24 @@ class Liquid:
         if self.observer is not None:
             self.observer.projected(outcome)
         after = outcome.solution.velocity
-        taken = self.layout.lift_faces([u - v for u, v in zip(own, after)])
-        fill_beyond(taken, self.tracker.phi, self.solids)
-        return self.layout.lift_faces(after), outcome, taken
+        return self.layout.lift_faces(after), outcome, self._lost(own, after)
+
+    def _lost(self, before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The velocity that the faces have lost, on three axes; faces without liquid take it from their neighbours."""
+        lost = self.layout.lift_faces([u - v for u, v in zip(before, after)])
+        fill_beyond(lost, self.tracker.phi, self.solids)
+        return lost
+
+    def _pressed(self, outcome: PressureResult) -> np.ndarray:
+        """1 in cells whose liquid presses on its walls and does not leave them in this step.
+
+        Otherwise the rise of the liquid above would reach down to the wall, and carry off the particles there.
+        """
+        pressure = outcome.solution.pressure
+        pressed = pressure > PRESSED * float(pressure.max(initial=0.0))
+        if np.any(self.solids.separation):
+            pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
+        return self.layout.lift(pressed).astype(np.int8)
 
     def _thicken(self, velocity: list[np.ndarray], outcome: PressureResult, mu: np.ndarray | float, dt: float):
         """The velocity after viscosity has acted on it."""

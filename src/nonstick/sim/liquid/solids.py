@@ -300,11 +300,11 @@ class Solids:
             return 0.0
         return np.array(values)[self.owner]
 
-    def touched(self, phi: np.ndarray) -> bool:
-        """True if liquid (φ < 0 on three axes) is in a cell that a solid or a side of the domain cuts."""
+    def touched(self, pressure: np.ndarray, least: float) -> bool:
+        """True if a pressure above `least` (on three axes) acts in a cell that a solid or a side of the domain cuts."""
         if self._cut is None or self._cut[0] is not self.weights:
             self._cut = self.weights, np.flatnonzero(cut_cells(self.weights))
-        return bool((phi.reshape(-1)[self._cut[1]] < 0.0).any())
+        return bool((pressure.reshape(-1)[self._cut[1]] > least).any())
 
     def held(self, hold: np.ndarray | None) -> np.ndarray:
         """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""
