@@ -139,9 +139,10 @@ def _step(block, cell, a, b, c, d0, d1, d2, e0, e1, e2):
         reach = 4 * (own & 63)
         code = own >> 6 << 4
         i, j, k = p << 2, q << 2, r << 2
-        x = i + reach if d0 > 0.0 else i + 4 - reach
-        y = j + reach if d1 > 0.0 else j + 4 - reach
-        z = k + reach if d2 > 0.0 else k + 4 - reach
+        # a ray must not go far beyond the box, because the way in liquid counts
+        x = min(i + reach, nx) if d0 > 0.0 else max(i + 4 - reach, 0)
+        y = min(j + reach, ny) if d1 > 0.0 else max(j + 4 - reach, 0)
+        z = min(k + reach, nz) if d2 > 0.0 else max(k + 4 - reach, 0)
     else:
         code = int(cell[np.uintp(i), np.uintp(j), np.uintp(k)])
         x = i + 1 if d0 > 0.0 else i

@@ -140,7 +140,22 @@ def _look(
     facing = max(0.0, n0 * sun[0] + n1 * sun[1] + n2 * sun[2])
     dry, wet = 1.0, 1.0
     if shaded and facing > 0.0:
-        dry, wet = _shadow(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a + 0.7 * n0, b + 0.7 * n1, c + 0.7 * n2, sun, soak)
+        dry, wet = _shadow(
+            phi,
+            wall,
+            wall_fine,
+            body,
+            body_fine,
+            cell,
+            block,
+            lists,
+            tri,
+            a + 0.7 * n0,
+            b + 0.7 * n1,
+            c + 0.7 * n2,
+            sun,
+            soak,
+        )
     around = 1.0
     if shaded and mine < PAINTED:
         around = _corner(phi, wall, wall_fine, rock, body, body_fine, a, b, c, n0, n1, n2, 0.06 * max(nx, ny, nz))

@@ -164,7 +164,25 @@ def _ray(
     g0, g1, g2 = 0.0, 0.0, 0.0
     h0, h1, h2 = a, b, c
     for leg in range(3):
-        what, a, b, c, way, which = _through(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, d0_, d1_, d2_, leg == 1, 8.0 * absorb)
+        what, a, b, c, way, which = _through(
+            phi,
+            wall,
+            wall_fine,
+            body,
+            body_fine,
+            cell,
+            block,
+            lists,
+            tri,
+            a,
+            b,
+            c,
+            d0_,
+            d1_,
+            d2_,
+            leg == 1,
+            8.0 * absorb,
+        )
         if leg == 0:
             depth = (a - eye[0]) * d0 + (b - eye[1]) * d1 + (c - eye[2]) * d2
         seen = what != WATER
