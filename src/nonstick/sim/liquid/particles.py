@@ -98,7 +98,7 @@ class Particles:
             taken.append(shape)
             points = self.points(x)
             velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
-            self._add(x, velocity, spec.viscosity)
+            self._add(x, velocity, spec.viscosity, index)
             if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
                 gradient = first_gradient(spec, self.dx, points)
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
@@ -110,10 +110,10 @@ class Particles:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.n
 
-    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity) -> None:
-        """Append particles at x (3, n), with the velocity and viscosity of a liquid or a source of the scene."""
+    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity, source: int) -> None:
+        """Append particles at x (3, n), with the velocity and viscosity of a liquid or an inflow of the scene."""
         mu = self._viscosity.given(viscosity, self.points(x))
-        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
+        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu, source)
         self._sorted = False
 
     def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
@@ -172,7 +172,7 @@ class Particles:
             x = x[:, fits]
             points = self.points(x)
             velocity = [source.velocity(axis, points, time) for axis in range(len(points))]
-            self._add(x, velocity, source.spec.viscosity)
+            self._add(x, velocity, source.spec.viscosity, len(self.scene.model.liquid) + index)
             self.ledger.inflow += x.shape[1] * self.worth
         return added
 
@@ -352,7 +352,7 @@ class Particles:
         for a, row in enumerate(rows):
             np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
         out = {"position": position, "velocity": np.ascontiguousarray(self.layout.drop_points(cloud.vel).T)}
-        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born)}
+        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born), "sources": cloud.sources}
         if cloud.thick:
             out["viscosity"] = cloud.mu.copy()
         return out
@@ -361,7 +361,7 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.cloud
         ids = {"id": c.id, "born": np.array(c.born)}
-        own = {"fall": c.fall, "added": np.array(self._added)}
+        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
         return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt), **own}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
@@ -377,6 +377,7 @@ class Particles:
             check_array("fall", state, (n,), np.float32, 0.0, 1.0)
             check_array("added", state, (), float)
         check_array("dt", state, (), float, 0.0)
+        check_array("sources", {"sources": c.sources} | dict(state), (None, 2), np.int64, 0)
         if "id" in state:
             born = int(check_array("born", state, (), np.int64, n, np.iinfo(c.ID).max + 1))
             ids = np.sort(check_array("id", state, (n,), c.ID, 0, born - 1))
@@ -389,9 +390,9 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
-        # checkpoints of older versions have no ids: their particles are counted as they come
         c.id = state["id"] if "id" in state else np.arange(c.n, dtype=c.ID)
         c.born = int(state["born"]) if "id" in state else c.n
+        c.sources = state.get("sources", c.sources[:0])
         self._last_dt = float(state["dt"])
         self._sorted = self.settled = False
         if started:  # use the shift of the ledger: a new search could find another shift
