@@ -62,7 +62,7 @@ def export(
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("")
         files = export_run(
-            directory, to, frames=_range(frames), out=out, options=options, overwrite=overwrite,
+            directory, to, frames=frame_range(frames), out=out, options=options, overwrite=overwrite,
             tick=lambda done, of: progress.update(task, completed=done, total=of),
         )  # fmt: skip
     for line in _told(files):
@@ -80,7 +80,8 @@ def _told(files: list[Path]) -> list[str]:
     ]
 
 
-def _range(text: str) -> slice:
+def frame_range(text: str) -> slice:
+    """The frames that `--frames A:B` means."""
     parts = text.split(":")
     try:
         numbers = [int(p) if p.strip() else None for p in parts]

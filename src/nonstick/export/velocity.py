@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 LAYERS = 3
 
 
-def on_cells(frame: Frame) -> np.ndarray:
-    """Velocity at cell centres, `[axis, i, j(, k)]`, float32; zero far from the liquid."""
+def on_cells(frame: Frame, values: np.ndarray | None = None) -> np.ndarray:
+    """Velocity at cell centres, `[axis, i, j(, k)]`, float32; zero far from the liquid.
+
+    Or other values of particles (n, d) in the place of the velocity.
+    """
     shape, d = frame.grid.shape, frame.dimension
     out = np.zeros((d, *shape), np.float32)
-    x, v = frame.get("position"), frame.get("velocity")
+    x, v = frame.get("position"), frame.get("velocity") if values is None else values
     if x is None or v is None or not len(x):
         return out
     three = (1,) * (3 - d) + shape

@@ -1,0 +1,80 @@
+"""The pages in a real Chromium: they load without errors, playing moves the picture, switches change it."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from nonstick.view import LivePage, write_html
+
+pytestmark = pytest.mark.slow
+
+
+def test_one_file_plays_and_its_parts_can_be_hidden(tab, splash, tmp_path):
+    page = write_html(splash, tmp_path / "splash.html", compare=splash, colour="speed")
+    tab.load(page.file.as_uri())
+    first = tab.picture()
+    tab.changed(first)  # it plays from the start
+    tab.page.keyboard.press("Space")
+    still = tab.settled()
+    tab.page.get_by_label("Show scene tree").click()
+    tab.page.get_by_text("2 splash").wait_for()  # two runs side by side
+    tab.page.get_by_label("Hide scene tree").click()
+    tab.page.keyboard.press("Space")
+    tab.changed(still)
+    assert tab.errors == []
+    assert tab.asked[0] == page.file.as_uri()
+    assert not [url for url in tab.asked if url.startswith("http")]  # nothing comes from the network
+
+
+def test_live_page_of_two_runs(tab, splash, plane):
+    with LivePage([splash, splash], port=0) as live:
+        tab.load(live.url)
+        start = tab.settled()
+        tab.page.get_by_role("button", name="Play").click()
+        tab.changed(start)
+        tab.page.get_by_role("button", name="Stop").click()
+        tab.page.get_by_role("button", name="last").click()
+        last = tab.changed(start)
+        last = tab.settled()
+        assert [stage.shown for stage in live.stages] == [6, 6]
+        tab.page.get_by_label("Surface").click()
+        bare = tab.changed(last)
+        tab.page.get_by_label("Particles").click()
+        tab.changed(bare)
+    assert tab.errors == []
+
+
+def test_live_page_in_2d_with_colours(tab, plane):
+    with LivePage([plane], port=0) as live:
+        tab.load(live.url)
+        plain = tab.settled()
+        tab.page.get_by_label("Colour").click()
+        tab.page.get_by_role("option", name="pressure").click()
+        tab.changed(plain)
+        assert "Pa" in tab.page.content()
+    assert tab.errors == []
+
+
+def test_a_run_that_is_still_going(tab, tmp_path):
+    out = tmp_path / "run"
+    words = ["run", "circle", "--frames", "400", "--out", str(out), "--no-movie", "-s", "domain.resolution=24"]
+    run = subprocess.Popen([sys.executable, "-m", "nonstick", *words], stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 120
+        while not (out / "frames" / "000000.npz").is_file() and time.monotonic() < end:
+            time.sleep(0.1)
+        with LivePage([out], port=0) as live:
+            tab.load(live.url)
+            before = tab.picture()
+            known = len(live.player.frames)
+            tab.changed(before)
+            tab.page.get_by_text("running,").wait_for()
+            assert len(live.player.frames) > known
+            assert np.ptp(tab.picture()) > 60
+    finally:
+        run.terminate()
+        run.wait()
+    assert tab.errors == []
