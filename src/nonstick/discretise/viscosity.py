@@ -27,10 +27,12 @@ from ..errors import NonstickError
 from ..operators.base import Operator
 from ..operators.face_grid import FaceGrid
 from ..operators.faces import FaceSystem, ViscosityOperator
+from ..options import suggesting
 from ..problem.box import Box, BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended
-from .scalars import positive
+from .fields import sequence
+from .scalars import coefficient, positive
 from .viscosity_fields import (
     checked_array,
     checked_viscosity,
@@ -127,6 +129,7 @@ class ViscosityProblem(Discretised):
     default_criterion = "papers"
     problem: ViscousBox
 
+    @suggesting
     def __init__(
         self,
         *,
@@ -141,7 +144,7 @@ class ViscosityProblem(Discretised):
         fluid=None,
         distance=None,
     ):
-        self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
+        self.velocity = tuple(v.astype(np.float64, copy=False) for v in sequence("velocity", velocity))
         self.grid = grid = _grid_of(self.velocity)
         self.dt, self.dx, self.rho = (positive(x, n) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
         if (phi_liquid is None) == (volumes is None):
@@ -153,7 +156,7 @@ class ViscosityProblem(Discretised):
         m, k = (np.zeros(3 * grid.P), np.zeros(4 * grid.P))
         mass, stress = m.reshape(3, *grid.padded), k.reshape(4, *grid.padded)
         self.viscosity = checked_viscosity(grid, viscosity)
-        per_mu = self.dt / (self.rho * self.dx**2)
+        per_mu = coefficient(self.dt, self.dx, self.rho)
         scale = float(self.viscosity) * per_mu if self.viscosity.ndim == 0 else None
         # V becomes 2μ V dt/(ρ dx²) at cells, μ V dt/(ρ dx²) at edges
         factors = (2 * scale, scale) if scale is not None else (2 * per_mu, per_mu)
@@ -241,7 +244,7 @@ class ViscosityProblem(Discretised):
 
     def _pad_distance(self, distance: Sequence[np.ndarray]) -> np.ndarray:
         """(3, *padded): the distance of the faces to solids."""
-        distance = list(distance)
+        distance = sequence("distance", distance)
         if len(distance) != self.grid.dimension:
             raise NonstickError(f"distance needs {self.grid.dimension} arrays, one for each velocity component")
         shaped = [checked_array(f"distance[{a}]", d, f.shape) for a, (d, f) in enumerate(zip(distance, self.fluid))]

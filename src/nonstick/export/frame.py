@@ -76,14 +76,20 @@ class Frame:
         n, d = self.count, self.dimension
         shapes = {"position": (n, d), "velocity": (n, d), "viscosity": (n,), "id": (n,), "volume": (),
                   "phi": self.grid.shape, "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
+        bodies = len(np.atleast_1d(self.arrays["body_centre"])) if "body_centre" in self.arrays else 0
+        turn, spin = (1, 1) if d == 2 else (4, 3)
+        shapes |= {"time": (), "body_centre": (bodies, d), "body_velocity": (bodies, d),
+                   "body_orientation": (bodies, turn), "body_spin": (bodies, spin)}  # fmt: skip
         for name, shape in shapes.items():
+            if name in self.arrays and np.asarray(self.arrays[name]).dtype.kind not in "biuf":
+                raise NonstickError(f"frame {self.number} is damaged: {name} does not hold numbers")
             if name in self.arrays and np.shape(self.arrays[name]) != shape:
                 raise NonstickError(
                     f"frame {self.number} is damaged: {name} has shape {np.shape(self.arrays[name])} and not {shape}"
                 )
         if "id" in self.arrays and self.arrays["id"].dtype.kind not in "iu":
             raise NonstickError(f"frame {self.number} is damaged: id holds numbers that are not whole")
-        for name in ("position", "velocity", "phi", "volume"):
+        for name in ("position", "velocity", "phi", "volume", "time", "body_centre", "body_orientation"):
             if name in self.arrays and not np.isfinite(self.arrays[name]).all():
                 raise NonstickError(f"frame {self.number} is damaged: {name} holds numbers that are not finite")
 

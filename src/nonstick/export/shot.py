@@ -13,9 +13,10 @@ import numpy as np
 
 from ..bodies import rotation
 from ..bodies.motion import Prescribed
-from ..errors import NonstickError
+from ..errors import NonstickError, brief
 from ..grid.mac import Grid
 from ..grid.shapes import Box, Complement, Posed, Shape
+from ..io.names import safe_name
 from ..io.rundir import RunDirectory
 from ..scenes.geometry import build
 from .frame import Frame
@@ -103,7 +104,8 @@ class Shot:
 
     @property
     def name(self) -> str:
-        return self.scene.name
+        """What the files are called; the name of a scene may be any text."""
+        return safe_name(self.scene.name)
 
     @property
     def dimension(self) -> int:
@@ -180,12 +182,21 @@ class Shot:
         try:
             entries = json.loads(table.read_text(encoding="utf-8"))
             return [
-                RunBody(e["name"], build(b.shape, self.scene.folder), read_obj(self.run.path / e["surface"]),
-                        np.array(e["centre"], float))
+                RunBody(str(e["name"]), build(b.shape, self.scene.folder), read_obj(self._inside(e["surface"])),
+                        np.array(e["centre"], float).reshape(self.dimension))
                 for b, e in zip(self.scene.model.bodies, entries)
             ]  # fmt: skip
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except NonstickError:
+            raise
+        except (ValueError, KeyError, TypeError) as error:
             raise NonstickError(f"{table} is damaged: {error!r}") from None
+
+    def _inside(self, name: str) -> Path:
+        """A file of the run that another file names."""
+        path = self.run.path / name
+        if not path.resolve().is_relative_to(self.run.path.resolve()):
+            raise NonstickError(f"{self.run.path / 'bodies.json'} names the file {brief(name)} outside of the run")
+        return path
 
     def body_placements(self, frame: Frame) -> list[Placement]:
         """Where the bodies are in a frame."""

@@ -20,9 +20,8 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_m
 from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError, core_schema
 
-from ..errors import NonstickError
+from ..errors import NonstickError, brief
 from ..grid import shapes as sd
-from .messages import brief
 from .suggest import suggestion
 from .tables import MOST, Direction, Number, Table, Vector
 

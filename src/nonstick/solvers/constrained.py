@@ -22,7 +22,6 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from ..inverse.base import Inverse, IterativeInverse, Recipe
 from ..operators.masked import Masked
@@ -229,6 +228,8 @@ def infeasible_row(constraints: LinearConstraints, box: Box) -> str:
 
 def infeasible_together(constraints: LinearConstraints, box: Box) -> str:
     """A sentence if no x inside the box meets all constraints, or nothing; a linear program decides."""
+    from scipy.optimize import linprog  # slow to load, rarely needed
+
     E, e, _ = constraints.one_sided()
     equal = constraints.lower == constraints.upper
     found = linprog(

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...grid.shapes import Shape
-from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..states import check_array
 from ._falling import _free_share, _look_up
@@ -23,10 +22,11 @@ from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
 from .motion import first_gradient, first_velocity, varies
+from .regions import region
 from .seeding import MARGIN, seed
 from .solids import Solids
 from .sources import Chambers, Source, crowding
-from .spacing import WallLayer, displacement, keep_centre
+from .spacing import WallLayer, displacement, in_flight, keep_centre
 from .surface import ParticleSurface
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
@@ -34,7 +34,7 @@ from .volume import Ledger, shift_for, volume
 
 #: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02
-#: largest change of velocity by the turning of the pressure force, as a share of what the pressure did
+#: largest change of velocity by the turning of the pressure force, as a share of what it did
 LARGEST_TURN = 0.25
 
 
@@ -91,7 +91,7 @@ class Particles:
         rng = np.random.default_rng(setting.seed)
         taken: list[Shape] = []
         for index, spec in enumerate(self.scene.model.liquid):
-            shape = build(spec.shape, self.scene.folder, f"{self.scene.where}: liquid.{index}.shape")
+            shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
             for other in taken:
                 x = x[:, other(*self.points(x)) >= 0]
@@ -103,10 +103,12 @@ class Particles:
                 gradient = first_gradient(spec, self.dx, points)
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
-        self._outline(None, correct=False)
-        self.ledger.initial = self.ledger.due = self.ledger.measured
-        if self.cloud.n:
-            # positions come from a lattice, so their number is only close to the volume they fill
+        correct = self.scene.model.volume.correct
+        # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
+        self.ledger.initial = self.cloud.n * self.worth
+        self._outline(None, correct)
+        if not correct and self.cloud.n:
+            self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.n
 
     def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity) -> None:
@@ -258,7 +260,6 @@ class Particles:
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
-        before = flow.start.before
         old = cloud.vel
         if not flow.fed:
             old = cloud.vel.copy()
@@ -266,8 +267,8 @@ class Particles:
         added = np.zeros(-(-cloud.n // BATCH))
         turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
         _gather_velocity(
-            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *before, first, self.flip, cloud.affine,
-            *flow.taken, turn, LARGEST_TURN, steady,
+            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
+            cloud.affine, *flow.taken, turn, LARGEST_TURN, steady,
         )  # fmt: skip
         self._added = self.mass * float(added.sum())
         self._find_falling(flow)
@@ -275,7 +276,7 @@ class Particles:
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
             shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
-            if not solids.touched(self.phi):
+            if in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity):
                 keep_centre(shift, flow.start.mass)
             self._pay_for_lift(shift, flow)
             self._layer.spread(cloud, self.phi, pressure, MARGIN)
@@ -292,12 +293,12 @@ class Particles:
         self._sorted = self.settled = False
 
     def _find_falling(self, flow: Flow) -> None:
-        """Find the share of gravity that acts on each particle, which is not held by pressure."""
+        """Find the share of gravity that acts on each particle, which neither pressure nor viscosity holds."""
         self.lag = 0.5 * flow.dt
         cloud, push = self.cloud, flow.push
         if push.any():
             share = np.empty(self.layout.three)
-            _free_share(share, *flow.taken, *self.solids.open, *push, self.layout.first)
+            _free_share(share, *flow.held, *self.solids.open, *push, self.layout.first)
             _look_up(cloud.fall, share, cloud.x)
 
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:

@@ -18,9 +18,9 @@ import numpy as np
 
 from ...bodies.motion import Prescribed
 from ...grid.shapes import Shape
-from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ...scenes.schema import Inflow
+from .regions import region
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Source:
         return [
             cls(
                 s,
-                build(s.shape, scene.folder, f"{scene.where}: inflow.{index}.shape"),
+                region(scene, s.shape, f"inflow.{index}.shape"),
                 None if s.motion is None else Prescribed(s.motion, middle, scene.dimension),
             )
             for index, s in enumerate(scene.model.inflow)

@@ -49,6 +49,8 @@ class Flow:
     push: np.ndarray
     #: velocity that the pressure took from the faces
     taken: list[np.ndarray]
+    #: the same for pressure and viscosity together
+    held: list[np.ndarray]
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray
     #: True if something other than gravity may have done work on the liquid
