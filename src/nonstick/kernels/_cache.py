@@ -86,8 +86,10 @@ def _usable_folder(wanted: Path | None, spare: Path) -> Path:
             out = Path(tempfile.mkdtemp(prefix="nonstick-"))
             atexit.register(shutil.rmtree, out, ignore_errors=True)
         except OSError:
-            say(f"compiled kernels cannot be kept, because {reason}: every start compiles them again")
+            say(f"compiled kernels cannot be kept, because {reason}: every start compiles them again", kept=False)
             return spare
+        say(f"compiled kernels are kept in {out} until this process ends, because {reason}", kept=False)
+        return out
     say(f"compiled kernels are kept in {out}, because {reason}")
     return out
 
@@ -126,9 +128,9 @@ def _user() -> str:
 
 
 @cache
-def say(sentence: str) -> None:
-    """Warn once."""
-    logging.getLogger("nonstick.kernels").warning(sentence)
+def say(sentence: str, kept: bool = True) -> None:
+    """Warn once; `kept` is False if the next start has to compile again."""
+    logging.getLogger("nonstick.kernels").warning(sentence, extra={"kept": kept})
 
 
 def folder_of(path: Path) -> Path:
@@ -185,7 +187,8 @@ class SealedFiles(IndexDataCacheFile):
             super().save(key, data)
         except OSError as error:
             folder = self._cache_path
-            say(f"compiled kernels cannot be kept in {folder} ({error.strerror}): the next start compiles again")
+            fault = f"compiled kernels cannot be kept in {folder} ({error.strerror})"
+            say(f"{fault}: the next start compiles again", kept=False)
 
     def flush(self):
         with suppress(OSError):
