@@ -303,10 +303,10 @@ class Particles:
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Crushed liquid that spreads would gain energy from nothing. A step takes at most the share PAYMENT of the kinetic
-        energy. If the displacement adds more than this and the energy that the step loses anyway, it is made smaller,
-        in place: liquid at rest must not rise. What viscosity takes in the step pays first. (Thick liquid has little
-        kinetic energy: to take it all from there was a drag of 5 % on a sinking body.)
+        Crushed liquid that spreads would gain energy from nothing. A step takes at most the share PAYMENT of the
+        kinetic energy. If the displacement adds more than this and the energy that the step loses anyway, it is made
+        smaller, in place: liquid at rest must not rise. What viscosity takes in the step pays first. (Thick liquid has
+        little kinetic energy: to take it all from there was a drag of 5 % on a sinking body.)
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
