@@ -15,10 +15,10 @@ from .results import Result
 HEAD = """# Measured: published experiments
 
 This page is written by `nonstick validate --out docs/measurements`, which runs all cases at quick sizes, or with
-`--full` at full sizes. A run that was stopped goes on with `--resume`. Full cases run on three grids or more, and on one
-of them with steps of half the length. The last line of a table is judged. The error is (measured − published) / scale; the
-scale is the published number, and 1 where that is zero or a share. The order is the slope of the error over the size
-of the cells, on a logarithmic scale; without a steady trend it says little.
+`--full` at full sizes. A run that was stopped goes on with `--resume`. Full cases run on three grids or more, and on
+one of them with steps of half the length. The last line of a table is judged. The error is (measured − published) /
+scale; the scale is the published number, and 1 where that is zero or a share. The order is the slope of the error over
+the size of the cells, on a logarithmic scale; without a steady trend it says little.
 
 The allowed errors of quick sizes were set with quick results at hand, wide enough to pass: they notice a change and say
 nothing about accuracy. For that, look at the errors themselves, and at full sizes.
