@@ -139,6 +139,7 @@ class Liquid:
         """Advance by dt seconds."""
         watch, tracker = Stopwatch(), self.tracker
         kick = tracker.lag + 0.5 * dt
+        of_bodies = sum(self.bodies.energy())
         self.bodies.fall(self.time, tracker.lag, kick)
         with watch("surface"):
             walls_moved = self.solids.update(self.time + dt)
@@ -154,23 +155,21 @@ class Liquid:
             start = tracker.to_grid()
             self._push(start.velocity, dt)
         with watch("pressure"):
-            velocity, outcome, taken = self._project(start.velocity, kick, added.divergence)
+            velocity, outcome = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
-        thick, held = None, taken
+        thick = None
         if self.viscosity.acts:
             with watch("viscosity"):
                 thick = self._thicken(velocity, outcome, mu, kick)
                 start.heat = self._heat(start.mass, velocity, thick.velocity)
-                slowed = self._lost(self.layout.drop_faces(velocity), thick.velocity)
             with watch("pressure"):  # project again, because the viscosity step adds divergence
                 spread = self.layout.lift_faces(thick.velocity)
-                velocity, outcome, more = self._project(spread, kick, added.divergence)
-                taken = [a + b for a, b in zip(taken, more)]
-                held = [a + b for a, b in zip(taken, slowed)]
+                velocity, outcome = self._project(spread, kick, added.divergence)
                 self.pressure = self.pressure + outcome.solution.pressure
-            with watch("extrapolation"):
-                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
         with watch("extrapolation"):
+            taken = self._lost(start.velocity, velocity)
+            if self.viscosity.acts:
+                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2
             keep = np.maximum(sticky, self._pressed(outcome))
             fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers)
@@ -179,7 +178,8 @@ class Liquid:
             push = kick * tracker.gravity
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
-            flow = Flow(velocity, start, outcome, dt, kick, push, taken, held, sticky, self._fed())
+            of_bodies -= sum(self.bodies.energy())
+            flow = Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed(), of_bodies)
             if self.observer is not None:
                 self.observer.moving(flow)
             tracker.move(flow)
@@ -208,18 +208,17 @@ class Liquid:
 
     def _project(
         self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None
-    ) -> tuple[list[np.ndarray], PressureResult, list[np.ndarray]]:
-        """The velocity after the pressure has acted on it, and what it has lost."""
+    ) -> tuple[list[np.ndarray], PressureResult]:
+        """The velocity after the pressure has acted on it."""
         own = self.layout.drop_faces(velocity)
         outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence)
         if self.observer is not None:
             self.observer.projected(outcome)
-        after = outcome.solution.velocity
-        return self.layout.lift_faces(after), outcome, self._lost(own, after)
+        return self.layout.lift_faces(outcome.solution.velocity), outcome
 
-    def _lost(self, before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The velocity that the faces have lost, on three axes; faces without liquid take it from their neighbours."""
-        lost = self.layout.lift_faces([u - v for u, v in zip(before, after)])
+    def _lost(self, before: list[np.ndarray], after: list[np.ndarray]) -> list[np.ndarray]:
+        """The velocity that the faces have lost; faces without liquid take it from their neighbours."""
+        lost = [u - v for u, v in zip(before, after)]
         fill_beyond(lost, self.tracker.phi, self.solids)
         return lost
 

@@ -25,7 +25,7 @@ from .motion import first_gradient, first_velocity, varies
 from .regions import region
 from .seeding import MARGIN, seed
 from .solids import Solids
-from .sources import Chambers, Source, crowding
+from .sources import Chambers, Source, crowding, has_room
 from .spacing import WallLayer, displacement, in_flight, keep_centre
 from .surface import ParticleSurface
 from .tracker import Added, Flow, GridVelocity
@@ -34,7 +34,7 @@ from .volume import Ledger, shift_for, volume
 
 #: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02
-#: largest change of velocity by the turning of the pressure force, as a share of what it did
+#: largest change of velocity by the turning of the force, as a share of what the force did
 LARGEST_TURN = 0.25
 
 
@@ -98,7 +98,7 @@ class Particles:
             taken.append(shape)
             points = self.points(x)
             velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
-            self._add(x, velocity, spec.viscosity)
+            self._add(x, velocity, spec.viscosity, index)
             if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
                 gradient = first_gradient(spec, self.dx, points)
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
@@ -110,10 +110,10 @@ class Particles:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.n
 
-    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity) -> None:
-        """Append particles at x (3, n), with the velocity and viscosity of a liquid or a source of the scene."""
+    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity, source: int) -> None:
+        """Append particles at x (3, n), with the velocity and viscosity of a liquid or an inflow of the scene."""
         mu = self._viscosity.given(viscosity, self.points(x))
-        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
+        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu, source)
         self._sorted = False
 
     def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
@@ -155,9 +155,10 @@ class Particles:
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
+            room = has_room(self.solids.space.reshape(-1)[cells] / self.worth - counts[cells])
             if source.began(time, self._last_dt):  # space that is full already is not filled
-                fresh &= counts[cells] < self.per_cell
-            fresh |= counts[cells] == 0
+                fresh &= room
+            fresh |= (counts[cells] == 0) & room
             x, cells = x[:, fresh], cells[fresh]
             there = self.worth * counts.reshape(self.layout.three)
             fits = self._room(cells, there)
@@ -171,7 +172,7 @@ class Particles:
             x = x[:, fits]
             points = self.points(x)
             velocity = [source.velocity(axis, points, time) for axis in range(len(points))]
-            self._add(x, velocity, source.spec.viscosity)
+            self._add(x, velocity, source.spec.viscosity, len(self.scene.model.liquid) + index)
             self.ledger.inflow += x.shape[1] * self.worth
         return added
 
@@ -259,18 +260,17 @@ class Particles:
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
-        old = cloud.vel
+        old = cloud.vel if flow.fed else cloud.vel.copy()
         if not flow.fed:
-            old = cloud.vel.copy()
             cloud.hurry(old, self.lag * self.gravity)
         added = np.zeros(-(-cloud.n // BATCH))
         turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
+        self._find_falling(flow)
         _gather_velocity(
             added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
-            cloud.affine, *flow.taken, turn, LARGEST_TURN, steady,
+            cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, LARGEST_TURN, steady,
         )  # fmt: skip
         self._added = self.mass * float(added.sum())
-        self._find_falling(flow)
         shift = flow.velocity
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
@@ -297,16 +297,16 @@ class Particles:
         cloud, push = self.cloud, flow.push
         if push.any():
             share = np.empty(self.layout.three)
-            _free_share(share, *flow.held, *self.solids.open, *push, self.layout.first)
+            _free_share(share, *flow.taken, *self.solids.open, *push, self.layout.first)
             _look_up(cloud.fall, share, cloud.x)
 
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Crushed liquid that spreads would gain energy from nothing. A step takes at most the share PAYMENT of the
-        kinetic energy. If the displacement adds more than this and the energy that the step loses anyway, it is made
-        smaller, in place: liquid at rest must not rise. What viscosity takes in the step pays first. (Thick liquid has
-        little kinetic energy: to take it all from there was a drag of 5 % on a sinking body.)
+        Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
+        gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
+        more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
+        rise. In viscous liquid this loss pays first, or a sinking body would feel a drag (8 % were measured).
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
@@ -314,12 +314,13 @@ class Particles:
             return
         kinetic, potential = self.energy()
         heat = self.mass * flow.start.heat
-        paid = min(max(lift - heat, 0.0), PAYMENT * kinetic)
         pull = self.lag * self.gravity  # energy after moving, with the velocity that falling particles gain until then
         fall = [self.cloud.fall * g * (v + 0.5 * g * self.cloud.fall) for g, v in zip(pull, self.cloud.vel) if g]
         gained = self.mass * sum(float(f.sum(dtype=float)) for f in fall)
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
-        allowed = paid + max(flow.start.energy - ahead, heat)
+        lost = max(flow.start.energy + flow.work - ahead, heat)
+        paid = min(max(lift - (lost if heat > 0.0 else 0.0), 0.0), PAYMENT * kinetic)
+        allowed = paid + lost
         if lift > allowed:
             for axis in self.layout.axes:
                 shift[axis] *= allowed / lift
@@ -351,7 +352,7 @@ class Particles:
         for a, row in enumerate(rows):
             np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
         out = {"position": position, "velocity": np.ascontiguousarray(self.layout.drop_points(cloud.vel).T)}
-        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born)}
+        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born), "sources": cloud.sources}
         if cloud.thick:
             out["viscosity"] = cloud.mu.copy()
         return out
@@ -360,7 +361,7 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.cloud
         ids = {"id": c.id, "born": np.array(c.born)}
-        own = {"fall": c.fall, "added": np.array(self._added)}
+        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
         return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt), **own}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
@@ -376,6 +377,7 @@ class Particles:
             check_array("fall", state, (n,), np.float32, 0.0, 1.0)
             check_array("added", state, (), float)
         check_array("dt", state, (), float, 0.0)
+        check_array("sources", {"sources": c.sources} | dict(state), (None, 2), np.int64, 0)
         if "id" in state:
             born = int(check_array("born", state, (), np.int64, n, np.iinfo(c.ID).max + 1))
             ids = np.sort(check_array("id", state, (n,), c.ID, 0, born - 1))
@@ -388,9 +390,9 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
-        # checkpoints of older versions have no ids: their particles are counted as they come
         c.id = state["id"] if "id" in state else np.arange(c.n, dtype=c.ID)
         c.born = int(state["born"]) if "id" in state else c.n
+        c.sources = state.get("sources", c.sources[:0])
         self._last_dt = float(state["dt"])
         self._sorted = self.settled = False
         if started:  # use the shift of the ledger: a new search could find another shift

@@ -22,6 +22,9 @@ from ...scenes.scene import Scene
 from ...scenes.schema import Inflow
 from .regions import region
 
+#: particles for which a cell must have room to be filled
+PARTLY = 0.75
+
 
 @dataclass(frozen=True)
 class Source:
@@ -82,6 +85,14 @@ class Source:
         if self.mover is not None:
             way = way + self.mover.at(time)[0]
         return way - width * np.round(way / width)
+
+
+def has_room(left: np.ndarray) -> np.ndarray:
+    """Mask of cells to fill, which have room for `left` more particles: less than one may be missing by chance.
+
+    A cell that a wall cuts is full with fewer particles than others.
+    """
+    return left > PARTLY
 
 
 def crowding(there: np.ndarray, new: np.ndarray, space: np.ndarray) -> np.ndarray:
