@@ -65,7 +65,7 @@ soak: .venv/.ready-core
 	@$(BIN)/python validation/soak.py --kills $(KILLS)
 
 docs: .venv/.ready-docs
-	@$(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "the pages are in site/index.html"
 
 clean:

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 import tomli_w
 from bases import BALL, BASES, BOX, plain_scenes, write_meshes
-from bounds import answered, seeds
+from bounds import answered, none_broke, seeds
 
 from nonstick import Scene, methods
 from nonstick.sim.kinds import check
@@ -185,6 +185,7 @@ def test_mutated_scenes(tmp_path):
                 tried["finished"] += 1
         shutil.rmtree(out, ignore_errors=True)
     print(dict(tried))
+    none_broke()
 
 
 def read(text, folder):

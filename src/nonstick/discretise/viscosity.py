@@ -109,6 +109,9 @@ class ViscosityProblem(Discretised):
         their middles, unless `distance` says where the walls are.
     distance : tuple of ndarray, optional
         With `fluid`: distance to the solids in the middles of the faces, negative inside, shaped like the velocity.
+    solid_velocity : tuple of ndarray, optional
+        Velocity of the solids, continued to the liquid faces next to them, shaped like the velocity. Without it, it is
+        continued linearly from the solid faces, which is exact for a rigid motion if a wall is two cells thick.
 
     Examples
     --------
@@ -143,6 +146,7 @@ class ViscosityProblem(Discretised):
         phi_solid=None,
         fluid=None,
         distance=None,
+        solid_velocity=None,
     ):
         self.velocity = tuple(v.astype(np.float64, copy=False) for v in sequence("velocity", velocity))
         self.grid = grid = _grid_of(self.velocity)
@@ -169,6 +173,9 @@ class ViscosityProblem(Discretised):
         self.fluid = fluid_faces(grid, phi_solid, fluid)
         if phi_solid is not None:
             distance = face_means(grid, phi_solid)
+        if solid_velocity is not None:
+            solid_velocity = self._pad(self._checked("solid_velocity", solid_velocity))
+        self._solid_velocity = solid_velocity
         padded = self._padded_fluid()
         #: the drag of walls whose distance is known, or None
         self.drag: WallDrag | None = None
@@ -244,11 +251,14 @@ class ViscosityProblem(Discretised):
 
     def _pad_distance(self, distance: Sequence[np.ndarray]) -> np.ndarray:
         """(3, *padded): the distance of the faces to solids."""
-        distance = sequence("distance", distance)
-        if len(distance) != self.grid.dimension:
-            raise NonstickError(f"distance needs {self.grid.dimension} arrays, one for each velocity component")
-        shaped = [checked_array(f"distance[{a}]", d, f.shape) for a, (d, f) in enumerate(zip(distance, self.fluid))]
-        return self._pad(shaped).reshape(3, *self.grid.padded)
+        return self._pad(self._checked("distance", distance)).reshape(3, *self.grid.padded)
+
+    def _checked(self, name: str, faces: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Face arrays that a user gives."""
+        faces = sequence(name, faces)
+        if len(faces) != self.grid.dimension:
+            raise NonstickError(f"{name} needs {self.grid.dimension} arrays, one for each velocity component")
+        return [checked_array(f"{name}[{a}]", d, f.shape) for a, (d, f) in enumerate(zip(faces, self.fluid))]
 
     def _gather(self, faces: Sequence[np.ndarray]) -> np.ndarray:
         return self.system.gather(self._pad(faces))
@@ -261,7 +271,7 @@ class ViscosityProblem(Discretised):
             b -= system.gather(system.apply(moved, system.zeros()))
         if self.drag is not None:  # it pulls towards the wall's velocity, not towards the one before the step
             pull = system.zeros()
-            change = self.drag.speed(moved) - self._pad(self.velocity)[self.drag.face]
+            change = self.drag.speed(moved, self._solid_velocity) - self._pad(self.velocity)[self.drag.face]
             np.add.at(pull, self.drag.face, self.drag.strength * change)
             b += system.gather(pull)
         return b

@@ -24,6 +24,8 @@ from .mesh import Mesh, of_shape, read_obj
 
 #: distance where there is no wall, in cells
 FAR = 1e3
+#: samples along the longest side of a wall for its mesh, at most
+FINEST = 128
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,11 @@ class Shot:
             for k, s in enumerate(self.scene.model.solid)
         ]  # fmt: skip
 
+    @property
+    def moves(self) -> bool:
+        """Whether a wall or a body can be elsewhere in another frame."""
+        return bool(self.bodies) or any(w.motion is not None for w in self.walls)
+
     @cached_property
     def wall_meshes(self) -> list[Mesh]:
         """Surfaces of the walls at time 0, seen from where liquid can be."""
@@ -169,7 +176,7 @@ class Shot:
             if not np.isfinite([low, high]).all() or wall.container:
                 low, high = np.maximum(low, 0 * size), np.minimum(high, size)
             # a container is the complement; its mesh closes at the box
-            mesh = of_shape(wall.shape, low, high, 0.5 * self.grid.dx)
+            mesh = of_shape(wall.shape, low, high, max(0.5 * self.grid.dx, float(max(high - low)) / FINEST))
             out.append(mesh.with_(faces=mesh.faces[:, ::-1].copy()) if wall.container and d == 3 else mesh)
         return out
 
@@ -253,11 +260,15 @@ class Shot:
                 for wall in self.walls:
                     shape = Complement(wall.shape) if wall.container else wall.shape
                     np.minimum(self._nodes, shape.sample(self.grid.nodes(), np.float32), out=self._nodes)
-            moved = self._nodes
+                self._nodes /= np.float32(self.grid.dx)
+            if not self.bodies:
+                return self._nodes
+            moved = self._nodes * np.float32(self.grid.dx)
         out = np.array(moved, np.float32)
         axes = [self.grid.dx * np.arange(n) for n in self.grid.node_shape]
         self._put_bodies(out, axes, frame)
-        return out / np.float32(self.grid.dx)
+        out /= np.float32(self.grid.dx)
+        return out
 
     def _put_bodies(self, out: np.ndarray, axes: list[np.ndarray], frame: Frame) -> None:
         """The distance to bodies put into that to walls, near the bodies."""

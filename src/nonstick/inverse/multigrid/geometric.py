@@ -92,6 +92,9 @@ class Geometric(Stepwise):
     #: True if a coarse cell cut by a wall holds one unknown for each side
     split: bool = True
 
+    def fits(self, A):
+        return A.has_entries and A.core.cells is not None
+
     def require(self, A):
         _require_cells(A)
 

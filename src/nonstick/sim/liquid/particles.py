@@ -98,23 +98,22 @@ class Particles:
             taken.append(shape)
             points = self.points(x)
             velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
-            self._add(x, velocity, spec.viscosity)
+            self._add(x, velocity, spec.viscosity, index)
             if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
                 gradient = first_gradient(spec, self.dx, points)
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
-        correct = self.scene.model.volume.correct
         # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
         self.ledger.initial = self.cloud.n * self.worth
-        self._outline(None, correct)
-        if not correct and self.cloud.n:
+        self._outline(None, self.scene.model.volume.correct)
+        if not self.scene.model.volume.correct and self.cloud.n:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.n
 
-    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity) -> None:
-        """Append particles at x (3, n), with the velocity and viscosity of a liquid or a source of the scene."""
+    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity, source: int) -> None:
+        """Append particles at x (3, n), with the velocity and viscosity of a liquid or an inflow of the scene."""
         mu = self._viscosity.given(viscosity, self.points(x))
-        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
+        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu, source)
         self._sorted = False
 
     def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
@@ -173,7 +172,7 @@ class Particles:
             x = x[:, fits]
             points = self.points(x)
             velocity = [source.velocity(axis, points, time) for axis in range(len(points))]
-            self._add(x, velocity, source.spec.viscosity)
+            self._add(x, velocity, source.spec.viscosity, len(self.scene.model.liquid) + index)
             self.ledger.inflow += x.shape[1] * self.worth
         return added
 
@@ -293,7 +292,7 @@ class Particles:
         self._sorted = self.settled = False
 
     def _find_falling(self, flow: Flow) -> None:
-        """Find the share of gravity that acts on each particle, which neither pressure nor viscosity holds."""
+        """Find the share of gravity that neither pressure nor viscosity holds, for each particle."""
         self.lag = 0.5 * flow.dt
         cloud, push = self.cloud, flow.push
         if push.any():
@@ -315,8 +314,10 @@ class Particles:
             return
         kinetic, potential = self.energy()
         heat = self.mass * flow.start.heat
-        # energy after moving, to first order in dt
-        ahead = kinetic + potential - flow.dt * self._work(flow.velocity, mass)
+        pull = self.lag * self.gravity  # energy after moving, with the velocity that falling particles gain until then
+        fall = [self.cloud.fall * g * (v + 0.5 * g * self.cloud.fall) for g, v in zip(pull, self.cloud.vel) if g]
+        gained = self.mass * sum(float(f.sum(dtype=float)) for f in fall)
+        ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
         paid = min(lift, max(PAYMENT * kinetic - heat, 0.0))
         allowed = paid + lost
@@ -351,7 +352,7 @@ class Particles:
         for a, row in enumerate(rows):
             np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
         out = {"position": position, "velocity": np.ascontiguousarray(self.layout.drop_points(cloud.vel).T)}
-        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born)}
+        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born), "sources": cloud.sources}
         if cloud.thick:
             out["viscosity"] = cloud.mu.copy()
         return out
@@ -360,7 +361,7 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.cloud
         ids = {"id": c.id, "born": np.array(c.born)}
-        own = {"fall": c.fall, "added": np.array(self._added)}
+        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
         return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt), **own}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
@@ -376,6 +377,7 @@ class Particles:
             check_array("fall", state, (n,), np.float32, 0.0, 1.0)
             check_array("added", state, (), float)
         check_array("dt", state, (), float, 0.0)
+        check_array("sources", {"sources": c.sources} | dict(state), (None, 2), np.int64, 0)
         if "id" in state:
             born = int(check_array("born", state, (), np.int64, n, np.iinfo(c.ID).max + 1))
             ids = np.sort(check_array("id", state, (n,), c.ID, 0, born - 1))
@@ -388,9 +390,9 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
-        # checkpoints of older versions have no ids: their particles are counted as they come
         c.id = state["id"] if "id" in state else np.arange(c.n, dtype=c.ID)
         c.born = int(state["born"]) if "id" in state else c.n
+        c.sources = state.get("sources", c.sources[:0])
         self._last_dt = float(state["dt"])
         self._sorted = self.settled = False
         if started:  # use the shift of the ledger: a new search could find another shift

@@ -64,7 +64,9 @@ def seed(
             # near the surface positions stay on the lattice: a rough surface would make short waves that last for
             # seconds
             depth = -_distance(shape, grid, x, sure)
-            x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
+            moved = x + stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
+            outside = np.any((moved <= 0.0) | (moved >= np.array(grid.shape)[:, None]), axis=0)
+            x = np.where(outside, x, moved)
             share, wall = _fit(x, lambda y: wall_distance(solids, y), 1.0 / per_axis)
             if shift is None:
                 y = x.copy()
@@ -110,7 +112,7 @@ def _fit(
 
 
 def _turn(at: np.ndarray) -> np.ndarray:
-    """Numbers between 0 and 1 for the positions (d, n) of the lattice: a cube that is cut is kept if its share is larger.
+    """Numbers between 0 and 1 for positions (d, n) of the lattice: a cube that is cut is kept if its share is larger.
 
     Multiples of quadratic irrational numbers, modulo 1, spread the kept cubes along each axis more evenly than chance
     would.

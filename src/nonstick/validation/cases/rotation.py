@@ -14,6 +14,8 @@ from ..case import Case, Measured, Published, Size
 
 #: bucket: radius, depth and height in metres, turns per second, kinematic viscosity, seconds
 RADIUS, DEPTH, HEIGHT, TURNS, NU, SECONDS = 0.2, 0.15, 0.3, 1.1, 0.01, 1.5
+#: width of the domain over that of the bucket
+MARGIN = 1.1
 OMEGA = 2.0 * np.pi * TURNS
 RISE = OMEGA**2 * RADIUS**2 / (2.0 * 9.81)
 
@@ -77,12 +79,12 @@ def circle(size: Size) -> Measured:
 
 def bucket(size: Size) -> Measured:
     """Rise of the surface over ω² R²/(2 g), and the rate of rotation over that of the bucket."""
-    width = 2.0 * RADIUS * 1.1
+    width = 2.0 * RADIUS * MARGIN
     middle = [0.5 * width, 0.0, 0.5 * width]
     scene: Scene = Scene(
         {
             "name": "bucket",
-            "domain": {"size": [width, HEIGHT, width], "resolution": round(size.cells * 1.1)},
+            "domain": {"size": [width, HEIGHT, width], "resolution": round(size.cells * MARGIN)},
             "physics": {"density": 1000.0, "viscosity": 1000.0 * NU},
             "walls": {"viscous": "no-slip"},
             "solid": [
