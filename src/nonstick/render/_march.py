@@ -254,10 +254,9 @@ def _march(
     phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
     sun, water, stone, sky, absorb, ambient, every, eye, forward, right, up, window
 ):  # fmt: skip
-    """Add to the pixels of image (h, w, 3) the mean of as many rays as `todo` says, through `offsets` (in pixels).
+    """Set pixels of image (h, w, 3) to the mean of as many rays as `todo` says, through `offsets` (in pixels).
 
-    The first pixel offset is the middle. A pixel that has a ray already, todo > 1, keeps it as one more part of the mean.
-
+    A pixel with todo > 1 has the ray through the first offset, the middle, already: its colour is part of the mean.
     `lined` marks the pixels an edge of the box may cross. Then come the entries of a `_rays.Stage`, a
     `Look` and a `View`.
     """
