@@ -137,7 +137,7 @@ def test_pixels_between_others_are_filled_where_those_lie_on_straight_lines(shap
 
     def fill():
         _rough(image, bent)
-        _between(image, todo, lined, bent, 0.11)
+        _between(image, todo, lined, bent, 0.17)
 
     fill()
     inner = np.s_[: h - 1 - (h - 1) % 2, : w - 1 - (w - 1) % 2]

@@ -71,7 +71,7 @@ def _edges(phi, wall, wall_fine, rock, t, eye, d0, d1, d2, wide):
             q1 = p1 + (u if axis == 1 else 0.0)
             q2 = p2 + (u if axis == 2 else 0.0)
             way = (q0 - eye[0]) * d0 + (q1 - eye[1]) * d1 + (q2 - eye[2]) * d2
-            if way > t + 1.0:
+            if way <= 0.0 or way > t + 1.0:
                 continue
             x, y, z = eye[0] + way * d0 - q0, eye[1] + way * d1 - q1, eye[2] + way * d2 - q2
             off = np.sqrt(x * x + y * y + z * z) / (wide * way)
