@@ -14,7 +14,7 @@ help:
 	@echo "make demo         run the demonstration and say where the pictures are"
 	@echo "make test         run the tests ($(JOBS) processes; JOBS=n for another number)"
 	@echo "make test-fast    the same without the slow ones"
-	@echo "make test-clients the exported files in OpenVDB, ParaView, USD and Blender; installs them (Debian, as root)"
+	@echo "make test-clients exported files in OpenVDB, ParaView, USD and Blender, pages in Chromium; installs them (Debian, as root)"
 	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
@@ -45,7 +45,7 @@ test-fast: .venv/.ready-dev
 
 test-clients: .venv/.ready-dev
 	@sh tests/export/clients/install.sh $(BIN)/python
-	@$(BIN)/python -m pytest -n 0 -rs tests/export $(ARGS)
+	@$(BIN)/python -m pytest -n 0 -rs tests/export tests/view $(ARGS)
 
 fuzz: .venv/.ready-dev
 	@NONSTICK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(JOBS) tests/fuzz $(ARGS)
@@ -69,7 +69,7 @@ soak: .venv/.ready-core
 	@$(BIN)/python validation/soak.py --kills $(KILLS)
 
 docs: .venv/.ready-docs
-	@$(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "the pages are in site/index.html"
 
 clean:

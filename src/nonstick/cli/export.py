@@ -39,6 +39,7 @@ def export(
     density: bool = typer.Option(False, "--density", help="vdb: write a fog volume too."),
     staggered: bool = typer.Option(False, "--staggered", help="vdb: velocity on faces instead of cell centres."),
     particles: bool = typer.Option(True, "--particles/--no-particles", help="usd, vtk: write the particles too."),
+    points: bool = typer.Option(False, "--points", help="ply: write the particles too, with their ids, as points."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Write frames again, even if their file exists."),
 ) -> None:  # fmt: skip
     """Write the frames of a run as files that other programs open.
@@ -54,7 +55,7 @@ def export(
 
     from ..export import Options, export_run
 
-    options = Options(surface, refine, density, staggered, particles)  # type: ignore[arg-type]
+    options = Options(surface, refine, density, staggered, particles, points)  # type: ignore[arg-type]
     console = Console(stderr=True)
     columns = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=30), TextColumn("left"),
                TimeRemainingColumn())  # fmt: skip
@@ -80,6 +81,7 @@ def _told(files: list[Path]) -> list[str]:
 
 
 def frame_range(text: str) -> slice:
+    """The frames that `--frames A:B` means."""
     parts = text.split(":")
     try:
         numbers = [int(p) if p.strip() else None for p in parts]

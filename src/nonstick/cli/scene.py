@@ -123,6 +123,7 @@ def run(
     movie: bool | None = typer.Option(
         None, "--movie/--no-movie", help="Make preview.mp4 and preview.png at the end.", show_default=False
     ),
+    view: bool = typer.Option(False, "--view", help="Open a page in the browser that shows the frames as they appear."),
 ) -> None:
     """Simulate a scene, write its frames, and make a movie.
 
@@ -135,15 +136,17 @@ def run(
     from ..io.names import safe_name
     from ..sim.kinds import kind_of
     from ..sim.run import run as go
+    from .view import beside
 
     check_movie(movie)
     loaded = load_scene(scene, settings, {} if frames is None else {"time.frames": frames})
     kind = kind_of(loaded)
     target = out or _free(Path("runs") / safe_name(loaded.name))
-    with resumable(target), Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
-        go(loaded, target, live.update, live.warn)
-    report_run(target)
-    make_movie(target, movie, loaded.model.output.movie)
+    with beside(target, view):
+        with resumable(target), Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
+            go(loaded, target, live.update, live.warn)
+        report_run(target)
+        make_movie(target, movie, loaded.model.output.movie)
 
 
 def info(
