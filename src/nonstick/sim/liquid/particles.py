@@ -390,11 +390,9 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
-        c.id = state["id"] if "id" in state else np.arange(c.n, dtype=c.ID)
-        c.born = int(state["born"]) if "id" in state else c.n
+        c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
         c.sources = state.get("sources", c.sources[:0])
-        self._last_dt = float(state["dt"])
-        self._sorted = self.settled = False
+        self._last_dt, self._sorted, self.settled = float(state["dt"]), False, False
         if started:  # use the shift of the ledger: a new search could find another shift
             self._sort()
             self._surface.outline(self.phi, c)
