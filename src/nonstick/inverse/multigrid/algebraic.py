@@ -4,14 +4,14 @@
 
 is a cycle for `F A F + (I - F) + D` with a free set F and a shift D, in single precision:
 
-- aggregates of bounded quality (`_pairs`): pairs, pairs of pairs and so on, as long as the quality of Napov and Notay
-  holds. They follow strong couplings whatever the angle of an anisotropy, and stop at jumps;
-- interpolation from aggregates is smoothed by one Jacobi step and cut to four entries a row (`_galerkin_rows`), because
-  constants alone are too stiff for anisotropy that is not aligned with the grid;
+- coarse rows are some of the fine ones, chosen by Ruge and Stüben's first pass (`_splitting`). They follow strong
+  couplings whatever the angle of an anisotropy;
+- other rows are interpolated from coarse rows up to two couplings away, at most four of them (`_interpolation`), with
+  weights that the equations of the rows give;
 - Gauss–Seidel by colours, one sweep on the way down and the reversed sweep on the way up (`_colour_sweeps`);
 - a diagonal scaling first (`near_null`): constants are then smooth for D·A·D as for A.
 
-A new free set keeps aggregates, interpolation and patterns; the values of coarse rows that depend on rows which entered
+A new free set keeps coarse rows, interpolation and patterns; the values of coarse rows that depend on rows which entered
 or left it are computed again. Coarse matrices that were not up to date, even by one row in a hundred, took twice the
 iterations. New values in the same pattern are filled in by `refill`.
 """
@@ -27,7 +27,8 @@ from ...operators.base import Operator
 from ..base import Directions, Inverse, max_abs
 from . import _colour_sweeps as kernels
 from . import _galerkin_rows as galerkin
-from . import _pairs as pairs
+from . import _interpolation as rows
+from . import _splitting as splitting
 from .algebraic_level import AlgebraicLevel, Interpolation, Matrix, colours
 from .hierarchy import Coarsening, Multigrid, descend
 from .near_null import near_null, off_diagonals
@@ -38,20 +39,16 @@ MANY = 0.05
 
 @dataclass(frozen=True)
 class Algebraic(Coarsening):
-    """Aggregates of bounded quality with smoothed interpolation; needs no grid.
+    """Coarse rows by Ruge and Stüben with interpolation of long range; needs no grid.
 
     Parameters
     ----------
-    quality
-        The bound of Napov and Notay for aggregates (`_pairs`).
-    passes
-        Rounds of pairing: aggregates have at most 2^passes unknowns.
     theta
-        Interpolation is smoothed along couplings with |a_ij| >= theta sqrt(a_ii a_jj).
-    omega
-        Damping of the smoothing.
+        A coupling is strong if it is at least this part of the largest one of its row.
     cut
         Entries of P that are smaller than this part of the largest one in their row are cut off.
+    dominant
+        Rows whose diagonal is at least so many times the sum of their couplings are left to the smoother.
     least
         Matrices with at most so many unknowns are better solved by a dense factor: they do not fit.
 
@@ -67,11 +64,9 @@ class Algebraic(Coarsening):
     True
     """
 
-    quality: float = 8.0
-    passes: int = 3
-    theta: float = 0.08
-    omega: float = 2 / 3
-    cut: float = 0.1
+    theta: float = 0.25
+    cut: float = 0.02
+    dominant: float = 3.0
     least: int = 300
 
     def fits(self, A):
@@ -86,41 +81,32 @@ class Algebraic(Coarsening):
                 return reuse
         return AlgebraicHierarchy(multigrid, self, operator)
 
-    def aggregate(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, int]:
-        """The aggregate of each row (-1: none), and their number. The bound is raised where too little merges."""
-        limit = self.quality
-        for _ in range(5):
-            parent, count = self._pair_up(A, natural, limit)
-            if 2 * count <= np.count_nonzero(parent >= 0):
-                break
-            limit *= 2.0
-        return parent, count
+    def coarse_rows(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """The kind of each row (`_splitting`), its least strong weight, and the number of coarse rows."""
+        kind, limit = np.empty(A.n, np.int8), np.empty(A.n)
+        splitting._find_strength(limit, kind, self.theta, self.dominant, A.d, A.weights, A.indptr)
+        count = splitting._split(kind, limit, natural, A.weights, A.indices, A.indptr)
+        return kind, limit, count
 
-    def _pair_up(self, A: Matrix, natural: np.ndarray, limit: float) -> tuple[np.ndarray, int]:
-        parent = np.empty(A.n, np.int32)
-        fine = A.d, *A.rows
-        count = pairs._match(parent, natural, *fine, limit)
-        for _ in range(self.passes - 1):
-            if count == 0:
-                break
-            merged, first, member = A.merged(parent, count)
-            step = np.empty(count, np.int32)
-            fewer = pairs._match_again(step, merged.d, *merged.rows, limit, first, member, *fine)
-            if fewer == count:
-                break
-            parent = np.where(parent >= 0, step[parent], -1).astype(np.int32)
-            count = fewer
-        return parent, count
+    def interpolation(
+        self, A: Matrix, natural: np.ndarray, kind: np.ndarray, limit: np.ndarray, count: int
+    ) -> Interpolation:
+        """Interpolation from the coarse rows, numbered in the order `natural`."""
+        number = np.empty(A.n, np.int32)
+        number[natural] = np.cumsum(kind[natural] == splitting.COARSE, dtype=np.int32) - np.int32(1)
+        wide = np.empty((A.n, rows.WIDE), np.int32), np.empty((A.n, rows.WIDE), np.float32)
+        rows._extend(*wide, kind, number, limit, A.weights, A.indices, A.indptr, count, self.cut)
+        cols, vals = np.empty((A.n, rows.SLOTS), np.int32), np.empty((A.n, rows.SLOTS), np.float32)
+        rows._average(cols, vals, kind, *wide, A.weights, A.indices, A.indptr, count, self.cut)
+        return Interpolation(cols, vals, count)
 
     def coarser(self, fine: AlgebraicLevel) -> AlgebraicLevel | None:
         """The next coarser level; sets the interpolation of the fine one."""
         A = fine.A
-        parent, count = self.aggregate(A, fine.natural)
+        kind, limit, count = self.coarse_rows(A, fine.natural)
         if count == 0 or count > 0.9 * A.n:
             return None
-        cols, vals = np.empty((A.n, galerkin.SLOTS), np.int32), np.empty((A.n, galerkin.SLOTS), np.float32)
-        galerkin._interpolate_rows(cols, vals, parent, A.d, *A.rows, self.theta, self.omega, self.cut, A.widest)
-        P = Interpolation(cols, vals, count)
+        P = self.interpolation(A, fine.natural, kind, limit, count)
         columns, starts = P.pattern(A)
         order, place, ends = colours(columns, starts)
         fine.P = P.renumbered(place)
@@ -191,7 +177,7 @@ class AlgebraicHierarchy(Inverse):
         return True
 
     def refill(self, operator: Operator) -> None:
-        """New values of a matrix with the same pattern; aggregates and interpolation stay."""
+        """New values of a matrix with the same pattern; coarse rows and interpolation stay."""
         self.base, self._shift = operator.core, operator.shift
         self._take(self.base.matrix(), self.levels[0].A, np.empty(0, np.int32))
         self._lent = True
@@ -236,7 +222,7 @@ class AlgebraicHierarchy(Inverse):
         out *= self.scale
 
     def means(self, values: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The mean of S⁻¹ values over the chosen rows of each aggregate, and whether it has such rows."""
+        """The mean of S⁻¹ values over the chosen rows of each coarse row, and whether it has such rows."""
         P = self.levels[0].P
         rows = self.order[P.parent >= 0]
         parent = P.parent[P.parent >= 0]
