@@ -43,7 +43,7 @@ class Rescaled:
             self.given.box.project(start.x, out=start.x)
             monitor.problem = given
             residual = monitor.measure(start.x)
-            if residual <= asked or monitor.status != "converged":
+            if residual <= asked or monitor.status != "converged" or monitor.exhausted(start.x):
                 break
             inner.cold = False
             monitor.tolerance *= 0.3 * asked / residual

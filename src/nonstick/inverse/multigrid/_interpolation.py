@@ -1,10 +1,10 @@
 """Interpolation from coarse rows: at most `SLOTS` of them for each row, with weights that sum to 1.
 
-First "extended+i" (De Sterck, Falgout, Nolting and Yang 2008, Numer. Linear Algebra Appl. 15): the equation of a fine row
-is solved for it. Strong fine neighbours are replaced by means of the coarse rows around them and of the row itself; weak
-neighbours move with the row. This rule ignores positive couplings, and they matter on triangles. So every fine row then
-takes the value that its whole equation gives it, Σ_j w_ij P_j / Σ_j w_ij: one Jacobi step on P. (At 200², triangles with
-anisotropy 1e-3: 28 iterations of conjugate gradients in place of 39.)
+First "extended+i" (De Sterck, Falgout, Nolting and Yang 2008, Numer. Linear Algebra Appl. 15): the equation of a fine
+row is solved for it. Strong fine neighbours are replaced by means of the coarse rows around them and of the row itself;
+weak neighbours move with the row. This rule ignores positive couplings, and they matter on triangles. So every fine row
+then takes the value that its whole equation gives it, Σ_j w_ij P_j / Σ_j w_ij: one Jacobi step on P. (At 200²,
+triangles with anisotropy 1e-3: 28 iterations of conjugate gradients in place of 39.)
 
 Pieces of rows run in parallel; each row is computed alone, so results do not depend on the threads.
 """

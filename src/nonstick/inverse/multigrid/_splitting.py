@@ -1,7 +1,8 @@
 """Coarse unknowns from a matrix alone: the first pass of Ruge and Stüben (1987), and colours.
 
 A matrix is given by its off-diagonal *weights* w_ij = -a_ij. Row i depends strongly on j if w_ij >= theta max_k w_ik.
-So coarsening follows an anisotropy, whatever its angle, and stops at jumps. Positive couplings (w < 0) are never strong.
+So coarsening follows an anisotropy, whatever its angle, and stops at jumps. Positive couplings (w < 0) are never
+strong.
 All loops are serial and in a fixed order.
 """
 

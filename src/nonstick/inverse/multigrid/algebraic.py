@@ -11,9 +11,9 @@ is a cycle for `F A F + (I - F) + D` with a free set F and a shift D, in single 
 - Gauss–Seidel by colours, one sweep on the way down and the reversed sweep on the way up (`_colour_sweeps`);
 - a diagonal scaling first (`near_null`): constants are then smooth for D·A·D as for A.
 
-A new free set keeps coarse rows, interpolation and patterns; the values of coarse rows that depend on rows which entered
-or left it are computed again. Coarse matrices that were not up to date, even by one row in a hundred, took twice the
-iterations. New values in the same pattern are filled in by `refill`.
+A new free set keeps coarse rows, interpolation and patterns; the values of coarse rows that depend on rows which
+entered or left it are computed again. Coarse matrices that were not up to date, even by one row in a hundred, took
+twice the iterations. New values in the same pattern are filled in by `refill`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Algebraic(Coarsening):
     """
 
     theta: float = 0.25
-    cut: float = 0.02
+    cut: float = 0.1
     dominant: float = 3.0
     least: int = 300
 
