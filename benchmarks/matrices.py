@@ -2,7 +2,7 @@
 
     python benchmarks/matrices.py --sizes 50 100 200 400                 every problem, ours and PyAMG
     python benchmarks/matrices.py --sizes 1000 --names bearing-4 --methods auto   a million unknowns
-    python benchmarks/matrices.py --sizes 50 200 400 --methods auto petsc-rsls-hypre@2 tao-gpcg-hypre@2      beside PETSc
+    python benchmarks/matrices.py --sizes 50 200 400 --methods auto petsc-rsls-hypre@2 tao-gpcg-hypre@2   PETSc
 
 `auto` gets the bare matrix, `auto+cells` its grid too (only where it has one). `sa`, `rs`, `rootnode` are PyAMG's
 smoothed aggregation, Ruge-Stüben and root-node hierarchies (one Gauss-Seidel sweep down, one up) as preconditioner of

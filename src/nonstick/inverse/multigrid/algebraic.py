@@ -222,11 +222,21 @@ class AlgebraicHierarchy(Inverse):
         out *= self.scale
 
     def means(self, values: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The mean of S⁻¹ values over the chosen rows of each coarse row, and whether it has such rows."""
+        """S⁻¹ values on the coarse rows, and whether they have one.
+
+        If a coarse row is not chosen, the mean over chosen rows that have most in common with it. (A mean over all of
+        them cuts off kinks of the values, and sets are then predicted less well.)
+        """
         P = self.levels[0].P
-        rows = self.order[P.parent >= 0]
-        parent = P.parent[P.parent >= 0]
-        rows, parent = rows[chosen[rows]], parent[chosen[rows]]
+        alone = (P.vals[:, 0] == 1.0) & (P.parent >= 0)
+        own, found = self._mean(values, chosen, alone)
+        mean, near = self._mean(values, chosen, P.parent >= 0)
+        return np.where(found, own, mean), found | near
+
+    def _mean(self, values: np.ndarray, chosen: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The mean of S⁻¹ values over rows of each coarse row, and whether there are any; `among` is in our order."""
+        P, rows = self.levels[0].P, self.order[among]
+        parent, rows = P.parent[among][chosen[rows]], rows[chosen[rows]]
         count = np.bincount(parent, minlength=P.n_coarse)
         total = np.bincount(parent, values[rows] / self.scale[rows], minlength=P.n_coarse)
         return total / np.maximum(count, 1), count > 0
