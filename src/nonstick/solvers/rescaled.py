@@ -4,10 +4,10 @@ Policies change where a residual exceeds a part of max|b|. If units differ by po
 D·A·D, small rows would change last, one after the other. The scaling of the algebraic hierarchy makes rows comparable
 (`near_null`). The residual that decides is that of the problem as it was given.
 
-If A jumps too, sweeps carry the scale of one region to the next over some ten unknowns only. Then S is corrected once by
-y with S A S y = diag(S A S), solved roughly by multigrid CG: one step of inverse iteration, on all levels. A positive y
-makes all row sums of the new matrix positive. (D·A·D with jumps of 1e6 in blocks of 20 × 20, at 200²: 11 iterations of
-a linear solve in place of 65.)
+If A jumps too, sweeps carry the scale of one region to the next over some ten unknowns only. Then S is corrected once
+by y with S A S y = diag(S A S), solved roughly by multigrid CG: one step of inverse iteration, on all levels. A
+positive y makes all row sums of the new matrix positive. (D·A·D with jumps of 1e6 in blocks of 20 × 20, at 200²: 11
+iterations of a linear solve in place of 65.)
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.algebraic import Algebraic
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.near_null import near_null
+from ..operators.base import Operator
 from ..operators.csr import CSROperator
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
@@ -77,8 +78,8 @@ def rescaled(problem: BoxProblem) -> Rescaled | None:
     return scaled if y is None else Rescaled(problem, s * y)
 
 
-def _correction(A: CSROperator) -> np.ndarray | None:
-    """y with A y ≈ diag(A), of size 1; None if a constant diagonal shows that it is not needed, or y is not positive."""
+def _correction(A: Operator) -> np.ndarray | None:
+    """y with A y ≈ diag(A), of size 1; None if it is not positive, or if a constant diagonal shows no need for it."""
     d = A.diagonal
     if d.max() < 1.001 * d.min() or not LEVELS.M.fits(A):
         return None

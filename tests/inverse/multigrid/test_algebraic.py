@@ -150,6 +150,23 @@ def test_coarse_rows_follow_the_strong_axis():
     assert all(len(set(column[np.abs(P[:, c]) > 0.05])) == 1 for c in range(P.shape[1]))
 
 
+def test_slow_solves_get_coarse_rows_for_their_set():
+    """High coefficients in blocks that the free set cuts: coarse rows of the whole matrix do not suit it."""
+    A = CSROperator(jumping(60, 6, 1e4))
+    i, j = np.divmod(np.arange(A.n), 60)
+    free = (i % 9 > 0) | (j % 7 > 2)
+    mask = Masked(A)
+    H = cycle().setup(mask)
+    assert cycle().setup(mask.update(free), H) is H
+    H.slow = True
+    new = cycle().setup(mask.update(free), H)
+    assert new is not H
+    closed = ~free[new.order]
+    assert (new.levels[0].P.parent[closed] == -1).all()
+    assert cycle().setup(mask.update(free), new) is new
+    assert cycle().setup(mask.update(np.ones(A.n, bool)), new) is not new  # rows without a coarse row are free again
+
+
 def test_a_hub_does_not_make_the_work_quadratic():
     """One unknown coupled to all others, in a chain: it is coarse, or its row is not walked through for each other."""
     n = 20_000

@@ -16,15 +16,17 @@ _OPEN = 2
 
 
 @serial
-def _find_strength(limit, kind, theta, dominant, d, weights, indptr):
-    """The least strong weight of each row (infinite: it has none). Rows with d >= dominant Σ|w| are solved alone."""
+def _find_strength(limit, kind, theta, dominant, d, closed, weights, indices, indptr):
+    """The least strong weight of each row (infinite: it has none). Rows with d >= dominant Σ|w|, and closed
+    rows, are solved alone; couplings to closed rows do not count."""
     for i in range(limit.size):
         top = 0.0
         total = 0.0
         for q in range(indptr[i], indptr[i + 1]):
-            top = max(top, np.float64(weights[q]))
-            total += abs(np.float64(weights[q]))
-        kind[i] = ALONE if d[i] >= dominant * total else _OPEN
+            if closed[indices[q]] == 0:
+                top = max(top, np.float64(weights[q]))
+                total += abs(np.float64(weights[q]))
+        kind[i] = ALONE if closed[i] != 0 or d[i] >= dominant * total else _OPEN
         limit[i] = theta * top if top > 0.0 and kind[i] != ALONE else np.inf
 
 

@@ -35,6 +35,8 @@ from .near_null import near_null, off_diagonals
 
 #: if more than this part of the rows has changed, coarse matrices are filled as a whole
 MANY = 0.05
+#: coarse rows were chosen for another set if it differs in more than this part of the rows
+OTHER = 0.02
 
 
 @dataclass(frozen=True)
@@ -73,18 +75,19 @@ class Algebraic(Coarsening):
         return A.has_entries and A.n > self.least
 
     def hierarchy(self, multigrid, operator, reuse):
-        if isinstance(reuse, AlgebraicHierarchy):
+        suited = isinstance(reuse, AlgebraicHierarchy) and reuse.outdated(operator)
+        if isinstance(reuse, AlgebraicHierarchy) and not suited:
             if reuse.follow(operator):
                 return reuse
             if operator.core.pattern is not None and operator.core.pattern is reuse.base.pattern:
                 reuse.refill(operator)
                 return reuse
-        return AlgebraicHierarchy(multigrid, self, operator)
+        return AlgebraicHierarchy(multigrid, self, operator, suited and reuse.slow)
 
     def coarse_rows(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
         """The kind of each row (`_splitting`), its least strong weight, and the number of coarse rows."""
         kind, limit = np.empty(A.n, np.int8), np.empty(A.n)
-        splitting._find_strength(limit, kind, self.theta, self.dominant, A.d, A.weights, A.indptr)
+        splitting._find_strength(limit, kind, self.theta, self.dominant, A.d, A.closed, A.weights, A.indices, A.indptr)
         count = splitting._split(kind, limit, natural, A.weights, A.indices, A.indptr)
         return kind, limit, count
 
@@ -119,9 +122,12 @@ class Algebraic(Coarsening):
 
 
 class AlgebraicHierarchy(Inverse):
-    """The levels of one matrix. `levels[0]` is the finest: S A S with its rows sorted by colour, S a diagonal."""
+    """The levels of one matrix. `levels[0]` is the finest: S A S with its rows sorted by colour, S a diagonal.
 
-    def __init__(self, multigrid: Multigrid, coarsening: Algebraic, operator: Operator):
+    `suited`: coarse rows are chosen for the free set of the operator, not for the whole matrix.
+    """
+
+    def __init__(self, multigrid: Multigrid, coarsening: Algebraic, operator: Operator, suited: bool = False):
         self.recipe, self.coarsening = multigrid, coarsening
         self.base, self._shift = operator.core, operator.shift
         M = self.base.matrix()
@@ -133,12 +139,16 @@ class AlgebraicHierarchy(Inverse):
         weights, indices = np.empty(entries, np.float32), np.empty(entries, np.int32)
         A = Matrix(weights, indices, indptr, np.zeros(self.base.n, np.float32))
         self._take(M, A, indices)
+        #: the rows that had no equation when coarse rows were chosen, in our order
+        self._closed = self._closed_rows(operator) if suited else np.zeros(self.base.n, np.int8)
+        A.closed[:] = self._closed
+        A.find_diagonals()
         finest = AlgebraicLevel(A, ends, self._place)
         self.levels = [finest, *descend(finest, coarsening.coarser, multigrid.smallest, multigrid.max_levels - 1)]
         self._begin(operator)
 
     def _begin(self, operator: Operator) -> None:
-        self._lent, self._top = False, 1.0
+        self._lent, self._top, self.slow = False, 1.0, False
         self._solve_bottom()
         self.follow(operator)
 
@@ -165,7 +175,7 @@ class AlgebraicHierarchy(Inverse):
             return False
         free = operator.free
         A = self.levels[0].A
-        closed = np.zeros(A.n, np.int8) if free is None else np.logical_not(free[self.order]).view(np.int8)
+        closed = self._closed_rows(operator)
         self._clamped = None if free is None or free.all() else ~free
         changed = np.flatnonzero(closed != A.closed)
         A.closed[:] = closed
@@ -175,6 +185,22 @@ class AlgebraicHierarchy(Inverse):
         elif changed.size:
             self._fill(None if changed.size > MANY * A.n else A.around(changed))
         return True
+
+    def _closed_rows(self, operator: Operator) -> np.ndarray:
+        free = operator.free
+        n = self.order.size
+        return np.zeros(n, np.int8) if free is None else np.logical_not(free[self.order]).view(np.int8)
+
+    def outdated(self, operator: Operator) -> bool:
+        """True if other coarse rows would suit the free set better.
+
+        Coarse rows of the whole matrix suit most sets. If the solve is `slow` all the same, new ones are chosen for the
+        set. They do not serve rows that were closed then.
+        """
+        closed = self._closed_rows(operator)
+        freed = int(np.count_nonzero(self._closed > closed))
+        other = int(np.count_nonzero(self._closed != closed))
+        return freed > OTHER * closed.size or (self.slow and other > OTHER * closed.size)
 
     def refill(self, operator: Operator) -> None:
         """New values of a matrix with the same pattern; coarse rows and interpolation stay."""
@@ -202,6 +228,7 @@ class AlgebraicHierarchy(Inverse):
         view.levels = self.levels[1:]
         view.order = np.arange(operator.n, dtype=np.int32)
         view.scale = np.ones(operator.n)
+        view._closed = np.zeros(operator.n, np.int8)
         self._lent = True
         view._begin(operator)
         return view
