@@ -14,7 +14,7 @@ help:
 	@echo "make demo         run the demonstration and say where the pictures are"
 	@echo "make test         run the tests ($(JOBS) processes; JOBS=n for another number)"
 	@echo "make test-fast    the same without the slow ones"
-	@echo "make test-clients the exported files in OpenVDB, ParaView, USD and Blender; installs them (Debian, as root)"
+	@echo "make test-clients exported files in OpenVDB, ParaView, USD and Blender, pages in Chromium; installs them (Debian, as root)"
 	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
@@ -33,6 +33,10 @@ demo: .venv/.ready-pictures
 	@echo "painting both side by side ..."
 	@$(BIN)/nonstick render demo/sticky --compare demo/separating --out demo/sphere.mp4
 
+# every built-in scene: a run, a picture and a movie of it, and docs/gallery.md; takes about half an hour
+gallery: .venv/.ready-pictures
+	@$(BIN)/python docs/make_gallery.py
+
 test: .venv/.ready-dev .venv/.petsc
 	@$(BIN)/python -m pytest -n $(JOBS) -rs --durations=15 --durations-min=2 $(ARGS)
 
@@ -41,7 +45,7 @@ test-fast: .venv/.ready-dev
 
 test-clients: .venv/.ready-dev
 	@sh tests/export/clients/install.sh $(BIN)/python
-	@$(BIN)/python -m pytest -n 0 -rs tests/export $(ARGS)
+	@$(BIN)/python -m pytest -n 0 -rs tests/export tests/view $(ARGS)
 
 fuzz: .venv/.ready-dev
 	@NONSTICK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(JOBS) tests/fuzz $(ARGS)
@@ -65,7 +69,7 @@ soak: .venv/.ready-core
 	@$(BIN)/python validation/soak.py --kills $(KILLS)
 
 docs: .venv/.ready-docs
-	@$(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "the pages are in site/index.html"
 
 clean:

@@ -1,7 +1,8 @@
-"""Draw images/surfaces.png: a frame from the grid, from particles and by splashsurf; a table on the way.
+"""Draw images/surfaces.png: frames from the grid, from particles and by splashsurf; a table on the way.
 
-    nonstick run sphere --set domain.resolution=64 --set time.frames=45 --out sphere
-    python docs/draw_surfaces.py sphere 45
+    nonstick run sphere --set domain.resolution=64 --frames 45 --out sphere
+    cd examples/shot && python character.py && nonstick run shot.toml --frames 14 --out run && cd ../..
+    python docs/draw_surfaces.py sphere 45 examples/shot/run 14
 
 It needs `pip install 'nonstick[surface,pictures]'`, and ParaView (`pvpython`, and `xvfb-run` without a screen).
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 KINDS = ("grid", "particles", "splashsurf")
 PIXELS = 400
 #: how the camera looks at a run: degrees up and around, and the part of the picture that the liquid fills
-VIEWS = {"sphere": (20, 35, 1.35)}
+VIEWS = {"sphere": (20, 35, 1.35), "shot": (20, 15, 1.5)}
 
 
 def main(words: list[str]) -> None:

@@ -22,7 +22,7 @@ def main(n: int = 96, frames: int = 120, movie: str | None = "heat.mp4", picture
     bounded = Heat(resolution=n)
     free = replace(bounded, lower=-np.inf, upper=np.inf)
     _, inside, fixed = bounded.begin()
-    view = HeatView(inside) if movie or picture else None
+    view = HeatView(inside, shape=bounded.shape, dx=bounded.grid.dx) if movie or picture else None
     images, last = [], (None, None)
     for pair in zip_longest(bounded.frames(frames), free.frames(frames)):
         last = tuple(old if new is None else new for new, old in zip(pair, last))

@@ -36,8 +36,10 @@ LAYERS = (
     "io",
     "render",
     "export",
+    "view",
     "sim",
     "bench",
+    "sweeps",
     "validation",
 )
 #: For quick starts these load what they need when it is asked for, whatever it is: the public names of the package, the

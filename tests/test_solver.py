@@ -217,3 +217,9 @@ def test_other_methods_and_mistakes():
     with pytest.raises(NonstickError, match="positive diagonal"):
         solver.update(-A2)
     assert optimal(A2, LOADS[2], 0.0, np.inf, solver.solve(LOADS[2]).x), "a refused update changes nothing"
+
+
+def test_an_update_by_a_matrix_of_another_size_is_refused_before_it_is_converted():
+    solver = nonstick.Solver([[2.0, -1.0], [-1.0, 2.0]])
+    with pytest.raises(nonstick.NonstickError, match="shape of A has changed"):
+        solver.update(sp.coo_array((10**12, 10**12)))

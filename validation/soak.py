@@ -2,7 +2,8 @@
 
 Each set-up is run once without a break. Then it is started again and killed (`kill -9`) after a random time, resumed
 and killed again, until the number of kills is used up; the last time it may finish. All frames must have the same bytes
-as those of the undisturbed run, and stats.csv the same steps.
+as those of the undisturbed run, and stats.csv the same steps. So must all files of other programs that a run writes
+while it goes on (`output.export`).
 
     python validation/soak.py --kills 100 --seed 1
 """
@@ -19,9 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
-#: name → (scene, keys): liquid in 2D and 3D, transfers, level set, walls, bodies, viscosity, sources, heat
+#: formats of exported files; USD needs a package
+FORMATS = '"vdb", "vtk", "ply", "obj", "glb"' + (', "usd"' if find_spec("pxr") else "")
+#: name → (scene, keys): liquid in 2D and 3D, transfers, level set, walls, bodies, viscosity, sources, heat, export
 SETUPS: dict[str, tuple[str, dict[str, str]]] = {
     "circle": ("circle", {"domain.resolution": "24"}),
     "sticky": ("circle", {"domain.resolution": "24", "walls.pressure": "none"}),
@@ -39,6 +43,7 @@ SETUPS: dict[str, tuple[str, dict[str, str]]] = {
     "bodies": ("{bodies}", {"domain.resolution": "20"}),
     "sources": ("{sources}", {"domain.resolution": "20"}),
     "heat": ("heat", {"domain.resolution": "24"}),
+    "export": ("sphere", {"domain.resolution": "12", "output.export": f"[{FORMATS}]"}),
 }
 #: scenes that are written for this
 WRITTEN = {
@@ -87,8 +92,9 @@ def start(folder: Path, name: str, frames: int, out: Path) -> list[str]:
 
 
 def content(run: Path) -> tuple[dict[str, bytes], list[str]]:
-    """The bytes of all frames, and the steps of stats.csv."""
-    frames = {f.name: f.read_bytes() for f in sorted((run / "frames").glob("*.npz"))}
+    """The bytes of all frames and exported files, and the steps of stats.csv."""
+    files = [*(run / "frames").glob("*.npz"), *(f for f in (run / "export").rglob("*") if f.is_file())]
+    frames = {str(f.relative_to(run)): f.read_bytes() for f in sorted(files)}
     with open(run / "stats.csv", newline="", encoding="utf-8") as stream:
         return frames, [row["step"] for row in csv.DictReader(stream)]
 

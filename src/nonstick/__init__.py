@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .scenes.scene import Scene
     from .sim.liquid.simulation import Simulation
     from .solver import Solver
+    from .sweeps.runs import sweep
 
 
 # Public names load on first use, so that `nonstick --help` does not wait for numba.
@@ -47,6 +48,7 @@ _WHERE = {
     "Solver": ".solver",
     "Scene": ".scenes.scene",
     "Simulation": ".sim.liquid.simulation",
+    "sweep": ".sweeps.runs",
 }
 
 __all__ = [
@@ -70,6 +72,7 @@ __all__ = [
     "save_problem",
     "solve",
     "solve_problem",
+    "sweep",
 ]
 
 

@@ -277,7 +277,8 @@ def run_method(
     except EntriesNeededError as error:
         raise NonstickError(f"method {name!r} {error}") from None
     if monitor.status not in ("converged", "infeasible"):
-        _no_worse(problem, x, x0, monitor)
+        if not recipe.as_printed:
+            _no_worse(problem, x, x0, monitor)
         if not monitor.negative and monitor.gave_up and problem.A.symmetric:
             monitor.negative = smallest_curvature(problem.A) < ZERO
     elif problem.n <= ALWAYS and monitor.criterion == "rows" and indefinite(problem.A):

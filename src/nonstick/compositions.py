@@ -40,6 +40,7 @@ from .inverse.precond.deflation import Deflated
 from .inverse.precond.ilu import ILU
 from .inverse.precond.jacobi import Jacobi
 from .inverse.precond.mic import MIC
+from .inverse.precond.reused import Reused
 from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.active_set import ActiveSet
@@ -164,12 +165,17 @@ METHODS: dict[str, Method] = {
     # Chentanez–Müller 2012
     "fmg": ChentanezMuller(),
     "fmg+cm": ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3),
+    "fmg+cm+literal": ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3, literal=True),
+    "fmg+cm+no-lcp": ChentanezMuller(full_cycles=3, v_cycles=4, projected=False),
     "fmg+literal": ChentanezMuller(constrained_levels=3, literal=True),
     "pgs": ProjectedSOR(omega=1.0),
     "psor": ProjectedSOR(omega=None),
     # Andersen 2017
     "newton": MinMapNewton(CG(Deflated(ILU()))),
+    "newton+mg": MinMapNewton(CG(Deflated(FirstThatFits(Multigrid(Geometric(), RedBlack(), V(1, 1)), SAAMG)))),
+    "newton+reused": MinMapNewton(CG(Reused(Deflated(ILU())))),
     "newton+paper": MinMapNewton.paper(CG(Deflated())),
+    "newton+paper+ties": MinMapNewton.paper(CG(Deflated()), clamp_ties=True),
     # Takahashi–Batty
     "mic-cg": LinearSolve(CG(Deflated(MIC()))),
     "saamg-cg": LinearSolve(CG(Deflated(SAAMG))),
@@ -183,6 +189,7 @@ METHODS: dict[str, Method] = {
     "ipm-pd+tagiaamg-cg": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW),
     "ipm-pd+mic-cg": InteriorPoint(CG(Deflated(MIC())), inner_maxiter=MANY),
     "ipm-pd+saamg-cg": InteriorPoint(CG(Deflated(SAAMG)), inner_maxiter=FEW),
+    "ipm-pd+literal": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=2, literal=True),
     "plb": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="log-barrier"),
     "ipm-p": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="primal"),
     "ipm-pd+hs": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, step=0.5, patience=25),
@@ -194,6 +201,9 @@ METHODS: dict[str, Method] = {
     "visc-box-mg+full": viscous(face_multigrid(MeanVolumes(), BoxSweep(full=True))),
     "visc-jacobi-mg": viscous(face_multigrid(Voxels(), BandJacobi(), Sweeps(BandJacobi(steps=0), 200))),
     "visc-jacobi-mg+cg": viscous(face_multigrid(Voxels(), BandJacobi())),
+    "visc-jacobi-mg+literal": viscous(
+        face_multigrid(Voxels(), BandJacobi(damping=2 / 3), Sweeps(BandJacobi(steps=0, damping=2 / 3), 200))
+    ),
     "visc-cg": viscous(Jacobi()),
     "visc-mic-cg": unbounded(AsMatrix(CG(MIC()))),
     "visc-direct": unbounded(AsMatrix(Direct(shift=1e-10)), maxiter=20),

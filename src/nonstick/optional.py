@@ -15,6 +15,8 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mesh": ("triangle meshes and surfaces of bodies", ("trimesh", "igl", "skimage", "networkx")),
     "usd": ("export of USD files", ("pxr",)),
     "surface": ("liquid surfaces by splashsurf", ("pysplashsurf",)),
+    "cluster": ("sweeps on a Dask cluster", ("distributed",)),
+    "view": ("pages in a browser", ("viser", "fast_simplification")),
     "bench": ("other packages to compare with", ("pyamg", "osqp")),
 }
 

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import TypeVar
 
-from .errors import NonstickError
+from .errors import NonstickError, brief
 
 #: words of other packages for our options
 _ALIASES = {
@@ -42,4 +42,4 @@ def unknown_option(word: str, known: list[str], where: str) -> None:
     alias = _ALIASES.get(word.lower(), "")
     close = [alias] if alias in known else difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
     hint = f"; did you mean {close[0]!r}?" if close else f"; it knows {', '.join(known)}"
-    raise NonstickError(f"{where} has no option {word!r}{hint}")
+    raise NonstickError(f"{where} has no option {brief(word)}{hint}")

@@ -17,7 +17,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import NonstickError
+from .errors import NonstickError, brief
 
 if TYPE_CHECKING:
     from .solvers.base import Method
@@ -74,14 +74,19 @@ _METHODS: dict[str, Entry] = {
     # -- Chentanez–Müller 2012: full multigrid, projected Gauss–Seidel ----------------------------------
     "fmg": Entry("full multigrid cycles with projected smoothing until converged; needs a PressureProblem"),
     "fmg+cm": _shown_to_fail("the fixed work of Chentanez–Müller's table 1: 3 full and 4 V-cycles, S = 3"),
+    "fmg+cm+literal": _shown_to_fail("fmg+cm exactly as printed: the seven cycles leave 10 to 20 % of error"),
+    "fmg+cm+no-lcp": _shown_to_fail("linear baseline: the cycles of fmg+cm without any projection", "linear"),
     "fmg+literal": _shown_to_fail("full cycles exactly as printed by Chentanez–Müller: they stagnate"),
     "pgs": Entry("projected Gauss–Seidel: simple, robust, slow; also for walls='edge'"),
     "psor": Entry("projected SOR with Young's best relaxation factor for the free set"),
     # -- Andersen 2017: minimum-map Newton ----------------------------------------------------------------
     "newton": Entry("minimum-map Newton over ILU-CG, safeguarded; stops on the KKT residual"),
+    "newton+mg": Entry("minimum-map Newton over multigrid CG, the multilevel sub-solver that Andersen names"),
+    "newton+reused": Entry("minimum-map Newton over CG with one incomplete LU of A, masked for every set (eq. 42)"),
     "newton+paper": _shown_to_fail(
-        "minimum-map Newton with Andersen's limits, tests and plain CG: stagnates on large grids"
+        "minimum-map Newton with Andersen's limits, tests and plain CG; ends by its own tests, often above rtol"
     ),
+    "newton+paper+ties": _shown_to_fail("newton+paper with ties clamped as in eq. 26: the set loses a layer per step"),
     # -- Takahashi–Batty: MPRGP, interior point, aggregation AMG -----------------------------------------
     "mic-cg": Entry("linear baseline: CG with modified incomplete Cholesky, bounds ignored", "linear"),
     "saamg-cg": Entry("linear baseline: CG with smoothed-aggregation multigrid, bounds ignored", "linear"),
@@ -97,6 +102,7 @@ _METHODS: dict[str, Entry] = {
     "ipm-pd+tagiaamg-cg": Entry("primal-dual interior point over CG with topology-aware aggregation multigrid"),
     "ipm-pd+mic-cg": Entry("primal-dual interior point over CG with modified incomplete Cholesky"),
     "ipm-pd+saamg-cg": Entry("primal-dual interior point over CG with smoothed-aggregation multigrid"),
+    "ipm-pd+literal": _shown_to_fail("ipm-pd as printed: the paper's constants in the units given, 2 CG iterations"),
     "plb": _shown_to_fail("primal log-barrier method (ill-conditioned: for comparison)"),
     "ipm-p": _shown_to_fail("interior point on the primal system (ill-conditioned: for comparison)"),
     "ipm-pd+hs": Entry("ipm-pd with halved steps (slow: for comparison)"),
@@ -108,6 +114,7 @@ _METHODS: dict[str, Entry] = {
     "visc-box-mg+full": Entry("ablation: visc-box-mg with the rectangular box of 17 or 75 faces", "viscosity"),
     "visc-jacobi-mg": Entry("viscosity: CG over multigrid with damped Jacobi, the naïve baseline", "viscosity"),
     "visc-jacobi-mg+cg": Entry("viscosity: visc-jacobi-mg with conjugate gradients at the bottom", "viscosity"),
+    "visc-jacobi-mg+literal": _shown_to_fail("viscosity: visc-jacobi-mg with McAdams' damping of 2/3", "viscosity"),
     "visc-cg": Entry("viscosity: conjugate gradients with the diagonal", "viscosity"),
     "visc-mic-cg": Entry("viscosity: modified incomplete Cholesky CG on the assembled matrix", "viscosity"),
     "visc-direct": Entry("viscosity: sparse factorisation of the assembled matrix", "viscosity"),
@@ -154,7 +161,7 @@ def register(name: str, description: str, kind: str = "box", *, converges: bool 
     array([0.5, 0. ])
     """
     if kind not in KINDS:
-        raise NonstickError(f"unknown kind of method {kind!r}; known are {', '.join(KINDS)}")
+        raise NonstickError(f"unknown kind of method {brief(kind)}; known are {', '.join(KINDS)}")
 
     def add(build: Callable[[], Method]) -> Callable[[], Method]:
         _METHODS[name] = Entry(description, kind, converges, build)
@@ -188,7 +195,7 @@ def get(method: str | Method) -> Method:
     if not isinstance(method, str):
         if not hasattr(method, "solve"):
             raise NonstickError(
-                f"method must be a name or a method object, not {method!r}; nonstick.methods() lists names"
+                f"method must be a name or a method object, not {brief(method)}; nonstick.methods() lists names"
             )
         return method
     method = name_of(method)
@@ -206,7 +213,7 @@ def name_of(method: str) -> str:
     for name in _METHODS:
         if name.lower() == method.strip().lower():
             return name
-    raise NonstickError(f"unknown method {method!r}{_nearest(method)}; nonstick.methods() lists all")
+    raise NonstickError(f"unknown method {brief(method)}{_nearest(method)}; nonstick.methods() lists all")
 
 
 def _nearest(name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from .errors import NonstickError
+from .errors import NonstickError, brief
 from .kernels._csr import _csr_check_pairs
 
 #: |a_ij - a_ji| allowed, relative to sqrt(a_ii a_jj), which bounds |a_ij| in a positive definite matrix
@@ -68,19 +68,20 @@ def _sound(A: sp.csr_array, name: str) -> None:
 
 def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
     """A with other numbers: `values` has the pattern of A, or is a vector with an entry for each of A's."""
-    if sp.issparse(values) or np.ndim(values) == 2:
+    if not sp.issparse(values):
+        values = numbers(values, "values")
+    if values.ndim == 2:
+        _real(values.dtype, name)
+        if values.shape != A.shape:  # said before anything as long as the matrix is made
+            raise NonstickError(f"the shape of {name} has changed to {_by(values.shape)}; make a new Solver for it")
         if sp.issparse(values) and damage(values):
             raise NonstickError(f"{name} is damaged: {damage(values)}")
         M = _canonical(values)
-        if (
-            M.shape != A.shape
-            or M.nnz != A.nnz
-            or not (np.array_equal(M.indptr, A.indptr) and np.array_equal(M.indices, A.indices))
-        ):
+        if M.nnz != A.nnz or not (np.array_equal(M.indptr, A.indptr) and np.array_equal(M.indices, A.indices)):
             raise NonstickError(f"the pattern of {name} has changed; make a new Solver for it")
         data = np.array(M.data)
     else:
-        data = np.array(_numbers(values, "values"), dtype=np.float64)
+        data = np.array(values, dtype=np.float64)
         if data.shape != (A.nnz,):
             raise NonstickError(
                 f"values has shape {_by(data.shape)}, but {name} has {A.nnz} entries; give a matrix with the same "
@@ -190,7 +191,7 @@ def symmetric(A: sp.csr_array, name: str = "A") -> bool:
 
 def vector(b, n: int, name: str = "b") -> np.ndarray:
     """A finite vector of n numbers."""
-    out = _numbers(b, name)
+    out = numbers(b, name)
     if out.ndim == 2 and out.shape[1] == 1:
         out = out[:, 0]
     if out.shape != (n,):
@@ -227,7 +228,7 @@ def no_bound(bound, infinite: float):
 
 def active(policy, n: int) -> np.ndarray:
     """An active set: -1 at the lower bound, 1 at the upper bound, 0 free."""
-    out = np.asarray(policy)
+    out = numbers(policy, "active")
     if out.shape != (n,):
         raise NonstickError(f"active has shape {_by(out.shape)}, but there are {n} unknowns")
     if out.dtype.kind not in "iuf" or not np.isin(out, (-1, 0, 1)).all():
@@ -238,7 +239,7 @@ def active(policy, n: int) -> np.ndarray:
 
 
 def _bound(bound, n: int, name: str) -> np.ndarray:
-    out = _numbers(bound, name)
+    out = numbers(bound, name)
     if out.ndim == 2 and out.shape[1] == 1:
         out = out[:, 0]
     if out.shape not in ((), (1,), (n,)):
@@ -259,7 +260,7 @@ def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
         )
     C, lower, upper = given
     if not sp.issparse(C):
-        C = np.atleast_2d(_numbers(C, "C of constraints"))
+        C = np.atleast_2d(numbers(C, "C of constraints"))
     if C.ndim != 2 or C.shape[1] != n:
         raise NonstickError(
             f"C of constraints has shape {_by(C.shape)}; it must have one column for each of {n} unknowns"
@@ -284,7 +285,7 @@ def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
 
 def cells(coordinates, n: int) -> np.ndarray:
     """(n, 2) or (n, 3) grid coordinates, no cell twice; a line of cells becomes a grid one cell wide."""
-    out = np.asarray(coordinates)
+    out = numbers(coordinates, "cells")
     if out.ndim == 1 and out.size == n:
         out = out[:, None]
     if out.ndim != 2 or out.shape[0] != n or out.shape[1] not in (1, 2, 3):
@@ -292,8 +293,10 @@ def cells(coordinates, n: int) -> np.ndarray:
     if out.dtype.kind not in "iu" and not (out.dtype.kind in "fb" and np.array_equal(out, np.rint(out))):
         raise NonstickError("cells must hold integer grid coordinates")
     if n:  # in floats: differences of large integers overflow
-        extent = out.max(axis=0).astype(float) - out.min(axis=0).astype(float) + 1
-        if not max(np.prod(extent), np.abs(out.astype(float)).max()) < min(2**31, 2**24 + 1000 * n):
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite coordinates
+            extent = out.max(axis=0).astype(float) - out.min(axis=0).astype(float) + 1
+            largest = max(np.prod(extent), np.abs(out.astype(float)).max())
+        if not largest < min(2**31, 2**24 + 1000 * n):
             raise NonstickError(
                 f"cells span a grid of {_by([f'{e:.10g}' for e in extent])} cells for {n} unknowns, too many to "
                 "number; coordinates count cells from a corner of the grid, and are not metres"
@@ -328,23 +331,24 @@ def stopping(
     """Check the stopping options, which are the same for every method."""
     for value, name in ((rtol, "rtol"), (atol, "atol")):
         if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
-            raise NonstickError(f"{name} must be zero or a positive number, not {value!r}")
+            raise NonstickError(f"{name} must be zero or a positive number, not {brief(value)}")
     if rtol == 0 and atol == 0:
         raise NonstickError("rtol must be positive (or zero with a positive atol): no method reaches a residual of 0")
     if maxiter is not None and (not isinstance(maxiter, (int, np.integer)) or maxiter < 1):
-        raise NonstickError(f"maxiter must be a positive integer or None, not {maxiter!r}")
+        raise NonstickError(f"maxiter must be a positive integer or None, not {brief(maxiter)}")
     if callback is not None and not callable(callback):
-        raise NonstickError(f"callback must be a function of one argument, not {callback!r}")
+        raise NonstickError(f"callback must be a function of one argument, not {brief(callback)}")
     if time_limit is not None and (not isinstance(time_limit, (int, float, np.number)) or not time_limit >= 0):
-        raise NonstickError(f"time_limit must be a number of seconds, zero or more, or None, not {time_limit!r}")
-    if criterion not in ("rows", "papers"):
-        raise NonstickError(f"criterion must be 'rows' or 'papers', not {criterion!r}")
+        raise NonstickError(f"time_limit must be a number of seconds, zero or more, or None, not {brief(time_limit)}")
+    if not isinstance(criterion, str) or criterion not in ("rows", "papers"):
+        raise NonstickError(f"criterion must be 'rows' or 'papers', not {brief(criterion)}")
 
 
-def _numbers(values, name: str) -> np.ndarray:
+def numbers(values, name: str) -> np.ndarray:
+    """An array of real numbers of any kind and shape; nothing is copied."""
     try:
         out = np.asarray(values.toarray() if sp.issparse(values) else values)
-    except ValueError:
+    except (ValueError, TypeError):  # rows of different length; an object that only looks like an array
         out = np.empty(0, object)
     _real(out.dtype, name)
     return out

@@ -78,3 +78,8 @@ def test_columns_that_are_different_problems_have_no_common_number_of_unknowns()
     text = page(ours(8, "a", iterations=5), Row("t", 8, 81, "b", 6, converged=True), ours(16, "a", iterations=7))
     lines = [line.split() for line in text.splitlines()]
     assert ["8", "various", "5", "6"] in lines and ["16", "160", "7"] in lines
+
+
+def test_a_fallback_is_marked_and_explained():
+    text = page(ours(8, "a", iterations=5, finished_by="CG"), ours(8, "b", iterations=6))
+    assert "5*" in text and "6*" not in text and "* a: finished by CG (size 8)" in text

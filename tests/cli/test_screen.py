@@ -92,3 +92,10 @@ def test_a_long_compilation_goes_on_telling_in_a_pipe(capsys, monkeypatch):
             compile_one(kernel, 2.0 * kernel)
     err = capsys.readouterr().err.splitlines()
     assert err[1:3] == ["compiling kernels, 1 done", "compiling kernels, 3 done"] and len(err) == 4
+
+
+def test_kernels_that_could_not_be_kept_are_compiled_again(capsys):
+    with showing_compilation():
+        log.warning("compiled kernels cannot be kept", extra={"kept": False})
+        compile_one(0, 0.0)
+    assert capsys.readouterr().err.endswith("compiled 1 kernel in 2.0 s; the next run compiles them again\n")

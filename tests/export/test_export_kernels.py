@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.ndimage import map_coordinates, maximum_filter, minimum_filter
+from scipy.ndimage import maximum_filter, minimum_filter
 
-from nonstick.export import _cubes, _surface, _walls
-from nonstick.export._masks import widen
-from nonstick.export._text import rows
-from nonstick.export.mesh import Mesh, of_level_set
-from nonstick.export.surface import SHIFT, _beside, _kinds, _shift
+from nonstick.export import _surface
+from nonstick.export._masks import around, widen
+from nonstick.export.surface import PAD, SHIFT, _kinds, _shift
 from nonstick.grid.flat import flat_distance
 
 
@@ -28,29 +26,92 @@ def test_kinds_of_cells():
     np.testing.assert_array_equal(_kinds(count, 8), near.astype(int) + full)
 
 
+def test_the_box_around_a_mask():
+    mask = np.random.default_rng(0).random((20, 21, 22)) < 0.001
+    at = np.argwhere(mask)
+    low, high = around(mask, 2)
+    assert low == tuple(np.maximum(at.min(axis=0) - 2, 0))
+    assert high == tuple(np.minimum(at.max(axis=0) + 3, mask.shape))
+    assert around(np.zeros((4, 5)), 1) == ((0, 0), (4, 5))
+
+
+def test_particles_are_counted_and_those_at_walls_and_sides_are_listed():
+    rng = np.random.default_rng(0)
+    x, reach = rng.uniform(-0.05, 1.0, (300, 3)).astype(np.float32), 1.25
+    scale, shape = np.float32(8.0), (8, 7, 6)
+    nodes = rng.uniform(0.0, 6.0, (9, 8, 7)).astype(np.float32)
+    count = np.zeros(shape, np.int32)
+    wall, side = np.empty(300, np.int32), np.empty(300, np.int32)
+    n, m = _surface._survey(count, wall, side, x, scale, nodes, np.float32(3.0), reach)
+    cells = np.clip(np.floor(x * scale).astype(int), 0, np.array(shape) - 1)
+    twin = np.zeros(shape, int)
+    np.add.at(twin, tuple(cells.T), 1)
+    np.testing.assert_array_equal(count, twin)
+    np.testing.assert_array_equal(wall[:n], np.flatnonzero(nodes[tuple(cells.T)] < 3.0))
+    beside = ((x * scale < reach) | (x * scale > np.array(shape) - reach)).any(axis=1)
+    np.testing.assert_array_equal(side[:m], np.flatnonzero(beside))
+    _surface._count(count, x * scale, np.zeros(3, np.int64))
+    np.testing.assert_array_equal(count, 2 * twin)
+
+
+def sorted_particles(x, n, margin, per_cell, needed=None):
+    """Columns in the order of cells, the ends of cells, and their numbers; the box begins with the cell (1, 0, 0)."""
+    corner = np.array([1, 0, 0])
+    count = np.zeros((n + 2 * margin,) * 3, np.int32)
+    _surface._count(count, x + corner.astype(np.float32), corner - margin)
+    needed = np.ones(count.shape, np.uint8) if needed is None else needed
+    end = np.empty(count.shape, np.int32)
+    columns = np.empty((4, _surface._begin(end, count, needed)), np.float32)
+    half = np.float32(0.5)  # places are given in halves of a cell
+    points = ((x + corner) / half).astype(np.float32)
+    _surface._sort(columns, end, points, half, corner, margin, count, needed, per_cell)
+    return columns, end, count
+
+
+def test_particles_in_the_order_of_needed_cells():
+    rng = np.random.default_rng(0)
+    n, margin, per_cell = 4, 2, 8
+    x = rng.uniform(0.1, 3.9, (400, 3)).astype(np.float32)
+    needed = (rng.random((8, 8, 8)) < 0.6).view(np.uint8)
+    columns, end, count = sorted_particles(x, n, margin, per_cell, needed)
+    cell = np.floor(x).astype(int) + margin
+    np.testing.assert_array_equal(count, np.histogramdd(x, bins=[np.arange(-margin, n + margin + 1)] * 3)[0])
+    begin = 0
+    for at in np.ndindex(end.shape):
+        mine = np.flatnonzero((cell == at).all(axis=1)) if needed[at] else []
+        assert end[at] - begin == len(mine)
+        np.testing.assert_allclose(columns[:3, begin : end[at]].T, x[mine], atol=1e-6)
+        np.testing.assert_allclose(columns[3, begin : end[at]], min(1.0, per_cell / max(count[at], 1)))
+        begin = end[at]
+    assert begin == columns.shape[1]
+
+
 @pytest.mark.parametrize("refine", [1, 2, 3])
 def test_distance_is_that_of_the_formula(refine):
-    """Every sample of the band, with all particles and not only those of a list."""
+    """Every sample, with all particles and not only those of a list."""
     rng = np.random.default_rng(refine)
     n, margin, pad, per_cell, reach, largest, limit, drop = 5, 2, 3, 8, 1.26, 0.75, 0.6, 0.45
     x = rng.uniform(0.5, 4.5, (150, 3)).astype(np.float32)
     x[100:] = rng.uniform(2.0, 2.4, (50, 3))  # a crowded place
-    end = np.zeros((n + 2 * margin,) * 3, np.int64)
-    columns = np.empty((4, len(x)), np.float32)
-    _surface._sort(columns, end, x, margin, per_cell)
-    count = np.diff(end.ravel(), prepend=0).reshape(end.shape)
-    twin_count = np.histogramdd(x, bins=[np.arange(-margin, n + margin + 1)] * 3)[0]
-    np.testing.assert_array_equal(count, twin_count)
+    columns, end, count = sorted_particles(x, n, margin, per_cell)
     shape = (n * refine + 2 * pad,) * 3
-    phi, core, band = np.full(shape, reach, np.float32), np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
+    phi, core, band = np.full(shape, 9.0, np.float32), np.zeros(end.shape, np.uint8), np.zeros(end.shape, np.uint8)
     solid = rng.uniform(-3.0 / refine, 1.0, shape).astype(np.float32)
     kind, table = np.ones(end.shape, np.uint8), flat_distance(3)
+    kind[0], kind[-1] = 0, 2
     full = per_cell * 64.0 / 315.0 * np.pi * reach**3
     _surface._particle_distance(
         phi, core, band, solid, columns, end, kind, margin, refine, pad, reach, largest, limit, drop, table, full
     )
-    weight = np.minimum(1.0, per_cell / twin_count[tuple(np.floor(x).astype(int).T + margin)])
-    for at in np.argwhere(band)[::7]:
+    cells = cells_of(shape, end.shape, margin, refine, pad)
+    sort = np.where((cells >= 0).all(axis=0), kind[tuple(np.maximum(cells, 0))], 0)
+    looked = (sort == 1) & (solid * refine >= -2.0)
+    np.testing.assert_array_equal(phi != 9.0, looked | (sort == 2))
+    assert (phi[sort == 2] == np.float32(-limit)).all() and core[-1].all()
+    weight = np.minimum(1.0, per_cell / count[tuple(np.floor(x).astype(int).T + margin)])
+    twin_core, twin_band = np.zeros_like(core), np.zeros_like(band)
+    twin_core[-1] = 1
+    for at in np.argwhere(looked):
         away = x - (at - pad + 0.5) / refine
         t = np.maximum(1.0 - (away**2).sum(axis=1) / reach**2, 0.0)
         w = t**3 * weight
@@ -63,20 +124,37 @@ def test_distance_is_that_of_the_formula(refine):
             value = min(max(value, nearest - largest), nearest - few * drop)
             if w.sum() > 1e-3:
                 assert phi[tuple(at)] == pytest.approx(np.clip(value, -limit, limit), abs=2e-3)
-        assert core[tuple(at)] == (w.sum() > _surface.CORE * full) or abs(w.sum() / full - _surface.CORE) < 1e-4
-    np.testing.assert_array_equal(band != 0, (solid * refine >= -2.0) & _covered(shape, n, margin, refine, pad))
+        cell = tuple(cells[(slice(None), *at)])
+        twin_core[cell] |= w.sum() > _surface.CORE * full
+        twin_band[cell] |= abs(phi[tuple(at)]) < np.float32(limit)
+    np.testing.assert_array_equal(core, twin_core)
+    np.testing.assert_array_equal(band, twin_band)
 
 
-def _covered(shape, n, margin, refine, pad):
-    """Samples in the box of cells."""
-    inside = np.abs((np.arange(shape[0]) - pad + 0.5) / refine - n / 2) < n / 2 + margin
-    return inside[:, None, None] & inside[:, None] & inside
+def cells_of(shape, cells, margin, refine, pad):
+    """The cell [axis, i, j, k] of every sample; -1 beyond the box of cells."""
+    one = [(np.arange(n) - pad) // refine + margin for n in shape]
+    one = [np.where((c >= 0) & (c < m), c, -1) for c, m in zip(one, cells)]
+    return np.stack(np.meshgrid(*one, indexing="ij"))
 
 
+def of_cells(mask, shape, margin, refine, pad):
+    """A mask over cells as one over samples."""
+    cells = cells_of(shape, mask.shape, margin, refine, pad)
+    return (cells >= 0).all(axis=0) & (mask[tuple(np.maximum(cells, 0))] != 0)
+
+
+#: number of cells, their margin, samples a cell, samples around the inner cells
+GRIDS = [(6, 2, 2, 3), (5, 2, 1, 3), (5, 1, 3, 2)]
+
+
+@pytest.mark.parametrize("cells, margin, refine, pad", GRIDS)
 @pytest.mark.parametrize("passes", [1, 2])
-def test_the_filter(passes):
+def test_the_filter(cells, margin, refine, pad, passes):
     rng = np.random.default_rng(0)
-    phi, here = rng.normal(size=(8, 9, 10)).astype(np.float32), rng.random((8, 9, 10)) < 0.5
+    phi = rng.normal(size=[n * refine + 2 * pad for n in (cells, cells - 1, cells + 1)]).astype(np.float32)
+    mask = rng.random([n + 2 * margin for n in (cells, cells - 1, cells + 1)]) < 0.5
+    here = of_cells(mask, phi.shape, margin, refine, pad)
     inner = np.zeros(phi.shape, bool)
     inner[1:-1, 1:-1, 1:-1] = True
     twin = phi.astype(float)
@@ -85,36 +163,38 @@ def test_the_filter(passes):
         for axis in range(3):
             wide = 0.25 * np.roll(wide, 1, axis) + 0.5 * wide + 0.25 * np.roll(wide, -1, axis)
         twin = np.where(here & inner, wide, twin)
-    _surface._smooth(phi, here.view(np.uint8), passes)
-    np.testing.assert_allclose(phi, twin, atol=1e-6)
+    _surface._smooth(phi, mask.view(np.uint8), margin, refine, pad, passes)
+    np.testing.assert_allclose(phi, twin, atol=2e-6)
 
 
-def test_a_shift_of_some_samples():
+@pytest.mark.parametrize("cells, margin, refine, pad", GRIDS)
+def test_a_shift_of_some_samples(cells, margin, refine, pad):
     rng = np.random.default_rng(0)
-    phi, mask = rng.normal(size=(4, 5, 6)).astype(np.float32), rng.random((4, 5, 6)) < 0.5
-    twin = phi + np.where(mask, np.float32(0.25), np.float32(0.0))
-    _surface._add(phi, mask.view(np.uint8), np.float32(0.25))
+    phi = rng.normal(size=(cells * refine + 2 * pad,) * 3).astype(np.float32)
+    mask = rng.random((cells + 2 * margin,) * 3) < 0.5
+    twin = phi + np.where(of_cells(mask, phi.shape, margin, refine, pad), np.float32(0.25), np.float32(0.0))
+    _surface._add(phi, mask.view(np.uint8), margin, refine, pad, np.float32(0.25))
     np.testing.assert_array_equal(phi, twin)
 
 
-def test_particles_beside_the_sides():
-    x = np.random.default_rng(0).uniform(-1, 7, (200, 3)).astype(np.float32)
-    size = np.array([6.0, 5.0, 4.0], np.float32)
-    twin = ((x < 1.25) | (x > size - np.float32(1.25))).any(axis=1)
-    np.testing.assert_array_equal(_beside(x, 1.25, size), twin)
-    assert 0 < twin.sum() < len(x)
-
-
 def test_the_shift_gives_the_volume():
-    x = np.linspace(-1, 1, 40)
-    phi = (10 * (np.sqrt(x[:, None, None] ** 2 + x[:, None] ** 2 + x**2) - 0.6)).astype(np.float32)
-    solid = np.broadcast_to((8 * x).astype(np.float32), phi.shape).copy()
-    bulk = np.ones(phi.shape, np.uint8)
-    room = np.clip(0.5 + 2.0 * solid, 0.0, 1.0)
+    n, margin = 17, 2
+    x = (np.arange(2 * n + 2 * PAD) - PAD + 0.5) / 2 - n / 2  # samples in cells from the middle
+    span = SHIFT + 0.25
+    phi = np.sqrt(x[:, None, None] ** 2 + x[:, None] ** 2 + x**2) - 5.0
+    phi = np.clip(phi, -span, span).astype(np.float32)
+    solid = np.broadcast_to(x.astype(np.float32) + 2.0, phi.shape).copy()
+    rng = np.random.default_rng(0)
+    bulk = rng.random((n + 2 * margin,) * 3) < 0.8
+    middle = np.arange(n + 2 * margin) - margin + 0.5 - n / 2
+    far = np.sqrt(middle[:, None, None] ** 2 + middle[:, None] ** 2 + middle**2)
+    plain = (far < 3.0) & (rng.random(far.shape) < 0.9)
+    room = np.clip(0.5 + 2.0 * solid, 0.0, 1.0) * of_cells(bulk, phi.shape, margin, 2, PAD)
     for asked in (-0.2, 0.0, 0.1):
         target = float((room * np.clip(0.5 - 2.0 * (phi + asked), 0.0, 1.0)).sum())
-        assert _shift(phi, solid, bulk, target, 2) == pytest.approx(asked, abs=2e-4)
-    assert _shift(phi, solid, bulk, 0.0, 2) == pytest.approx(SHIFT, abs=1e-3)
+        shift = _shift(phi, solid, bulk.view(np.uint8), plain, margin, target, 2)
+        assert shift == pytest.approx(asked, abs=2e-4)
+    assert _shift(phi, solid, bulk.view(np.uint8), plain, margin, 0.0, 2) == pytest.approx(SHIFT, abs=1e-3)
 
 
 @pytest.mark.parametrize("count", [0, 5, 500])
@@ -124,98 +204,3 @@ def test_volume_of_samples(count):
     parts = np.empty(64)
     _surface._volume(parts, value, room, np.float32(0.2), np.float32(2))
     assert parts.sum() == pytest.approx((room * np.clip(0.5 - 2.0 * (value + 0.2), 0.0, 1.0)).sum(), rel=1e-5)
-
-
-def test_particles_in_a_mask_are_counted():
-    rng = np.random.default_rng(0)
-    x, mask = rng.uniform(0, 6, (500, 3)).astype(np.float32), rng.random((18, 18, 18)) < 0.4
-    inside = np.empty(7, np.int64)
-    _surface._count_in(inside, x, mask, 2, 3)
-    assert inside.sum() == mask[tuple((x * 2).astype(int).T + 3)].sum()
-
-
-def test_phi_ends_behind_walls():
-    rng = np.random.default_rng(0)
-    x = np.arange(12.0)
-    # a wall from both sides that meet in a seam of distance zero
-    solid = np.minimum(np.abs(x[:, None, None] - 5.0) - 2.0, 4.0 - np.abs(x[:, None] - 6.0)).astype(np.float32)
-    solid = np.broadcast_to(solid, (12, 12, 12)).copy()
-    solid[2] = 0.0
-    phi = rng.uniform(-3, 3, solid.shape).astype(np.float32)
-    near = maximum_filter(solid > 0, 3)
-    twin = np.maximum(phi, np.where(near, -solid - np.float32(1.0), np.float32(0.5)))
-    _walls._cut_behind(phi, solid, np.float32(1.0), np.float32(0.5))
-    np.testing.assert_array_equal(phi, twin)
-
-
-def test_normals():
-    rng = np.random.default_rng(0)
-    mesh = Mesh(rng.normal(size=(20, 3)).astype(np.float32), rng.integers(0, 19, (40, 3)).astype(np.int32))
-    a, b, c = np.moveaxis(mesh.vertices[mesh.faces].astype(float), 1, 0)
-    total = np.zeros((20, 3))
-    for corner in range(3):
-        np.add.at(total, mesh.faces[:, corner], np.cross(b - a, c - a))
-    size = np.linalg.norm(total, axis=1, keepdims=True)
-    twin = np.where(size > 1e-12, total / np.maximum(size, 1e-300), [0.0, 1.0, 0.0])
-    np.testing.assert_allclose(mesh.normals(), twin, atol=1e-4)
-
-
-@pytest.mark.parametrize("decimals", [0, 1, 4, 9])
-def test_text_is_that_of_python(decimals):
-    values = np.random.default_rng(decimals).normal(scale=100.0, size=(50, 3)) * [1e-4, 1.0, 1e4]
-    values[0] = [0.0, -0.5, 9.9999999999]
-    values = np.rint(values * 10**decimals) / 10**decimals
-    lines = [" ".join(["v", *(f"{v + 0.0:.{decimals}f}" for v in row)]) for row in values]  # + 0.0: no -0
-    assert rows("v", values, decimals).decode().splitlines() == lines
-
-
-# -- marching cubes ---------------------------------------------------------------------------------------
-
-
-def test_every_edge_that_is_cut_is_used_and_no_other():
-    tables = _cubes.table()
-    for signs in range(256):
-        cut = {
-            e
-            for e, (axis, corner) in enumerate(_cubes.EDGES)
-            if signs >> _cubes.CORNERS.index(corner) & 1
-            != signs >> _cubes.CORNERS.index(tuple(c + (k == axis) for k, c in enumerate(corner))) & 1
-        }
-        entries = 2 ** int((tables.faces[signs] >= 0).sum())
-        for entry in range(tables.first[signs], tables.first[signs] + entries):
-            used = set(tables.triangles[tables.begin[entry] : tables.begin[entry + 1]].ravel().tolist())
-            assert used - {_cubes.MIDDLE} == cut
-            assert (_cubes.MIDDLE in used) == tables.middle[entry]
-
-
-def test_vertices_lie_where_phi_is_zero():
-    phi = np.random.default_rng(3).normal(size=(12, 11, 13)).astype(np.float32)
-    x, faces = _cubes.extract(phi, 1e-6)
-    assert len(np.unique(faces)) == len(x)
-    on_edge = (x != np.floor(x)).sum(axis=1) == 1
-    assert on_edge.mean() > 0.95
-    value = map_coordinates(phi.astype(float), x[on_edge].T, order=1)
-    assert np.abs(value).max() < 1e-5
-    cuts = sum(int(((phi < 0) != np.roll(phi < 0, -1, a)).take(range(n - 1), a).sum()) for a, n in enumerate(phi.shape))
-    assert cuts == on_edge.sum()
-
-
-def test_the_saddle_decides_whether_liquid_is_joined():
-    """Two liquid corners across a face, near enough to be joined or not."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    for depth, parts in ((-2.0, 1), (-0.5, 2)):
-        phi = np.ones((4, 4, 4), np.float32)
-        phi[1, 1, 1] = phi[1, 2, 2] = depth
-        mesh = of_level_set(phi, 1.0, (0, 0, 0))
-        assert mesh.open_edges() == 0
-        n, f = len(mesh.vertices), mesh.faces
-        links = coo_matrix((np.ones(2 * len(f)), (np.r_[f[:, 0], f[:, 1]], np.r_[f[:, 1], f[:, 2]])), (n, n))
-        assert connected_components(links, directed=False)[0] == parts
-
-
-def test_nothing_to_cut_is_an_empty_mesh():
-    for value in (1.0, -1.0):
-        x, faces = _cubes.extract(np.full((5, 5, 5), value, np.float32), 1e-6)
-        assert x.shape == (0, 3) and faces.shape == (0, 3)

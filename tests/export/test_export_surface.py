@@ -173,7 +173,7 @@ def test_samples_without_liquid_near_are_left_out(splash, monkeypatch):
     phi, first = surface.level_set(shot, frame, "particles", 2)
     assert phi.size < 0.8 * np.prod([2 * n + 2 * surface.PAD for n in shot.grid.shape])
     whole = surface.Box((0, 0, 0), shot.grid.shape)
-    monkeypatch.setattr(surface.Box, "around", lambda x, shape: whole)
+    monkeypatch.setattr(surface.Box, "around", lambda count: whole)
     twin = liquid_mesh(shot, frame)
     np.testing.assert_array_equal(mesh.faces, twin.faces)
     np.testing.assert_allclose(mesh.vertices, twin.vertices, atol=1e-5 * shot.grid.dx)

@@ -67,6 +67,15 @@ def test_ids_are_the_frame_s_own_where_it_has_them():
     assert Frame(0, {"position": x, "id": np.array([7, 5, 9])}, Grid((4,) * 3, 0.1)).ids.tolist() == [7, 5, 9]
 
 
+@pytest.mark.parametrize("most", [50, 80, 5000])
+def test_the_order_of_ids(most):
+    """All ids there are, some of them, and few of many."""
+    ids = np.random.default_rng(0).permutation(most)[:50].astype(np.uint32)
+    frame = Frame(0, {"position": np.zeros((50, 3)), "id": ids}, Grid((4,) * 3, 0.1))
+    np.testing.assert_array_equal(frame.by_id, np.argsort(ids))
+    assert len(Frame(0, {"position": np.zeros((0, 3)), "id": ids[:0]}, Grid((4,) * 3, 0.1)).by_id) == 0
+
+
 @pytest.mark.parametrize("shape", [(12, 7), (12, 7, 5)], ids=str)
 def test_velocity_of_cells_is_the_mean_of_their_particles(shape):
     rng = np.random.default_rng(0)

@@ -6,7 +6,8 @@ import struct
 import numpy as np
 import pytest
 
-from nonstick.export import Shot, export_run, liquid_mesh
+from nonstick.export import Options, Shot, export_run, liquid_mesh
+from nonstick.export.frame import in_space
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +113,17 @@ def test_blender_loads_the_vdb(splash, tmp_path, blender):
     assert answer["grids"] == {"surface": "FLOAT", "velocity": "VECTOR_FLOAT"}
     # the box is one of whole leaves, 8 voxels of 0.1 m
     assert min(answer["box"][0]) > -0.9 and max(answer["box"][1]) < 2.5
+
+
+@pytest.mark.parametrize("which", ["splash", "flat"])
+def test_points_with_their_ids(which, request, tmp_path, trimesh):
+    run = request.getfixturevalue(which)
+    export_run(run, "ply", frames=[2], out=tmp_path, options=Options(points=True))
+    frame = Shot(run).frame(2)
+    name = Shot(run).name
+    assert sorted(f.name for f in tmp_path.iterdir()) == [f"{name}_000002.ply", f"{name}_points_000002.ply"]
+    read = trimesh.load(tmp_path / f"{name}_points_000002.ply")
+    assert np.array_equal(np.asarray(read.vertices, np.float32), in_space(frame.arrays["position"]))
+    raw = read.metadata["_ply_raw"]["vertex"]["data"]
+    assert np.array_equal(raw["id"].ravel(), frame.ids)
+    assert np.array_equal(np.stack([raw[n].ravel() for n in ("vx", "vy")], 1), frame.arrays["velocity"][:, :2])

@@ -43,9 +43,10 @@ def test_liquid_and_particles(toys, toys_usd):
         assert np.array_equal(mesh.GetPointsAttr().Get(number), own.vertices)
         assert np.array_equal(mesh.GetVelocitiesAttr().Get(number), own.velocity)
         assert np.array_equal(mesh.GetFaceVertexIndicesAttr().Get(number), own.faces.ravel())
-        assert np.array_equal(points.GetPointsAttr().Get(number), frame.arrays["position"])
-        assert np.array_equal(points.GetVelocitiesAttr().Get(number), frame.arrays["velocity"])
-        assert np.array_equal(points.GetIdsAttr().Get(number), frame.ids)
+        order = np.argsort(frame.ids)
+        assert np.array_equal(points.GetPointsAttr().Get(number), frame.arrays["position"][order])
+        assert np.array_equal(points.GetVelocitiesAttr().Get(number), frame.arrays["velocity"][order])
+        assert np.array_equal(points.GetIdsAttr().Get(number), frame.ids[order])
     assert points.GetWidthsAttr().Get()[0] == pytest.approx(0.5 * shot.grid.dx)
 
 
@@ -113,3 +114,9 @@ def test_what_to_install_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "pxr", None)
     with pytest.raises(NonstickError, match=r"pip install 'nonstick\[usd\]'"):
         usd.require()
+
+
+def test_rows_in_another_order():
+    rng = np.random.default_rng(0)
+    x, order = rng.normal(size=(50, 3)).astype(np.float32), rng.permutation(50)[:40].astype(np.int32)
+    assert np.array_equal(usd._ordered(x, order), x[order])

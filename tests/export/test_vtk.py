@@ -41,20 +41,65 @@ def test_arrays_are_turned(shape):
 
 
 def test_fields_have_x_fastest(splash, tmp_path):
-    export_run(splash, "vtk", frames=[3], out=tmp_path)
+    export_run(splash, "vtk", frames=[1], out=tmp_path)
     shot = Shot(splash)
-    frame = shot.frame(3)
-    root, data = arrays(tmp_path / "fields_000003.vti")
+    frame = shot.frame(1)
+    root, data = arrays(tmp_path / "fields_000001.vti")
     image = root.find("ImageData")
-    assert image.get("WholeExtent") == "0 20 0 20 0 20"
+    ends = [int(v) for v in image.get("WholeExtent").split()]
+    box, nodes = (tuple(slice(a, b + more) for a, b in zip(ends[::2], ends[1::2])) for more in (0, 1))
     assert [float(v) for v in image.get("Spacing").split()] == [frame.dx] * 3
-    assert np.array_equal(data["phi"].reshape(frame.grid.shape, order="F"), frame.arrays["phi"])
-    assert np.array_equal(data["velocity"][:, 1].reshape(frame.grid.shape, order="F"), frame.cell_velocity[1])
-    assert data["phi_solid"].size == 21**3
-    _, points = arrays(tmp_path / "particles_000003.vtp")
+    phi, speed = frame.arrays["phi"], frame.cell_velocity
+    assert np.array_equal(data["phi"].reshape(phi[box].shape, order="F"), phi[box])
+    assert np.array_equal(data["velocity"][:, 1].reshape(phi[box].shape, order="F"), speed[1][box])
+    walls = shot.inner_walls(frame)[nodes] * np.float32(frame.dx)
+    assert np.array_equal(data["phi_solid"].reshape(walls.shape, order="F"), walls)
+    # nothing is lost outside the box
+    outside = np.ones(phi.shape, bool)
+    outside[box] = False
+    assert outside.any() and (phi[outside] == phi.max()).all() and not speed[:, outside].any()
+    _, points = arrays(tmp_path / "particles_000001.vtp")
     assert np.array_equal(points["Points"], frame.arrays["position"])
     assert np.array_equal(points["velocity"], frame.arrays["velocity"])
     assert np.array_equal(points["id"], frame.ids)
+    assert np.array_equal(np.sort(points["connectivity"]), np.arange(frame.count))
+
+
+def test_ids_and_the_cell_of_all_points_are_the_same_bytes(tmp_path):
+    x = np.random.default_rng(0).random((1000, 3)).astype(np.float32)
+    every = np.random.default_rng(1).permutation(1000).astype(np.uint32)
+    sizes = []
+    for ids in (every, every + np.uint32(1)):  # of all that were born, or after a death
+        vtk.write_poly(tmp_path / "a.vtp", x, None, {"id": ids})
+        _, data = arrays(tmp_path / "a.vtp")
+        assert np.array_equal(data["id"], ids)
+        assert np.array_equal(np.sort(data["connectivity"]), np.arange(1000))
+        sizes.append((tmp_path / "a.vtp").stat().st_size)
+    assert 4000 <= sizes[1] - sizes[0] < 4100
+
+
+def test_solids_at_rest_are_one_file(splash, toys, tmp_path):
+    export_run(splash, "vtk", frames=[3, 5], out=tmp_path / "rest")
+    export_run(toys, "vtk", frames=[1, 2], out=tmp_path / "motion")
+    assert sorted(f.name for f in (tmp_path / "rest").glob("solids*")) == ["solids.pvd", "solids.vtp"]
+    text = (tmp_path / "rest" / "solids.pvd").read_text()
+    assert [float(t) for t in re.findall(r'timestep="([^"]+)"', text)] == pytest.approx([0.15, 0.25])
+    assert text.count('file="solids.vtp"') == 2
+    assert len(list((tmp_path / "motion").glob("solids_*.vtp"))) == 2
+
+
+def test_paraview_shows_solids_at_rest_in_all_frames(splash, tmp_path, paraview):
+    export_run(splash, "vtk", frames=[3, 5], out=tmp_path)
+    facts = paraview(tmp_path)
+    assert facts["solids"]["times"] == pytest.approx([0.15, 0.25])
+    shot = Shot(splash)
+    for k, number in enumerate((3, 5)):
+        assert facts["solids"]["steps"][k]["cells"] == len(shot.wall_meshes[0].faces)
+        frame, step = shot.frame(number), facts["particles"]["steps"][k]
+        assert step["points"] == frame.count and step["cells"] == 1
+        assert step["ranges"]["point:id"][0] == [frame.ids.min(), frame.ids.max()]
+        phi = facts["fields"]["steps"][k]["ranges"]["cell:phi"][0]
+        assert phi == pytest.approx([frame.arrays["phi"].min(), frame.arrays["phi"].max()])
 
 
 def test_two_dimensions(flat, tmp_path):

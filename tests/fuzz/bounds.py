@@ -9,9 +9,8 @@ import faulthandler
 import os
 import sys
 import time
+import traceback
 from contextlib import contextmanager
-
-import pytest
 
 from nonstick import NonstickError
 
@@ -25,14 +24,36 @@ def seeds(short: int):
     return range(first, first + count)
 
 
+#: what broke in a long run, which goes on to its end
+broken: list[str] = []
+
+
 @contextmanager
 def answered(seed: int, note: str = ""):
-    """Around one mutant."""
+    """Around one mutant; in a long run with a log, what breaks is written down, and `none_broke` reports it."""
     log = os.environ.get("NONSTICK_FUZZ_LOG")
+    try:
+        with _answered(seed, note, log):
+            yield
+    except AssertionError as error:
+        if not log:
+            raise
+        broken.append(f"{str(error)[:400]}\n{''.join(traceback.format_exception(error.__cause__ or error)[-4:])}")
+        print("BROKEN", broken[-1], flush=True)
+
+
+def none_broke():
+    """At the end of a test of mutants."""
+    assert not broken, f"{len(broken)} mutants broke something: " + "\n".join(broken)
+    broken.clear()
+
+
+@contextmanager
+def _answered(seed: int, note: str, log: str | None):
     if log:
         with open(log, "a", encoding="utf-8") as file:
             file.write(f"{seed} {note}\n")
-        faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(600, exit=True, file=sys.__stderr__)
     began = time.perf_counter(), time.process_time()
     try:
         yield
@@ -42,7 +63,7 @@ def answered(seed: int, note: str = ""):
     except OSError as error:  # the command line makes a sentence of these two
         assert error.strerror and error.filename, f"mutant {seed} {note}: {error!r}"
     except Exception as error:
-        pytest.fail(f"mutant {seed} {note}: {error!r}")
+        raise AssertionError(f"mutant {seed} {note}: {error!r}") from error
     finally:
         if log:
             faulthandler.cancel_dump_traceback_later()

@@ -88,7 +88,7 @@ STOPS = st.fixed_dictionaries(
         "rtol": st.sampled_from([1e-6, 1e-3, 0.0, -1.0, np.nan, np.inf, 1e-300, "1e-6", None, 2]),
         "atol": st.sampled_from([0.0, 1e-9, -1.0, np.nan, None]),
         "maxiter": st.sampled_from([1, 3, 50, 0, -1, 2.5, None, "3", 10**30]),
-        "callback": st.sampled_from([None, 3, len.__class__, lambda monitor: None]),
+        "callback": st.sampled_from([None, 3, "print", lambda monitor: None, lambda monitor: monitor.stop("maxiter")]),
     },
 )
 

@@ -1,31 +1,44 @@
-"""Damaged run directories: bytes, arrays, tables and notes changed at random; then summed up, painted and resumed."""
+"""Damaged run directories: bytes, arrays, tables and notes changed at random.
+
+Each is then summed up, painted, its probes are read, or it is exported or branched, and at last it is resumed.
+"""
 
 import io
 import json
 import random
 import shutil
+from collections import Counter
 from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
-from bounds import answered, seeds
-from test_scenes import BASES
+from bases import BASES, write_meshes
+from bounds import answered, none_broke, seeds
 
-from nonstick import Scene
+from nonstick import Scene, export_run, read_probes
 from nonstick.cli import scene as commands
 from nonstick.io.rundir import RunDirectory
+from nonstick.sim.branch import branch
 from nonstick.sim.kinds import kind_of
 from nonstick.sim.run import resume, run
 
 SPOILT = [np.nan, np.inf, -np.inf, 1e300, -1e300, 1e9, -1e9, -1.0, 0.0, 0.5]
 
 
+#: bases whose runs are also there as branches
+BRANCHED = (3, 7, 9)
+
+
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """A finished run of every kind of scene."""
+    """Finished runs of every kind of scene, and branches of some."""
     folder = tmp_path_factory.mktemp("sound")
+    write_meshes(folder)
     for number, base in enumerate(BASES):
-        run(Scene({**base, "time": {"frames": 2}}), folder / str(number))
+        small = {} if base.get("kind") == "heat" else {"camera": {"width": 64, "height": 64}}
+        run(Scene({**base, **small, "time": {"frames": 2}}, "the scene", folder), folder / str(number))
+    for number in BRANCHED:
+        branch(folder / str(number), folder / f"{number}-branch", 1, {"physics.density": 900.0})
     return folder
 
 
@@ -119,22 +132,48 @@ def spoil(rng, path):
         spoil_bytes(rng, file)
 
 
+def look(rng, path):
+    """One of the things that read a run besides `info` and pictures."""
+    what = rng.choice(["probes", "export", "branch", "json"] * 20 + ["plot"])
+    if what == "probes":
+        table = read_probes(path)
+        assert all(values.shape == table.time.shape for values in table.values())
+    elif what == "export":
+        export_run(path, rng.choice(["vtk", "ply", "obj", "usd", "vdb", "glb"]), overwrite=bool(rng.randrange(2)))
+    elif what == "branch":
+        branch(path, path.with_name(f"{path.name}-new"), rng.choice([None, 1, 2]), {"time.frames": 3})
+    else:
+        commands.info(path, what == "json", what == "plot")
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_runs(sound, tmp_path):
+    whole = sorted(p for p in sound.iterdir() if p.is_dir())
+    tried = Counter()
     for seed in seeds(20):
         rng = random.Random(seed)
         path = tmp_path / str(seed)
-        shutil.copytree(sound / str(rng.randrange(len(BASES))), path)
+        shutil.copytree(rng.choice(whole), path)
         for _ in range(rng.choice([1, 1, 2, 4])):
             spoil(rng, path)
+        tried["runs"] += 1
         with answered(seed, "info"), redirect_stdout(io.StringIO()) as out:
-            commands.info(path, False)
+            commands.info(path, False, False)
             assert out.getvalue()
+            tried["summed up"] += 1
         with answered(seed, "paint"):
             kind = kind_of(RunDirectory.open(path).scene())
             for image, _ in zip(kind.film(path).images(), range(3)):
                 assert image.dtype == np.uint8
+            tried["painted"] += 1
+        with answered(seed, "look"), redirect_stdout(io.StringIO()):
+            look(rng, path)
+            tried["read"] += 1
         with answered(seed, "resume"):
-            resume(path, frames=3)
+            resume(path, frames=3, discard=bool(rng.randrange(2)))
             assert not np.isnan(RunDirectory.open(path).read_frame(3).get("position", np.zeros(1))).any()
+            tried["resumed"] += 1
         shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(path.with_name(f"{path.name}-new"), ignore_errors=True)
+    print(dict(tried))
+    none_broke()

@@ -2,39 +2,26 @@
 
 import copy
 import random
+import shutil
 import string
+from collections import Counter
+from functools import cache
 
 import pytest
 import tomli_w
-from bounds import answered, seeds
+from bases import BALL, BASES, BOX, plain_scenes, write_meshes
+from bounds import answered, none_broke, seeds
 
 from nonstick import Scene, methods
-from nonstick.scenes import builtin, builtin_text
 from nonstick.sim.kinds import check
 from nonstick.sim.run import run
 
-BOX = {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.4]}
-BALL = {"type": "ball", "centre": [0.5, 0.7], "radius": 0.15}
-DOMAIN = {"size": [1.0, 1.0], "resolution": 10}
-#: besides the built-in scenes, everything a scene can have
-BASES = [
-    {"domain": DOMAIN, "liquid": [{"shape": BOX}], "bodies": [{"shape": BALL, "density": 400.0}]},
-    {"domain": DOMAIN, "liquid": [{"shape": BOX}],
-     "solid": [{"shape": BALL, "motion": {"spin": 90.0, "angle": "9*t"}}]},
-    {"domain": DOMAIN, "liquid": [{"shape": BOX}], "inflow": [{"shape": BALL, "velocity": [0.0, -1.0]}],
-     "outflow": [{"shape": {"type": "box", "low": [0.0, 0.0], "high": [0.2, 0.2]}}]},
-    {"domain": DOMAIN, "liquid": [{"shape": BOX, "viscosity": 3.0}, {"shape": BALL}], "physics": {"viscosity": 0.5}},
-    {"domain": DOMAIN, "liquid": [{"shape": BOX}], "surface": {"track": "grid"}, "walls": {"pressure": "all"}},
-    {"domain": DOMAIN, "liquid": [{"shape": BALL, "velocity": [1.0, 0.0], "spin": 90.0}],
-     "force": [{"acceleration": [3.0, 0.0], "shape": BOX, "frequency": 2.0}], "particles": {"transfer": "flip"}},
-    {"kind": "heat", "domain": {"size": [2.0, 1.0, 0.8], "resolution": 8}, "lower": 20.0, "upper": 80.0,
-     "band": [{"low": 0.5, "high": 0.8, "temperature": 0.0}]},
-]  # fmt: skip
 NUMBERS = [0, -1, 1, 2, 0.0, -0.0, 0.5, 1e-15, 1e-9, 1e-300, 5e-324, 1e9, 1e14, 1e15, -1e15, 1e20, 1e300, 1.8e308,
            float("inf"), float("nan"), 10**10, 2**63, -(2**63), 10**400, True, False]  # fmt: skip
 WORDS = ["", "x", "../../x", "\x1b[31m", "a\0b", "é" * 90, "x" * 5000, "t", "1/t", "t**t", "exp(900*t)", "sqrt(-t)",
-         "z", "cut", "edge", "grid", "apic", "flip", "union", "difference", "mesh", "torus", "float",
-         "Ramp"]  # fmt: skip
+         "z", "cut", "edge", "grid", "apic", "flip", "union", "difference", "mesh", "torus", "float", "Ramp", "slip",
+         "separating", "left", "front", "walls", "step", "height", "force", "flow", "velocity", "vdb", "usd", "glb",
+         "closed.obj", "open.obj", ".", "x/y", "x*y", "log(x)", "x**y", "cylinder", "1e400", "max(t, 0)"]  # fmt: skip
 KEYS = [
     ("time", "fps"), ("time", "cfl"), ("time", "min_substeps"), ("physics", "density"), ("physics", "viscosity"),
     ("walls", "adhesion"), ("walls", "separation"), ("solver", "rtol"), ("solver", "viscosity_rtol"), ("time", "dt"),
@@ -43,15 +30,9 @@ KEYS = [
 SHAPES = [
     BOX, BALL, {"type": "union", "of": [BALL, BOX]}, {"type": "difference", "of": [BOX, BALL]},
     {"type": "shell", "of": BALL, "thickness": 0.05}, {"type": "mesh", "file": "nowhere.obj"},
+    {"type": "cylinder", "start": [0.2, 0.1], "end": [0.6, 0.3], "radius": 0.1},
     {"type": "box", "low": [0.2, 0.2], "high": [0.2, 0.6]}, {**BOX, "rotate": 33.0, "move": [0.1, 0.3]},
 ]  # fmt: skip
-
-
-def plain_scenes():
-    """All scenes to start from, as dicts."""
-    import tomllib
-
-    return BASES * 4 + [tomllib.loads(builtin_text(name)) for kind in ("liquid", "heat") for name in builtin(kind)]
 
 
 def places(node, path=()):
@@ -76,6 +57,41 @@ def value(rng):
 def size(rng):
     """A number of any size that scenes may have."""
     return rng.choice([-1.0, 1.0, 1.0, 1.0]) * 10.0 ** rng.uniform(*rng.choice([(-2, 2), (-2, 2), (-6, 6), (-15, 15)]))
+
+
+@cache
+def vocabulary():
+    """Key → all values that it has in scenes to start from."""
+    found = {}
+
+    def collect(node):
+        for key, inside in node.items() if isinstance(node, dict) else enumerate(node):
+            if isinstance(key, str):
+                found.setdefault(key, []).append(inside)
+            if isinstance(inside, (dict, list)):
+                collect(inside)
+
+    for scene in plain_scenes():
+        collect(scene)
+    return found
+
+
+def nudge(rng, data):
+    """One change that a user might make, in place: a number a few times larger, or a value from another scene."""
+    everywhere = list(places(data))
+    path = rng.choice(everywhere) if everywhere else ("name",)
+    table = data
+    for part in path[:-1]:
+        table = table[part]
+    key, kind = path[-1], rng.randrange(4)
+    if kind == 0:
+        other = rng.choice(BASES)
+        name = rng.choice([name for name in other if name != "domain"])
+        data[name] = copy.deepcopy(other[name])
+    elif type(table[key]) in (int, float):
+        table[key] = type(table[key])(table[key] * 10.0 ** rng.uniform(-0.7, 0.7) * rng.choice([1, 1, 1, -1]))
+    elif key in vocabulary():
+        table[key] = copy.deepcopy(rng.choice(vocabulary()[key]))
 
 
 def change(rng, data):
@@ -119,10 +135,11 @@ def mutant(seed):
     """A scene as a dict, or the text of a file with some bytes changed."""
     rng = random.Random(seed)
     data = copy.deepcopy(rng.choice(plain_scenes()))
+    mild = rng.randrange(2)
     for _ in range(rng.choice([1, 1, 2, 3, 6])):
-        change(rng, data)
+        (nudge if mild else change)(rng, data)
     small(data)
-    if rng.randrange(5):
+    if mild or rng.randrange(5):
         return data
     text = list(tomli_w.dumps(data)) if writable(data) else list("[domain]\nsize = [1.0, 1.0]\n")
     for _ in range(rng.choice([1, 2, 10])):
@@ -153,10 +170,25 @@ def small(data):
 
 @pytest.mark.filterwarnings("ignore")
 def test_mutated_scenes(tmp_path):
+    write_meshes(tmp_path)
+    tried = Counter()
     for seed in seeds(20):
-        scene = mutant(seed)
+        scene, out = mutant(seed), tmp_path / str(seed)
         with answered(seed):
-            made = Scene.from_text(scene, "mutant.toml") if isinstance(scene, str) else Scene(scene, "mutant.toml")
+            tried["scenes"] += 1
+            made = Scene(scene, "mutant.toml", tmp_path) if isinstance(scene, dict) else read(scene, tmp_path)
             if max(made.shape) <= 64 and made.model.time.frames <= 2:
+                tried["checked"] += 1
                 check(made)
-                run(made, tmp_path / str(seed))
+                tried["run"] += 1
+                run(made, out)
+                tried["finished"] += 1
+        shutil.rmtree(out, ignore_errors=True)
+    print(dict(tried))
+    none_broke()
+
+
+def read(text, folder):
+    file = folder / "mutant.toml"
+    file.write_text(text, encoding="utf-8")
+    return Scene.load(file)

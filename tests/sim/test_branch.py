@@ -130,3 +130,14 @@ def test_a_branch_of_a_heat_run(tmp_path):
     assert old["000002.npz"] == new["000002.npz"] and old["000003.npz"] != new["000003.npz"]
     same = resume(tmp_path / "run", scene=scene.replace({"time.frames": 1}))
     assert same.frames() == [0, 1, 2, 3]
+
+
+def test_a_branch_goes_through_a_link_and_into_a_folder_that_is_there(whole, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    inode = (tmp_path / "disk").stat().st_ino
+    made = branch(whole, tmp_path / "link", 4)
+    assert made.path == tmp_path / "link" and (tmp_path / "link").is_symlink()
+    assert (tmp_path / "disk").stat().st_ino == inode and made.meta()["status"] == "done"
+    assert frames(tmp_path / "disk") == frames(whole)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["disk", "link"]

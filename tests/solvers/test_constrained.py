@@ -1,6 +1,7 @@
 """Linear constraints beside bounds: against a general optimiser, its optimality conditions, and by hand."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -146,3 +147,13 @@ def test_reach_and_one_sided_rows():
     E, e, equation = limits.one_sided()
     assert E.toarray().tolist() == [[1.0, -2.0], [0.0, -3.0]] and e.tolist() == [1.0, -4.0]
     assert equation.tolist() == [True, False] and limits.multipliers(np.array([5.0, 2.0])).tolist() == [5.0, -2.0]
+
+
+@pytest.mark.parametrize("unit", [1e-250, 1e250])
+def test_units_whose_squares_overflow_are_no_trouble(unit):
+    A = unit * np.array([[2.0, -1.0], [-1.0, 2.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = nonstick.solve(A, unit * np.array([1.0, 1.0]), constraints=([[1.0, 1.0]], 1.0, 1.0))
+    assert solution.converged
+    np.testing.assert_allclose(solution.x, 0.5, rtol=1e-6)

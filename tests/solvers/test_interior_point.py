@@ -230,3 +230,18 @@ def test_rows_with_a_tiny_diagonal_go_to_their_bound(method, small, push):
     x = nonstick.solve(A, b, lower=0.0, method=method, rtol=1e-8).x
     expected = oracle(A.toarray(), b, np.zeros(n + 5), np.full(n + 5, np.inf))
     np.testing.assert_allclose(x, expected, atol=1e-6 * expected.max())
+
+
+def test_as_printed_it_depends_on_units_and_ours_does_not():
+    problem = nonstick.cases.build("circle2d", 32).problem
+    A, box = problem.A.matrix(), problem.box
+    steps = {
+        name: {
+            nonstick.solve(
+                A, k * problem.b, k * box.lower, k * box.upper, cells=problem.A.cells, method=name, criterion="papers"
+            ).outer_iterations
+            for k in (1.0, 1e9)
+        }
+        for name in ("ipm-pd", "ipm-pd+literal")
+    }
+    assert len(steps["ipm-pd"]) == 1 and len(steps["ipm-pd+literal"]) == 2

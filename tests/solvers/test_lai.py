@@ -234,3 +234,15 @@ def test_ablations_run_and_piecewise_constants_are_worse():
 def test_a_diverging_variant_says_so():
     s = solve_problem(cases.build("sphere3d", 32).problem, "fas-mg+direct")
     assert not s.converged and s.status in ("diverged", "stagnated")
+
+
+def test_counts_of_the_literal_multigrid_do_not_depend_on_units():
+    problem = nonstick.cases.build("circle2d", 32).problem
+    A, cells = problem.A.matrix(), problem.A.cells
+    counts = {
+        nonstick.solve(
+            k * A, k * problem.b, problem.box.lower, problem.box.upper, cells=cells, method="pi-mg+literal"
+        ).iterations
+        for k in (1e-3, 1.0, 1e4)
+    }
+    assert len(counts) == 1

@@ -247,3 +247,35 @@ def test_core_agrees_with_the_method():
     solution = nonstick.solve(sp.csr_array(A), b, lower, method="newton", rtol=1e-10)
     core = minimum_map_newton(lambda v: A @ v, b, lower, b + np.inf, np.diag(A), rtol=1e-10)
     np.testing.assert_allclose(core.x, solution.x, atol=1e-9)
+
+
+def test_clamped_ties_peel_a_layer_of_cells_per_step():
+    """Eq. 26 as printed: with all cells constrained the set loses one layer a step, and ten steps are not enough."""
+    problem = nonstick.cases.build("circle2d", 48).problem
+    everywhere = BoxProblem(problem.A, problem.b, np.zeros(problem.n))
+    steps = {
+        ties: nonstick.solve_problem(everywhere, MinMapNewton(CG(ILU()), clamp_ties=ties)).outer_iterations
+        for ties in (False, True)
+    }
+    assert steps[True] > 2 * steps[False]
+    printed = nonstick.solve_problem(everywhere, "newton+paper+ties", criterion="papers")
+    assert printed.kkt() > 0.1 and printed.outer_iterations == 10
+    assert nonstick.solve_problem(everywhere, "newton+paper", criterion="papers").kkt() < 1e-5
+
+
+def test_the_contact_set_of_the_last_step_is_used(half_full):
+    problem = half_full if isinstance(half_full, BoxProblem) else nonstick.cases.build("circle2d", 32).problem
+    first = nonstick.solve_problem(problem, "newton", rtol=1e-9)
+    cold = nonstick.solve_problem(problem, "newton")
+    told = nonstick.solve_problem(problem, "newton", active=first.active)
+    assert told.converged and told.outer_iterations < cold.outer_iterations
+    np.testing.assert_allclose(told.x, first.x, atol=1e-5 * np.abs(first.x).max())
+
+
+def test_a_wrong_contact_set_only_costs_steps():
+    problem = nonstick.cases.build("circle2d", 32).problem
+    exact = nonstick.solve_problem(problem, "newton", rtol=1e-9)
+    wrong = np.where(np.isfinite(problem.box.lower), 1 - np.abs(exact.active), 0)
+    told = nonstick.solve_problem(problem, "newton", active=-wrong.astype(np.int8))
+    assert told.converged
+    np.testing.assert_allclose(told.x, exact.x, atol=1e-5 * np.abs(exact.x).max())

@@ -1,8 +1,8 @@
 """Andersen's table 1 and volume study, over runs of scenes similar to theirs.
 
 andersen-table1  the cost of bounds: the linear solve and the LCP solve of the same pressure problems, from x = 0
-                 and to the same tolerance. There are three pairs: the paper's (CG with the paper's best
-                 preconditioner; Newton's method without a preconditioner, which may end early by its own tests),
+                 and to the same tolerance. There are three pairs: the paper's (to 1e-5 as there; CG with its
+                 best preconditioner; Newton's method without one, which may end early by its own tests),
                  the same preconditioner in both, and ours.
                  Figures: residuals with quartiles (their figure 11), phases against size (figure 10), Newton's
                  method in 3D, solve by solve (figure 8; with half the largest size), and the speed-up of compiled
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -50,6 +51,8 @@ KERNELS: dict[str, tuple[Method, Method]] = {
     "CG": (LinearSolve(CG()), ArrayCG()),
     "minimum-map Newton": (MinMapNewton.paper(), ArrayNewton()),
 }
+#: the tolerance of a pair, where it is not the one asked for: the paper stops at 1e-5 (§6)
+TOLERANCES = {"paper's setup": 1e-5}
 GAIN = "array library ÷ compiled kernels"
 #: the run of figure 8, in 3D
 SCENE_3D = "andersen-3d-1"
@@ -83,10 +86,11 @@ def table1(plan: Plan) -> Iterator[Row]:
                 if k % max(n // 64, 1):
                     continue
                 around.append(_around(snapshot))
-                for pair in PAIRS.values():
+                for name, pair in PAIRS.items():
+                    own = replace(plan, rtol=TOLERANCES.get(name, plan.rtol))
                     for label, method in pair.items():
                         trace: Trace = []
-                        row = measure(case, n, method, snapshot.build, plan, label, repeats=1, trace=trace)
+                        row = measure(case, n, method, snapshot.build, own, label, repeats=1, trace=trace)
                         rows.setdefault(label, []).append(row)
                         traces.setdefault(label, []).append(_by_newton_steps(label, trace))
         except KeyboardInterrupt:

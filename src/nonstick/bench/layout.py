@@ -18,7 +18,7 @@ PUBLISHED = " (published)"
 
 
 def print_tables(rows: Sequence[Row], console: Console) -> None:
-    """Print iterations, outer iterations, seconds and other numbers of each case, then what a dash or '>' means."""
+    """Print iterations, outer iterations, seconds and other numbers of each case, then the meaning of -, > and *."""
     measured = {row.case for row in rows if not row.case.endswith(PUBLISHED)}
     for case in dict.fromkeys(row.case for row in rows):
         base = case.removesuffix(PUBLISHED)
@@ -51,7 +51,8 @@ def _quantities(rows: Sequence[Row]) -> list[tuple[str, Callable[[Row], str], bo
 def _count(row: Row, value: float | None) -> str:
     if value is None:
         return "-"
-    return str(value) if row.converged else f">{value}"
+    mark = "*" if row.finished_by else ""
+    return f"{value}{mark}" if row.converged else f">{value}{mark}"
 
 
 def _number(value: float | None, signs: int = 3) -> str:
@@ -109,6 +110,8 @@ def _groups(methods: list[str], cells: dict[tuple[int, str, int], str], width: i
 def _reasons(rows: Sequence[Row]) -> list[str]:
     told: dict[str, list[str]] = {}
     for row in rows:
+        if row.finished_by:
+            told.setdefault(f"* {row.method}: finished by {row.finished_by}", []).append(str(row.n))
         if row.reason is not None:
             sign = "-" if row.iterations is None else " " if row.converged else ">"
             told.setdefault(f"{sign} {row.method}: {row.reason}", []).append(str(row.n))

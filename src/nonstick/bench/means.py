@@ -45,10 +45,18 @@ def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str =
         converged=missed == 0,
         peak_bytes=max(peaks) if peaks else None,
         threads=good[0].threads,
+        finished_by=_finished(good),
+        version=good[0].version,
         levels=max((r.levels for r in good if r.levels is not None), default=None),
         reason="; ".join(reasons) or None,
         must_converge=bool(bound),
     )  # fmt: skip
+
+
+def _finished(rows: Sequence[Row]) -> str | None:
+    """What finished the solves that their method could not finish, and how many these are."""
+    by = [r.finished_by for r in rows if r.finished_by]
+    return f"{', '.join(dict.fromkeys(by))} in {len(by)} of {len(rows)}" if by else None
 
 
 def quartiles(traces: Sequence[Trace]) -> tuple[np.ndarray, np.ndarray]:

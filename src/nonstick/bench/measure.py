@@ -32,6 +32,7 @@ from ..solvers.base import Method
 from .journal import checksum
 from .registry import Plan
 from .row import Row
+from .version import version
 
 #: a solve shorter than this is run `REPEATS` times, and the fastest counts: other processes can only slow a solve down
 SHORT_SECONDS = 3.0
@@ -107,6 +108,8 @@ def _row(case: str, n: int, method: str, solution: Solution, peak_bytes: int | N
         converged=solution.converged,
         peak_bytes=peak_bytes,
         threads=numba.get_num_threads(),
+        finished_by=finished if isinstance(finished := solution.notes.get("finished_by"), str) else None,
+        version=version(),
         levels=levels if isinstance(levels := solution.notes.get("levels"), int) else None,
         reason=None if solution.converged else solution.message,
     )  # fmt: skip

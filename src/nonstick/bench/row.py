@@ -37,6 +37,10 @@ class Row:
     levels: int | None = None
     #: why there are no numbers, or why it did not converge
     reason: str | None = None
+    #: what finished the solve, if the method could not: "CG", "policy iteration", "projected SOR" or "descent"
+    finished_by: str | None = None
+    #: the version of nonstick that measured it, and a hash of its source
+    version: str = ""
     #: True if missing the tolerance is a failure; False for ablations, fixed work and problems without a solution
     must_converge: bool = True
     #: further numbers by their name and unit, if a table has them ("slowdown in %", "volume change in %", ...)

@@ -120,9 +120,12 @@ class RigidBody:
         R = self.rotation
         return R @ self.own_inertia @ R.T
 
-    def placed(self) -> Shape:
-        """The shape where it is now; `placed().sample(grid.nodes())` is its distance on a grid."""
-        return Posed(self.shape, self.rotation, self.origin, self.centre.copy())
+    def placed(self, shape: Shape | None = None) -> Shape:
+        """The shape where it is now; `placed().sample(grid.nodes())` is its distance on a grid.
+
+        Another `shape` given at the initial position, such as a sampled mesh, moves along with the body.
+        """
+        return Posed(shape or self.shape, self.rotation, self.origin, self.centre.copy())
 
     def box(self) -> tuple[np.ndarray, np.ndarray]:
         """Corners of an axis-aligned box around the body where it is now."""

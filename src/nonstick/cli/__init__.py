@@ -16,7 +16,9 @@ from .screen import showing_compilation
 from .terminal import guarded, say
 
 #: modules with an `add(app)`, in the order of the help page
-_COMMANDS = ("scene", "resume", "export", "solve", "bench", "validate", "listing", "doctor")
+_COMMANDS = (
+    "scene", "resume", "sweep", "render", "export", "view", "solve", "bench", "validate", "listing", "doctor",
+)  # fmt: skip
 
 # Typer keeps line ends, so the text is broken to fit 80 columns.
 _HELP = """Liquids that let go of walls.

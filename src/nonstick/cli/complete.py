@@ -13,6 +13,8 @@ from pathlib import Path
 FORMATS = ("vdb", "usd", "vtk", "ply", "obj", "glb")
 #: kinds of scenes
 KINDS = ("liquid", "heat")
+#: what colours show in `nonstick view`
+COLOURS = ("liquid", "speed", "pressure", "viscosity", "age")
 
 
 def builtin_scenes(incomplete: str) -> list[tuple[str, str]]:
@@ -71,6 +73,10 @@ def formats(incomplete: str) -> list[str]:
 
 def kinds(incomplete: str) -> list[str]:
     return _starting(KINDS, incomplete)
+
+
+def colours(incomplete: str) -> list[str]:
+    return _starting(COLOURS, incomplete)
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:

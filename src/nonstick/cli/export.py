@@ -39,6 +39,7 @@ def export(
     density: bool = typer.Option(False, "--density", help="vdb: write a fog volume too."),
     staggered: bool = typer.Option(False, "--staggered", help="vdb: velocity on faces instead of cell centres."),
     particles: bool = typer.Option(True, "--particles/--no-particles", help="usd, vtk: write the particles too."),
+    points: bool = typer.Option(False, "--points", help="ply: write the particles too, with their ids, as points."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Write frames again, even if their file exists."),
 ) -> None:  # fmt: skip
     """Write the frames of a run as files that other programs open.
@@ -54,14 +55,14 @@ def export(
 
     from ..export import Options, export_run
 
-    options = Options(surface, refine, density, staggered, particles)  # type: ignore[arg-type]
+    options = Options(surface, refine, density, staggered, particles, points)  # type: ignore[arg-type]
     console = Console(stderr=True)
     columns = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=30), TextColumn("left"),
                TimeRemainingColumn())  # fmt: skip
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("")
         files = export_run(
-            directory, to, frames=_range(frames), out=out, options=options, overwrite=overwrite,
+            directory, to, frames=frame_range(frames), out=out, options=options, overwrite=overwrite,
             tick=lambda done, of: progress.update(task, completed=done, total=of),
         )  # fmt: skip
     for line in _told(files):
@@ -79,7 +80,8 @@ def _told(files: list[Path]) -> list[str]:
     ]
 
 
-def _range(text: str) -> slice:
+def frame_range(text: str) -> slice:
+    """The frames that `--frames A:B` means."""
     parts = text.split(":")
     try:
         numbers = [int(p) if p.strip() else None for p in parts]

@@ -1,4 +1,4 @@
-"""`nonstick scenes | new | check | run | info | render`: the simulator."""
+"""`nonstick scenes | new | check | run | info`: the simulator."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import typer
 
 from . import complete
+from .paint import paint
 from .screen import close_off, screen
 from .terminal import fail, plain, say
 
@@ -25,7 +26,7 @@ TOLD = 5
 
 
 def add(app: typer.Typer) -> None:
-    for command in (scenes, new, check, run, info, render):
+    for command in (scenes, new, check, run, info):
         app.command(command.__name__)(command)
 
 
@@ -122,6 +123,7 @@ def run(
     movie: bool | None = typer.Option(
         None, "--movie/--no-movie", help="Make preview.mp4 and preview.png at the end.", show_default=False
     ),
+    view: bool = typer.Option(False, "--view", help="Open a page in the browser that shows the frames as they appear."),
 ) -> None:
     """Simulate a scene, write its frames, and make a movie.
 
@@ -134,15 +136,17 @@ def run(
     from ..io.names import safe_name
     from ..sim.kinds import kind_of
     from ..sim.run import run as go
+    from .view import beside
 
     check_movie(movie)
     loaded = load_scene(scene, settings, {} if frames is None else {"time.frames": frames})
     kind = kind_of(loaded)
     target = out or _free(Path("runs") / safe_name(loaded.name))
-    with resumable(target), Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
-        go(loaded, target, live.update, live.warn)
-    report_run(target)
-    make_movie(target, movie, loaded.model.output.movie)
+    with beside(target, view):
+        with resumable(target), Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
+            go(loaded, target, live.update, live.warn)
+        report_run(target)
+        make_movie(target, movie, loaded.model.output.movie)
 
 
 def info(
@@ -197,40 +201,6 @@ def info(
     for kind, count in told.items():
         if count > TOLD:
             say(f"{kind}: {count - TOLD} more in {directory / 'log.jsonl'}")
-
-
-def render(
-    directory: Path = RUN,
-    compare: Path | None = typer.Option(
-        None, "--compare", "-c", help="Another run, to show beside.", show_default=False, autocompletion=complete.runs
-    ),
-    out: Path | None = typer.Option(
-        None, "--out", "-o", help="The movie (default: preview.mp4 in DIR).", show_default=False
-    ),
-    settings: list[str] = typer.Option(
-        [], "--set", "-s", metavar="KEY=VALUE", help="Camera keys, e.g. -s colour=speed."
-    ),
-) -> None:
-    """Make the movie and the picture of a run, or of two side by side.
-
-    [bold]Example:[/bold]
-
-    nonstick render runs/sphere --compare runs/sphere-sticky
-    """
-    from ..io.rundir import RunDirectory
-    from ..scenes.scene import parse_override
-    from ..sim.kinds import kind_of
-
-    if out is not None and out.suffix != ".mp4":
-        fail(f"the movie is written as .mp4, but --out is {out}; choose a name that ends in .mp4")
-    scene = RunDirectory.open(directory).scene()
-    if compare is not None and (other := RunDirectory.open(compare).scene()).kind != scene.kind:
-        fail(
-            f"{directory} is a run of {scene.kind} and {compare} is a run of {other.kind}: "
-            "compare two runs of the same kind"
-        )
-    camera = kind_of(scene).camera(scene, dict(parse_override(text) for text in settings))
-    _preview(directory, compare, camera, out)
 
 
 # -- what the commands share --------------------------------------------------------------------------
@@ -337,21 +307,6 @@ def make_movie(directory: Path, asked: bool | None, by_default: bool) -> None:
     if not (by_default if asked is None else asked):
         return
     if sentence is None:
-        _preview(directory)
+        paint(directory)
     else:
         say(f"no movie: {sentence}, then: nonstick render {directory}")
-
-
-def _preview(directory: Path, compare: Path | None = None, camera=None, out: Path | None = None) -> None:
-    from rich.progress import Progress
-
-    from ..sim.preview import render
-
-    console = screen()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("painting")
-        movie, picture = render(
-            directory, compare, camera, out, lambda done, of: progress.update(task, completed=done, total=of)
-        )
-    say(f"movie    {movie}")
-    say(f"picture  {picture}")

@@ -39,10 +39,12 @@ class CompilingNotice(logging.Handler):
         self._kernels, self._seconds = 0, 0.0
         self._told: tuple[int, float] | None = None
         self._line: Status | None = None
+        self._kept = True
         self._last = time.monotonic()
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.INFO:
+            self._kept = self._kept and record.__dict__.get("kept", True)
             self._last = time.monotonic()
             _print(record.getMessage())
             return
@@ -68,7 +70,8 @@ class CompilingNotice(logging.Handler):
             kernels, seconds = self._kernels - self._told[0], self._seconds - self._told[1]
             if kernels:
                 what = "1 kernel" if kernels == 1 else f"{kernels} kernels"
-                _print(f"compiled {what} in {seconds:.1f} s; the next run starts without this wait")
+                after = "the next run starts without this wait" if self._kept else "the next run compiles them again"
+                _print(f"compiled {what} in {seconds:.1f} s; {after}")
             self._told = (self._kernels, self._seconds)
 
     def _stop(self) -> None:

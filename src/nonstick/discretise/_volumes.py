@@ -35,10 +35,11 @@ def _tetrahedron(a, b, c, d):
         return 1.0
     if a >= 0.0:
         return 0.0
+    # products of quotients: products of three tiny or huge values could be zero or infinite
     if b >= 0.0:
-        return a * a * a / ((a - b) * (a - c) * (a - d))
+        return (a / (a - b)) * (a / (a - c)) * (a / (a - d))
     if c < 0.0:
-        return 1.0 - d * d * d / ((d - a) * (d - b) * (d - c))
+        return 1.0 - (d / (d - a)) * (d / (d - b)) * (d / (d - c))
     # two corners negative: a prism, cut into three tetrahedra
     ac, ad, bc, bd = a / (a - c), a / (a - d), b / (b - c), b / (b - d)
     return ac * ad + ad * bc * (1.0 - ac) + bc * bd * (1.0 - ad)

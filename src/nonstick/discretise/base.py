@@ -89,8 +89,9 @@ class Discretised(Shown, ABC):
         """
         guess = self.first_guess() if x0 is None else self.as_vector(x0)
         solution = solve_problem(
-            self.problem, method or self.default_method, x0=guess, active=active, rtol=rtol, atol=atol,
-            maxiter=maxiter, callback=callback, time_limit=time_limit, criterion=criterion or self.default_criterion,
+            self.problem, self.default_method if method is None else method, x0=guess, active=active, rtol=rtol,
+            atol=atol, maxiter=maxiter, callback=callback, time_limit=time_limit,
+            criterion=self.default_criterion if criterion is None else criterion,
         )  # fmt: skip
         return self.with_fields(solution)
 

@@ -21,7 +21,7 @@ Shares are fractions of volumes here, and fractions of areas at static walls. Th
 fill space. So a body displaces exactly its volume in every position, and nothing jumps when a flat side passes a plane
 of the grid.
 
-Departure from Aanjaneya et al. 2019, who couple by impulses at the surface (Robinson-Mosher et al. 2008).
+Departure from Aanjaneya et al. 2019, who couple by impulses at the surface (Robinson-Mosher et al. 2011).
 """
 
 from __future__ import annotations

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .. import validate
 from ..errors import NonstickError
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
+from ..options import suggesting
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended
+from .scalars import positive
 
 
 @dataclass(repr=False)
@@ -60,6 +63,7 @@ class DiffusionProblem(Discretised):
     array([1.  , 0.75, 0.5 , 0.25, 0.  ])
     """
 
+    @suggesting
     def __init__(
         self,
         *,
@@ -71,13 +75,11 @@ class DiffusionProblem(Discretised):
         lower: np.ndarray | float = -np.inf,
         upper: np.ndarray | float = np.inf,
     ):
-        self.temperature = np.asarray(temperature, dtype=np.float64)
+        self.temperature = validate.numbers(temperature, "temperature").astype(np.float64, copy=False)
         self.shape: tuple[int, ...] = self.temperature.shape
         if self.temperature.ndim not in (2, 3):
             raise NonstickError(f"temperature must be a 2D or 3D array over cells, not of shape {self.shape}")
-        if not (np.ndim(alpha) == 0 and alpha > 0):
-            raise NonstickError(f"alpha must be a positive number, not {alpha!r}")
-        self.alpha = float(alpha)
+        self.alpha = np.inf if isinstance(alpha, float) and alpha == np.inf else positive(alpha, "alpha")
         if inside is not None and phi is not None:
             raise NonstickError("give either inside or phi, not both")
         if phi is not None:
@@ -105,8 +107,8 @@ class DiffusionProblem(Discretised):
         return self.as_vector(self.temperature)
 
     def as_vector(self, x0):
-        x0 = np.asarray(x0, dtype=float)
-        return self.rows.from_grid(x0) if x0.shape == self.shape else x0
+        x0 = validate.numbers(x0, "x0")
+        return self.rows.from_grid(x0.astype(float)) if x0.shape == self.shape else x0
 
     def with_fields(self, solution: Solution) -> DiffusionSolution:
         temperature = self.temperature.copy()
@@ -149,13 +151,13 @@ class DiffusionProblem(Discretised):
             )
 
     def _over_cells(self, name: str, value, dtype) -> np.ndarray:
-        value = np.asarray(value, dtype=dtype)
+        value = validate.numbers(value, name).astype(dtype, copy=False)
         if value.shape != self.shape:
             raise NonstickError(f"{name} has shape {value.shape}, but temperature has shape {self.shape}")
         return value
 
     def _bound(self, name: str, value) -> np.ndarray:
-        value = np.asarray(value, dtype=float)
+        value = validate.numbers(value, name).astype(float, copy=False)
         if value.shape not in ((), self.shape):
             raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
         if np.isnan(value).any():

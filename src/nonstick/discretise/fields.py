@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import validate
 from ..errors import NonstickError
 from ..grid.fractions import close_edges, closed_box, open_fractions
 
@@ -12,14 +13,21 @@ Faces = tuple[np.ndarray, ...]
 
 def face_arrays(name: str, arrays, shape: tuple[int, ...]) -> Faces:
     """Face arrays of a grid of `shape` cells, checked."""
-    if len(arrays) != len(shape):
+    out = sequence(name, arrays)
+    if len(out) != len(shape):
         raise NonstickError(f"{name} needs {len(shape)} face arrays for a {len(shape)}D grid")
-    out = tuple(np.asarray(a) for a in arrays)
     for axis, a in enumerate(out):
         expected = tuple(n + (b == axis) for b, n in enumerate(shape))
         if a.shape != expected:
             raise NonstickError(f"{name}[{axis}] has shape {a.shape}, but the faces of the grid have shape {expected}")
     return out
+
+
+def sequence(name: str, arrays) -> Faces:
+    """The arrays of real numbers that a tuple or a list holds."""
+    if not isinstance(arrays, (tuple, list)) and np.ndim(arrays) < 2:
+        raise NonstickError(f"{name} must be a tuple of arrays, one for each axis")
+    return tuple(validate.numbers(a, f"{name}[{axis}]") for axis, a in enumerate(arrays))
 
 
 def open_faces(phi_solid, weights, shape: tuple[int, ...]) -> Faces:
@@ -35,8 +43,9 @@ def open_faces(phi_solid, weights, shape: tuple[int, ...]) -> Faces:
     if phi_solid is None:
         return closed_box(shape)
     nodes = tuple(n + 1 for n in shape)
-    if np.shape(phi_solid) != nodes:
-        raise NonstickError(f"phi_solid has shape {np.shape(phi_solid)}, but the nodes of the grid have shape {nodes}")
+    phi_solid = validate.numbers(phi_solid, "phi_solid")
+    if phi_solid.shape != nodes:
+        raise NonstickError(f"phi_solid has shape {phi_solid.shape}, but the nodes of the grid have shape {nodes}")
     return tuple(close_edges(w, axis) for axis, w in enumerate(open_fractions(phi_solid)))
 
 

@@ -24,12 +24,14 @@ from typing import Any
 
 import numpy as np
 
+from .. import validate
 from ..errors import NonstickError
 from ..grid.fractions import centre_distance, open_part
 from ..grid.labels import wall_cells
 from ..grid.levelset import THETA_MIN
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
+from ..options import suggesting
 from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 from ..problem.solution import Solution
@@ -38,7 +40,7 @@ from .base import Discretised, extended
 from .coarse_fields import children, coarse_fluxes, coarse_phi
 from .coupling import Body, Coupling, MovedBody
 from .fields import face_arrays, open_cells, open_faces, wall_area
-from .scalars import positive
+from .scalars import coefficient, positive
 
 Faces = tuple[np.ndarray, ...]
 
@@ -106,6 +108,7 @@ class PressureProblem(Discretised):
     (True, 0.0)
     """
 
+    @suggesting
     def __init__(
         self,
         *,
@@ -125,16 +128,19 @@ class PressureProblem(Discretised):
     ):
         for name, value in (("dt", dt), ("dx", dx), ("rho", rho)):
             positive(value, name)
-        phi = np.asarray(phi_liquid)
+        phi = validate.numbers(phi_liquid, "phi_liquid")
         if phi.ndim not in (2, 3) or min(phi.shape) < 1:
             raise NonstickError(f"phi_liquid must be a 2D or 3D array over cells, not of shape {phi.shape}")
         if not phi.min() > -np.inf:  # the minimum of NaN and any number is NaN
             raise NonstickError("phi_liquid holds NaN or -inf")
         shape = phi.shape
         velocity = face_arrays("velocity", velocity, shape)
+        phi_solid = None if phi_solid is None else validate.numbers(phi_solid, "phi_solid")
         solid = None if solid_velocity is None else face_arrays("solid_velocity", solid_velocity, shape)
         weights = open_faces(phi_solid, weights, shape)
         coupling = None
+        if not isinstance(bodies, (Coupling, list, tuple)):
+            raise NonstickError("bodies must be a list of nonstick.discretise.Body")
         if isinstance(bodies, Coupling) or len(bodies):
             if isinstance(walls, str) and walls == "edge":
                 raise NonstickError("walls='edge' cannot be combined with bodies: take walls='cut' or 'solid'")
@@ -190,7 +196,8 @@ class PressureProblem(Discretised):
 
     def as_vector(self, x0):
         """A first guess may be a grid of pressures."""
-        return self.rows.from_grid(np.asarray(x0, dtype=float)) if np.shape(x0) == self.shape else x0
+        x0 = validate.numbers(x0, "x0")
+        return self.rows.from_grid(x0.astype(float)) if x0.shape == self.shape else x0
 
     def with_fields(self, solution: Solution) -> PressureSolution:
         pressure = self.rows.to_grid(solution.x)
@@ -287,7 +294,7 @@ class PressureProblem(Discretised):
         moving = [] if self.solid_velocity is None else [self.solid_velocity]
         faces = [self._three(f) for f in (self.weights, self.velocity, *moving)]
         at_rest = [] if moving else [np.zeros((1, 1, 1))] * 3
-        scale = self.dt / (self.rho * self.dx**2)
+        scale = coefficient(self.dt, self.dx, self.rho)
         step = max(1, _SLAB // plane)
         for i in range(0, rows.shape[0], step):
             stop = min(i + step, rows.shape[0])
@@ -323,16 +330,17 @@ class PressureProblem(Discretised):
 
     def _per_cell(self, name: str, value) -> np.ndarray:
         """A number or an array over cells, as a vector over the unknowns."""
-        value = np.asarray(value, dtype=float)
+        value = validate.numbers(value, name)
         if value.shape not in ((), self.shape):
             raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
+        value = value.astype(float, copy=False)
         if not np.isfinite(value).all():
             raise NonstickError(f"{name} must not be infinite or NaN")
         return self.rows.from_grid(np.broadcast_to(value, self.shape))
 
     def _strength(self, name: str, value) -> np.ndarray:
         """The same as `_per_cell`, for quantities that must not be negative."""
-        if (np.asarray(value) < 0).any():
+        if (validate.numbers(value, name) < 0).any():
             raise NonstickError(f"{name} must not be negative")
         return self._per_cell(name, value)
 

@@ -27,10 +27,12 @@ from ..errors import NonstickError
 from ..operators.base import Operator
 from ..operators.face_grid import FaceGrid
 from ..operators.faces import FaceSystem, ViscosityOperator
+from ..options import suggesting
 from ..problem.box import Box, BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended
-from .scalars import positive
+from .fields import sequence
+from .scalars import coefficient, positive
 from .viscosity_fields import (
     checked_array,
     checked_viscosity,
@@ -107,6 +109,9 @@ class ViscosityProblem(Discretised):
         their middles, unless `distance` says where the walls are.
     distance : tuple of ndarray, optional
         With `fluid`: distance to the solids in the middles of the faces, negative inside, shaped like the velocity.
+    solid_velocity : tuple of ndarray, optional
+        Velocity of the solids, continued to the liquid faces next to them, shaped like the velocity. Without it, it is
+        continued linearly from the solid faces, which is exact for a rigid motion if a wall is two cells thick.
 
     Examples
     --------
@@ -127,6 +132,7 @@ class ViscosityProblem(Discretised):
     default_criterion = "papers"
     problem: ViscousBox
 
+    @suggesting
     def __init__(
         self,
         *,
@@ -140,8 +146,9 @@ class ViscosityProblem(Discretised):
         phi_solid=None,
         fluid=None,
         distance=None,
+        solid_velocity=None,
     ):
-        self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
+        self.velocity = tuple(v.astype(np.float64, copy=False) for v in sequence("velocity", velocity))
         self.grid = grid = _grid_of(self.velocity)
         self.dt, self.dx, self.rho = (positive(x, n) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
         if (phi_liquid is None) == (volumes is None):
@@ -153,7 +160,7 @@ class ViscosityProblem(Discretised):
         m, k = (np.zeros(3 * grid.P), np.zeros(4 * grid.P))
         mass, stress = m.reshape(3, *grid.padded), k.reshape(4, *grid.padded)
         self.viscosity = checked_viscosity(grid, viscosity)
-        per_mu = self.dt / (self.rho * self.dx**2)
+        per_mu = coefficient(self.dt, self.dx, self.rho)
         scale = float(self.viscosity) * per_mu if self.viscosity.ndim == 0 else None
         # V becomes 2μ V dt/(ρ dx²) at cells, μ V dt/(ρ dx²) at edges
         factors = (2 * scale, scale) if scale is not None else (2 * per_mu, per_mu)
@@ -166,6 +173,9 @@ class ViscosityProblem(Discretised):
         self.fluid = fluid_faces(grid, phi_solid, fluid)
         if phi_solid is not None:
             distance = face_means(grid, phi_solid)
+        if solid_velocity is not None:
+            solid_velocity = self._pad(self._checked("solid_velocity", solid_velocity))
+        self._solid_velocity = solid_velocity
         padded = self._padded_fluid()
         #: the drag of walls whose distance is known, or None
         self.drag: WallDrag | None = None
@@ -241,11 +251,14 @@ class ViscosityProblem(Discretised):
 
     def _pad_distance(self, distance: Sequence[np.ndarray]) -> np.ndarray:
         """(3, *padded): the distance of the faces to solids."""
-        distance = list(distance)
-        if len(distance) != self.grid.dimension:
-            raise NonstickError(f"distance needs {self.grid.dimension} arrays, one for each velocity component")
-        shaped = [checked_array(f"distance[{a}]", d, f.shape) for a, (d, f) in enumerate(zip(distance, self.fluid))]
-        return self._pad(shaped).reshape(3, *self.grid.padded)
+        return self._pad(self._checked("distance", distance)).reshape(3, *self.grid.padded)
+
+    def _checked(self, name: str, faces: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Face arrays that a user gives."""
+        faces = sequence(name, faces)
+        if len(faces) != self.grid.dimension:
+            raise NonstickError(f"{name} needs {self.grid.dimension} arrays, one for each velocity component")
+        return [checked_array(f"{name}[{a}]", d, f.shape) for a, (d, f) in enumerate(zip(faces, self.fluid))]
 
     def _gather(self, faces: Sequence[np.ndarray]) -> np.ndarray:
         return self.system.gather(self._pad(faces))
@@ -258,7 +271,7 @@ class ViscosityProblem(Discretised):
             b -= system.gather(system.apply(moved, system.zeros()))
         if self.drag is not None:  # it pulls towards the wall's velocity, not towards the one before the step
             pull = system.zeros()
-            change = self.drag.speed(moved) - self._pad(self.velocity)[self.drag.face]
+            change = self.drag.speed(moved, self._solid_velocity) - self._pad(self.velocity)[self.drag.face]
             np.add.at(pull, self.drag.face, self.drag.strength * change)
             b += system.gather(pull)
         return b

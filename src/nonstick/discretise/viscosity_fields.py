@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import validate
 from ..errors import NonstickError
 from ..operators.face_grid import FaceGrid, face_shift
 from ._volumes import control_volumes
+from .fields import sequence
 
 
 def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:
@@ -21,7 +23,7 @@ def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.nd
 
 
 def checked_array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
-    value = np.asarray(value)
+    value = validate.numbers(value, name)
     if value.shape != shape:
         raise NonstickError(f"{name} has shape {value.shape}, expected {shape}")
     if value.dtype != bool and not np.isfinite(value).all():
@@ -31,7 +33,7 @@ def checked_array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
 
 def checked_viscosity(grid: FaceGrid, viscosity) -> np.ndarray:
     """An array over cells, or an array without axes if the viscosity is constant."""
-    mu = np.asarray(viscosity, dtype=np.float64)
+    mu = validate.numbers(viscosity, "viscosity").astype(np.float64, copy=False)
     if not np.isfinite(mu).all() or mu.min(initial=0.0) < 0.0:
         raise NonstickError("viscosity must be finite and not negative")
     if mu.ndim:
@@ -94,7 +96,7 @@ def fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:
     cells = grid.cells[3 - grid.dimension :]
     shapes = [tuple(n + (axis == a) for axis, n in enumerate(cells)) for a in range(grid.dimension)]
     if fluid is not None:
-        fluid = list(fluid)
+        fluid = sequence("fluid", fluid)
         if len(fluid) != grid.dimension:
             raise NonstickError(f"fluid needs {grid.dimension} masks, one for each velocity component")
         return tuple(checked_array(f"fluid[{a}]", f, s).astype(bool) for a, (f, s) in enumerate(zip(fluid, shapes)))

@@ -43,9 +43,17 @@ class WallDrag:
     behind: np.ndarray
     strength: np.ndarray
 
-    def speed(self, velocity: np.ndarray) -> np.ndarray:
-        """s_f: the motion of the solid faces of a padded vector, continued linearly to the liquid faces."""
-        return 2.0 * velocity[self.solid] - velocity[self.behind]
+    #: True if the solid faces belong to the grid, not to a side of the box
+    inside: np.ndarray
+
+    def speed(self, velocity: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
+        """s_f: the motion of the solid faces of a padded vector, continued linearly to the liquid faces.
+
+        `known` is the motion of the solids on all faces, if it is given: linear continuation needs two solid faces in a
+        row, which a thin wall does not have.
+        """
+        speed = 2.0 * velocity[self.solid] - velocity[self.behind]
+        return speed if known is None else np.where(self.inside, known[self.face], speed)
 
 
 @dataclass
@@ -96,8 +104,9 @@ def drag_at_walls(
     _shorten(mass.reshape(-1), parts)
     face, solid = (np.concatenate([getattr(c, name) for c in parts.values()]) for name in ("face", "solid"))
     behind = 2 * solid - face
-    known = ~fluid.reshape(-1)[behind] & _inside(grid).reshape(-1)[behind]
-    return WallDrag(face, solid, np.where(known, behind, solid), np.concatenate(strengths))
+    inside = _inside(grid).reshape(-1)
+    known = ~fluid.reshape(-1)[behind] & inside[behind]
+    return WallDrag(face, solid, np.where(known, behind, solid), np.concatenate(strengths), inside[solid])
 
 
 def _samples(a: int, b: int) -> int:

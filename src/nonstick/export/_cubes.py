@@ -144,6 +144,12 @@ def table() -> Table:
 FACE_CORNERS = np.array([[4 * a + 2 * b + c for a, b, c in corners] for corners in FACES], np.int8)
 #: of every edge: axis, and the offset of its first corner
 EDGE_PLACES = np.array([(axis, *corner) for axis, corner in EDGES], np.int8)
+#: of all signs of a cube: bits of the edges x, y, z at its first corner that the surface cuts
+FIRST_CUTS = np.array(
+    [sum((n >> 4 // 2**axis & 1 != n & 1) << axis for axis in range(3)) for n in range(256)], np.int32
+)
+#: eight cubes that are all outside, or all inside
+ALL_OUT, ALL_IN = np.uint64(0), np.uint64(2**64 - 1)
 
 
 @inline
@@ -153,14 +159,24 @@ def _value(phi, tiny):
 
 
 @merged
-def _signs(phi, i, j, k):
-    """Bits of the four corners (x, y) of a column of cubes at height k, as corners of its lower side."""
-    return (
-        (phi[i, j, k] < 0.0) * 1
-        + (phi[i, j + 1, k] < 0.0) * 4
-        + (phi[i + 1, j, k] < 0.0) * 16
-        + (phi[i + 1, j + 1, k] < 0.0) * 64
-    )
+def _signs(out, columns, phi, i, j):
+    """Of a row of cubes: bits of their corners inside. Corners beyond the last sample are as the last one.
+
+    `columns` is room for the bits of the four corners (x, y) at every height.
+    """
+    nx, ny, nz = phi.shape
+    a, b = min(i + 1, nx - 1), min(j + 1, ny - 1)
+    row, beside, behind, across = phi[i, j], phi[i, b], phi[a, j], phi[a, b]
+    none, zero = np.float32(0.0), np.uint8(0)
+    for k in range(nz):  # without branches, so that many are done at once
+        low = np.uint8(1) if row[k] < none else zero
+        low |= np.uint8(4) if beside[k] < none else zero
+        high = np.uint8(16) if behind[k] < none else zero
+        high |= np.uint8(64) if across[k] < none else zero
+        columns[k] = low | high
+    columns[nz] = columns[nz - 1]
+    for k in range(nz):
+        out[k] = columns[k] | columns[k + 1] << np.uint8(1)
 
 
 @merged
@@ -186,124 +202,120 @@ def _entry(phi, tiny, i, j, k, signs, first, faces, corners):
 
 
 @parallel
-def _count(cross, vertices, triangles, mixed, phi, tiny, first, faces, begin, middle, corners):
-    """Of every row [i, j]: its vertices, and the triangles of the cubes that begin on it.
+def _count(cross, vertices, triangles, middles, phi, tiny, first, faces, begin, middle, corners, cuts):
+    """Of every row [i, j]: its vertices, the triangles of the cubes that begin on it, and whether one has a middle.
 
-    Of every sample: bits for edges x, y, z that the surface cuts, and for a cube with a vertex in its middle. `mixed`
-    of a row is 1 where all φ ≥ 0, 2 where all φ < 0, else 3.
+    `cross` of a sample at the surface has four bits, for edges x, y, z that the surface cuts and for a cube with a
+    vertex in its middle, and above them the number of vertices before it in its row. Other samples are not written.
     """
     nx, ny, nz = phi.shape
     for i in prange(nx):
+        signs, columns = np.zeros((nz + 7) // 8 * 8, np.uint8), np.empty(nz + 1, np.uint8)
+        words = signs.view(np.uint64)
         for j in range(ny):
-            seen = 0
-            for k in range(nz):
-                seen |= 2 if phi[i, j, k] < 0.0 else 1
-            mixed[i, j] = seen
-    for i in prange(nx):
-        for j in range(ny):
-            a, b = min(i + 1, nx - 1), min(j + 1, ny - 1)
-            points, faces_here = 0, 0
-            if (mixed[i, j] | mixed[a, j] | mixed[i, b] | mixed[a, b]) == 3:
-                for k in range(nz):
-                    c = min(k + 1, nz - 1)
-                    here = phi[i, j, k] < 0.0
-                    bits = (
-                        ((phi[a, j, k] < 0.0) != here) * 1
-                        + ((phi[i, b, k] < 0.0) != here) * 2
-                        + ((phi[i, j, c] < 0.0) != here) * 4
-                    )
+            _signs(signs, columns, phi, i, j)
+            points, faces_here, some = 0, 0, 0
+            for word in range(len(words)):
+                if words[word] == ALL_OUT or words[word] == ALL_IN:
+                    continue
+                for k in range(8 * word, min(8 * word + 8, nz)):
+                    if signs[k] == 0 or signs[k] == 255:
+                        continue
+                    bits = cuts[signs[k]]
                     if i < nx - 1 and j < ny - 1 and k < nz - 1:
-                        signs = _signs(phi, i, j, k) + 2 * _signs(phi, i, j, c)
-                        if signs != 0 and signs != 255:
-                            entry = _entry(phi, tiny, i, j, k, signs, first, faces, corners)
-                            faces_here += begin[entry + 1] - begin[entry]
-                            bits += 8 * middle[entry]
-                    cross[i, j, k] = bits
-                    points += (bits & 1) + (bits >> 1 & 1) + (bits >> 2 & 1) + (bits >> 3)
-            vertices[i, j], triangles[i, j] = points, faces_here
+                        entry = _entry(phi, tiny, i, j, k, signs[k], first, faces, corners)
+                        faces_here += begin[entry + 1] - begin[entry]
+                        bits += 8 * middle[entry]
+                    cross[i, j, k] = points << 4 | bits
+                    points += _before(bits, 4)
+                    some |= bits >> 3
+            vertices[i, j], triangles[i, j], middles[i, j] = points, faces_here, some
 
 
 @inline
 def _before(bits, axis):
-    """How many vertices of a sample come before that of an axis (3: that of the cube)."""
+    """How many vertices of a sample come before that of an axis (3: that of the cube, 4: all)."""
     low = bits & ((1 << axis) - 1)
-    return (low & 1) + (low >> 1 & 1) + (low >> 2 & 1)
+    return (low & 1) + (low >> 1 & 1) + (low >> 2 & 1) + (low >> 3)
 
 
 @parallel
-def _fill(x, mesh, cross, vertices, triangles, phi, tiny, first, faces, begin, table, corners, edges):
+def _fill(x, mesh, cross, vertices, triangles, middles, phi, tiny, first, faces, begin, table, corners, edges):
     """Vertices (n, 3) in samples and triangles (m, 3); `vertices` and `triangles` of a row say where its own begin."""
     nx, ny, nz = phi.shape
+    points, cubes = vertices.reshape(-1), triangles.reshape(-1)
     for i in prange(nx):
+        signs, columns = np.zeros((nz + 7) // 8 * 8, np.uint8), np.empty(nz + 1, np.uint8)
+        words = signs.view(np.uint64)
         for j in range(ny):
-            v = vertices[i, j]
-            some = vertices[i, j + 1] if j < ny - 1 else vertices[i + 1, 0]
-            if v < some:
-                for k in range(nz):
-                    bits = cross[i, j, k]
-                    if bits & 7:
-                        here = _value(phi[i, j, k], tiny)
-                        for axis in range(3):
-                            if bits >> axis & 1:
-                                there = _value(phi[i + (axis == 0), j + (axis == 1), k + (axis == 2)], tiny)
-                                t = here / (here - there)
-                                x[v, 0] = i + (t if axis == 0 else 0.0)
-                                x[v, 1] = j + (t if axis == 1 else 0.0)
-                                x[v, 2] = k + (t if axis == 2 else 0.0)
-                                v += 1
-                    v += bits >> 3
-    for i in prange(nx - 1):
-        at = np.empty(4, np.int64)  # the first vertex of the sample in the four rows around a cube
-        for j in range(ny - 1):
-            n = triangles[i, j]
-            if n == triangles[i, j + 1]:
+            line, n = i * ny + j, triangles[i, j]
+            if points[line] == points[line + 1] and n == cubes[line + 1]:
                 continue
-            for q in range(4):
-                at[q] = vertices[i + (q >> 1), j + (q & 1)]
-            low = _signs(phi, i, j, 0)
-            for k in range(nz - 1):
-                high = _signs(phi, i, j, k + 1)
-                signs = low + 2 * high
-                low = high
-                if signs != 0 and signs != 255:
-                    entry = _entry(phi, tiny, i, j, k, signs, first, faces, corners)
-                    own = at[0] + _before(cross[i, j, k], 3)
-                    parts = 0
+            _signs(signs, columns, phi, i, j)
+            for word in range(len(words)):
+                if words[word] == ALL_OUT or words[word] == ALL_IN:
+                    continue
+                for k in range(8 * word, min(8 * word + 8, nz)):
+                    if signs[k] == 0 or signs[k] == 255:
+                        continue
+                    own = np.int64(cross[i, j, k])
+                    v, bits = vertices[i, j] + (own >> 4), own & 15
+                    here = _value(phi[i, j, k], tiny)
+                    for axis in range(3):
+                        if bits >> axis & 1:
+                            there = _value(phi[i + (axis == 0), j + (axis == 1), k + (axis == 2)], tiny)
+                            t = here / (here - there)
+                            x[v, 0] = i + (t if axis == 0 else np.float32(0.0))
+                            x[v, 1] = j + (t if axis == 1 else np.float32(0.0))
+                            x[v, 2] = k + (t if axis == 2 else np.float32(0.0))
+                            v += 1
+                    if i == nx - 1 or j == ny - 1 or k == nz - 1:
+                        continue
+                    entry = _entry(phi, tiny, i, j, k, signs[k], first, faces, corners)
                     for t in range(begin[entry], begin[entry + 1]):
                         for corner in range(3):
                             edge = table[t, corner]
-                            if edge == MIDDLE:
-                                mesh[n, corner] = own
-                                parts += 1
-                                continue
-                            axis, a, b, c = edges[edge, 0], edges[edge, 1], edges[edge, 2], edges[edge, 3]
-                            row = 2 * a + b
-                            point = at[row]
-                            if c:
-                                bits = cross[i + a, j + b, k]
-                                point += _before(bits, 3) + (bits >> 3)
-                            mesh[n, corner] = point + _before(cross[i + a, j + b, k + c], axis)
+                            if edge == MIDDLE:  # its place is the mean of others, which are not all known yet
+                                mesh[n, corner], x[v, 0] = v, np.nan
+                            else:
+                                axis, a, b = edges[edge, 0], i + edges[edge, 1], j + edges[edge, 2]
+                                there = np.int64(cross[a, b, k + edges[edge, 3]])
+                                mesh[n, corner] = vertices[a, b] + (there >> 4) + _before(there & 15, axis)
                         n += 1
-                    if parts:  # the middle: the mean of its loop, of which every point is in two triangles of the fan
-                        for axis in range(3):
-                            total = 0.0
-                            for t in range(n - (begin[entry + 1] - begin[entry]), n):
-                                if mesh[t, 2] == own:
-                                    total += x[mesh[t, 0], axis] + x[mesh[t, 1], axis]
-                            x[own, axis] = total / (2 * parts)
-                for q in range(4):
-                    bits = cross[i + (q >> 1), j + (q & 1), k]
-                    at[q] += _before(bits, 3) + (bits >> 3)
+    for i in prange(nx - 1):
+        for j in range(ny - 1):
+            if middles[i, j]:
+                _set_middles(x, mesh, triangles[i, j], triangles[i, j + 1])
+
+
+@merged
+def _set_middles(x, mesh, begin, end):
+    """Vertices in the middle of cubes, not a number so far: means of their loops, of which a fan has each point twice.
+
+    Their triangles, with the middle last, follow each other among those from `begin` to `end`.
+    """
+    while begin < end:
+        own, n = mesh[begin, 2], begin
+        if np.isnan(x[own, 0]):
+            for axis in range(3):
+                n, total = begin, 0.0
+                while n < end and mesh[n, 2] == own:
+                    total += x[mesh[n, 0], axis] + x[mesh[n, 1], axis]
+                    n += 1
+                x[own, axis] = total / (2 * (n - begin))
+        begin = max(n, begin + 1)
 
 
 def extract(phi: np.ndarray, tiny: float) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (n, 3) in samples, float32, and triangles (m, 3), int32, of φ = 0; no |φ| counts as less than `tiny`."""
     tables, least = table(), np.float32(tiny)
-    nx, ny, _ = phi.shape
-    cross = np.zeros(phi.shape, np.uint8)
+    nx, ny, nz = phi.shape
+    # a row has at most four vertices a sample, and their number is stored above four bits
+    cross = np.empty(phi.shape, np.uint16 if nz < 1024 else np.int32)
+    middles = np.empty((nx, ny), np.uint8)
     vertices, triangles = np.empty((nx, ny), np.int64), np.empty((nx, ny), np.int64)
-    _count(cross, vertices, triangles, np.empty((nx, ny), np.uint8), phi, least, tables.first, tables.faces,
-           tables.begin, tables.middle, FACE_CORNERS)  # fmt: skip
+    _count(cross, vertices, triangles, middles, phi, least, tables.first, tables.faces, tables.begin, tables.middle,
+           FACE_CORNERS, FIRST_CUTS)  # fmt: skip
     starts = []
     for counts in (vertices, triangles):
         # a row more, so that the end of the last one can be asked for
@@ -313,6 +325,6 @@ def extract(phi: np.ndarray, tiny: float) -> tuple[np.ndarray, np.ndarray]:
         starts.append(start)
     points, faces = (int(start.ravel()[-1]) for start in starts)
     x, mesh = np.empty((points, 3), np.float32), np.empty((faces, 3), np.int32)
-    _fill(x, mesh, cross, *starts, phi, least, tables.first, tables.faces, tables.begin, tables.triangles,
+    _fill(x, mesh, cross, *starts, middles, phi, least, tables.first, tables.faces, tables.begin, tables.triangles,
           FACE_CORNERS, EDGE_PLACES)  # fmt: skip
     return x, mesh

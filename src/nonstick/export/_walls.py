@@ -22,13 +22,9 @@ def _mirror(image, good, x, nodes, reach, up):
 
     Taken along the horizontal where the wall is steep, so that a level surface stays level up to the wall.
     """
-    nx, ny, nz = nodes.shape
     for p in prange(len(x)):
         a, b, c = x[p, 0], x[p, 1], x[p, 2]
         good[p] = False
-        # most particles are far from walls; a distance changes by at most √3 over a cell
-        if nodes[min(max(int(a), 0), nx - 1), min(max(int(b), 0), ny - 1), min(max(int(c), 0), nz - 1)] > reach + 1.8:
-            continue
         s = _sample(nodes, a, b, c)
         if s <= 0.0 or s >= reach:
             continue
@@ -45,16 +41,6 @@ def _mirror(image, good, x, nodes, reach, up):
 
 
 @parallel
-def _beside(out, x, reach, size):
-    """Which particles (n, 3) are nearer than the reach to a side of the box from 0 to `size`, or outside it."""
-    for p in prange(len(x)):
-        near = False
-        for axis in range(3):
-            near |= x[p, axis] < reach or x[p, axis] > size[axis] - reach
-        out[p] = near
-
-
-@parallel
 def _cut_behind(phi, solid, behind, blocked):
     """φ that ends one sample (`behind`, in cells) behind walls, in place.
 
@@ -62,15 +48,20 @@ def _cut_behind(phi, solid, behind, blocked):
     `blocked`, unless one of the 26 next to them is not in a wall.
     """
     nx, ny, nz = phi.shape
+    deep = np.float32(-1.75) * behind  # a distance changes by at most √3 samples to the next one
+    none, far, most = np.float32(0.0), np.float32(-1e30), max(np.float32(0.75) * behind, blocked)
     for i in prange(nx):
         for j in range(ny):
+            row, walls, near = phi[i, j], solid[i, j], 0
+            for k in range(nz):  # without a branch, so that many samples are done at once
+                s = walls[k]
+                near += s >= deep and s <= none and row[k] < most
+                row[k] = max(row[k], -s - behind if s > none else (blocked if s < deep else far))
+            if near == 0:
+                continue
             for k in range(nz):
-                s = solid[i, j, k]
-                # a distance changes by at most √3 samples to the next one
-                if s < -1.75 * behind or (s <= 0.0 and not _next_to_open(solid, i, j, k)):
-                    phi[i, j, k] = max(phi[i, j, k], blocked)
-                else:
-                    phi[i, j, k] = max(phi[i, j, k], -s - behind)
+                if deep <= walls[k] <= none and row[k] < most:
+                    row[k] = max(row[k], -walls[k] - behind if _next_to_open(solid, i, j, k) else blocked)
 
 
 @merged
@@ -94,7 +85,8 @@ def _bring_out(x, seam, solid, scale):
     for p in prange(len(x)):
         a, b, c = x[p, 0], x[p, 1], x[p, 2]
         seam[p] = False
-        if _sample(solid, a, b, c) >= 0.0:
+        # most points are far from walls; a distance changes by at most √3 samples to the next one
+        if scale * solid[np.uintp(a), np.uintp(b), np.uintp(c)] > 1.75 or _sample(solid, a, b, c) >= 0.0:
             continue
         g0, g1, g2 = 0.0, 0.0, 0.0
         steep = 1.0

@@ -40,6 +40,8 @@ class Options:
         Put the velocity of vdb files on faces and tag it so, instead of on cell centres.
     particles : bool
         Write particles into usd and vtk files.
+    points : bool
+        Write particles with their ids into ply files of their own, beside those of the mesh.
     """
 
     surface: Kind | None = None
@@ -47,6 +49,7 @@ class Options:
     density: bool = False
     staggered: bool = False
     particles: bool = True
+    points: bool = False
 
     def __post_init__(self) -> None:
         if self.surface is not None and self.surface not in KINDS:

@@ -13,12 +13,16 @@ from ..io.atomic import replacing, write_text
 from ..render.palette import PAINTS, SOLID, WATER
 from ..scenes.scene import Scene
 from . import glb, obj, ply, usd, vdb, vtk
+from ._masks import around
 from .format import Format, OneFile, Options, Still
 from .frame import Frame, in_space
 from .mesh import Mesh
 from .shot import Shot
 from .surface import Kind, level_set
-from .velocity import on_faces
+from .velocity import LAYERS, on_faces
+
+#: cells around those near the surface for which ParaView gets fields: as far as velocity is continued into the air
+AROUND = LAYERS
 
 
 class VDB(OneFile):
@@ -91,8 +95,18 @@ def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
 class PLY(OneFile):
     suffix, planar = ".ply", True
 
+    def write(self, folder: Path, still: Still) -> None:
+        shot, frame = still.shot, still.frame
+        if still.options.points:
+            with replacing(folder / f"{shot.name}_points_{frame.number:06d}.ply") as partial:
+                ply.write_points(partial, frame, self._comments(still))
+        super().write(folder, still)
+
     def save(self, path: Path, still: Still) -> None:
-        ply.write(path, still.mesh, (f"nonstick {still.shot.name}", f"time {still.frame.time!r} s", "metres, y up"))
+        ply.write(path, still.mesh, self._comments(still))
+
+    def _comments(self, still: Still) -> tuple[str, ...]:
+        return f"nonstick {still.shot.name}", f"time {still.frame.time!r} s", "metres, y up"
 
 
 class OBJ(OneFile):
@@ -115,7 +129,7 @@ class GLB(OneFile):
     def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
         """Solids and bodies in motion, without the liquid."""
         path = folder / f"{shot.name}_bodies.glb"
-        if not shot.bodies and not any(w.motion for w in shot.walls):
+        if not shot.moves:
             return []
         frames = [shot.frame(n) for n in numbers]
         walls = [[w.placement(f.time, 3).four for w in shot.walls] for f in frames]
@@ -163,23 +177,19 @@ class VTK(Format):
 
     def write(self, folder: Path, still: Still) -> None:
         frame, shot = still.frame, still.shot
-        cells: dict[str, np.ndarray] = {n: frame.arrays[n] for n in ("phi", "pressure") if n in frame.arrays}
-        if frame.get("velocity") is not None:
-            speed = np.moveaxis(frame.cell_velocity, 0, -1)
-            cells["velocity"] = in_space(speed)
-        nodes = {"phi_solid": shot.inner_walls(frame) * np.float32(frame.dx)} if shot.walls or shot.bodies else {}
         with replacing(folder / f"fields_{frame.number:06d}.vti") as partial:
-            vtk.write_image(partial, frame.dx, cells, nodes, frame.grid.shape, frame.time)
+            vtk.write_image(partial, frame.dx, *_fields(shot, frame))
         if still.options.particles and frame.count:
             data = {n: a for n in ("velocity", "viscosity") if (a := frame.get(n)) is not None}
             if "velocity" in data:
                 data["velocity"] = in_space(data["velocity"])
             with replacing(folder / f"particles_{frame.number:06d}.vtp") as partial:
                 vtk.write_poly(partial, in_space(frame.arrays["position"]), None, data | {"id": frame.ids}, frame.time)
-        solid = _solids(shot, frame)
-        if solid is not None:
-            with replacing(folder / f"solids_{frame.number:06d}.vtp") as partial:
-                vtk.write_poly(partial, solid[0], solid[1], {}, frame.time, {"part": solid[2]})
+        path = folder / (f"solids_{frame.number:06d}.vtp" if shot.moves else "solids.vtp")
+        if (shot.walls or shot.bodies) and (shot.moves or not path.is_file()):
+            points, triangles, part = _solids(shot, frame)
+            with replacing(path) as partial:
+                vtk.write_poly(partial, points, triangles, {}, frame.time, {"part": part})
         mesh = still.mesh
         data = {} if mesh.velocity is None else {"velocity": mesh.velocity}
         with replacing(self.file(folder, shot.name, frame.number)) as partial:
@@ -188,8 +198,11 @@ class VTK(Format):
     def series(self, folder: Path, shot: Shot) -> list[Path]:
         out = []
         for part in ("surface", "particles", "fields", "solids"):
-            files = sorted(folder.glob(f"{part}_[0-9]*.vt[ip]"))  # of earlier exports too
-            there = [(int(f.stem.rpartition("_")[2]) / shot.fps, f.name) for f in files]
+            still = part == "solids" and (folder / "solids.vtp").is_file()  # one file for all frames
+            files = sorted(folder.glob(f"{'surface' if still else part}_[0-9]*.vt[ip]"))  # of earlier exports too
+            there = [
+                (int(f.stem.rpartition("_")[2]) / shot.fps, "solids.vtp" if still else f.name) for f in files
+            ]  # fmt: skip
             path = folder / f"{part}.pvd"
             if there:
                 write_text(path, vtk.series(there))
@@ -203,13 +216,31 @@ class VTK(Format):
         self.series(folder, shot)
 
 
-def _solids(shot: Shot, frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def _fields(shot: Shot, frame: Frame) -> tuple[dict, dict, tuple[int, ...], float, tuple[int, ...]]:
+    """Arrays over cells and over nodes in the box around the liquid, its shape, the time, and its first cell.
+
+    Frames in 2D are small, and taken whole.
+    """
+    level = frame.get("phi") if frame.dimension == 3 else None
+    # further than about a cell from the surface φ is constant
+    near = np.zeros(frame.grid.shape, bool) if level is None else level < level.max()
+    low, high = around(near, AROUND)
+    box = tuple(slice(a, b) for a, b in zip(low, high))
+    cells: dict[str, np.ndarray] = {n: frame.arrays[n][box] for n in ("phi", "pressure") if n in frame.arrays}
+    if frame.get("velocity") is not None:
+        cells["velocity"] = in_space(np.moveaxis(frame.cell_velocity[(slice(None), *box)], 0, -1))
+    nodes = {}
+    if shot.walls or shot.bodies:
+        walls = shot.inner_walls(frame)[tuple(slice(a, b + 1) for a, b in zip(low, high))]
+        nodes["phi_solid"] = walls * np.float32(frame.dx)
+    return cells, nodes, tuple(b - a for a, b in zip(low, high)), frame.time, low
+
+
+def _solids(shot: Shot, frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points, triangles and part numbers of all walls and bodies where a frame has them."""
     d = shot.dimension
     pairs = [(m, w.placement(frame.time, d).four) for w, m in zip(shot.walls, shot.wall_meshes)]
     pairs += list(zip([b.mesh for b in shot.bodies], _body_places(shot, frame)))
-    if not pairs:
-        return None
     points = [m.vertices @ four[:3, :3].T + four[:3, 3] for m, four in pairs]
     first = np.cumsum([0] + [len(p) for p in points])
     faces = [m.faces + n for (m, _), n in zip(pairs, first)]

@@ -76,14 +76,20 @@ class Frame:
         n, d = self.count, self.dimension
         shapes = {"position": (n, d), "velocity": (n, d), "viscosity": (n,), "id": (n,), "volume": (),
                   "phi": self.grid.shape, "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
+        bodies = len(np.atleast_1d(self.arrays["body_centre"])) if "body_centre" in self.arrays else 0
+        turn, spin = (1, 1) if d == 2 else (4, 3)
+        shapes |= {"time": (), "body_centre": (bodies, d), "body_velocity": (bodies, d),
+                   "body_orientation": (bodies, turn), "body_spin": (bodies, spin)}  # fmt: skip
         for name, shape in shapes.items():
+            if name in self.arrays and np.asarray(self.arrays[name]).dtype.kind not in "biuf":
+                raise NonstickError(f"frame {self.number} is damaged: {name} does not hold numbers")
             if name in self.arrays and np.shape(self.arrays[name]) != shape:
                 raise NonstickError(
                     f"frame {self.number} is damaged: {name} has shape {np.shape(self.arrays[name])} and not {shape}"
                 )
         if "id" in self.arrays and self.arrays["id"].dtype.kind not in "iu":
             raise NonstickError(f"frame {self.number} is damaged: id holds numbers that are not whole")
-        for name in ("position", "velocity", "phi", "volume"):
+        for name in ("position", "velocity", "phi", "volume", "time", "body_centre", "body_orientation"):
             if name in self.arrays and not np.isfinite(self.arrays[name]).all():
                 raise NonstickError(f"frame {self.number} is damaged: {name} holds numbers that are not finite")
 
@@ -113,6 +119,21 @@ class Frame:
         """Numbers of the particles: their own where the frame has them, else their place in the file."""
         own = self.get("id")
         return np.arange(self.count, dtype=np.int64) if own is None else own
+
+    @cached_property
+    def by_id(self) -> np.ndarray:
+        """The places of the particles in the order of their ids.
+
+        >>> Frame(0, {"position": np.zeros((3, 2)), "id": np.array([7, 5, 9])}, Grid((4, 4), 0.25)).by_id.tolist()
+        [1, 0, 2]
+        """
+        ids = self.ids
+        most = int(ids.max()) + 1 if len(ids) else 0
+        if most > 8 * len(ids):  # many have died
+            return np.argsort(ids, kind="stable")
+        place = np.full(most, -1, np.int32)
+        place[ids] = np.arange(len(ids), dtype=np.int32)
+        return place if most == len(ids) else place[place >= 0]
 
     @property
     def level(self) -> np.ndarray:

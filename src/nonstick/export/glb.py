@@ -6,18 +6,21 @@ animate, so a file holds the liquid of one frame; rigid bodies keep their mesh, 
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from .mesh import Mesh
 from .mesh import bounds as corners
 
-_FLOAT, _UINT, _VERTICES, _INDICES = 5126, 5125, 34962, 34963
+_COMPONENTS = {"f4": 5126, "u4": 5125, "u2": 5123, "u1": 5121}
+_VERTICES, _INDICES = 34962, 34963
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,23 @@ def write(path: str | Path, parts: Sequence[Part], times: Sequence[float] = ()) 
             if clock is None:
                 clock = file.add(np.asarray(times, "<f4"), "SCALAR", bounds=True)
             file.animate(node, clock, part.places)
-    file.save(path)
+    with open(path, "wb") as stream:
+        file.save(stream)
+
+
+def pack(name: str, mesh: Mesh, roughness: float = 0.6) -> bytes:
+    """A small file with one mesh, for pages in a browser: places in 16 bits, colours in 8, no normals.
+
+    Numbers of 16 bits are an extension (KHR_mesh_quantization) that three.js reads and some programs do not.
+
+    >>> len(pack("body", Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]])))) < 1000
+    True
+    """
+    file = _File()
+    file.add_small(name, mesh, roughness)
+    stream = io.BytesIO()
+    file.save(stream)
+    return stream.getvalue()
 
 
 class _File:
@@ -70,12 +89,12 @@ class _File:
         view: dict = {"buffer": 0, "byteOffset": self.length, "byteLength": array.nbytes}
         if target is not None:
             view["target"] = target
-        # every array has four-byte numbers, so that the next one begins at a multiple of four
-        self.parts.append(array.reshape(-1).view(np.uint8).data)
-        self.length += array.nbytes
+        gap = -array.nbytes % 4  # every array begins at a multiple of four
+        self.parts += [array.reshape(-1).view(np.uint8).data, bytes(gap)]
+        self.length += array.nbytes + gap
         self.json["bufferViews"].append(view)
         accessor: dict = {"bufferView": len(self.json["bufferViews"]) - 1, "type": kind, "count": len(array),
-                          "componentType": _UINT if array.dtype.kind == "u" else _FLOAT}  # fmt: skip
+                          "componentType": _COMPONENTS[array.dtype.str[1:]]}  # fmt: skip
         if bounds:
             low, high = corners(array.reshape(len(array), -1))
             accessor |= {"min": low.tolist(), "max": high.tolist()}
@@ -84,7 +103,7 @@ class _File:
 
     def add_part(self, part: Part) -> int:
         """A mesh, its material and its node; returns the number of the node."""
-        mesh, j = part.mesh, self.json
+        mesh = part.mesh
         attributes = {
             "POSITION": self.add(mesh.vertices.astype("<f4", copy=False), "VEC3", _VERTICES, bounds=True),
             "NORMAL": self.add(mesh.normals().astype("<f4", copy=False), "VEC3", _VERTICES),
@@ -93,23 +112,58 @@ class _File:
             attributes["_VELOCITY"] = self.add(mesh.velocity.astype("<f4", copy=False), "VEC3", _VERTICES)
         if mesh.colour is not None:
             attributes["COLOR_0"] = self.add((mesh.colour / 255.0).astype("<f4"), "VEC3", _VERTICES)
-        material: dict = {
-            "name": part.name, "doubleSided": True,
-            "pbrMetallicRoughness": {"baseColorFactor": list(part.colour), "metallicFactor": 0.0,
-                                     "roughnessFactor": part.roughness},
-        }  # fmt: skip
-        if part.colour[3] < 1.0:
-            material["alphaMode"] = "BLEND"
-        j["materials"].append(material)
-        j["meshes"].append({"name": part.name, "primitives": [{
-            "attributes": attributes, "material": len(j["materials"]) - 1,
-            "indices": self.add(mesh.faces.astype("<u4").ravel(), "SCALAR", _INDICES),
-        }]})  # fmt: skip
-        node: dict = {"name": part.name, "mesh": len(j["meshes"]) - 1}
+        faces = self.add(mesh.faces.astype("<u4").ravel(), "SCALAR", _INDICES)
+        node: dict = {}
         if len(part.places):
             place = part.places[0]
-            node |= {"translation": place[:3, 3].tolist(), "rotation": quaternion(place[:3, :3]).tolist()}
-        j["nodes"].append(node)
+            node = {"translation": place[:3, 3].tolist(), "rotation": quaternion(place[:3, :3]).tolist()}
+        return self._add_node(part.name, attributes, faces, part.colour, part.roughness, node)
+
+    def add_small(self, name: str, mesh: Mesh, roughness: float) -> int:
+        """A mesh with places in 16 bits, as parts of its longest side, and colours in 8 bits."""
+        self.json |= {key: ["KHR_mesh_quantization"] for key in ("extensionsUsed", "extensionsRequired")}
+        low, high = corners(mesh.vertices)
+        size = max(float((high - low).max()), 1e-9)
+        place = np.zeros((len(mesh.vertices), 4), "<u2")  # four, because a vertex begins at a multiple of four bytes
+        place[:, :3] = np.round((mesh.vertices - low) * (65535.0 / size))
+        attributes = {"POSITION": self._add_padded(place)}
+        self.json["accessors"][attributes["POSITION"]] |= {
+            "min": place[:, :3].min(axis=0).tolist(), "max": place[:, :3].max(axis=0).tolist(),
+        }  # fmt: skip
+        if mesh.colour is not None:
+            colour = np.zeros((len(mesh.vertices), 4), "u1")
+            # colours of vertices are linear in glTF, those of pictures are not
+            colour[:, :3] = np.round(255.0 * (mesh.colour / 255.0) ** 2.2)
+            attributes["COLOR_0"] = self._add_padded(colour)
+        index = "<u2" if len(mesh.vertices) < 65535 else "<u4"
+        faces = self.add(mesh.faces.astype(index).ravel(), "SCALAR", _INDICES)
+        node = {"translation": low.tolist(), "scale": [size] * 3}
+        return self._add_node(name, attributes, faces, (1.0, 1.0, 1.0, 1.0), roughness, node)
+
+    def _add_padded(self, array: np.ndarray) -> int:
+        """Vectors of three fractions of the largest number of their type; a fourth column fills the gap."""
+        number = self.add(array, "VEC3", _VERTICES)
+        self.json["accessors"][number]["normalized"] = True
+        self.json["bufferViews"][-1]["byteStride"] = array.itemsize * 4
+        return number
+
+    def _add_node(
+        self, name: str, attributes: dict, faces: int, colour: Sequence[float], roughness: float, node: dict
+    ) -> int:
+        """A mesh, its material and its node from arrays that are there; returns the number of the node."""
+        j = self.json
+        material: dict = {
+            "name": name, "doubleSided": True,
+            "pbrMetallicRoughness": {"baseColorFactor": list(colour), "metallicFactor": 0.0,
+                                     "roughnessFactor": roughness},
+        }  # fmt: skip
+        if colour[3] < 1.0:
+            material["alphaMode"] = "BLEND"
+        j["materials"].append(material)
+        j["meshes"].append({"name": name, "primitives": [{
+            "attributes": attributes, "material": len(j["materials"]) - 1, "indices": faces,
+        }]})  # fmt: skip
+        j["nodes"].append({"name": name, "mesh": len(j["meshes"]) - 1, **node})
         j["scenes"][0]["nodes"].append(len(j["nodes"]) - 1)
         return len(j["nodes"]) - 1
 
@@ -128,19 +182,18 @@ class _File:
                 {"sampler": len(animation["samplers"]) - 1, "target": {"node": node, "path": path}}
             )
 
-    def save(self, path: str | Path) -> None:
+    def save(self, stream: IO[bytes]) -> None:
         self.json["buffers"] = [{"byteLength": self.length}]
         if not self.length:  # lists that are empty are not allowed
             self.json = {k: v for k, v in self.json.items() if k in ("asset", "scene")} | {"scenes": [{}]}
         text = json.dumps(self.json, separators=(",", ":")).encode("utf-8")
         text += b" " * (-len(text) % 4)
         total = 20 + len(text) + (8 + self.length if self.length else 0)
-        with open(path, "wb") as file:
-            file.write(struct.pack("<III", 0x46546C67, 2, total))
-            file.write(struct.pack("<II", len(text), 0x4E4F534A) + text)
-            if self.length:
-                file.write(struct.pack("<II", self.length, 0x004E4942))
-                file.writelines(self.parts)
+        stream.write(struct.pack("<III", 0x46546C67, 2, total))
+        stream.write(struct.pack("<II", len(text), 0x4E4F534A) + text)
+        if self.length:
+            stream.write(struct.pack("<II", self.length, 0x004E4942))
+            stream.writelines(self.parts)
 
 
 def quaternion(R: np.ndarray) -> np.ndarray:

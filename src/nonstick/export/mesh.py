@@ -184,6 +184,9 @@ def read_obj(path: Path) -> Mesh:
         lines = np.array([w[1:3] for w in words if w[0] == "l"], np.int64).reshape(-1, 2) - 1
     except (OSError, ValueError) as error:
         raise NonstickError(f"{path} cannot be read as a mesh: {error}") from None
+    for corners in (faces, lines):
+        if corners.size and (corners.min() < 0 or corners.max() >= len(vertices)):
+            raise NonstickError(f"{path} cannot be read as a mesh: it names a corner that is not there")
     if len(lines):
         middle = vertices.mean(axis=0, keepdims=True)
         fan = np.column_stack([lines, np.full(len(lines), len(vertices))])

@@ -23,6 +23,6 @@ def write(path: str | Path, mesh: Mesh, name: str = "liquid") -> None:
     decimals = int(np.clip(7 - np.floor(np.log10(largest)), 0, 12))
     with open(path, "wb") as file:
         file.write(f"# metres, y up\no {name}\n".encode())
-        file.write(rows("v", mesh.vertices.astype(float), decimals))
-        file.write(rows("vn", mesh.normals().astype(float), 4))
+        file.write(rows("v", mesh.vertices, decimals))
+        file.write(rows("vn", mesh.normals(), 4))
         file.write(rows("f", mesh.faces + 1, twice=True))

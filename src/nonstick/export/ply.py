@@ -1,12 +1,16 @@
-"""Polygon files (`.ply`, binary): a mesh with the velocity and the colour of each vertex."""
+"""Polygon files (`.ply`, binary): a mesh with the velocity and the colour of each vertex; particles with their ids."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from .frame import Frame, in_space
 from .mesh import Mesh
+
+_KINDS = {"f4": "float", "u1": "uchar", "i4": "int", "u4": "uint"}
 
 
 def write(path: str | Path, mesh: Mesh, comments: tuple[str, ...] = ()) -> None:
@@ -18,24 +22,51 @@ def write(path: str | Path, mesh: Mesh, comments: tuple[str, ...] = ()) -> None:
     >>> triangle = Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]]))
     >>> write(tempfile.mktemp(suffix=".ply"), triangle)
     """
-    columns = [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("nx", "<f4"), ("ny", "<f4"), ("nz", "<f4")]
-    if mesh.velocity is not None:
-        columns += [("vx", "<f4"), ("vy", "<f4"), ("vz", "<f4")]
-    if mesh.colour is not None:
-        columns += [("red", "u1"), ("green", "u1"), ("blue", "u1")]
-    table = np.empty(len(mesh.vertices), columns)
-    for names, values in (("xyz", mesh.vertices), (("nx", "ny", "nz"), mesh.normals()),
-                          (("vx", "vy", "vz"), mesh.velocity), (("red", "green", "blue"), mesh.colour)):  # fmt: skip
-        if values is not None:
-            for axis, name in enumerate(names):
-                table[name] = values[:, axis]
     faces = np.empty(len(mesh.faces), [("n", "u1"), ("vertex", "<i4", 3)])
     faces["n"], faces["vertex"] = 3, mesh.faces
-    kinds = {"<f4": "float", "u1": "uchar"}
+    columns = {"x y z": mesh.vertices, "nx ny nz": mesh.normals()}
+    if mesh.velocity is not None:
+        columns["vx vy vz"] = mesh.velocity
+    if mesh.colour is not None:
+        columns["red green blue"] = mesh.colour
+    _save(path, columns, comments, faces)
+
+
+def write_points(path: str | Path, frame: Frame, comments: tuple[str, ...] = ()) -> None:
+    """Write the particles of a frame: place, velocity as `vx vy vz`, `id`, and `viscosity` where it varies.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nonstick.grid.mac import Grid
+    >>> frame = Frame(0, {"position": np.zeros((2, 3), "f4"), "id": np.array([4, 9], "u4")}, Grid((4, 4, 4), 0.25))
+    >>> write_points(tempfile.mktemp(suffix=".ply"), frame)
+    """
+    columns = {"x y z": in_space(frame.arrays.get("position", np.zeros((0, frame.dimension), np.float32)))}
+    if (velocity := frame.get("velocity")) is not None:
+        columns["vx vy vz"] = in_space(velocity)
+    # the format has no whole numbers above 2³², so that more particles than that cannot be told apart
+    columns["id"] = frame.ids.astype(np.uint32)[:, None]
+    if (thick := frame.get("viscosity")) is not None:
+        columns["viscosity"] = thick.astype(np.float32)[:, None]
+    _save(path, columns, comments)
+
+
+def _save(
+    path: str | Path, columns: Mapping[str, np.ndarray], comments: tuple[str, ...], faces: np.ndarray | None = None
+) -> None:
+    """Vertices with groups of columns, by the names of the columns; triangles if there are any."""
+    kinds = [(n, values.dtype.newbyteorder("<")) for names, values in columns.items() for n in names.split()]
+    table = np.empty(len(columns["x y z"]), kinds)
+    for names, values in columns.items():
+        for axis, name in enumerate(names.split()):
+            table[name] = values[:, axis]
     header = ["ply", "format binary_little_endian 1.0", *(f"comment {c}" for c in comments)]
-    header += [f"element vertex {len(table)}", *(f"property {kinds[kind]} {name}" for name, kind in columns)]
-    header += [f"element face {len(faces)}", "property list uchar int vertex_indices", "end_header"]
+    header += [f"element vertex {len(table)}", *(f"property {_KINDS[kind.str[1:]]} {name}" for name, kind in kinds)]
+    if faces is not None:
+        header += [f"element face {len(faces)}", "property list uchar int vertex_indices"]
     with open(path, "wb") as file:
-        file.write(("\n".join(header) + "\n").encode("ascii", "replace"))
-        file.write(table.tobytes())
-        file.write(faces.tobytes())
+        file.write(("\n".join([*header, "end_header"]) + "\n").encode("ascii", "replace"))
+        file.write(table.data)
+        if faces is not None:
+            file.write(faces.data)

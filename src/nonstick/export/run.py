@@ -49,7 +49,7 @@ def export_run(
     """
     shot = Shot(path)
     formats = checked(shot.scene, [to] if isinstance(to, str) else to, str(path), options)
-    numbers = _chosen(shot, frames)
+    numbers = chosen(shot, frames)
     return Exporter(shot, formats, out, options).finish(numbers, overwrite, tick)
 
 
@@ -152,7 +152,8 @@ def write_frame(
     return Exporter(shot, checked(shot.scene, formats, str(run), options), options=options).write(number, arrays, True)
 
 
-def _chosen(shot: Shot, frames: slice | Sequence[int] | None) -> list[int]:
+def chosen(shot: Shot, frames: slice | Sequence[int] | None) -> list[int]:
+    """Those of the wanted frames that are there; refused if none is."""
     there = shot.frames
     if not there:
         raise NonstickError(f"{shot.run.path} holds no frames yet, so there is nothing to export")

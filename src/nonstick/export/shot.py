@@ -13,9 +13,10 @@ import numpy as np
 
 from ..bodies import rotation
 from ..bodies.motion import Prescribed
-from ..errors import NonstickError
+from ..errors import NonstickError, brief
 from ..grid.mac import Grid
 from ..grid.shapes import Box, Complement, Posed, Shape
+from ..io.names import safe_name
 from ..io.rundir import RunDirectory
 from ..scenes.geometry import build
 from .frame import Frame
@@ -23,6 +24,8 @@ from .mesh import Mesh, of_shape, read_obj
 
 #: distance where there is no wall, in cells
 FAR = 1e3
+#: samples along the longest side of a wall for its mesh, at most
+FINEST = 128
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,8 @@ class Shot:
 
     @property
     def name(self) -> str:
-        return self.scene.name
+        """What the files are called; the name of a scene may be any text."""
+        return safe_name(self.scene.name)
 
     @property
     def dimension(self) -> int:
@@ -156,6 +160,11 @@ class Shot:
             for k, s in enumerate(self.scene.model.solid)
         ]  # fmt: skip
 
+    @property
+    def moves(self) -> bool:
+        """Whether a wall or a body can be elsewhere in another frame."""
+        return bool(self.bodies) or any(w.motion is not None for w in self.walls)
+
     @cached_property
     def wall_meshes(self) -> list[Mesh]:
         """Surfaces of the walls at time 0, seen from where liquid can be."""
@@ -167,7 +176,7 @@ class Shot:
             if not np.isfinite([low, high]).all() or wall.container:
                 low, high = np.maximum(low, 0 * size), np.minimum(high, size)
             # a container is the complement; its mesh closes at the box
-            mesh = of_shape(wall.shape, low, high, 0.5 * self.grid.dx)
+            mesh = of_shape(wall.shape, low, high, max(0.5 * self.grid.dx, float(max(high - low)) / FINEST))
             out.append(mesh.with_(faces=mesh.faces[:, ::-1].copy()) if wall.container and d == 3 else mesh)
         return out
 
@@ -180,12 +189,21 @@ class Shot:
         try:
             entries = json.loads(table.read_text(encoding="utf-8"))
             return [
-                RunBody(e["name"], build(b.shape, self.scene.folder), read_obj(self.run.path / e["surface"]),
-                        np.array(e["centre"], float))
+                RunBody(str(e["name"]), build(b.shape, self.scene.folder), read_obj(self._inside(e["surface"])),
+                        np.array(e["centre"], float).reshape(self.dimension))
                 for b, e in zip(self.scene.model.bodies, entries)
             ]  # fmt: skip
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except NonstickError:
+            raise
+        except (ValueError, KeyError, TypeError) as error:
             raise NonstickError(f"{table} is damaged: {error!r}") from None
+
+    def _inside(self, name: str) -> Path:
+        """A file of the run that another file names."""
+        path = self.run.path / name
+        if not path.resolve().is_relative_to(self.run.path.resolve()):
+            raise NonstickError(f"{self.run.path / 'bodies.json'} names the file {brief(name)} outside of the run")
+        return path
 
     def body_placements(self, frame: Frame) -> list[Placement]:
         """Where the bodies are in a frame."""
@@ -242,11 +260,15 @@ class Shot:
                 for wall in self.walls:
                     shape = Complement(wall.shape) if wall.container else wall.shape
                     np.minimum(self._nodes, shape.sample(self.grid.nodes(), np.float32), out=self._nodes)
-            moved = self._nodes
+                self._nodes /= np.float32(self.grid.dx)
+            if not self.bodies:
+                return self._nodes
+            moved = self._nodes * np.float32(self.grid.dx)
         out = np.array(moved, np.float32)
         axes = [self.grid.dx * np.arange(n) for n in self.grid.node_shape]
         self._put_bodies(out, axes, frame)
-        return out / np.float32(self.grid.dx)
+        out /= np.float32(self.grid.dx)
+        return out
 
     def _put_bodies(self, out: np.ndarray, axes: list[np.ndarray], frame: Frame) -> None:
         """The distance to bodies put into that to walls, near the bodies."""

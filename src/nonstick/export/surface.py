@@ -23,10 +23,10 @@ from ..errors import NonstickError
 from ..grid.flat import flat_distance
 from ..optional import need
 from . import _surface, _walls
-from ._masks import widen
+from ._masks import around, widen
 from .frame import Frame
-from .mesh import Mesh, bounds, of_level_set, of_plane
-from .shot import Shot
+from .mesh import Mesh, of_level_set, of_plane
+from .shot import FAR, Shot
 from .velocity import at_points
 
 Kind = Literal["grid", "particles", "splashsurf"]
@@ -116,13 +116,9 @@ class Box(NamedTuple):
     high: tuple[int, ...]
 
     @classmethod
-    def around(cls, x: np.ndarray, shape: Sequence[int]) -> Box:
-        """The cells of the grid where particles (n, 3), in cells, can matter: the filter looks two cells beyond."""
-        low, high = bounds(x)
-        return cls(
-            tuple(min(max(int(np.floor(a)) - 3, 0), n - 1) for a, n in zip(low, shape)),
-            tuple(min(max(int(np.floor(b)) + 4, 1), n) for b, n in zip(high, shape)),
-        )
+    def around(cls, count: np.ndarray) -> Box:
+        """The cells where particles can matter, of a grid with some numbers of them: three more on every side."""
+        return cls(*around(count > 0, 3))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -214,40 +210,46 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     # and the step to cells that are not looked at, to the surface, which would tremble.
     limit = _span(refine)
     margin = int(np.ceil(reach))
-    own = np.asarray(frame.arrays["position"], np.float32) / np.float32(dx)
-    x = _with_images(own, shot, frame, reach)
-    box = Box.around(x, frame.grid.shape)
+    own, images = _with_images(shot, frame, reach)
+    box = Box.around(own)
     solid = _solid(shot, frame, refine, box)
-    corner = np.array(box.low, np.float32)
-    if corner.any():
-        own -= corner
-        x -= corner
-    cells = tuple(n + 2 * margin for n in box.shape)
-    end = np.zeros(cells, np.int64)
-    columns = np.empty((4, len(x)), np.float32)
-    _surface._sort(columns, end, x, margin, per_cell)
-    count = np.diff(end.ravel(), prepend=0).reshape(cells)
-    shape = solid.shape
+    inner = tuple(slice(margin, margin + n) for n in box.shape)
+    count = np.zeros(tuple(n + 2 * margin for n in box.shape), np.int32)
+    count[inner] = own = own[tuple(slice(a, b) for a, b in zip(box.low, box.high))]
+    first = np.array(box.low, np.int64) - margin
+    _surface._count(count, images, first)
+    kind = _kinds(count, per_cell)
+    sorted_, end = _by_cell(frame.arrays["position"], dx, images, count, kind, margin, reach, refine, box, per_cell)
     # cells outside the box of particles have none near
-    phi = np.full(shape, limit, np.float32)
-    core, band = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
+    phi = np.full(solid.shape, limit, np.float32)
+    core, band = np.zeros_like(kind), np.zeros_like(kind)
     full = per_cell * 64.0 / 315.0 * np.pi * reach**3
     _surface._particle_distance(
-        phi, core, band, solid, columns, end, _kinds(count, per_cell), margin, refine, PAD, reach,
-        LARGEST * spacing, limit, drop, table, full,
+        phi, core, band, solid, sorted_, end, kind, margin, refine, PAD, reach, LARGEST * spacing, limit, drop, table,
+        full,
     )  # fmt: skip
-    bulk = widen(core, refine)
-    # The filter would make drops and films smaller, so only the bulk is smoothed, and only near the band.
-    here = bulk & widen(band, PASSES * refine)
-    _surface._smooth(phi, here, PASSES * refine)
+    # The filter would make drops and films smaller, so only the bulk is smoothed. Far from the band φ is constant.
+    bulk = widen(core, 1)
+    here = bulk & widen(band, 1)
+    _surface._smooth(phi, here, margin, refine, PAD, PASSES * refine)
     # Volume is held by shifting the bulk; drops and films have theirs.
-    inside = np.empty(64, np.int64)
-    _surface._count_in(inside, own, bulk, refine, PAD)
+    share = float(own[bulk[inner] != 0].sum()) / frame.count
     ledger = shot.volume(frame)
-    share = float(inside.sum()) / len(own)
-    target = share * (len(own) / per_cell if ledger is None else ledger / dx**3) * refine**3
-    _surface._add(phi, bulk, _shift(phi, solid, bulk, target, refine))
+    target = share * (frame.count / per_cell if ledger is None else ledger / dx**3) * refine**3
+    plain = (kind == 2) & (here == 0)
+    _surface._add(phi, here, margin, refine, PAD, _shift(phi, solid, bulk, plain, margin, target, refine))
     return phi, solid, box.first(refine)
+
+
+def _by_cell(x, dx, images, count, kind, margin, reach, refine, box, per_cell) -> tuple[np.ndarray, np.ndarray]:
+    """Particles and their images as columns, in the order of cells, where a sample looks; the ends of the cells."""
+    wide = int(np.ceil(reach - 0.5 / refine))
+    needed, end = widen(kind == 1, wide), np.empty(count.shape, np.int32)
+    out = np.empty((4, _surface._begin(end, count, needed)), np.float32)
+    corner = np.array(box.low, np.int64)
+    for points, scale in ((x, 1.0 / dx), (images, 1.0)):
+        _surface._sort(out, end, points, np.float32(scale), corner, margin, count, needed, per_cell)
+    return out, end
 
 
 def _kinds(count: np.ndarray, per_cell: int) -> np.ndarray:
@@ -255,31 +257,33 @@ def _kinds(count: np.ndarray, per_cell: int) -> np.ndarray:
     return widen(count > 0, 1) + (1 - widen(count < 0.5 * per_cell, 1, outside=True))
 
 
-def _with_images(x: np.ndarray, shot: Shot, frame: Frame, reach: float) -> np.ndarray:
-    """Particles in cells, and their mirror images in walls nearer than the reach."""
-    parts = [x]
-    if shot.walls or shot.bodies:
+def _with_images(shot: Shot, frame: Frame, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """How many particles are in each cell; the mirror images, in cells, of those nearer to a wall than the reach."""
+    x, scale = frame.arrays["position"], np.float32(1.0 / frame.dx)
+    count = np.zeros(frame.grid.shape, np.int32)
+    walls = bool(shot.walls or shot.bodies)
+    nodes = shot.inner_walls(frame) if walls else np.full((1, 1, 1), FAR, np.float32)
+    wall, side = np.empty(len(x), np.int32), np.empty(len(x), np.int32)
+    # a distance changes by at most √3 over a cell
+    n, m = _surface._survey(count, wall, side, x, scale, nodes, np.float32(reach + 1.8), reach)
+    parts = []
+    near = x[side[:m]] * scale
+    size = np.array(frame.grid.shape, np.float32)
+    if walls:
         gravity = np.array(shot.scene.gravity, float)
         up = -gravity / max(float(np.linalg.norm(gravity)), 1e-300)
-        image, good = np.empty_like(x), np.empty(len(x), bool)
-        _walls._mirror(image, good, x, shot.inner_walls(frame), reach, up)
+        beside = x[wall[:n]] * scale
+        image, good = np.empty_like(beside), np.empty(n, bool)
+        _walls._mirror(image, good, beside, nodes, reach, up)
         parts.append(image[good])
-    size = np.array(shot.scene.model.domain.size, np.float32) / np.float32(frame.dx)
-    near = np.concatenate([part[_beside(part, reach, size)] for part in parts])
+        near = np.concatenate([near, parts[0][((parts[0] < reach) | (parts[0] > size - reach)).any(axis=1)]])
     first = len(near)
     for axis in range(3):
         low, high = near[near[:, axis] < reach], near[near[:, axis] > size[axis] - reach]
         low[:, axis] *= -1
         high[:, axis] = 2 * size[axis] - high[:, axis]
         near = np.concatenate([near, low, high])
-    return np.concatenate([*parts, near[first:]])
-
-
-def _beside(x: np.ndarray, reach: float, size: np.ndarray) -> np.ndarray:
-    """Which particles are nearer to a side of the domain than the reach."""
-    out = np.empty(len(x), bool)
-    _walls._beside(out, x, np.float32(reach), size)
-    return out
+    return count, np.concatenate([*parts, near[first:]])
 
 
 def _span(refine: int) -> float:
@@ -287,14 +291,19 @@ def _span(refine: int) -> float:
     return SHIFT + 0.5 / refine
 
 
-def _shift(phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, target: float, refine: int) -> np.float32:
-    """What to add to φ (in cells) so that the volume in samples of the bulk, outside walls, is the target; bounded."""
-    span = _span(refine)
-    deep, near = np.empty(len(phi)), np.empty(len(phi), np.int64)
-    _surface._weigh(deep, near, phi, solid, bulk, refine, span)
+def _shift(
+    phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, plain: np.ndarray, margin: int, target: float, refine: int
+) -> np.float32:
+    """What to add to φ (in cells) so that the volume in samples of the bulk, outside walls, is the target; bounded.
+
+    In `plain` cells φ is as low as it can be.
+    """
+    span, grid = _span(refine), (phi, solid, bulk, plain, margin, refine, PAD)
+    deep, near = np.empty(len(bulk)), np.empty(len(bulk), np.int64)
+    _surface._weigh(deep, near, *grid, np.float32(span))
     start = np.concatenate([[0], np.cumsum(near)])
     value, room = np.empty(start[-1], np.float32), np.empty(start[-1], np.float32)
-    _surface._collect(value, room, start, phi, solid, bulk, refine, span)
+    _surface._collect(value, room, start, *grid, np.float32(span))
     inside, parts = float(deep.sum()), np.empty(64)
     low, high = -SHIFT, SHIFT
     for _ in range(12):

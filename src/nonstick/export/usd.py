@@ -1,7 +1,7 @@
 """USD files (`.usdc`, extra `[usd]`: usd-core): the whole run in one file, with a time sample a frame.
 
     /NAME/liquid       Mesh: points, triangles, normals and velocities of every frame
-    /NAME/particles    Points: ids, widths, velocities, and viscosity where it varies
+    /NAME/particles    Points in the order of their ids: ids, widths, velocities, and viscosity where it varies
     /NAME/solids/…     Mesh each, moving ones with a transform a frame
     /NAME/bodies/…     Xform over one mesh
     /NAME/camera       as the preview looks
@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba import prange
 
+from ..kernels import parallel
 from ..optional import need
 from ..render.palette import PAINTS, SOLID, WATER
 from .frame import Frame, in_space
@@ -136,6 +138,20 @@ def _group(maker: _Maker, group: str, names: Sequence[str], meshes: Iterable[Mes
     return out
 
 
+def _ordered(vectors: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Rows (n, 3) in another order, float32; `vectors[order]` takes three times as long."""
+    out = np.empty((len(order), 3), np.float32)
+    _gather(out, vectors, order)
+    return out
+
+
+@parallel
+def _gather(out, values, order):
+    for p in prange(len(order)):
+        q = order[p]
+        out[p, 0], out[p, 1], out[p, 2] = values[q, 0], values[q, 1], values[q, 2]
+
+
 def _matrix(Gf, place: Placement, origin: np.ndarray | None = None):
     """USD multiplies rows by matrices; a body's mesh is given about its centre of mass."""
     four = place.four
@@ -184,16 +200,18 @@ class _Maker:
         return prim
 
     def set_points(self, prim, frame: Frame, when: float) -> None:
+        # In the order of their ids, particles keep their places from frame to frame, and the ids take little room.
+        order = frame.by_id
         x = in_space(frame.arrays["position"])
-        prim.CreatePointsAttr().Set(self._vectors(x), when)
-        prim.CreateIdsAttr().Set(self.Vt.Int64Array.FromNumpy(np.ascontiguousarray(frame.ids, np.int64)), when)
+        prim.CreatePointsAttr().Set(self._vectors(_ordered(x, order)), when)
+        prim.CreateIdsAttr().Set(self.Vt.Int64Array.FromNumpy(frame.ids.take(order).astype(np.int64)), when)
         velocity, thick = frame.get("velocity"), frame.get("viscosity")
         if velocity is not None:
-            prim.CreateVelocitiesAttr().Set(self._vectors(in_space(velocity)), when)
+            prim.CreateVelocitiesAttr().Set(self._vectors(_ordered(in_space(velocity), order)), when)
         if thick is not None:
             api = self.UsdGeom.PrimvarsAPI(prim)
             var = api.CreatePrimvar("viscosity", self.Sdf.ValueTypeNames.FloatArray, self.UsdGeom.Tokens.vertex)
-            var.Set(self.Vt.FloatArray.FromNumpy(np.ascontiguousarray(thick, np.float32)), when)
+            var.Set(self.Vt.FloatArray.FromNumpy(thick.take(order).astype(np.float32, copy=False)), when)
         prim.CreateExtentAttr().Set(self._extent(x, 0.5 * float(prim.GetWidthsAttr().Get()[0])), when)
 
     def look(self, prim, colour, opacity: float = 0.35) -> None:

@@ -1,4 +1,4 @@
-"""OpenVDB files (`.vdb`), written with NumPy alone; there is no OpenVDB package to install from the index.
+"""OpenVDB files (`.vdb`), written here; there is no OpenVDB package to install from the index.
 
 A file is a header, then every grid: its metadata, its transform, its topology and its values. A grid is a tree of
 three levels below a root, with 32³, 16³ and 8³ entries a node: a leaf is 8³ voxels, a node above it 128³, the one above
@@ -15,10 +15,12 @@ import struct
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import md5
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+
+from ..kernels import merged, serial
 
 MAGIC = 0x56444220
 FILE_VERSION = 224
@@ -107,7 +109,7 @@ def write(path: str | Path, grids: Sequence[VDBGrid], metadata: Mapping[str, str
         out += tree.buffers()
         out[where : where + 24] = struct.pack("<qqq", start, buffers, len(out))
     # the tag of a file is made from what it holds, so that equal grids give equal bytes
-    out[tag : tag + 36] = str(uuid.UUID(bytes=md5(out, usedforsecurity=False).digest())).encode("ascii")
+    out[tag : tag + 36] = str(uuid.UUID(bytes=sha256(out).digest()[:16])).encode("ascii")
     Path(path).write_bytes(out)
 
 
@@ -164,37 +166,28 @@ class _Tree:
         self.width = 3 if grid.vector else 1
         corner = np.array(grid.corner, np.int64)
         first = corner // LEAF
-        shape = np.array(grid.values.shape[:3])
-        blocks = -(-(corner + shape) // LEAF) - first
-        before = corner - LEAF * first
-        after = LEAF * blocks - before - shape
-        pad = [(int(a), int(b)) for a, b in zip(before, after)]
-        active = _leaves(np.pad(grid.active, pad), blocks)
-        keep = active.any(axis=1)
-        index = np.argwhere(np.ones(blocks, bool)) + first
-        inside = np.zeros_like(active) if grid.inside is None else _leaves(np.pad(grid.inside, pad), blocks)
-        #: leaf positions in units of leaves, in the order of blocks
-        self.index, self.active, self.inside = index[keep], active[keep], inside[keep]
-        #: leaves that are wholly inside become one entry of the node above them
-        full = ~keep & inside.all(axis=1)
-        self.full = index[full]
-        values = grid.values.astype(np.float32, copy=False)
-        values = np.pad(values, pad + [(0, 0)] * (values.ndim - 3))
-        self.values = _leaves(values, blocks)[keep]
-        self.voxels = int(self.active.sum())
-        if self.voxels:
-            where = np.argwhere(grid.active) + corner
-            self.low, self.high = (tuple(int(v) for v in e) for e in (where.min(axis=0), where.max(axis=0)))
-        self._sort()
-
-    def _sort(self) -> None:
-        """Leaves in the order of the file: by upper node, then by place in it, then by place in the lower node."""
+        blocks = -(-(corner + grid.values.shape[:3]) // LEAF) - first
+        self._values = grid.values.astype(np.float32, copy=False).reshape(*grid.values.shape[:3], self.width)
+        self._active = np.ascontiguousarray(grid.active).view(np.uint8)
+        inside = np.zeros_like(self._active) if grid.inside is None else np.ascontiguousarray(grid.inside)
+        self._inside = inside.view(np.uint8)
+        self._before = corner - LEAF * first
+        count, wet = np.zeros(blocks, np.int32), np.zeros(blocks, np.int32)
+        _count_leaves(count, wet, self._active, self._inside, self._before)
+        places = np.argwhere(count > 0)
+        #: leaf positions in units of leaves, in the order of the file; leaves that are wholly inside become one entry
+        #: of the node above them
+        self.index = places + first
+        self.full = np.argwhere((count == 0) & (wet == LEAF**3)) + first
         upper, lower, leaf = _places(self.index)
         order = np.lexsort((leaf, lower, *upper.T[::-1]))
-        self.index, self.active, self.inside, self.values = (
-            a[order] for a in (self.index, self.active, self.inside, self.values)
-        )
-        self.masks = np.packbits(self.active, axis=1, bitorder="little")
+        self.index, self._leaves = self.index[order], places[order]
+        self._counts = count[tuple(self._leaves.T)]
+        self.masks = np.zeros((len(order), LEAF**3 // 8), np.uint8)
+        low, high = np.full(3, np.iinfo(np.int64).max), np.full(3, np.iinfo(np.int64).min)
+        _leaf_masks(self.masks, low, high, self._active, self._leaves, self._before)
+        self.voxels = int(self._counts.sum())
+        self.low, self.high = (tuple(int(v) for v in end + corner) for end in (low, high))
 
     def topology(self) -> bytes:
         parts = [struct.pack("<i", 1), self._value(1.0)]
@@ -224,35 +217,17 @@ class _Tree:
         outside[inside] = False
         return out + bytes([_MASK]) + np.packbits(outside, bitorder="little").tobytes()
 
-    def buffers(self) -> bytes:
-        outside = np.packbits(~self.inside, axis=1, bitorder="little")
-        idle = ~self.active
-        some, every = (idle & self.inside).any(axis=1), ~(idle & ~self.inside).any(axis=1)
-        counts = self.active.sum(axis=1)
-        packed = self.values[self.active].tobytes()
-        ends = np.concatenate([[0], np.cumsum(counts)]) * 4 * self.width
-        parts = []
-        for n in range(len(self.index)):
-            parts.append(self.masks[n].tobytes())
-            if not some[n]:
-                parts.append(bytes([_BACKGROUND]))
-            elif every[n]:
-                parts.append(bytes([_MINUS]))
-            else:
-                parts.append(bytes([_MASK]) + outside[n].tobytes())
-            parts.append(packed[ends[n] : ends[n + 1]])
-        return b"".join(parts)
+    def buffers(self) -> memoryview:
+        """Of every leaf: its mask, what its inactive voxels are, and the values of the active ones."""
+        most = len(self.masks) * (2 * LEAF**3 // 8 + 1) + 4 * self.width * self.voxels
+        out = np.empty(most, np.uint8)
+        values = np.empty(LEAF**3 * self.width, np.float32)
+        end = _leaf_buffers(out, values, values.view(np.uint8), self.masks, self._values, self._active, self._inside,
+                            self._leaves, self._before)  # fmt: skip
+        return out[:end].data
 
     def _value(self, sign: float) -> bytes:
         return np.full(self.width, sign * self.background, "<f4").tobytes()
-
-
-def _leaves(box: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-    """A dense box as `[leaf, voxel(, component)]`, both in C order."""
-    a, b, c = (int(n) for n in blocks)
-    rest = box.shape[3:]
-    cut = box.reshape(a, LEAF, b, LEAF, c, LEAF, *rest).transpose(0, 2, 4, 1, 3, 5, *range(6, 6 + len(rest)))
-    return np.ascontiguousarray(cut).reshape(a * b * c, LEAF**3, *rest)
 
 
 def _places(leaf: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -262,3 +237,84 @@ def _places(leaf: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     x, y, z = ((leaf // low) % (up // low)).T
     a, b, c = (leaf % low).T
     return upper, (x * 32 + y) * 32 + z, (a * 16 + b) * 16 + c
+
+
+@merged
+def _voxels(leaf, before, n):
+    """The voxels of a leaf along an axis with n of them: first, and one past the last."""
+    first = LEAF * leaf - before
+    return max(first, 0), min(first + LEAF, n)
+
+
+@serial
+def _count_leaves(count, inside, active, wet, before):
+    """Of every leaf: how many of its voxels are active, and inside; zero on entry."""
+    nx, ny, nz = active.shape
+    for i in range(nx):
+        for j in range(ny):
+            a, b = (i + before[0]) // LEAF, (j + before[1]) // LEAF
+            for c in range(count.shape[2]):
+                k0, k1 = _voxels(c, before[2], nz)
+                some, under = 0, 0
+                for k in range(k0, k1):
+                    some += active[i, j, k]
+                    under += wet[i, j, k]
+                count[a, b, c] += some
+                inside[a, b, c] += under
+
+
+@serial
+def _leaf_masks(out, low, high, active, leaves, before):
+    """Bits of the active voxels of leaves, zero on entry, and the first and last active voxel along every axis."""
+    nx, ny, nz = active.shape
+    for n in range(len(leaves)):
+        i0, i1 = _voxels(leaves[n, 0], before[0], nx)
+        j0, j1 = _voxels(leaves[n, 1], before[1], ny)
+        k0, k1 = _voxels(leaves[n, 2], before[2], nz)
+        for i in range(i0, i1):
+            for j in range(j0, j1):
+                bits = 0
+                for k in range(k0, k1):
+                    bits |= active[i, j, k] << (k + before[2]) % LEAF
+                    if active[i, j, k]:
+                        low[2], high[2] = min(low[2], k), max(high[2], k)
+                out[n, (i + before[0]) % LEAF * LEAF + (j + before[1]) % LEAF] = bits
+                if bits:
+                    low[0], high[0] = min(low[0], i), max(high[0], i)
+                    low[1], high[1] = min(low[1], j), max(high[1], j)
+
+
+@serial
+def _leaf_buffers(out, room, room_bytes, masks, values, active, inside, leaves, before):
+    """All buffers one after the other; returns where they end. `room` holds the values of a leaf, and is its bytes."""
+    nx, ny, nz = active.shape
+    size, width, end = masks.shape[1], values.shape[3], 0
+    outside = np.empty(size, np.uint8)
+    for n in range(len(leaves)):
+        i0, i1 = _voxels(leaves[n, 0], before[0], nx)
+        j0, j1 = _voxels(leaves[n, 1], before[1], ny)
+        k0, k1 = _voxels(leaves[n, 2], before[2], nz)
+        outside[:] = 255
+        q, wet, whole = 0, 0, (i1 - i0) * (j1 - j0) * (k1 - k0) == LEAF**3
+        for i in range(i0, i1):
+            for j in range(j0, j1):
+                bits = 0
+                for k in range(k0, k1):
+                    bits |= inside[i, j, k] << (k + before[2]) % LEAF
+                    if active[i, j, k]:
+                        for a in range(width):
+                            room[q] = values[i, j, k, a]
+                            q += 1
+                    else:
+                        wet += inside[i, j, k]
+                        whole = whole and inside[i, j, k] != 0
+                outside[(i + before[0]) % LEAF * LEAF + (j + before[1]) % LEAF] = 255 - bits
+        out[end : end + size] = masks[n]
+        out[end + size] = _BACKGROUND if wet == 0 else (_MINUS if whole else _MASK)
+        end += size + 1
+        if wet and not whole:
+            out[end : end + size] = outside
+            end += size
+        out[end : end + 4 * q] = room_bytes[: 4 * q]
+        end += 4 * q
+    return end

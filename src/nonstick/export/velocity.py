@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 LAYERS = 3
 
 
-def on_cells(frame: Frame) -> np.ndarray:
-    """Velocity at cell centres, `[axis, i, j(, k)]`, float32; zero far from the liquid."""
+def on_cells(frame: Frame, values: np.ndarray | None = None) -> np.ndarray:
+    """Velocity at cell centres, `[axis, i, j(, k)]`, float32; zero far from the liquid.
+
+    Or other values of particles (n, d) in the place of the velocity.
+    """
     shape, d = frame.grid.shape, frame.dimension
     out = np.zeros((d, *shape), np.float32)
-    x, v = frame.get("position"), frame.get("velocity")
+    x, v = frame.get("position"), frame.get("velocity") if values is None else values
     if x is None or v is None or not len(x):
         return out
     three = (1,) * (3 - d) + shape
@@ -60,42 +63,63 @@ def on_faces(cells: np.ndarray) -> list[np.ndarray]:
 
 @serial
 def _means(out, count, x, v, scale):
-    """Mean velocity [axis, i, j, k] and number of the particles (n, d) in each cell; zero on entry."""
+    """Mean velocity [axis, i, j, k] and number of the particles (n, d) in each cell; zero on entry.
+
+    Particles of a cell mostly follow each other, so sums go to memory when the cell changes.
+    """
     d, nx, ny, nz = out.shape
-    for p in range(len(x)):
-        i = min(max(int(x[p, 0] * scale), 0), nx - 1) if d == 3 else 0
-        j = min(max(int(x[p, d - 2] * scale), 0), ny - 1)
-        k = min(max(int(x[p, d - 1] * scale), 0), nz - 1)
-        count[i, j, k] += 1
-        for axis in range(d):
-            out[axis, i, j, k] += v[p, axis]
-    for i in range(nx):
-        for j in range(ny):
-            for k in range(nz):
-                if count[i, j, k] > 1:
-                    for axis in range(d):
-                        out[axis, i, j, k] /= count[i, j, k]
+    flat, counts, last = out.reshape(d, -1), count.reshape(-1), -1
+    some, s0, s1, s2 = 0, np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    for p in range(len(x) + 1):
+        q = -1
+        if p < len(x):
+            i = min(max(int(x[p, 0] * scale), 0), nx - 1) if d == 3 else 0
+            j = min(max(int(x[p, d - 2] * scale), 0), ny - 1)
+            q = (i * ny + j) * nz + min(max(int(x[p, d - 1] * scale), 0), nz - 1)
+        if q != last:
+            if last >= 0:
+                counts[last] += some
+                flat[0, last] += s0
+                flat[1, last] += s1
+                if d == 3:
+                    flat[2, last] += s2
+            last, some, s0, s1, s2 = q, 0, np.float32(0.0), np.float32(0.0), np.float32(0.0)
+        if q >= 0:
+            some += 1
+            s0 += v[p, 0]
+            s1 += v[p, 1]
+            if d == 3:
+                s2 += v[p, 2]
+    for q in range(len(counts)):
+        if counts[q] > 1:
+            for axis in range(d):
+                flat[axis, q] /= counts[q]
 
 
 @parallel
 def _spread(out, known, wider):
     """One more layer: cells in `wider` that are not known become the mean of their known neighbours (26 of them)."""
     d, nx, ny, nz = out.shape
+    flat, there, asked = out.reshape(d, -1), known.reshape(-1), wider.reshape(-1)
     for i in prange(nx):
+        total = np.empty(d, np.float32)
         for j in range(ny):
             for k in range(nz):
-                if known[i, j, k] or not wider[i, j, k]:
+                own = (i * ny + j) * nz + k
+                if there[own] or not asked[own]:
                     continue
                 count = 0
+                total[:] = 0.0
                 for a in range(max(i - 1, 0), min(i + 2, nx)):
                     for b in range(max(j - 1, 0), min(j + 2, ny)):
-                        for c in range(max(k - 1, 0), min(k + 2, nz)):
-                            if known[a, b, c]:
+                        line = (a * ny + b) * nz
+                        for q in range(line + max(k - 1, 0), line + min(k + 2, nz)):
+                            if there[q]:
                                 count += 1
                                 for axis in range(d):
-                                    out[axis, i, j, k] += out[axis, a, b, c]
+                                    total[axis] += flat[axis, q]
                 for axis in range(d):
-                    out[axis, i, j, k] /= count
+                    flat[axis, own] = total[axis] / count
 
 
 @parallel

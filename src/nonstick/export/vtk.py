@@ -26,14 +26,17 @@ class _Appended:
     def __init__(self) -> None:
         self.blocks: list[bytes | memoryview] = []
         self.length = 0
+        self._places: dict[tuple[int, int], int] = {}
 
     def array(self, name: str, values: np.ndarray, components: int = 1) -> str:
         values = np.ascontiguousarray(values)
         values = values.astype(values.dtype.newbyteorder("<"), copy=False)
-        offset = self.length
-        # the array itself, which is not copied
-        self.blocks += [np.uint64(values.nbytes).tobytes(), values.reshape(-1).view(np.uint8).data]
-        self.length += 8 + values.nbytes
+        # the array itself, which is not copied; bytes that are there already are named a second time
+        key = values.__array_interface__["data"][0], values.nbytes
+        offset = self._places.setdefault(key, self.length) if values.nbytes else self.length
+        if offset == self.length:
+            self.blocks += [np.uint64(values.nbytes).tobytes(), values.reshape(-1).view(np.uint8).data]
+            self.length += 8 + values.nbytes
         kind = _TYPES[values.dtype.str[1:]]
         return (
             f'<DataArray type="{kind}" Name={quoteattr(name)} NumberOfComponents="{components}" '
@@ -58,9 +61,11 @@ class _Appended:
 
 def write_image(
     path: str | Path, dx: float, cells: Mapping[str, np.ndarray], nodes: Mapping[str, np.ndarray],
-    shape: Sequence[int], time: float = 0.0,
+    shape: Sequence[int], time: float = 0.0, first: Sequence[int] | None = None,
 ) -> None:  # fmt: skip
-    """A box of cells from the origin; arrays over cells and over nodes, vectors with their components last.
+    """A box of cells; arrays over cells and over nodes, vectors with their components last.
+
+    Its `first` cell is the one at the origin, or as many cells from it.
 
     Examples
     --------
@@ -69,7 +74,8 @@ def write_image(
     """
     out = _Appended()
     shape = tuple(shape) + (0,) * (3 - len(shape))
-    extent = " ".join(f"0 {n}" for n in shape)
+    first = (*(first or ()), 0, 0, 0)[:3]
+    extent = " ".join(f"{a} {a + n}" for a, n in zip(first, shape))
     rank = 3 if all(shape) else 2
     flat = lambda arrays: {n: _x_fastest(a, rank) for n, a in arrays.items()}  # noqa: E731
     body = (
@@ -116,7 +122,7 @@ def write_poly(
     out = _Appended()
     n = len(points)
     # points alone are one cell with all of them, which takes less room than a cell for each
-    cells = np.arange(n, dtype="i4")[None] if triangles is None else triangles
+    cells = _all_points(data.get("id"), n)[None] if triangles is None else triangles
     m, width = cells.shape if n else (0, 0)
     tag, counts = ("Verts", f'NumberOfVerts="{m}" NumberOfPolys="0"') if triangles is None else (
         "Polys", f'NumberOfVerts="0" NumberOfPolys="{m}"')  # fmt: skip
@@ -128,6 +134,13 @@ def write_poly(
         f"{out.array('offsets', (np.arange(1, m + 1) * width).astype('i4'))}</{tag}>\n</Piece>\n</PolyData>\n"
     )
     out.save(path, "PolyData", body)
+
+
+def _all_points(ids: np.ndarray | None, n: int) -> np.ndarray:
+    """The numbers 0 to n - 1 in any order: the ids if they are just these, so that a file has them once."""
+    if ids is not None and n and ids.dtype.str in ("<i4", "<u4") and int(ids.max()) == n - 1:
+        return ids.view("<i4")
+    return np.arange(n, dtype="i4")
 
 
 def _time(out: _Appended, time: float) -> str:

@@ -23,6 +23,7 @@ from .shapes import (
     difference,
     intersection,
     rotated_box,
+    sample_meshes,
     shape_kinds,
     union,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "difference",
     "intersection",
     "rotated_box",
+    "sample_meshes",
     "shape_kinds",
     "union",
 ]

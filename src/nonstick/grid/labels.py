@@ -13,7 +13,7 @@ import difflib
 
 import numpy as np
 
-from ..errors import NonstickError
+from ..errors import NonstickError, brief
 
 WALLS = ("cut", "solid", "edge", "all", "none")
 
@@ -48,7 +48,9 @@ def wall_cells(walls, weights: tuple[np.ndarray, ...], centre: np.ndarray, shape
             return np.zeros(shape, bool)
         close = difflib.get_close_matches(walls, WALLS, n=1)
         hint = f", did you mean {close[0]!r}" if close else ""
-        raise NonstickError(f"unknown walls {walls!r}{hint}; choose one of {', '.join(WALLS)} or pass a boolean array")
+        raise NonstickError(
+            f"unknown walls {brief(walls)}{hint}; choose one of {', '.join(WALLS)} or pass a boolean array"
+        )
     mask = np.asarray(walls)
     if mask.shape != tuple(shape) or not (mask.dtype == bool or np.isin(mask, (0, 1)).all()):
         raise NonstickError(

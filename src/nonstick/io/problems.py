@@ -10,11 +10,13 @@ import scipy.sparse as sp
 from .. import validate
 from ..errors import EntriesNeededError, NonstickError
 from ..operators.convert import as_operator
+from ..options import suggesting
 from ..problem.box import BoxProblem
 from .atomic import replacing
 from .problem_file import MARKET_PARTS, beside, read_problem
 
 
+@suggesting
 def save_problem(path: str | Path, problem, b=None, lower=0.0, upper=np.inf, *, cells=None) -> None:
     """Write a problem to a file, for `load_problem` and for `nonstick solve`.
 

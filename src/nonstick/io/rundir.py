@@ -323,9 +323,11 @@ def _load(path: Path) -> dict[str, np.ndarray]:
         raise NonstickError(f"there is no file {path}")
     try:
         with ArrayFile(path) as file:
-            return {name: file[name] for name in file.names}
+            arrays = {name: file[name] for name in file.names}
     except NonstickError:
         raise damaged(path) from None
+    # compiled kernels know the byte order of this machine only
+    return {name: a if a.dtype.isnative else a.astype(a.dtype.newbyteorder("=")) for name, a in arrays.items()}
 
 
 def damaged(path: Path, why: str = "it cannot be read") -> NonstickError:

@@ -18,6 +18,7 @@ from ..kernels._active_set import kkt_peak
 from ..kernels._vector import peak_and_sum
 from ..operators.base import Operator
 from ..operators.convert import as_operator
+from ..options import suggesting
 from ..show import Shown, bound, span
 from .edges import WallEdges
 from .rows import RowError, row_error
@@ -94,6 +95,7 @@ class BoxProblem(Shown):
     #: False if parts without a free surface need no special treatment (viscosity: the system is always consistent)
     may_float = True
 
+    @suggesting
     def __init__(
         self,
         A,

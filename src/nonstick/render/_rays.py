@@ -1,145 +1,238 @@
-"""The path of a ray: the fields it samples, empty blocks it crosses at once, and what it hits.
+"""The path of a ray: the fields it samples and what it hits.
 
-Lengths are in cells. A ray crosses empty blocks of 4³ cells at once.
+Lengths are in cells. `_blocks` says where a ray must look at the fields.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import serial
-from ..kernels._interpolate import _sample
-
-#: cells along the side of a block that is crossed at once where it is empty
-BLOCK = 4
+from ..kernels import merged, serial
+from ._blocks import BODY, LIQUID, SOLID, SURFACES, TRIANGLES, WALL, WET, _step
+from ._triangles import _hit
 
 
-@serial
-def _value(f, a, b, c):
-    """`_sample` as a separate call: inlined into the many places here it would take minutes to compile."""
-    return _sample(f, a, b, c)
+class Stage(NamedTuple):
+    """All that rays can meet; the arrays of one frame.
 
-
-@serial
-def _occupied(out, phi, solid, body, fine):
-    """out = 1 for blocks of cells in or next to which there is a surface of liquid, solid or body.
-
-    0 means only air, 2 only liquid, 3 only solid.
+    Kernels take the arrays one by one: numba counts references to the entries of a tuple, which made rays slower.
     """
-    nx, ny, nz = phi.shape
-    for p in range(out.shape[0]):
-        for q in range(out.shape[1]):
-            for r in range(out.shape[2]):
-                least, most = 1e3, -1e3
-                for i in range(max(0, BLOCK * p - 1), min(nx, BLOCK * p + BLOCK + 1)):
-                    for j in range(max(0, BLOCK * q - 1), min(ny, BLOCK * q + BLOCK + 1)):
-                        for k in range(max(0, BLOCK * r - 1), min(nz, BLOCK * r + BLOCK + 1)):
-                            least = min(least, phi[i, j, k])
-                            most = max(most, phi[i, j, k])
-                wall, rock = 1e3, -1e3
-                i1, j1, k1 = min(nx, BLOCK * p + BLOCK), min(ny, BLOCK * q + BLOCK), min(nz, BLOCK * r + BLOCK)
-                for i in range(BLOCK * p, i1 + 1):
-                    for j in range(BLOCK * q, j1 + 1):
-                        for k in range(BLOCK * r, k1 + 1):
-                            rock = max(rock, solid[i, j, k])
-                            wall = min(wall, solid[i, j, k], _off(body, fine, i, j, k) - 1.0)
-                out[p, q, r] = 3 if rock < -0.5 else 1
-                if wall >= 0.5:
-                    out[p, q, r] = 0 if least >= 0.5 else (2 if most < -0.25 else 1)
+
+    #: level set of the liquid over cells; colours of the liquid over cells, or one (1, 1, 1, 3)
+    phi: np.ndarray
+    dye: np.ndarray
+    #: distance to walls at nodes `wall_fine` times as close as those of the grid
+    wall: np.ndarray
+    wall_fine: float
+    #: distance to solids of triangles at the nodes of the grid; (1, 1, 1) without
+    rock: np.ndarray
+    #: distance to bodies and number of the nearest one, likewise; (1, 1, 1) without bodies
+    body: np.ndarray
+    body_fine: float
+    owner: np.ndarray
+    #: codes of cells and blocks, see `_blocks`
+    cell: np.ndarray
+    block: np.ndarray
+    #: triangles by cell, their corners and normals (see `_triangles`), and whose they are: a body's number, or -1 for
+    #: a wall
+    lists: np.ndarray
+    tri: np.ndarray
+    whose: np.ndarray
+    #: colours of bodies; a body whose number is `PAINTED` or more has the colours of the dye
+    paint: np.ndarray
 
 
-@serial
+#: what a ray can hit
+OUT, STONE, WATER, THING, TRIANGLE = 0, 1, 2, 3, 4
+#: a body with this number has the colours of the dye
+PAINTED = 100
+
+
+@merged
+def _value(f, a, b, c):
+    """Trilinear value at node coordinates, clamped at the border; every axis has at least two nodes."""
+    nx, ny, nz = f.shape
+    a, b, c = min(max(a, 0.0), nx - 1.0001), min(max(b, 0.0), ny - 1.0001), min(max(c, 0.0), nz - 1.0001)
+    i, j, k = int(a), int(b), int(c)
+    x, y, z = np.float32(a - i), np.float32(b - j), np.float32(c - k)
+    i0, j0, k0, i1, j1, k1 = np.uintp(i), np.uintp(j), np.uintp(k), np.uintp(i + 1), np.uintp(j + 1), np.uintp(k + 1)
+    f00, f01, f10, f11 = f[i0, j0, k0], f[i0, j1, k0], f[i1, j0, k0], f[i1, j1, k0]
+    f00 += z * (f[i0, j0, k1] - f00)
+    f01 += z * (f[i0, j1, k1] - f01)
+    f10 += z * (f[i1, j0, k1] - f10)
+    f11 += z * (f[i1, j1, k1] - f11)
+    f00 += y * (f01 - f00)
+    f10 += y * (f11 - f10)
+    return f00 + x * (f10 - f00)
+
+
+@merged
 def _liquid(phi, a, b, c):
     return _value(phi, a - 0.5, b - 0.5, c - 0.5)
 
 
-@serial
+@merged
 def _off(body, fine, a, b, c):
     """Distance to the nearest body; a large number if there are none."""
     if body.size == 1:
-        return 1e3
+        return np.float32(1e3)
     return _value(body, fine * a, fine * b, fine * c)
 
 
+@merged
+def _open(wall, wall_fine, rock, a, b, c):
+    """Distance to walls and solids of triangles at a point."""
+    d = np.float64(_value(wall, wall_fine * a, wall_fine * b, wall_fine * c))
+    if rock.size == 1:
+        return d
+    return min(d, np.float64(_value(rock, a, b, c)))
+
+
 @serial
-def _gradient(f, a, b, c, shift, e):
-    """Normalised central difference; `shift` is 0.5 for cell arrays and 0 for nodal ones."""
-    a, b, c = a - shift, b - shift, c - shift
-    g0 = _value(f, a + e, b, c) - _value(f, a - e, b, c)
-    g1 = _value(f, a, b + e, c) - _value(f, a, b - e, c)
-    g2 = _value(f, a, b, c + e) - _value(f, a, b, c - e)
+def _gradient(f, a, b, c, e):
+    """Normalised central difference at node coordinates."""
+    g0, g1, g2 = 0.0, 0.0, 0.0
+    for side in range(6):  # one place where the field is sampled, to be compiled once
+        step = e if side & 1 else -e
+        axis = side >> 1
+        x = a + step if axis == 0 else a
+        y = b + step if axis == 1 else b
+        z = c + step if axis == 2 else c
+        v = np.float64(_value(f, x, y, z)) * (1.0 if side & 1 else -1.0)
+        if axis == 0:
+            g0 += v
+        elif axis == 1:
+            g1 += v
+        else:
+            g2 += v
     s = np.sqrt(g0 * g0 + g1 * g1 + g2 * g2) + 1e-12
     return g0 / s, g1 / s, g2 / s
 
 
-@serial
-def _leap(full, a, b, c, d0, d1, d2):
-    """(distance to the end of the block around a point if the block is uniform, else 0; its kind, see `_occupied`)."""
-    p, q, r = int(a) // BLOCK, int(b) // BLOCK, int(c) // BLOCK
-    if p < 0 or q < 0 or r < 0 or p >= full.shape[0] or q >= full.shape[1] or r >= full.shape[2]:
-        return 0.0, 1
-    if full[p, q, r] == 1:
-        return 0.0, 1
-    way = 1e9
-    if abs(d0) > 1e-9:
-        way = min(way, (BLOCK * (p + (1 if d0 > 0.0 else 0)) - a) / d0)
-    if abs(d1) > 1e-9:
-        way = min(way, (BLOCK * (q + (1 if d1 > 0.0 else 0)) - b) / d1)
-    if abs(d2) > 1e-9:
-        way = min(way, (BLOCK * (r + (1 if d2 > 0.0 else 0)) - c) / d2)
-    return way + 1e-3, int(full[p, q, r])
+@merged
+def _dye(dye, a, b, c):
+    """Colour of the liquid at a point."""
+    nx, ny, nz, _ = dye.shape
+    if dye.size == 3:
+        return np.float64(dye[0, 0, 0, 0]), np.float64(dye[0, 0, 0, 1]), np.float64(dye[0, 0, 0, 2])
+    a, b, c = min(max(a - 0.5, 0.0), nx - 1.001), min(max(b - 0.5, 0.0), ny - 1.001), min(max(c - 0.5, 0.0), nz - 1.001)
+    i, j, k = int(a), int(b), int(c)
+    s0, s1, s2 = 0.0, 0.0, 0.0
+    for corner in range(8):
+        p, q, r = corner & 1, corner >> 1 & 1, corner >> 2
+        w = (a - i if p else i + 1 - a) * (b - j if q else j + 1 - b) * (c - k if r else k + 1 - c)
+        s0 += w * dye[i + p, j + q, k + r, 0]
+        s1 += w * dye[i + p, j + q, k + r, 1]
+        s2 += w * dye[i + p, j + q, k + r, 2]
+    return s0, s1, s2
+
+
+@merged
+def _inverse(d):
+    """1/d, large instead of infinite; a component of 1e-9 never decides."""
+    return 1.0 / d if abs(d) > 1e-9 else 1e9
+
+
+@merged
+def _upward(d):
+    """A direction's component without zeros, so that the next border lies ahead."""
+    return d if abs(d) > 1e-9 else 1e-9
 
 
 @serial
-def _through(phi, solid, body, fine, full, a, b, c, d0, d1, d2, in_liquid, enough):
-    """March from a point; returns (what, a, b, c, liquid path length).
+def _back(f, shift, fine, a, b, c, d0, d1, d2, step):
+    """How far to go back to the surface from a point inside it: bisection over the last step."""
+    low, high = -step, 0.0
+    for _ in range(5):
+        mid = 0.5 * (low + high)
+        inside = _value(f, fine * (a + mid * d0) - shift, fine * (b + mid * d1) - shift, fine * (c + mid * d2) - shift)
+        if inside < 0.0:
+            high = mid
+        else:
+            low = mid
+    return high
 
-    what: 0 left the box, 1 solid, 2 liquid entered (only if not in_liquid), 3 a body. `body` is a distance in cells
-    on nodes `fine` times as close as those of the grid; `full` marks the blocks that are not empty. After the distance
-    `enough` in liquid nothing behind it is visible.
+
+@merged
+def _left(nx, ny, nz, a, b, c, d0, d1, d2):
+    """How far a point that has left the box is beyond the side it left by."""
+    h = 0.0
+    h = max(h, -a / -d0 if a < 0.0 else ((a - nx) / d0 if a > nx else 0.0))
+    h = max(h, -b / -d1 if b < 0.0 else ((b - ny) / d1 if b > ny else 0.0))
+    return max(h, -c / -d2 if c < 0.0 else ((c - nz) / d2 if c > nz else 0.0))
+
+
+@merged
+def _through(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, d0, d1, d2, in_liquid, enough):
+    """March from a point; returns (what, a, b, c, liquid path length, number of the triangle).
+
+    what: OUT left the box, STONE a wall, WATER liquid entered (only if not in_liquid), THING a body, TRIANGLE. After
+    the distance `enough` in liquid nothing behind it is visible.
     """
     nx, ny, nz = phi.shape
     wet = 0.0
-    for _ in range(40 * (nx + ny + nz)):
+    d0, d1, d2 = _upward(d0), _upward(d1), _upward(d2)
+    e0, e1, e2 = _inverse(d0), _inverse(d1), _inverse(d2)
+    for _ in range(8 * (nx + ny + nz)):
         if a < 0.0 or b < 0.0 or c < 0.0 or a > nx or b > ny or c > nz:
             # back to the point where it passed the side, which decides what is visible
-            h = 0.0
-            h = max(h, -a / -d0 if a < 0.0 else ((a - nx) / d0 if a > nx else 0.0))
-            h = max(h, -b / -d1 if b < 0.0 else ((b - ny) / d1 if b > ny else 0.0))
-            h = max(h, -c / -d2 if c < 0.0 else ((c - nz) / d2 if c > nz else 0.0))
-            return 0, a - h * d0, b - h * d1, c - h * d2, max(wet - h, 0.0) if in_liquid else 0.0
-        h, kind = _leap(full, a, b, c, d0, d1, d2)
-        if kind == 2 and in_liquid:
-            wet += h
-            if wet > enough:
-                return 0, a, b, c, wet
-        elif kind != 0:
-            s = _value(solid, a, b, c)
-            if s < 0.0:
-                h = min(-s, 1.0)
-                return 1, a - h * d0, b - h * d1, c - h * d2, wet
-            o = _off(body, fine, a, b, c)
-            if o < 0.0:
-                return 3, a + o * d0, b + o * d1, c + o * d2, wet
-            s = min(s, o)
-            p = _liquid(phi, a, b, c)
-            if in_liquid:
-                h = min(max(min(s, abs(p)), 0.25), 1.0)
-                if p < 0.0:
-                    wet += h
+            h = _left(nx, ny, nz, a, b, c, d0, d1, d2)
+            return OUT, a - h * d0, b - h * d1, c - h * d2, max(wet - h, 0.0) if in_liquid else 0.0, -1
+        h, code = _step(block, cell, a, b, c, d0, d1, d2, e0, e1, e2)
+        if code & SURFACES == 0:
+            if code == SOLID:
+                t = _back(wall, 0.0, wall_fine, a, b, c, d0, d1, d2, 0.5)
+                return STONE, a + t * d0, b + t * d1, c + t * d2, wet, -1
+            if code == WET:
+                if not in_liquid:
+                    t = _back(phi, 0.5, 1.0, a, b, c, d0, d1, d2, 0.5)
+                    return WATER, a + t * d0, b + t * d1, c + t * d2, wet, -1
+                wet += h
+                if wet > enough:
+                    return OUT, a, b, c, wet, -1
+        else:
+            far, which = h, -1
+            if code & TRIANGLES:
+                i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
+                far, which = _hit(lists, tri, (i * ny + j) * nz + k, a, b, c, d0, d1, d2, h)
+            t, step = 0.0, 0.5
+            inside = code & WET != 0
+            while True:
+                x, y, z = a + t * d0, b + t * d1, c + t * d2
+                gap = 2.0
+                if code & WALL:
+                    gap = np.float64(_value(wall, wall_fine * x, wall_fine * y, wall_fine * z))
+                    if gap < 0.0:
+                        t = _back(wall, 0.0, wall_fine, x, y, z, d0, d1, d2, step)
+                        return STONE, x + t * d0, y + t * d1, z + t * d2, wet, -1
+                if code & BODY:
+                    o = np.float64(_off(body, body_fine, x, y, z))
+                    if o < 0.0:
+                        return THING, x + o * d0, y + o * d1, z + o * d2, wet, -1
+                    gap = min(gap, o)
+                if code & LIQUID:
+                    p = np.float64(_liquid(phi, x, y, z))
+                    inside = p < 0.0
+                    if inside and not in_liquid:
+                        t = _back(phi, 0.5, 1.0, x, y, z, d0, d1, d2, step)
+                        return WATER, x + t * d0, y + t * d1, z + t * d2, wet, -1
+                    gap = min(gap, abs(p))
+                elif inside and not in_liquid:
+                    return WATER, x, y, z, wet, -1
+                step = min(max(0.9 * gap, 0.3), 1.0)
+                last = t + step >= far
+                if last:
+                    step = far - t
+                if in_liquid and inside:
+                    wet += step
                     if wet > enough:
-                        return 0, a, b, c, wet
-            elif p < 0.0:
-                # back up to the surface by bisection over the last step
-                low, high = -1.0, 0.0
-                for _ in range(6):
-                    mid = 0.5 * (low + high)
-                    if _liquid(phi, a + mid * d0, b + mid * d1, c + mid * d2) < 0.0:
-                        high = mid
-                    else:
-                        low = mid
-                return 2, a + high * d0, b + high * d1, c + high * d2, wet
-            else:
-                h = min(max(0.7 * min(p, s), 0.12), 1.0)
+                        return OUT, x, y, z, wet, -1
+                if last:
+                    break
+                t += step
+            if which >= 0:
+                return TRIANGLE, a + far * d0, b + far * d1, c + far * d2, wet, which
         a += h * d0
         b += h * d1
         c += h * d2
-    return 0, a, b, c, wet
+    return OUT, a, b, c, wet, -1

@@ -1,11 +1,19 @@
-"""Pictures of temperature on a body: seen along -z, shaded, from blue (cold) to red (hot)."""
+"""Pictures of temperature on a body, from blue (cold) to red (hot)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinates
 
-from .palette import AIR
+from ..grid.shapes import Shape
+from ._rays import PAINTED
+from .camera import Viewpoint
+from .scenery import Scenery
+from .space import Studio, Style
+
+_VIEW = Viewpoint(azimuth=18.0, elevation=10.0)
 
 # cold to hot; pale in the middle, so that deviations in both directions are visible
 _STOPS = np.array(
@@ -22,34 +30,37 @@ def colours(share: np.ndarray) -> np.ndarray:
     return _STOPS[low] * (1 - part) + _STOPS[low + 1] * part
 
 
-class HeatView:
-    """A fixed view of a body; `draw(temperature)` gives an image (uint8)."""
+class _Blob:
+    """The cells of a body as a shape: from a smoothed mask, in cells."""
 
-    def __init__(self, inside: np.ndarray, width: int = 720):
+    def __init__(self, inside: np.ndarray):
+        self.solid = gaussian_filter(np.pad(inside, 2).astype(np.float32), 0.8)
+
+    def facets(self) -> None:
+        return None
+
+    def sample(self, coordinates, dtype=np.float64) -> np.ndarray:
+        at = np.stack(np.broadcast_arrays(*coordinates)) + 1.5
+        return (2.0 * (0.5 - map_coordinates(self.solid, at, order=1, mode="nearest"))).astype(dtype)
+
+
+class HeatView:
+    """A fixed view of a body; `draw(temperature)` gives an image (uint8).
+
+    `inside` marks the cells of the body. With its `shape` in metres and the size `dx` of a cell its surface is smooth.
+    """
+
+    def __init__(self, inside: np.ndarray, width: int = 720, shape: Shape | None = None, dx: float = 1.0):
+        self.dx = 1.0 if shape is None else dx
+        self.shape: Any = _Blob(inside) if shape is None else shape
         nx, ny, nz = inside.shape
-        self.width, self.height = width, round(width * ny / nx)
-        solid = gaussian_filter(np.pad(inside, 2).astype(np.float32), 0.8)
-        x = (np.arange(self.width) + 0.5) * nx / self.width - 0.5
-        y = ny - (np.arange(self.height) + 0.5) * nx / self.width - 0.5
-        X, Y = np.meshgrid(x, y)
-        depth, before = np.full(X.shape, np.nan), np.zeros(X.shape)
-        for z in range(nz + 3, -1, -1):  # from the viewer towards the body, to the first point inside
-            value = map_coordinates(solid[:, :, z], [X + 2, Y + 2], order=1, mode="constant")
-            hit = np.isnan(depth) & (value > 0.5)
-            depth[hit] = z + (value[hit] - 0.5) / (value[hit] - before[hit]) - 2
-            before = value
-        self.seen = np.isfinite(depth)
-        at = np.stack([X[self.seen], Y[self.seen], depth[self.seen]])
-        normal = -np.stack([map_coordinates(g, at + 2, order=1) for g in np.gradient(gaussian_filter(solid, 1.0))])
-        normal /= np.maximum(np.linalg.norm(normal, axis=0), 1e-6)
-        light = np.array([-0.35, 0.6, 0.72]) / np.linalg.norm([-0.35, 0.6, 0.72])
-        self.shade = 0.55 + 0.45 * np.clip(light @ normal, 0.0, 1.0)
+        height = round(width * ny / nx)
+        self.studio = Studio(width, height, Style(clear=1.0), np.argwhere(inside) + 0.5)
+        self.scenery = Scenery(np.full((nx + 1, ny + 1, nz + 1), 1e3, np.float32))
+        self.air = np.full(inside.shape, 1e3, np.float32)
         # outside the body the temperature has no meaning: the value of the nearest cell of the body is used
         self.nearest = tuple(distance_transform_edt(~inside, return_distances=False, return_indices=True))
-        self.at = at
 
     def draw(self, temperature: np.ndarray, low: float = 0.0, high: float = 100.0) -> np.ndarray:
-        image = np.broadcast_to(AIR, (self.height, self.width, 3)).copy()
-        share = (map_coordinates(temperature[self.nearest], self.at, order=1, mode="nearest") - low) / (high - low)
-        image[self.seen] = colours(share) * self.shade[:, None]
-        return (255 * np.clip(image, 0, 1) + 0.5).astype(np.uint8)
+        dye = colours((temperature[self.nearest] - low) / (high - low))
+        return self.studio.draw(self.air, self.scenery, self.dx, _VIEW, dye, [self.shape], [PAINTED])

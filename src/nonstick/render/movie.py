@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,11 @@ def obstacle() -> str | None:
     return missing(EXTRA, "imageio_ffmpeg", "PIL")
 
 
-def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float) -> None:
-    """Write RGB images of one size; nothing appears at `path` until the movie is complete."""
+def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float, quality: int = 10) -> None:
+    """Write RGB images of one size; nothing appears at `path` until the movie is complete.
+
+    `quality` is x264's constant rate factor: 0 is without loss, 51 the worst.
+    """
     need(EXTRA, "imageio_ffmpeg")
     import imageio_ffmpeg
 
@@ -38,7 +42,7 @@ def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float) -> N
         command = [
             imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
             "-s", f"{width}x{height}", "-r", rate, "-i", "-", "-an", "-vcodec", "libx264", "-pix_fmt", "yuv420p",
-            "-crf", "10", "-movflags", "+faststart", str(partial.absolute()),
+            "-crf", str(quality), "-movflags", "+faststart", str(partial.absolute()),
         ]  # fmt: skip
         # In a group of its own ffmpeg does not get the Ctrl-C of the terminal: we decide how it ends.
         process = subprocess.Popen(
@@ -79,23 +83,55 @@ def _even(image: np.ndarray) -> np.ndarray:
     return image[: h // 2 * 2, : w // 2 * 2]
 
 
-def write_picture(path: str | Path, image: np.ndarray) -> None:
+def write_gif(path: str | Path, images: Iterable[np.ndarray], fps: float) -> None:
+    """Write RGB images as one moving picture that repeats; nothing appears at `path` until it is complete.
+
+    A GIF has at most 256 colours, here one table for all images, and shows at most 50 images a second.
+    """
+    need(EXTRA, "PIL")
+    from PIL import Image
+
+    pictures = [Image.fromarray(image) for image in images]
+    some = pictures[:: max(1, len(pictures) // 8)]
+    sample = Image.fromarray(np.concatenate([np.asarray(p)[::2, ::2] for p in some]))
+    table = sample.quantize(128, Image.Quantize.MEDIANCUT)
+    drawn = [p.quantize(palette=table, dither=Image.Dither.NONE) for p in pictures]
+    pause = max(20, round(1000 / fps / 10) * 10)
+    with replacing(path) as partial:
+        drawn[0].save(
+            partial, format="GIF", save_all=True, append_images=drawn[1:], duration=pause, loop=0, optimize=True
+        )
+
+
+def write_picture(path: str | Path, image: np.ndarray, colours: int | None = None) -> None:
+    """Write an RGB image; with a table of at most 256 `colours` the file is much smaller."""
     need(EXTRA, "PIL")
     from PIL import Image
 
     with replacing(path) as partial:
-        Image.fromarray(image).save(partial, format="PNG")
+        picture = Image.fromarray(image)
+        if colours is not None:
+            picture = picture.quantize(colours, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        picture.save(partial, format="PNG", optimize=True)
+
+
+@cache
+def _font(size: int):
+    """The font of labels: reading it takes longer than writing with it."""
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size)
 
 
 def label(image: np.ndarray, text: str, corner: str = "top") -> np.ndarray:
     """Text in a corner of an image, on a light ground."""
     need(EXTRA, "PIL")
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import Image, ImageDraw
 
     picture = Image.fromarray(image)
     draw = ImageDraw.Draw(picture, "RGBA")
     size = max(11, image.shape[0] // 32)
-    font = ImageFont.load_default(size)
+    font = _font(size)
     box = draw.textbbox((0, 0), text, font=font)
     pad = size // 2
     y = pad if corner == "top" else image.shape[0] - (box[3] + 2 * pad)
@@ -110,7 +146,7 @@ def colour_bar(image: np.ndarray, text: str, low: str, high: str, colours: np.nd
     `colours` (n, 3) replaces the ramp of the palette.
     """
     need(EXTRA, "PIL")
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import Image, ImageDraw
 
     h, w, _ = image.shape
     if w < 120 or h < 80:  # the image is too small for it
@@ -118,7 +154,7 @@ def colour_bar(image: np.ndarray, text: str, low: str, high: str, colours: np.nd
     picture = Image.fromarray(image)
     draw = ImageDraw.Draw(picture, "RGBA")
     size = max(11, h // 32)
-    font, pad, long = ImageFont.load_default(size), size // 2, max(60, w // 4)
+    font, pad, long = _font(size), size // 2, max(60, w // 4)
     x1, y1 = w - 2 * pad, h - 2 * pad
     x0, y0 = x1 - long, y1 - 3 * size - pad
     draw.rectangle((x0 - pad, y0 - pad, x1 + pad, y1 + pad), fill=(255, 255, 255, 190))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinates
+from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinates, zoom
 
 from ..grid.shapes import Shape
 from ._plane import _colour, _cover, _dots, _walls
@@ -14,11 +14,13 @@ from .palette import AIR, PAINTS, RAMP, SOLID, SOLID_EDGE, WATER, WATER_EDGE, ra
 
 def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: int, height: int,
          colour: str = "liquid", scale: float | None = None, tint=None,
-         bodies: Sequence[Shape] = ()) -> np.ndarray:  # fmt: skip
+         bodies: Sequence[Shape] = (), dye: np.ndarray | None = None, air=AIR) -> np.ndarray:  # fmt: skip
     """An RGB image (uint8) of one frame. `phi_solid` is nodal; `scale` is the value at the end of the ramp.
 
-    `bodies` are shapes at their positions in this frame, in metres.
+    `bodies` are shapes at their positions in this frame, in metres. `dye` (nx, ny, 3) are colours of the liquid over
+    cells, instead of the one `tint`; `air` is the background.
     """
+    air = np.asarray(air, float)
     nx, ny = (n - 1 for n in phi_solid.shape)
     per_cell = min(width / nx, height / ny)
     w, h = max(2, round(nx * per_cell) // 2 * 2), max(2, round(ny * per_cell) // 2 * 2)
@@ -28,11 +30,17 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
     if "phi" in frame:
         cover = np.empty((h, w))
         share = np.zeros((1, 1)) if colour == "liquid" else values(frame, colour, (nx, ny), dx, scale)
-        _cover(cover, np.ascontiguousarray(frame["phi"], dtype=float) / dx, pixel)
-        _colour(image, cover, np.ascontiguousarray(share), RAMP, water, edge, AIR, max(1, round(0.3 / pixel)))
+        _cover(cover, finer(frame["phi"], dx, per_cell), pixel)
+        reach = max(1, round(0.3 / pixel))
+        if dye is not None and colour == "liquid":
+            _colour(image, cover, np.zeros((1, 1)), RAMP, np.ones(3), np.full(3, 0.6), np.zeros(3), reach)
+            image *= _pixels(dye, h, w)
+            image += (1.0 - cover)[..., None] * air
+        else:
+            _colour(image, cover, np.ascontiguousarray(share), RAMP, water, edge, air, reach)
         _spray(image, frame, dx, (nx, ny), water if colour == "liquid" else ramp(np.array(0.5)))
     else:
-        image[:] = AIR
+        image[:] = air
     _walls(image, np.ascontiguousarray(phi_solid, dtype=float) / dx, pixel, SOLID, SOLID_EDGE)
     if bodies:
         X, Y = np.meshgrid((np.arange(w) + 0.5) * nx / w, ny - (np.arange(h) + 0.5) * ny / h)
@@ -48,6 +56,20 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
     return (255 * np.clip(image, 0, 1) + 0.5).astype(np.uint8)
 
 
+def finer(phi: np.ndarray, dx: float, per_cell: float) -> np.ndarray:
+    """φ in cells, by cubic splines where a cell is several pixels wide: straight pieces look like facets."""
+    out = np.ascontiguousarray(phi, dtype=float) / dx
+    times = min(int(per_cell / 1.5), 4)
+    return out if times < 2 else zoom(out, times, order=3, mode="nearest", grid_mode=True)
+
+
+def _pixels(dye: np.ndarray, h: int, w: int) -> np.ndarray:
+    """Colours over cells (nx, ny, 3) at the pixels of an image."""
+    nx, ny, _ = dye.shape
+    x, y = np.meshgrid((np.arange(w) + 0.5) * nx / w - 0.5, ny - (np.arange(h) + 0.5) * ny / h - 0.5)
+    return np.stack([map_coordinates(dye[..., k], [x, y], order=1, mode="nearest") for k in range(3)], axis=-1)
+
+
 def values(frame, colour: str, shape: tuple[int, ...], dx: float, scale: float | None) -> np.ndarray:
     """The field that the colours show, over cells, as a share of `scale`."""
     if colour == "viscosity":
@@ -56,20 +78,26 @@ def values(frame, colour: str, shape: tuple[int, ...], dx: float, scale: float |
     if colour == "speed":
         field = np.zeros(shape)
         if len(frame.get("position", ())):
-            field = _on_cells(np.linalg.norm(frame["velocity"].astype(float), axis=1), frame["position"], shape, dx)
+            field = on_cells(np.linalg.norm(frame["velocity"].astype(float), axis=1), frame["position"], shape, dx)
     top = scale or float(field.max()) or 1.0
     return field / top
 
 
-def _on_cells(value: np.ndarray, position: np.ndarray, shape: tuple[int, ...], dx: float) -> np.ndarray:
-    """Means of particles over cells, smoothed; a cell without particles takes that of the nearest cell with some."""
+def on_cells(value: np.ndarray, position: np.ndarray, shape: tuple[int, ...], dx: float) -> np.ndarray:
+    """Means of particles over cells, smoothed; a cell without particles takes that of the nearest cell with some.
+
+    `value` is (n,), or (n, k) for k numbers of each particle.
+    """
     index = tuple(np.clip((position / dx).astype(int).T, 0, np.array(shape)[:, None] - 1))
     flat = np.ravel_multi_index(index, shape)
     size = int(np.prod(shape))
     count = np.bincount(flat, minlength=size).reshape(shape)
-    mean = np.bincount(flat, value, minlength=size).reshape(shape) / np.maximum(count, 1)
-    nearest = distance_transform_edt(count == 0, return_distances=False, return_indices=True)
-    return gaussian_filter(mean[tuple(nearest)], 0.7)
+    nearest = tuple(distance_transform_edt(count == 0, return_distances=False, return_indices=True))
+    out = []
+    for column in np.atleast_2d(value.T):
+        mean = np.bincount(flat, column, minlength=size).reshape(shape) / np.maximum(count, 1)
+        out.append(gaussian_filter(mean[nearest], 0.7))
+    return out[0] if value.ndim == 1 else np.stack(out, axis=-1)
 
 
 def viscosity(frame: dict[str, np.ndarray], shape: tuple[int, ...], dx: float) -> np.ndarray:
@@ -78,7 +106,7 @@ def viscosity(frame: dict[str, np.ndarray], shape: tuple[int, ...], dx: float) -
         return np.zeros(shape)
     value = np.log(np.maximum(frame["viscosity"].astype(float), 1e-12))
     low, high = float(value.min()), float(value.max())
-    return _on_cells((value - low) / max(high - low, 1e-9), frame["position"], shape, dx)
+    return on_cells((value - low) / max(high - low, 1e-9), frame["position"], shape, dx)
 
 
 def _spray(image: np.ndarray, frame, dx: float, shape: tuple[int, int], ink: np.ndarray) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..errors import brief
 from .suggest import suggestion
 
 #: pydantic's names for the parts of a union; they are not keys of a file
 _PARTS = ("Keyed", "Ramp", "float", "constrained-float")
-#: longest value that is repeated in a message
-_SHOWN = 60
 #: our words for mistakes that pydantic describes in terms of Python; what stands in braces is in the error's context
 _WORDS = {
     "greater_than": "should be above {gt:.15g}",
@@ -38,15 +37,6 @@ _WORDS = {
     "int_parsing_size": "should be a smaller number",
     "string_unicode": "should be text",
 }
-
-
-def brief(value: Any) -> str:
-    """A value as messages repeat it: as Python writes it, and never long."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # a number of thousands of digits; lists without end
-        return "a very long value"
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 4]}…{text[-1]}"
 
 
 def sentence(error: ValidationError, model: Any) -> str:

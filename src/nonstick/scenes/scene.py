@@ -13,12 +13,12 @@ import tomli_w
 from pydantic import ValidationError
 
 from ..bodies.expression import Expression
-from ..errors import NonstickError
+from ..errors import NonstickError, brief
 from ..show import Shown
 from .geometry import with_shapes
 from .heat import HeatModel
 from .library import builtin, builtin_text
-from .messages import brief, sentence
+from .messages import sentence
 from .schema import SceneModel
 from .tables import SceneTables
 

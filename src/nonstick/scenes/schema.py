@@ -10,10 +10,11 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from .camera import Camera, Colour
 from .formulas import Formula, Formulas, VelocityField
 from .geometry import Shape
 from .probes import SIDES, WALLS, Probe, named
-from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Share, Table, Vector
+from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Table, Vector
 
 Walls = Literal["none", "cut", "solid", "edge", "all"]
 Viscous = Literal["no-slip", "slip", "separating"]
@@ -195,6 +196,9 @@ class Liquid(Table):
     viscosity: NotNegative | Ramp | None = Field(
         None, description="Dynamic viscosity in Pa s, carried along; default: physics.viscosity."
     )
+    colour: Colour | None = Field(
+        None, description="Colour in pictures: a name, or #rrggbb; default: by viscosity (water, oil, honey, pitch)."
+    )
 
 
 class Inflow(Table):
@@ -206,6 +210,9 @@ class Inflow(Table):
     stop: Positive | None = None
     viscosity: NotNegative | Ramp | None = Field(
         None, description="Dynamic viscosity in Pa s, carried along; default: physics.viscosity."
+    )
+    colour: Colour | None = Field(
+        None, description="Colour in pictures: a name, or #rrggbb; default: by viscosity (water, oil, honey, pitch)."
     )
     motion: Motion | None = Field(None, description="A prescribed motion of the source; its liquid moves with it.")
 
@@ -267,24 +274,6 @@ class Output(Table):
     export: tuple[Literal["vdb", "usd", "vtk", "ply", "obj", "glb"], ...] = Field(
         (), description="Formats of files for other programs, written to export/ while the run goes on."
     )
-
-
-class Camera(Table):
-    """The look of the preview."""
-
-    width: int = Field(640, ge=64, le=8192, description="Pixels.")
-    height: int = Field(640, ge=64, le=8192)
-    azimuth: Number = Field(30.0, description="Degrees the camera is turned around y (3D).")
-    elevation: float = Field(18.0, ge=-89.0, le=89.0, description="Degrees the camera looks down (3D).")
-    zoom: Positive = 1.0
-    colour: Literal["liquid", "speed", "pressure", "viscosity"] = Field(
-        "liquid", description="What colours show; pressure in 2D only; viscosity where it varies."
-    )
-    tint: tuple[Share, Share, Share] | None = Field(None, description="Colour of the liquid: red, green, blue in 0..1.")
-    clear: Positive = Field(
-        0.2, description="Depth to which one sees into the liquid (3D), as a share of the longest side."
-    )
-    fps: Positive | None = Field(None, description="Frames per second of the movie; default: at most 30.")
 
 
 class SceneModel(SceneTables):
@@ -350,6 +339,11 @@ class SceneModel(SceneTables):
             if probe.type == "pressure" and probe.on in self.body_names:
                 raise ValueError(f"probe.{index}.on: {probe.on!r} is a body; use type = force, or a point")
         return self
+
+    @property
+    def sources(self) -> tuple[Liquid | Inflow, ...]:
+        """All that brings liquid: the liquids, then the inflows. Frames number their particles by it."""
+        return self.liquid + self.inflow
 
     @property
     def solid_names(self) -> list[str]:

@@ -139,8 +139,9 @@ def _new_directory(kind: Kind, simulation: AnySimulation, parent: RunDirectory, 
     changed = {k: [then.get(k), now.get(k)] for k in sorted({*now, *then}) if now.get(k) != then.get(k)}
     origin = {"run": os.path.abspath(parent.path), "frame": frame, "changed": changed}
     meta = new_meta(scene) | {"parent": origin}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.partial", dir=out.parent) as place:
+    target = Path(os.path.realpath(out))  # `out` may be a link to another disk
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.partial", dir=target.parent) as place:
         made = RunDirectory.create(Path(place) / "run", scene.to_toml(), meta)
         for name in TABLES:
             if (parent.path / name).is_file():
@@ -152,10 +153,20 @@ def _new_directory(kind: Kind, simulation: AnySimulation, parent: RunDirectory, 
         for number in parent.frames():
             if number <= frame:
                 _link(parent.frames_path / f"{number:06d}.npz", made.frames_path / f"{number:06d}.npz")
-        if out.is_dir():
-            shutil.rmtree(out)  # empty, or what a run left that never began: `check_free` has looked
-        os.rename(made.path, out)
+        _put(made.path, target)
     return RunDirectory.open(out)
+
+
+def _put(made: Path, out: Path) -> None:
+    """Move a directory to a place that may be there: then it is empty, or has what a run left that never began."""
+    if not out.is_dir():
+        os.rename(made, out)
+        return
+    # The directory itself stays, because it may be a disk of its own. The note that makes it a run comes last.
+    for left in list(out.iterdir()):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    for part in sorted(made.iterdir(), key=lambda part: part.name == "meta.json"):
+        shutil.move(part, out / part.name)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -76,9 +76,10 @@ def compile_painter(dimension: int) -> None:
 
         draw({"phi": phi}, solid, 1.0, 16, 16)
     else:
-        from ..render.space import draw as draw_space
+        from ..render.scenery import Scenery
+        from ..render.space import Studio
 
-        draw_space(phi, solid, 1.0, 16, 16, 30.0, 20.0, 1.0)
+        Studio(16, 16).draw(phi, Scenery.of_nodes(solid, 1.0), 1.0)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from ..errors import NonstickError
 from ..io.rundir import RunDirectory
 from ..scenes.scene import Scene
 from .findings import Findings
-from .preview import Film
+from .preview import Film, Frames
 from .resources import Needs
 from .units import check_units
 
@@ -141,7 +141,9 @@ class Kind(ABC):
         raise NonstickError(f"a run of {self.name} has no chart: leave out --plot")
 
     @abstractmethod
-    def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
+    def film(
+        self, path: str | Path, compare: str | Path | None = None, camera: Any = None, frames: Frames = None
+    ) -> Film:
         """The images of a run, or of two runs side by side."""
 
 

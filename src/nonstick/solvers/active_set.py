@@ -380,5 +380,6 @@ class ActiveSetCG:
 
     def _fall_back(self, x) -> None:
         """Monotone descent: slow, but it always converges."""
+        self.monitor.notes["finished_by"] = "descent"
         recipe = self.options.last if self.recipe == self.options.strong else self.recipe
         face_descent(self.problem, x, CG(recipe), self.monitor, self.monitor.limit(10_000))

@@ -62,14 +62,18 @@ class Side:
 class Barrier:
     """Both sides of the box of a problem, normalised by the size of the gradient at the start.
 
-    The gradient at the start sets the units, not b, because it does not change when the origin of x is shifted.
+    The gradient at the start sets the units, not b, because it does not change when the origin of x is shifted. A
+    `literal` barrier has the units of the problem, as printed, and treats all rows alike.
     """
 
-    def __init__(self, problem: BoxProblem, gradient: np.ndarray, slack: float, multiplier: float):
+    def __init__(
+        self, problem: BoxProblem, gradient: np.ndarray, slack: float, multiplier: float, literal: bool = False
+    ):
         positive = problem.A.diagonal[problem.A.diagonal > 0.0]
         stiffness = float(np.median(positive)) if positive.size else 1.0
-        self.unit_z = float(np.abs(gradient).max(initial=0.0)) or 1.0
-        self.unit_x = self.unit_z / stiffness
+        self.literal = literal
+        self.unit_z = 1.0 if literal else float(np.abs(gradient).max(initial=0.0)) or 1.0
+        self.unit_x = 1.0 if literal else self.unit_z / stiffness
         s, z = slack * self.unit_x, multiplier * self.unit_z
         sides = Side.of(problem.box.lower, 1.0, s, z), Side.of(problem.box.upper, -1.0, s, z)
         self.sides = [side for side in sides if side.bound.size]
@@ -108,7 +112,7 @@ class Barrier:
         result = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=maxiter, watch=monitor.interrupted)
         monitor.meet(result.negative)
         held = operator.shift > _HELD * (d - operator.shift)
-        if held.any():
+        if held.any() and not self.literal:
             rest = operator.residual(r, dx, np.empty_like(r))
             dx[held] += rest[held] / d[held]
         return result.iterations

@@ -48,6 +48,9 @@ class Method(ABC):
     treats: ClassVar[frozenset[str]] = frozenset({"bodies"})
     #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
     linear: ClassVar[bool] = False
+    #: a method shown as its paper prints it, or of fixed work: what it leaves is its result, even if that is worse than
+    #: the start
+    as_printed: ClassVar[bool] = False
 
     def check(self, problem: BoxProblem) -> None:
         """Raise NonstickError, with a sentence that says why, for a problem this method cannot treat."""

@@ -61,7 +61,9 @@ class ChentanezMuller(Method):
     constrained_levels : int, optional
         Levels that keep the bounds, the paper's S; None: all. The paper's C is part of `problem.coarsen()`.
     literal : bool
-        Exactly as printed, without our repairs.
+        Exactly as printed, without our repairs, down to a grid that is two cells wide.
+    projected : bool
+        False ignores the bounds: plain multigrid with the same cycles, the "no LCP" of the paper's table 1.
     maxiter : int
         Limit of cycles.
 
@@ -80,8 +82,17 @@ class ChentanezMuller(Method):
     post: int = 4
     constrained_levels: int | None = None
     literal: bool = False
+    projected: bool = True
     maxiter: int = 1000
     treats: ClassVar[frozenset[str]] = frozenset({"edges"})
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]
+        return not self.projected
+
+    @property
+    def as_printed(self) -> bool:  # type: ignore[override]
+        return self.literal or self.full_cycles is not None
 
     def check(self, problem):
         super().check(problem)
@@ -96,7 +107,7 @@ class ChentanezMuller(Method):
         limit = monitor.limit(self.maxiter)
         full = limit if self.full_cycles is None else self.full_cycles
         total = limit if self.v_cycles is None else min(limit, full + self.v_cycles)
-        watched = self.full_cycles is None and (self.literal or problem.edges is None)
+        watched = self.full_cycles is None and self.projected and (self.literal or problem.edges is None)
         while not monitor.check(top.x, problem.gradient(top.x, g)) and monitor.iterations < total:
             if watched and _slow(monitor.history, 0.9 if self.literal else 0.3):
                 self.give_up(problem, start, monitor)
@@ -114,6 +125,7 @@ class ChentanezMuller(Method):
         if self.literal:
             monitor.stop("stagnated")
         else:
+            monitor.notes["finished_by"] = "projected SOR"
             monitor.remark(
                 f"progress was too slow after {monitor.iterations} cycles, so projected SOR finished the solve"
             )
@@ -146,6 +158,8 @@ class ChentanezMuller(Method):
         fine.measure()
         fine.transfer.restrict(fine.r, coarse.b)
         coarse.x[:] = 0.0
+        if not self.projected:
+            return
         if self.constrained_levels is None or k < self.constrained_levels:
             fine.transfer.restrict_bounds(fine.lower, fine.upper, fine.x, coarse.lower, coarse.upper)
         else:
@@ -154,7 +168,7 @@ class ChentanezMuller(Method):
     def ascend(self, levels: list[ProjectedLevel], k: int) -> None:
         """Add the correction of level k+1 to level k."""
         fine, coarse = levels[k], levels[k + 1]
-        if self.literal:
+        if self.literal or not self.projected:
             fine.transfer.prolong_add(coarse.x, fine.x)
         else:
             fine.transfer.prolong(coarse.x, fine.step)
@@ -164,7 +178,7 @@ class ChentanezMuller(Method):
         """Solve the coarsest level by its pseudo-inverse; if it has bounds, sweeps follow."""
         level.measure()
         level.bottom.apply(level.r, level.step)
-        if self.literal:
+        if self.literal or not self.projected:
             level.x += level.step
         else:
             level.take_step()
@@ -174,11 +188,13 @@ class ChentanezMuller(Method):
         """The hierarchy, finest level first."""
         if not problem.can_coarsen:
             problem.coarsen()  # raises an error for bare matrices, which this method cannot treat
-        kind = LiteralLevel if self.literal else ProjectedLevel
-        levels = [kind(problem.A) if problem.edges is None else EdgeLevel(problem)]
-        if problem.edges is None:
-            levels[0].b, levels[0].lower, levels[0].upper = problem.b, problem.box.lower, problem.box.upper
-        while problem.n > SMALLEST:
+        kind = PlainLevel if not self.projected else LiteralLevel if self.literal else ProjectedLevel
+        levels = [EdgeLevel(problem) if self.projected and problem.edges is not None else kind(problem.A)]
+        if not isinstance(levels[0], EdgeLevel):
+            levels[0].b = problem.b
+        if self.projected and problem.edges is None:
+            levels[0].lower, levels[0].upper = problem.box.lower, problem.box.upper
+        while _halves_again(problem) if self.literal else problem.n > SMALLEST:
             finer, problem = problem, problem.coarsen()
             if not 0 < problem.n < finer.n:
                 break
@@ -186,6 +202,12 @@ class ChentanezMuller(Method):
             levels.append(kind(problem.A))
         levels[-1].bottom = Bottom().setup(levels[-1].A)
         return levels
+
+
+def _halves_again(problem: BoxProblem) -> bool:
+    """The paper's M = log₂ min(Bx, By, Bz) levels: the last grid is two cells wide."""
+    rows = problem.A.stencil.rows  # type: ignore[union-attr]  # a problem that can be coarsened lies on a grid
+    return min(rows.shape[3 - rows.dimension :]) >= 4
 
 
 def _slow(history: list[float], progress: float) -> bool:
@@ -231,8 +253,8 @@ class ProjectedLevel:
             _axpy(self.x, min(1.0, gain / curvature) if curvature > 0.0 else 1.0, self.step)
 
 
-class LiteralLevel(ProjectedLevel):
-    """As printed: both colours, then the projection; every residual counts."""
+class PlainLevel(ProjectedLevel):
+    """Without bounds: red-black Gauss–Seidel, and every residual counts."""
 
     def __init__(self, A: Operator):
         super().__init__(A)
@@ -241,10 +263,18 @@ class LiteralLevel(ProjectedLevel):
     def smooth(self, count):
         for _ in range(count):
             self._red_black.pre(self.x, self.b)
-            _clip(self.x, self.lower, self.upper)
 
     def measure(self):
         self.A.residual(self.b, self.x, self.r)
+
+
+class LiteralLevel(PlainLevel):
+    """As printed: both colours, then the projection; every residual counts."""
+
+    def smooth(self, count):
+        for _ in range(count):
+            self._red_black.pre(self.x, self.b)
+            _clip(self.x, self.lower, self.upper)
 
 
 class EdgeLevel(ProjectedLevel):

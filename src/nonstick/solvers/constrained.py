@@ -22,13 +22,13 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from ..inverse.base import Inverse, IterativeInverse, Recipe
 from ..operators.masked import Masked
 from ..problem.box import Box, BoxProblem
 from ..problem.constraints import LinearConstraints
 from ..problem.solution import Solution
+from .refine import BREAKDOWNS
 
 #: (problem, x0, active) -> Solution: a box solver with all its options
 BoxSolver = Callable[[BoxProblem, "np.ndarray | None", "np.ndarray | None"], Solution]
@@ -61,6 +61,15 @@ def solve_constrained(
     """
     dual = _Dual(problem, constraints, solve, sound, inner, rtol)
     dual.move(dual.w, x0, None)
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the box solves notice
+            return _climb(dual, constraints, problem)
+    except BREAKDOWNS:
+        return dual.finish("breakdown")
+
+
+def _climb(dual: _Dual, constraints: LinearConstraints, problem: BoxProblem) -> Solution:
+    """Improve the multipliers until the constraints hold or nothing is gained."""
     sentence = infeasible_row(constraints, problem.box)
     if sentence:
         return dual.finish("infeasible", sentence)
@@ -195,6 +204,7 @@ class _Dual:
         numbers = f"(KKT {solution.kkt():.2e}, constraints {error:.2e}, asked {self.rtol:.1e})"
         advice = {
             "converged": f"bounds and constraints hold {numbers}",
+            "breakdown": f"the arithmetic broke down, as in badly scaled problems: scale A and C {numbers}",
             "stagnated": f"the multipliers of the constraints no longer improve: loosen rtol {numbers}",
         }
         return replace(
@@ -229,6 +239,8 @@ def infeasible_row(constraints: LinearConstraints, box: Box) -> str:
 
 def infeasible_together(constraints: LinearConstraints, box: Box) -> str:
     """A sentence if no x inside the box meets all constraints, or nothing; a linear program decides."""
+    from scipy.optimize import linprog  # slow to load, rarely needed
+
     E, e, _ = constraints.one_sided()
     equal = constraints.lower == constraints.upper
     found = linprog(

@@ -113,6 +113,7 @@ class FAS(Method):
             monitor.stop("diverged" if monitor.kkt > monitor.history[0] else "stagnated")
         elif stalled:
             monitor.notes["fallback"] = repr(self.fallback)
+            monitor.notes["finished_by"] = "policy iteration"
             monitor.remark(
                 f"progress was too slow after {monitor.iterations} FAS cycles, so policy iteration finished the solve"
             )

@@ -36,6 +36,7 @@ def solve_inner(
         if not result.residual < result.history[0]:  # also if it is NaN
             x[:] = before
         monitor.notes["rescued"] = "cg"
+        monitor.notes["finished_by"] = "CG"
         monitor.remark("the multigrid iteration did not converge on its own and was accelerated by CG")
         maxiter -= result.iterations
     cg = _CG(A, inverse.M, 0.0, maxiter)  # type: ignore[attr-defined]

@@ -54,6 +54,8 @@ class InteriorPoint(Method):
         Stop on the paper's Newton step norm (normalised) instead of the KKT residual.
     patience : int
         Steps without progress after which inner solves are made more accurate.
+    literal : bool
+        As printed: the constants in the units of the problem, and no exact solve of the rows that the barrier holds.
 
     Examples
     --------
@@ -77,11 +79,12 @@ class InteriorPoint(Method):
     multiplier: float = 1.0
     step_norm: float | None = None
     patience: int = 6
+    literal: bool = False
 
     def solve(self, problem, start, monitor):
         x = start.x
         g = problem.gradient(x)
-        barrier = Barrier(problem, g, self.slack, self.multiplier)
+        barrier = Barrier(problem, g, self.slack, self.multiplier, self.literal)
         operator = Masked(problem.A, None, np.zeros(problem.n))
         inverse, norm = None, np.inf
         r, dx = np.empty(problem.n), np.empty(problem.n)

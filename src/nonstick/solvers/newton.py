@@ -61,7 +61,11 @@ class NewtonResult:
 class MinimumMap:
     """H, its sets and its B-derivative for one problem."""
 
-    def __init__(self, matvec: Callable[[Array], Array], b: Array, lower: Array, upper: Array, diagonal: Array):
+    def __init__(
+        self, matvec: Callable[[Array], Array], b: Array, lower: Array, upper: Array, diagonal: Array,
+        clamp_ties: bool = False,
+    ):  # fmt: skip
+        self.clamp_ties = clamp_ties
         self.xp = array_namespace(b)
         self.matvec, self.b, self.lower, self.upper, self.d = matvec, b, lower, upper, diagonal
         self._has_lower, self._has_upper = self.xp.isfinite(lower), self.xp.isfinite(upper)
@@ -92,10 +96,19 @@ class MinimumMap:
     def split(self, x: Array, g: Array) -> tuple[Array, Array]:
         """Rows where the equation is enforced, and the step of all others to their bound (eq. 26, 47)."""
         down, up = self.gaps(x)
-        low, high = down < g, up > g
+        low, high = (down <= g, up >= g) if self.clamp_ties else (down < g, up > g)
         zero = 0.0 * x
         toward = self.xp.where(low, self._low - x, self.xp.where(high, self._high - x, zero))
         return ~(low | high), toward
+
+    def guessed(self, a: Array, x: Array) -> tuple[Array, Array]:
+        """The same for given rows `a`: the others go to the bound that is nearer."""
+        low = self._has_lower & (~self._has_upper | (x - self._low <= self._high - x))
+        high = ~low & self._has_upper
+        zero = 0.0 * x
+        toward = self.xp.where(low, self._low - x, self.xp.where(high, self._high - x, zero))
+        a = a | ~(low | high)
+        return a, self.xp.where(a, zero, toward)
 
     def derivative(self, a: Array, dx: Array, A_dx: Array) -> Array:
         """BH(x, Δx), eq. 27"""
@@ -133,14 +146,17 @@ def minimum_map_newton(
     stagnation: float = 0.0,
     inner_rtol: float = 0.0,
     inner_atol: float = inf,
+    clamp_ties: bool = False,
+    enforced: Array | None = None,
 ) -> NewtonResult:
     """Algorithm 2. Arrays of any array-API library; `check(x, g, outcome)` ends the run, by default at KKT <= rtol.
 
     `absolute`, `relative` and `stagnation` are the further termination tests of eq. 32–34; 0 switches them off.
     The sub-solver stops at a residual of ξ‖H‖ (theorem 3.2), at most `inner_atol`, plus `inner_rtol` of its
-    right-hand side. `safeguarded=False` switches off the last two departures above.
+    right-hand side. `safeguarded=False` switches off the last two departures above, `clamp_ties=True` the second one.
+    `enforced` are the rows of the first step's 𝒜, where they are known from an earlier problem.
     """
-    H_of = MinimumMap(matvec, b, lower, upper, diagonal)
+    H_of = MinimumMap(matvec, b, lower, upper, diagonal, clamp_ties)
     xp, scale = H_of.xp, H_of.max_abs(b) or 1.0
     if subsolve is None:
         subsolve = conjugate_gradients(matvec, diagonal)
@@ -159,6 +175,8 @@ def minimum_map_newton(
             break
 
         a, toward = H_of.split(out.x, g)
+        if enforced is not None and out.newton_steps == 0:
+            a, toward = H_of.guessed(enforced, out.x)
         settled = a_old is not None and not bool(xp.any(a != a_old))
         a_old = a
         # ‖r‖ <= ξ‖H‖ holds if max|r| <= ξ‖H‖/√n; on sets that no longer change, the final tolerance counts.
@@ -310,13 +328,22 @@ class MinMapNewton(Method):
     stagnation: float = 0.0
     safeguarded: bool = True
     scaled: bool = True
+    clamp_ties: bool = False
+
+    @property
+    def as_printed(self) -> bool:  # type: ignore[override]
+        return not self.safeguarded
 
     @classmethod
-    def paper(cls, inner: Recipe | None = None) -> MinMapNewton:
-        """The setup of §6: ξ 0.01, α 1e-3, β ½, 10 Newton, 1000 PCG and 100 search steps, thresholds 1e-5."""
+    def paper(cls, inner: Recipe | None = None, clamp_ties: bool = False) -> MinMapNewton:
+        """The setup of §6: ξ 0.01, α 1e-3, β ½, 10 Newton, 1000 PCG and 100 search steps, thresholds 1e-5.
+
+        `clamp_ties` adds the rule of eq. 26, which clamps rows with x = 0 and g = 0.
+        """
         return cls(
             CG() if inner is None else inner, line_search=100, maxiter=10, inner_maxiter=1000, inner_rtol=1e-5,
             inner_atol=1e-5, absolute=1e-5, relative=1e-5, stagnation=1e-5, safeguarded=False, scaled=False,
+            clamp_ties=clamp_ties,
         )  # fmt: skip
 
     def solve(self, problem, start, monitor):
@@ -355,7 +382,7 @@ class MinMapNewton(Method):
             x[:] = merit_descent(MinimumMap(matvec, problem.b, box.lower, box.upper, d), x, self.start_steps)
         outcome = minimum_map_newton(
             matvec, problem.b, box.lower, box.upper, d, x, subsolve=subsolve, check=check,
-            rtol=lambda: monitor.tolerance,
+            rtol=lambda: monitor.tolerance, enforced=None if start.active is None else start.active == 0,
             **{name: getattr(self, name) for name in _PASSED},
         )  # fmt: skip
         x[:] = outcome.x
@@ -377,5 +404,5 @@ class MinMapNewton(Method):
 
 _PASSED = (
     "maxiter", "xi", "alpha", "beta", "line_search", "safeguarded", "absolute", "relative", "stagnation",
-    "inner_rtol", "inner_atol",
+    "inner_rtol", "inner_atol", "clamp_ties",
 )  # fmt: skip

@@ -66,7 +66,7 @@ class Penalty(Method):
             seen.add(violated.tobytes())
             if repeated:
                 if sharper < 1e-3:
-                    monitor.notes["fallback"] = "descent"
+                    monitor.notes["fallback"] = monitor.notes["finished_by"] = "descent"
                     monitor.remark("penalised sets repeated, so a monotone descent finished the solve")
                     face_descent(problem, feasible, self.inner, monitor, limit)
                     break

@@ -93,7 +93,7 @@ class PolicyIteration(Method):
             wanders = not A.symmetric and since > self.patience
             if (repeated or wanders) and self.inner_maxiter is None:
                 if wanders or sharper < 1e-3:  # and the cause is not low accuracy
-                    monitor.notes["fallback"] = "descent"
+                    monitor.notes["fallback"] = monitor.notes["finished_by"] = "descent"
                     what = "wandered" if wanders else "repeated"
                     monitor.remark(f"policies {what}, so a monotone descent finished the solve")
                     descend = face_descent if A.symmetric else fischer_newton

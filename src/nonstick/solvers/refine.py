@@ -23,7 +23,7 @@ from .base import Method
 from .policy import PolicyIteration
 
 #: what arithmetic that breaks down raises: divisions by zero, singular factors, overflow
-_BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError, RecursionError)
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError, RecursionError)
 #: corrections at most, and the part to which each must reduce the largest row error
 PASSES = 8
 PROGRESS = 0.5
@@ -70,7 +70,7 @@ def _attempt(method: Method, problem: BoxProblem, start: Start, monitor: Monitor
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the monitor notices
             method.solve(problem, start, monitor)
-    except _BREAKDOWNS:
+    except BREAKDOWNS:
         monitor.stop("breakdown")
 
 

@@ -45,6 +45,11 @@ def corners(x, shape, offset):
         yield tuple(index), weight, np.stack(index) - c
 
 
+def weightless(n):
+    """The share of gravity that acts on n particles, and no gravity."""
+    return np.ones(n, np.float32), 0.0, 0.0, 0.0
+
+
 OFFSETS = ((0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0))
 
 
@@ -91,7 +96,7 @@ def test_apic_keeps_affine_fields(three):
     inside = inside | (np.all((x[1:] >= 1) & (x[1:] <= np.array(three)[1:, None] - 1), axis=0) if first else False)
     vel, aff = np.zeros((3, n), np.float32), np.zeros((9, n), np.float32)
     none = [np.zeros(s) for s in faces(three)]
-    rest = (*u, *u, first, 0.0, True, *none, 0.0, 0.25, 0.0)
+    rest = (*u, *u, first, 0.0, True, *none, *weightless(n), 0.0, 0.25, 0.0)
     _gather_velocity(np.zeros(-(-n // BATCH)), vel, aff, x, np.full(three, -1.0), *rest)
     for a in range(first, 3):
         np.testing.assert_allclose(vel[a, inside], (shift[a] + slope[a] @ x)[inside], atol=1e-4)
@@ -113,22 +118,24 @@ def test_flip_adds_the_change_only():
     new = [u + 0.25 for u in old]
     got, aff = vel.copy(), np.zeros((9, 1), np.float32)
     none = [np.zeros(s) for s in faces(three)]
-    rest = (*new, *old, 0, 1.0, False, *none, 0.0, 0.25, 0.0)
+    rest = (*new, *old, 0, 1.0, False, *none, *weightless(50), 0.0, 0.25, 0.0)
     _gather_velocity(np.zeros(1), got, aff, x, np.full(three, -1.0), *rest)
     np.testing.assert_allclose(got, vel + 0.25, atol=1e-5)
 
 
 @pytest.mark.parametrize("three", [(1, 8, 6), (7, 5, 6)])
 @pytest.mark.parametrize("steady", [0.0, 0.2])
-def test_the_force_of_the_pressure_turns_with_the_flow(three, steady):
-    """`turn · ω × d` is added, ω half the curl of the flow; as much energy is reported."""
+@pytest.mark.parametrize("fall", [1.0, 0.75, 0.0])
+def test_the_force_of_the_pressure_turns_with_the_flow(three, steady, fall):
+    """`turn · ω × d` is added, ω half the curl of the flow; as much energy is reported. The weight does not turn."""
     rng = np.random.default_rng(7)
     first, n = int(three[0] == 1), 60
     x = 1.0 + rng.random((3, n)) * (np.array(three)[:, None] - 2.0)
     x[0] = 0.5 if first else x[0]
-    slope, d = rng.normal(size=(3, 3)), rng.normal(size=3)
+    slope, d, push = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3)
     if first:
-        slope[:, 0] = slope[0] = d[0] = 0.0
+        slope[:, 0] = slope[0] = d[0] = push[0] = 0.0
+    held = np.full(n, fall, np.float32), *push
     u, taken = [], [np.full(s, c) for s, c in zip(faces(three), d)]
     for a, s in enumerate(faces(three)):
         at = np.stack(np.meshgrid(*(np.arange(m) + o for m, o in zip(s, OFFSETS[a])), indexing="ij"))
@@ -136,11 +143,12 @@ def test_the_force_of_the_pressure_turns_with_the_flow(three, steady):
     vel, aff, added = np.zeros((3, n), np.float32), np.zeros((9, n), np.float32), np.zeros(1)
     curl = np.array([slope[2, 1] - slope[1, 2], slope[0, 2] - slope[2, 0], slope[1, 0] - slope[0, 1]])
     for turn in (0.01, 100.0):  # the second one is limited
-        rest = (*u, *u, first, 0.0, True, *taken, turn, 0.25, steady)
+        rest = (*u, *u, first, 0.0, True, *taken, *held, turn, 0.25, steady)
         _gather_velocity(added, vel, aff, x, np.full(three, -1.0), *rest)
         plain = slope @ x
         share = min(turn, 0.25 / np.linalg.norm(0.5 * curl))
-        force = -steady * slope @ plain if steady else np.tile(d[:, None], n)
+        lost = d - {1.0: 0.0, 0.75: 0.5, 0.0: 1.0}[fall] * push
+        force = -steady * slope @ plain if steady else np.tile(lost[:, None], n)
         expected = plain + share * np.cross(0.5 * curl, force.T).T
         np.testing.assert_allclose(vel, expected, atol=1e-4)
         assert added[0] == pytest.approx(0.5 * (expected**2 - plain**2).sum(), rel=1e-4)
@@ -209,8 +217,10 @@ def test_paths_do_not_depend_on_the_number_of_threads(carried):
     for threads in (1, config.NUMBA_NUM_THREADS):
         set_num_threads(threads)
         at, v, aff = x.copy(), vel.copy(), np.zeros((9, n), np.float32)
-        added = np.zeros(-(-n // BATCH))
-        _gather_velocity(added, v, aff, at, solid[1:, 1:, 1:].copy(), *u, *u, 0, 0.0, True, *shift, 0.3, 0.25, 0.0)
+        added, light = np.zeros(-(-n // BATCH)), weightless(n)
+        _gather_velocity(
+            added, v, aff, at, solid[1:, 1:, 1:].copy(), *u, *u, 0, 0.0, True, *shift, *light, 0.3, 0.25, 0.0
+        )
         _advect(at, v, *u, *shift, solid, *still, 0, 0.7, 0.02, True, carried)
         ends.append((at, v, aff, added))
     assert all(np.array_equal(a, b) for a, b in zip(*ends))

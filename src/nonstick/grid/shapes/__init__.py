@@ -11,6 +11,7 @@ from .cylinder import Cylinder
 from .mesh import Mesh
 from .placed import Moved, Posed, Rotated, rotated_box
 from .primitives import Ball, Box, Capsule, HalfSpace, Torus
+from .sampled import sample_meshes
 
 __all__ = [
     "Ball",
@@ -37,6 +38,7 @@ __all__ = [
     "difference",
     "intersection",
     "rotated_box",
+    "sample_meshes",
     "shape_kinds",
     "union",
 ]

@@ -140,6 +140,10 @@ class Shape(ABC):
         """Vertices and faces of a shape made of triangles; None for all other shapes."""
         return None
 
+    def facets(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Triangles that are exactly the surface of a shape in 3D, for pictures; None for a round surface."""
+        return self.triangles()
+
     @property
     def middle(self) -> Vector | None:
         """The centre of rotation in a scene whose table has no `about`."""

@@ -41,6 +41,10 @@ class Moved(Shape):
         own = self.shape.triangles()
         return None if own is None else (own[0] + np.array(self.offset), own[1])
 
+    def facets(self):
+        own = self.shape.facets()
+        return None if own is None else (own[0] + np.array(self.offset), own[1])
+
     @property
     def middle(self) -> Vector | None:
         return self.shape.middle
@@ -97,6 +101,10 @@ class Posed(Shape):
         own = self.shape.triangles()
         return None if own is None else (self._forward(own[0]), own[1])
 
+    def facets(self):
+        own = self.shape.facets()
+        return None if own is None else (self._forward(own[0]), own[1])
+
     @property
     def middle(self) -> Vector | None:
         return self.shape.middle
@@ -139,6 +147,9 @@ class Rotated(Shape):
 
     def triangles(self):
         return self.pose(3).triangles()
+
+    def facets(self):
+        return self.pose(3).facets()
 
     @property
     def middle(self) -> Vector | None:

@@ -94,6 +94,20 @@ class Box(Shape):
     def bounds(self, dimension: int) -> Corners:
         return np.array(self.low, float), np.array(self.high, float)
 
+    def facets(self):
+        low, high = self.bounds(3)
+        if len(low) != 3 or not np.isfinite([low, high]).all():
+            return None
+        corners = np.array([[(low, high)[i >> a & 1][a] for a in range(3)] for i in range(8)])
+        # for each axis the side at its end, seen from outside; the opposite side goes the other way round
+        sides = [(1, 3, 7, 5), (2, 6, 7, 3), (4, 5, 7, 6)]
+        faces = []
+        for axis, (a, b, c, d) in enumerate(sides):
+            faces += [(a, b, c), (a, c, d)]
+            a, b, c, d = (corner - (1 << axis) for corner in (d, c, b, a))
+            faces += [(a, b, c), (a, c, d)]
+        return corners, np.array(faces)
+
     def exact_moments(self, dimension: int) -> Moments:
         low, high = self.bounds(dimension)
         side = high - low

@@ -92,6 +92,9 @@ class Geometric(Stepwise):
     #: True if a coarse cell cut by a wall holds one unknown for each side
     split: bool = True
 
+    def fits(self, A):
+        return A.has_entries and A.core.cells is not None
+
     def require(self, A):
         _require_cells(A)
 
@@ -212,9 +215,16 @@ def corner_table(scheme: str, d: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Assembled(Recipe):
-    """Lai's literal linear systems: assemble the masked matrix, including clamped rows, and pass it to `recipe`."""
+    """Lai's literal linear systems: assemble the masked matrix, including clamped rows, and pass it to `recipe`.
+
+    A clamped row says x = bound. It is scaled like the rows of A, because coarse matrices add it to free rows: with the
+    plain identity the counts would depend on the units of A.
+    """
 
     recipe: Recipe
 
     def setup(self, operator, reuse=None):
-        return self.recipe.setup(GridMatrix(operator.matrix(), Faces.of(operator)))
+        matrix, free = operator.matrix(), operator.free
+        if free is not None:
+            matrix = matrix + sp.diags_array(np.where(free, 0.0, operator.core.diagonal - 1.0))
+        return self.recipe.setup(GridMatrix(sp.csr_array(matrix), Faces.of(operator)))

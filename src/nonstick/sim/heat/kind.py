@@ -14,7 +14,7 @@ from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..findings import Findings
 from ..kinds import Kind, Row
-from ..preview import Film
+from ..preview import Film, Frames
 from ..resources import Needs
 from ..states import check_array
 from .simulation import COLUMNS, HeatSimulation
@@ -84,7 +84,9 @@ class HeatKind(Kind):
             f"{numbers['coldest']:.2f} to {numbers['hottest']:.2f} degrees outside the bands",
         ]
 
-    def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
+    def film(
+        self, path: str | Path, compare: str | Path | None = None, camera: Any = None, frames: Frames = None
+    ) -> Film:
         from .preview import HeatFilm
 
-        return HeatFilm(path, compare)
+        return HeatFilm(path, compare, frames)

@@ -12,7 +12,7 @@ from ...errors import NonstickError
 from ...io.rundir import RunDirectory, damaged
 from ...render.heat import HeatView
 from ...render.movie import beside, label
-from ..preview import Film
+from ..preview import Film, Frames
 from ..states import check_array
 from .simulation import Heat
 
@@ -21,14 +21,16 @@ class _Panel:
     """One body in the movie: its view, its state in each frame, and its caption."""
 
     def __init__(self, inside: np.ndarray, heat: Heat, states: Iterator[np.ndarray], count: int):
-        self.view, self.states, self.count = HeatView(inside), states, count
+        self.view, self.states, self.count = HeatView(inside, shape=heat.shape, dx=heat.grid.dx), states, count
         bounded = np.isfinite(heat.lower) or np.isfinite(heat.upper)
         self.title = f"{heat.lower:g} to {heat.upper:g}" if bounded else "no bounds"
         self.last = np.zeros(())
 
-    def draw(self, low: float, high: float) -> np.ndarray:
-        """The next state; a panel that has ended shows its last state."""
+    def step(self) -> None:
+        """Go to the next state; a panel that has ended stays at its last state."""
         self.last = next(self.states, self.last)
+
+    def draw(self, low: float, high: float) -> np.ndarray:
         return label(self.view.draw(self.last, low, high), self.title)
 
 
@@ -37,7 +39,7 @@ class HeatFilm(Film):
 
     fps = 15.0
 
-    def __init__(self, path: str | Path, compare: str | Path | None = None):
+    def __init__(self, path: str | Path, compare: str | Path | None = None, frames: Frames = None):
         run = RunDirectory.open(path)
         scene, status = run.scene(), run.meta().get("status")
         heat = Heat.of(scene)
@@ -56,11 +58,17 @@ class HeatFilm(Film):
         ends = [value for h in heats for _, _, value in h.bands] + [h.start for h in heats]
         self.low, self.high = min(ends), max(max(ends), min(ends) + 1e-9)
         self.count = max(p.count for p in self.panels)
+        #: which images are shown: a panel that has ended shows its last state
+        self._wanted = self.chosen(range(self.count), frames)
+        self.count = len(self._wanted)
         self.stills = [self.count - 1]
 
     def images(self) -> Iterator[np.ndarray]:
-        for _ in range(self.count):
-            yield beside([p.draw(self.low, self.high) for p in self.panels])
+        for k in range(max(self._wanted) + 1):
+            for panel in self.panels:
+                panel.step()
+            if k in self._wanted:
+                yield beside([p.draw(self.low, self.high) for p in self.panels])
 
 
 def _of_run(run: RunDirectory, heat: Heat) -> _Panel:

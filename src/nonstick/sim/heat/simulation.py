@@ -156,9 +156,14 @@ class Heat:
         dx = max(self.size) / self.resolution
         return Grid(tuple(max(1, round(e / dx)) for e in self.size), dx)
 
+    @property
+    def shape(self) -> Shape:
+        """The body."""
+        return dragon() if self.body is None else self.body
+
     def inside(self) -> np.ndarray:
         """Boolean array over cells: the largest part of the body (thin parts may be disconnected on coarse grids)."""
-        shape = dragon() if self.body is None else self.body
+        shape = self.shape
         from scipy.ndimage import label  # slow to load
 
         parts, count = label(shape.sample(self.grid.cells()) < 0)

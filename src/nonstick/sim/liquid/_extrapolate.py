@@ -3,7 +3,7 @@
 import numpy as np
 from numba import prange
 
-from ...kernels import merged, parallel, serial
+from ...kernels import parallel, serial
 from ...kernels._interpolate import _sample
 from ._surface import _normal
 
@@ -178,26 +178,45 @@ def _continue_linearly(u, known, layers):
                         known[i, j, k] = 1
 
 
-@merged
-def _slope(u, open_share, i, j, k, first):
-    """Change of u from the open faces next to face (i, j, k) to this face, if it goes on like inside the liquid.
+@parallel
+def _continue_into_solids(u, grade, queue, count, open_share):
+    """Continue u linearly into solids, two layers deep: a rotation keeps its rate up to the wall and beyond.
 
-    It is the mean over the directions in which the next two faces are open. A rotation keeps its rate up to the wall.
+    `queue` lists `count` faces that `_extrapolate` has filled; those of them that are closed (open share up to SLIVER)
+    are changed. `grade` is 1 where u was known before, 0 elsewhere, and becomes 2 on faces that are changed. Each
+    direction with two known faces a, b in a row gives 2a - b, and u becomes the mean over these directions. The second
+    layer uses the first one.
     """
-    total, count = 0.0, 0
-    for way in range(2 * first, 6):
-        step = 1 if way % 2 else -1
-        di = step if way // 2 == 0 else 0
-        dj = step if way // 2 == 1 else 0
-        dk = step if way // 2 == 2 else 0
-        a, b, c = i + 2 * di, j + 2 * dj, k + 2 * dk
-        if a < 0 or b < 0 or c < 0 or a >= u.shape[0] or b >= u.shape[1] or c >= u.shape[2]:
-            continue
-        if open_share[i + di, j + dj, k + dk] > SLIVER:
-            count += 1
-            if open_share[a, b, c] > SLIVER:
-                total += u[i + di, j + dj, k + dk] - u[a, b, c]
-    return total / count if count > 0 else 0.0
+    nx, ny, nz = u.shape
+    values, found = np.empty(count), np.empty(count, np.bool_)
+    for _layer in range(2):
+        for q in prange(count):
+            t = np.int64(queue[q])
+            k = t % nz
+            j = (t // nz) % ny
+            i = t // (nz * ny)
+            found[q] = False
+            if open_share[i, j, k] > SLIVER or grade[i, j, k] != 0:
+                continue
+            total, lines = 0.0, 0
+            for way in range(6):
+                step = 1 if way % 2 else -1
+                di = step if way // 2 == 0 else 0
+                dj = step if way // 2 == 1 else 0
+                dk = step if way // 2 == 2 else 0
+                a, b, c = i + 2 * di, j + 2 * dj, k + 2 * dk
+                if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz:
+                    continue
+                if grade[i + di, j + dj, k + dk] > 0 and grade[a, b, c] > 0:
+                    total += 2.0 * u[i + di, j + dj, k + dk] - u[a, b, c]
+                    lines += 1
+            if lines > 0:
+                values[q], found[q] = total / lines, True
+        for q in range(count):  # not parallel: two parallel loops of one length would be merged into one
+            if found[q]:
+                t = np.int64(queue[q])
+                u[t // (nz * ny), (t // nz) % ny, t % nz] = values[q]
+                grade[t // (nz * ny), (t // nz) % ny, t % nz] = 2
 
 
 @parallel
@@ -232,8 +251,6 @@ def _constrain(values, queue, count, axis, u, v, w, open_share, solid, su, sv, s
             else:
                 values[q] = max(own, 0.0) if at == 0 else min(own, 0.0)
             continue
-        own += _slope(u if axis == 0 else (v if axis == 1 else w), open_share, i, j, k, first)
-        values[q] = own
         n0, n1, n2 = _normal(solid, a, b, c)
         # velocity at the middle of the face: its own component, and the mean of four values for each other component
         r0, r1, r2 = own, own, own

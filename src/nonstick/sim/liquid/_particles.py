@@ -176,7 +176,9 @@ def _normalise(u, mass):
 
 
 @parallel
-def _gather_velocity(added, vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine, d0, d1, d2, turn, most, steady):
+def _gather_velocity(
+    added, vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine, d0, d1, d2, fall, g0, g1, g2, turn, most, steady
+):
     """New particle velocities from the projected grid velocity (u v w) and the one before forces (u0 v0 w0).
 
     flip in [0, 1] adds that share of the change to the old velocity instead of replacing it; affine keeps
@@ -187,13 +189,18 @@ def _gather_velocity(added, vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, 
     above it falls. It would transfer this gradient to the upper face, and gravity would make it steeper in every step
     without limit.
 
-    d0 d1 d2 is the velocity that the pressure took. Half of the force of a step acts where the particle is now, and the
-    flow turns it on the way. The next projection expects the gradient of a pressure that was carried along. The
-    difference is `turn · ω × d`, ω half the curl of the flow, turn = dt/2 in cells: without it a rotation
+    d is the velocity that a particle lost by its acceleration. Half of the force of a step acts where the particle is
+    now, and the flow turns it on the way. The next projection expects the gradient of a pressure that was carried
+    along. The difference is `turn · ω × d`, ω half the curl of the flow, turn = dt/2 in cells: without it a rotation
     would lose the share 1 - cos(ω dt) in a step. The stretching of the force is left out, because it feeds thin jets.
-    turn · ω is at most `most`. If steady > 0, d is not known (the first step), and a steady flow is assumed:
-    d = -steady u · ∇u. added[q] is the kinetic energy per mass that this adds to the q-th block of BATCH particles: it
-    is not energy of the flow, because the next projection takes it away.
+    turn · ω is at most `most`.
+
+    d0 d1 d2 is the velocity that pressure and viscosity took, g0 g1 g2 is the one that gravity gave, and `fall` is the
+    share of gravity that nothing held. Where at least half of it is held, d is the difference of the two: the weight
+    of liquid at rest does not turn. (With the weight, vorticity would drift by g dt²/2 in a step.) In free flight d is
+    zero. If steady > 0, d is not known (the first step), and a steady flow is assumed: d = -steady u · ∇u. added[q] is
+    the kinetic energy per mass that this adds to the q-th block of BATCH particles: it is not energy of the flow,
+    because the next projection takes it away.
     """
     nx, ny, nz = phi.shape
     fd0, fd1, fd2 = d0.reshape(-1), d1.reshape(-1), d2.reshape(-1)
@@ -239,6 +246,10 @@ def _gather_velocity(added, vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, 
                 o2 = -steady * (c6 * n0 + c7 * n1 + c8 * n2)
             else:
                 o0, o1, o2 = _velocity(fd0, fd1, fd2, nx, ny, nz, a, b, c)
+                held = min(2.0 - 2.0 * fall[p], 1.0)
+                o0 -= held * g0
+                o1 -= held * g1
+                o2 -= held * g2
             w0, w1, w2 = 0.5 * (c7 - c5), 0.5 * (c2 - c6), 0.5 * (c3 - c1)  # the rotation of the flow, per cell
             size = w0 * w0 + w1 * w1 + w2 * w2
             share = turn if turn * turn * size <= most * most else most / np.sqrt(size)

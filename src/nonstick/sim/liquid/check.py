@@ -17,6 +17,7 @@ from .methods import check_bodies, check_edges, check_methods
 from .motion import first_velocity
 from .needs import needs, too_large
 from .probes.check import check_probes
+from .regions import region
 from .seeding import seed
 from .sides import NAMES
 from .simulation import WAY, require_liquid
@@ -46,7 +47,7 @@ def check(scene: Scene) -> Findings:
     rng = np.random.default_rng(setting.seed)
     count = 0
     for index, liquid in enumerate(scene.model.liquid):
-        shape = build(liquid.shape, scene.folder, f"{scene.where}: liquid.{index}.shape")
+        shape = region(scene, liquid.shape, f"liquid.{index}.shape")
         inside = shape.sample(solids.grid.cells()) < 0
         each = setting.per_axis**scene.dimension
         if inside.size > COUNTED_ABOVE:

@@ -18,7 +18,8 @@ class Cloud:
     viscosity varies. After sorting, `start[c]` is the first particle of cell c.
 
     `id` stays with a particle for its whole life. Ids count births, from zero, and none is given twice: `born` is the
-    id of the next particle.
+    id of the next particle. `sources` (m, 2) has a row (first id, number) where particles begin to come from another
+    liquid or inflow of the scene, so no particle needs to carry it.
     """
 
     #: four bytes a particle are enough for 4 294 967 296 births
@@ -35,6 +36,7 @@ class Cloud:
         self.fall = np.empty(0, np.float32)
         self.id = np.empty(0, self.ID)
         self.born = 0
+        self.sources = np.zeros((0, 2), np.int64)
         self.start = np.zeros(int(np.prod(layout.three)) + 1, np.int64)
 
     @property
@@ -42,8 +44,10 @@ class Cloud:
         """Number of particles."""
         return self.x.shape[1]
 
-    def add(self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0) -> None:
-        """Append particles; `mu` is their viscosity, which is ignored if the viscosity does not vary."""
+    def add(self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0, source: int = 0) -> None:
+        """Append particles of a source; `mu` is their viscosity, which is ignored if the viscosity does not vary."""
+        if x.shape[1] and (not len(self.sources) or self.sources[-1, 1] != source):
+            self.sources = np.append(self.sources, [[self.born, source]], axis=0)
         last = self.born + x.shape[1]
         if last > np.iinfo(self.ID).max + 1:
             raise NonstickError(f"more than {np.iinfo(self.ID).max + 1} particles were made: there are no ids left")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._extrapolate import _constrain, _extrapolate, _keep_known, _known_faces, _put
+from ._extrapolate import _constrain, _continue_into_solids, _extrapolate, _keep_known, _known_faces, _put
 from .solids import Solids
 
 
@@ -33,7 +33,7 @@ def extend(
     sticky: np.ndarray,
     layers: int,
 ) -> float:
-    """Extrapolate velocities `layers` faces beyond the liquid and into walls, in place.
+    """Extrapolate velocities `layers` faces beyond the liquid and, linearly, into walls, in place.
 
     At walls only the forbidden part of the velocity is removed: `sticky` is 1 in cells whose walls do not let liquid
     separate. Returns the largest velocity on a face of the liquid.
@@ -49,7 +49,10 @@ def extend(
         largest = np.empty(u.shape[0] * u.shape[1])
         _keep_known(largest, u, known)
         fastest = max(fastest, float(largest.max(initial=0.0)))
-        filled.append((queue, _extrapolate(u, known, queue, layers)))
+        grade = known.copy()
+        count = _extrapolate(u, known, queue, layers)
+        _continue_into_solids(u, grade, queue, count, solids.open[axis])
+        filled.append((queue, count))
     results = []  # all axes are read before any is written
     for axis, (queue, count) in zip(axes, filled):
         values = np.empty(count)

@@ -16,7 +16,7 @@ from ...io.rundir import RunDirectory, damaged
 from ...scenes.scene import Scene
 from ..findings import Findings
 from ..kinds import Kind, Row, column, warm
-from ..preview import Film
+from ..preview import Film, Frames
 from ..resources import Needs
 from .needs import needs
 from .particles import Particles
@@ -149,7 +149,9 @@ class LiquidKind(Kind):
 
         draw(directory, path)
 
-    def film(self, path: str | Path, compare: str | Path | None = None, camera: Any = None) -> Film:
+    def film(
+        self, path: str | Path, compare: str | Path | None = None, camera: Any = None, frames: Frames = None
+    ) -> Film:
         from .preview import LiquidFilm
 
-        return LiquidFilm(path, compare, camera)
+        return LiquidFilm(path, compare, camera, frames)

@@ -14,12 +14,12 @@ import numpy as np
 
 from ...grid.levelset import extend_into_solids
 from ...grid.shapes import Shape
-from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..states import check_state
 from ._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
 from .layout import between
 from .motion import first_velocity
+from .regions import region
 from .solids import Solids
 from .sources import Source
 from .tracker import Added, Flow, GridVelocity
@@ -58,7 +58,7 @@ class LevelSet:
     def fill(self) -> None:
         """φ and velocity of the liquids of the scene."""
         for index, spec in enumerate(self.scene.model.liquid):
-            shape = build(spec.shape, self.scene.folder, f"{self.scene.where}: liquid.{index}.shape")
+            shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
             here = self._sample(shape)
             self.level = np.where(here < self.level, here, self.level)
             for axis, u in enumerate(self.layout.drop_faces(self.velocity)):

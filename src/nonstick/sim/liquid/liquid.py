@@ -28,15 +28,16 @@ import numpy as np
 
 from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
-from ...scenes.geometry import build
 from ...scenes.scene import Scene
-from ...scenes.schema import Force
 from ..states import check_array
 from .bodies import Bodies, make
 from .extrapolation import extend, fill_beyond
+from .forces import Force
 from .pressure import PressureResult, Projection
+from .regions import region
 from .solids import Solids
 from .sources import Source
+from .spacing import PRESSED
 from .tracker import Flow, Tracker
 from .viscosity import Viscosity
 from .volume import Ledger
@@ -120,14 +121,8 @@ class Liquid:
         self.ledger = Ledger()
         self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
         self.sources = Source.all(scene)
-        self.outflows = [
-            build(s.shape, scene.folder, f"{scene.where}: outflow.{index}.shape")
-            for index, s in enumerate(model.outflow)
-        ]
-        self.forces = [
-            (None if f.shape is None else build(f.shape, scene.folder, f"{scene.where}: force.{index}.shape"), f)
-            for index, f in enumerate(model.force)
-        ]
+        self.outflows = [region(scene, s.shape, f"outflow.{k}.shape") for k, s in enumerate(model.outflow)]
+        self.forces = Force.all(scene)
         self.steps = 0
         self.time = 0.0
         #: cells whose walls held the liquid in the last step regardless of walls.pressure; None: no cells
@@ -144,6 +139,7 @@ class Liquid:
         """Advance by dt seconds."""
         watch, tracker = Stopwatch(), self.tracker
         kick = tracker.lag + 0.5 * dt
+        of_bodies = sum(self.bodies.energy())
         self.bodies.fall(self.time, tracker.lag, kick)
         with watch("surface"):
             walls_moved = self.solids.update(self.time + dt)
@@ -159,7 +155,7 @@ class Liquid:
             start = tracker.to_grid()
             self._push(start.velocity, dt)
         with watch("pressure"):
-            velocity, outcome, taken = self._project(start.velocity, kick, added.divergence)
+            velocity, outcome = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
         thick = None
         if self.viscosity.acts:
@@ -168,20 +164,22 @@ class Liquid:
                 start.heat = self._heat(start.mass, velocity, thick.velocity)
             with watch("pressure"):  # project again, because the viscosity step adds divergence
                 spread = self.layout.lift_faces(thick.velocity)
-                velocity, outcome, more = self._project(spread, kick, added.divergence)
-                taken = [a + b for a, b in zip(taken, more)]
+                velocity, outcome = self._project(spread, kick, added.divergence)
                 self.pressure = self.pressure + outcome.solution.pressure
-            with watch("extrapolation"):
-                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
         with watch("extrapolation"):
+            taken = self._lost(start.velocity, velocity)
+            if self.viscosity.acts:
+                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2
-            fastest = extend(velocity, start.mass, tracker.phi, self.solids, sticky, layers)
+            keep = np.maximum(sticky, self._pressed(outcome))
+            fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
             push = kick * tracker.gravity
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
-            flow = Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed())
+            of_bodies -= sum(self.bodies.energy())
+            flow = Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed(), of_bodies)
             if self.observer is not None:
                 self.observer.moving(flow)
             tracker.move(flow)
@@ -205,29 +203,35 @@ class Liquid:
         lag = self.tracker.lag
         for axis, u in zip(self.layout.axes, own):
             u += (lag + 0.5 * dt) * self.tracker.gravity[axis]
-        for shape, force in self.forces:
-            share = lag * _acts(force, self.time - 2.0 * lag) + 0.5 * dt * _acts(force, self.time)
-            share *= np.cos(2 * np.pi * force.frequency * self.time) if force.frequency else 1.0
-            for axis, (u, a) in enumerate(zip(own, force.acceleration)):
-                if a == 0.0 or share == 0.0:
-                    continue
-                if shape is None:
-                    u += share * a
-                else:
-                    u += share * a * (shape.sample(self.solids.grid.faces(axis)) < 0)
+        for force in self.forces:
+            force.push(own, self.time, lag, dt)
 
     def _project(
         self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None
-    ) -> tuple[list[np.ndarray], PressureResult, list[np.ndarray]]:
-        """The velocity after the pressure has acted on it, and what it has lost."""
+    ) -> tuple[list[np.ndarray], PressureResult]:
+        """The velocity after the pressure has acted on it."""
         own = self.layout.drop_faces(velocity)
         outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence)
         if self.observer is not None:
             self.observer.projected(outcome)
-        after = outcome.solution.velocity
-        taken = self.layout.lift_faces([u - v for u, v in zip(own, after)])
-        fill_beyond(taken, self.tracker.phi, self.solids)
-        return self.layout.lift_faces(after), outcome, taken
+        return self.layout.lift_faces(outcome.solution.velocity), outcome
+
+    def _lost(self, before: list[np.ndarray], after: list[np.ndarray]) -> list[np.ndarray]:
+        """The velocity that the faces have lost; faces without liquid take it from their neighbours."""
+        lost = [u - v for u, v in zip(before, after)]
+        fill_beyond(lost, self.tracker.phi, self.solids)
+        return lost
+
+    def _pressed(self, outcome: PressureResult) -> np.ndarray:
+        """1 in cells whose liquid presses on its walls and does not leave them in this step.
+
+        Otherwise the rise of the liquid above would reach down to the wall, and carry off the particles there.
+        """
+        pressure = outcome.solution.pressure
+        pressed = pressure > PRESSED * float(pressure.max(initial=0.0))
+        if np.any(self.solids.separation):
+            pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
+        return self.layout.lift(pressed).astype(np.int8)
 
     def _thicken(self, velocity: list[np.ndarray], outcome: PressureResult, mu: np.ndarray | float, dt: float):
         """The velocity after viscosity has acted on it."""
@@ -269,7 +273,7 @@ class Liquid:
     def _fed(self) -> bool:
         """True if something other than gravity may do work on the liquid in this step."""
         walls = self.solids.moving or bool(len(self.bodies)) or bool(np.any(self.solids.separation))
-        pushed = any(_acts(f, self.time - 2.0 * self.tracker.lag) or _acts(f, self.time) for _, f in self.forces)
+        pushed = any(f.acts(self.time - 2.0 * self.tracker.lag) or f.acts(self.time) for f in self.forces)
         return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
 
     # -- numbers --------------------------------------------------------------------------------------
@@ -343,8 +347,3 @@ class Liquid:
         self.bodies.restore(state, self.time)
         self.solids.update(self.time)
         self.tracker.restore(state, started=self.steps > 0)
-
-
-def _acts(force: Force, time: float) -> bool:
-    """True if a force acts in the step that begins at this time."""
-    return force.start <= time and (force.stop is None or time < force.stop)

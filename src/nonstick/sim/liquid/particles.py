@@ -13,7 +13,6 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...grid.shapes import Shape
-from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..states import check_array
 from ._falling import _free_share, _look_up
@@ -23,10 +22,11 @@ from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
 from .motion import first_gradient, first_velocity, varies
+from .regions import region
 from .seeding import MARGIN, seed
 from .solids import Solids
-from .sources import Chambers, Source, crowding
-from .spacing import WallLayer, displacement, keep_centre
+from .sources import Chambers, Source, crowding, has_room
+from .spacing import WallLayer, displacement, in_flight, keep_centre
 from .surface import ParticleSurface
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
@@ -34,7 +34,7 @@ from .volume import Ledger, shift_for, volume
 
 #: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02
-#: largest change of velocity by the turning of the pressure force, as a share of what the pressure did
+#: largest change of velocity by the turning of the force, as a share of what the force did
 LARGEST_TURN = 0.25
 
 
@@ -91,28 +91,29 @@ class Particles:
         rng = np.random.default_rng(setting.seed)
         taken: list[Shape] = []
         for index, spec in enumerate(self.scene.model.liquid):
-            shape = build(spec.shape, self.scene.folder, f"{self.scene.where}: liquid.{index}.shape")
+            shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
             for other in taken:
                 x = x[:, other(*self.points(x)) >= 0]
             taken.append(shape)
             points = self.points(x)
             velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
-            self._add(x, velocity, spec.viscosity)
+            self._add(x, velocity, spec.viscosity, index)
             if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
                 gradient = first_gradient(spec, self.dx, points)
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
-        self._outline(None, correct=False)
-        self.ledger.initial = self.ledger.due = self.ledger.measured
-        if self.cloud.n:
-            # positions come from a lattice, so their number is only close to the volume they fill
+        # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
+        self.ledger.initial = self.cloud.n * self.worth
+        self._outline(None, self.scene.model.volume.correct)
+        if not self.scene.model.volume.correct and self.cloud.n:
+            self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.n
 
-    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity) -> None:
-        """Append particles at x (3, n), with the velocity and viscosity of a liquid or a source of the scene."""
+    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity, source: int) -> None:
+        """Append particles at x (3, n), with the velocity and viscosity of a liquid or an inflow of the scene."""
         mu = self._viscosity.given(viscosity, self.points(x))
-        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu)
+        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu, source)
         self._sorted = False
 
     def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
@@ -154,9 +155,10 @@ class Particles:
             x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
+            room = has_room(self.solids.space.reshape(-1)[cells] / self.worth - counts[cells])
             if source.began(time, self._last_dt):  # space that is full already is not filled
-                fresh &= counts[cells] < self.per_cell
-            fresh |= counts[cells] == 0
+                fresh &= room
+            fresh |= (counts[cells] == 0) & room
             x, cells = x[:, fresh], cells[fresh]
             there = self.worth * counts.reshape(self.layout.three)
             fits = self._room(cells, there)
@@ -170,7 +172,7 @@ class Particles:
             x = x[:, fits]
             points = self.points(x)
             velocity = [source.velocity(axis, points, time) for axis in range(len(points))]
-            self._add(x, velocity, source.spec.viscosity)
+            self._add(x, velocity, source.spec.viscosity, len(self.scene.model.liquid) + index)
             self.ledger.inflow += x.shape[1] * self.worth
         return added
 
@@ -258,24 +260,22 @@ class Particles:
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
-        before = flow.start.before
-        old = cloud.vel
+        old = cloud.vel if flow.fed else cloud.vel.copy()
         if not flow.fed:
-            old = cloud.vel.copy()
             cloud.hurry(old, self.lag * self.gravity)
         added = np.zeros(-(-cloud.n // BATCH))
         turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
+        self._find_falling(flow)
         _gather_velocity(
-            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *before, first, self.flip, cloud.affine,
-            *flow.taken, turn, LARGEST_TURN, steady,
+            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
+            cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, LARGEST_TURN, steady,
         )  # fmt: skip
         self._added = self.mass * float(added.sum())
-        self._find_falling(flow)
         shift = flow.velocity
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
             shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
-            if not solids.touched(self.phi):
+            if in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity):
                 keep_centre(shift, flow.start.mass)
             self._pay_for_lift(shift, flow)
             self._layer.spread(cloud, self.phi, pressure, MARGIN)
@@ -292,7 +292,7 @@ class Particles:
         self._sorted = self.settled = False
 
     def _find_falling(self, flow: Flow) -> None:
-        """Find the share of gravity that acts on each particle, which is not held by pressure."""
+        """Find the share of gravity that neither pressure nor viscosity holds, for each particle."""
         self.lag = 0.5 * flow.dt
         cloud, push = self.cloud, flow.push
         if push.any():
@@ -306,8 +306,7 @@ class Particles:
         Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
         gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
         more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
-        rise. What viscosity takes in the step pays first. (Thick liquid has little kinetic energy: to take it all from
-        there was a drag of 5 % on a sinking body.)
+        rise. What viscosity takes counts: or evening out a tank of oil would be a drag on a body that sinks in it.
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
@@ -315,10 +314,13 @@ class Particles:
             return
         kinetic, potential = self.energy()
         heat = self.mass * flow.start.heat
-        paid = min(max(lift - heat, 0.0), PAYMENT * kinetic)
-        # energy after moving, to first order in dt
-        ahead = kinetic + potential - flow.dt * self._work(flow.velocity, mass)
-        allowed = paid + max(flow.start.energy - ahead, heat)
+        pull = self.lag * self.gravity  # energy after moving, with the velocity that falling particles gain until then
+        fall = [self.cloud.fall * g * (v + 0.5 * g * self.cloud.fall) for g, v in zip(pull, self.cloud.vel) if g]
+        gained = self.mass * sum(float(f.sum(dtype=float)) for f in fall)
+        ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
+        lost = max(flow.start.energy + flow.work - ahead, heat)
+        paid = min(lift, max(PAYMENT * kinetic - heat, 0.0))
+        allowed = paid + lost
         if lift > allowed:
             for axis in self.layout.axes:
                 shift[axis] *= allowed / lift
@@ -350,7 +352,7 @@ class Particles:
         for a, row in enumerate(rows):
             np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
         out = {"position": position, "velocity": np.ascontiguousarray(self.layout.drop_points(cloud.vel).T)}
-        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born)}
+        out |= {"id": cloud.id.copy(), "born": np.array(cloud.born), "sources": cloud.sources}
         if cloud.thick:
             out["viscosity"] = cloud.mu.copy()
         return out
@@ -359,7 +361,7 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.cloud
         ids = {"id": c.id, "born": np.array(c.born)}
-        own = {"fall": c.fall, "added": np.array(self._added)}
+        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
         return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt), **own}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
@@ -375,6 +377,7 @@ class Particles:
             check_array("fall", state, (n,), np.float32, 0.0, 1.0)
             check_array("added", state, (), float)
         check_array("dt", state, (), float, 0.0)
+        check_array("sources", {"sources": c.sources} | dict(state), (None, 2), np.int64, 0)
         if "id" in state:
             born = int(check_array("born", state, (), np.int64, n, np.iinfo(c.ID).max + 1))
             ids = np.sort(check_array("id", state, (n,), c.ID, 0, born - 1))
@@ -387,11 +390,9 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
-        # checkpoints of older versions have no ids: their particles are counted as they come
-        c.id = state["id"] if "id" in state else np.arange(c.n, dtype=c.ID)
-        c.born = int(state["born"]) if "id" in state else c.n
-        self._last_dt = float(state["dt"])
-        self._sorted = self.settled = False
+        c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
+        c.sources = state.get("sources", c.sources[:0])
+        self._last_dt, self._sorted, self.settled = float(state["dt"]), False, False
         if started:  # use the shift of the ledger: a new search could find another shift
             self._sort()
             self._surface.outline(self.phi, c)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +10,20 @@ import numpy as np
 from ...errors import NonstickError
 from ...grid.shapes import Shape
 from ...io.rundir import RunDirectory, damaged
+from ...render.camera import Viewpoint
 from ...render.movie import beside, colour_bar, label
-from ...scenes.schema import Camera
-from ..preview import Film
+from ...render.palette import AIR
+from ...render.plane import draw as draw_plane
+from ...render.plane import values
+from ...render.scenery import FINE, Scenery
+from ...render.space import FAST, SKY, THICK, WATER, Studio, Style
+from ...scenes.camera import Camera, rgb
+from ..preview import Film, Frames
 from ..states import check_array
 from .bodies import make
+from .camera import viewpoint
 from .solids import Solids
+from .tints import FLAT_WATER, Tints
 
 #: frames in the picture
 STILLS = 6
@@ -32,10 +40,22 @@ class Painter:
         self.frames = self.run.frames()
         if not self.frames:
             raise NonstickError(f"{path} has no frames yet; run it first")
-        self._solids = Solids(self.scene).phi  # without bodies, which frames place by their transforms
+        self._walls = Solids(self.scene)  # without bodies, which frames place by their transforms
+        self._solids = self._walls.phi
         self._bodies = make(self.scene)
-        self._room = self._find_room() if self.scene.dimension == 3 else None
+        self.tints = Tints(self.scene.replace({"camera.tint": self.camera.tint}) if self.camera.tint else self.scene)
+        self._background = None if self.camera.background is None else rgb(self.camera.background)
         self.scale = self._scale()
+        if self.scene.dimension == 3:
+            self._scenery = None if self._walls.driven else self._set_up(FINE)
+            back = SKY if self._background is None else self._background
+            style = Style(self.tints.main, self.camera.clear, self.camera.light, back)
+            self._studio = Studio(self.camera.width, self.camera.height, style, self._find_room())
+
+    def _set_up(self, fine: int) -> Scenery:
+        """The solids at their present positions."""
+        solids = [(self._walls.placed(s), s.container) for s in self._walls.list]
+        return Scenery.of_shapes(solids, self.scene.shape, self.scene.dx, fine)
 
     def _read(self, frame: int) -> dict[str, np.ndarray]:
         """The arrays of a frame, after a look at them: a file may be damaged."""
@@ -101,46 +121,33 @@ class Painter:
             body.centre, body.orientation = centre, orientation
         return [body.placed() for body in self._bodies]
 
-    def paint(self, frame: int) -> np.ndarray:
+    def paint(self, frame: int, view: Viewpoint | None = None) -> np.ndarray:
+        """The image of a frame, as the camera of the scene sees it, or from another viewpoint."""
         data = self._read(frame)
-        bodies = self._placed(data)
-        solid = data.get("phi_solid", self._solids)
-        camera = self.camera
-        if self.scene.dimension == 2:
-            from ...render.plane import draw
-
-            return self._with_bar(
-                draw(data, solid, self.scene.dx, camera.width, camera.height, camera.colour, self.scale, camera.tint,
-                     bodies)
-            )  # fmt: skip
+        bodies, camera, scene = self._placed(data), self.camera, self.scene
+        if scene.dimension == 2:
+            tint = None if tuple(self.tints.main) == FLAT_WATER else self.tints.main
+            air = AIR if self._background is None else self._background
+            image = draw_plane(data, data.get("phi_solid", self._solids), scene.dx, camera.width, camera.height,
+                               camera.colour, self.scale, tint, bodies, self.tints.over_cells(data), air)  # fmt: skip
+            return self._with_bar(image)
         if "phi" not in data:
             raise NonstickError("the frames have no surface to render: run the scene again with output.surface = true")
-        from ...render.plane import values
-        from ...render.space import FAST, THICK, WATER
-        from ...render.space import draw as draw_space
-
-        hue = None
-        if camera.colour != "liquid":
-            hue = values(data, camera.colour, self.scene.shape, self.scene.dx, self.scale)
-
+        ends = np.array([self.tints.main, FAST])
+        if camera.colour == "viscosity":
+            ends = np.array([camera.tint or WATER, THICK])
+        if camera.colour == "liquid":
+            dye = self.tints.over_cells(data)
+        else:
+            share = np.clip(values(data, camera.colour, scene.shape, scene.dx, self.scale), 0.0, 1.0)[..., None]
+            dye = ends[0] + share * (ends[1] - ends[0])
+        scenery = self._scenery
+        if scenery is None:
+            self._walls.time = frame / scene.model.time.fps
+            scenery = self._set_up(1)
         # The sides of the domain are not part of the solids; the ray marcher treats them as walls.
-        image = draw_space(
-            data["phi"],
-            solid,
-            self.scene.dx,
-            camera.width,
-            camera.height,
-            camera.azimuth,
-            camera.elevation,
-            camera.zoom,
-            camera.tint,
-            camera.clear,
-            hue,
-            bodies,
-            self._room,
-            FAST if camera.colour == "speed" else THICK,
-        )
-        ends = np.array([camera.tint or WATER, FAST])
+        view = view or viewpoint(camera, scene.dx, 0.0, 0.0)
+        image = self._studio.draw(data["phi"], scenery, scene.dx, view, dye, bodies)
         return self._with_bar(image, ends[0] + np.linspace(0.0, 1.0, 64)[:, None] * (ends[1] - ends[0]))
 
     def _with_bar(self, image: np.ndarray, colours: np.ndarray | None = None) -> np.ndarray:
@@ -153,18 +160,36 @@ class Painter:
 class LiquidFilm(Film):
     """The frames of one run, or of two side by side."""
 
-    def __init__(self, path: str | Path, compare: str | Path | None = None, camera: Camera | None = None):
+    def __init__(
+        self, path: str | Path, compare: str | Path | None = None, camera: Camera | None = None,
+        frames: Frames = None,
+    ):  # fmt: skip
         self.painters = [Painter(p, camera) for p in (path, compare) if p is not None]
-        self.frames = sorted(set.intersection(*(set(p.frames) for p in self.painters)))
-        if not self.frames:
+        there = sorted(set.intersection(*(set(p.frames) for p in self.painters)))
+        if not there:
             raise NonstickError(f"{path} and {compare} have no frame in common")
+        #: the frame of each image; a turn around one frame shows it many times
+        self.frames = self.chosen(there, frames)
         self.count = len(self.frames)
+        self._shares = [k / self.count for k in range(self.count)]
         self.alone = compare is None
         self.across = 3 if self.alone else 2
-        self.stills = sorted({round(k * (self.count - 1) / (STILLS - 1)) for k in range(STILLS)})
+        self.stills: Sequence[int] = sorted({round(k * (self.count - 1) / (STILLS - 1)) for k in range(STILLS)})
         self.fps = self.painters[0].camera.fps or min(30.0, self.painters[0].scene.model.time.fps)
 
+    def only_stills(self) -> None:
+        self._shares = [self._shares[k] for k in self.stills]
+        self.frames = [self.frames[k] for k in self.stills]
+        self.count, self.stills = len(self.frames), range(len(self.frames))
+
     def images(self) -> Iterator[np.ndarray]:
-        for frame in self.frames:
-            parts = [label(p.paint(frame), p.scene.name if self.alone else p.title) for p in self.painters]
-            yield label(beside(parts), f"{frame / self.painters[0].scene.model.time.fps:.2f} s", "bottom")
+        camera, scene = self.painters[0].camera, self.painters[0].scene
+        for frame, share in zip(self.frames, self._shares):
+            time = frame / scene.model.time.fps
+            view = viewpoint(camera, scene.dx, time, share) if scene.dimension == 3 else None
+            parts = [p.paint(frame, view) for p in self.painters]
+            if not camera.labels:
+                yield beside(parts)
+                continue
+            parts = [label(i, p.scene.name if self.alone else p.title) for i, p in zip(parts, self.painters)]
+            yield label(beside(parts), f"{time:.2f} s", "bottom")

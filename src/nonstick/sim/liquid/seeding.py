@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...grid.shapes import Shape
@@ -14,6 +16,10 @@ CALM = 1.0
 #: a cell whose centre is this many cells below the surface lies in the liquid as a whole, and in no calm part of it:
 #: its particles need no look at the shape, which takes long for a mesh
 DEEP = 2.0 * CALM + 2.0
+#: the golden section, √2 - 1 and √3 - 1: far from fractions with small denominators
+RATIOS = (0.6180339887498949, 0.4142135623730951, 0.7320508075688772)
+#: a share of a cube above 1 minus this is that of a whole cube
+ROUNDING = 1e-6
 
 
 def seed(
@@ -28,7 +34,9 @@ def seed(
 
     A position represents a small cube of space. If a wall leaves the share f of the cubes open, this share of them gets
     a particle. So the number of particles matches the volume up to the wall (`owed` keeps the remainder). With too many
-    or too few particles along a wall, evening them out would set still water in motion.
+    or too few particles along a wall, evening them out would set still water in motion. Cubes that the surface of the
+    shape cuts get particles in the same way, spread as evenly as possible (`_turn`). So liquid has its true depth, and
+    a slight slope is no staircase. A moved lattice ends with whole cubes: a source adds its next layer in time.
 
     Positions deviate from the lattice by `jitter` of its width. `shift` (d) moves the lattice, in cells, by less than
     its width. Planes of cells are treated one at a time, so that memory grows with the liquid, not with the grid.
@@ -56,9 +64,20 @@ def seed(
             # near the surface positions stay on the lattice: a rough surface would make short waves that last for
             # seconds
             depth = -_distance(shape, grid, x, sure)
-            x += stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
-            share = _fit_walls(x, solids, 1.0 / per_axis)
-            keep = (share > 0.0) & (_distance(shape, grid, x, sure) < 0.0)
+            moved = x + stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
+            outside = np.any((moved <= 0.0) | (moved >= np.array(grid.shape)[:, None]), axis=0)
+            x = np.where(outside, x, moved)
+            share, wall = _fit(x, lambda y: wall_distance(solids, y), 1.0 / per_axis)
+            if shift is None:
+                y = x.copy()
+                full, edge = _fit(y, lambda y: -_distance(shape, grid, y), 1.0 / per_axis, depth)
+                alone = ~wall.any(axis=0)
+                x[:, alone] = y[:, alone]
+                # where the shape ends at a wall, the wall alone cuts the cube
+                full[(wall * edge).sum(axis=0) > 0.7] = 1.0
+                keep = (share > 0.0) & (full > _turn(at)) & (wall_distance(solids, x) > MARGIN)
+            else:
+                keep = (share > 0.0) & (_distance(shape, grid, x, sure) < 0.0)
             x, total = x[:, keep], owed + np.cumsum(share[keep])
             if total.size:
                 keep = np.floor(total) > np.floor(total - share[keep])
@@ -68,23 +87,37 @@ def seed(
     return solids.layout.lift_points(np.concatenate(out, axis=1) if out else np.empty((len(grid.shape), 0)))
 
 
-def _fit_walls(x: np.ndarray, solids: Solids, width: float) -> np.ndarray:
-    """Open share of the cubes of space, `width` cells wide, around the positions (d, n).
+def _fit(
+    x: np.ndarray, distance: Callable[[np.ndarray], np.ndarray], width: float, s: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Share of the cubes of space, `width` cells wide, around the positions (d, n) whose distance is positive.
 
-    A position whose cube a wall cuts is moved, in place, to the middle of the open part.
+    A position whose cube is cut is moved, in place, to the middle of this part. `s` is the distance at the positions,
+    if it is known. Also returns the normals (d, n) of the cuts, zero for other cubes.
     """
-    s = wall_distance(solids, x)
+    s = distance(x) if s is None else s
     share = np.clip(0.5 + s / width, 0.0, 1.0)
+    share[share > 1.0 - ROUNDING] = 1.0
+    normal = np.zeros_like(x)
     cut = (share > 0.0) & (share < 1.0)
     if cut.any():
         y = x[:, cut]
         step = 0.25 * np.eye(len(x))[:, :, None]
-        n = np.stack([wall_distance(solids, y + e) - wall_distance(solids, y - e) for e in step])
+        n = np.stack([distance(y + e) - distance(y - e) for e in step])
         # between two walls the gradient of the distance is zero: the position is not moved
-        y += (0.5 * width * share[cut] - s[cut]) * n / np.maximum(np.sqrt((n**2).sum(axis=0)), 1e-3)
-        x[:, cut] = y
-        share[cut] *= wall_distance(solids, y) > MARGIN
-    return share
+        n /= np.maximum(np.sqrt((n**2).sum(axis=0)), 1e-3)
+        x[:, cut] = y + (0.5 * width * share[cut] - s[cut]) * n
+        normal[:, cut] = n
+    return share, normal
+
+
+def _turn(at: np.ndarray) -> np.ndarray:
+    """Numbers between 0 and 1 for positions (d, n) of the lattice: a cube that is cut is kept if its share is larger.
+
+    Multiples of quadratic irrational numbers, modulo 1, spread the kept cubes along each axis more evenly than chance
+    would.
+    """
+    return (0.5 + sum(i * ratio for i, ratio in zip(at, RATIOS))) % 1.0
 
 
 def _centre_distance(shape: Shape, grid, slab: int) -> np.ndarray:
@@ -101,10 +134,10 @@ def _finer(mask: np.ndarray, per_axis: int) -> np.ndarray:
     return mask.ravel()
 
 
-def _distance(shape: Shape, grid, x: np.ndarray, sure: np.ndarray) -> np.ndarray:
+def _distance(shape: Shape, grid, x: np.ndarray, sure: np.ndarray | None = None) -> np.ndarray:
     """Distance to the shape in cells at positions (d, n); -DEEP where it is `sure` that they are as deep."""
     out = np.full(x.shape[1], -DEEP)
-    there = np.flatnonzero(~sure)
+    there = np.arange(x.shape[1]) if sure is None else np.flatnonzero(~sure)
     if there.size:
         out[there] = np.asarray(shape(*(grid.dx * c[there] for c in x))) / grid.dx
     return out

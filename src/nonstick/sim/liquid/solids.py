@@ -8,7 +8,6 @@ closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,25 +24,7 @@ from ...scenes.schema import Keyed
 from ._solids import _open_space, _room
 from .layout import Layout, between
 from .sides import by_number, nearest_side, sides_of
-
-#: nodal distance if there is no solid, in cells
-FAR = 1e3
-#: faces within this many cells of a body take its velocity
-BODY_ROOM = 4.0
-
-
-@dataclass
-class Solid:
-    """One solid: its shape at time 0 and the properties of its surface; or a rigid body, which has its own pose."""
-
-    shape: Shape
-    container: bool
-    pressure: str
-    separation: float | Keyed
-    adhesion: float
-    motion: Prescribed | None
-    body: RigidBody | None = None
-    viscous: str = "no-slip"
+from .solid import BODY_ROOM, FAR, Solid
 
 
 class Solids:
@@ -79,7 +60,6 @@ class Solids:
         #: True if a solid has a prescribed motion; bodies do not move until `place`
         self.driven = any(s.motion is not None for s in self.list)
         self._pose: bytes | None = None
-        self._still: dict[int, np.ndarray] = {}
         self._static: tuple[np.ndarray, ...] | None = None
         #: open shares of faces, and the cells they cut
         self._cut: tuple[tuple[np.ndarray, ...], np.ndarray] | None = None
@@ -109,16 +89,14 @@ class Solids:
         if self.time >= 0.0 and not self.moving and not self._varies():
             self.time = time
             return False
-        bodies = [s.body for s in self.list if s.body is not None]
-        pose = b"".join(np.append(b.centre, b.orientation).tobytes() for b in bodies)
-        moved = self.driven or pose != self._pose
+        pose = b"".join(s.pose(time) for s in self.list)
+        moved = pose != self._pose
         self.time, self._pose = time, pose
         if not moved:
             self.refresh()
         else:
-            nodes = self.grid.nodes()
             #: distance to each solid at the nodes in metres; for bodies only in a window around them
-            self.distances = [self._distance(index, nodes) for index in range(len(self.list))]
+            self.distances = [solid.distance(self.grid, time) for solid in self.list]
             phi = self._lay_out()
             #: open share of the faces, in the user's dimension and as three arrays
             self.weights = self._open_faces()
@@ -150,10 +128,9 @@ class Solids:
 
     def place(self) -> None:
         """Update only the distances, with the bodies at their present positions."""
-        nodes = self.grid.nodes()
         for index, solid in enumerate(self.list):
             if solid.body is not None:
-                self.distances[index] = self._distance(index, nodes)
+                self.distances[index] = solid.distance(self.grid, self.time)
         self._lay_out()
 
     def _open_faces(self) -> tuple[np.ndarray, ...]:
@@ -216,28 +193,6 @@ class Solids:
             own = self.layout.drop_faces(self.velocity)
             velocity = tuple(np.where(body[carrier], 0.0, v) for carrier, v in zip(self.carrier, own))
         return self.coupling.moving(self.motions(), velocity)
-
-    def _distance(self, index: int, nodes) -> np.ndarray:
-        """Distance to one solid at the nodes; for a solid that never moves it is computed once."""
-        solid = self.list[index]
-        if solid.body is not None:
-            out = np.full(self.grid.node_shape, FAR * self.grid.dx)
-            low, high = solid.body.box()
-            reach = 2 * BODY_ROOM * self.grid.dx
-            window = tuple(
-                slice(*np.searchsorted(x.ravel(), (a - reach, b + reach))) for x, a, b in zip(nodes, low, high)
-            )
-            if all(w.stop > w.start for w in window):
-                part = tuple(x[(*(slice(None),) * a, window[a])] for a, x in enumerate(nodes))
-                out[window] = solid.body.placed().sample(part)
-            return out
-        if solid.motion is None and index in self._still:
-            return self._still[index]
-        out = self.placed(solid).sample(nodes)
-        out = -out if solid.container else out
-        if solid.motion is None:
-            self._still[index] = out
-        return out
 
     def moved_phi(self) -> np.ndarray | None:
         """Nodal distance to all solids but bodies in metres, if one of them moves."""
@@ -308,7 +263,7 @@ class Solids:
             for index, solid in enumerate(self.list):
                 if solid.motion is not None or solid.body is not None:
                     mine = nearest == index
-                    out[mine] = np.broadcast_to(self.speed(solid, axis, points), out.shape)[mine]
+                    out[mine] = np.broadcast_to(solid.speed(axis, points, self.time), out.shape)[mine]
             velocity.append(out)
         self.velocity = self.layout.lift_faces(velocity)
 
@@ -345,11 +300,11 @@ class Solids:
             return 0.0
         return np.array(values)[self.owner]
 
-    def touched(self, phi: np.ndarray) -> bool:
-        """True if liquid (φ < 0 on three axes) is in a cell that a solid or a side of the domain cuts."""
+    def touched(self, pressure: np.ndarray, least: float) -> bool:
+        """True if a pressure above `least` (on three axes) acts in a cell that a solid or a side of the domain cuts."""
         if self._cut is None or self._cut[0] is not self.weights:
             self._cut = self.weights, np.flatnonzero(cut_cells(self.weights))
-        return bool((phi.reshape(-1)[self._cut[1]] < 0.0).any())
+        return bool((pressure.reshape(-1)[self._cut[1]] > least).any())
 
     def held(self, hold: np.ndarray | None) -> np.ndarray:
         """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""
@@ -357,20 +312,9 @@ class Solids:
             return self.sticky
         return np.maximum(self.sticky, self.layout.lift(hold).astype(np.int8))
 
-    # -- motion ---------------------------------------------------------------------------------------
-
     def placed(self, solid: Solid) -> Shape:
         """The shape of a solid at its present position."""
-        if solid.body is not None:
-            return solid.body.placed()
-        return solid.shape if solid.motion is None else solid.motion.placed(solid.shape, self.time)
-
-    def speed(self, solid: Solid, axis: int, points) -> np.ndarray | float:
-        """One component of a solid's velocity at points."""
-        if solid.body is not None:
-            return solid.body.velocity_at(*points)[axis]
-        assert solid.motion is not None
-        return solid.motion.velocity(axis, points, self.time)
+        return solid.placed(self.time)
 
 
 def _now(value: float | Keyed, time: float) -> float:

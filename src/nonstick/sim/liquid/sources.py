@@ -18,9 +18,12 @@ import numpy as np
 
 from ...bodies.motion import Prescribed
 from ...grid.shapes import Shape
-from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ...scenes.schema import Inflow
+from .regions import region
+
+#: particles for which a cell must have room to be filled
+PARTLY = 0.75
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Source:
         return [
             cls(
                 s,
-                build(s.shape, scene.folder, f"{scene.where}: inflow.{index}.shape"),
+                region(scene, s.shape, f"inflow.{index}.shape"),
                 None if s.motion is None else Prescribed(s.motion, middle, scene.dimension),
             )
             for index, s in enumerate(scene.model.inflow)
@@ -82,6 +85,14 @@ class Source:
         if self.mover is not None:
             way = way + self.mover.at(time)[0]
         return way - width * np.round(way / width)
+
+
+def has_room(left: np.ndarray) -> np.ndarray:
+    """Mask of cells to fill, which have room for `left` more particles: less than one may be missing by chance.
+
+    A cell that a wall cuts is full with fewer particles than others.
+    """
+    return left > PARTLY
 
 
 def crowding(there: np.ndarray, new: np.ndarray, space: np.ndarray) -> np.ndarray:

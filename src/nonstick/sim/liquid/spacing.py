@@ -36,6 +36,8 @@ WALL_STRENGTH = 1.0
 FLAT = 0.1
 #: share of the largest pressure above which a cell counts as pressed
 PRESSED = 1e-6
+#: share of the weight of a cell up to which a pressure is noise of liquid in flight
+LIGHT = 0.01
 #: largest excess of volume of a cell, in cells, that counts in a step
 LARGEST_EXCESS = 2.0
 #: longest displacement of a particle along an axis in a step, in cells
@@ -109,6 +111,13 @@ def displacement(
             _displace(shift, solids.layout.lift(q), phi, open_share, axis, LONGEST_WAY)
         out.append(shift)
     return out
+
+
+def in_flight(solids: Solids, pressure: np.ndarray, weight: np.ndarray) -> bool:
+    """True if no wall carries liquid: the pressure there is noise. `weight` is that of a cell, over its face."""
+    size = np.abs(pressure)
+    least = max(LIGHT * float(np.linalg.norm(weight)), PRESSED * float(size.max(initial=0.0)))
+    return not solids.touched(solids.layout.lift(size), least)
 
 
 def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray]) -> None:

@@ -47,12 +47,14 @@ class Flow:
     kick: float
     #: velocity that gravity gave
     push: np.ndarray
-    #: velocity that the pressure took from the faces
+    #: velocity that pressure and viscosity took from the faces
     taken: list[np.ndarray]
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray
     #: True if something other than gravity may have done work on the liquid
     fed: bool
+    #: energy that rigid bodies lost in the step, in joule
+    work: float = 0.0
 
 
 @dataclass

@@ -152,7 +152,8 @@ class Viscosity:
             "volumes": volumes, "distance": walls.distance,
         }  # fmt: skip
         if solids.coupling is None:
-            return ViscosityProblem(fluid=walls.fluid, **fields)
+            moving = solids.layout.drop_faces(solids.velocity) if solids.moving else None
+            return ViscosityProblem(fluid=walls.fluid, solid_velocity=moving, **fields)
         owner = [np.where(f, -1, o) for f, o in zip(walls.fluid, solids.body_of_face())]
         fluid = [f | (o >= 0) for f, o in zip(walls.fluid, owner)]
         bodies = []

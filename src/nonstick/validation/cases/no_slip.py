@@ -55,8 +55,7 @@ PLATES = {
 
 def scene_of(plate: Plate, cells: int, steps: int = 60) -> tuple[Scene, np.ndarray, np.ndarray, np.ndarray]:
     """The scene; a point on the plate, its direction and its normal."""
-    # along the grid the surface lies on a grid line and the plate does not: seeding cannot make any other depth
-    dx = DEPTH / (cells - plate.offset)
+    dx = DEPTH / cells
     turn = math.radians(plate.angle)
     along, up = np.array([math.cos(turn), math.sin(turn)]), np.array([-math.sin(turn), math.cos(turn)])
     length = LENGTH * DEPTH

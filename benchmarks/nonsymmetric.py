@@ -1,6 +1,6 @@
 """Complementarity problems whose matrix is not symmetric: counts over sizes, and random P-matrices.
 
-python validation/nonsymmetric.py            prints both tables of docs/measurements/nonsymmetric.md
+python benchmarks/nonsymmetric.py            prints both tables of docs/measurements/nonsymmetric.md
 """
 
 from __future__ import annotations

@@ -1,0 +1,124 @@
+"""What the papers' algorithms do exactly as printed, beside ours: every number that the docs quote about that.
+
+Five studies: `cycles` (Chentanez–Müller's seven cycles), `ties` (Andersen's eq. 26), `units` (Lai's literal multigrid,
+Takahashi–Batty's constants), `jacobi` (the damping of Aanjaneya's baseline), `random` (matrices that make policies
+repeat and the search on θ fail). All are counts and errors, no seconds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from common import Rows, options, progress, show
+
+import nonstick
+from nonstick import cases
+from nonstick.bench.version import version
+from nonstick.bench.visc import ball
+from nonstick.inverse import Direct
+from nonstick.problem.box import BoxProblem
+from nonstick.solvers import MinMapNewton, PolicyIteration
+
+STRENGTHS = (1e-3, 3e-3, 1e-2, 0.1)
+
+
+def solved(problem, method, **options):
+    return nonstick.solve_problem(problem, method, criterion="papers", **options)
+
+
+def error(x, exact) -> float:
+    return float(np.abs(x - exact).max() / np.abs(exact).max())
+
+
+def cycles(sizes):
+    """KKT and error of p after 3 full and 4 V-cycles, repaired and as printed, and where literal cycles end."""
+    for name, n in [("circle2d", 2 * n) for n in sizes] + [("sphere3d", n) for n in sizes]:
+        exact = solved(cases.build(name, n).problem, "auto", rtol=1e-11).x
+        for method in ("fmg+cm", "fmg+cm+literal", "fmg+literal"):
+            s = solved(cases.build(name, n).problem, method)
+            yield {"case": name, "n": n, "method": method, "kkt": s.kkt(), "error": error(s.x, exact)}
+
+
+def ties(sizes):
+    """All cells constrained, as the tie rule shows itself there."""
+    for name in ("circle2d", "maze2d"):
+        problem = cases.build(name, 100).problem
+        everywhere = BoxProblem(problem.A, problem.b, np.zeros(problem.n))
+        for method in ("newton", "newton+paper", "newton+paper+ties"):
+            s = solved(everywhere, method)
+            yield {"case": name, "n": 100, "method": method, "kkt": s.kkt(), "outer_iterations": s.outer_iterations}
+
+
+def units(sizes):
+    """Counts when A and b (Lai) or b alone (interior point) are scaled: they should not change."""
+    problem = cases.build("circle2d", 64).problem
+    A, b, box, cells = problem.A.matrix(), problem.b, problem.box, problem.A.cells
+    for k in (1e-2, 1.0, 1e4):
+        for method, of, by in (("pi-mg+literal", k, 1.0), ("ipm-pd", 1.0, k), ("ipm-pd+literal", 1.0, k)):
+            s = nonstick.solve(
+                of * A, of * by * b, by * box.lower, by * box.upper, cells=cells, method=method, criterion="papers"
+            )
+            yield {
+                "case": f"circle2d × {k:g}", "n": 64, "method": method, "kkt": s.kkt(), "iterations": s.iterations,
+                "outer_iterations": s.outer_iterations,
+            }  # fmt: skip
+    for n in sizes:
+        for method in ("ipm-pd", "ipm-pd+literal"):
+            s = solved(cases.build("sphere3d", n).problem, method)
+            yield {
+                "case": "sphere3d", "n": n, "method": method, "kkt": s.kkt(), "iterations": s.iterations,
+                "outer_iterations": s.outer_iterations,
+            }  # fmt: skip
+
+
+def jacobi(sizes):
+    """The viscosity test problem of §7 by the multigrid baseline, damped by 1/2 and by 2/3."""
+    for n in sizes:
+        for strength in STRENGTHS:
+            for method in ("visc-jacobi-mg", "visc-jacobi-mg+literal", "visc-box-mg"):
+                s = nonstick.solve_problem(ball(n, 3, strength), method, maxiter=80, criterion="papers")
+                case = f"μΔt/ρ = {strength:g}"
+                count = {"iterations": s.iterations, "converged": s.converged}
+                yield {"case": case, "n": n, "method": method, "kkt": s.kkt(), **count}
+
+
+def random(sizes):
+    """A = G Gᵀ + I/10 with G of half the rank, bounds on some rows: how often plain methods fail."""
+    rng = np.random.default_rng(0)
+    repeated = failed = slowest = 0
+    count = 1000
+    plain = MinMapNewton(Direct(), safeguarded=False, maxiter=100)
+    for _ in range(count):
+        n = int(rng.integers(3, 25))
+        G = rng.normal(size=(n, max(n // 2, 1)))
+        A, b = G @ G.T + 0.1 * np.eye(n), rng.normal(size=n)
+        lower = np.where(rng.random(n) < 0.7, 0.0, -np.inf)
+        upper = np.where(rng.random(n) < 0.3, 1.0, np.inf)
+        policy = nonstick.solve(A, b, lower, upper, method=PolicyIteration(Direct()), rtol=1e-8)
+        repeated += "fallback" in policy.notes
+        failed += not nonstick.solve(A, b, lower, upper, method=plain, rtol=1e-8, criterion="papers").converged
+        ours = nonstick.solve(A, b, lower, upper, method=MinMapNewton(Direct()), rtol=1e-8, criterion="papers")
+        assert policy.converged and ours.converged
+        slowest = max(slowest, ours.outer_iterations)
+    yield {"case": f"{count} random", "n": 24, "method": "policy iteration: a policy repeated", "failed": repeated}
+    yield {"case": f"{count} random", "n": 24, "method": "Newton without safeguard: not converged", "failed": failed}
+    yield {"case": f"{count} random", "n": 24, "method": "newton: most steps", "outer_iterations": slowest}
+
+
+CHOICE = {"cycles": cycles, "ties": ties, "units": units, "jacobi": jacobi, "random": random}
+STUDIES = tuple(CHOICE)
+
+
+def main(out="benchmarks/results", sizes=(32, 64), studies=STUDIES):
+    rows = Rows(out, "as_printed", ("study", "case", "n", "method"))
+    with progress("as printed", len(studies)) as step:
+        for name in studies:
+            step(name)
+            for row in CHOICE[name](sizes):
+                rows.add({"study": name, **row, "version": version()})
+    heads = ("study", "case", "n", "method", "kkt", "error", "iterations", "outer_iterations", "failed", "converged")
+    show("as printed", heads, [[row.get(head) for head in heads] for row in rows if row["study"] in studies])
+    return rows
+
+
+if __name__ == "__main__":
+    main(**options(__doc__, sizes=(32, 64), studies=STUDIES))

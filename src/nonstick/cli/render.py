@@ -1,0 +1,126 @@
+"""`nonstick render`: movies and pictures of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from . import complete
+from .export import frame_range
+from .paint import paint
+from .scene import RUN
+from .terminal import fail
+
+#: degrees between two images of a turn around one frame
+TURN = 5.0
+#: options that a 2D run cannot have
+_IN_SPACE = ("light", "target", "lens", "turntable", "azimuth", "elevation", "zoom", "keys", "clear")
+
+
+def add(app: typer.Typer) -> None:
+    app.command("render")(render)
+
+
+def render(
+    directory: Path = RUN,
+    compare: Path | None = typer.Option(
+        None, "--compare", "-c", help="Another run, to show beside.", show_default=False, autocompletion=complete.runs
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", show_default=False,
+        help="What to write: x.mp4, x.gif, x.png, or a directory for a picture of each frame "
+        "(default: preview.mp4 in DIR, and preview.png).",
+    ),
+    frame: int | None = typer.Option(
+        None, "--frame", "-f", min=0, show_default=False,
+        help="Only this frame; with --turntable, the camera goes around it.",
+    ),
+    frames: str | None = typer.Option(
+        None, "--frames", "-n", metavar="A:B", show_default=False,
+        help="Frames A to B - 1; with a third number S every S-th.",
+    ),
+    size: str | None = typer.Option(None, "--size", metavar="WxH", help="Pixels, e.g. 640x480.", show_default=False),
+    light: tuple[float, float, float] | None = typer.Option(
+        None, "--light", metavar="X Y Z", show_default=False,
+        help="Direction to the sun: 1 1 0 shines from above on the right (3D).",
+    ),
+    background: str | None = typer.Option(
+        None, "--background", metavar="COLOUR", help="A name such as black, or #rrggbb.", show_default=False
+    ),
+    target: tuple[float, float, float] | None = typer.Option(
+        None, "--target", metavar="X Y Z", show_default=False, help="Point in metres to look at (3D).",
+    ),
+    lens: float | None = typer.Option(
+        None, "--lens", metavar="MM", show_default=False,
+        help="Focal length: 24 is close with strong perspective, 200 is far and flat (3D).",
+    ),
+    turntable: float | None = typer.Option(
+        None, "--turntable", metavar="DEGREES", show_default=False, help="Turn of the camera during the movie (3D).",
+    ),
+    labels: bool | None = typer.Option(
+        None, "--labels/--no-labels", help="Write name and time into the picture.", show_default=False
+    ),
+    settings: list[str] = typer.Option(
+        [], "--set", "-s", metavar="KEY=VALUE",
+        help="Other keys of the camera: azimuth, elevation, zoom, colour=speed, tint, clear, fps.",
+    ),
+) -> None:  # fmt: skip
+    """Make a movie, a GIF or pictures of a run, or of two runs side by side.
+
+    The ending of --out says what. The scene's table \\[camera] has the same settings; keys there are kept with the run.
+
+    [bold]Examples:[/bold]
+
+    nonstick render runs/sphere --compare runs/sphere-sticky
+
+    nonstick render runs/sphere --out splash.png --frame 40 --size 1280x960 --no-labels
+
+    nonstick render runs/sphere --out splash.gif --frames 0:60:2 --background black --light -1 1 1
+
+    nonstick render runs/sphere --out around.mp4 --frame 40 --turntable 360
+    """
+    from ..io.rundir import RunDirectory
+    from ..scenes.scene import parse_override
+    from ..sim.kinds import kind_of
+
+    scene = RunDirectory.open(directory).scene()
+    if compare is not None and (other := RunDirectory.open(compare).scene()).kind != scene.kind:
+        fail(
+            f"{directory} is a run of {scene.kind} and {compare} is a run of {other.kind}: "
+            "compare two runs of the same kind"
+        )
+    if frame is not None and frames is not None:
+        fail("--frame and --frames were both given: use one of them")
+    if out is not None and out.suffix not in ("", ".mp4", ".gif", ".png"):
+        fail(f"--out is {out}: its name must end in .mp4, .gif or .png, or have no ending for a directory of pictures")
+    keys: dict[str, Any] = dict(parse_override(text) for text in settings) | _size(size)
+    named = {"light": light, "background": background, "target": target, "lens": lens, "turntable": turntable}
+    keys |= {name: list(v) if isinstance(v, tuple) else v for name, v in named.items() if v is not None}
+    if labels is not None:
+        keys["labels"] = labels
+    if getattr(scene, "dimension", 3) == 2:
+        flat = next((name for name in _IN_SPACE if name in keys), None)
+        if flat is not None:
+            fail(f"{directory} is a 2D run, which has no {flat}: remove it")
+    camera = kind_of(scene).camera(scene, keys)
+    chosen: Any = None if frames is None else frame_range(frames)
+    if frame is not None:
+        chosen = [frame]
+        turn = abs(camera.turntable) if camera is not None else 0.0
+        if turn and (out is None or out.suffix != ".png"):
+            chosen = [frame] * max(2, round(turn / TURN))
+        elif out is None:
+            out = directory / f"frame-{frame:06d}.png"
+    paint(directory, compare, camera, out, chosen)
+
+
+def _size(text: str | None) -> dict[str, int]:
+    """Width and height from a text such as 640x480."""
+    if text is None:
+        return {}
+    width, _, height = text.lower().replace("×", "x").partition("x")
+    if not width.isdigit() or not height.isdigit():
+        fail(f"--size takes WIDTHxHEIGHT, for example 640x480, and not {text!r}")
+    return {"width": int(width), "height": int(height)}

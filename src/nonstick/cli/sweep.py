@@ -1,0 +1,136 @@
+"""`nonstick sweep`: one scene, many runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from . import complete
+from .scene import SET, load_scene
+from .screen import screen
+from .terminal import fail, plain, say
+
+
+def add(app: typer.Typer) -> None:
+    app.command("sweep")(sweep)
+
+
+def sweep(
+    scene: str = typer.Argument(
+        ..., metavar="SCENE|DIR", help="A built-in scene, a file.toml, or the directory of a sweep to go on with.",
+        show_default=False, autocompletion=complete.scenes,
+    ),
+    vary: list[str] = typer.Option(
+        [], "--vary", "-v", metavar="KEY=A,B,C", help="Values for a key; several --vary give every combination."
+    ),
+    settings: list[str] = SET,
+    frames: int | None = typer.Option(None, "--frames", "-n", min=1, help="Number of frames.", show_default=False),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="Directory of the sweep (default: sweeps/NAME).", show_default=False
+    ),
+    jobs: int | None = typer.Option(
+        None, "--jobs", "-j", min=1, help="Runs at a time on this machine (default: one per core).", show_default=False
+    ),
+    threads: int | None = typer.Option(
+        None, "--threads", min=1, help="Threads of each run (default: the cores shared by the jobs).",
+        show_default=False,
+    ),
+    scheduler: str | None = typer.Option(
+        None, "--scheduler", metavar="ADDRESS", help="Let the workers of a Dask scheduler make the runs, e.g. "
+        "tcp://node1:8786. They must see --out under the same path.", show_default=False,
+    ),
+    movie: bool = typer.Option(False, "--movie/--no-movie", help="Make the movie of every run."),
+    plot: list[str] = typer.Option(
+        [], "--plot", "-p", metavar="COLUMN:KEY", help="Draw a column of sweep.csv against a key, e.g. "
+        "-p seconds:domain.resolution."
+    ),
+) -> None:  # fmt: skip
+    """Run a scene with every combination of the values of some keys.
+
+    Every combination is a run directory; sweep.csv has a row for each. The same command again, or nonstick sweep DIR,
+    makes what is missing. A run that fails does not stop the others.
+
+    [bold]Example:[/bold]
+
+    nonstick sweep circle -v walls.adhesion=0,10,100 -v domain.resolution=32,64 -o study -p seconds:domain.resolution
+    """
+    from ..io.names import safe_name
+    from ..sweeps import parse_vary
+    from ..sweeps import sweep as go
+    from ..sweeps.plan import FILE
+
+    known = (Path(scene) / FILE).is_file()
+    pairs = [tuple(text.rpartition(":")[::2]) for text in plot]
+    for text, (column, key) in zip(plot, pairs):
+        if not column or not key:
+            fail(f"--plot needs COLUMN:KEY, for example seconds:domain.resolution, but got {text!r}")
+    varied: dict[str, list] = {}
+    for text in vary:
+        key, values = parse_vary(text)
+        varied.setdefault(key, []).extend(values)
+    if known and (settings or frames is not None):
+        fail(f"{scene} is a sweep, whose scene is fixed: leave out --set and --frames, or start another sweep")
+    source = scene if known else load_scene(scene, settings, {} if frames is None else {"time.frames": frames})
+    target = Path(scene) if known else out or Path("sweeps") / safe_name(source.name)  # type: ignore[union-attr]
+    try:
+        with _Live() as live:
+            table = go(
+                source, varied or None, target, jobs=jobs, threads=threads, scheduler=scheduler, movie=movie,
+                progress=live.update,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        say(f"stopped; continue with: nonstick sweep {target}")
+        raise
+    _show(table)
+    for column, key in pairs:
+        say(f"plot     {table.plot(column, key, target / f'{safe_name(column)}-{safe_name(key)}.png')}")
+    say(f"table    {target / 'sweep.csv'}")
+    if bad := table.failed():
+        fail(
+            f"{len(bad)} of {len(table)} runs are not done; the table says why; try them again: nonstick sweep {target}"
+        )
+
+
+class _Live:
+    """One bar over the frames of all runs, and a line for each run that ends."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.console = screen()
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("left"), TimeRemainingColumn())
+        self.progress = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
+        self.task = self.progress.add_task("starting")
+
+    def __enter__(self) -> _Live:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def update(self, report) -> None:
+        text = f"{report.runs} runs ended, frame {report.frames} of {report.of}"
+        self.progress.update(self.task, completed=report.frames, total=report.of, description=text)
+        if report.ended is not None:
+            end = f"failed: {report.error}" if report.error else "done"
+            line = f"{report.ended.name}: {end} ({report.frames} of {report.of} frames)"
+            self.console.print(plain(line), markup=False, highlight=False)
+
+
+def _show(table) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..sweeps.table import brief
+
+    shown = ["run", "status", "frames", "seconds", "mean_iterations", "largest_volume_error", "error"]
+    shown = [name for name in shown if any(row.get(name) not in (None, "") for row in table.rows)]
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for name in shown:
+        grid.add_column(name.replace("_", " "), justify="left" if name in ("run", "status", "error") else "right")
+    for row in table.rows:
+        grid.add_row(*(plain(brief(row.get(name))) for name in shown))
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(grid, highlight=False)

@@ -1,0 +1,6 @@
+"""Pages in a browser: of a run while it goes on, and in one file to give away."""
+
+from .html import Page, write_html
+from .live import LivePage
+
+__all__ = ["LivePage", "Page", "write_html"]

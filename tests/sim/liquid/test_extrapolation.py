@@ -1,0 +1,162 @@
+"""Velocities beyond the liquid and in solids, and what else a step asks of walls: kernels against slow twins."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from nonstick import Scene, Simulation
+from nonstick.sim.liquid._extrapolate import SLIVER, _continue_into_solids, _extrapolate
+from nonstick.sim.liquid.extrapolation import extend, fill_beyond
+from nonstick.sim.liquid.solids import Solids
+from nonstick.sim.liquid.spacing import LIGHT, in_flight, keep_centre
+
+SHAPES = [(1, 9, 8), (6, 5, 7)]
+
+
+def neighbours(c, shape):
+    for axis, step in itertools.product(range(3), (-1, 1)):
+        n = tuple(x + step * (a == axis) for a, x in enumerate(c))
+        if 0 <= n[axis] < shape[axis]:
+            yield n, tuple(2 * b - a for a, b in zip(c, n))
+
+
+def round_scene(dimension):
+    ball = {"type": "ball", "centre": [0.5] * dimension, "radius": 0.37}
+    return Scene(
+        {
+            "domain": {"size": [1.0] * dimension, "resolution": 10},
+            "solid": [{"shape": ball, "container": True}],
+            "liquid": [{"shape": {"type": "halfspace", "point": [0.5] * dimension, "normal": [0, 1, 0][:dimension]}}],
+        }
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_continuing_into_solids_matches_the_twin(shape):
+    rng = np.random.default_rng(1)
+    u, opened = rng.normal(size=shape), np.where(rng.random(shape) < 0.6, 0.0, rng.random(shape))
+    known = (rng.random(shape) < 0.4).astype(np.int8)
+    u[known == 0] = 0.0
+    grade, queue = known.copy(), np.empty(u.size, np.int32)
+    count = _extrapolate(u, known, queue, 3)
+    expected, level = u.copy(), grade.copy()
+    for _ in range(2):
+        new = {}
+        for t in queue[:count]:
+            c = tuple(int(k) for k in np.unravel_index(t, shape))
+            if opened[c] > SLIVER or level[c]:
+                continue
+            lines = []
+            for n, f in neighbours(c, shape):
+                if all(0 <= k < m for k, m in zip(f, shape)) and level[n] and level[f]:
+                    lines.append(2.0 * expected[n] - expected[f])
+            if lines:
+                new[c] = np.mean(lines)
+        for c, value in new.items():
+            expected[c], level[c] = value, 2
+    _continue_into_solids(u, grade, queue, count, opened)
+    np.testing.assert_allclose(u, expected, rtol=1e-13, atol=1e-13)
+    assert np.array_equal(grade, level) and (grade == 2).sum() > 5
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_rotation_goes_on_in_the_wall(dimension):
+    """In a full ball: all faces that a particle may touch have the velocity of the rotation, also inside the wall."""
+    solids = Solids(round_scene(dimension))
+    layout, first = solids.layout, solids.layout.first
+    cells = layout.three
+    velocity, exact = [], []
+    for axis in range(3):
+        shape = tuple(n + (a == axis) for a, n in enumerate(cells)) if axis >= first else (2, 1, 1)
+        x = np.meshgrid(*[np.arange(n) + 0.5 * (a != axis) - 5.0 for a, n in enumerate(shape)], indexing="ij")
+        turn = x[1] if axis == 2 else (-x[2] if axis == 1 else np.zeros(shape))
+        exact.append(turn.copy())
+        velocity.append(np.where(solids.open[axis] > SLIVER, turn, 0.0) if axis >= first else turn)
+    mass = [np.zeros(v.shape) for v in velocity]
+    extend(velocity, mass, np.full(cells, -1.0), solids, np.ones(cells, np.int8), 4)
+    for axis in (1, 2):
+        middle = solids.nodes
+        for other in {0, 1, 2} - {axis}:
+            low, high = (np.take(middle, range(k, middle.shape[other] - 1 + k), other) for k in (0, 1))
+            middle = 0.5 * (low + high)
+        near = (middle > -0.9) & (np.abs(velocity[axis]) > 0.0)
+        error = np.abs(velocity[axis] - exact[axis])[near]
+        assert near.sum() > 20 and error.max() < 0.35 and error.mean() < 0.02
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_filling_beyond_the_liquid_matches_the_twin(dimension):
+    rng = np.random.default_rng(2)
+    solids = Solids(round_scene(dimension))
+    layout = solids.layout
+    phi = rng.normal(0.4, 1.0, layout.three)
+    given = [rng.normal(size=o.shape) for o in solids.open]
+    found = [g.copy() for g in given]
+    fill_beyond(found, phi, solids)
+    for axis in layout.axes:
+        known = np.zeros(given[axis].shape, bool)
+        for c in np.ndindex(known.shape):
+            low = tuple(max(k - (a == axis), 0) for a, k in enumerate(c))
+            high = tuple(min(k, n - 1) for k, n in zip(c, phi.shape))
+            known[c] = solids.open[axis][c] > SLIVER and (phi[low] < 0.0 or phi[high] < 0.0)
+        for c in np.ndindex(known.shape):
+            around = [given[axis][n] for n, _ in neighbours(c, known.shape) if known[n]]
+            value = given[axis][c] if known[c] else (np.mean(around) if around else 0.0)
+            assert found[axis][c] == pytest.approx(value, abs=1e-13)
+        assert known.any() and not known.all()
+
+
+def test_a_displacement_that_keeps_the_centre():
+    """Displacements weighted by the mass on the faces have no mean: no particle is moved on average."""
+    rng = np.random.default_rng(3)
+    shift, mass = ([rng.normal(1.0, 1.0, (3, 4, 5)) ** 2 for _ in range(3)] for _ in range(2))
+    mass[0][:] = 0.0
+    expected = [s - np.average(s, weights=m) if m.any() else s.copy() for s, m in zip(shift, mass)]
+    keep_centre(shift, mass)
+    for s, e in zip(shift, expected):
+        np.testing.assert_allclose(s, e, atol=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_walls_that_carry_nothing_are_not_touched(dimension):
+    solids = Solids(round_scene(dimension))
+    layout, rng = solids.layout, np.random.default_rng(4)
+    cut = np.zeros(layout.three, bool)  # cells with a face that is not fully open
+    for c in np.ndindex(cut.shape):
+        for axis in layout.axes:
+            faces = [solids.open[axis][tuple(k + side * (a == axis) for a, k in enumerate(c))] for side in (0, 1)]
+            cut[c] |= min(faces) < 1.0 and (layout.first == 0 or axis > 0)
+    for c in zip(*(k[:40] for k in np.nonzero(rng.permuted(np.ones(cut.shape, bool))))):
+        pressure = np.zeros(layout.three)
+        pressure[c] = 2.0
+        open_cell = any(solids.open[a][c] > 0.0 for a in layout.axes)
+        if open_cell:
+            assert solids.touched(pressure, 1.0) == bool(cut[c])
+        assert not solids.touched(pressure, 3.0)
+    weight = np.array([0.0, -100.0, 0.0])
+    everywhere = np.ones(solids.grid.shape)
+    assert in_flight(solids, 0.9 * 100.0 * LIGHT * everywhere, weight)
+    assert not in_flight(solids, -1.1 * 100.0 * LIGHT * everywhere, weight)
+
+
+@pytest.mark.parametrize("depth", [3.1, 3.25, 3.4, 3.9])
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_liquid_has_its_depth_between_layers_of_the_lattice(dimension, depth):
+    n = 16
+    high = [2.0, depth / n, 2.0][:dimension]
+    box = {"type": "box", "low": [-1.0] * dimension, "high": high}
+    size = [1.0, 0.5, 1.0][:dimension]
+    simulation = Simulation(
+        Scene({"domain": {"size": size, "resolution": n}, "liquid": [{"shape": box}], "particles": {"jitter": 0.0}})
+    )
+    cloud, per_cell = simulation.liquid.tracker.cloud, simulation.liquid.tracker.per_cell
+    columns = n ** (dimension - 1)
+    y = cloud.x[simulation.liquid.layout.first + 1]
+    assert y.size / per_cell / columns == pytest.approx(depth, abs=0.03)
+    assert y.mean() == pytest.approx(0.5 * depth, abs=0.03) and y.max() < depth
+    # the kept cubes are spread: no quarter of the tank has more than its share
+    along = cloud.x[2 if dimension == 2 else 0] if dimension == 3 else cloud.x[1]
+    top = along[y > 0.5 * np.floor(2.0 * depth)]
+    counts = np.histogram(top, 4, (0.0, n))[0]
+    assert np.ptp(counts) <= 0.12 * counts.sum() + 1

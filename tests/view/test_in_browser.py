@@ -1,0 +1,92 @@
+"""The pages in a real Chromium: they load without errors, playing moves the picture, switches change it."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from nonstick.view import LivePage, write_html
+
+pytestmark = pytest.mark.slow
+
+
+def different(before, now) -> bool:
+    return bool((np.abs(now - before).max(axis=2) > 20).mean() > 0.002)
+
+
+def test_one_file_plays_and_its_parts_can_be_hidden(tab, splash, tmp_path):
+    page = write_html(splash, tmp_path / "splash.html", compare=splash, colour="speed")
+    tab.load(page.file.as_uri())
+    clock = tab.page.locator("input").first
+    tab.page.keyboard.press("Space")  # it plays from the start
+    began, before = float(clock.input_value()), tab.settled()
+    tab.page.keyboard.press("Space")
+    while abs(float(clock.input_value()) - began) < 0.15:
+        tab.page.wait_for_timeout(20)
+    tab.page.keyboard.press("Space")
+    later = tab.settled()
+    assert different(before, later)
+    tab.page.get_by_label("Show scene tree").click()
+    rows = tab.page.locator("[data-playback-scene-tree]")
+    rows.get_by_text("2 splash").wait_for()  # two runs side by side
+    rows.locator("svg.tabler-icon-eye").nth(1).click()  # the eyes of the scene, of the light, of the runs
+    assert different(later, tab.changed(later))
+    assert tab.errors == []
+    assert tab.asked[0] == page.file.as_uri()
+    assert not [url for url in tab.asked if url.startswith("http")]  # nothing comes from the network
+
+
+def test_live_page_of_two_runs(tab, splash, plane):
+    with LivePage([splash, splash], port=0) as live:
+        tab.load(live.url)
+        start = tab.settled()
+        tab.page.get_by_role("button", name="Play").click()
+        tab.page.get_by_role("button", name="Stop").wait_for()
+        while not 2 <= live.player.number <= 5:
+            tab.page.wait_for_timeout(20)
+        tab.page.get_by_role("button", name="Stop").click()
+        assert different(start, tab.settled())
+        tab.page.get_by_role("button", name="last").click()
+        tab.page.get_by_text("frame 6,").wait_for()
+        last = tab.settled()
+        assert [stage.shown for stage in live.stages] == [6, 6]
+        tab.page.get_by_label("Surface").click()
+        bare = tab.changed(last)
+        tab.page.get_by_label("Particles").click()
+        tab.changed(bare)
+    assert tab.errors == []
+
+
+def test_live_page_in_2d_with_colours(tab, plane):
+    with LivePage([plane], port=0) as live:
+        tab.load(live.url)
+        plain = tab.settled()
+        tab.page.get_by_label("Colour").click()
+        tab.page.get_by_role("option", name="pressure").click()
+        tab.changed(plain)
+        assert "Pa" in tab.page.content()
+    assert tab.errors == []
+
+
+def test_a_run_that_is_still_going(tab, tmp_path):
+    out = tmp_path / "run"
+    words = ["run", "circle", "--frames", "400", "--out", str(out), "--no-movie", "-s", "domain.resolution=24"]
+    run = subprocess.Popen([sys.executable, "-m", "nonstick", *words], stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 120
+        while not (out / "frames" / "000000.npz").is_file() and time.monotonic() < end:
+            time.sleep(0.1)
+        with LivePage([out], port=0) as live:
+            tab.load(live.url)
+            before = tab.picture()
+            known = len(live.player.frames)
+            tab.changed(before)
+            tab.page.get_by_text("running,").wait_for()
+            assert len(live.player.frames) > known
+            assert np.ptp(tab.picture()) > 60
+    finally:
+        run.terminate()
+        run.wait()
+    assert tab.errors == []
