@@ -201,7 +201,7 @@ class _Maker:
         return prim
 
     def set_points(self, prim, frame: Frame, when: float, changing: bool) -> None:
-        """Particles of a frame. If their number is `changing` they have velocities; else programs blur between frames."""
+        """Particles of a frame; with velocities if their number is `changing`. Else programs blur between frames."""
         # In the order of their ids, particles keep their places from frame to frame, and the ids take little room.
         order = frame.by_id
         x = in_space(frame.arrays["position"])
