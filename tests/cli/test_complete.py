@@ -35,9 +35,11 @@ def test_names_are_those_that_the_commands_know():
     from nonstick.export.formats import FORMATS
     from nonstick.registry import methods
     from nonstick.scenes.scene import KINDS
+    from nonstick.view.colours import COLOURS
 
     assert complete.formats("") == list(FORMATS) and complete.formats("v") == ["vdb", "vtk"]
     assert complete.kinds("") == list(KINDS)
+    assert complete.colours("") == list(COLOURS)
     assert dict(complete.methods("")) == methods()
     assert "circle2d" in dict(complete.cases("circ")) and "circle2d" in complete.problems("circ")
     assert "slosh" in complete.validations("sl")

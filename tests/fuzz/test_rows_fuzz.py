@@ -16,7 +16,7 @@ from nonstick.problem.monitor import row_tolerance
 
 METHODS = [name for name, entry in registry.entries().items() if entry.complete and not name.startswith("fmg")]
 #: methods that need cells, and those for large problems: others need thousands of iterations there
-GEOMETRIC = ("pi-mg", "pe-mg", "fas-mg")
+GEOMETRIC = ("pi-mg", "pe-mg", "fas-mg", "newton+mg")
 STRONG = ("auto", "pi-pcg", "mic-mprgp", "newton")
 LONG = "NONSTICK_FUZZ" in os.environ
 

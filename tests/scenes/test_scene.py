@@ -127,3 +127,12 @@ def test_schema_is_published_and_names_every_table():
     schema = json.loads(json.dumps(json_schema()))
     assert schema["$schema"].endswith("2020-12/schema")
     assert {"domain", "liquid", "solid", "walls", "solver"} <= set(schema["properties"])
+
+
+@pytest.mark.parametrize("table", ["liquid", "solid", "bodies"])
+def test_a_mesh_in_a_flat_scene_is_refused_by_its_key(table):
+    mesh = {"type": "mesh", "file": "ship.obj"}
+    more = {"density": 1.0} if table == "bodies" else {}
+    for shape, key in ((mesh, "shape"), ({"type": "union", "of": [mesh]}, "shape.of.0")):
+        with pytest.raises(NonstickError, match=rf"{table}\.0\.{key}: a mesh is 3D, but domain.size makes"):
+            Scene({"domain": {"size": [1.0, 1.0]}, table: [{"shape": shape, **more}]})

@@ -90,3 +90,30 @@ def test_a_failure_is_an_exit_code(tmp_path, monkeypatch):
     monkeypatch.setattr("nonstick.validation.experiments", lambda: {"x": bad})
     done = CliRunner().invoke(app, ["validate", "x", "--out", str(tmp_path)])
     assert done.exit_code == 2 and "FAIL" in done.stdout and "0 of 1 cases pass" in done.stdout
+
+
+def test_a_stopped_run_goes_on(tmp_path, monkeypatch):
+    """Cases are written as soon as they have run; --resume leaves out those of the same version and sizes."""
+    ran = []
+
+    def measure(size: Size) -> Measured:
+        ran.append(str(size))
+        if len(ran) == 2:
+            raise NonstickError("the power is gone")
+        return second_order(size)
+
+    both = {name: Case(name, "x", "x", CASE.published, measure, (Size(8),), (Size(8),)) for name in ("a", "b")}
+    monkeypatch.setattr("nonstick.validation.experiments", lambda: both)
+    call = ["validate", "--resume", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, call).exit_code != 0
+    assert "## a" in (tmp_path / "validation.md").read_text()
+    done = CliRunner().invoke(app, call)
+    assert done.exit_code == 0 and "a: already there" in done.output and len(ran) == 3
+    assert "All were run by version" in (tmp_path / "validation.md").read_text()
+    monkeypatch.setattr("nonstick.validation.results.version", lambda: "other")
+    assert "already there" not in CliRunner().invoke(app, call).output
+    CliRunner().invoke(app, [*call[:1], "a", *call[2:]])
+    known = json.loads((tmp_path / "validation" / "results.json").read_text())
+    known["b"]["version"] = "old"
+    (tmp_path / "validation" / "results.json").write_text(json.dumps(known))
+    assert "Version old ran b." in page(results.load(tmp_path / "validation" / "results.json", both), "x")

@@ -28,7 +28,7 @@ def executable() -> str | None:
 
 
 @contextmanager
-def opened(width=420, height=320):
+def opened(width=480, height=300):
     """A tab to load pages in."""
     from playwright.sync_api import sync_playwright
 

@@ -22,12 +22,16 @@ def validate(
     show: bool = typer.Option(False, "--list", help="List the cases."),
     full: bool = typer.Option(False, "--full/--quick", help="Full sizes take minutes to hours; quick ones seconds."),
     out: Path = typer.Option(Path("."), "--out", "-o", help="Where validation.md and the plots are written."),
+    resume: bool = typer.Option(
+        False, "--resume", help="Leave out cases whose results this version of the code has already written to --out."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON (with --list: the cases)."),
 ) -> None:
     """Run published experiments and exact solutions, and compare.
 
     Every case runs on several grids. Measured and published numbers, the error and the observed order are printed;
-    validation.md and a plot of each case are written. The exit code is 2 if an error is larger than allowed.
+    validation.md and a plot of each case are written as soon as it has run. The exit code is 2 if an error is larger
+    than allowed.
 
     [bold]Example:[/bold]
 
@@ -48,8 +52,9 @@ def validate(
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]!r}" if close else "`nonstick validate --list` shows them"
             fail(f"there is no case {name!r}; {hint}")
-    results = _run({name: known[name] for name in cases or known}, full, as_json)
-    _write(results, known, out, quiet=as_json)
+    results = _run({name: known[name] for name in cases or known}, full, as_json, known, out, resume)
+    if not as_json:
+        _say_where(out)
     if as_json:
         print(json.dumps({name: _numbers(result) for name, result in results.items()}, indent=1))
     else:
@@ -58,14 +63,15 @@ def validate(
         raise SystemExit(NOT_CONVERGED)
 
 
-def _run(cases: dict, full: bool, quiet: bool) -> dict:
-    """The results of the cases, with a line for each run on the terminal."""
+def _run(cases: dict, full: bool, quiet: bool, known: dict, out: Path, resume: bool) -> dict:
+    """The results of the cases, with a line for each run on the terminal; each is written as soon as it is there."""
     from rich.progress import Progress, TextColumn
 
-    from ..validation.results import run_case
+    from ..validation.results import done, run_case
 
     console = screen()
     results = {}
+    there = done(out / "validation" / "results.json", known, full) if resume else {}
     with Progress(TextColumn("{task.description}"), console=console, transient=True, disable=quiet) as progress:
         task = progress.add_task("")
 
@@ -75,27 +81,34 @@ def _run(cases: dict, full: bool, quiet: bool) -> dict:
                 progress.console.print(f"{name}: {size}, {run.seconds:.1f} s", markup=False, highlight=False)
 
         for name, case in cases.items():
-            results[name] = run_case(case, full, told)
+            results[name] = there[name] if name in there else run_case(case, full, told)
+            if name not in there:
+                _write(name, results[name], known, out)
+            elif not quiet:
+                progress.console.print(f"{name}: already there", markup=False, highlight=False)
     return results
 
 
-def _write(results: dict, known: dict, out: Path, quiet: bool) -> None:
-    """Page, plots and numbers; cases of earlier calls stay on the page."""
+def _write(name: str, result, known: dict, out: Path) -> None:
+    """Page, plot and numbers of a case; other cases of earlier calls stay on the page."""
     from ..io.atomic import write_text
     from ..optional import missing
     from ..validation.report import page, plot
     from ..validation.results import load, save
 
     folder = out / "validation"
-    save(folder / "results.json", results)
-    obstacle = missing("pictures", "matplotlib")
-    for name, result in results.items() if obstacle is None else ():
+    save(folder / "results.json", {name: result})
+    if missing("pictures", "matplotlib") is None:
         plot(folder / f"{name}.png", result)
-    everything = load(folder / "results.json", known)
-    write_text(out / "validation.md", page(everything, "validation"))
-    if not quiet:
-        say(f"page     {out / 'validation.md'}")
-        say(f"plots    {folder}" if obstacle is None else f"no plots: {obstacle}")
+    write_text(out / "validation.md", page(load(folder / "results.json", known), "validation"))
+
+
+def _say_where(out: Path) -> None:
+    from ..optional import missing
+
+    say(f"page     {out / 'validation.md'}")
+    obstacle = missing("pictures", "matplotlib")
+    say(f"plots    {out / 'validation'}" if obstacle is None else f"no plots: {obstacle}")
 
 
 def _numbers(result) -> dict:

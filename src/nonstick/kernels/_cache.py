@@ -139,17 +139,19 @@ def folder_of(path: Path) -> Path:
     return cache_folder() / f"{name}-{source_stamp(path)}"
 
 
-#: a file has many kernels, and each of them asks
-_folder_once = cache(folder_of)
+@cache
+def _place(file: str) -> tuple[str, Path] | None:
+    """Stamp and folder of the kernels of a file of this package; a file has many kernels, and each of them asks."""
+    path = Path(file)
+    return (source_stamp(path), folder_of(path)) if PACKAGE in path.parents else None
 
 
 class SourceHashLocator(_CacheLocator):
     """Finds the cache of functions defined in this package; other packages are not touched."""
 
-    def __init__(self, py_func, path: Path):
+    def __init__(self, py_func, stamp: str, folder: Path):
         self._line = py_func.__code__.co_firstlineno
-        self._stamp = source_stamp(path)
-        self._folder = _folder_once(path)
+        self._stamp, self._folder = stamp, folder
 
     def get_cache_path(self):
         return str(self._folder)
@@ -169,10 +171,8 @@ class SourceHashLocator(_CacheLocator):
 
     @classmethod
     def from_function(cls, py_func, py_file):
-        path = Path(py_file)
-        if PACKAGE not in path.parents or config.CACHE_DIR:
-            return None
-        return cls(py_func, path)
+        place = None if config.CACHE_DIR else _place(py_file)
+        return None if place is None else cls(py_func, *place)
 
 
 class SealedFiles(IndexDataCacheFile):

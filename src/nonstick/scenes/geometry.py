@@ -149,6 +149,10 @@ def _read(value: Any, info: ValidationInfo) -> ShapeTable:
         raise PydanticCustomError(
             "shape_type", "there is no shape of type {kind}, {hint}", {"kind": brief(kind), "hint": hint}
         )
+    space, own = (info.context or {}).get("dimension"), getattr(known[kind], "dimension", None)
+    if isinstance(own, int) and space not in (None, own):  # a mesh; most shapes have a class for 2D and 3D
+        message = "a {kind} is {own}D, but domain.size makes the scene {space}D"
+        raise PydanticCustomError("shape_space", message, {"kind": kind, "own": own, "space": space})
     model = table_of(known[kind])
     try:
         return model.model_validate(value, context=info.context)

@@ -14,11 +14,11 @@ from .results import Result
 
 HEAD = """# Measured: published experiments
 
-This page is written by `nonstick validate`, which runs all cases at quick sizes; `nonstick validate CASE --full --out
-docs/measurements` replaces a case here by its full sizes. Full cases run on three grids or more, and on one of them
-with steps of half the length. The last line of a table is judged. The error is (measured − published) / scale; the
-scale is the published number, and 1 where that is zero or a share. The order is the slope of the error over the size
-of the cells, on a logarithmic scale; without a steady trend it says little.
+This page is written by `nonstick validate --out docs/measurements`, which runs all cases at quick sizes, or with
+`--full` at full sizes. A run that was stopped goes on with `--resume`. Full cases run on three grids or more, and on
+one of them with steps of half the length. The last line of a table is judged. The error is (measured − published) /
+scale; the scale is the published number, and 1 where that is zero or a share. The order is the slope of the error over
+the size of the cells, on a logarithmic scale; without a steady trend it says little.
 
 The allowed errors of quick sizes were set with quick results at hand, wide enough to pass: they notice a change and say
 nothing about accuracy. For that, look at the errors themselves, and at full sizes.
@@ -61,9 +61,22 @@ def page(results: Mapping[str, Result], pictures: str) -> str:
                 f"{100 * n.allowed(result.full):.3g} %", order(result, n), verdict(result, n),
             ]  # fmt: skip
             rows.append(f"| {' | '.join(cells)} |")
-    parts = [HEAD, "\n".join(rows) + "\n"]
+    parts = [HEAD, _origin(results), "\n".join(rows) + "\n"]
     parts += [_section(name, result, pictures) for name, result in sorted(results.items())]
     return "\n".join(parts)
+
+
+def _origin(results: Mapping[str, Result]) -> str:
+    """Which version of the code found the results, and how long it took."""
+    cases: dict[str, list[str]] = {}
+    for name, result in sorted(results.items()):
+        cases.setdefault(result.version, []).append(name)
+    minutes = sum(run.seconds for result in results.values() for run in result.runs) / 60.0
+    full = sum(result.full for result in results.values())
+    text = f"{len(results)} cases, {full} of them at full sizes, {minutes:.0f} minutes of processor time. "
+    if len(cases) == 1:
+        return text + f"All were run by version {next(iter(cases))}.\n"
+    return text + "".join(f"Version {v} ran {', '.join(names)}. " for v, names in sorted(cases.items())).rstrip() + "\n"
 
 
 def _section(name: str, result: Result, pictures: str) -> str:
@@ -77,8 +90,11 @@ def _section(name: str, result: Result, pictures: str) -> str:
             cells += [number(value), percent(n.error(value))]
         lines.append(f"| {' | '.join(cells)} |")
     size = "full" if result.full else "quick"
+    seconds = sum(run.seconds for run in result.runs)
     return (
-        f"## {name}\n\n{case.title}. {case.citation}. Sizes: {size}.\n\n" + "\n".join(lines) + "\n\n"
+        f"## {name}\n\n{case.title}. {case.citation}. Sizes: {size}, {seconds:.0f} s of processor time.\n\n"
+        + "\n".join(lines)
+        + "\n\n"
         f"![{case.title}]({pictures}/{name}.png)\n"
     )
 

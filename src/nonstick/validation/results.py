@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
 
+from ..bench.version import version
 from ..errors import NonstickError
 from ..io.atomic import write_text
 from .case import Case, Curve, Published, Size
@@ -25,6 +26,7 @@ class Run:
 
     size: Size
     values: dict[str, float]
+    #: processor time
     seconds: float = 0.0
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
@@ -36,6 +38,8 @@ class Result:
     case: Case
     full: bool
     runs: list[Run]
+    #: version of the code that ran it
+    version: str = field(default_factory=version)
 
     @property
     def last(self) -> Run:
@@ -67,13 +71,13 @@ def run_case(case: Case, full: bool, told: Callable[[Size, Run | None], None] = 
     runs = []
     for size in case.full if full else case.quick:
         told(size, None)
-        began = perf_counter()
+        began = process_time()
         found = case.measure(size)
         values = {key: float(value) for key, value in found.values.items()}
         missing = [n.key for n in case.published if n.key not in values]
         if missing:
             raise NonstickError(f"the case {case.name} measured no {missing[0]!r}: its file in cases/ is wrong")
-        runs.append(Run(size, values, perf_counter() - began, found.curves))
+        runs.append(Run(size, values, process_time() - began, found.curves))
         told(size, runs[-1])
     return Result(case, full, runs)
 
@@ -85,7 +89,11 @@ def save(path: Path, results: Mapping[str, Result]) -> None:
         kept[name] = {
             "full": result.full,
             "passed": result.passed(),
-            "runs": [{"cells": r.size.cells, "steps": r.size.steps, "values": r.values} for r in result.runs],
+            "version": result.version,
+            "runs": [
+                {"cells": r.size.cells, "steps": r.size.steps, "seconds": round(r.seconds, 1), "values": r.values}
+                for r in result.runs
+            ],
         }
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(dict(sorted(kept.items())), indent=1) + "\n")
@@ -96,9 +104,19 @@ def load(path: Path, cases: Mapping[str, Case]) -> dict[str, Result]:
     out = {}
     for name, entry in _read(path).items():
         if name in cases:
-            runs = [Run(Size(r["cells"], r["steps"]), r["values"]) for r in entry["runs"]]
+            runs = [Run(Size(r["cells"], r["steps"]), r["values"], float(r.get("seconds", 0.0))) for r in entry["runs"]]
             if all(n.key in r.values for n in cases[name].published for r in runs):
-                out[name] = Result(cases[name], entry["full"], runs)
+                out[name] = Result(cases[name], entry["full"], runs, entry.get("version", "unknown"))
+    return out
+
+
+def done(path: Path, cases: Mapping[str, Case], full: bool) -> dict[str, Result]:
+    """The results in a file of `save` that this version of the code found, with the sizes that are asked for."""
+    out = {}
+    for name, result in load(path, cases).items():
+        sizes = cases[name].full if full else cases[name].quick
+        if result.version == version() and [run.size for run in result.runs] == list(sizes):
+            out[name] = result
     return out
 
 

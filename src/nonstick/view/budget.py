@@ -7,7 +7,7 @@ frames are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,12 +47,12 @@ def room(megabytes: float) -> float:
     return free / TEXT
 
 
-def compressed(*arrays: np.ndarray | bytes) -> int:
-    """Bytes of data after the page's compression."""
+def compressed(arrays: Iterable[np.ndarray | bytes]) -> int:
+    """Bytes of data after the page's compression, which finds what frames have in common."""
     import zstandard
 
-    level = zstandard.ZstdCompressor(level=12)
-    return sum(len(level.compress(a if isinstance(a, bytes) else np.ascontiguousarray(a).tobytes())) for a in arrays)
+    whole = b"".join(a if isinstance(a, bytes) else np.ascontiguousarray(a).tobytes() for a in arrays)
+    return len(zstandard.ZstdCompressor(level=12).compress(whole))
 
 
 def plan(artists: Sequence[Artist], numbers: Sequence[Sequence[int]], megabytes: float) -> Plan:
@@ -60,43 +60,57 @@ def plan(artists: Sequence[Artist], numbers: Sequence[Sequence[int]], megabytes:
 
     Runs share the room; each has the same limits.
     """
-    still = sum(compressed(m.vertices, m.faces) for a in artists for m in _things(a))
+    still = compressed(part for a in artists for m in _things(a) for part in (m.vertices, m.faces))
     free = SAFE * room(megabytes) - still
     count = max(len(n) for n in numbers)
     sample = [a.picture(n) for a, own in zip(artists, numbers) for n in _spread(own)]
-    surface = _Cost.of([(compressed(p.surface), p.triangles[1]) for p in sample])
-    points = _Cost.of([(compressed(p.points.astype(np.float16), p.paint), p.particles[1]) for p in sample])
-    frames = count * len(artists)
-    if frames * (surface.frame + points.frame) <= free:
-        return Plan(1, artists[0].limits)
-    return _thinned(max(free, 0.05 * room(megabytes)), count, len(artists), surface, points, artists[0].limits)
+    surface = _Cost([p.triangles[1] for p in sample], compressed(p.surface for p in sample))
+    data = (part for p in sample for part in (p.points.astype(np.float16), p.paint))
+    points = _Cost([p.particles[1] for p in sample], compressed(data))
+    full = artists[0].limits
+    if count * len(artists) * (surface.within(full.triangles) + points.within(full.particles)) <= free:
+        return Plan(1, full)
+    return _thinned(max(free, 0.05 * room(megabytes)), count, len(artists), surface, points, full)
 
 
-@dataclass(frozen=True)
 class _Cost:
-    """Bytes of a frame, and of one triangle or particle, in the mean over the sample."""
+    """Bytes of the triangles or particles of a frame, in the mean over a sample of frames."""
 
-    frame: float
-    each: float
+    def __init__(self, counts: Sequence[int], size: int):
+        self.counts = np.array(counts)
+        self.each = size / max(self.counts.sum(), 1)
 
-    @classmethod
-    def of(cls, sample: Sequence[tuple[int, int]]) -> _Cost:
-        size, count = (sum(column) for column in zip(*sample))
-        return cls(size / len(sample), size / max(count, 1))
+    def within(self, most: int) -> float:
+        """Bytes of a frame with at most so many of them."""
+        return self.each * float(np.minimum(self.counts, most).mean())
+
+    def most(self, size: float) -> int:
+        """How many of them a frame may have, so that frames take so many bytes in the mean."""
+        low, high = 0, int(self.counts.max())
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.within(middle) <= size else (low, middle - 1)
+        return low
 
 
 def _thinned(free: float, count: int, runs: int, surface: _Cost, points: _Cost, full: Limits) -> Plan:
-    least = runs * (min(LEAST.triangles * surface.each, surface.frame)
-                    + min(LEAST.particles * points.each, points.frame))  # fmt: skip
-    every = -(-count // max(min(int(free / max(least, 1e-9)), count), 1))
-    for_frame = free / (-(-count // every) * runs)
-    left = max(for_frame - LEAST.triangles * surface.each, LEAST.particles * points.each)
-    for_points = min(points.frame, SHARE * for_frame, left)
-    for_surface = for_frame - for_points
+    """Limits that fit; frames are left out if the least of a frame would not fit for all."""
+    least = surface.within(LEAST.triangles), points.within(LEAST.particles)
+    every = -(-count // max(min(int(free / max(runs * sum(least), 1e-9)), count), 1))
+    frame = free / (-(-count // every) * runs)
+    # the surface is what one looks at: particles get their share of what it leaves, or the least
+    for_points = min(points.within(full.particles), max(least[1], min(SHARE * frame, frame - least[0])))
     return Plan(every, Limits(
-        min(full.triangles, max(int(for_surface / max(surface.each, 1e-9)), 1_000)),
-        min(full.particles, max(int(for_points / max(points.each, 1e-9)), 200)),
+        min(full.triangles, max(surface.most(frame - for_points), 1_000)),
+        min(full.particles, max(points.most(for_points), 200)),
     ))  # fmt: skip
+
+
+def smaller(plan: Plan, pictures: Sequence[Picture], size: int, megabytes: float) -> Plan:
+    """A plan for a page that came out too large: `size` bytes with these pictures."""
+    factor = SAFE * room(megabytes) * TEXT / max(size - PAGE, 1)
+    triangles, particles = (max(pair) for pair in zip(*((p.triangles[1], p.particles[1]) for p in pictures)))
+    return Plan(plan.every, Limits(max(int(factor * triangles), 100), max(int(factor * particles), 100)))
 
 
 def _spread(numbers: Sequence[int]) -> list[int]:

@@ -13,14 +13,16 @@ from ..export import Shot
 from ..export.run import chosen
 from ..io.atomic import write_text
 from . import budget as sizes
-from .artist import Artist, Limits
+from .artist import Artist, Picture
 from .legend import legend
 from .player import at_same_time
 from .server import serving
-from .stage import Stage, stages
+from .stage import stages
 
 #: how often a page that came out too large is made again with fewer triangles
 ROUNDS = 4
+#: style of what is written over the scene
+_BOX = "position: fixed; left: 0.6em; z-index: 1; font-family: sans-serif; color: #2d3036; pointer-events: none"
 
 
 @dataclass(frozen=True)
@@ -75,24 +77,20 @@ def write_html(
         kept = numbers[:: plan.every]
         for artist in artists:
             artist.limit(plan.limits)
-        text, stage = _page(artists, kept, tick)
+        text, pictures = _page(artists, kept, tick)
+        thinned = sizes.told(pictures, (len(kept), len(numbers)), budget)
+        text = _titled(text, artists, pictures[0].scale, thinned)
         size = len(text.encode())
         if size <= budget * 1e6:
-            break
-        small = sizes.SAFE * sizes.room(budget) / max(size - sizes.PAGE, 1) * sizes.TEXT
-        plan = sizes.Plan(plan.every, Limits(*(max(int(n * small), 100) for n in
-                                               (plan.limits.triangles, plan.limits.particles))))  # fmt: skip
-    pictures = [p for s in stage for p in s.pictures.values()]
-    thinned = sizes.told(pictures, (len(kept), len(numbers)), budget)
-    if size > budget * 1e6:
-        raise NonstickError(
-            f"{run} does not fit into {budget:g} MB, also when it is thinned: give a larger --budget, or fewer --frames"
-        )
-    write_text(Path(file), _titled(text, artists, pictures[0].scale, thinned))
-    return Page(Path(file), Path(file).stat().st_size, len(kept), thinned)
+            write_text(Path(file), text)
+            return Page(Path(file), size, len(kept), thinned)
+        plan = sizes.smaller(plan, pictures, size, budget)
+    raise NonstickError(
+        f"{run} does not fit into {budget:g} MB, also when it is thinned: give a larger --budget, or fewer --frames"
+    )
 
 
-def _page(artists: Sequence[Artist], kept: Sequence[int], tick) -> tuple[str, list[Stage]]:
+def _page(artists: Sequence[Artist], kept: Sequence[int], tick) -> tuple[str, list[Picture]]:
     first = artists[0].shot
     with serving() as server:
         made = stages(server.scene, artists, server.initial_camera)
@@ -108,7 +106,7 @@ def _page(artists: Sequence[Artist], kept: Sequence[int], tick) -> tuple[str, li
             for stage in made:
                 stage.show(_there(stage.artist, number, artists[0]))
             record.insert_sleep((after - number) / first.fps)
-        return record.as_html(), made
+        return record.as_html(), [p for stage in made for p in stage.pictures.values()]
 
 
 def _there(artist: Artist, number: int, first: Artist) -> int:
@@ -124,12 +122,11 @@ def _there(artist: Artist, number: int, first: Artist) -> int:
 def _titled(text: str, artists: Sequence[Artist], scale, thinned: str) -> str:
     """The page with a title, the names of its runs, the scale of colours, and what was left out."""
     name = " and ".join(a.shot.run.path.resolve().name for a in artists)
-    note = f'<div style="font-size: 0.75em; opacity: 0.7">{escape(thinned)}</div>' if thinned else ""
+    small = "font-size: 0.7em; opacity: 0.7"
     box = (
-        '<div id="nonstick" style="position: fixed; top: 0.5em; left: 0.5em; max-width: 22em; z-index: 1; '
-        'font-family: sans-serif; color: #2d3036; pointer-events: none"><b>'
-        f'{escape(name)}</b><div style="font-size: 0.75em; opacity: 0.7">space plays and stops; the tree at the lower '
-        f"right shows and hides parts</div>{legend(scale)}{note}</div>"
+        f'<div style="{_BOX}; top: 0.5em"><b>{escape(name)}</b>{legend(scale)}</div>'
+        f'<div style="{_BOX}; bottom: 4.5em; {small}">space plays and stops; the tree at the lower right shows and '
+        f"hides parts<br>{escape(thinned)}</div>"
     )
     text = re.sub(r"<title>.*?</title>", lambda _: f"<title>{escape(name)}</title>", text, count=1)
     place = text.rindex("</body>")

@@ -19,7 +19,7 @@ def legend(scale: Scale | None) -> str:
     colours = ", ".join("rgb({:.0f}, {:.0f}, {:.0f})".format(*(255 * c)) for c in RAMP)
     kind = ", logarithmic" if scale.low > 0.0 and scale.high > WIDE * scale.low else ""
     return (
-        f'<div style="font: 0.8em sans-serif; padding: 0.2em 0.6em">{escape(scale.name)}{kind}'
+        f'<div style="font: 0.8em sans-serif; padding: 0.2em 0.6em; min-width: 14em">{escape(scale.name)}{kind}'
         f'<div style="height: 0.7em; border-radius: 2px; background: linear-gradient(to right, {colours})"></div>'
         f'<span style="float: left">{scale.low:.3g}</span>'
         f'<span style="float: right">{scale.high:.3g} {escape(scale.unit)}</span><br></div>'

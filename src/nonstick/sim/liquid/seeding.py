@@ -112,7 +112,7 @@ def _fit(
 
 
 def _turn(at: np.ndarray) -> np.ndarray:
-    """Numbers between 0 and 1 for the positions (d, n) of the lattice: a cube that is cut is kept if its share is larger.
+    """Numbers between 0 and 1 for positions (d, n) of the lattice: a cube that is cut is kept if its share is larger.
 
     Multiples of quadratic irrational numbers, modulo 1, spread the kept cubes along each axis more evenly than chance
     would.

@@ -114,7 +114,7 @@ def displacement(
 
 
 def in_flight(solids: Solids, pressure: np.ndarray, weight: np.ndarray) -> bool:
-    """True if no wall carries liquid: the pressure at walls is noise. `weight` is that of a cell, per face of a cell."""
+    """True if no wall carries liquid: the pressure there is noise. `weight` is that of a cell, over its face."""
     size = np.abs(pressure)
     least = max(LIGHT * float(np.linalg.norm(weight)), PRESSED * float(size.max(initial=0.0)))
     return not solids.touched(solids.layout.lift(size), least)

@@ -100,7 +100,7 @@ CASES = (
         ),
         measure,
         quick=(Size(8), Size(12)),
-        full=(Size(16), Size(24), Size(32)),
+        full=(Size(8), Size(12), Size(16)),
         timeless=True,
     ),
 )

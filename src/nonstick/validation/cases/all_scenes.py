@@ -74,6 +74,6 @@ CASES = (
         ),
         lambda size: measure(size, *((QUICK, 30) if size.cells < 40 else ())),
         quick=(Size(24), Size(32)),
-        full=(Size(40), Size(48), Size(64), Size(48, 2)),
+        full=(Size(24), Size(32), Size(48), Size(32, 2)),
     ),
 )

@@ -84,6 +84,6 @@ CASES = (
         ),
         measure,
         quick=(Size(18), Size(24)),
-        full=(Size(36), Size(48), Size(72), Size(48, 2)),
+        full=(Size(24), Size(36), Size(48), Size(36, 2)),
     ),
 )

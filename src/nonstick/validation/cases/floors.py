@@ -1,8 +1,8 @@
 """Density of particles next to a flat floor, in quarter cells, over a dam break and a bore that meets an obstacle.
 
-Counted are columns whose first four cells above the floor are liquid. 1 is the density of a full cell. Frames are counted
-together until a layer of a cell holds 1000 particles: chance alone then moves a quarter cell by up to 6 %. In 3D this is
-a single frame, in 2D some five to ten.
+Counted are columns whose first four cells above the floor are liquid. 1 is the density of a full cell. Frames are
+counted together until a layer of a cell holds 1000 particles: chance alone then moves a quarter cell by up to 6 %. In
+3D this is a single frame, in 2D some five to ten.
 """
 
 from __future__ import annotations

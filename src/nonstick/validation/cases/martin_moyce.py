@@ -89,5 +89,5 @@ def _case(dimension: int, quick: tuple[Size, ...], full: tuple[Size, ...]) -> Ca
 
 CASES = (
     _case(2, (Size(45), Size(60), Size(90)), (Size(60), Size(90), Size(180), Size(180, 2))),
-    _case(3, (Size(24), Size(36), Size(48)), (Size(48), Size(64), Size(96), Size(96, 2))),
+    _case(3, (Size(24), Size(36), Size(48)), (Size(36), Size(48), Size(72), Size(48, 2))),
 )

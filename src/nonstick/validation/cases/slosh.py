@@ -1,8 +1,8 @@
 """The period of the first sloshing mode: ω² = g k tanh(k h), k = π/L; L = 1 m, h = 0.5 m: 1.1818 s.
 
 The water starts level, with the velocity of the linear wave, u = U sin(kx) cosh(ky)/cosh(kh) and v = -U cos(kx)
-sinh(ky)/cosh(kh). So it holds no other mode, and its amplitude, 3.4 cm, is resolved on coarse grids too. (The scene `slosh`
-starts with a tilted surface and half of this amplitude.)
+sinh(ky)/cosh(kh). So it holds no other mode, and its amplitude, 3.4 cm, is resolved on coarse grids too. (The scene
+`slosh` starts with a tilted surface and half of this amplitude.)
 """
 
 from __future__ import annotations
