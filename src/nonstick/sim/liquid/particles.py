@@ -306,7 +306,7 @@ class Particles:
         Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
         gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
         more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
-        rise. In viscous liquid this loss pays first, or a sinking body would feel a drag (8 % were measured).
+        rise. What viscosity takes counts: or evening out a tank of oil would be a drag on a body that sinks in it.
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
@@ -319,7 +319,7 @@ class Particles:
         gained = self.mass * sum(float(f.sum(dtype=float)) for f in fall)
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
-        paid = min(max(lift - (lost if heat > 0.0 else 0.0), 0.0), PAYMENT * kinetic)
+        paid = min(lift, max(PAYMENT * kinetic - heat, 0.0))
         allowed = paid + lost
         if lift > allowed:
             for axis in self.layout.axes:
