@@ -304,9 +304,9 @@ class Particles:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
         Otherwise crushed liquid that spreads again would gain energy from nothing. A step takes at most the share
-        PAYMENT of the kinetic energy. If the displacement adds more than this and the energy that the step loses anyway,
-        it is made smaller: liquid at rest must not rise. What viscosity takes counts as paid, or evening out a tank of
-        oil would be a drag on a body that sinks in it.
+        PAYMENT of the kinetic energy. If the displacement adds more than this and the energy that the step loses
+        anyway, it is made smaller: liquid at rest must not rise. What viscosity takes counts as paid, or evening out a
+        tank of oil would be a drag on a body that sinks in it.
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
