@@ -156,8 +156,7 @@ class Particles:
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
             room = has_room(self.solids.space.reshape(-1)[cells] / self.worth - counts[cells])
-            if source.began(time, self._last_dt):  # space that is full already is not filled
-                fresh &= room
+            fresh &= room | (not source.began(time, self._last_dt))  # space that is full already is not filled
             fresh |= (counts[cells] == 0) & room
             x, cells = x[:, fresh], cells[fresh]
             there = self.worth * counts.reshape(self.layout.three)
@@ -312,8 +311,7 @@ class Particles:
         lift = -self.dx * self._work(shift, mass)
         if lift <= 0.0:
             return
-        kinetic, potential = self.energy()
-        heat = self.mass * flow.start.heat
+        kinetic, potential, heat = *self.energy(), self.mass * flow.start.heat
         pull = self.lag * self.gravity  # energy after moving, with the velocity that falling particles gain until then
         fall = [self.cloud.fall * g * (v + 0.5 * g * self.cloud.fall) for g, v in zip(pull, self.cloud.vel) if g]
         gained = self.mass * sum(float(f.sum(dtype=float)) for f in fall)
