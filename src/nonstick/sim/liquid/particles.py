@@ -156,8 +156,7 @@ class Particles:
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
             room = has_room(self.solids.space.reshape(-1)[cells] / self.worth - counts[cells])
-            if source.began(time, self._last_dt):  # space that is full already is not filled
-                fresh &= room
+            fresh &= room | (not source.began(time, self._last_dt))  # space that is full already is not filled
             fresh |= (counts[cells] == 0) & room
             x, cells = x[:, fresh], cells[fresh]
             there = self.worth * counts.reshape(self.layout.three)
