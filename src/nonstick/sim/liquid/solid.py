@@ -8,6 +8,7 @@ import numpy as np
 
 from ...bodies.body import RigidBody
 from ...bodies.motion import Prescribed
+from ...discretise.coupling import cover
 from ...grid.mac import Grid
 from ...grid.shapes import Shape, sample_meshes
 from ...scenes.schema import Keyed
@@ -16,6 +17,8 @@ from ...scenes.schema import Keyed
 FAR = 1e3
 #: faces within this many cells of a body take its velocity
 BODY_ROOM = 4.0
+#: largest growth of a body that gives it its volume on the grid, in cells
+LARGEST_GROWTH = 0.25
 
 
 @dataclass
@@ -34,6 +37,7 @@ class Solid:
     def __post_init__(self) -> None:
         self._kept: tuple[bytes, np.ndarray] | None = None
         self._sampled: Shape | None = None
+        self._grown: float | None = None
 
     def placed(self, time: float) -> Shape:
         """The shape at its position at `time`; a body is where it is now."""
@@ -84,4 +88,27 @@ class Solid:
         window = tuple(slice(*np.searchsorted(x.ravel(), (a - reach, b + reach))) for x, a, b in zip(nodes, low, high))
         if all(w.stop > w.start for w in window):
             out[window] = shape.sample(tuple(x[(*(slice(None),) * a, window[a])] for a, x in enumerate(nodes)))
+            out[window] -= self._growth(grid.dx)
         return out
+
+    def _growth(self, dx: float) -> float:
+        """The distance by which a body must grow to have its true volume on the grid, in metres.
+
+        A distance that is linear between nodes cuts curved surfaces and corners short: a ball of eight cells loses 3 %
+        of its volume, and as much of its weight and lift. The growth is found once, in the body's own axes, so that it
+        does not depend on where a run was resumed.
+        """
+        if self._grown is None:
+            assert self.body is not None and self._sampled is not None
+            low, high = self._sampled.bounds(self.body.d)
+            lines = [np.arange(a - 2.3 * dx, b + 3.0 * dx, dx) for a, b in zip(low, high)]
+            phi = self._sampled.sample(tuple(np.meshgrid(*lines, indexing="ij", sparse=True))) / dx
+            volume = self.body.volume / dx**self.body.d
+            growth, step = 0.0, 0.1
+            for _ in range(3):  # Newton's method; the volume is smooth
+                here, more = (float(cover(phi - g)[0].sum()) for g in (growth, growth + step))
+                if more <= here:
+                    break
+                growth = min(max(growth + step * (volume - here) / (more - here), 0.0), LARGEST_GROWTH)
+            self._grown = growth * dx
+        return self._grown
