@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from . import complete
-from .exchange import frame_range
+from .export import frame_range
 from .paint import paint
 from .scene import RUN
 from .terminal import fail
