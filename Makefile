@@ -33,6 +33,10 @@ demo: .venv/.ready-pictures
 	@echo "painting both side by side ..."
 	@$(BIN)/nonstick render demo/sticky --compare demo/separating --out demo/sphere.mp4
 
+# every built-in scene: a run, a picture and a movie of it, and docs/gallery.md; takes about half an hour
+gallery: .venv/.ready-pictures
+	@$(BIN)/python docs/make_gallery.py
+
 test: .venv/.ready-dev .venv/.petsc
 	@$(BIN)/python -m pytest -n $(JOBS) -rs --durations=15 --durations-min=2 $(ARGS)
 

@@ -55,6 +55,23 @@ def test_grandchildren_and_threads_of_a_child_too(expected):
     assert process.exitcode == 0
 
 
+def simulated() -> str:
+    """A few frames of a small scene, which use most kernels of the simulator."""
+    scene = nonstick.Scene.load("circle", {"domain.resolution": 12, "physics.viscosity": 1.0})
+    simulation = nonstick.Simulation(scene)
+    for _ in range(2):
+        simulation.next_frame()
+    return hashlib.sha256(simulation.frame_arrays()["position"].tobytes()).hexdigest()
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+def test_a_forked_child_simulates_the_same_bits():
+    """No kernel that the parent has used may still start threads in the child."""
+    here = simulated()
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(simulated).get(timeout=120) == here
+
+
 @pytest.mark.slow
 def test_four_threads_give_the_same_bits(expected):
     with ThreadPoolExecutor(4) as pool:

@@ -8,9 +8,15 @@ import pytest
 
 #: recipes.md has a test for each of its sections, test_recipes.py
 WITH_CODE = [page for page in pages.pages() if pages.runs(page) and page.name != "recipes.md"]
+#: a whole shot: several runs, a movie, exports
+LONG = {"artist.md"}
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(pages.ROOT)))
+def _mark(page):
+    return pytest.param(page, marks=pytest.mark.slow) if page.name in LONG else page
+
+
+@pytest.mark.parametrize("page", map(_mark, WITH_CODE), ids=lambda page: str(page.relative_to(pages.ROOT)))
 def test_page_runs(page, tmp_path):
     """In a process and a folder of its own: pages register methods and write files."""
     command = [sys.executable, pages.__file__, str(page)]

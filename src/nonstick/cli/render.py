@@ -50,14 +50,14 @@ def render(
         None, "--background", metavar="COLOUR", help="A name such as black, or #rrggbb.", show_default=False
     ),
     target: tuple[float, float, float] | None = typer.Option(
-        None, "--target", metavar="X Y Z", show_default=False, help="Point in metres in the middle of the picture (3D).",
+        None, "--target", metavar="X Y Z", show_default=False, help="Point in metres to look at (3D).",
     ),
     lens: float | None = typer.Option(
         None, "--lens", metavar="MM", show_default=False,
         help="Focal length: 24 is close with strong perspective, 200 is far and flat (3D).",
     ),
     turntable: float | None = typer.Option(
-        None, "--turntable", metavar="DEGREES", show_default=False, help="Turn the camera by this during the movie (3D).",
+        None, "--turntable", metavar="DEGREES", show_default=False, help="Turn of the camera during the movie (3D).",
     ),
     labels: bool | None = typer.Option(
         None, "--labels/--no-labels", help="Write name and time into the picture.", show_default=False

@@ -23,7 +23,7 @@ FARTHEST = 63
 
 @serial
 def _wall_code(out, wall, fine):
-    """out = WALL or SOLID for cells that walls cut or fill, else 0; `wall` at nodes `fine` times as close as the grid's."""
+    """out = WALL or SOLID for cells that walls cut or fill, else 0; nodes are `fine` times as close as the grid's."""
     nx, ny, nz = out.shape
     for i in range(nx):
         for j in range(ny):
@@ -130,7 +130,7 @@ def _classify(cell, block, phi, stone):
 
 @merged
 def _step(block, cell, a, b, c, d0, d1, d2, e0, e1, e2):
-    """(distance to the end of the uniform region around a point, its code); `e` is 1/d. The point must not be below zero."""
+    """(distance to the end of the uniform region around a point, its code); `e` is 1/d, coordinates are positive."""
     nx, ny, nz = cell.shape
     i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
     p, q, r = i >> 2, j >> 2, k >> 2

@@ -71,7 +71,7 @@ def _edges(phi, wall, wall_fine, rock, t, eye, d0, d1, d2, wide):
             q1 = p1 + (u if axis == 1 else 0.0)
             q2 = p2 + (u if axis == 2 else 0.0)
             way = (q0 - eye[0]) * d0 + (q1 - eye[1]) * d1 + (q2 - eye[2]) * d2
-            if way > t + 1.0:
+            if way <= 0.0 or way > t + 1.0:
                 continue
             x, y, z = eye[0] + way * d0 - q0, eye[1] + way * d1 - q1, eye[2] + way * d2 - q2
             off = np.sqrt(x * x + y * y + z * z) / (wide * way)
@@ -254,10 +254,9 @@ def _march(
     phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
     sun, water, stone, sky, absorb, ambient, every, eye, forward, right, up, window
 ):  # fmt: skip
-    """Add to the pixels of image (h, w, 3) the mean of as many rays as `todo` says, through `offsets` (in pixels).
+    """Set pixels of image (h, w, 3) to the mean of as many rays as `todo` says, through `offsets` (in pixels).
 
-    The first pixel offset is the middle. A pixel that has a ray already, todo > 1, keeps it as one more part of the mean.
-
+    A pixel with todo > 1 has the ray through the first offset, the middle, already: its colour is part of the mean.
     `lined` marks the pixels an edge of the box may cross. Then come the entries of a `_rays.Stage`, a
     `Look` and a `View`.
     """

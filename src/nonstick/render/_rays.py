@@ -15,7 +15,7 @@ from ._triangles import _hit
 class Stage(NamedTuple):
     """All that rays can meet; the arrays of one frame.
 
-    Kernels take the arrays one by one: numba counts references to the entries of a tuple, which made rays twice as slow.
+    Kernels take the arrays one by one: numba counts references to the entries of a tuple, which made rays slower.
     """
 
     #: level set of the liquid over cells; colours of the liquid over cells, or one (1, 1, 1, 3)
@@ -166,8 +166,8 @@ def _left(nx, ny, nz, a, b, c, d0, d1, d2):
 def _through(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, d0, d1, d2, in_liquid, enough):
     """March from a point; returns (what, a, b, c, liquid path length, number of the triangle).
 
-    what: OUT left the box, STONE a wall, WATER liquid entered (only if not in_liquid), THING a body, TRIANGLE. After the
-    distance `enough` in liquid nothing behind it is visible.
+    what: OUT left the box, STONE a wall, WATER liquid entered (only if not in_liquid), THING a body, TRIANGLE. After
+    the distance `enough` in liquid nothing behind it is visible.
     """
     nx, ny, nz = phi.shape
     wet = 0.0

@@ -1,7 +1,7 @@
 """Triangles of meshes and boxes: which cells they touch, and where a ray hits one.
 
-Triangles are seen from one side only, the side from which their corners go counterclockwise. So a ray that starts inside
-a solid leaves it without a hit.
+Triangles are seen from one side only, from which their corners go counterclockwise. So a ray that starts inside a solid
+leaves it without a hit.
 """
 
 import numpy as np
@@ -23,8 +23,8 @@ def _sides(corners, t):
 def _cells_of(first, found, corners, shape, fill):
     """Count (fill = False) or list the triangles (n, 3, 3), in cells, whose boxes touch each cell.
 
-    `first` (cells + 1) holds counts, and the starts of the lists where they are filled; the plane of a triangle must pass
-    through a cell. Returns the number of entries.
+    `first` (cells + 1) holds counts, and the starts of the lists where they are filled; the plane of a triangle must
+    pass through a cell. Returns the number of entries.
     """
     nx, ny, nz = shape
     low, high = np.empty(3, np.int64), np.empty(3, np.int64)
@@ -63,7 +63,8 @@ def _cells_of(first, found, corners, shape, fill):
 def _hit(lists, tri, cell, a, b, c, d0, d1, d2, far):
     """(distance, number) of the nearest triangle of a cell within `far`; the number is -1 if there is none.
 
-    `lists` begins with the places in itself where the list of each cell begins; `tri` (n, 6, 3) holds corners and normals.
+    `lists` begins with the places in itself where the list of each cell begins; `tri` (n, 6, 3) holds corners and
+    normals.
 
     Möller and Trumbore's test (1997).
     """

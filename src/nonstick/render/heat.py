@@ -47,7 +47,7 @@ class _Blob:
 class HeatView:
     """A fixed view of a body; `draw(temperature)` gives an image (uint8).
 
-    `inside` marks the cells of the body. With its `shape` in metres, and the size `dx` of a cell, its surface is smooth.
+    `inside` marks the cells of the body. With its `shape` in metres and the size `dx` of a cell its surface is smooth.
     """
 
     def __init__(self, inside: np.ndarray, width: int = 720, shape: Shape | None = None, dx: float = 1.0):

@@ -26,8 +26,11 @@ def obstacle() -> str | None:
     return missing(EXTRA, "imageio_ffmpeg", "PIL")
 
 
-def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float) -> None:
-    """Write RGB images of one size; nothing appears at `path` until the movie is complete."""
+def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float, quality: int = 10) -> None:
+    """Write RGB images of one size; nothing appears at `path` until the movie is complete.
+
+    `quality` is x264's constant rate factor: 0 is without loss, 51 the worst.
+    """
     need(EXTRA, "imageio_ffmpeg")
     import imageio_ffmpeg
 
@@ -39,7 +42,7 @@ def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float) -> N
         command = [
             imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
             "-s", f"{width}x{height}", "-r", rate, "-i", "-", "-an", "-vcodec", "libx264", "-pix_fmt", "yuv420p",
-            "-crf", "10", "-movflags", "+faststart", str(partial.absolute()),
+            "-crf", str(quality), "-movflags", "+faststart", str(partial.absolute()),
         ]  # fmt: skip
         # In a group of its own ffmpeg does not get the Ctrl-C of the terminal: we decide how it ends.
         process = subprocess.Popen(
@@ -100,12 +103,16 @@ def write_gif(path: str | Path, images: Iterable[np.ndarray], fps: float) -> Non
         )
 
 
-def write_picture(path: str | Path, image: np.ndarray) -> None:
+def write_picture(path: str | Path, image: np.ndarray, colours: int | None = None) -> None:
+    """Write an RGB image; with a table of at most 256 `colours` the file is much smaller."""
     need(EXTRA, "PIL")
     from PIL import Image
 
     with replacing(path) as partial:
-        Image.fromarray(image).save(partial, format="PNG", optimize=True)
+        picture = Image.fromarray(image)
+        if colours is not None:
+            picture = picture.quantize(colours, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        picture.save(partial, format="PNG", optimize=True)
 
 
 @cache

@@ -57,7 +57,7 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
 
 
 def finer(phi: np.ndarray, dx: float, per_cell: float) -> np.ndarray:
-    """φ in cells, interpolated by cubic splines where a cell is several pixels wide: straight pieces look like facets."""
+    """φ in cells, by cubic splines where a cell is several pixels wide: straight pieces look like facets."""
     out = np.ascontiguousarray(phi, dtype=float) / dx
     times = min(int(per_cell / 1.5), 4)
     return out if times < 2 else zoom(out, times, order=3, mode="nearest", grid_mode=True)

@@ -56,6 +56,11 @@ class Triangles:
         parts = [cls.none(), *parts]
         return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("corners", "slopes", "whose")))
 
+    @property
+    def both(self) -> np.ndarray:
+        """Corners and normals (n, 6, 3)."""
+        return np.concatenate([self.corners, self.slopes], axis=1)
+
     def by_cell(self, shape: tuple[int, ...]) -> np.ndarray:
         """The numbers of the triangles of each cell; before them, where the list of each cell begins, and the end."""
         cells = int(np.prod(shape))
@@ -107,7 +112,7 @@ class Scenery:
 
     @classmethod
     def of_shapes(cls, solids: Sequence[tuple[Shape, bool]], shape: tuple[int, ...], dx: float, fine: int) -> Scenery:
-        """From (shape, is it a container) in metres. Solids of triangles that are no containers are drawn from these."""
+        """From (shape, is it a container) in metres. Solids of triangles are drawn from these, but not containers."""
         wall = np.full(tuple(fine * n + 1 for n in shape), 1e3, np.float32)
         nodes = Grid(tuple(fine * n for n in shape), dx / fine).nodes()
         parts, rock = [], None

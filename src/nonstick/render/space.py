@@ -119,7 +119,7 @@ class Studio:
         rock = np.full((1, 1, 1), 1e3, np.float32) if scenery.rock is None else scenery.rock
         stage = Stage(
             liquid, np.ascontiguousarray(dye, np.float32), scenery.wall, float(scenery.fine), rock, body, float(FINE),
-            owner, cell, block, lists, np.concatenate([triangles.corners, triangles.slopes], axis=1), triangles.whose, PAINTS,
+            owner, cell, block, lists, triangles.both, triangles.whose, PAINTS,
         )  # fmt: skip
         return self._trace(stage, look)
 

@@ -28,7 +28,7 @@ def rgb(text: str) -> tuple[float, float, float]:
     >>> rgb("#000000"), rgb("white")
     ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     """
-    digits = NAMES[text.lower()] if text.lower() in NAMES else text
+    digits = NAMES.get(text.lower(), text)
     red, green, blue = (int(digits[k : k + 2], 16) / 255 for k in (1, 3, 5))
     return red ** (1 / _GAMMA), green ** (1 / _GAMMA), blue ** (1 / _GAMMA)
 

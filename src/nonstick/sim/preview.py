@@ -31,7 +31,7 @@ class Film(ABC):
     def images(self) -> Iterator[np.ndarray]:
         """RGB images of one size."""
 
-    def only_stills(self) -> None:
+    def only_stills(self) -> None:  # noqa: B027
         """Leave out all images that are not in the picture, where this can be done."""
 
     @staticmethod

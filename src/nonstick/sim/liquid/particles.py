@@ -302,19 +302,18 @@ class Particles:
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
-        gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
-        more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
-        rise. What viscosity takes counts: or evening out a tank of oil would be a drag on a body that sinks in it.
+        Otherwise crushed liquid that spreads again would gain energy from nothing. A step takes at most the share
+        PAYMENT of the kinetic energy. If the displacement adds more than this and the energy that the step loses
+        anyway, it is made smaller: liquid at rest must not rise. What viscosity takes counts as paid, or evening out a
+        tank of oil would be a drag on a body that sinks in it.
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
         if lift <= 0.0:
             return
         kinetic, potential, heat = *self.energy(), self.mass * flow.start.heat
-        pull = self.lag * self.gravity  # energy after moving, with the velocity that falling particles gain until then
-        fall = [self.cloud.fall * g * (v + 0.5 * g * self.cloud.fall) for g, v in zip(pull, self.cloud.vel) if g]
-        gained = self.mass * sum(float(f.sum(dtype=float)) for f in fall)
+        # energy after moving, with the velocity that falling particles gain until then
+        gained = self.mass * self.cloud.energy_of_falling(self.lag * self.gravity)
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
         paid = min(lift, max(PAYMENT * kinetic - heat, 0.0))
@@ -388,11 +387,9 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
-        c.id = state["id"] if "id" in state else np.arange(c.n, dtype=c.ID)
-        c.born = int(state["born"]) if "id" in state else c.n
+        c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
         c.sources = state.get("sources", c.sources[:0])
-        self._last_dt = float(state["dt"])
-        self._sorted = self.settled = False
+        self._last_dt, self._sorted, self.settled = float(state["dt"]), False, False
         if started:  # use the shift of the ledger: a new search could find another shift
             self._sort()
             self._surface.outline(self.phi, c)

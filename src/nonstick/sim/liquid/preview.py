@@ -16,7 +16,7 @@ from ...render.palette import AIR
 from ...render.plane import draw as draw_plane
 from ...render.plane import values
 from ...render.scenery import FINE, Scenery
-from ...render.space import FAST, SKY, THICK, Studio, Style
+from ...render.space import FAST, SKY, THICK, WATER, Studio, Style
 from ...scenes.camera import Camera, rgb
 from ..preview import Film, Frames
 from ..states import check_array
@@ -133,7 +133,9 @@ class Painter:
             return self._with_bar(image)
         if "phi" not in data:
             raise NonstickError("the frames have no surface to render: run the scene again with output.surface = true")
-        ends = np.array([self.tints.main, FAST if camera.colour == "speed" else THICK])
+        ends = np.array([self.tints.main, FAST])
+        if camera.colour == "viscosity":
+            ends = np.array([camera.tint or WATER, THICK])
         if camera.colour == "liquid":
             dye = self.tints.over_cells(data)
         else:

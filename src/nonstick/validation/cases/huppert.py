@@ -1,8 +1,8 @@
 """A viscous liquid spreads over a floor: the front of a gravity current of constant volume (Huppert 1982).
 
-In two dimensions x_N = 1.411 (g A³/(3ν))^(1/5) t^(1/5), A the area of the liquid. The current forgets its start, a box, but
-time does not begin there: x_N⁵ grows linearly, and its slope is compared. Theory holds for thin currents, so the last
-part of the run counts. Cells are counted along the height of the box.
+In two dimensions x_N = 1.411 (g A³/(3ν))^(1/5) t^(1/5), A the area of the liquid. The current forgets its start, a box,
+but time does not begin there: x_N⁵ grows linearly, and its slope is compared. Theory holds for thin currents, so the
+last part of the run counts. Cells are counted along the height of the box.
 """
 
 from __future__ import annotations
