@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from . import complete
-from .exchange import frame_range
+from .export import frame_range
 from .terminal import fail, say
 
 #: port of the page

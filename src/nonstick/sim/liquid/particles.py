@@ -311,8 +311,7 @@ class Particles:
         lift = -self.dx * self._work(shift, mass)
         if lift <= 0.0:
             return
-        kinetic, potential = self.energy()
-        heat = self.mass * flow.start.heat
+        kinetic, potential, heat = *self.energy(), self.mass * flow.start.heat
         # energy after moving, with the velocity that falling particles gain until then
         gained = self.mass * self.cloud.energy_of_falling(self.lag * self.gravity)
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
