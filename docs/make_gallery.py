@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 PAGE, IMAGES = ROOT / "docs" / "gallery.md", ROOT / "docs" / "images" / "gallery"
 #: pixels of a still and of the movie, at most
 STILL, MOVIE = 272, 240
+#: bytes above which a picture gets a table of colours
+LARGE = 140_000
 #: quality of the movies by x264's scale, on which 51 is the worst
 QUALITY = 27
 #: frames of a run, and cells along the longest side, where they are not those of the scene
@@ -76,7 +78,10 @@ def paint(name: str, directory: Path) -> None:
         images = list(film.images())
         if scene.kind != "liquid":  # its images show two bodies already
             images = images[-1:]
-        write_picture(IMAGES / f"{name}.png", _shrunk(beside(images), 3 * STILL + 16), 128)
+        file, image = IMAGES / f"{name}.png", _shrunk(beside(images), 3 * STILL + 16)
+        write_picture(file, image)
+        if file.stat().st_size > LARGE:
+            write_picture(file, image, 256)
 
 
 def _shrunk(image: np.ndarray, width: int) -> np.ndarray:
