@@ -2,11 +2,15 @@
 
     python benchmarks/matrices.py --sizes 50 100 200 400                 every problem, ours and PyAMG
     python benchmarks/matrices.py --sizes 1000 --names bearing-4 --methods auto   a million unknowns
+    python benchmarks/matrices.py --sizes 50 200 400 --methods auto petsc-rsls-hypre@2 tao-gpcg-hypre@2   PETSc
 
 `auto` gets the bare matrix, `auto+cells` its grid too (only where it has one). `sa`, `rs`, `rootnode` are PyAMG's
 smoothed aggregation, Ruge-Stüben and root-node hierarchies (one Gauss-Seidel sweep down, one up) as preconditioner of
-the loop of `auto`, set up again after every change of the set; they have no coarse problems with bounds. 3D problems
-have as many unknowns as the 2D ones of their size.
+the loop of `auto`, set up again after every change of the set; they have no coarse problems with bounds. Names with
+`@` are PETSc's solvers for bounds on so many ranks (`nonstick.bench.petsc`): SNESVI's `petsc-rsls` and
+`petsc-rsls-hypre` (active-set Newton, CG with incomplete Cholesky or BoomerAMG inside), TAO's `tao-gpcg` and
+`tao-gpcg-hypre`. SNESVI's iterations are those of CG, TAO's are outer ones. All stop at KKT 1e-6, computed again here;
+PETSc's time does not include assembling the matrix. 3D problems have as many unknowns as the 2D ones of their size.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from common import Rows, options, progress, show, timed
 
+from nonstick.bench import petsc
 from nonstick.compositions import AUTO
 from nonstick.inverse.base import Inverse, Recipe
 from nonstick.operators.convert import as_operator
@@ -128,8 +133,10 @@ PROBLEMS = {
     "diagonal-1e-3": lambda n: waves(rotated(n, 1e-3, np.pi / 4)),
     "triangles": lambda n: waves(triangles(n)),
     "triangles-1e-2": lambda n: waves(triangles(n, 1e-2, np.pi / 6)),
+    "triangles-1e-3": lambda n: waves(triangles(n, 1e-3, np.pi / 4)),
     "jumps": lambda n: waves(jumps(n), True),
     "scaled": lambda n: rescaled(bearing(n, 4.0)),
+    "scaled-jumps": lambda n: rescaled(waves(jumps(n, 1e4))),
     "solid": lambda n: solid(n, 1.0),
     "solid-1e-2": lambda n: solid(n, 1e-2),
 }
@@ -172,6 +179,14 @@ def build(name, n, cells):
     return BoxProblem(as_operator(sp.csr_array(A), where), b, np.broadcast_to(lower, N), np.broadcast_to(upper, N))
 
 
+def measured(name, n, label, time_limit=300.0) -> dict:
+    """A row of one method on one problem."""
+    if label in petsc.names():
+        return petsc.measure(name, n, label, build(name, n, False), 1e-6, time_limit).asdict()
+    M = AUTO if label.startswith("auto") else replace(AUTO, M=PyAMG(label))
+    return timed(name, n, M, partial(build, name, n, label.endswith("cells")))
+
+
 def main(out="benchmarks/results", sizes=(50, 100), names=tuple(PROBLEMS), methods=METHODS):
     rows = Rows(out, "matrices", ("case", "n", "label"))
     with progress("matrices", len(sizes) * len(names) * len(methods)) as step:
@@ -179,12 +194,9 @@ def main(out="benchmarks/results", sizes=(50, 100), names=tuple(PROBLEMS), metho
             for n in sizes:
                 for label in methods:
                     step(f"{label} on {name} at {n}")
-                    cells = label.endswith("cells")
-                    if cells and not PROBLEMS[name](4)[4]:
+                    if label.endswith("cells") and not PROBLEMS[name](4)[4]:
                         continue
-                    M = AUTO if label.startswith("auto") else replace(AUTO, M=PyAMG(label))
-                    row = timed(name, n, M, partial(build, name, n, cells))
-                    rows.add(row | {"label": label})
+                    rows.add(measured(name, n, label) | {"label": label})
     report(rows, sizes)
     return rows
 
@@ -200,6 +212,10 @@ def report(rows, sizes) -> None:
                 cells.append("-")
                 continue
             megabytes = f" · {row['peak_bytes'] / 2**20:.0f} MB" if row["peak_bytes"] else ""
+            if row["iterations"] is None:
+                cells.append("failed")
+                print(f"{label} on {name} at {n}: {row['reason']}")
+                continue
             mark = "" if row["converged"] else "!"
             cells.append(f"{row['iterations']}{mark} · {row['seconds']:.2f} s{megabytes}")
         lines.append([name, label, *cells])

@@ -9,6 +9,7 @@ It needs `pip install 'nonstick[surface,pictures]'`, and ParaView (`pvpython`, a
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,7 @@ def main(words: list[str]) -> None:
     import numpy as np
     from PIL import Image
 
-    from nonstick.export import Shot, liquid_mesh, ply
+    from nonstick.exchange import Shot, liquid_mesh, ply
 
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +45,8 @@ def main(words: list[str]) -> None:
                 name = Path(folder) / f"{shot.name}_{kind}"
                 ply.write(name.with_suffix(".ply"), mesh)
                 view = [str(v) for v in VIEWS.get(shot.name, (15, 30, 1.3))]
-                screen = ["xvfb-run", "-a", "-s", "-screen 0 1280x1024x24"] if shutil.which("xvfb-run") else []
+                virtual = shutil.which("xvfb-run") and not os.environ.get("DISPLAY")
+                screen = ["xvfb-run", "-a", "-s", "-screen 0 1280x1024x24"] if virtual else []
                 subprocess.run([*screen, "pvpython", __file__, "--draw", str(name), *view], check=True)
                 row.append(np.asarray(Image.open(name.with_suffix(".png")).convert("RGB")))
             rows.append(np.hstack(row))

@@ -98,7 +98,7 @@ def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
 TAGIAAMG = tagiaamg()
 GIAAMG = giaamg()
 
-#: Ours: blocks of cells on grids, aggregates of bounded quality for bare matrices, in float32; bodies are deflated.
+#: Ours: blocks of cells on grids, coarse rows by Ruge and Stüben for bare matrices, in float32; bodies are deflated.
 AMG = Multigrid(Algebraic(), cycle=V(1, 1), smallest=100)
 CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), FirstThatFits(AMG, SAAMG))
 AUTO = ActiveSet(Deflated(CYCLE), strong=Deflated(SAAMG), last=Deflated(Jacobi()))

@@ -363,3 +363,28 @@ def test_faulty_distances():
         ViscosityProblem(**fields, fluid=fluid, distance=velocity[:1])
     with pytest.raises(NonstickError, match=r"distance\[1\] has shape"):
         ViscosityProblem(**fields, fluid=fluid, distance=[velocity[0], velocity[0]])
+
+
+def test_a_thin_wall_that_turns_makes_no_stress():
+    """Liquid and a round wall, one face thick at the sides of the grid, turn together: nothing changes."""
+    n, dx = 12, 1.0 / 12
+    nodes = np.linspace(0.0, 1.0, n + 1) - 0.5
+    middles = nodes[:-1] + 0.5 * dx
+    u = np.broadcast_to(-middles, (n + 1, n)).copy()
+    v = np.broadcast_to(middles[:, None], (n, n + 1)).copy()
+    wall = 0.44 - np.hypot(nodes[:, None], nodes[None, :])
+    distance = (0.5 * (wall[:, 1:] + wall[:, :-1]), 0.5 * (wall[1:] + wall[:-1]))
+    fluid = [d > 0.0 for d in distance]
+    for a, mask in enumerate(fluid):
+        mask[(slice(None),) * a + (0,)] = mask[(slice(None),) * a + (-1,)] = False
+    given = {"viscosity": 10.0, "dt": 0.1, "dx": dx, "phi_liquid": -np.ones((n, n)), "fluid": fluid}
+
+    def change(**more):
+        problem = ViscosityProblem(velocity=(u, v), distance=distance, **given, **more)
+        found = problem.solve(rtol=1e-10).velocity
+        return max(float(np.abs(f - g).max()) for f, g in zip(found, (u, v)))
+
+    assert change(solid_velocity=(u, v)) < 1e-6
+    assert change() > 1e-3  # continued from a single solid face it is wrong by a cell
+    with pytest.raises(NonstickError, match="solid_velocity needs 2 arrays"):
+        change(solid_velocity=(u,))

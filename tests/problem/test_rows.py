@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import nonstick
 from nonstick import registry
-from nonstick.problem.rows import row_error
+from nonstick.problem.rows import exhausted, row_error
 
 EPS = 2.0**-52
 COMPLETE = [name for name, entry in registry.entries().items() if entry.complete]
@@ -153,3 +153,46 @@ def test_corrections_reach_what_one_solve_cannot():
     A, b = penalty_string(stiff=1e16)
     solution = nonstick.solve(A, b, method="mic-mprgp")
     assert solution.converged and abs(solution.x - np.linspace(0.5, 0.005, 100)).max() < 1e-3
+
+
+def far_beyond_b(seed, n=30):
+    """A problem whose terms are so large against max|b| that rounding alone exceeds rtol max|b|, and its solution."""
+    rng = np.random.default_rng(seed)
+    D = 10.0 ** rng.uniform(-8.0, 8.0, n)
+    T = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).toarray()
+    x = rng.uniform(0.5, 1.0, n) / D
+    A = D[:, None] * T * D
+    big = A.diagonal() > np.quantile(A.diagonal(), 0.8)
+    x[big] *= 1e6  # neighbours cancel: b stays small there
+    return sp.csr_array(A), A @ x, x
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_solve_ends_where_rounding_allows_no_more(seed):
+    A, b, x = far_beyond_b(seed)
+    s = nonstick.solve(A, b, -np.inf, np.inf, rtol=1e-15)
+    assert s.converged
+    assert s.row_error() == 0.0
+    assert s.iterations < 2000
+    np.testing.assert_allclose(s.x, x, rtol=1e-6)  # b is rounded itself
+
+
+def test_rounding_is_counted_by_the_terms_of_each_row_alone():
+    """A wrong row beside a huge x of another, which the ordinary floor forgives, is not exhausted."""
+    problem = nonstick.BoxProblem(np.eye(2), [1.0, 1e17])
+    for x, wanted in (([1.0, 1e17], True), ([0.5, 1e17], False), ([1.0 + 4 * EPS, 1e17], True), ([0.0, 1e17], False)):
+        x = np.array(x)
+        assert exhausted(problem, x, problem.gradient(x)) is wanted
+
+
+def test_a_huge_x_of_a_singular_matrix_is_not_exhausted():
+    """A x = b has no solution; b is lost in the rounding errors of a huge constant."""
+    n = 20
+    T = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    T[0, 0] = T[-1, -1] = 1.0
+    problem = nonstick.BoxProblem(sp.csr_array(T), np.ones(n), -np.inf, np.inf)
+    x = np.full(n, 1e17)
+    assert row_error(problem, x, problem.gradient(x), strict=True).value == 0.0
+    assert not exhausted(problem, x, problem.gradient(x))
+    assert not nonstick.solve_problem(problem).converged
+    assert not nonstick.solve_problem(problem, x0=x).converged

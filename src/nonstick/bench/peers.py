@@ -7,8 +7,8 @@ the KKT residual recomputed from the problem. Its iterations are in the unit of 
 - `pyamg-policy`: policy iteration with `pyamg-cg` as inner solver, on the free submatrix
 - `scipy-lbfgsb`: L-BFGS-B of SciPy, in variables scaled to a unit diagonal
 - `osqp`: operator splitting, at small sizes
-- `petsc-rsls@r`, `petsc-rsls-hypre@r`, `tao-gpcg@r`: PETSc's active-set Newton method (CG with incomplete Cholesky or
-  BoomerAMG inside) and its gradient-projection CG, on r ranks (`petsc`)
+- `petsc-rsls@r`, `petsc-rsls-hypre@r`: PETSc's active-set Newton method on r ranks (`petsc`), CG with incomplete
+  Cholesky or BoomerAMG inside; `tao-gpcg@r`, `tao-gpcg-hypre@r`: its gradient-projection CG with the same
 - `petsc-cg-icc@r`, `petsc-cg-gamg@r`, `petsc-cg-hypre@r`: its linear solves, bounds ignored
 
 A peer is omitted if its time at the last size predicts that it exceeds the time limit; the row says so.

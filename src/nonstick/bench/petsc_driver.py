@@ -23,6 +23,7 @@ PEERS = {
     "petsc-rsls": ("snes", {"pc_type": "bjacobi", "sub_pc_type": "icc"}),
     "petsc-rsls-hypre": ("snes", {"pc_type": "hypre"}),
     "tao-gpcg": ("tao", {"pc_type": "bjacobi", "sub_pc_type": "icc"}),
+    "tao-gpcg-hypre": ("tao", {"pc_type": "hypre"}),
     "petsc-cg-icc": ("ksp", {"pc_type": "bjacobi", "sub_pc_type": "icc"}),
     "petsc-cg-gamg": ("ksp", {"pc_type": "gamg"}),
     "petsc-cg-hypre": ("ksp", {"pc_type": "hypre"}),

@@ -12,7 +12,7 @@ import numpy as np
 
 from .box import BoxProblem
 from .history import History
-from .rows import RowError, row_error
+from .rows import RowError, exhausted, row_error
 
 #: status word → what to do about it
 ADVICE = {
@@ -37,6 +37,8 @@ CALL_EVERY = 50
 ROW_FACTOR = 10.0
 #: rows are not asked for more digits than their arithmetic has
 LEAST_ROW_RTOL = 1e-14
+#: so many residuals without a gain may mean that rounding allows none
+STUCK = 16
 #: no method can aim at less in the max norm
 LEAST_KKT = 1e-18
 
@@ -66,8 +68,9 @@ class Monitor:
     (the unit of work its paper counts) and `outer_iterations`, and may call `stop` with a status. Long inner solves
     ask `interrupted()`.
 
-    A solve has converged if the KKT residual is at most `asked` and every row passes the row test (`rows`). While the
-    KKT residual is small enough and some row is not, `tolerance`, which methods aim at, is lowered step by step.
+    A solve has converged if the KKT residual is at most `asked` and every row passes the row test (`rows`), or if
+    rounding lets no row become better (`exhausted`). While the KKT residual is small enough and some row is not,
+    `tolerance`, which methods aim at, is lowered step by step.
     """
 
     def __init__(
@@ -130,7 +133,7 @@ class Monitor:
     def check(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
         """Record the residual; True when the method should stop."""
         self.record(self.measure(x, g), x)
-        if self.kkt <= self.asked and self.holds(x, g):
+        if (self.kkt <= self.asked and self.holds(x, g)) or (self._stuck and self.exhausted(x, g)):
             self.stop("converged")
         elif self._lost and not self.status:
             self.stop("stagnated")
@@ -142,7 +145,7 @@ class Monitor:
         if kkt <= self.tolerance or not np.isfinite(kkt):
             return True
         self.record(kkt, x)
-        return bool(self.status) or self._lost
+        return bool(self.status) or self._lost or self._stuck
 
     def holds(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
         """The row test, for an x whose KKT residual is small enough; if it fails, methods aim at a lower residual."""
@@ -173,6 +176,15 @@ class Monitor:
             (problem, x), g = self.judged(x), None
         g = problem.gradient(x) if g is None else g
         return row_error(problem, x, g, linear=self.linear, atol=self.atol, enough=enough)
+
+    def exhausted(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
+        """True if rounding lets no row of this point of the method become better."""
+        problem = self.problem
+        if self.criterion == "papers" or not np.isfinite(x).all():
+            return False
+        if self.judged is not None:
+            (problem, x), g = self.judged(x), None
+        return exhausted(problem, x, problem.gradient(x) if g is None else g, linear=self.linear)
 
     def measure(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """The residual that `rtol` is compared with: KKT, or |A x - b| for a linear baseline."""
@@ -211,6 +223,12 @@ class Monitor:
     def _look_at_the_clock(self) -> None:
         if self.time_limit is not None and not self.status and self.seconds >= self.time_limit:
             self.stop("time", f"stopped at the time limit of {self.time_limit:g} s")
+
+    @property
+    def _stuck(self) -> bool:
+        """True 16, 32, 64 … residuals after the best: rounding may be the reason, and it is worth a product to know."""
+        since = len(self.history) - self._best_at
+        return self.criterion == "rows" and since >= STUCK and since & (since - 1) == 0
 
     @property
     def _lost(self) -> bool:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from .box import BoxProblem
 
 
+#: the least xᵀA x, as a part of |x|ᵀ|A||x|, that is not rounding; its inverse is a condition number
+RESOLVED = 1e-11
+
+
 class RowError(NamedTuple):
     """The largest error of a row, and the number of that row (-1 if all rows hold exactly)."""
 
@@ -43,6 +47,7 @@ def row_error(
     linear: bool = False,
     atol: float = 0.0,
     enough: float = 0.0,
+    strict: bool = False,
 ) -> RowError:
     """The largest row error of x.
 
@@ -60,6 +65,8 @@ def row_error(
         A value that would do. If a lower estimate of |A||x|, which costs nothing, shows that no row error is above it,
         the number that belongs to the estimate is returned; it is never too small. Otherwise |A||x| takes the time
         of one product with A.
+    strict : bool
+        Count rounding by the terms of each row alone, not by the largest x.
     """
     d, blocks = problem.A.diagonal, -(-x.size // kernels.BLOCK)
     plain, scaled, worst = np.zeros((3, blocks))
@@ -68,7 +75,8 @@ def row_error(
     given = linear or problem.edges is not None
     v = g if linear or not given else problem.natural_residual(x, g)
     box = problem.box.lower, problem.box.upper, v, given
-    sizes = float(plain.max(initial=0.0)), float(scaled.max(initial=0.0)), atol
+    largest = (0.0, 0.0) if strict else (float(plain.max(initial=0.0)), float(scaled.max(initial=0.0)))
+    sizes = *largest, atol
 
     def judge(size: np.ndarray, exact: bool) -> RowError:
         kernels._block_rows(worst, where, x, g, problem.b, d, *box, size, exact, *sizes)
@@ -79,3 +87,15 @@ def row_error(
     if quick.value <= enough:
         return quick
     return judge(problem.A.magnitude(x, np.empty(x.size)), True)
+
+
+def exhausted(problem: BoxProblem, x: np.ndarray, g: np.ndarray, *, linear: bool = False) -> bool:
+    """True if no arithmetic of this precision can improve a row of x.
+
+    Every row holds to the last digits of its own terms, (|A||x| + |b|)_i, or of its own x. A nearly singular matrix has
+    such x too, where b is lost in the rounding errors of a huge x. There xᵀA x is, and it does not count.
+    """
+    if row_error(problem, x, g, linear=linear, strict=True).value > 0.0:
+        return False
+    size = float(np.abs(x) @ problem.A.magnitude(x, np.empty(x.size)))
+    return float(x @ (g + problem.b)) >= RESOLVED * size if 0.0 < size < np.inf else size == 0.0

@@ -147,6 +147,9 @@ class Solution(Shown):
         if monitor.criterion == "rows":
             rows = monitor.row_error(x, dual, enough=monitor.row_rtol)
         small, sound = bool(residual <= monitor.asked), bool(rows.value <= monitor.row_rtol)
+        if not small and monitor.exhausted(x, dual):
+            small = sound = True
+            monitor.remark("every row holds to its last digit: rounding allows no smaller KKT residual")
         status = monitor.status or "maxiter"
         if small and sound:
             status = "converged"
@@ -163,8 +166,6 @@ class Solution(Shown):
             message = f"{ADVICE[status]} ({name} {residual:.2e}, asked {monitor.asked:.1e})"
         if small and not sound:
             message += f"; row {rows.row} fails the row test: it is off by {rows.value:.1e} of its own terms or box"
-        if not small and monitor.criterion == "rows" and rows.value == 0.0:
-            message += "; every row holds to its last digit, so that rounding allows no more"
         if monitor.linear and problem.box.constrained.any():
             message += f"; the bounds were ignored, KKT of the box problem {problem.kkt(x, dual):.2e}"
         if monitor.negative and status == "converged":

@@ -68,6 +68,8 @@ class ActiveSet(Method):
         Number of iterations in which a set given with the problem is kept, regardless of x.
     strain
         Number of iterations after which `M` (or float32) counts as too weak for the coefficients.
+    renewal
+        After so many iterations an algebraic hierarchy may be set up anew for the free set.
     patience
         Changes after which the set is held until the face problem is solved.
 
@@ -96,6 +98,7 @@ class ActiveSet(Method):
     coarse_part: float = 0.03
     trust: int = 2
     strain: int = 60
+    renewal: int = 15
     patience: int = 40
 
     @property
@@ -222,6 +225,9 @@ class ActiveSetCG:
             monitor.iterations += 1
             if monitor.iterations == self.options.strain and self._strengthen(x):
                 curvature = 0.0
+            if monitor.iterations % self.options.renewal == 0 and self.M.algebraic is not None:
+                self.M.algebraic.slow = True
+                self._refresh()
             if slack == np.inf:
                 if monitor.interrupted():
                     self.problem.box.project(x, out=x)

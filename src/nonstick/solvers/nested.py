@@ -6,7 +6,7 @@ averaged over the children that have one. Only x is interpolated, not the set: t
 residual after two sweeps.
 
 Without a grid (`CoarserMatrix`) the coarse problem is the Galerkin one of an algebraic hierarchy: PᵀSASP, PᵀSb, and
-bounds on the coarse unknowns averaged over the rows of each aggregate.
+the bounds of the rows that are coarse.
 """
 
 from __future__ import annotations

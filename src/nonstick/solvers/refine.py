@@ -43,6 +43,8 @@ def run(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> 
         if monitor.status == "converged":
             monitor.remark("policy iteration finished the rows that the method could not finish")
     monitor.asked = monitor.tolerance = asked
+    if monitor.status in (*_ENDED, "maxiter", "time") and monitor.exhausted(start.x):
+        monitor.stop("converged")
 
 
 def _refine(method: Method, problem: BoxProblem, x: np.ndarray, asked: float, monitor: Monitor) -> None:

@@ -1,8 +1,7 @@
-"""Interpolation from aggregates, and Galerkin matrices in the form of weights and excess.
+"""Galerkin matrices in the form of weights and excess.
 
-P interpolates to every row from at most `SLOTS` aggregates; the first is the row's own. It comes from one damped Jacobi
-step on constants, with weak couplings left out and small entries cut off. Its rows sum to 1. So the weights and the
-excess of PᵀFAFP (F: the rows that are not closed) are sums without cancellation:
+P interpolates to every row from at most `SLOTS` coarse rows (`_interpolation`). Its rows sum to 1. So the weights and
+the excess of PᵀFAFP (F: the rows that are not closed) are sums without cancellation:
 
     w_IJ = Σ_i P_iI (Σ_j w_ij P_jJ - d_i P_iJ),    e_I = Σ_i P_iI (A u)_i,   u = P 1 on F.
 
@@ -12,89 +11,13 @@ Coarse rows are formed by a fixed number of pieces in parallel, so results do no
 import numpy as np
 from numba import prange
 
-from ...kernels import merged, parallel, serial
-
-SLOTS = 4
-PIECES = 16
-
-
-@parallel
-def _interpolate_rows(cols, vals, parent, d, weights, indices, indptr, excess, theta, omega, cut, widest):
-    """P as `cols` and `vals` of shape (n, SLOTS); an empty slot has the column -1."""
-    n = parent.size
-    for piece in prange(PIECES):
-        near = np.empty(widest + 1, np.int64)
-        part = np.empty(widest + 1)
-        for i in range(n * piece // PIECES, n * (piece + 1) // PIECES):
-            for s in range(SLOTS):
-                cols[i, s] = -1
-                vals[i, s] = 0.0
-            if parent[i] < 0:
-                continue
-            cols[i, 0] = parent[i]
-            vals[i, 0] = 1.0
-            strong = max(excess[i], 0.0)
-            for q in range(indptr[i], indptr[i + 1]):
-                w = np.float64(weights[q])
-                if w * w >= theta * theta * d[i] * d[indices[q]]:
-                    strong += w
-            if not strong > 0.1 * d[i]:
-                strong = d[i]
-            near[0] = parent[i]
-            part[0] = 1.0
-            count = 1
-            for q in range(indptr[i], indptr[i + 1]):
-                w = np.float64(weights[q])
-                c = parent[indices[q]]
-                if c < 0 or c == parent[i] or w * w < theta * theta * d[i] * d[indices[q]]:
-                    continue
-                step = omega * w / strong
-                part[0] -= step
-                at = 1
-                while at < count and near[at] != c:
-                    at += 1
-                if at == count:
-                    near[at] = c
-                    part[at] = 0.0
-                    count += 1
-                part[at] += step
-            _keep_largest(cols, vals, i, near, part, count, cut)
-
-
-@merged
-def _keep_largest(cols, vals, i, near, part, count, cut):
-    """The row's own aggregate and the largest other entries, scaled to the sum 1."""
-    top = 0.0
-    for at in range(count):
-        top = max(top, abs(part[at]))
-    total = part[0]
-    if not part[0] > cut * top:
-        return  # no sensible interpolation: the constant stays
-    for s in range(1, SLOTS):
-        best = -1
-        for at in range(1, count):
-            if abs(part[at]) >= cut * top and (best < 0 or abs(part[at]) > abs(part[best])):
-                best = at
-        if best < 0:
-            break
-        cols[i, s] = near[best]
-        vals[i, s] = part[best]
-        total += part[best]
-        part[best] = 0.0
-    vals[i, 0] = part[0]
-    if not total > 0.2 * top:
-        for s in range(1, SLOTS):
-            cols[i, s] = -1
-            vals[i, s] = 0.0
-        vals[i, 0] = 1.0
-        return
-    for s in range(SLOTS):
-        vals[i, s] /= total
+from ...kernels import parallel, serial
+from ._interpolation import PIECES, SLOTS
 
 
 @serial
 def _transpose(first, row, value, cols, vals):
-    """Pᵀ by rows: aggregate c has the entries from first[c] to first[c + 1], rows ascending."""
+    """Pᵀ by rows: coarse row c has the entries from first[c] to first[c + 1], rows ascending."""
     first[:] = 0
     for i in range(cols.shape[0]):
         for s in range(SLOTS):
@@ -206,7 +129,7 @@ def _with_neighbours(found, marked, rows, indices, indptr):
 
 @serial
 def _reached(found, marked, rows, cols):
-    """The aggregates that the rows are interpolated from; `marked` is zero before and after. Returns their number."""
+    """The coarse rows that the rows are interpolated from; `marked` is zero before and after. Returns their number."""
     count = 0
     for m in range(rows.size):
         for s in range(SLOTS):

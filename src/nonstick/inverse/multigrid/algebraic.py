@@ -4,16 +4,16 @@
 
 is a cycle for `F A F + (I - F) + D` with a free set F and a shift D, in single precision:
 
-- aggregates of bounded quality (`_pairs`): pairs, pairs of pairs and so on, as long as the quality of Napov and Notay
-  holds. They follow strong couplings whatever the angle of an anisotropy, and stop at jumps;
-- interpolation from aggregates is smoothed by one Jacobi step and cut to four entries a row (`_galerkin_rows`), because
-  constants alone are too stiff for anisotropy that is not aligned with the grid;
+- coarse rows are some of the fine ones, chosen by Ruge and Stüben's first pass (`_splitting`). They follow strong
+  couplings whatever the angle of an anisotropy;
+- other rows are interpolated from coarse rows up to two couplings away, at most four of them (`_interpolation`), with
+  weights that the equations of the rows give;
 - Gauss–Seidel by colours, one sweep on the way down and the reversed sweep on the way up (`_colour_sweeps`);
 - a diagonal scaling first (`near_null`): constants are then smooth for D·A·D as for A.
 
-A new free set keeps aggregates, interpolation and patterns; the values of coarse rows that depend on rows which entered
-or left it are computed again. Coarse matrices that were not up to date, even by one row in a hundred, took twice the
-iterations. New values in the same pattern are filled in by `refill`.
+A new free set keeps coarse rows, interpolation and patterns; the values of coarse rows that depend on rows which
+entered or left it are computed again. Coarse matrices that were not up to date, even by one row in a hundred, took
+twice the iterations. New values in the same pattern are filled in by `refill`.
 """
 
 from __future__ import annotations
@@ -27,31 +27,30 @@ from ...operators.base import Operator
 from ..base import Directions, Inverse, max_abs
 from . import _colour_sweeps as kernels
 from . import _galerkin_rows as galerkin
-from . import _pairs as pairs
+from . import _interpolation as rows
+from . import _splitting as splitting
 from .algebraic_level import AlgebraicLevel, Interpolation, Matrix, colours
 from .hierarchy import Coarsening, Multigrid, descend
 from .near_null import near_null, off_diagonals
 
 #: if more than this part of the rows has changed, coarse matrices are filled as a whole
 MANY = 0.05
+#: coarse rows were chosen for another set if it differs in more than this part of the rows
+OTHER = 0.02
 
 
 @dataclass(frozen=True)
 class Algebraic(Coarsening):
-    """Aggregates of bounded quality with smoothed interpolation; needs no grid.
+    """Coarse rows by Ruge and Stüben with interpolation of long range; needs no grid.
 
     Parameters
     ----------
-    quality
-        The bound of Napov and Notay for aggregates (`_pairs`).
-    passes
-        Rounds of pairing: aggregates have at most 2^passes unknowns.
     theta
-        Interpolation is smoothed along couplings with |a_ij| >= theta sqrt(a_ii a_jj).
-    omega
-        Damping of the smoothing.
+        A coupling is strong if it is at least this part of the largest one of its row.
     cut
         Entries of P that are smaller than this part of the largest one in their row are cut off.
+    dominant
+        Rows whose diagonal is at least so many times the sum of their couplings are left to the smoother.
     least
         Matrices with at most so many unknowns are better solved by a dense factor: they do not fit.
 
@@ -67,60 +66,50 @@ class Algebraic(Coarsening):
     True
     """
 
-    quality: float = 8.0
-    passes: int = 3
-    theta: float = 0.08
-    omega: float = 2 / 3
+    theta: float = 0.25
     cut: float = 0.1
+    dominant: float = 3.0
     least: int = 300
 
     def fits(self, A):
         return A.has_entries and A.n > self.least
 
     def hierarchy(self, multigrid, operator, reuse):
-        if isinstance(reuse, AlgebraicHierarchy):
+        suited = isinstance(reuse, AlgebraicHierarchy) and reuse.outdated(operator)
+        if isinstance(reuse, AlgebraicHierarchy) and not suited:
             if reuse.follow(operator):
                 return reuse
             if operator.core.pattern is not None and operator.core.pattern is reuse.base.pattern:
                 reuse.refill(operator)
                 return reuse
-        return AlgebraicHierarchy(multigrid, self, operator)
+        return AlgebraicHierarchy(multigrid, self, operator, suited and reuse.slow)
 
-    def aggregate(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, int]:
-        """The aggregate of each row (-1: none), and their number. The bound is raised where too little merges."""
-        limit = self.quality
-        for _ in range(5):
-            parent, count = self._pair_up(A, natural, limit)
-            if 2 * count <= np.count_nonzero(parent >= 0):
-                break
-            limit *= 2.0
-        return parent, count
+    def coarse_rows(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """The kind of each row (`_splitting`), its least strong weight, and the number of coarse rows."""
+        kind, limit = np.empty(A.n, np.int8), np.empty(A.n)
+        splitting._find_strength(limit, kind, self.theta, self.dominant, A.d, A.closed, A.weights, A.indices, A.indptr)
+        count = splitting._split(kind, limit, natural, A.weights, A.indices, A.indptr)
+        return kind, limit, count
 
-    def _pair_up(self, A: Matrix, natural: np.ndarray, limit: float) -> tuple[np.ndarray, int]:
-        parent = np.empty(A.n, np.int32)
-        fine = A.d, *A.rows
-        count = pairs._match(parent, natural, *fine, limit)
-        for _ in range(self.passes - 1):
-            if count == 0:
-                break
-            merged, first, member = A.merged(parent, count)
-            step = np.empty(count, np.int32)
-            fewer = pairs._match_again(step, merged.d, *merged.rows, limit, first, member, *fine)
-            if fewer == count:
-                break
-            parent = np.where(parent >= 0, step[parent], -1).astype(np.int32)
-            count = fewer
-        return parent, count
+    def interpolation(
+        self, A: Matrix, natural: np.ndarray, kind: np.ndarray, limit: np.ndarray, count: int
+    ) -> Interpolation:
+        """Interpolation from the coarse rows, numbered in the order `natural`."""
+        number = np.empty(A.n, np.int32)
+        number[natural] = np.cumsum(kind[natural] == splitting.COARSE, dtype=np.int32) - np.int32(1)
+        wide = np.empty((A.n, rows.WIDE), np.int32), np.empty((A.n, rows.WIDE), np.float32)
+        rows._extend(*wide, kind, number, limit, A.weights, A.indices, A.indptr, count, self.cut)
+        cols, vals = np.empty((A.n, rows.SLOTS), np.int32), np.empty((A.n, rows.SLOTS), np.float32)
+        rows._average(cols, vals, kind, *wide, A.weights, A.indices, A.indptr, count, self.cut)
+        return Interpolation(cols, vals, count)
 
     def coarser(self, fine: AlgebraicLevel) -> AlgebraicLevel | None:
         """The next coarser level; sets the interpolation of the fine one."""
         A = fine.A
-        parent, count = self.aggregate(A, fine.natural)
+        kind, limit, count = self.coarse_rows(A, fine.natural)
         if count == 0 or count > 0.9 * A.n:
             return None
-        cols, vals = np.empty((A.n, galerkin.SLOTS), np.int32), np.empty((A.n, galerkin.SLOTS), np.float32)
-        galerkin._interpolate_rows(cols, vals, parent, A.d, *A.rows, self.theta, self.omega, self.cut, A.widest)
-        P = Interpolation(cols, vals, count)
+        P = self.interpolation(A, fine.natural, kind, limit, count)
         columns, starts = P.pattern(A)
         order, place, ends = colours(columns, starts)
         fine.P = P.renumbered(place)
@@ -133,9 +122,12 @@ class Algebraic(Coarsening):
 
 
 class AlgebraicHierarchy(Inverse):
-    """The levels of one matrix. `levels[0]` is the finest: S A S with its rows sorted by colour, S a diagonal."""
+    """The levels of one matrix. `levels[0]` is the finest: S A S with its rows sorted by colour, S a diagonal.
 
-    def __init__(self, multigrid: Multigrid, coarsening: Algebraic, operator: Operator):
+    `suited`: coarse rows are chosen for the free set of the operator, not for the whole matrix.
+    """
+
+    def __init__(self, multigrid: Multigrid, coarsening: Algebraic, operator: Operator, suited: bool = False):
         self.recipe, self.coarsening = multigrid, coarsening
         self.base, self._shift = operator.core, operator.shift
         M = self.base.matrix()
@@ -147,12 +139,16 @@ class AlgebraicHierarchy(Inverse):
         weights, indices = np.empty(entries, np.float32), np.empty(entries, np.int32)
         A = Matrix(weights, indices, indptr, np.zeros(self.base.n, np.float32))
         self._take(M, A, indices)
+        #: the rows that had no equation when coarse rows were chosen, in our order
+        self._closed = self._closed_rows(operator) if suited else np.zeros(self.base.n, np.int8)
+        A.closed[:] = self._closed
+        A.find_diagonals()
         finest = AlgebraicLevel(A, ends, self._place)
         self.levels = [finest, *descend(finest, coarsening.coarser, multigrid.smallest, multigrid.max_levels - 1)]
         self._begin(operator)
 
     def _begin(self, operator: Operator) -> None:
-        self._lent, self._top = False, 1.0
+        self._lent, self._top, self.slow = False, 1.0, False
         self._solve_bottom()
         self.follow(operator)
 
@@ -179,7 +175,7 @@ class AlgebraicHierarchy(Inverse):
             return False
         free = operator.free
         A = self.levels[0].A
-        closed = np.zeros(A.n, np.int8) if free is None else np.logical_not(free[self.order]).view(np.int8)
+        closed = self._closed_rows(operator)
         self._clamped = None if free is None or free.all() else ~free
         changed = np.flatnonzero(closed != A.closed)
         A.closed[:] = closed
@@ -190,8 +186,24 @@ class AlgebraicHierarchy(Inverse):
             self._fill(None if changed.size > MANY * A.n else A.around(changed))
         return True
 
+    def _closed_rows(self, operator: Operator) -> np.ndarray:
+        free = operator.free
+        n = self.order.size
+        return np.zeros(n, np.int8) if free is None else np.logical_not(free[self.order]).view(np.int8)
+
+    def outdated(self, operator: Operator) -> bool:
+        """True if other coarse rows would suit the free set better.
+
+        Coarse rows of the whole matrix suit most sets. If the solve is `slow` all the same, new ones are chosen for the
+        set. They do not serve rows that were closed then.
+        """
+        closed = self._closed_rows(operator)
+        freed = int(np.count_nonzero(self._closed > closed))
+        other = int(np.count_nonzero(self._closed != closed))
+        return freed > OTHER * closed.size or (self.slow and other > OTHER * closed.size)
+
     def refill(self, operator: Operator) -> None:
-        """New values of a matrix with the same pattern; aggregates and interpolation stay."""
+        """New values of a matrix with the same pattern; coarse rows and interpolation stay."""
         self.base, self._shift = operator.core, operator.shift
         self._take(self.base.matrix(), self.levels[0].A, np.empty(0, np.int32))
         self._lent = True
@@ -216,6 +228,7 @@ class AlgebraicHierarchy(Inverse):
         view.levels = self.levels[1:]
         view.order = np.arange(operator.n, dtype=np.int32)
         view.scale = np.ones(operator.n)
+        view._closed = np.zeros(operator.n, np.int8)
         self._lent = True
         view._begin(operator)
         return view
@@ -236,11 +249,21 @@ class AlgebraicHierarchy(Inverse):
         out *= self.scale
 
     def means(self, values: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The mean of S⁻¹ values over the chosen rows of each aggregate, and whether it has such rows."""
+        """S⁻¹ values on the coarse rows, and whether they have one.
+
+        If a coarse row is not chosen, the mean over chosen rows that have most in common with it. (A mean over all of
+        them cuts off kinks of the values, and sets are then predicted less well.)
+        """
         P = self.levels[0].P
-        rows = self.order[P.parent >= 0]
-        parent = P.parent[P.parent >= 0]
-        rows, parent = rows[chosen[rows]], parent[chosen[rows]]
+        alone = (P.vals[:, 0] == 1.0) & (P.parent >= 0)
+        own, found = self._mean(values, chosen, alone)
+        mean, near = self._mean(values, chosen, P.parent >= 0)
+        return np.where(found, own, mean), found | near
+
+    def _mean(self, values: np.ndarray, chosen: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The mean of S⁻¹ values over rows of each coarse row, and whether there are any; `among` is in our order."""
+        P, rows = self.levels[0].P, self.order[among]
+        parent, rows = P.parent[among][chosen[rows]], rows[chosen[rows]]
         count = np.bincount(parent, minlength=P.n_coarse)
         total = np.bincount(parent, values[rows] / self.scale[rows], minlength=P.n_coarse)
         return total / np.maximum(count, 1), count > 0

@@ -11,7 +11,7 @@ from ...operators.csr import CSROperator
 from ..base import Inverse
 from . import _colour_sweeps as kernels
 from . import _galerkin_rows as galerkin
-from . import _pairs as pairs
+from . import _splitting as splitting
 from .cycles import Level
 
 
@@ -40,11 +40,6 @@ class Matrix:
         count = galerkin._with_neighbours(found, np.zeros(self.n, np.int8), rows, self.indices, self.indptr)
         return found[:count]
 
-    @property
-    def widest(self) -> int:
-        """The largest number of couplings of a row."""
-        return int(np.diff(self.indptr).max(initial=0))
-
     def operator(self) -> CSROperator:
         """The matrix as an operator, in double precision; rows that are closed or have no equation are those of I."""
         n, open_ = self.n, self.dinv > 0.0
@@ -55,23 +50,12 @@ class Matrix:
         # the two halves were summed in different orders
         return CSROperator(0.5 * (off + off.T) + sp.diags_array(np.where(open_, self.d, 1.0)))
 
-    def merged(self, parent: np.ndarray, count: int) -> tuple[Matrix, np.ndarray, np.ndarray]:
-        """The matrix of aggregates, and their members: `first` and `member`."""
-        first, member = np.empty(count + 1, np.int64), np.empty(self.n, np.int32)
-        pairs._list_members(first, member, parent)
-        weights, indices = np.empty(self.weights.size), np.empty(self.weights.size, np.int32)
-        indptr, excess = np.empty(count + 1, np.int64), np.empty(count)
-        used = pairs._merge_rows(
-            weights, indices, indptr, excess, np.empty(count, np.int64), parent, first, member, *self.rows
-        )
-        return Matrix(weights[:used].copy(), indices[:used].copy(), indptr, excess), first, member
-
 
 def colours(indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The rows sorted by colour, the place of each row in that order, and where colours end."""
     n = indptr.size - 1
     colour = np.empty(n, np.int32)
-    count = pairs._colour_rows(colour, indices, indptr)
+    count = splitting._colour_rows(colour, indices, indptr)
     order = np.argsort(colour, kind="stable").astype(np.int32)
     place = np.empty(n, np.int32)
     place[order] = np.arange(n, dtype=np.int32)
@@ -79,7 +63,7 @@ def colours(indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 class Interpolation:
-    """P by rows, in slots, and Pᵀ; the first slot of a row is its own aggregate."""
+    """P by rows, in slots, and Pᵀ; the first slot of a row holds its largest entry."""
 
     def __init__(self, cols: np.ndarray, vals: np.ndarray, count: int):
         self.cols, self.vals, self.n_coarse = cols, vals, count
@@ -90,7 +74,7 @@ class Interpolation:
 
     @property
     def parent(self) -> np.ndarray:
-        """The aggregate of each row, -1 where there is none."""
+        """The coarse row that each row has most in common with, -1 where there is none."""
         return self.cols[:, 0]
 
     def renumbered(self, place: np.ndarray) -> Interpolation:

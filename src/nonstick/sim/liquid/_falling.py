@@ -2,7 +2,7 @@
 
 Velocities of a step belong to its middle (`liquid`). Particles hold the velocity of its end, which is later by half a
 step of their acceleration. Gravity is the only part of the acceleration that lasts: a particle adds the share of
-gravity that no pressure held in this step.
+gravity that neither pressure nor viscosity held in this step.
 """
 
 import numpy as np

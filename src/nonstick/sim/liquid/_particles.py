@@ -1,9 +1,8 @@
 """Particles on a MAC grid: sorting by cell, particle → grid, grid → particle with RK3 advection, density.
 
-Arrays shared by all kernels: `x` (3, n) positions in cells from the lower corner of the grid, `vel` (3, n)
-velocities in m/s, `aff` (9, n) rows of the APIC matrix in (m/s) per cell. A 2D grid is a 3D grid whose
-first axis has one cell: positions sit at 0.5 there, `first` = 1 skips the component of that axis, and
-clamped indices make all interpolation along it exact.
+Arrays shared by all kernels: `x` (3, n) positions in cells from the lower corner of the grid, `vel` (3, n) velocities
+in m/s, `aff` (9, n) rows of the APIC matrix in (m/s) per cell. A 2D grid is a 3D grid whose first axis has one cell:
+positions sit at 0.5 there, `first` = 1 skips the component of that axis, and clamped indices interpolate exactly.
 
 Particles are kept sorted by cell (`start[c]` is the first particle of cell c). Scattering runs over blocks
 of four planes, all even blocks and then all odd ones: a block writes at most two planes beyond itself, so blocks of one

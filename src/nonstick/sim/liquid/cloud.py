@@ -93,6 +93,11 @@ class Cloud:
         k0, k1, k2 = (np.float32(g) for g in gain)
         _fall(vel, self.fall, k0, k1, k2)
 
+    def energy_of_falling(self, gain: np.ndarray) -> float:
+        """Kinetic energy, for particles of mass 1, that `hurry` adds."""
+        parts = (self.fall * g * (v + 0.5 * g * self.fall) for g, v in zip(gain, self.vel) if g)
+        return sum(float(part.sum(dtype=float)) for part in parts)
+
     def fastest(self) -> float:
         """The largest velocity component."""
         largest = np.zeros(-(-self.n // BATCH), np.float32)

@@ -156,8 +156,7 @@ class Particles:
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
             room = has_room(self.solids.space.reshape(-1)[cells] / self.worth - counts[cells])
-            if source.began(time, self._last_dt):  # space that is full already is not filled
-                fresh &= room
+            fresh &= room | (not source.began(time, self._last_dt))  # space that is full already is not filled
             fresh |= (counts[cells] == 0) & room
             x, cells = x[:, fresh], cells[fresh]
             there = self.worth * counts.reshape(self.layout.three)
@@ -303,10 +302,10 @@ class Particles:
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Evening out moves particles up and down without a force that does work. Crushed liquid that spreads again would
-        gain energy from nothing. A step takes at most the share PAYMENT of the kinetic energy. If the displacement adds
-        more than this and the energy that the step loses anyway, it is made smaller, in place: liquid at rest must not
-        rise. What viscosity takes counts: or evening out a tank of oil would be a drag on a body that sinks in it.
+        Otherwise crushed liquid that spreads again would gain energy from nothing. A step takes at most the share
+        PAYMENT of the kinetic energy. If the displacement adds more than this and the energy that the step loses
+        anyway, it is made smaller: liquid at rest must not rise. What viscosity takes counts as paid, or evening out a
+        tank of oil would be a drag on a body that sinks in it.
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
@@ -314,9 +313,8 @@ class Particles:
             return
         kinetic, potential = self.energy()
         heat = self.mass * flow.start.heat
-        pull = self.lag * self.gravity  # energy after moving, with the velocity that falling particles gain until then
-        fall = [self.cloud.fall * g * (v + 0.5 * g * self.cloud.fall) for g, v in zip(pull, self.cloud.vel) if g]
-        gained = self.mass * sum(float(f.sum(dtype=float)) for f in fall)
+        # energy after moving, with the velocity that falling particles gain until then
+        gained = self.mass * self.cloud.energy_of_falling(self.lag * self.gravity)
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
         paid = min(lift, max(PAYMENT * kinetic - heat, 0.0))

@@ -1,7 +1,8 @@
 """USD files (`.usdc`, extra `[usd]`: usd-core): the whole run in one file, with a time sample a frame.
 
     /NAME/liquid       Mesh: points, triangles, normals and velocities of every frame
-    /NAME/particles    Points in the order of their ids: ids, widths, velocities, and viscosity where it varies
+    /NAME/particles    Points in the order of their ids: ids, widths, and viscosity where it varies; velocities if the
+                       scene has an inflow or an outflow
     /NAME/solids/…     Mesh each, moving ones with a transform a frame
     /NAME/bodies/…     Xform over one mesh
     /NAME/camera       as the preview looks
@@ -45,7 +46,7 @@ def write(
     require()
     from pxr import Gf, Sdf, Tf, Usd, UsdGeom, Vt
 
-    stage = Usd.Stage.CreateNew(str(path))
+    stage, model = Usd.Stage.CreateNew(str(path)), shot.scene.model
     try:
         name = Tf.MakeValidIdentifier(shot.name)
         root = UsdGeom.Xform.Define(stage, f"/{name}")
@@ -68,7 +69,7 @@ def write(
             here, mesh = frame(number)
             maker.set_mesh(liquid, mesh, float(number))
             if grains is not None and here.count:
-                maker.set_points(grains, here, float(number))
+                maker.set_points(grains, here, float(number), bool(model.inflow or model.outflow))
             for op, wall in zip(walls, shot.walls):
                 if wall.motion is not None or done == 0:
                     when = Usd.TimeCode.Default() if wall.motion is None else float(number)
@@ -199,14 +200,15 @@ class _Maker:
         prim.CreatePurposeAttr(self.UsdGeom.Tokens.guide)  # there to attach things to; the mesh is what renders
         return prim
 
-    def set_points(self, prim, frame: Frame, when: float) -> None:
+    def set_points(self, prim, frame: Frame, when: float, changing: bool) -> None:
+        """Particles of a frame; with velocities if their number is `changing`. Else programs blur between frames."""
         # In the order of their ids, particles keep their places from frame to frame, and the ids take little room.
         order = frame.by_id
         x = in_space(frame.arrays["position"])
         prim.CreatePointsAttr().Set(self._vectors(_ordered(x, order)), when)
         prim.CreateIdsAttr().Set(self.Vt.Int64Array.FromNumpy(frame.ids.take(order).astype(np.int64)), when)
         velocity, thick = frame.get("velocity"), frame.get("viscosity")
-        if velocity is not None:
+        if velocity is not None and changing:
             prim.CreateVelocitiesAttr().Set(self._vectors(_ordered(in_space(velocity), order)), when)
         if thick is not None:
             api = self.UsdGeom.PrimvarsAPI(prim)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from nonstick import NonstickError
-from nonstick.export import Options, Shot, export_run, liquid_mesh, usd
+from nonstick import NonstickError, Scene
+from nonstick.exchange import Options, Shot, export, liquid_mesh, usd
+from nonstick.sim.run import run
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +15,7 @@ def pxr():
 
 @pytest.fixture(scope="module")
 def toys_usd(toys, tmp_path_factory, pxr):
-    (file,) = export_run(toys, "usd", out=tmp_path_factory.mktemp("usd"))
+    (file,) = export(toys, "usd", out=tmp_path_factory.mktemp("usd"))
     return file
 
 
@@ -45,7 +46,7 @@ def test_liquid_and_particles(toys, toys_usd):
         assert np.array_equal(mesh.GetFaceVertexIndicesAttr().Get(number), own.faces.ravel())
         order = np.argsort(frame.ids)
         assert np.array_equal(points.GetPointsAttr().Get(number), frame.arrays["position"][order])
-        assert np.array_equal(points.GetVelocitiesAttr().Get(number), frame.arrays["velocity"][order])
+        assert not points.GetVelocitiesAttr().HasAuthoredValue()
         assert np.array_equal(points.GetIdsAttr().Get(number), frame.ids[order])
     assert points.GetWidthsAttr().Get()[0] == pytest.approx(0.5 * shot.grid.dx)
 
@@ -70,7 +71,7 @@ def test_bodies_and_solids_move(toys, toys_usd):
 def test_validators_have_nothing_to_say(which, request, tmp_path, pxr):
     from pxr import Usd
 
-    (file,) = export_run(request.getfixturevalue(which), "usd", out=tmp_path)
+    (file,) = export(request.getfixturevalue(which), "usd", out=tmp_path)
     try:
         from pxr import UsdValidation
     except ImportError:  # before 26.x
@@ -88,7 +89,7 @@ def test_validators_have_nothing_to_say(which, request, tmp_path, pxr):
 def test_without_particles(splash, tmp_path, pxr):
     from pxr import Usd
 
-    (file,) = export_run(splash, "usd", frames=[1], out=tmp_path, options=Options(particles=False))
+    (file,) = export(splash, "usd", frames=[1], out=tmp_path, options=Options(particles=False))
     assert not Usd.Stage.Open(str(file)).GetPrimAtPath("/sphere/particles")
 
 
@@ -120,3 +121,20 @@ def test_rows_in_another_order():
     rng = np.random.default_rng(0)
     x, order = rng.normal(size=(50, 3)).astype(np.float32), rng.permutation(50)[:40].astype(np.int32)
     assert np.array_equal(usd._ordered(x, order), x[order])
+
+
+def test_particles_that_are_born_have_velocities(tmp_path, pxr):
+    from pxr import Usd, UsdGeom
+
+    pour = {"shape": {"type": "box", "low": [0.3, 0.6, 0.3], "high": [0.7, 0.8, 0.7]}, "velocity": [0.0, -1.0, 0.0]}
+    scene = Scene(
+        {"name": "pour", "domain": {"size": [1, 1, 1], "resolution": 8}, "time": {"frames": 2}, "inflow": [pour]}
+    )
+    run(scene, tmp_path / "run")
+    (file,) = export(tmp_path / "run", "usd", out=tmp_path)
+    stage = Usd.Stage.Open(str(file))
+    points = UsdGeom.Points.Get(stage, "/pour/particles")
+    frame = Shot(tmp_path / "run").frame(2)
+    order = np.argsort(frame.ids)
+    assert np.array_equal(points.GetIdsAttr().Get(2), frame.ids[order])
+    assert np.array_equal(points.GetVelocitiesAttr().Get(2), frame.arrays["velocity"][order])
