@@ -182,3 +182,10 @@ def test_a_shape_that_is_no_dataclass_stays_as_it_is():
     own = Own(ring())
     assert sample_meshes(own, WIDTH) is own
     assert isinstance(sample_meshes(Holder(ring()), WIDTH).inner, SampledMesh)
+
+
+def test_a_mesh_far_larger_than_the_grid_is_not_sampled():
+    """Its box would hold more samples than memory has, and the domain sees few of its points."""
+    mesh = ring()
+    giant = Mesh(1e15 * mesh.vertices, mesh.faces)
+    assert sample_meshes(giant, WIDTH) is giant

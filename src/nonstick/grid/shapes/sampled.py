@@ -37,6 +37,8 @@ TOLERANCE = 0.03
 MARGIN = 4.0
 #: largest number of samples of a mesh, 4 bytes each; a mesh that needs more is sampled more coarsely
 MOST = 2**24
+#: a mesh whose box has more bricks than this is far larger than the domain, which sees few of its points: not sampled
+LARGEST = 2**21
 
 _made: WeakValueDictionary[tuple[bytes, float], Samples] = WeakValueDictionary()
 
@@ -47,7 +49,7 @@ def sample_meshes(shape: Shape, width: float) -> Shape:
     Parameters
     ----------
     shape : Shape
-        Any shape. One that holds no mesh is returned as it is.
+        Any shape. One that holds no mesh is returned as it is, and so is a mesh that is far larger than any domain.
     width : float
         Width of the cells of the grid on which the distance is needed, in metres.
 
@@ -59,7 +61,9 @@ def sample_meshes(shape: Shape, width: float) -> Shape:
     True
     """
     if isinstance(shape, Mesh):
-        return SampledMesh(shape, width)
+        low, high = shape.bounds(3)
+        bricks = np.prod((high - low + 2 * MARGIN * width) / (SIDE * width / FINER))
+        return SampledMesh(shape, width) if bricks <= LARGEST else shape
     if not is_dataclass(shape):
         return shape
     new = {}
