@@ -37,7 +37,7 @@ def test_frames_are_as_the_page_says(which, request):
         where = page[name][0]
         expected = {
             "scalar": (), "cells": grid.shape, "nodes": grid.node_shape, "particles": (n,),
-            "bodies": (len(shot.bodies),),
+            "bodies": (len(shot.bodies),), "m × 2": (array.size // 2, 2),
         }[where]  # fmt: skip
         vector = where in ("particles", "bodies")
         assert array.shape[: 1 if vector else None] == expected, name

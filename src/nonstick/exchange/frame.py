@@ -37,6 +37,7 @@ LAYOUT = {
     "viscosity": Entry("particles", "Pa s", "its viscosity, where that varies"),
     "id": Entry("particles", "1", "a number that stays with a particle from frame to frame"),
     "born": Entry("scalar", "1", "how many particles were made so far; the next one gets this id"),
+    "sources": Entry("m × 2", "1", "(first id, number) where particles begin to come from another liquid or inflow"),
     "phi": Entry("cells", "m", "distance to the liquid's surface, negative in the liquid, reliable near the surface"),
     "pressure": Entry("cells", "Pa", "pressure of the last substep (3D: with `output.pressure`)"),
     "phi_solid": Entry("nodes", "m", "distance to the walls, negative in them, if a wall moves; bodies left out"),
