@@ -92,9 +92,10 @@ def test_mistakes_that_need_the_grid_and_files():
     outside = GOOD.replace("low = [0.0, 0.0], high = [0.5, 0.5]", "low = [2.0, 2.0], high = [2.5, 2.5]")
     with pytest.raises(NonstickError, match=r"liquid"):
         Simulation(Scene.from_text(outside))
-    mesh = GOOD + '[[solid]]\nshape = {type = "mesh", file = "nothing-here.obj"}'
+    pool = {"type": "box", "low": [0.0, 0.0, 0.0], "high": [1.0, 0.5, 1.0]}
+    mesh = {"liquid": [{"shape": pool}], "solid": [{"shape": {"type": "mesh", "file": "nothing-here.obj"}}]}
     with pytest.raises(NonstickError, match=r"nothing-here.obj"):
-        Simulation(Scene.from_text(mesh))
+        Simulation(Scene({"domain": {"size": [1.0, 1.0, 1.0], "resolution": 8}, **mesh}))
     method = GOOD + '[solver]\nmethod = "atuo"'
     with pytest.raises(NonstickError, match=r"atuo.*auto"):
         Simulation(Scene.from_text(method))

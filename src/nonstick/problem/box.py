@@ -50,7 +50,7 @@ class Box:
         A row is clamped where the step -g/d leads strictly out of the box. Equality is free: with
         ties clamped the active set peels one layer of cells per outer iteration.
         """
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):  # what overflows is on the right side all the same
             low = d * (x - self.lower) < g
             high = d * (x - self.upper) > g
         return high.astype(np.int8) - low.astype(np.int8)

@@ -30,7 +30,7 @@ def histogram(simulation: Simulation) -> tuple[np.ndarray, int]:
     grid, position = simulation.grid, simulation.particles.position
     wet = np.moveaxis(grid.level_set < 0.0, 1, -1)[..., :4].all(axis=-1)
     free = np.moveaxis(grid.solid > grid.dx, 1, -1)[..., :4].all(axis=-1)
-    deep = wet & free
+    deep = np.asarray(wet & free)
     cells = np.minimum((position / grid.dx).astype(int), np.array(grid.level_set.shape) - 1)
     mine = deep[tuple(np.delete(cells, 1, axis=1).T)]
     quarter = (4.0 * position[mine, 1] / grid.dx).astype(int)
