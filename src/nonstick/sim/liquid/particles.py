@@ -105,8 +105,11 @@ class Particles:
         self._sort()
         # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
         self.ledger.initial = self.cloud.n * self.worth
-        self._outline(None, self.scene.model.volume.correct)
-        if not self.scene.model.volume.correct and self.cloud.n:
+        self._outline(None, False)
+        # without a surface a shift of φ could only make bubbles
+        if self.scene.model.volume.correct and bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()):
+            self._outline(None, True)
+        elif self.cloud.n:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.n
 
