@@ -16,10 +16,10 @@ from .camera import Viewpoint, box_lines
 from .palette import PAINTS
 from .scenery import FINE, Scenery, Triangles, mark, place_bodies
 
-#: where the second difference of pixels is less, pixels between them are interpolated: an error below 2/255
-ROUGH = 0.05
+#: where the second difference of pixels is less, pixels between them are interpolated: an error below 3/255
+ROUGH = 0.08
 #: neighbouring pixels that differ by more get two more rays, or four
-SOME, MUCH = 0.07, 0.2
+SOME, MUCH = 0.1, 0.25
 #: places of rays in a pixel: the middle, then pairs around it
 _RAYS = np.array([[0.5, 0.5], [0.3, 0.1], [0.7, 0.9], [0.9, 0.3], [0.1, 0.7]])
 WATER = np.array([0.05, 0.33, 0.56])
