@@ -17,6 +17,8 @@ from ...scenes.schema import Keyed
 FAR = 1e3
 #: faces within this many cells of a body take its velocity
 BODY_ROOM = 4.0
+#: a body with more cells than this loses next to nothing of its volume
+RESOLVED = 2**22
 #: largest growth of a body that gives it its volume on the grid, in cells
 LARGEST_GROWTH = 0.25
 
@@ -101,6 +103,9 @@ class Solid:
         if self._grown is None:
             assert self.body is not None and self._sampled is not None
             low, high = self._sampled.bounds(self.body.d)
+            if np.prod((high - low) / dx + 6.0) > RESOLVED:
+                self._grown = 0.0
+                return self._grown
             lines = [np.arange(a - 2.3 * dx, b + 3.0 * dx, dx) for a, b in zip(low, high)]
             phi = self._sampled.sample(tuple(np.meshgrid(*lines, indexing="ij", sparse=True))) / dx
             volume = self.body.volume / dx**self.body.d
