@@ -44,8 +44,8 @@ test-fast: .venv/.ready-dev
 	@$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ARGS)
 
 test-clients: .venv/.ready-dev
-	@sh tests/export/clients/install.sh $(BIN)/python
-	@$(BIN)/python -m pytest -n 0 -rs tests/export tests/view $(ARGS)
+	@sh tests/exchange/clients/install.sh $(BIN)/python
+	@$(BIN)/python -m pytest -n 0 -rs tests/exchange tests/view $(ARGS)
 
 fuzz: .venv/.ready-dev
 	@NONSTICK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(JOBS) tests/fuzz $(ARGS)

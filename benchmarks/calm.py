@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nonstick import Scene
-from nonstick.export import Shot, liquid_mesh
+from nonstick.exchange import Shot, liquid_mesh
 from nonstick.optional import missing
 from nonstick.sim.run import run
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from nonstick import Scene
-from nonstick.export import FORMATS, Exporter, Options, Shot
+from nonstick.exchange import FORMATS, Exporter, Options, Shot
 from nonstick.io.rundir import RunDirectory
 from nonstick.optional import missing
 from nonstick.sim.liquid.kind import LiquidKind

@@ -91,3 +91,8 @@ def test_active_is_checked(active, piece):
     for call in (nonstick.solve, lambda M, b, **o: nonstick.solve_problem(nonstick.BoxProblem(M, b), **o)):
         with pytest.raises(NonstickError, match=piece):
             call(A, B, active=active)
+
+
+def test_options_of_a_solve_are_not_options_of_a_solver():
+    with pytest.raises(NonstickError, match=r"^Solver has no option 'tol'; 'rtol' belongs to its solve$"):
+        nonstick.Solver(np.eye(2), tol=1.0)

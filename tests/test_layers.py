@@ -35,7 +35,7 @@ LAYERS = (
     "scenes",
     "io",
     "render",
-    "export",
+    "exchange",
     "view",
     "sim",
     "bench",

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import nonstick
 from nonstick import cases
+from nonstick.errors import NonstickError
 from nonstick.scenes import Scene
 from nonstick.sim import simulate
 
@@ -93,3 +94,10 @@ def test_without_matplotlib_a_sentence_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(nonstick.optional, "find_spec", lambda name: None)
     with pytest.raises(nonstick.NonstickError, match=r"pip install 'nonstick\[pictures\]'"):
         nonstick.solve(LINE, B, method="psor").plot()
+
+
+@pytest.mark.parametrize(("name", "said"), [("p.xyz", "p.xyz is no picture"), ("none/p.png", "there is no folder")])
+def test_a_picture_that_cannot_be_written_ends_in_a_sentence(tmp_path, name, said):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(NonstickError, match=said):
+        nonstick.solve(LINE, B, method="psor").plot(tmp_path / name)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .discretise.pressure import PressureProblem
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
-    from .export.run import export_run
+    from .exchange.run import export
     from .io.probes import read_probes
     from .io.problems import load_problem, save_problem
     from .problem.box import BoxProblem
@@ -35,7 +35,7 @@ _WHERE = {
     "register": ".registry",
     "load_plugin": ".registry",
     "NonstickError": ".errors",
-    "export_run": ".export.run",
+    "export": ".exchange.run",
     "load_problem": ".io.problems",
     "save_problem": ".io.problems",
     "read_probes": ".io.probes",
@@ -62,7 +62,7 @@ __all__ = [
     "Solution",
     "Solver",
     "ViscosityProblem",
-    "export_run",
+    "export",
     "lcp",
     "load_plugin",
     "load_problem",

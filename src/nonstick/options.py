@@ -42,4 +42,6 @@ def unknown_option(word: str, known: list[str], where: str) -> None:
     alias = _ALIASES.get(word.lower(), "")
     close = [alias] if alias in known else difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
     hint = f"; did you mean {close[0]!r}?" if close else f"; it knows {', '.join(known)}"
+    if alias and alias not in known and where == "Solver":
+        hint = f"; {alias!r} belongs to its solve"
     raise NonstickError(f"{where} has no option {brief(word)}{hint}")

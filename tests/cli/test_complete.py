@@ -32,7 +32,7 @@ def test_runs(tmp_path, monkeypatch):
 
 
 def test_names_are_those_that_the_commands_know():
-    from nonstick.export.formats import FORMATS
+    from nonstick.exchange.formats import FORMATS
     from nonstick.registry import methods
     from nonstick.scenes.scene import KINDS
     from nonstick.view.colours import COLOURS

@@ -60,6 +60,7 @@ def test_cases_are_saved_and_solved(text, run, tmp_path):
     [
         (("circle2d",), "--save circle2d.npz"),
         (("--save", "x.npz"), "name the problem"),
+        (("circle2d", "--save", "x.txt"), "name it x.npz"),
         (("circl2d", "--save", "x.npz"), "did you mean 'circle2d'"),
         (("circle2d", "--save", "x.npz", "--size", "2"), "at least 4"),
     ],

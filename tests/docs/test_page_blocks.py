@@ -16,7 +16,9 @@ def _mark(page):
     return pytest.param(page, marks=pytest.mark.slow) if page.name in LONG else page
 
 
-@pytest.mark.parametrize("page", map(_mark, WITH_CODE), ids=lambda page: str(page.relative_to(pages.ROOT)))
+@pytest.mark.parametrize(
+    "page", [_mark(page) for page in WITH_CODE], ids=lambda page: str(page.relative_to(pages.ROOT))
+)
 def test_page_runs(page, tmp_path):
     """In a process and a folder of its own: pages register methods and write files."""
     command = [sys.executable, pages.__file__, str(page)]

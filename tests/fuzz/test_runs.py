@@ -15,7 +15,7 @@ import pytest
 from bases import BASES, write_meshes
 from bounds import answered, none_broke, seeds
 
-from nonstick import Scene, export_run, read_probes
+from nonstick import Scene, export, read_probes
 from nonstick.cli import scene as commands
 from nonstick.io.rundir import RunDirectory
 from nonstick.sim.branch import branch
@@ -139,7 +139,7 @@ def look(rng, path):
         table = read_probes(path)
         assert all(values.shape == table.time.shape for values in table.values())
     elif what == "export":
-        export_run(path, rng.choice(["vtk", "ply", "obj", "usd", "vdb", "glb"]), overwrite=bool(rng.randrange(2)))
+        export(path, rng.choice(["vtk", "ply", "obj", "usd", "vdb", "glb"]), overwrite=bool(rng.randrange(2)))
     elif what == "branch":
         branch(path, path.with_name(f"{path.name}-new"), rng.choice([None, 1, 2]), {"time.frames": 3})
     else:

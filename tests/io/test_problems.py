@@ -110,3 +110,8 @@ def test_a_bad_problem_in_a_file_is_named(tmp_path):
     np.savez(path, A_data=-A.data, A_indices=A.indices, A_indptr=A.indptr, b=B)
     with pytest.raises(NonstickError, match=r"bad\.npz: A\[0, 0\] is"):
         nonstick.load_problem(path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(NonstickError, match=r"there is no folder .*none for p.npz: make it first"):
+        nonstick.save_problem(tmp_path / "none" / "p.npz", [[1.0]], [1.0])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from nonstick.errors import NonstickError
-from nonstick.export import Mesh, Shot
-from nonstick.export.glb import pack
+from nonstick.exchange import Mesh, Shot
+from nonstick.exchange.glb import pack
 from nonstick.render.palette import RAMP
 from nonstick.view.artist import Artist, Limits
 from nonstick.view.colours import Births, Colours, Scale, scales
@@ -56,7 +56,7 @@ def test_small_files_hold_the_mesh_to_16_bits(count):
 
 
 def sphere(n=40):
-    from nonstick.export.mesh import of_level_set
+    from nonstick.exchange.mesh import of_level_set
 
     x = np.stack(np.meshgrid(*[np.linspace(-1, 1, n)] * 3, indexing="ij"))
     return of_level_set(np.sqrt((x**2).sum(axis=0)) - 0.7, 2 / (n - 1), (-1, -1, -1))
@@ -88,7 +88,7 @@ def test_pictures_stay_within_their_limits(splash):
 
 
 def test_the_surface_is_that_of_the_exports(splash):
-    from nonstick.export import liquid_mesh
+    from nonstick.exchange import liquid_mesh
 
     shot = Shot(splash)
     x, faces, _ = unpacked(Artist(shot).picture(4).surface)

@@ -53,7 +53,8 @@ def export(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from ..export import Options, export_run
+    from ..exchange import Options
+    from ..exchange import export as write
 
     options = Options(surface, refine, density, staggered, particles, points)  # type: ignore[arg-type]
     console = Console(stderr=True)
@@ -61,7 +62,7 @@ def export(
                TimeRemainingColumn())  # fmt: skip
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("")
-        files = export_run(
+        files = write(
             directory, to, frames=frame_range(frames), out=out, options=options, overwrite=overwrite,
             tick=lambda done, of: progress.update(task, completed=done, total=of),
         )  # fmt: skip

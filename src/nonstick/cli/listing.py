@@ -62,6 +62,8 @@ def _save(name: str | None, target: Path, size: int) -> None:
 
     if name is None and target.suffix in (".npz", ".mtx"):
         fail(f"name the problem that goes to {target}: nonstick cases circle2d --save {target}")
+    if target.suffix not in (".npz", ".mtx", "") and not target.is_dir():
+        fail(f"a problem is written as .npz or .mtx, and {target} is no folder: name it {target.stem}.npz")
     if target.suffix in (".npz", ".mtx"):
         files = {str(name): target}
     else:

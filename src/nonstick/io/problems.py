@@ -41,6 +41,8 @@ def save_problem(path: str | Path, problem, b=None, lower=0.0, upper=np.inf, *, 
     path = Path(path)
     if path.suffix not in (".npz", ".mtx"):
         raise NonstickError(f"a problem is written as .npz or .mtx; {path} ends in neither")
+    if not path.parent.is_dir():
+        raise NonstickError(f"there is no folder {path.parent} for {path.name}: make it first")
     parts = _of_problem(problem, b) if _is_problem(problem) else _of_matrix(problem, b, lower, upper, cells)
     if path.suffix == ".npz":
         A = parts.pop("A")

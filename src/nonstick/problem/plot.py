@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import NonstickError
 from ..optional import need
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ INK, LOWER, UPPER = "#1f4e79", "#d1495b", "#edae49"
 def draw(solution: Solution, path=None) -> Any:
     """The figure of a solution; with `path` it is also written to a file."""
     need("pictures", "matplotlib")
+    if path is not None:
+        _check_path(Path(path))
     place, axis = _cells(solution)
     figure = _figure(5.0 if axis == 0 else 10.0, 3.6, shown=path is None)
     axes = figure.subplots(1, 1 if axis == 0 else 2, squeeze=False)
@@ -29,6 +33,19 @@ def draw(solution: Solution, path=None) -> Any:
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
+
+
+def _check_path(path: Path) -> None:
+    """A sentence for a folder that is missing, or a format that nobody writes."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix and path.suffix[1:].lower() not in known:
+        raise NonstickError(
+            f"{path.name} is no picture: its name may end in {', '.join('.' + k for k in sorted(known))}"
+        )
+    if not path.parent.is_dir():
+        raise NonstickError(f"there is no folder {path.parent} for {path.name}: make it first")
 
 
 def _figure(width: float, height: float, shown: bool) -> Any:

@@ -177,7 +177,7 @@ def _look(
             if abs(n) < 0.8:
                 t = x / every
                 off = abs(t - np.floor(t + 0.5)) * every
-                line = min(line, 0.93 + 0.07 * min(1.0, off / (0.05 * every)))
+                line = min(line, 0.93 + 0.07 * min(1.0, off / (0.09 * every)))
     most = max(water[0], water[1], water[2], 1e-6)
     l0, l1, l2 = dome + direct, dome + direct, dome + direct
     if wet < 1.0 and direct > 0.0:

@@ -15,7 +15,7 @@ from ..scenes.scene import Scene
 from .kinds import AnySimulation
 
 if TYPE_CHECKING:
-    from ..export.format import Format
+    from ..exchange.format import Format
 
 
 def wanted(scene: Scene) -> dict[str, Format]:
@@ -23,7 +23,7 @@ def wanted(scene: Scene) -> dict[str, Format]:
     names = getattr(scene.model.output, "export", ())
     if not names:
         return {}
-    from ..export.formats import checked  # loaded only by runs that export
+    from ..exchange.formats import checked  # loaded only by runs that export
 
     return checked(scene, names, f"{scene.where}: output.export: the scene")
 
@@ -37,8 +37,8 @@ class Exports:
         self._failed = False
         self._exporter = None
         if self.formats or (directory.path / "export").is_dir():
-            from ..export.run import Exporter
-            from ..export.shot import Shot
+            from ..exchange.run import Exporter
+            from ..exchange.shot import Shot
 
             self._exporter = Exporter(Shot(directory.path), self.formats)
 

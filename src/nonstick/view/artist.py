@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..export import Frame, Mesh, Shot, liquid_mesh
-from ..export.frame import in_space
-from ..export.glb import pack, quaternion
-from ..export.shot import Placement
-from ..export.surface import usable
+from ..exchange import Frame, Mesh, Shot, liquid_mesh
+from ..exchange.frame import in_space
+from ..exchange.glb import pack, quaternion
+from ..exchange.shot import Placement
+from ..exchange.surface import usable
 from .colours import Colours, Scale
 from .thin import thin_mesh, thin_particles
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import NonstickError
-from ..export import Frame, Shot
-from ..export.velocity import at_points, on_cells
+from ..exchange import Frame, Shot
+from ..exchange.velocity import at_points, on_cells
 from ..io.arrays import ArrayFile
 from ..render.palette import WATER, ramp
 

@@ -9,8 +9,8 @@ from html import escape
 from pathlib import Path
 
 from ..errors import NonstickError
-from ..export import Shot
-from ..export.run import chosen
+from ..exchange import Shot
+from ..exchange.run import chosen
 from ..io.atomic import write_text
 from . import budget as sizes
 from .artist import Artist, Picture

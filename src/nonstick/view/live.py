@@ -15,7 +15,7 @@ from threading import Event, Thread
 from typing import Any
 
 from ..errors import NonstickError
-from ..export import Shot
+from ..exchange import Shot
 from .artist import Artist
 from .colours import COLOURS, scales
 from .legend import legend

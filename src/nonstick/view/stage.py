@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..export import Mesh
-from ..export.frame import in_space
+from ..exchange import Mesh
+from ..exchange.frame import in_space
 from ..render.palette import AIR, PAINTS, SOLID
 from .artist import Artist, Picture
 

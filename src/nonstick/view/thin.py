@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..export import Mesh
+from ..exchange import Mesh
 
 #: multiplier of a hash by multiplication (Knuth, The Art of Computer Programming, 6.4)
 _KNUTH = 2654435761

@@ -12,6 +12,8 @@ from nonstick import NonstickError, Scene, Simulation
 from nonstick.io.body_files import surface
 from nonstick.render import plane as flat
 from nonstick.render import space
+from nonstick.render.camera import Viewpoint
+from nonstick.render.scenery import Scenery
 from nonstick.scenes import json_schema
 from nonstick.sim.liquid.bodies import make
 from nonstick.sim.liquid.check import check
@@ -152,9 +154,8 @@ def test_bodies_in_both_kinds_of_pictures():
     image = flat.draw({}, np.full((n + 1, n + 1), 9.0), 0.05, 100, 100, bodies=[Ball((0.5, 0.5), 0.2)]).astype(int)
     assert (image[45:55, 45:55, 0] - image[45:55, 45:55, 2] > 90).all() and abs(image[5, 5, 0] - image[5, 5, 2]) < 20
     ball = [Ball((0.5, 0.5, 0.5), 0.2)]
-    image = space.draw(
-        np.full((n,) * 3, 9.0), np.full((n + 1,) * 3, 9.0), 0.05, 80, 80, 0.0, 0.0, 1.0, bodies=ball
-    ).astype(int)  # fmt: skip
+    walls = Scenery.of_nodes(np.full((n + 1,) * 3, 9.0), 0.05)
+    image = space.Studio(80, 80).draw(np.full((n,) * 3, 9.0), walls, 0.05, Viewpoint(0.0, 0.0), bodies=ball).astype(int)
     assert (image[36:44, 36:44, 0] - image[36:44, 36:44, 2] > 50).all()
 
 

@@ -156,8 +156,7 @@ class Particles:
             cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
             fresh = source.fresh(self.points(x), time, self._last_dt, width)
             room = has_room(self.solids.space.reshape(-1)[cells] / self.worth - counts[cells])
-            if source.began(time, self._last_dt):  # space that is full already is not filled
-                fresh &= room
+            fresh &= room | (not source.began(time, self._last_dt))  # space that is full already is not filled
             fresh |= (counts[cells] == 0) & room
             x, cells = x[:, fresh], cells[fresh]
             there = self.worth * counts.reshape(self.layout.three)
@@ -312,8 +311,7 @@ class Particles:
         lift = -self.dx * self._work(shift, mass)
         if lift <= 0.0:
             return
-        kinetic, potential = self.energy()
-        heat = self.mass * flow.start.heat
+        kinetic, potential, heat = *self.energy(), self.mass * flow.start.heat
         # energy after moving, with the velocity that falling particles gain until then
         gained = self.mass * self.cloud.energy_of_falling(self.lag * self.gravity)
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)

@@ -19,7 +19,7 @@ DIAMETER, SOLID, START = 0.015, 1120.0, 0.1275
 #: liquid density, viscosity, measured peak, seconds after which to stop at the latest
 EXPERIMENTS = {"E2": (965.0, 0.212, 0.953 * 0.060, 1.2), "E4": (960.0, 0.058, 0.955 * 0.128, 0.9)}
 #: the peak is reached when this many frames have brought no more than GAIN
-FRAMES, GAIN = 9, 0.003
+FRAMES, GAIN = 15, 0.003
 
 
 def tank(name: str, size: Size, extent=(0.1, 0.16, 0.1), **overrides) -> Scene:

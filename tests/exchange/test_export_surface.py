@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene
-from nonstick.export import Frame, Shot, liquid_mesh, surface
-from nonstick.export.mesh import Mesh, of_level_set, of_plane
+from nonstick.exchange import Frame, Shot, liquid_mesh, surface
+from nonstick.exchange.mesh import Mesh, of_level_set, of_plane
 from nonstick.io.rundir import RunDirectory
 
 

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from nonstick.export import Shot, export_run, liquid_mesh, vtk
+from nonstick.exchange import Shot, export, liquid_mesh, vtk
 
 
 def arrays(path) -> tuple[ET.Element, dict[str, np.ndarray]]:
@@ -41,7 +41,7 @@ def test_arrays_are_turned(shape):
 
 
 def test_fields_have_x_fastest(splash, tmp_path):
-    export_run(splash, "vtk", frames=[1], out=tmp_path)
+    export(splash, "vtk", frames=[1], out=tmp_path)
     shot = Shot(splash)
     frame = shot.frame(1)
     root, data = arrays(tmp_path / "fields_000001.vti")
@@ -79,8 +79,8 @@ def test_ids_and_the_cell_of_all_points_are_the_same_bytes(tmp_path):
 
 
 def test_solids_at_rest_are_one_file(splash, toys, tmp_path):
-    export_run(splash, "vtk", frames=[3, 5], out=tmp_path / "rest")
-    export_run(toys, "vtk", frames=[1, 2], out=tmp_path / "motion")
+    export(splash, "vtk", frames=[3, 5], out=tmp_path / "rest")
+    export(toys, "vtk", frames=[1, 2], out=tmp_path / "motion")
     assert sorted(f.name for f in (tmp_path / "rest").glob("solids*")) == ["solids.pvd", "solids.vtp"]
     text = (tmp_path / "rest" / "solids.pvd").read_text()
     assert [float(t) for t in re.findall(r'timestep="([^"]+)"', text)] == pytest.approx([0.15, 0.25])
@@ -89,7 +89,7 @@ def test_solids_at_rest_are_one_file(splash, toys, tmp_path):
 
 
 def test_paraview_shows_solids_at_rest_in_all_frames(splash, tmp_path, paraview):
-    export_run(splash, "vtk", frames=[3, 5], out=tmp_path)
+    export(splash, "vtk", frames=[3, 5], out=tmp_path)
     facts = paraview(tmp_path)
     assert facts["solids"]["times"] == pytest.approx([0.15, 0.25])
     shot = Shot(splash)
@@ -103,7 +103,7 @@ def test_paraview_shows_solids_at_rest_in_all_frames(splash, tmp_path, paraview)
 
 
 def test_two_dimensions(flat, tmp_path):
-    export_run(flat, "vtk", frames=[2], out=tmp_path)
+    export(flat, "vtk", frames=[2], out=tmp_path)
     frame = Shot(flat).frame(2)
     root, data = arrays(tmp_path / "fields_000002.vti")
     assert root.find("ImageData").get("WholeExtent") == "0 24 0 24 0 0"
@@ -114,15 +114,15 @@ def test_two_dimensions(flat, tmp_path):
 
 
 def test_the_series_has_all_frames_there_are(splash, tmp_path):
-    export_run(splash, "vtk", frames=slice(2, 4), out=tmp_path)
-    export_run(splash, "vtk", frames=slice(4, 6), out=tmp_path)
+    export(splash, "vtk", frames=slice(2, 4), out=tmp_path)
+    export(splash, "vtk", frames=slice(4, 6), out=tmp_path)
     text = (tmp_path / "surface.pvd").read_text()
     assert re.findall(r"surface_(\d+)", text) == ["000002", "000003", "000004", "000005"]
     assert [float(t) for t in re.findall(r'timestep="([^"]+)"', text)] == pytest.approx([0.1, 0.15, 0.2, 0.25])
 
 
 def test_paraview_reads_the_series(toys, tmp_path, paraview):
-    export_run(toys, "vtk", out=tmp_path)
+    export(toys, "vtk", out=tmp_path)
     picture = tmp_path / "picture.png" if paraview.has_screen else None
     facts = paraview(tmp_path, picture)
     shot = Shot(toys)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError
-from nonstick.export import LAYOUT, Frame, Shot
-from nonstick.export.velocity import at_points, on_faces
+from nonstick.exchange import LAYOUT, Frame, Shot
+from nonstick.exchange.velocity import at_points, on_faces
 from nonstick.grid.mac import Grid
 
 PAGE = next(Path(__file__).parents[2].joinpath("docs").rglob("export.md"))

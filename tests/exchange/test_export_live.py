@@ -8,7 +8,7 @@ import pytest
 
 from nonstick import NonstickError, Scene
 from nonstick.cli import main
-from nonstick.export import FORMATS, export_run, formats
+from nonstick.exchange import FORMATS, export, formats
 from nonstick.io.rundir import RunDirectory
 from nonstick.scenes.schema import Output
 from nonstick.sim.run import resume, run
@@ -76,7 +76,7 @@ def test_files_appear_while_the_run_goes_on(tmp_path, names):
 
 def test_they_are_those_of_a_later_export(whole, names, tmp_path):
     for name in names:
-        export_run(whole, name, out=tmp_path / "export" / name)
+        export(whole, name, out=tmp_path / "export" / name)
     assert files(tmp_path) == files(whole)
 
 
@@ -150,7 +150,7 @@ def test_a_full_disk_does_not_end_the_run(tmp_path, monkeypatch):
     assert f"`nonstick export {path} --to vdb`" in told[0]
     assert sorted(files(path)) == ["export/vdb/toy_000000.vdb", "export/vdb/toy_000001.vdb"]
     monkeypatch.undo()
-    assert len(export_run(path, "vdb")) == 5
+    assert len(export(path, "vdb")) == 5
 
 
 def test_what_was_missing_is_written_at_the_end(tmp_path, monkeypatch, whole):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.ndimage import maximum_filter, minimum_filter
 
-from nonstick.export import _surface
-from nonstick.export._masks import around, widen
-from nonstick.export.surface import PAD, SHIFT, _kinds, _shift
+from nonstick.exchange import _surface
+from nonstick.exchange._masks import around, widen
+from nonstick.exchange.surface import PAD, SHIFT, _kinds, _shift
 from nonstick.grid.flat import flat_distance
 
 

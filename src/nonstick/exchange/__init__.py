@@ -4,7 +4,7 @@ from .format import Options
 from .formats import FORMATS
 from .frame import LAYOUT, Frame
 from .mesh import Mesh
-from .run import Exporter, export_run, write_frame
+from .run import Exporter, export, write_frame
 from .shot import Shot
 from .surface import liquid_mesh
 
@@ -16,7 +16,7 @@ __all__ = [
     "Mesh",
     "Options",
     "Shot",
-    "export_run",
+    "export",
     "liquid_mesh",
     "write_frame",
 ]

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from nonstick import NonstickError, Scene, export_run
-from nonstick.export.mesh import read_obj
+from nonstick import NonstickError, Scene, export
+from nonstick.exchange.mesh import read_obj
 from nonstick.sim.run import run
 
 BODY = {"shape": {"type": "ball", "centre": [0.5, 0.7], "radius": 0.15}, "density": 400.0}
@@ -23,7 +23,7 @@ def made(tmp_path):
 
 
 def test_files_stay_in_their_folder_whatever_the_name(made, tmp_path):
-    for file in export_run(made, ["ply", "vtk", "usd"]):
+    for file in export(made, ["ply", "vtk", "usd"]):
         assert file.resolve().is_relative_to(made / "export"), file
     assert [p.name for p in tmp_path.iterdir()] == ["deep"] and [p.name for p in made.parent.iterdir()] == ["run"]
 
@@ -43,13 +43,13 @@ def test_the_list_of_bodies_is_checked(made, entry, sentence):
     entries = json.loads(table.read_text())
     table.write_text(json.dumps([entries[0] | entry]))
     with pytest.raises(NonstickError, match=sentence):
-        export_run(made, "usd")
+        export(made, "usd")
 
 
 def test_a_list_of_bodies_that_is_no_text(made):
     (made / "bodies.json").write_bytes(b'[{"name": "\xeb"}]')
     with pytest.raises(NonstickError, match=r"bodies\.json is damaged"):
-        export_run(made, "usd")
+        export(made, "usd")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_frame_of_other_numbers_is_damaged(made, name, value):
         arrays = dict(data)
     np.savez(file, **{**arrays, name: value})
     with pytest.raises(NonstickError, match=f"frame 1 is damaged: {name}"):
-        export_run(made, "usd")
+        export(made, "usd")
 
 
 def test_a_mesh_whose_corners_are_missing(tmp_path):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nonstick.export import Options, Shot, export_run
-from nonstick.export.surface import PAD, level_set
-from nonstick.export.vdb import VDBGrid, write
+from nonstick.exchange import Options, Shot, export
+from nonstick.exchange.surface import PAD, level_set
+from nonstick.exchange.vdb import VDBGrid, write
 
 
 def ball(low=-40, high=45, radius=30.0):
@@ -77,7 +77,7 @@ def test_equal_grids_give_equal_bytes(tmp_path):
 def test_a_frame_is_read_with_the_values_of_the_frame(which, request, tmp_path, openvdb):
     shot = Shot(request.getfixturevalue(which))
     last = shot.frames[-1]
-    (file,) = export_run(shot.run.path, "vdb", frames=[last], out=tmp_path, options=Options(density=True))
+    (file,) = export(shot.run.path, "vdb", frames=[last], out=tmp_path, options=Options(density=True))
     frame = shot.frame(last)
     answer = openvdb(file, tmp_path / "a.npz", -4, 36)
     facts, arrays = answer["grids"], np.load(tmp_path / "a.npz")
@@ -109,7 +109,7 @@ def test_a_frame_is_read_with_the_values_of_the_frame(which, request, tmp_path, 
 def test_a_finer_level_set_from_particles(splash, tmp_path, openvdb):
     shot = Shot(splash)
     options = Options(surface="particles", refine=2, staggered=True)
-    (file,) = export_run(splash, "vdb", frames=[5], out=tmp_path, options=options)
+    (file,) = export(splash, "vdb", frames=[5], out=tmp_path, options=options)
     facts, arrays = openvdb(file, tmp_path / "a.npz", -PAD, 40 + 2 * PAD)["grids"], np.load(tmp_path / "a.npz")
     assert facts["surface"]["voxel"] == pytest.approx([0.5 * shot.grid.dx] * 3)
     assert facts["velocity"]["class"] == "staggered"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.ndimage import map_coordinates, maximum_filter
 
-from nonstick.export import _cubes, _walls, velocity
-from nonstick.export._text import rows
-from nonstick.export.mesh import Mesh, of_level_set
+from nonstick.exchange import _cubes, _walls, velocity
+from nonstick.exchange._text import rows
+from nonstick.exchange.mesh import Mesh, of_level_set
 
 
 def test_phi_ends_behind_walls():

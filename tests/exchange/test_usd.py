@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene
-from nonstick.export import Options, Shot, export_run, liquid_mesh, usd
+from nonstick.exchange import Options, Shot, export, liquid_mesh, usd
 from nonstick.sim.run import run
 
 
@@ -15,7 +15,7 @@ def pxr():
 
 @pytest.fixture(scope="module")
 def toys_usd(toys, tmp_path_factory, pxr):
-    (file,) = export_run(toys, "usd", out=tmp_path_factory.mktemp("usd"))
+    (file,) = export(toys, "usd", out=tmp_path_factory.mktemp("usd"))
     return file
 
 
@@ -71,7 +71,7 @@ def test_bodies_and_solids_move(toys, toys_usd):
 def test_validators_have_nothing_to_say(which, request, tmp_path, pxr):
     from pxr import Usd
 
-    (file,) = export_run(request.getfixturevalue(which), "usd", out=tmp_path)
+    (file,) = export(request.getfixturevalue(which), "usd", out=tmp_path)
     try:
         from pxr import UsdValidation
     except ImportError:  # before 26.x
@@ -89,7 +89,7 @@ def test_validators_have_nothing_to_say(which, request, tmp_path, pxr):
 def test_without_particles(splash, tmp_path, pxr):
     from pxr import Usd
 
-    (file,) = export_run(splash, "usd", frames=[1], out=tmp_path, options=Options(particles=False))
+    (file,) = export(splash, "usd", frames=[1], out=tmp_path, options=Options(particles=False))
     assert not Usd.Stage.Open(str(file)).GetPrimAtPath("/sphere/particles")
 
 
@@ -131,7 +131,7 @@ def test_particles_that_are_born_have_velocities(tmp_path, pxr):
         {"name": "pour", "domain": {"size": [1, 1, 1], "resolution": 8}, "time": {"frames": 2}, "inflow": [pour]}
     )
     run(scene, tmp_path / "run")
-    (file,) = export_run(tmp_path / "run", "usd", out=tmp_path)
+    (file,) = export(tmp_path / "run", "usd", out=tmp_path)
     stage = Usd.Stage.Open(str(file))
     points = UsdGeom.Points.Get(stage, "/pour/particles")
     frame = Shot(tmp_path / "run").frame(2)

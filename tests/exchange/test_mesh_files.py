@@ -6,8 +6,8 @@ import struct
 import numpy as np
 import pytest
 
-from nonstick.export import Options, Shot, export_run, liquid_mesh
-from nonstick.export.frame import in_space
+from nonstick.exchange import Options, Shot, export, liquid_mesh
+from nonstick.exchange.frame import in_space
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def mesh(splash):
 
 @pytest.mark.parametrize("form", ["ply", "obj", "glb"])
 def test_trimesh_reads_the_same_mesh(form, splash, mesh, tmp_path, trimesh):
-    (file,) = export_run(splash, form, frames=[4], out=tmp_path)
+    (file,) = export(splash, form, frames=[4], out=tmp_path)
     assert file.name == f"sphere_000004.{form}"
     read = trimesh.load(file, process=False)
     if form == "glb":
@@ -48,7 +48,7 @@ def glb(path) -> tuple[dict, bytes]:
 
 
 def test_bodies_are_animated(toys, tmp_path):
-    files = export_run(toys, "glb", out=tmp_path)
+    files = export(toys, "glb", out=tmp_path)
     shot = Shot(toys)
     assert files[-1].name == "toys_bodies.glb"
     tree, data = glb(files[-1])
@@ -77,7 +77,7 @@ def test_bodies_are_animated(toys, tmp_path):
 
 
 def test_trimesh_places_bodies(toys, tmp_path, trimesh):
-    file = export_run(toys, "glb", frames=[3], out=tmp_path)[0]
+    file = export(toys, "glb", frames=[3], out=tmp_path)[0]
     scene = trimesh.load(file)
     shot = Shot(toys)
     frame = shot.frame(3)
@@ -87,14 +87,14 @@ def test_trimesh_places_bodies(toys, tmp_path, trimesh):
 
 
 def test_flat_meshes(flat, tmp_path, trimesh):
-    (file,) = export_run(flat, "ply", frames=[2], out=tmp_path)
+    (file,) = export(flat, "ply", frames=[2], out=tmp_path)
     read = trimesh.load(file, process=False)
     assert (read.vertices[:, 2] == 0).all()
     assert read.area == pytest.approx(Shot(flat).volumes[2], rel=0.03)
 
 
 def test_blender_reads_the_mesh_files(splash, mesh, tmp_path, blender):
-    files = [export_run(splash, form, frames=[4], out=tmp_path)[0] for form in ("ply", "obj", "glb")]
+    files = [export(splash, form, frames=[4], out=tmp_path)[0] for form in ("ply", "obj", "glb")]
     answer = blender(*files, 4)
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     upright = np.array([[low[0], -high[2], low[1]], [high[0], -low[2], high[1]]])  # z is up in Blender
@@ -107,7 +107,7 @@ def test_blender_reads_the_mesh_files(splash, mesh, tmp_path, blender):
 
 
 def test_blender_loads_the_vdb(splash, tmp_path, blender):
-    (file,) = export_run(splash, "vdb", frames=[4], out=tmp_path)
+    (file,) = export(splash, "vdb", frames=[4], out=tmp_path)
     answer = blender(file)[str(file)]
     assert answer["error"] == ""
     assert answer["grids"] == {"surface": "FLOAT", "velocity": "VECTOR_FLOAT"}
@@ -118,7 +118,7 @@ def test_blender_loads_the_vdb(splash, tmp_path, blender):
 @pytest.mark.parametrize("which", ["splash", "flat"])
 def test_points_with_their_ids(which, request, tmp_path, trimesh):
     run = request.getfixturevalue(which)
-    export_run(run, "ply", frames=[2], out=tmp_path, options=Options(points=True))
+    export(run, "ply", frames=[2], out=tmp_path, options=Options(points=True))
     frame = Shot(run).frame(2)
     name = Shot(run).name
     assert sorted(f.name for f in tmp_path.iterdir()) == [f"{name}_000002.ply", f"{name}_points_000002.ply"]

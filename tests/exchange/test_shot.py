@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nonstick import Scene
-from nonstick.export.mesh import read_obj
+from nonstick.exchange.mesh import read_obj
 
 SHOT = Path(__file__).parents[2] / "examples" / "shot"
 

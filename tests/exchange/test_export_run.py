@@ -9,7 +9,7 @@ import pytest
 
 import nonstick
 from nonstick.cli import main
-from nonstick.export import FORMATS, Exporter, Options, Shot, export_run, write_frame
+from nonstick.exchange import FORMATS, Exporter, Options, Shot, export, write_frame
 
 
 @pytest.fixture
@@ -39,17 +39,17 @@ def test_several_formats_at_once(copy, tmp_path):
 
 def test_frames_that_are_there_are_kept(copy):
     options = Options(surface="grid")
-    first = export_run(copy, "obj", frames=slice(0, 2), options=options)
+    first = export(copy, "obj", frames=slice(0, 2), options=options)
     first[0].write_text("mine")
-    export_run(copy, "obj", frames=slice(0, 3), options=options)
+    export(copy, "obj", frames=slice(0, 3), options=options)
     assert first[0].read_text() == "mine" and len(list(first[0].parent.iterdir())) == 3
-    export_run(copy, "obj", frames=slice(0, 1), options=options, overwrite=True)
+    export(copy, "obj", frames=slice(0, 1), options=options, overwrite=True)
     assert first[0].read_text() != "mine"
 
 
 def test_progress_is_told(copy):
     told = []
-    export_run(copy, "obj", frames=slice(0, 3), options=Options(surface="grid"), tick=lambda *a: told.append(a))
+    export(copy, "obj", frames=slice(0, 3), options=Options(surface="grid"), tick=lambda *a: told.append(a))
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -58,7 +58,7 @@ def test_a_run_in_progress(copy):
     arrays = Shot(copy).run.read_frame(2)
     (file,) = write_frame(["vdb"], copy, 2, arrays)
     mine = file.read_bytes()
-    export_run(copy, "vdb", frames=[2], overwrite=True)
+    export(copy, "vdb", frames=[2], overwrite=True)
     assert file.read_bytes() == mine
     exporter = Exporter(Shot(copy), {"vtk": FORMATS["vtk"]}, options=Options(surface="grid"))
     exporter.write(1)
@@ -68,7 +68,7 @@ def test_a_run_in_progress(copy):
 
 
 def test_from_python():
-    assert nonstick.export_run is export_run
+    assert nonstick.export is export
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_damaged_frame_loses_nothing_else(copy, capsys):
 
 @pytest.mark.parametrize("form", ["vdb", "ply", "obj", "glb", "vtk"])
 def test_a_full_disk_leaves_whole_files_only(form, copy, monkeypatch, capsys):
-    from nonstick.export import formats
+    from nonstick.exchange import formats
 
     module = getattr(formats, form)
     name = "write_poly" if form == "vtk" else "write"
@@ -160,9 +160,9 @@ def usd_or_skip():
 
 def test_a_full_disk_leaves_the_usd_file_that_was_there(copy, monkeypatch, capsys):
     usd_or_skip()
-    from nonstick.export import formats
+    from nonstick.exchange import formats
 
-    (file,) = export_run(copy, "usd", frames=slice(0, 2), options=Options(surface="grid"))
+    (file,) = export(copy, "usd", frames=slice(0, 2), options=Options(surface="grid"))
     before, real = file.read_bytes(), formats.usd.write
 
     def full(path, *rest):
@@ -181,7 +181,7 @@ def test_a_full_disk_leaves_the_usd_file_that_was_there(copy, monkeypatch, capsy
 
 def test_a_damaged_frame_leaves_the_usd_file_that_was_there(copy, capsys):
     usd_or_skip()
-    (file,) = export_run(copy, "usd", frames=slice(0, 2), options=Options(surface="grid"))
+    (file,) = export(copy, "usd", frames=slice(0, 2), options=Options(surface="grid"))
     before = file.read_bytes()
     bad = copy / "frames" / "000004.npz"
     bad.write_bytes(bad.read_bytes()[:2000])

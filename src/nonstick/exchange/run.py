@@ -13,7 +13,7 @@ from .formats import FORMATS, checked
 from .shot import Shot
 
 
-def export_run(
+def export(
     path: str | Path, to: str | Sequence[str], *, frames: slice | Sequence[int] | None = None,
     out: str | Path | None = None, options: Options | None = None, overwrite: bool = False,
     tick: Callable[[int, int], None] | None = None,
@@ -45,7 +45,7 @@ def export_run(
     Examples
     --------
     >>> import nonstick
-    >>> nonstick.export_run("runs/sphere", "vdb", frames=slice(0, 50))      # doctest: +SKIP
+    >>> nonstick.export("runs/sphere", "vdb", frames=slice(0, 50))      # doctest: +SKIP
     """
     shot = Shot(path)
     formats = checked(shot.scene, [to] if isinstance(to, str) else to, str(path), options)
