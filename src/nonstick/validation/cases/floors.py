@@ -28,9 +28,8 @@ BORE = {
 def histogram(simulation: Simulation) -> tuple[np.ndarray, int]:
     """Particles in quarter cells above the floor, in columns that are deep, and the number of these columns."""
     grid, position = simulation.grid, simulation.particles.position
-    wet = np.moveaxis(grid.level_set < 0.0, 1, -1)[..., :4].all(axis=-1)
-    free = np.moveaxis(grid.solid > grid.dx, 1, -1)[..., :4].all(axis=-1)
-    deep = np.asarray(wet & free)
+    open_and_wet = np.logical_and(grid.level_set < 0.0, grid.solid > grid.dx)
+    deep = np.asarray(np.moveaxis(open_and_wet, 1, -1)[..., :4].all(axis=-1))
     cells = np.minimum((position / grid.dx).astype(int), np.array(grid.level_set.shape) - 1)
     mine = deep[tuple(np.delete(cells, 1, axis=1).T)]
     quarter = (4.0 * position[mine, 1] / grid.dx).astype(int)
