@@ -103,7 +103,7 @@ def tampered(path):
         "negative position": ({"x": -x}, "x contains values that are not between"),
         "position that is no number": ({"x": nan}, "x contains values that are not finite"),
         "too few velocities": ({"vel": vel[:, :-5]}, "vel has the shape"),
-        "another type": ({"vel": vel.astype(">f8")}, "vel has the type >f8"),
+        "another type": ({"vel": vel.astype(">f8")}, "vel has the type float64"),
         "great pressure": ({"pressure": np.full((16, 16), 1e200)}, "pressure contains numbers beyond"),
         "flat pressure": ({"pressure": np.zeros(256)}, "pressure has the shape"),
         "no ledger": ({"ledger": np.zeros(2)}, "ledger has too few numbers"),

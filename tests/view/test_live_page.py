@@ -97,7 +97,10 @@ def ended(process) -> int:
 
 def test_command_serves_a_page_until_ctrl_c(splash):
     words = [sys.executable, "-m", "nonstick", "view", str(splash), "--no-browser", "--port", "0"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # ignored by jobs in the background
+    )  # fmt: skip
     line = process.stdout.readline()
     assert line.startswith("the page is at http://127.0.0.1:") and line.endswith("Ctrl-C ends it\n")
     with urllib.request.urlopen(line.split()[4].rstrip(";")) as answer:

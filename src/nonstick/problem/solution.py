@@ -147,9 +147,8 @@ class Solution(Shown):
         if monitor.criterion == "rows":
             rows = monitor.row_error(x, dual, enough=monitor.row_rtol)
         small, sound = bool(residual <= monitor.asked), bool(rows.value <= monitor.row_rtol)
-        if not small and monitor.exhausted(x, dual):
-            small = sound = True
-            monitor.remark("every row holds to its last digit: rounding allows no smaller KKT residual")
+        least = not small and monitor.exhausted(x, dual)
+        small, sound = small or least, sound or least
         status = monitor.status or "maxiter"
         if small and sound:
             status = "converged"
@@ -163,7 +162,8 @@ class Solution(Shown):
         name = "linear residual" if monitor.linear else "KKT"
         message = monitor.message or ADVICE[status]
         if status == "converged" or not monitor.message:
-            message = f"{ADVICE[status]} ({name} {residual:.2e}, asked {monitor.asked:.1e})"
+            reached = "every row holds to its last digit: rounding allows no smaller KKT residual"
+            message = f"{reached if least else ADVICE[status]} ({name} {residual:.2e}, asked {monitor.asked:.1e})"
         if small and not sound:
             message += f"; row {rows.row} fails the row test: it is off by {rows.value:.1e} of its own terms or box"
         if monitor.linear and problem.box.constrained.any():
