@@ -99,7 +99,8 @@ def test_command_serves_a_page_until_ctrl_c(splash):
     words = [sys.executable, "-m", "nonstick", "view", str(splash), "--no-browser", "--port", "0"]
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # ignored by jobs in the background
+        # jobs in the background ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     line = process.stdout.readline()
     assert line.startswith("the page is at http://127.0.0.1:") and line.endswith("Ctrl-C ends it\n")
