@@ -137,3 +137,13 @@ def test_a_mesh_in_a_flat_scene_is_refused_by_its_key(table):
     for shape, key in ((mesh, "shape"), ({"type": "union", "of": [mesh]}, "shape.of.0")):
         with pytest.raises(NonstickError, match=rf"{table}\.0\.{key}: a mesh is 3D, but domain.size makes"):
             Scene({"domain": {"size": [1.0, 1.0]}, table: [{"shape": shape, **more}]})
+
+
+def test_a_folder_with_the_name_of_a_builtin_scene_does_not_hide_it(tmp_path, monkeypatch):
+    """People keep the runs of a scene in a folder of its name."""
+    (tmp_path / "sphere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert Scene.load("sphere").name == "sphere"
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(NonstickError, match="there is no scene 'mine'"):
+        Scene.load("mine")

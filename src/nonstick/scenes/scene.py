@@ -96,7 +96,7 @@ class Scene(Shown, Generic[Tables]):
         3
         """
         path = Path(source)
-        if path.suffix == ".toml" or path.exists():
+        if path.suffix == ".toml" or path.is_file():
             if not path.is_file():
                 raise NonstickError(
                     f"there is no scene file {str(path)!r}; `nonstick scenes` lists the built-in scenes"
