@@ -63,10 +63,11 @@ class Painter:
         d, cells = self.scene.dimension, self.scene.shape
         count, bodies = len(np.atleast_1d(data.get("position", ()))), len(self._bodies)
         nodes = tuple(n + 1 for n in cells)
-        shapes: dict[str, tuple[tuple[int, ...], type]] = {
+        shapes: dict[str, tuple[tuple[int | None, ...], type]] = {
             "phi": (cells, np.float32), "pressure": (cells, np.float32), "phi_solid": (nodes, np.float32),
             "position": ((count, d), np.float32), "velocity": ((count, d), np.float32),
-            "viscosity": ((count,), np.float32), "body_centre": ((bodies, d), float),
+            "viscosity": ((count,), np.float32), "id": ((count,), np.uint32), "sources": ((None, 2), np.int64),
+            "body_centre": ((bodies, d), float),
             "body_orientation": ((bodies, 1 if d == 2 else 4), float),
         }  # fmt: skip
         needed = ["phi_solid"] if any(s.motion is not None for s in self.scene.model.solid) else []
