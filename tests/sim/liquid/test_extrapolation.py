@@ -7,6 +7,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid._extrapolate import SLIVER, _continue_into_solids, _extrapolate
+from nonstick.sim.liquid.alone import Alone
 from nonstick.sim.liquid.extrapolation import extend, fill_beyond
 from nonstick.sim.liquid.solids import Solids
 from nonstick.sim.liquid.spacing import LIGHT, in_flight, keep_centre
@@ -113,7 +114,7 @@ def test_a_displacement_that_keeps_the_centre():
     shift, mass = ([rng.normal(1.0, 1.0, (3, 4, 5)) ** 2 for _ in range(3)] for _ in range(2))
     mass[0][:] = 0.0
     expected = [s - np.average(s, weights=m) if m.any() else s.copy() for s, m in zip(shift, mass)]
-    keep_centre(shift, mass)
+    keep_centre(shift, mass, Alone(Scene.load("still")))
     for s, e in zip(shift, expected):
         np.testing.assert_allclose(s, e, atol=1e-12)
 

@@ -44,14 +44,22 @@ class Cloud:
         """Number of particles."""
         return self.x.shape[1]
 
-    def add(self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0, source: int = 0) -> None:
-        """Append particles of a source; `mu` is their viscosity, which is ignored if the viscosity does not vary."""
-        if x.shape[1] and (not len(self.sources) or self.sources[-1, 1] != source):
+    def add(
+        self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0, source: int = 0,
+        places: np.ndarray | None = None, count: int | None = None,
+    ) -> None:  # fmt: skip
+        """Append particles of a source; `mu` is their viscosity, which is ignored if the viscosity does not vary.
+
+        They may be some of `count` particles that are born: `places` are theirs in the order of births.
+        """
+        count = x.shape[1] if count is None else count
+        if count and (not len(self.sources) or self.sources[-1, 1] != source):
             self.sources = np.append(self.sources, [[self.born, source]], axis=0)
-        last = self.born + x.shape[1]
+        last = self.born + count
         if last > np.iinfo(self.ID).max + 1:
             raise NonstickError(f"more than {np.iinfo(self.ID).max + 1} particles were made: there are no ids left")
-        self.id = np.concatenate([self.id, np.arange(self.born, last, dtype=self.ID)])
+        ids = np.arange(self.born, last, dtype=self.ID) if places is None else (self.born + places).astype(self.ID)
+        self.id = np.concatenate([self.id, ids])
         self.born = last
         if self.thick:
             self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])

@@ -63,4 +63,5 @@ def extend(
         results.append(values)
     for axis, (queue, count), values in zip(axes, filled, results):
         _put(velocity[axis], queue, count, values)
-    return fastest
+    solids.ranks.fill_faces(velocity)
+    return solids.ranks.max(fastest)

@@ -30,6 +30,7 @@ from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
 from ...scenes.scene import Scene
 from ..states import check_array
+from .alone import Alone
 from .bodies import Bodies, make
 from .extrapolation import extend, fill_beyond
 from .forces import Force
@@ -107,11 +108,14 @@ class Liquid:
     (1, 0, True)
     """
 
-    def __init__(self, scene: Scene, tracker: Callable[[Scene, Solids, Ledger, Viscosity], Tracker]):
+    def __init__(
+        self, scene: Scene, tracker: Callable[[Scene, Solids, Ledger, Viscosity], Tracker], ranks: Alone | None = None
+    ):
         self.scene = scene
+        self.ranks = ranks or Alone(scene)
         model = scene.model
         bodies = make(scene)
-        self.solids = Solids(scene, bodies)
+        self.solids = Solids(scene, bodies, self.ranks)
         #: rigid bodies; the pressure changes their velocity and spin in place
         self.bodies = Bodies(scene, bodies, self.solids)
         self.bodies.check_start()
@@ -122,7 +126,7 @@ class Liquid:
         self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
         self.sources = Source.all(scene)
         self.outflows = [region(scene, s.shape, f"outflow.{k}.shape") for k, s in enumerate(model.outflow)]
-        self.forces = Force.all(scene)
+        self.forces = Force.all(scene, self.solids.grid)
         self.steps = 0
         self.time = 0.0
         #: cells whose walls held the liquid in the last step regardless of walls.pressure; None: no cells
@@ -228,7 +232,7 @@ class Liquid:
         Otherwise the rise of the liquid above would reach down to the wall, and carry off the particles there.
         """
         pressure = outcome.solution.pressure
-        pressed = pressure > PRESSED * float(pressure.max(initial=0.0))
+        pressed = pressure > PRESSED * self.ranks.max(float(pressure.max(initial=0.0)))
         if np.any(self.solids.separation):
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
         return self.layout.lift(pressed).astype(np.int8)
@@ -245,7 +249,7 @@ class Liquid:
 
     def _check_flow(self, velocity: list[np.ndarray], fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""
-        finite = all(math.isfinite(float(velocity[a].sum())) for a in self.layout.axes)
+        finite = not self.ranks.any(not all(math.isfinite(float(velocity[a].sum())) for a in self.layout.axes))
         if not finite or fastest * dt > LONGEST * max(self.scene.model.domain.size):
             speed = f"reaches {fastest:.3g} m/s" if finite else "is no number any more"
             raise NonstickError(
@@ -272,7 +276,8 @@ class Liquid:
 
     def _fed(self) -> bool:
         """True if something other than gravity may do work on the liquid in this step."""
-        walls = self.solids.moving or bool(len(self.bodies)) or bool(np.any(self.solids.separation))
+        push = self.ranks.any(bool(np.any(self.solids.separation)))
+        walls = self.solids.moving or bool(len(self.bodies)) or push
         pushed = any(f.acts(self.time - 2.0 * self.tracker.lag) or f.acts(self.time) for f in self.forces)
         return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
 
@@ -283,9 +288,13 @@ class Liquid:
         """Number of particles."""
         return self.tracker.count
 
+    def contacts(self) -> int:
+        """Number of cells in which liquid separates from a wall."""
+        return int(self.ranks.sum(int(np.count_nonzero(self.ranks.own(self.projection.active)))))
+
     def max_speed(self) -> float:
         """Largest velocity component of the liquid or a solid."""
-        return max(self.tracker.fastest(), self.solids.fastest())
+        return max(self.ranks.max(self.tracker.fastest()), self.solids.fastest())
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy in joule (per metre of depth in 2D); height is above the domain's corner."""
@@ -303,12 +312,12 @@ class Liquid:
         volume = self.ledger.measured * self.scene.dx**self.scene.dimension
         out = {"time": np.array(self.time), "dx": np.array(self.scene.dx), "volume": np.array(volume)}
         if output.surface:
-            out["phi"] = self.phi().astype(np.float32)
+            out["phi"] = self.ranks.own(self.phi()).astype(np.float32)
         if output.pressure or (output.pressure is None and self.scene.dimension == 2):
-            out["pressure"] = self.pressure.astype(np.float32)
+            out["pressure"] = self.ranks.own(self.pressure).astype(np.float32)
         solid = self.solids.moved_phi()
         if solid is not None:
-            out["phi_solid"] = solid.astype(np.float32)
+            out["phi_solid"] = self.ranks.own_nodes(solid).astype(np.float32)
         out |= self.bodies.frame_arrays()
         if output.particles:
             out |= self.tracker.frame_arrays()
@@ -317,7 +326,8 @@ class Liquid:
     def state(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays; a run continues from it bit for bit."""
         return {
-            **self.tracker.state(), "pressure": self.projection.pressure, "active": self.projection.active,
+            **self.tracker.state(),
+            "pressure": self.ranks.own(self.projection.pressure), "active": self.ranks.own(self.projection.active),
             "steps": np.array(self.steps), "time": np.array(self.time), "lag": np.array(self.tracker.lag),
             "ledger": self.ledger.array(),
             **self.bodies.state(),
@@ -327,8 +337,9 @@ class Liquid:
         """Refuse a state that is not one of this scene, before anything of it is used."""
         self.tracker.check(state)
         self.bodies.check(state)
-        check_array("pressure", state, self.scene.shape, float)
-        check_array("active", state, self.scene.shape, self.projection.active.dtype)
+        cells = self.ranks.own(self.projection.active).shape
+        check_array("pressure", state, cells, float)
+        check_array("active", state, cells, self.projection.active.dtype)
         check_array("steps", state, (), np.int64, 0)
         check_array("time", state, (), float, 0.0)
         if "lag" in state:
@@ -338,7 +349,7 @@ class Liquid:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a state."""
-        self.projection.pressure, self.projection.active = state["pressure"], state["active"]
+        self.projection.pressure, self.projection.active = map(self.ranks.with_ghosts, (state["pressure"], state["active"]))
         self.pressure = self.projection.pressure
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag
