@@ -141,3 +141,33 @@ def test_counts_do_not_explode():
     A, b = convection(60, 1e4), np.full(3600, 100.0)
     solution = nonstick.solve(A, b, 0.0, 0.002, method=PolicyIteration(GMRES(ILU())))
     assert solution.converged and solution.outer_iterations <= 10 and solution.iterations <= 60
+
+
+def turning(n: int, speed: float) -> sp.csr_array:
+    """Diffusion and a flow that turns in a circle, upwind."""
+    h = 1.0 / (n + 1)
+    t = h * np.arange(1, n + 1)
+    X, Y = np.meshgrid(t, t, indexing="ij")
+    u, v = (4 * speed * w.ravel() for w in (X * (1 - X) * (1 - 2 * Y), -Y * (1 - Y) * (1 - 2 * X)))
+    back = sp.diags_array([-1.0, 1.0], offsets=[-1, 0], shape=(n, n)) / h
+    one = sp.eye_array(n)
+    D = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)) / h**2
+    A = sp.kron(D, one) + sp.kron(one, D)
+    for w, left in ((u, sp.kron(back, one)), (v, sp.kron(one, back))):
+        A = A + sp.diags_array(np.maximum(w, 0)) @ left - sp.diags_array(np.minimum(w, 0)) @ left.T
+    return sp.csr_array(A)
+
+
+@pytest.mark.parametrize(("make", "speed"), [(convection, 1.0), (turning, 100.0), (turning, 1e5)])
+def test_counts_stay_flat(make, speed):
+    """Coarse levels and a prediction from them; ILU(0) took 28 to 150 iterations here."""
+    counts = []
+    for n in (40, 80):
+        t = np.arange(1, n + 1) / (n + 1)
+        b = (20 * max(1.0, speed / 20) * np.outer(np.sin(3 * np.pi * t), np.sin(2 * np.pi * t))).ravel()
+        A = make(n, speed)
+        solution = nonstick.solve(A, b, 0.0, 0.1)
+        assert solution.converged and residual(A, b, 0.0, 0.1, solution.x) < 1e-4 * abs(b).max()
+        assert 0.1 < np.mean(solution.active != 0) < 0.9
+        counts.append((solution.iterations, solution.outer_iterations))
+    assert max(i for i, _ in counts) <= 15 and max(o for _, o in counts) <= 8
