@@ -171,3 +171,22 @@ def test_counts_stay_flat(make, speed):
         assert 0.1 < np.mean(solution.active != 0) < 0.9
         counts.append((solution.iterations, solution.outer_iterations))
     assert max(i for i, _ in counts) <= 15 and max(o for _, o in counts) <= 8
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_solver_for_many_right_hand_sides(method):
+    A, b = convection(30, 5.0), np.sin(np.arange(900.0))
+    solver = nonstick.Solver(A, method=method)
+    for factor in (1.0, 1.1, -3.0):
+        assert residual(A, factor * b, 0.0, 0.01, solver.solve(factor * b, 0.0, 0.01).x) <= 1e-6
+    solver.update(2.0 * A)
+    assert residual(2.0 * A, b, 0.0, 0.01, solver.solve(b, 0.0, 0.01).x) <= 1e-6
+
+
+def test_a_solver_follows_a_matrix_that_is_no_longer_symmetric():
+    A, b = convection(20, 0.0), np.ones(400)
+    solver = nonstick.Solver(A)
+    assert solver.solve(b).converged
+    B = sp.csr_array(sp.diags_array(np.linspace(1.0, 2.0, 400)) @ A)
+    solver.update(B)
+    assert residual(B, b, 0.0, np.inf, solver.solve(b).x) <= 1e-6
