@@ -31,6 +31,7 @@ LAYERS = (
     "solver",
     "discretise",
     "cases",
+    "mpi",
     "bodies",
     "scenes",
     "io",
