@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...io.rundir import RunDirectory, damaged
+from ...mpi.comm import world
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..findings import Findings
@@ -27,6 +28,8 @@ class HeatKind(Kind):
     columns = COLUMNS
 
     def simulate(self, scene: Scene[HeatModel]) -> HeatSimulation:
+        if world().size > 1:
+            raise NonstickError(f"{scene.where}: {self.obstacles(scene)[0]}; leave mpiexec out")
         return HeatSimulation(scene)
 
     def check(self, scene: Scene[HeatModel]) -> Findings:

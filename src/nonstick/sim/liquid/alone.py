@@ -1,7 +1,7 @@
 """`Alone`: one process that has the whole domain, and the operations in which several processes differ from it.
 
 A step asks these questions wherever the answer depends on all liquid: sums, largest values, cells and faces of others.
-One process answers for itself, at no cost and without changing a bit. `nonstick.mpi.ranks.Ranks` answers for many
+One process answers for itself, at no cost and without changing a bit. `nonstick.mpi.part.Part` answers for many
 processes: each of them has its own box of the domain, with ghost cells and copies of the particles around it.
 """
 
@@ -134,7 +134,7 @@ class Alone:
         """The cloud without particles in ghost cells; the cloud itself is not changed."""
         return cloud
 
-    def release(self, cloud: Any, change: Callable[[], None]) -> Callable[[], None]:
+    def release(self, cloud: Any, change: Callable[[], object]) -> Callable[[], object]:
         """Remove particles in ghost cells; returns the function that changes positions as `change` would have done."""
         return change
 

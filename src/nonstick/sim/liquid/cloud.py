@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ...errors import NonstickError
+from ..states import check_array
 from ._falling import _fall
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
 from .layout import Layout
@@ -116,3 +119,22 @@ class Cloud:
         """Multiply all velocities and their gradients by a factor."""
         _scale(self.vel, np.float32(factor))
         _scale(self.aff, np.float32(factor))
+
+    def check(self, state: Mapping[str, np.ndarray], shape: tuple[int, int, int]) -> None:
+        """Refuse a state that particles in a domain of this shape cannot have."""
+        n = check_array("x", state, (3, None), float).shape[1]
+        for axis, cells in enumerate(shape):
+            check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
+        check_array("vel", state, (3, n), np.float32)
+        check_array("aff", state, (9 if self.affine else None, n), np.float32)
+        check_array("mu", state, (n if self.thick else 0,), np.float32, 0.0)
+        if "fall" in state:  # older states have none: their velocities do not lag
+            check_array("fall", state, (n,), np.float32, 0.0, 1.0)
+            check_array("added", state, (), float)
+        check_array("dt", state, (), float, 0.0)
+        check_array("sources", {"sources": self.sources} | dict(state), (None, 2), np.int64, 0)
+        if "id" in state:
+            born = int(check_array("born", state, (), np.int64, n, np.iinfo(self.ID).max + 1))
+            ids = np.sort(check_array("id", state, (n,), self.ID, 0, born - 1))
+            if (ids[1:] == ids[:-1]).any():
+                raise NonstickError("id contains a number twice")

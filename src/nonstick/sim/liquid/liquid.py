@@ -349,7 +349,9 @@ class Liquid:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a state."""
-        self.projection.pressure, self.projection.active = map(self.ranks.with_ghosts, (state["pressure"], state["active"]))
+        self.projection.pressure, self.projection.active = map(
+            self.ranks.with_ghosts, (state["pressure"], state["active"])
+        )
         self.pressure = self.projection.pressure
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag

@@ -7,15 +7,13 @@ particles move                    Runge–Kutta of third order, out of solids, e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
-from ...errors import NonstickError
 from ...grid.shapes import Shape
 from ...scenes.scene import Scene
-from ..states import check_array
 from ._falling import _free_share, _look_up
 from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
 from .cell_viscosity import cell_viscosity
@@ -124,10 +122,7 @@ class Particles:
         self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity, source: int,
         places: np.ndarray | None = None, count: int | None = None,
     ) -> None:  # fmt: skip
-        """Append particles at x (3, n) in cells of the domain, with the velocity and viscosity of a liquid or an inflow.
-
-        `places` and `count` as in `Cloud.add`.
-        """
+        """Append particles of a liquid or an inflow at x (3, n), in cells of the domain; the rest as in `Cloud.add`."""
         mu = self._viscosity.given(viscosity, self.points(x))
         self.cloud.add(self.ranks.here(x), self.layout.vectors(velocity, x.shape[1]), mu, source, places, count)
         self._sorted = False
@@ -257,7 +252,8 @@ class Particles:
         """Give particles the new velocity, move them, and even them out; a closed run gains no energy by this."""
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
-        shift, spread = flow.velocity, bool
+        shift = flow.velocity
+        spread: Callable[[], object] = bool
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
             shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
@@ -366,27 +362,19 @@ class Particles:
         c = self.ranks.own_particles(self.cloud)
         ids = {"id": c.id, "born": np.array(c.born)}
         own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
-        return {"x": self.ranks.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt), **own}
+        return {
+            "x": self.ranks.position(c.x),
+            "vel": c.vel,
+            "aff": c.aff,
+            "mu": c.mu,
+            **ids,
+            "dt": np.array(self._last_dt),
+            **own,
+        }
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
-        c = self.cloud
-        n = check_array("x", state, (3, None), float).shape[1]
-        for axis, cells in enumerate(Layout(self.scene.shape).three):
-            check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
-        check_array("vel", state, (3, n), np.float32)
-        check_array("aff", state, (9 if c.affine else None, n), np.float32)
-        check_array("mu", state, (n if c.thick else 0,), np.float32, 0.0)
-        if "fall" in state:  # older states have none: their velocities do not lag
-            check_array("fall", state, (n,), np.float32, 0.0, 1.0)
-            check_array("added", state, (), float)
-        check_array("dt", state, (), float, 0.0)
-        check_array("sources", {"sources": c.sources} | dict(state), (None, 2), np.int64, 0)
-        if "id" in state:
-            born = int(check_array("born", state, (), np.int64, n, np.iinfo(c.ID).max + 1))
-            ids = np.sort(check_array("id", state, (n,), c.ID, 0, born - 1))
-            if (ids[1:] == ids[:-1]).any():
-                raise NonstickError("id contains a number twice")
+        self.cloud.check(state, Layout(self.scene.shape).three)
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Particles of a checkpoint, and the φ of its frame."""

@@ -27,7 +27,6 @@ from .layout import Layout, between
 from .sides import by_number, nearest_side, sides_of
 from .solid import BODY_ROOM, FAR, Solid
 
-
 #: planes of nodes on both sides of a plane of cells that its particles can reach while they are placed
 PLANES = 3
 
@@ -167,7 +166,7 @@ class Solids:
         return self.ranks.max(float(np.abs(np.minimum.reduce(distances)).max()))
 
     def nodes_near(self, slab: int) -> tuple[np.ndarray, int]:
-        """Distance to all solids, in cells, at nodes around a plane of cells of the domain; the first of their planes."""
+        """Distance to all solids, in cells, at nodes around a plane of cells of the domain; their first plane."""
         if not self.ranks.shared:
             return self.layout.drop_nodes(self.nodes), 0
         first = max(slab - PLANES, 0)
