@@ -109,7 +109,11 @@ def join(path: Path, index: Arrays, load: Callable[[Path], Arrays], part: np.nda
             if kind in ("cells", "nodes"):
                 _place(out, name, values, box, wanted, int(kind == "nodes"), path)
             else:
-                particles.setdefault(key, []).append(values[keep] if kind == "rows" else values[:, keep])
+                along = 0 if kind == "rows" else -1
+                some = (
+                    keep if part is None or values.shape[along] else slice(None)
+                )  # a column that is not used is empty
+                particles.setdefault(key, []).append(values[some] if kind == "rows" else values[:, some])
     for key, parts in particles.items():
         kind, _, name = key.partition(".")
         out[name] = np.concatenate(parts, axis=0 if kind == "rows" else -1)

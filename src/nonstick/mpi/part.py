@@ -223,13 +223,15 @@ class Part:
         out = dict(state)
         cells = np.floor(state["x"][3 - len(boxes.shape) :]).astype(np.int64).T
         owner = boxes.owner(cells)
-        for name in ("x", "vel", "aff", "mu", "fall", "id"):
+        for name in ("x", "vel", "aff", "fall", "id"):
             values = state[name].T  # particles along the first axis
-            if values.shape[0] == owner.size:
+            if name != "aff" or values.shape[1] == 9:  # the same on all ranks
                 sent = {int(r): values[owner == r] for r in np.unique(owner)}
                 got = self.comm.swapped(sent)
                 empty = np.empty((0, *values.shape[1:]), values.dtype)
                 out[name] = np.ascontiguousarray(np.concatenate([empty, *got.values()]).T)
+        if out["aff"].shape[0] != 9:
+            out["aff"] = np.zeros((len(state["aff"]), out["x"].shape[1]), np.float32)
         new = boxes[self.rank]
         for name in ("pressure", "active"):
             both = {r: self.own_box.meet(boxes[r]) for r in range(self.size)}

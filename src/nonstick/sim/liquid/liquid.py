@@ -256,6 +256,12 @@ class Liquid:
                 f"{self.scene.where}: the velocity of the liquid {speed} at {self.time:.4g} s; make what drives it "
                 "weaker (velocities, forces, motions, inflows), or raise time.max_substeps"
             )
+        way = fastest * dt / self.scene.dx
+        if self.ranks.shared and way > self.ranks.depth - 1.5:  # the velocity is read a cell beyond
+            raise NonstickError(
+                f"{self.scene.where}: liquid moves {way:.2g} cells in a step at {self.time:.4g} s, further than ranks see "
+                f"of each other ({self.ranks.depth} cells): raise time.max_substeps, lower time.cfl, or run on one rank"
+            )
 
     def _move_bodies(self, dt: float) -> None:
         """Move bodies with the velocities of this step, and update the distances that keep particles out of them."""
