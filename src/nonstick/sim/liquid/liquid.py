@@ -259,7 +259,7 @@ class Liquid:
         way = fastest * dt / self.scene.dx
         if self.ranks.shared and way > self.ranks.depth - 1.5:  # the velocity is read a cell beyond
             raise NonstickError(
-                f"{self.scene.where}: liquid moves {way:.2g} cells in a step at {self.time:.4g} s, further than ranks see "
+                f"{self.scene.where}: liquid moves {way:.2g} cells in a step at {self.time:.4g} s, more than ranks see "
                 f"of each other ({self.ranks.depth} cells): raise time.max_substeps, lower time.cfl, or run on one rank"
             )
 
