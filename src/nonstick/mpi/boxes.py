@@ -75,7 +75,7 @@ class Boxes:
     def __init__(self, shape: Sequence[int], boxes: list[Box], cuts: list[tuple[int, int, int, int]], align: int = 1):
         self.shape, self.boxes, self.align = tuple(int(n) for n in shape), boxes, align
         # a cut is (axis, plane, what is below, what is above): the number of another cut, or -1 - rank
-        self._cuts = np.array(cuts, np.int64).reshape(-1, 4)
+        self.cuts = np.array(cuts, np.int64).reshape(-1, 4)
 
     def __len__(self) -> int:
         return len(self.boxes)
@@ -86,12 +86,12 @@ class Boxes:
     def owner(self, cells: np.ndarray) -> np.ndarray:
         """The rank of each row of (n, d) cells; cells outside the grid belong to the box that is next to them."""
         cells = np.asarray(cells)
-        at = np.zeros(len(cells), np.int64) if len(self._cuts) else np.full(len(cells), -1)
+        at = np.zeros(len(cells), np.int64) if len(self.cuts) else np.full(len(cells), -1)
         while True:
             open_ = np.flatnonzero(at >= 0)
             if not open_.size:
                 return -1 - at
-            axis, plane, below, above = self._cuts[at[open_]].T
+            axis, plane, below, above = self.cuts[at[open_]].T
             at[open_] = np.where(cells[open_, axis] < plane, below, above)
 
     def coarse(self, factor: int) -> Boxes:
@@ -102,7 +102,7 @@ class Boxes:
         def up(values: Sequence[int]) -> tuple[int, ...]:
             return tuple(-(-v // factor) for v in values)
 
-        cuts = self._cuts.copy()
+        cuts = self.cuts.copy()
         cuts[:, 1] //= factor
         boxes = [Box(up(b.low), up(b.high)) for b in self.boxes]
         return Boxes(up(self.shape), boxes, [tuple(c) for c in cuts], self.align // factor)  # type: ignore[misc]
