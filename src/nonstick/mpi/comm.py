@@ -36,6 +36,8 @@ class Comm:
 
     rank: int = 0
     size: int = 1
+    #: keeps PETSc's copy of the communicator (`halo.Graph`)
+    anchor: Any = None
 
     def __init__(self) -> None:
         self.traffic = Traffic()

@@ -80,7 +80,7 @@ class SharedLevel(GridLevel):
         self.dinv[self._ghosts] = 0.0
 
     def set_coarse(self, weights, excess):
-        self.piece.graph.exchange(*weights)
+        self.piece.share_weights(*weights)
         super().set_coarse(weights, excess)
         self.dinv[self._ghosts] = 0.0
 

@@ -7,6 +7,8 @@ every level that is shared, so colours and 2×2×2 blocks are the same as withou
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from ..operators.rows import Rows
@@ -48,7 +50,7 @@ class Piece:
         halo.exchange(there)
         cells = np.argwhere(there >= 0) + np.array(halo.held.low)
         self.rows = Rows.from_cells(self._numbers(cells), self.frame.shape, dimension)
-        mine = _inside(cells, boxes[comm.rank])
+        mine = inside(cells, boxes[comm.rank])
         self.owned, self.ghosts = np.flatnonzero(mine), np.flatnonzero(~mine)
         there[tuple((cells - np.array(halo.held.low)).T)] = np.arange(len(cells))
         halo.exchange(there)
@@ -73,6 +75,21 @@ class Piece:
         wanted = chosen[self.ghosts]
         ghosts = self.ghosts[wanted]
         return graph(self.comm, size, values[ghosts], self._owners[wanted], there[ghosts])
+
+    def share_weights(self, *weights: np.ndarray) -> None:
+        """Give ghosts the weights of their faces towards +x, +y and +z, but for faces to cells that are not rows here.
+
+        Along z a row reads the row before it in memory, whatever that is: its weight must be zero.
+        """
+        self.graph.exchange(*weights)
+        for w, rim in zip(weights, self._rims):
+            w[rim] = 0.0
+
+    @cached_property
+    def _rims(self) -> list[np.ndarray]:
+        """For each axis, the ghosts whose upper neighbour is not a row."""
+        right = self.rows.neighbours()[self.ghosts]
+        return [self.ghosts[right[:, axis] < 0] for axis in range(3)]
 
     def coarser(self) -> tuple[Piece, np.ndarray]:
         """The piece of 2×2×2 blocks, and the block of each row."""
@@ -103,5 +120,6 @@ def _frame(box: Box, shape: tuple[int, ...], align: int) -> Box:
     return Box(low, tuple(min(n, h + 1) for h, n in zip(box.high, shape)))
 
 
-def _inside(cells: np.ndarray, box: Box) -> np.ndarray:
-    return ((cells >= np.array(box.low)) & (cells < np.array(box.high))).all(axis=1)
+def inside(cells: np.ndarray, box: Box) -> np.ndarray:
+    """True for the cells of a box."""
+    return np.asarray(((cells >= np.array(box.low)) & (cells < np.array(box.high))).all(axis=1))

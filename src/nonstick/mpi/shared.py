@@ -9,7 +9,7 @@ from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from .boxes import Box, Boxes
 from .comm import Comm
-from .piece import Piece, _inside
+from .piece import Piece, inside
 from .stencil import SharedStencil
 
 
@@ -23,10 +23,10 @@ class Shared:
     boxes : Boxes
         The boxes of all ranks, 2D or 3D, with an `align` of at least 2.
     held : Box
-        The cells on which this rank has discretised: its box with at least two layers more (where the grid has them).
+        The cells on which this rank has discretised: its box with one or more layers around it (where the grid has
+        them), so that the rows of the box are those of the whole problem.
     local : BoxProblem
-        What came out, on a stencil over `held`. The rows of the box must be those of the whole problem; the rows of
-        the outermost layer do not matter.
+        What came out, on a stencil over `held`. Rows outside the box do not matter.
 
     Attributes
     ----------
@@ -42,25 +42,17 @@ class Shared:
                     "boxes of a problem on many ranks are cut at multiples of 2, 4, 8, … cells: give align"
                 )
         self.dimension = len(boxes.shape)
-        lifted, held = _lifted(boxes), _lift_box(held, self.dimension)
+        lifted, held = boxes.lifted(), held.lifted()
         cells = np.stack(np.unravel_index(A.rows.cells, held.shape), axis=1) + np.array(held.low)
-        mine = _inside(cells, lifted[comm.rank])
-        self.piece = piece = Piece(comm, lifted, cells[mine], self.dimension)
+        own = np.flatnonzero(inside(cells, lifted[comm.rank]))
+        self.piece = Piece(comm, lifted, cells[own], self.dimension)
         #: the row of the local problem of each row of the piece; -1 for ghosts that it does not have
         number = np.full(held.size, -1, np.int64)
         number[A.rows.cells] = np.arange(A.n)
-        at = np.ravel_multi_index(tuple((piece.cells - np.array(held.low)).T), held.shape)
-        self._local = number[at]
-        known = self._local >= 0
-        right = piece.rows.neighbours()
-        w0, w1, w2 = (np.where(known & (right[:, axis] >= 0), w[self._local], 0.0) for axis, w in enumerate(A.weights))
-        d, b = (np.where(known, v[self._local], 0.0) for v in (A.diagonal, local.b))
-        lower, upper = local.box.lower[self._local], local.box.upper[self._local]
-        b[piece.ghosts] = 0.0
-        lower[piece.ghosts], upper[piece.ghosts] = -np.inf, np.inf
-        piece.graph.exchange(d)
-        self.n = A.n
-        self.problem = BoxProblem(SharedStencil(piece, (w0, w1, w2), d), b, lower, upper)
+        at = np.ravel_multi_index(tuple((self.piece.cells - np.array(held.low)).T), held.shape)
+        self._local, self.n = number[at], A.n
+        values = (*A.weights, A.diagonal, local.b, local.box.lower, local.box.upper)
+        self.problem = assembled(self.piece, *(v[own] for v in values))
 
     def enter(self, values: np.ndarray) -> np.ndarray:
         """A vector of the problem from one of the local problem."""
@@ -77,6 +69,25 @@ class Shared:
         return out
 
 
+def assembled(piece: Piece, w0, w1, w2, diagonal, b, lower, upper) -> BoxProblem:
+    """The problem of all ranks, from vectors over the rows that this rank owns.
+
+    The face between two ranks is known by the owner of the cell below it; ghosts get their weights from their owners.
+    """
+
+    def spread(values: np.ndarray, rest: float) -> np.ndarray:
+        out = np.full(piece.rows.n, rest)
+        out[piece.owned] = values
+        return out
+
+    w0, w1, w2, d = (spread(v, 0.0) for v in (w0, w1, w2, diagonal))
+    piece.graph.exchange(d)
+    piece.share_weights(w0, w1, w2)
+    return BoxProblem(
+        SharedStencil(piece, (w0, w1, w2), d), spread(b, 0.0), spread(lower, -np.inf), spread(upper, np.inf)
+    )  # fmt: skip
+
+
 def _stencil(local: BoxProblem) -> StencilOperator:
     for trait, what in (("bodies", "rigid bodies"), ("edges", "constraints on the edges of a wall")):
         if trait in local.traits:
@@ -84,17 +95,3 @@ def _stencil(local: BoxProblem) -> StencilOperator:
     if local.A.stencil is None:
         raise NonstickError("many ranks need unknowns on a grid, coupled only across faces of cells: give their cells")
     return local.A.stencil
-
-
-def _lifted(boxes: Boxes) -> Boxes:
-    """The same boxes with three axes."""
-    extra = 3 - len(boxes.shape)
-    if not extra:
-        return boxes
-    cuts = [(axis + extra, plane, below, above) for axis, plane, below, above in boxes.cuts]
-    return Boxes((1,) * extra + boxes.shape, [_lift_box(b, 3 - extra) for b in boxes.boxes], cuts, boxes.align)
-
-
-def _lift_box(box: Box, dimension: int) -> Box:
-    extra = 3 - dimension
-    return Box((0,) * extra + box.low, (1,) * extra + box.high)
