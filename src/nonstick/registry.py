@@ -122,8 +122,8 @@ _METHODS: dict[str, Entry] = {
     # -- ours ---------------------------------------------------------------------------------------------
     "auto": Entry("ours: inexact active set over a float32 multigrid CG, safeguarded; the default"),
     "jacobi-mprgp": Entry("MPRGP with the diagonal: needs only products with A, slow on fine grids"),
-    "pi-bicgstab": Entry("ours: policy iteration over ILU-BiCGStab, for matrices that need not be symmetric"),
-    "pi-gmres": Entry("ours: policy iteration over ILU-GMRES, for matrices that need not be symmetric"),
+    "pi-bicgstab": Entry("ours: policy iteration over BiCGStab, ILU or multigrid inside, for nonsymmetric matrices"),
+    "pi-gmres": Entry("ours: policy iteration over GMRES, ILU or multigrid inside, for nonsymmetric matrices"),
     "mg-cg": Entry("ours: the linear solve A x = b by the multigrid CG of auto, bounds ignored", "linear"),
 }
 
