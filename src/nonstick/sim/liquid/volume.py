@@ -73,8 +73,8 @@ def shift_for(
 ) -> float:
     """The shift of φ, within ±LIMIT, for which φ encloses `target`, to a ten-thousandth; starts from `guess`.
 
-    No shift encloses more than all space. A target beyond it, of a full tank with slivers of cells that hold no particle
-    and count as gaps, would end at the limit, as if the liquid had been crushed.
+    No shift encloses more than all space. A full tank has a target beyond it if slivers of cells hold no particle and
+    count as gaps; the shift would end at its limit, as if the liquid had been crushed.
 
     Growing steps until the target is passed, then false position (the Illinois variant halves the value at an end that
     stays, because the volume hardly changes while a flat surface lies between two layers of cells).
