@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from .errors import NonstickError, brief
-from .kernels._csr import _csr_check_pairs
 
 #: |a_ij - a_ji| allowed, relative to sqrt(a_ii a_jj), which bounds |a_ij| in a positive definite matrix
 SYMMETRY_RTOL = 1e-8
@@ -172,6 +171,8 @@ def symmetric(A: sp.csr_array, name: str = "A") -> bool:
     A negative minor of two rows raises an error: A is then not positive definite, or, if it is not symmetric, not a
     P-matrix, and a complementarity problem may have no solution or several.
     """
+    from .kernels._csr import _csr_check_pairs  # loads numba; a mistake is reported before that
+
     where = np.empty(2, np.int64)
     values = np.empty(2)
     kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(A.diagonal()), SYMMETRY_RTOL)

@@ -40,6 +40,8 @@ class Operator(ABC):
     pattern: object = None
     #: parts whose rows all sum to zero, once `solvers.pockets` has looked for them
     closed_parts: list[np.ndarray] | None = None
+    #: whether `solvers.definite` has found negative curvature after a solve; None: it has not looked
+    indefinite: bool | None = None
     #: methods that need A = Aᵀ refuse an operator for which this is False
     symmetric: bool = True
 
