@@ -1,78 +1,68 @@
-"""Commands on many ranks: start them, let rank 0 alone speak, and end all of them when one fails."""
+"""A problem from a file on many ranks: by `auto`, or by PETSc's solvers for bounds to compare with."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-import typer
+import numpy as np
 
+from ..bench import petsc_driver
 from ..errors import NonstickError
-from ..mpi import launched
-from .terminal import BAD_INPUT, fail, plain
-
-RANKS = typer.Option(
-    None, "--ranks", min=1, help="Run on this many ranks, started by mpiexec (see make mpi).", show_default=False
-)
-#: seconds that a rank which failed waits for rank 0 to fail with the same sentence
-PATIENCE = 3.0
+from ..mpi import rows
+from ..mpi.comm import world
+from ..problem.box import BoxProblem
+from ..problem.given import Given
+from ..problem.monitor import Monitor
+from ..problem.solution import Solution
 
 
-def start(ranks: int | None) -> None:
-    """If ranks were asked for and this is not one of them: start them, wait, and leave with their exit code."""
-    if ranks is None or ranks == 1 or launched.ranks() > 1:
-        return
-    launcher = shutil.which("mpiexec.openmpi") or shutil.which("mpiexec")
-    if launcher is None:
-        fail("--ranks needs mpiexec, which is not installed; get it with an MPI library, for example Open MPI")
-    words = iter(sys.argv[1:])
-    mine = []
-    for word in words:
-        if word == "--ranks":
-            next(words, None)
-        elif not word.startswith("--ranks="):
-            mine.append(word)
-    environment = dict(os.environ)
-    launched.find_petsc(environment)
-    launched.one_thread_per_rank(environment)
-    extra = ["-q", "--oversubscribe", "--bind-to", "none"] if launcher.endswith("openmpi") else []
-    done = subprocess.run(
-        [launcher, *extra, "-n", str(ranks), sys.executable, "-m", "nonstick", *mine], env=environment
-    )
-    code = done.returncode
-    if code not in (0, 1, BAD_INPUT):
-        number = -code if code < 0 else code - 128
-        why = f"signal {number}" if number in {s.value for s in signal.Signals} else f"exit code {code}"
-        fail(f"a rank was ended from outside or broke down ({why}); whole frames are kept: go on with nonstick resume")
-    raise SystemExit(code)
-
-
-@contextmanager
-def together() -> Iterator[bool]:
-    """A block that all ranks run; the result says whether this process may speak: rank 0, or one process alone.
-
-    An error may happen on one rank or on all, and the ranks cannot ask each other any more. Rank 0 speaks at once and
-    ends all ranks. Another rank waits a little for that, and if it is alone with its error, it speaks and ends all.
-    """
-    if launched.ranks() == 1:
-        yield True
-        return
-    from ..mpi.comm import world
-
+def solve_on_ranks(problem, method: str, **stop) -> Solution:
+    """Every rank has read the file. Each gives its share of the rows; x is put together on all of them."""
     comm = world()
-    try:
-        if comm.rank:
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for the rest of the process)
-        yield comm.rank == 0
-    except (NonstickError, OSError, MemoryError, AssertionError, ValueError) as error:
-        if comm.rank:
-            time.sleep(PATIENCE)
-        where = f"rank {comm.rank} of {comm.size}: " if comm.rank else ""
-        print(f"nonstick: {where}{plain(str(error) or repr(error))}", file=sys.stderr, flush=True)
-        comm.mpi.Abort(BAD_INPUT)  # type: ignore[attr-defined]
+    if method != "auto" and method not in petsc_driver.PEERS:
+        known = ", ".join(name for name, (kind, _) in petsc_driver.PEERS.items() if kind != "ksp")
+        raise NonstickError(f"method {method!r} does not run on many ranks; take 'auto', or to compare {known}")
+    if petsc_driver.PEERS.get(method, ("",))[0] == "ksp":
+        raise NonstickError(f"{method!r} solves linear systems and knows no bounds; take 'auto'")
+    given = Given(problem.A, problem.cells)
+    box = given.problem(problem.b, problem.lower, problem.upper)
+    began = time.perf_counter()
+    solve = _by_petsc if method != "auto" else _by_auto
+    x, iterations, outer, status, seconds, setup = solve(comm, given, box, method, stop)
+    monitor = Monitor(box, stop["rtol"], began=began)
+    monitor.iterations, monitor.outer_iterations, monitor.setup_seconds = iterations, outer, setup
+    if status not in ("converged", ""):
+        monitor.stop(status)
+    solution = given.solution(Solution.of(box, x, method, monitor))
+    solution.seconds = seconds
+    solution.notes.update(rank=comm.rank, ranks=comm.size)
+    return solution
+
+
+def _by_auto(comm, given: Given, box: BoxProblem, method: str, stop: dict):
+    if given.operator.cells is None:
+        raise NonstickError("many ranks need the cells of the unknowns: give `cells` in the file")
+    share = slice(*(box.n * r // comm.size for r in (comm.rank, comm.rank + 1)))
+    A, cells = box.A.matrix()[share], np.asarray(given.operator.cells)[share]
+    answer = rows.solve(A, box.b[share], box.box.lower[share], box.box.upper[share], cells=cells, **stop)
+    x = comm.joined(answer.x)
+    return x, answer.iterations, answer.outer_iterations, answer.status, answer.seconds, answer.setup_seconds
+
+
+def _by_petsc(comm, given: Given, box: BoxProblem, method: str, stop: dict):
+    """SNESVI or TAO; `maxiter` and `time_limit` do not apply."""
+    import petsc4py
+
+    petsc4py.init([])
+    from petsc4py import PETSc
+
+    M = box.A.matrix()
+    data = {
+        "A_data": M.data, "A_indices": M.indices, "A_indptr": M.indptr, "b": box.b, "lower": box.box.lower,
+        "upper": box.box.upper, "diagonal": box.A.diagonal,
+    }  # fmt: skip
+    peer = petsc_driver.Peer(PETSc, data, stop["rtol"])
+    kind, options = petsc_driver.PEERS[method]
+    y, seconds = petsc_driver._timed(PETSc, peer, kind, options)
+    x = comm.joined(y.array_r.copy()) * (peer.t / peer.s)
+    return x, peer.iterations, peer.outer, "", seconds, 0.0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import typer
 
-from .ranks import RANKS, start, together
 from .scene import RUN, SET, Live, check_movie, load_scene, make_movie, report_run, resumable
 from .terminal import fail
+from .together import RANKS, start, together
 
 
 def add(app: typer.Typer) -> None:

@@ -12,9 +12,9 @@ import typer
 
 from . import complete
 from .paint import paint
-from .ranks import RANKS, start, together
 from .screen import close_off, screen
 from .terminal import fail, plain, say
+from .together import RANKS, start, together
 
 SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
 _SCENE = typer.Argument(
