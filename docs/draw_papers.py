@@ -23,6 +23,7 @@ from nonstick.sim.run import run
 
 IMAGES = ROOT / "docs" / "images" / "papers"
 STICKY, SEPARATING = {"walls.pressure": "none"}, {"walls.pressure": "cut"}
+BUNNY = {"type": "figure", "name": "bunny", "centre": [1.2, 0.85, 0.9], "size": 0.95}
 BOTH = {"sticky": STICKY, "separating": SEPARATING}
 
 
@@ -69,7 +70,7 @@ FIGURES = {
     "andersen-5": Figure("andersen-3", (10, 50, 90, 130), 64),
     "andersen-6": Figure("andersen-4", (10, 50, 90, 130), 64),
     "andersen-7": Figure("andersen-5", (10, 50, 90, 130), 64),
-    "tb-1": Figure("moving-sphere", (20, 40, 60), 40, {"separating": SEPARATING}),
+    "tb-1": Figure("moving-sphere", (0, 12, 24), 32, {"bunny": {"liquid": [{"shape": BUNNY}]}}),
     "tb-4": Figure("neumann-maze", (5, 15, 30), 40, {"tagiaamg": {}}),
     "tb-6": Figure("maze-3d", (10, 20, 40), 32),
     "tb-8": Figure(
