@@ -180,7 +180,7 @@ class Monitor:
     def exhausted(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
         """True if rounding lets no row of this point of the method become better."""
         problem = self.problem
-        if self.criterion == "papers" or not np.isfinite(x).all():
+        if self.criterion == "papers" or self.problem.A.largest(int(not np.isfinite(x).all())):
             return False
         if self.judged is not None:
             (problem, x), g = self.judged(x), None
@@ -230,7 +230,9 @@ class Monitor:
             raise
 
     def _look_at_the_clock(self) -> None:
-        if self.time_limit is not None and not self.status and self.seconds >= self.time_limit:
+        if self.time_limit is None or self.status:
+            return
+        if self.problem.A.largest(self.seconds) >= self.time_limit:
             self.stop("time", f"stopped at the time limit of {self.time_limit:g} s")
 
     @property
@@ -242,7 +244,7 @@ class Monitor:
     @property
     def _lost(self) -> bool:
         """Far more iterations than unknowns, or than any method needs, without a gain: it will not come."""
-        return len(self.history) - self._best_at > max(2000, 4 * self.problem.n)
+        return len(self.history) - self._best_at > max(2000, 4 * self.problem.A.unknowns)
 
     def stop(self, status: str, message: str = "") -> None:
         """End the solve: the method returns at its next check, with this status unless it has converged by then."""
