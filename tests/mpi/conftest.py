@@ -20,3 +20,11 @@ def pytest_runtest_logreport(report):
         print(f"rank {world().rank} of {world().size}: {report.nodeid}\n{report.longreprtext}", file=sys.stderr)
         sys.stderr.flush()
         world().mpi.Abort(1)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    """Only rank 0 reports."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if world().rank and reporter is not None:
+        config.pluginmanager.unregister(reporter)

@@ -31,7 +31,8 @@ def test_boxes_have_about_equal_liquid(comm, parts):
     first = Boxes.regular(SHAPE, comm.size)
     own = first[comm.rank]
     liquid = ball(SHAPE)
-    boxes = Boxes.by_liquid(comm, SHAPE, own, liquid[tuple(map(slice, own.low, own.high))], parts=parts)
+    cells = np.argwhere(liquid[tuple(map(slice, own.low, own.high))]) + np.array(own.low)
+    boxes = Boxes.by_cells(comm, SHAPE, cells, parts=parts)
     counts = [np.count_nonzero(liquid[tuple(map(slice, b.low, b.high))]) for b in boxes.boxes]
     assert sum(counts) == np.count_nonzero(liquid)
     assert max(counts) < 1.3 * np.mean(counts)

@@ -45,6 +45,11 @@ class Box:
         """Where these cells lie in an array over `outer`."""
         return tuple(slice(l - o, h - o) for l, h, o in zip(self.low, self.high, outer.low))
 
+    def lifted(self) -> Box:
+        """The same box with three axes."""
+        extra = 3 - len(self.low)
+        return Box((0,) * extra + self.low, (1,) * extra + self.high)
+
     def numbers(self, outer: Box) -> np.ndarray:
         """The C-order numbers of these cells in an array over `outer`, in C order."""
         ranges = [np.arange(l - o, h - o) for l, h, o in zip(self.low, self.high, outer.low)]
@@ -75,7 +80,7 @@ class Boxes:
     def __init__(self, shape: Sequence[int], boxes: list[Box], cuts: list[tuple[int, int, int, int]], align: int = 1):
         self.shape, self.boxes, self.align = tuple(int(n) for n in shape), boxes, align
         # a cut is (axis, plane, what is below, what is above): the number of another cut, or -1 - rank
-        self._cuts = np.array(cuts, np.int64).reshape(-1, 4)
+        self.cuts = np.array(cuts, np.int64).reshape(-1, 4)
 
     def __len__(self) -> int:
         return len(self.boxes)
@@ -86,12 +91,12 @@ class Boxes:
     def owner(self, cells: np.ndarray) -> np.ndarray:
         """The rank of each row of (n, d) cells; cells outside the grid belong to the box that is next to them."""
         cells = np.asarray(cells)
-        at = np.zeros(len(cells), np.int64) if len(self._cuts) else np.full(len(cells), -1)
+        at = np.zeros(len(cells), np.int64) if len(self.cuts) else np.full(len(cells), -1)
         while True:
             open_ = np.flatnonzero(at >= 0)
             if not open_.size:
                 return -1 - at
-            axis, plane, below, above = self._cuts[at[open_]].T
+            axis, plane, below, above = self.cuts[at[open_]].T
             at[open_] = np.where(cells[open_, axis] < plane, below, above)
 
     def coarse(self, factor: int) -> Boxes:
@@ -102,10 +107,16 @@ class Boxes:
         def up(values: Sequence[int]) -> tuple[int, ...]:
             return tuple(-(-v // factor) for v in values)
 
-        cuts = self._cuts.copy()
+        cuts = self.cuts.copy()
         cuts[:, 1] //= factor
         boxes = [Box(up(b.low), up(b.high)) for b in self.boxes]
         return Boxes(up(self.shape), boxes, [tuple(c) for c in cuts], self.align // factor)  # type: ignore[misc]
+
+    def lifted(self) -> Boxes:
+        """The same boxes with three axes; the first is one cell thick if there were two."""
+        extra = 3 - len(self.shape)
+        cuts = [(axis + extra, plane, below, above) for axis, plane, below, above in self.cuts.tolist()]
+        return Boxes((1,) * extra + self.shape, [box.lifted() for box in self.boxes], cuts, self.align)
 
     @classmethod
     def regular(cls, shape: Sequence[int], parts: int, align: int = 1) -> Boxes:
@@ -117,9 +128,7 @@ class Boxes:
         return cls._bisected(shape, parts, align, volumes)
 
     @classmethod
-    def by_liquid(
-        cls, comm: Comm, shape: Sequence[int], own: Box, liquid: np.ndarray, align: int = 1, parts: int | None = None
-    ) -> Boxes:
+    def by_liquid(cls, comm: Comm, shape: Sequence[int], own: Box, liquid: np.ndarray, align: int = 1) -> Boxes:
         """Boxes with about equal numbers of liquid cells; every rank calls it.
 
         Parameters
@@ -127,32 +136,30 @@ class Boxes:
         own : Box
             Where this rank has looked for liquid; the boxes of all ranks cover the grid once, as `regular` or an
             earlier cut does.
-        liquid : ndarray
-            Over `own`: True, or a count, in liquid cells.
-        parts : int
-            The number of boxes; by default one for each rank.
+        liquid : ndarray of bool
+            Over `own`.
+        """
+        return cls.by_cells(comm, shape, np.argwhere(liquid) + np.array(own.low), align)
+
+    @classmethod
+    def by_cells(
+        cls, comm: Comm, shape: Sequence[int], cells: np.ndarray, align: int = 1, parts: int | None = None
+    ) -> Boxes:
+        """The same from lists: the (n, d) liquid cells that this rank knows of; every cell is in one list.
+
+        `parts` is the number of boxes; by default one for each rank.
         """
 
         def sums(regions: list[Box]) -> list[list[np.ndarray]]:
             out = []
             for region in regions:
-                both = region.meet(own)
-                planes = [np.zeros(n, np.int64) for n in region.shape]
-                if both.size:
-                    inside = liquid[both.within(own)].astype(np.int64)
-                    for axis, values in enumerate(planes):
-                        others = tuple(a for a in range(len(planes)) if a != axis)
-                        values[both.low[axis] - region.low[axis] : both.high[axis] - region.low[axis]] = inside.sum(
-                            others
-                        )
-                out.append(planes)
+                low = np.array(region.low)
+                mine = cells[((cells >= low) & (cells < np.array(region.high))).all(axis=1)] - low
+                out.append([np.bincount(mine[:, axis], minlength=n) for axis, n in enumerate(region.shape)])
             flat = comm.total(np.concatenate([p for planes in out for p in planes]))
-            at = 0
-            for planes in out:
-                for values in planes:
-                    values[:] = flat[at : at + values.size]
-                    at += values.size
-            return out
+            ends = np.cumsum([p.size for planes in out for p in planes])
+            pieces = iter(np.split(flat, ends[:-1]))
+            return [[next(pieces) for _ in planes] for planes in out]
 
         return cls._bisected(shape, parts or comm.size, align, sums)
 

@@ -6,7 +6,7 @@ the same code serves both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +36,8 @@ class Comm:
 
     rank: int = 0
     size: int = 1
+    #: keeps PETSc's copy of the communicator (`halo.Graph`)
+    anchor: Any = None
 
     def __init__(self) -> None:
         self.traffic = Traffic()
@@ -66,8 +68,11 @@ class Comm:
         """The object of rank 0, on every rank."""
         return thing
 
-    def joined(self, piece: np.ndarray) -> np.ndarray:
-        """The arrays of all ranks, one after the other along the first axis, on every rank."""
+    def joined(self, piece: np.ndarray, counts: Sequence[int] | None = None) -> np.ndarray:
+        """The arrays of all ranks, one after the other along the first axis, on every rank.
+
+        `counts` are their lengths, if they are known: that saves a message.
+        """
         return piece
 
     def swapped(self, pieces: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:

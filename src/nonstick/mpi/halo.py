@@ -115,6 +115,10 @@ class Graph:
             from .ranks import mpi_type
 
             self._mpi, self._type = MPI, mpi_type
+            # Python frees graphs whenever it likes, on each rank at another time. PETSc's last object on a communicator
+            # frees that too, for which all ranks must meet: one object stays, so that this never happens.
+            if comm.anchor is None:
+                comm.anchor = PETSc.SF().create(comm=comm.mpi)  # type: ignore[attr-defined]
             self._sf = PETSc.SF().create(comm=comm.mpi)  # type: ignore[attr-defined]
             remote = np.concatenate([np.zeros((0, 2), np.int64), *roots]).astype(PETSc.IntType)
             self._sf.setGraph(size, self.ghosts.astype(PETSc.IntType), np.ascontiguousarray(remote).ravel())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
+import sys
 from collections.abc import Mapping, MutableMapping
+from importlib.util import find_spec
 from pathlib import Path
 
 #: set by Open MPI, by MPICH and Intel MPI, by MVAPICH, by srun
@@ -38,7 +40,8 @@ def one_thread_per_rank(environment: MutableMapping[str, str] = os.environ) -> N
 
 
 def find_petsc(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Set PETSC_DIR to Debian's build for real numbers: its petsc4py has no default without the -dev package."""
+    """Make Debian's petsc4py for real numbers importable: without the -dev package it has no default."""
     found = sorted(glob.glob("/usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages/petsc4py"))
-    if found:
-        environment.setdefault("PETSC_DIR", str(Path(found[-1]).parents[3]))
+    if found and "PETSC_DIR" not in environment and find_spec("petsc4py") is None:
+        environment["PETSC_DIR"] = str(Path(found[-1]).parents[3])
+        sys.path.append(str(Path(found[-1]).parent))

@@ -31,7 +31,7 @@ class Ranks(Comm):
 
     def _collected(self, values: Any) -> np.ndarray:
         """The arrays of all ranks along a new first axis."""
-        own = np.ascontiguousarray(values)
+        own = np.asarray(values, order="C")
         own = own.astype(np.int64) if own.dtype.kind in "bui" else own.astype(np.float64, copy=False)
         rows = np.empty((self.size, *own.shape), own.dtype)
         self.mpi.Allgather(own, rows)
@@ -60,14 +60,15 @@ class Ranks(Comm):
         self.traffic.reductions += 1
         return self.mpi.bcast(thing, root=0)
 
-    def joined(self, piece):
+    def joined(self, piece, counts=None):
         piece = np.ascontiguousarray(piece)
-        counts = self._collected(len(piece))
+        counts = self._collected(len(piece)).tolist() if counts is None else counts
         width = int(np.prod(piece.shape[1:]))
-        out = np.empty((int(counts.sum()), *piece.shape[1:]), piece.dtype)
+        out = np.empty((sum(counts), *piece.shape[1:]), piece.dtype)
         kind = mpi_type(piece.dtype)
-        self.mpi.Allgatherv([piece, kind], [out, (counts * width).tolist(), kind])
+        self.mpi.Allgatherv([piece, kind], [out, [c * width for c in counts], kind])
         self.traffic.reductions += 1
+        self.traffic.bytes += piece.nbytes
         return out
 
     def swapped(self, pieces):
