@@ -156,7 +156,7 @@ def _new_directory(kind: Kind, simulation: AnySimulation, parent: RunDirectory, 
         kind.save(simulation, made, [])
         for number in parent.frames():
             if number <= frame:
-                there = parent.frames_path / f"{number:06d}.npz"
+                there = parent.frame_file(number)
                 for file in (*pieces.files(there), there):
                     _link(file, made.frames_path / file.name)
         _put(made.path, target)
