@@ -3,11 +3,12 @@ PYTHON ?= python3
 JOBS ?= 2
 FUZZ ?= 10000
 KILLS ?= 100
+RANKS ?= 1 2 3 4
 DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400 --set camera.height=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
-.PHONY: help demo test test-fast test-clients fuzz soak lint format bench bench-peers docs clean
+.PHONY: help demo test test-fast test-clients mpi test-mpi fuzz soak lint format bench bench-peers docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +16,8 @@ help:
 	@echo "make test         run the tests ($(JOBS) processes; JOBS=n for another number)"
 	@echo "make test-fast    the same without the slow ones"
 	@echo "make test-clients exported files in OpenVDB, ParaView, USD and Blender, pages in Chromium; installs them (Debian, as root)"
+	@echo "make mpi          .venv-mpi: an environment for many ranks, with Debian's PETSc and mpi4py (Debian, as root)"
+	@echo "make test-mpi     the tests of many ranks on 1, 2, 3 and 4 ranks"
 	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
@@ -37,8 +40,12 @@ demo: .venv/.ready-pictures
 gallery: .venv/.ready-pictures
 	@$(BIN)/python docs/make_gallery.py
 
+# the pages in a browser come last and alone: a browser that draws without a graphics card needs the computer for itself
 test: .venv/.ready-dev .venv/.petsc
-	@$(BIN)/python -m pytest -n $(JOBS) -rs --durations=15 --durations-min=2 $(ARGS)
+	@failed=0; \
+	$(BIN)/python -m pytest -n $(JOBS) -rs --durations=15 --durations-min=2 -m "not browser" $(ARGS) || failed=$$?; \
+	$(BIN)/python -m pytest -n 0 -rs $(ARGS) -m browser || [ $$? = 5 ] || failed=1; \
+	exit $$failed
 
 test-fast: .venv/.ready-dev
 	@$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ARGS)
@@ -46,6 +53,12 @@ test-fast: .venv/.ready-dev
 test-clients: .venv/.ready-dev
 	@sh tests/exchange/clients/install.sh $(BIN)/python
 	@$(BIN)/python -m pytest -n 0 -rs tests/exchange tests/view $(ARGS)
+
+mpi: .venv-mpi/.ready
+	@echo "nonstick for many ranks: .venv-mpi/bin/nonstick solve FILE --ranks N, or mpiexec -n N .venv-mpi/bin/nonstick ..."
+
+test-mpi: .venv-mpi/.ready
+	@sh tests/mpi/run.sh .venv-mpi/bin/python $(RANKS)
 
 fuzz: .venv/.ready-dev
 	@NONSTICK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(JOBS) tests/fuzz $(ARGS)
@@ -73,7 +86,7 @@ docs: .venv/.ready-docs
 	@echo "the pages are in site/index.html"
 
 clean:
-	rm -rf .venv site build dist demo bench-peers bench-*.json bench-*.png .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-mpi site build dist demo bench-peers bench-*.json bench-*.png .pytest_cache .ruff_cache .mypy_cache
 
 # -- the environment --------------------------------------------------------------------------------
 # One stamp per set of extras, made again when pyproject.toml changes. `core` is the package alone.
@@ -87,6 +100,11 @@ EXTRA-docs := [docs]
 # Debian's PETSc, one of the peers: installed as root, else its tests are skipped and say so.
 .venv/.petsc: benchmarks/install-petsc.sh | .venv/bin/python
 	@sh benchmarks/install-petsc.sh
+	@touch $@
+
+# Debian's python3, mpi4py and PETSc belong together, and PETSc wants NumPy 1.x, so this environment stands beside .venv.
+.venv-mpi/.ready: pyproject.toml tests/mpi/install.sh
+	@sh tests/mpi/install.sh .venv-mpi
 	@touch $@
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python

@@ -1,11 +1,15 @@
 """What the papers' algorithms do exactly as printed, beside ours: every number that the docs quote about that.
 
-Five studies: `cycles` (Chentanez–Müller's seven cycles), `ties` (Andersen's eq. 26), `units` (Lai's literal multigrid,
-Takahashi–Batty's constants), `jacobi` (the damping of Aanjaneya's baseline), `random` (matrices that make policies
-repeat and the search on θ fail). All are counts and errors, no seconds.
+Eight studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
+alone, and all but one), `ties` (Andersen's eq. 26), `units` (Lai's literal multigrid, Takahashi–Batty's constants),
+`warm` (Lai's start from the last policy, after gravity has turned by three degrees), `coarse` (direct discretisation
+against R A P), `jacobi` (the damping of Aanjaneya's baseline), `random` (matrices that make policies repeat and the
+search on θ fail). All are counts and errors, no seconds.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from common import Rows, options, progress, show
@@ -15,8 +19,10 @@ from nonstick import cases
 from nonstick.bench.version import version
 from nonstick.bench.visc import ball
 from nonstick.inverse import Direct
+from nonstick.inverse.multigrid.geometric import Geometric
 from nonstick.problem.box import BoxProblem
-from nonstick.solvers import MinMapNewton, PolicyIteration
+from nonstick.solvers import ChentanezMuller, MinMapNewton, PolicyIteration
+from nonstick.solvers.chentanez_muller import LiteralLevel, PlainLevel, ProjectedLevel
 
 STRENGTHS = (1e-3, 3e-3, 1e-2, 0.1)
 
@@ -36,6 +42,63 @@ def cycles(sizes):
         for method in ("fmg+cm", "fmg+cm+literal", "fmg+literal"):
             s = solved(cases.build(name, n).problem, method)
             yield {"case": name, "n": n, "method": method, "kkt": s.kkt(), "error": error(s.x, exact)}
+
+
+#: our repairs of the printed cycle: rows pressed against a bound stay out of transfers, projection inside the colours,
+#: bounds on all levels, interpolation on one side of a wall, corrections cut to the box and damped
+REPAIRS = ("held", "colours", "levels", "one-sided", "cut")
+
+
+class Level(LiteralLevel):
+    """A level of the printed cycle with some of the repairs."""
+
+    repairs: frozenset[str] = frozenset()
+
+    def smooth(self, count):
+        (ProjectedLevel if "colours" in self.repairs else LiteralLevel).smooth(self, count)
+
+    def measure(self):
+        (ProjectedLevel if "held" in self.repairs else PlainLevel).measure(self)
+
+    def connect(self, coarse, one_sided):
+        super().connect(coarse, one_sided="one-sided" in self.repairs)
+
+
+@dataclass(frozen=True)
+class Repaired(ChentanezMuller):
+    """The printed full cycles with some of the repairs, until they converge or stagnate."""
+
+    literal: bool = True
+    repairs: frozenset[str] = frozenset()
+
+    def ascend(self, levels, k):
+        ChentanezMuller.ascend(self.cycle(), levels, k)
+
+    def solve_bottom(self, level):
+        ChentanezMuller.solve_bottom(self.cycle(), level)
+
+    def cycle(self):
+        return replace(self, literal=False) if "cut" in self.repairs else self
+
+    def level(self, A):
+        made = Level(A)
+        made.repairs = self.repairs
+        return made
+
+
+def repairs(sizes):
+    """Full cycles to KKT 1e-6 with one repair or two, with all but one, with none and with all."""
+    chosen = {"as printed": (), "all": REPAIRS}
+    chosen |= {f"only {name}": (name,) for name in REPAIRS}
+    chosen |= {f"colours and {name}": ("colours", name) for name in ("held", "cut")}
+    chosen |= {f"without {name}": tuple(set(REPAIRS) - {name}) for name in REPAIRS}
+    for case, n in [("circle2d", 2 * n) for n in sizes] + [("sphere3d", n) for n in sizes]:
+        for label, names in chosen.items():
+            of = frozenset(names)
+            method = Repaired(constrained_levels=None if "levels" in of else 3, repairs=of, maxiter=300)
+            s = solved(cases.build(case, n).problem, method)
+            count = {"iterations": s.iterations, "converged": s.converged}
+            yield {"case": case, "n": n, "method": label, "kkt": s.kkt(), **count}
 
 
 def ties(sizes):
@@ -70,6 +133,40 @@ def units(sizes):
             }  # fmt: skip
 
 
+def turned(n, degrees):
+    """The half-filled sphere at rest after a step of gravity that is turned about z."""
+    p = cases.build("sphere3d", n).pressure_problem
+    fall = cases.GRAVITY * cases.DT
+    along = (fall * np.sin(np.radians(degrees)), -fall * np.cos(np.radians(degrees)), 0.0)
+    velocity = [np.full_like(v, u, dtype=float) for v, u in zip(p.velocity, along)]
+    return nonstick.PressureProblem(
+        phi_liquid=p.phi_liquid, velocity=velocity, dt=p.dt, dx=p.dx, rho=p.rho, weights=p.weights, walls=p.walls
+    ).problem
+
+
+def warm(sizes):
+    """Policy and penalty methods from zero, and from the policy of the same liquid under upright gravity."""
+    for n in sizes:
+        for method in ("pi-mg", "pe-mg"):
+            upright = solved(turned(n, 0.0), method)
+            for start, active in (("from zero", None), ("from the last policy", upright.active)):
+                s = solved(turned(n, 3.0), method, active=active)
+                count = {"iterations": s.iterations, "outer_iterations": s.outer_iterations}
+                yield {"case": f"sphere3d {start}", "n": n, "method": method, "kkt": s.kkt(), **count}
+
+
+def coarse(sizes):
+    """How much stiffer rows of R A P are than those of the coarser discretisation: largest ratio, rows above 1.9."""
+    for n in sizes:
+        fine = cases.build("sphere3d", n).problem
+        rough = fine.coarsen()
+        transfer = Geometric().between(fine.A, rough.A)
+        P, Pt = transfer.whole()
+        ratio = transfer.scale * (Pt @ fine.A.matrix() @ P).diagonal() / rough.A.diagonal
+        count = {"iterations": f"{ratio.max():.0f}", "failed": f"{int((ratio > 1.9).sum())} of {rough.n}"}
+        yield {"case": "sphere3d", "n": n, "method": "R A P ÷ direct discretisation", **count}
+
+
 def jacobi(sizes):
     """The viscosity test problem of §7 by the multigrid baseline, damped by 1/2 and by 2/3."""
     for n in sizes:
@@ -93,7 +190,7 @@ def random(sizes):
         A, b = G @ G.T + 0.1 * np.eye(n), rng.normal(size=n)
         lower = np.where(rng.random(n) < 0.7, 0.0, -np.inf)
         upper = np.where(rng.random(n) < 0.3, 1.0, np.inf)
-        policy = nonstick.solve(A, b, lower, upper, method=PolicyIteration(Direct()), rtol=1e-8)
+        policy = nonstick.solve(A, b, lower, upper, method=PolicyIteration(Direct()), rtol=1e-8, criterion="papers")
         repeated += "fallback" in policy.notes
         failed += not nonstick.solve(A, b, lower, upper, method=plain, rtol=1e-8, criterion="papers").converged
         ours = nonstick.solve(A, b, lower, upper, method=MinMapNewton(Direct()), rtol=1e-8, criterion="papers")
@@ -104,7 +201,10 @@ def random(sizes):
     yield {"case": f"{count} random", "n": 24, "method": "newton: most steps", "outer_iterations": slowest}
 
 
-CHOICE = {"cycles": cycles, "ties": ties, "units": units, "jacobi": jacobi, "random": random}
+CHOICE = {
+    "cycles": cycles, "repairs": repairs, "ties": ties, "units": units, "warm": warm, "coarse": coarse,
+    "jacobi": jacobi, "random": random,
+}  # fmt: skip
 STUDIES = tuple(CHOICE)
 
 

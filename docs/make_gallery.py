@@ -73,18 +73,18 @@ def paint(name: str, directory: Path) -> None:
         camera = kind.camera(scene, size(scene, pixels) | {"labels": False}) if scene.kind == "liquid" else None
         film = kind.film(directory, None, camera, frames)
         if frames is not chosen:
-            write_movie(IMAGES / f"{name}.mp4", (_shrunk(image, 2 * MOVIE) for image in film.images()), 15.0, QUALITY)
+            write_movie(IMAGES / f"{name}.mp4", (shrunk(image, 2 * MOVIE) for image in film.images()), 15.0, QUALITY)
             continue
         images = list(film.images())
         if scene.kind != "liquid":  # its images show two bodies already
             images = images[-1:]
-        file, image = IMAGES / f"{name}.png", _shrunk(beside(images), 3 * STILL + 16)
+        file, image = IMAGES / f"{name}.png", shrunk(beside(images), 3 * STILL + 16)
         write_picture(file, image)
         if file.stat().st_size > LARGE:
             write_picture(file, image, 256)
 
 
-def _shrunk(image: np.ndarray, width: int) -> np.ndarray:
+def shrunk(image: np.ndarray, width: int) -> np.ndarray:
     """An image of at most a width."""
     from PIL import Image
 

@@ -31,6 +31,7 @@ LAYERS = (
     "solver",
     "discretise",
     "cases",
+    "mpi",
     "bodies",
     "scenes",
     "io",
@@ -101,3 +102,21 @@ def test_nothing_heavy_is_imported_for(what):
     script = f"{LAZY[what]}\nimport sys\nprint('HEAVY', [m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("HEAVY []")
+
+
+ANSWERED = {
+    "problem": ("solve", "p.npz", b"no archive"),
+    "scene": ("check", "s.toml", b"[domain]\nresolution = -1\n"),
+}
+
+
+@pytest.mark.parametrize("what", ANSWERED)
+def test_a_damaged_file_is_answered_before_numba_is_loaded(what, tmp_path):
+    command, name, content = ANSWERED[what]
+    (tmp_path / name).write_bytes(content)
+    script = (
+        f"import sys\nfrom nonstick.cli import main\ntry:\n    main(['{command}', '{name}'])\n"
+        "except SystemExit as leave:\n    print(leave.code, 'numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == ["2", "False"] and done.stderr.count("\n") == 1, done

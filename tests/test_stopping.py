@@ -152,6 +152,20 @@ def test_a_solution_of_a_small_indefinite_matrix_is_not_called_the_only_one():
     assert "definite" not in nonstick.solve(np.eye(3), [1.0, -2.0, 3.0]).message
 
 
+def test_a_solution_of_a_larger_indefinite_matrix_is_not_called_the_only_one():
+    """The box stops every method before it meets negative curvature; a look afterwards finds it."""
+    for n in (20, 60):
+        T = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
+        A = sp.csr_array(sp.kron(T, sp.eye_array(n)) + sp.kron(sp.eye_array(n), T))
+        lowest = 8 * np.sin(np.pi / (2 * (n + 1))) ** 2
+        b = np.random.default_rng(0).normal(size=n * n) + 0.01
+        for part in (0.9, 1.2):
+            B = A - part * lowest * sp.eye_array(n * n)
+            solution = nonstick.solve(B, b, -1e-3, 1e-3, method="pgs")
+            assert solution.converged
+            assert ("not positive definite" in solution.message) == (part > 1)
+
+
 def test_a_large_indefinite_matrix_is_named():
     n = 3000
     A = sp.csr_array(sp.diags_array([-1.0, 1.95, -1.0], offsets=[-1, 0, 1], shape=(n, n)))

@@ -19,7 +19,7 @@ from .problem.solution import Solution
 from .solvers import refine
 from .solvers.base import Method
 from .solvers.constrained import solve_constrained
-from .solvers.definite import ALWAYS, ZERO, indefinite, smallest_curvature
+from .solvers.definite import ZERO, indefinite, smallest_curvature
 from .solvers.pockets import Settled, settle
 
 
@@ -281,7 +281,7 @@ def run_method(
             _no_worse(problem, x, x0, monitor)
         if not monitor.negative and monitor.gave_up and problem.A.symmetric:
             monitor.negative = smallest_curvature(problem.A) < ZERO
-    elif problem.n <= ALWAYS and monitor.criterion == "rows" and indefinite(problem.A):
+    elif monitor.criterion == "rows" and not recipe.linear and indefinite(problem.A):
         monitor.remark("A is not positive definite, so there may be other solutions")
     return Solution.of(problem, x, name, monitor)
 

@@ -53,22 +53,31 @@ def names(dimension: int | None = None) -> list[str]:
     return [name for name, entry in _CASES.items() if dimension in (None, entry.dimension)]
 
 
+def dimension(name: str) -> int:
+    """2 or 3."""
+    return _entry(name).dimension
+
+
 def describe() -> dict[str, str]:
     return {name: entry.description for name, entry in _CASES.items()}
 
 
 def build(name: str, n: int, **options) -> Case:
     """The case at n cells (obstacle problems: nodes) per side; options go to the case (`walls="all"`)."""
+    entry = _entry(name)
+    if int(n) != n or n < 4:
+        raise NonstickError(f"a case needs a size of at least 4, not {n!r}")
+    case = entry.build(int(n), **options)
+    case.name, case.description = name, entry.description
+    return case
+
+
+def _entry(name: str) -> _Entry:
     if name not in _CASES:
         close = difflib.get_close_matches(name, _CASES, n=3, cutoff=0.5)
         hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
         raise NonstickError(f"unknown case {name!r}{hint}; known: {', '.join(_CASES)}")
-    if int(n) != n or n < 4:
-        raise NonstickError(f"a case needs a size of at least 4, not {n!r}")
-    entry = _CASES[name]
-    case = entry.build(int(n), **options)
-    case.name, case.description = name, entry.description
-    return case
+    return _CASES[name]
 
 
 def _case(name: str, description: str):
@@ -101,8 +110,13 @@ def first_step(grid: Grid, solid: Shape, liquid: Shape, walls: str | np.ndarray 
     )
 
 
-def _liquid_case(n: int, dimension: int, solid: Shape, liquid: Shape, walls) -> Case:
-    problem = first_step(Grid.unit(n, dimension), solid, liquid, walls)
+def _liquid_case(n: int, dimension: int, solid: Shape, liquid: Shape, walls="cut", window=None) -> Case:
+    """`window` = (low, high) makes only these cells of the grid, as one rank of many does; its rim is no wall."""
+    grid = Grid.unit(n, dimension)
+    if window is not None:
+        low, high = window
+        grid = Grid(tuple(h - l for l, h in zip(low, high)), grid.dx, tuple(l * grid.dx for l in low))
+    problem = first_step(grid, solid, liquid, walls)
     return Case("", n, "", problem.problem, problem)
 
 
@@ -112,39 +126,39 @@ def _left(dimension: int) -> Shape:
 
 
 @_case("circle2d", "circle of radius 0.46, left half filled (Lai, figure 5.1)")
-def _circle2d(n, walls="cut"):
-    return _liquid_case(n, 2, ~Ball((0.5, 0.5), 0.46), _left(2), walls)
+def _circle2d(n, **options):
+    return _liquid_case(n, 2, ~Ball((0.5, 0.5), 0.46), _left(2), **options)
 
 
 @_case("square2d", "upright square tank, left half filled to the ceiling (Lai, figure 5.2)")
-def _square2d(n, walls="cut"):
-    return _liquid_case(n, 2, ~Box((0.04, 0.04), (0.96, 0.96)), _left(2), walls)
+def _square2d(n, **options):
+    return _liquid_case(n, 2, ~Box((0.04, 0.04), (0.96, 0.96)), _left(2), **options)
 
 
 @_case("sphere3d", "sphere of radius 0.46, left half filled (Lai, scenario 1)")
-def _sphere3d(n, walls="cut"):
-    return _liquid_case(n, 3, ~Ball((0.5, 0.5, 0.5), 0.46), _left(3), walls)
+def _sphere3d(n, **options):
+    return _liquid_case(n, 3, ~Ball((0.5, 0.5, 0.5), 0.46), _left(3), **options)
 
 
 @_case("maze2d", "square tank with staggered baffles, left half filled (after Andersen, and Lai figure 5.6)")
-def _maze2d(n, walls="cut"):
+def _maze2d(n, **options):
     tank = ~Box((0.04, 0.04), (0.96, 0.96))
     baffles = [Box((0.04, y - 0.02), (0.78, y + 0.02)) for y in (0.27, 0.73)]
     baffles += [Box((0.22, y - 0.02), (0.96, y + 0.02)) for y in (0.5,)]
     posts = [
         Box((x - 0.02, y), (x + 0.02, y + 0.12)) for x, y in ((0.36, 0.04), (0.36, 0.38), (0.36, 0.52), (0.36, 0.84))
     ]
-    return _liquid_case(n, 2, union(tank, *baffles, *posts), _left(2), walls)
+    return _liquid_case(n, 2, union(tank, *baffles, *posts), _left(2), **options)
 
 
 @_case("sphere-cuboid3d", "sphere with a cuboid inside, left half filled (Lai, scenario 2)")
-def _sphere_cuboid3d(n, walls="cut"):
+def _sphere_cuboid3d(n, **options):
     solid = ~Ball((0.5, 0.5, 0.5), 0.46) | Box((0.22, 0.42, 0.3), (0.78, 0.56, 0.7))
-    return _liquid_case(n, 3, solid, _left(3), walls)
+    return _liquid_case(n, 3, solid, _left(3), **options)
 
 
 @_case("double-sphere3d", "two joined spheres, a hollow sphere in each, the lower with holes (Lai, scenario 3)")
-def _double_sphere3d(n, walls="cut"):
+def _double_sphere3d(n, **options):
     upper, lower = (0.5, 0.68, 0.5), (0.5, 0.32, 0.5)
     tank = ~(Ball(upper, 0.28) | Ball(lower, 0.28))
     closed = Shell(Ball(upper, 0.13), 0.06)
@@ -154,19 +168,19 @@ def _double_sphere3d(n, walls="cut"):
         Capsule((0.5, 0.32, 0.2), (0.5, 0.32, 0.8), 0.05),
     )
     pierced = Shell(Ball(lower, 0.13), 0.06) - holes
-    return _liquid_case(n, 3, union(tank, closed, pierced), _left(3), walls)
+    return _liquid_case(n, 3, union(tank, closed, pierced), _left(3), **options)
 
 
 @_case("box-dam3d", "upright box, a column of liquid from floor to ceiling (Chentanez–Müller, figure 4)")
-def _box_dam3d(n, walls="cut"):
+def _box_dam3d(n, **options):
     tank = ~Box((0.04,) * 3, (0.96,) * 3)
-    return _liquid_case(n, 3, tank, HalfSpace((0.4, 0.5, 0.5), (1.0, 0.0, 0.0)), walls)
+    return _liquid_case(n, 3, tank, HalfSpace((0.4, 0.5, 0.5), (1.0, 0.0, 0.0)), **options)
 
 
 @_case("rotated-box3d", "box turned by 45 degrees, left half filled (Chentanez–Müller, figure 3)")
-def _rotated_box3d(n, walls="cut"):
+def _rotated_box3d(n, **options):
     tank = ~rotated_box((0.5,) * 3, (0.31, 0.31, 0.45), np.pi / 4)
-    return _liquid_case(n, 3, tank, _left(3), walls)
+    return _liquid_case(n, 3, tank, _left(3), **options)
 
 
 # -- obstacle problems: an elastic sheet over an obstacle --------------------------------------------------

@@ -41,6 +41,7 @@ from .inverse.precond.ilu import ILU
 from .inverse.precond.jacobi import Jacobi
 from .inverse.precond.mic import MIC
 from .inverse.precond.reused import Reused
+from .inverse.precond.tried import Tried
 from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.active_set import ActiveSet
@@ -103,8 +104,9 @@ AMG = Multigrid(Algebraic(), cycle=V(1, 1), smallest=100)
 CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), FirstThatFits(AMG, SAAMG))
 AUTO = ActiveSet(Deflated(CYCLE), strong=Deflated(SAAMG), last=Deflated(Jacobi()))
 
-#: Ours, for matrices that are not symmetric.
-GENERAL = PolicyIteration(Safeguarded(BiCGStab(ILU())), forcing=0.1)
+#: Ours, for matrices that are not symmetric: incomplete factors where convection rules, coarse rows elsewhere.
+ONE_WAY = Tried(ILU(), AMG)
+GENERAL = PolicyIteration(Safeguarded(BiCGStab(ONE_WAY)), forcing=0.1, nested=True)
 
 
 def face_solver(A: Operator) -> Recipe:
@@ -212,6 +214,6 @@ METHODS: dict[str, Method] = {
     "jacobi-mprgp": MPRGP(Jacobi()),
     "auto": Suited((AUTO, GENERAL)),
     "pi-bicgstab": GENERAL,
-    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ILU())), forcing=0.1),
+    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ONE_WAY)), forcing=0.1, nested=True),
     "mg-cg": replace(AUTO, bounded=False),
 }

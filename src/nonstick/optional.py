@@ -16,6 +16,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "usd": ("export of USD files", ("pxr",)),
     "surface": ("liquid surfaces by splashsurf", ("pysplashsurf",)),
     "cluster": ("sweeps on a Dask cluster", ("distributed",)),
+    "mpi": ("one problem on many ranks", ("mpi4py", "petsc4py")),
     "view": ("pages in a browser", ("viser", "fast_simplification")),
     "bench": ("other packages to compare with", ("pyamg", "osqp")),
 }

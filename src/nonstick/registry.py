@@ -74,7 +74,7 @@ _METHODS: dict[str, Entry] = {
     # -- Chentanez–Müller 2012: full multigrid, projected Gauss–Seidel ----------------------------------
     "fmg": Entry("full multigrid cycles with projected smoothing until converged; needs a PressureProblem"),
     "fmg+cm": _shown_to_fail("the fixed work of Chentanez–Müller's table 1: 3 full and 4 V-cycles, S = 3"),
-    "fmg+cm+literal": _shown_to_fail("fmg+cm exactly as printed: the seven cycles leave 10 to 20 % of error"),
+    "fmg+cm+literal": _shown_to_fail("fmg+cm exactly as printed: the seven cycles leave 4 to 19 % of error"),
     "fmg+cm+no-lcp": _shown_to_fail("linear baseline: the cycles of fmg+cm without any projection", "linear"),
     "fmg+literal": _shown_to_fail("full cycles exactly as printed by Chentanez–Müller: they stagnate"),
     "pgs": Entry("projected Gauss–Seidel: simple, robust, slow; also for walls='edge'"),
@@ -122,8 +122,8 @@ _METHODS: dict[str, Entry] = {
     # -- ours ---------------------------------------------------------------------------------------------
     "auto": Entry("ours: inexact active set over a float32 multigrid CG, safeguarded; the default"),
     "jacobi-mprgp": Entry("MPRGP with the diagonal: needs only products with A, slow on fine grids"),
-    "pi-bicgstab": Entry("ours: policy iteration over ILU-BiCGStab, for matrices that need not be symmetric"),
-    "pi-gmres": Entry("ours: policy iteration over ILU-GMRES, for matrices that need not be symmetric"),
+    "pi-bicgstab": Entry("ours: policy iteration over BiCGStab, ILU or multigrid inside, for nonsymmetric matrices"),
+    "pi-gmres": Entry("ours: policy iteration over GMRES, ILU or multigrid inside, for nonsymmetric matrices"),
     "mg-cg": Entry("ours: the linear solve A x = b by the multigrid CG of auto, bounds ignored", "linear"),
 }
 

@@ -6,13 +6,13 @@ running solve, and compiled kernels see one kind of argument only.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
 
 from .errors import NonstickError, brief
-from .kernels._csr import _csr_check_pairs
 
 #: |a_ij - a_ji| allowed, relative to sqrt(a_ii a_jj), which bounds |a_ij| in a positive definite matrix
 SYMMETRY_RTOL = 1e-8
@@ -141,7 +141,9 @@ def damage(A) -> str:
         if check is not None:
             if A.indices.dtype.kind not in "iu" or A.indptr.dtype.kind not in "iu":
                 return "its indices are not integers"
-            check(full_check=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of SciPy's, about unsigned indices
+                check(full_check=True)
         elif A.format == "coo" and A.nnz:
             for index, size in zip(A.coords, A.shape):
                 if index.min() < 0 or index.max() >= size:
@@ -172,6 +174,8 @@ def symmetric(A: sp.csr_array, name: str = "A") -> bool:
     A negative minor of two rows raises an error: A is then not positive definite, or, if it is not symmetric, not a
     P-matrix, and a complementarity problem may have no solution or several.
     """
+    from .kernels._csr import _csr_check_pairs  # loads numba; a mistake is reported before that
+
     where = np.empty(2, np.int64)
     values = np.empty(2)
     kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(A.diagonal()), SYMMETRY_RTOL)

@@ -1,5 +1,7 @@
 """Compiled kernels are kept under the hash of their source and of what they import."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,11 @@ def test_kernels_use_it_and_strangers_do_not(monkeypatch):
     assert here is not None and Path(here.get_cache_path()).name.startswith("kernels._stencil-")
     assert _cache.SourceHashLocator.from_function(len.__class__, __file__) is None
     assert _cache.source_stamp(Path(_redblack.__file__)) != _cache.source_stamp(Path(_blocks.__file__))
+
+
+def test_a_kernel_that_is_kept_needs_no_compiler():
+    call = "import numpy as np\nfrom nonstick.kernels._union import _flatten\n_flatten(np.arange(3, dtype=np.int64))\n"
+    exec(call, {})  # compiled, or in the cache since an earlier run
+    ask = call + "import sys\nprint('numba.np.linalg' in sys.modules, 'numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

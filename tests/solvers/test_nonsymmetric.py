@@ -141,3 +141,52 @@ def test_counts_do_not_explode():
     A, b = convection(60, 1e4), np.full(3600, 100.0)
     solution = nonstick.solve(A, b, 0.0, 0.002, method=PolicyIteration(GMRES(ILU())))
     assert solution.converged and solution.outer_iterations <= 10 and solution.iterations <= 60
+
+
+def turning(n: int, speed: float) -> sp.csr_array:
+    """Diffusion and a flow that turns in a circle, upwind."""
+    h = 1.0 / (n + 1)
+    t = h * np.arange(1, n + 1)
+    X, Y = np.meshgrid(t, t, indexing="ij")
+    u, v = (4 * speed * w.ravel() for w in (X * (1 - X) * (1 - 2 * Y), -Y * (1 - Y) * (1 - 2 * X)))
+    back = sp.diags_array([-1.0, 1.0], offsets=[-1, 0], shape=(n, n)) / h
+    one = sp.eye_array(n)
+    D = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n)) / h**2
+    A = sp.kron(D, one) + sp.kron(one, D)
+    for w, left in ((u, sp.kron(back, one)), (v, sp.kron(one, back))):
+        A = A + sp.diags_array(np.maximum(w, 0)) @ left - sp.diags_array(np.minimum(w, 0)) @ left.T
+    return sp.csr_array(A)
+
+
+@pytest.mark.parametrize(("make", "speed"), [(convection, 1.0), (turning, 100.0), (turning, 1e5)])
+def test_counts_stay_flat(make, speed):
+    """Coarse levels and a prediction from them; ILU(0) took 28 to 150 iterations here."""
+    counts = []
+    for n in (40, 80):
+        t = np.arange(1, n + 1) / (n + 1)
+        b = (20 * max(1.0, speed / 20) * np.outer(np.sin(3 * np.pi * t), np.sin(2 * np.pi * t))).ravel()
+        A = make(n, speed)
+        solution = nonstick.solve(A, b, 0.0, 0.1)
+        assert solution.converged and residual(A, b, 0.0, 0.1, solution.x) < 1e-4 * abs(b).max()
+        assert 0.1 < np.mean(solution.active != 0) < 0.9
+        counts.append((solution.iterations, solution.outer_iterations))
+    assert max(i for i, _ in counts) <= 15 and max(o for _, o in counts) <= 8
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_solver_for_many_right_hand_sides(method):
+    A, b = convection(30, 5.0), np.sin(np.arange(900.0))
+    solver = nonstick.Solver(A, method=method)
+    for factor in (1.0, 1.1, -3.0):
+        assert residual(A, factor * b, 0.0, 0.01, solver.solve(factor * b, 0.0, 0.01).x) <= 1e-6
+    solver.update(2.0 * A)
+    assert residual(2.0 * A, b, 0.0, 0.01, solver.solve(b, 0.0, 0.01).x) <= 1e-6
+
+
+def test_a_solver_follows_a_matrix_that_is_no_longer_symmetric():
+    A, b = convection(20, 0.0), np.ones(400)
+    solver = nonstick.Solver(A)
+    assert solver.solve(b).converged
+    B = sp.csr_array(sp.diags_array(np.linspace(1.0, 2.0, 400)) @ A)
+    solver.update(B)
+    assert residual(B, b, 0.0, np.inf, solver.solve(b).x) <= 1e-6

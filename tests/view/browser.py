@@ -29,13 +29,13 @@ def executable() -> str | None:
 
 @contextmanager
 def opened(width=480, height=300):
-    """A tab to load pages in."""
+    """A window to open tabs in."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
         try:
-            yield Tab(browser.new_page(viewport={"width": width, "height": height}))
+            yield browser.new_context(viewport={"width": width, "height": height})
         finally:
             browser.close()
 

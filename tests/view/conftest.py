@@ -55,11 +55,19 @@ def toys(tmp_path_factory):
     return out
 
 
-@pytest.fixture
-def tab():
-    """A tab of a browser; tests that need one are skipped where there is none."""
+@pytest.fixture(scope="session")
+def window():
+    """A browser; tests that need one are skipped where there is none."""
     reason = browser.missing()
     if reason:
         pytest.skip(reason)
     with browser.opened() as opened:
         yield opened
+
+
+@pytest.fixture
+def tab(window):
+    """A tab of a browser."""
+    page = window.new_page()
+    yield browser.Tab(page)
+    page.close()

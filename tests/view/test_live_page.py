@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 import urllib.request
+from threading import Semaphore
 
 import pytest
 
-from nonstick.view import LivePage
+from nonstick.view import LivePage, live
 
 PATIENCE = 60.0
 
@@ -78,8 +79,6 @@ def test_other_colours_are_drawn_at_once(toys):
 
 
 def test_far_frames_leave_the_browser_first(splash, monkeypatch):
-    import nonstick.view.live as live
-
     with LivePage([splash], port=0) as page:
         until(lambda: page.stages[0].shown == 0)
         monkeypatch.setattr(live, "LARGEST", 3 * page.stages[0].pictures[0].size)
@@ -88,6 +87,50 @@ def test_far_frames_leave_the_browser_first(splash, monkeypatch):
             until(lambda number=number: page.stages[0].shown == number)
         held = sorted(page.stages[0].pictures)
         assert held[-1] == 6 and 0 not in held
+
+
+def test_a_browser_holds_so_many_frames(splash, monkeypatch):
+    monkeypatch.setattr(live, "MOST", 3)
+    with LivePage([splash], port=0) as page:
+        for number in (0, 2, 4, 6, 5):
+            page.player.go(number)
+            until(lambda number=number: page.stages[0].shown == number)
+        assert sorted(page.stages[0].pictures) == [4, 5, 6]
+
+
+def test_a_run_is_followed_no_faster_than_the_browser_takes_frames(copy, monkeypatch):
+    taken = Semaphore(0)
+    monkeypatch.setattr(live, "keep_up", lambda server: taken.acquire(timeout=PATIENCE))
+    for number in range(1, 7):
+        (copy / "frames" / f"{number:06d}.npz").rename(copy / f"{number}.npz")
+    with LivePage([copy], port=0) as page:
+        until(lambda: page.stages[0].shown == 0)
+        page.player.follow = True
+        for number in range(1, 7):
+            (copy / f"{number}.npz").rename(copy / "frames" / f"{number:06d}.npz")
+        time.sleep(2 * live.LOOK)
+        assert page.stages[0].shown == 0  # the browser has not taken it yet
+        taken.release()
+        until(lambda: page.stages[0].shown == 6)
+        assert sorted(page.stages[0].pictures) == [0, 6]  # and the rest is left out
+        taken.release()
+
+
+def test_a_page_that_follows_draws_nothing_ahead(splash, monkeypatch):
+    with LivePage([splash], port=0) as page:
+        monkeypatch.setattr(page.server, "get_clients", lambda: {})
+        until(lambda: page.stages[0].shown == 0)
+        assert not page._idle()  # nobody is there
+        monkeypatch.setattr(page.server, "get_clients", lambda: {0: None})
+        monkeypatch.setattr(live, "keep_up", lambda server: None)
+        assert page._idle()
+        until(lambda: len(page.stages[0].pictures) == 7)
+        page.player.follow, page._status = True, "running"
+        monkeypatch.setattr(page, "_look", lambda: None)
+        page._status = "running"
+        assert not page._idle()
+        page.player.playing = True
+        assert page._idle()
 
 
 def ended(process) -> int:

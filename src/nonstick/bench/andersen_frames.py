@@ -107,9 +107,9 @@ def table1(plan: Plan) -> Iterator[Row]:
             yield row
         for name, pair in PAIRS.items():
             linear, lcp = (means[label] for label in pair)
-            if linear.seconds and lcp.seconds and linear.iterations and lcp.iterations:
+            if linear.cpu_seconds and lcp.cpu_seconds and linear.iterations and lcp.iterations:
                 extra = {
-                    SLOWER: round(100 * (lcp.seconds / linear.seconds - 1), 1),
+                    SLOWER: round(100 * (lcp.cpu_seconds / linear.cpu_seconds - 1), 1),
                     MORE: round(100 * (lcp.iterations / linear.iterations - 1), 1),
                 }
                 yield Row(case, n, linear.unknowns, name, converged=True, extra=extra)

@@ -4,8 +4,8 @@ Tables 1-8 are averages over the pressure equations of 100 frames. Here, too, ev
 run. In 3D and on large grids it solves only every k-th problem, about thirty (3D) or some hundreds (2D) per run,
 because slow methods would otherwise take days. Tables 9-12 are single solves: the first substep of the named frame.
 
-Policy and penalty methods start from the policy of the last substep, as in the paper, and so does `auto`; x starts at
-zero. Single solves are also shown without that policy ("from zero").
+Policy and penalty methods start from the policy of the last substep, as in the paper, and so do `newton` and `auto`; x
+starts at zero. Single solves are also shown without that policy ("from zero").
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _published(table: str) -> Iterator[Row]:
 
 
 def _uses_policy(method: str) -> bool:
-    return method.startswith(("pi-", "pe-")) or method == "auto"
+    return method.startswith(("pi-", "pe-", "newton")) or method == "auto"
 
 
 def _nested(method: str) -> bool:

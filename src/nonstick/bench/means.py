@@ -45,6 +45,7 @@ def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str =
         converged=missed == 0,
         peak_bytes=max(peaks) if peaks else None,
         threads=good[0].threads,
+        cpu_seconds=None if any(r.cpu_seconds is None for r in good) else mean("cpu_seconds"),
         finished_by=_finished(good),
         version=good[0].version,
         levels=max((r.levels for r in good if r.levels is not None), default=None),

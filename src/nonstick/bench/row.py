@@ -41,6 +41,8 @@ class Row:
     finished_by: str | None = None
     #: the version of nonstick that measured it, and a hash of its source
     version: str = ""
+    #: processor time of the process during the solve, over all threads; other work on the machine hardly changes it
+    cpu_seconds: float | None = None
     #: True if missing the tolerance is a failure; False for ablations, fixed work and problems without a solution
     must_converge: bool = True
     #: further numbers by their name and unit, if a table has them ("slowdown in %", "volume change in %", ...)

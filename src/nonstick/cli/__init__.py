@@ -12,6 +12,7 @@ from pathlib import Path
 
 import typer
 
+from ..mpi import launched
 from .screen import showing_compilation
 from .terminal import guarded, say
 
@@ -88,8 +89,17 @@ for _name in _COMMANDS:
 def main(words: list[str] | None = None) -> None:
     """Entry point of the `nonstick` command; always ends in SystemExit."""
     words = sys.argv[1:] if words is None else words
-    with showing_compilation():
-        guarded(lambda: app(_plugins_first(words), prog_name="nonstick"))
+
+    def command() -> None:
+        with showing_compilation():
+            guarded(lambda: app(_plugins_first(words), prog_name="nonstick"))
+
+    if launched.ranks() > 1:
+        launched.one_thread_per_rank()
+        from ..mpi.ending import ending_together
+
+        ending_together(command)
+    command()
 
 
 def _plugins_first(words: list[str]) -> list[str]:

@@ -48,6 +48,9 @@ def solve(
         help="Where x and dual go (default: beside FILE: p-solution.npz for p.npz, p.mtx-solution.npz for p.mtx).",
         show_default=False,
     ),
+    ranks: int | None = typer.Option(
+        None, "--ranks", help="Solve on so many ranks of this machine (make mpi).", show_default=False
+    ),
     json_file: str | None = typer.Option(
         None, "--json", help="Write one JSON row of results to this file; - prints it.", show_default=False
     ),
@@ -65,8 +68,15 @@ def solve(
     from ..errors import NonstickError
     from ..io.atomic import write_text
     from ..io.problem_file import is_problem, read_problem, solution_file, write_solution
+    from ..mpi import launched
 
-    registry.name_of(method)  # report a misspelt name before a large file is read
+    if ranks is not None:
+        from ..mpi.launch import on_ranks
+
+        raise SystemExit(on_ranks(ranks))
+    shared = launched.ranks() > 1
+    if not (shared and method.startswith(("petsc-", "tao-"))):
+        registry.name_of(method)  # report a misspelt name before a large file is read
     target = out or solution_file(file)
     if target.suffix != ".npz":
         fail(f"the solution is written as .npz, but --out is {target}; choose a name that ends in .npz")
@@ -86,13 +96,19 @@ def solve(
     from .. import api  # after the file has been read: a damaged one is answered at once
 
     try:
-        solution = api.solve(
-            problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells,
-            method=method, rtol=rtol, maxiter=maxiter, time_limit=time_limit,
-        )  # fmt: skip
+        if shared:
+            from .ranks import solve_on_ranks
+
+            solution = solve_on_ranks(problem, method, rtol=rtol, maxiter=maxiter, time_limit=time_limit)
+        else:
+            solution = api.solve(
+                problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells,
+                method=method, rtol=rtol, maxiter=maxiter, time_limit=time_limit,
+            )  # fmt: skip
     except NonstickError as error:
         raise NonstickError(f"{file}: {error}") from None
-    write_solution(target, solution)
+    if not shared or solution.notes["rank"] == 0:
+        write_solution(target, solution)
     row = {
         "file": str(file),
         "unknowns": int(solution.x.size),
@@ -108,10 +124,12 @@ def solve(
         "message": solution.message,
         "solution": str(target),
     }
+    if shared:
+        row["ranks"] = solution.notes["ranks"]
     if json_file == "-":
         print(json.dumps(row))
     else:
-        if json_file is not None:
+        if json_file is not None and (not shared or solution.notes["rank"] == 0):
             write_text(json_file, json.dumps(row, indent=1) + "\n")
         say(
             f"{solution.method}: {row['unknowns']} unknowns, {solution.iterations} iterations "

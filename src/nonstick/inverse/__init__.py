@@ -31,6 +31,7 @@ from .precond.jacobi import Jacobi
 from .precond.mic import MIC
 from .precond.reused import Reused
 from .precond.spai0 import SPAI0
+from .precond.tried import Tried
 
 __all__ = [
     "AINV",
@@ -78,6 +79,7 @@ __all__ = [
     "Smoothed",
     "Sweeps",
     "TopologyAware",
+    "Tried",
     "V",
     "ViscousBottom",
     "Voxels",

@@ -66,6 +66,10 @@ class Kept(Recipe):
         shelf.put(operator, inverse)
         return inverse
 
+    @property
+    def general(self) -> bool:  # type: ignore[override]
+        return self.recipe.general
+
     def fits(self, operator):
         return self.recipe.fits(operator)
 

@@ -243,10 +243,13 @@ class RunDirectory:
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def write_frame(self, frame: int, arrays: Mapping[str, np.ndarray]) -> None:
-        _save(self.frames_path / f"{frame:06d}.npz", arrays)
+        _save(self.frame_file(frame), arrays)
 
     def read_frame(self, frame: int) -> dict[str, np.ndarray]:
-        return _load(self.frames_path / f"{frame:06d}.npz")
+        return _load(self.frame_file(frame))
+
+    def frame_file(self, frame: int) -> Path:
+        return self.frames_path / f"{frame:06d}.npz"
 
     def frames(self) -> list[int]:
         return _numbers(self.frames_path)

@@ -24,7 +24,8 @@ from functools import cache
 from pathlib import Path
 
 from numba import config
-from numba.core.caching import CacheImpl, IndexDataCacheFile, _CacheLocator
+from numba.core.caching import CacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+from numba.core.runtime import rtsys
 
 #: kernel files lie in this folder and beside the one package that uses them; their names begin with `_`
 PACKAGE = Path(__file__).parents[1]
@@ -235,13 +236,28 @@ class SealedFiles(IndexDataCacheFile):
         return content
 
 
+class KernelCache(FunctionCache):
+    """The cache of one kernel, in sealed files.
+
+    Numba prepares its compiler before it looks for a kernel, which takes as long as loading numba. Kernels that are
+    found need no compiler, only numba's functions for memory; a kernel that is missing prepares it all the same.
+    """
+
+    def __init__(self, numbas: FunctionCache):
+        self.__dict__.update(numbas.__dict__)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = SealedFiles(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig, target_context):
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
 def sealed(kernel):
     """Let a compiled function keep its code in sealed files."""
-    cache = getattr(kernel, "_cache", None)
-    if cache is None:  # NUMBA_DISABLE_JIT: a plain function
-        return kernel
-    stamp = cache._impl.locator.get_source_stamp()
-    cache._cache_file = SealedFiles(cache._cache_path, cache._impl.filename_base, stamp)
+    if hasattr(kernel, "_cache"):  # not a plain function, as with NUMBA_DISABLE_JIT
+        kernel._cache = KernelCache(kernel._cache)
     return kernel
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,6 +40,8 @@ class Operator(ABC):
     pattern: object = None
     #: parts whose rows all sum to zero, once `solvers.pockets` has looked for them
     closed_parts: list[np.ndarray] | None = None
+    #: whether `solvers.definite` has found negative curvature after a solve; None: it has not looked
+    indefinite: bool | None = None
     #: methods that need A = Aᵀ refuse an operator for which this is False
     symmetric: bool = True
 
@@ -77,6 +79,25 @@ class Operator(ABC):
     @abstractmethod
     def components(self) -> tuple[int, np.ndarray]:
         """Connected parts of the graph of A: their number and the label of each unknown."""
+
+    # -- one of many ranks: sums and maxima over the rows of all of them; alone, these are the values themselves -------
+
+    @property
+    def unknowns(self) -> int:
+        """The number of unknowns on all ranks."""
+        return self.n
+
+    def total(self, values: Any) -> Any:
+        """The sum over all ranks of a number or an array."""
+        return values
+
+    def largest(self, values: Any) -> Any:
+        """The maximum over all ranks of a number or of every entry of an array."""
+        return values
+
+    def fingerprint(self, values: np.ndarray) -> np.ndarray:
+        """An array that is equal on all ranks, and equal to an earlier one if `values` was equal on every rank."""
+        return values
 
     # -- what it is made of --------------------------------------------------------------------------------
 

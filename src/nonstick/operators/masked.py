@@ -73,6 +73,22 @@ class Masked(Operator):
     def bodies(self):
         return self.A.bodies
 
+    @property
+    def unknowns(self):
+        return self.A.unknowns
+
+    def total(self, values):
+        return self.A.total(values)
+
+    def largest(self, values):
+        return self.A.largest(values)
+
+    def dot(self, x, y):
+        return self.A.dot(x, y)
+
+    def peak(self, x):
+        return self.A.peak(x)
+
     def apply(self, x, out):
         if self._free is None:
             self.A.apply(x, out)

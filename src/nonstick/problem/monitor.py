@@ -180,7 +180,7 @@ class Monitor:
     def exhausted(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
         """True if rounding lets no row of this point of the method become better."""
         problem = self.problem
-        if self.criterion == "papers" or not np.isfinite(x).all():
+        if self.criterion == "papers" or self.problem.A.largest(int(not np.isfinite(x).all())):
             return False
         if self.judged is not None:
             (problem, x), g = self.judged(x), None
@@ -205,8 +205,8 @@ class Monitor:
             self._best, self._best_at = kkt, len(self.history)
         if not np.isfinite(kkt):
             self.stop("diverged")
-        if tell and self.callback is not None:
-            self.callback(self)
+        if tell:
+            self._tell()
         self._look_at_the_clock()
 
     def interrupted(self, residual: float = 0.0) -> bool:
@@ -215,13 +215,24 @@ class Monitor:
         It fits as the `watch` of a linear solve. The callback is called here too, once in 50 iterations.
         """
         self._asked_inside += 1
-        if self.callback is not None and self._asked_inside % CALL_EVERY == 0 and not self.status:
-            self.callback(self)
+        if self._asked_inside % CALL_EVERY == 0 and not self.status:
+            self._tell()
         self._look_at_the_clock()
         return bool(self.status)
 
+    def _tell(self) -> None:
+        """Call the callback."""
+        try:
+            if self.callback is not None:
+                self.callback(self)
+        except Exception as error:
+            error.of_callback = True  # type: ignore[attr-defined]  # a mistake of the user, not a breakdown of the solve
+            raise
+
     def _look_at_the_clock(self) -> None:
-        if self.time_limit is not None and not self.status and self.seconds >= self.time_limit:
+        if self.time_limit is None or self.status:
+            return
+        if self.problem.A.largest(self.seconds) >= self.time_limit:
             self.stop("time", f"stopped at the time limit of {self.time_limit:g} s")
 
     @property
@@ -233,7 +244,7 @@ class Monitor:
     @property
     def _lost(self) -> bool:
         """Far more iterations than unknowns, or than any method needs, without a gain: it will not come."""
-        return len(self.history) - self._best_at > max(2000, 4 * self.problem.n)
+        return len(self.history) - self._best_at > max(2000, 4 * self.problem.A.unknowns)
 
     def stop(self, status: str, message: str = "") -> None:
         """End the solve: the method returns at its next check, with this status unless it has converged by then."""

@@ -75,13 +75,16 @@ def row_error(
     given = linear or problem.edges is not None
     v = g if linear or not given else problem.natural_residual(x, g)
     box = problem.box.lower, problem.box.upper, v, given
-    largest = (0.0, 0.0) if strict else (float(plain.max(initial=0.0)), float(scaled.max(initial=0.0)))
-    sizes = *largest, atol
+    sizes = (0.0, 0.0, atol)
+    if not strict:
+        sizes = (*problem.A.largest(np.array([plain.max(initial=0.0), scaled.max(initial=0.0)])).tolist(), atol)
 
     def judge(size: np.ndarray, exact: bool) -> RowError:
         kernels._block_rows(worst, where, x, g, problem.b, d, *box, size, exact, *sizes)
         k = int(np.argmax(worst)) if blocks else 0
-        return RowError(float(worst[k]), int(where[k])) if blocks else RowError(0.0, -1)
+        own = RowError(float(worst[k]), int(where[k])) if blocks else RowError(0.0, -1)
+        value = problem.A.largest(own.value)
+        return own if value == own.value else RowError(value, -1)
 
     quick = judge(x, False)
     if quick.value <= enough:
@@ -97,5 +100,6 @@ def exhausted(problem: BoxProblem, x: np.ndarray, g: np.ndarray, *, linear: bool
     """
     if row_error(problem, x, g, linear=linear, strict=True).value > 0.0:
         return False
-    size = float(np.abs(x) @ problem.A.magnitude(x, np.empty(x.size)))
-    return float(x @ (g + problem.b)) >= RESOLVED * size if 0.0 < size < np.inf else size == 0.0
+    parts = [np.abs(x) @ problem.A.magnitude(x, np.empty(x.size)), x @ (g + problem.b)]
+    size, energy = problem.A.total(np.array(parts)).tolist()
+    return energy >= RESOLVED * size if 0.0 < size < np.inf else size == 0.0

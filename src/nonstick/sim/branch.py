@@ -152,7 +152,7 @@ def _new_directory(kind: Kind, simulation: AnySimulation, parent: RunDirectory, 
         kind.save(simulation, made, [])
         for number in parent.frames():
             if number <= frame:
-                _link(parent.frames_path / f"{number:06d}.npz", made.frames_path / f"{number:06d}.npz")
+                _link(parent.frame_file(number), made.frame_file(number))
         _put(made.path, target)
     return RunDirectory.open(out)
 

@@ -25,7 +25,7 @@ from ..inverse.base import Inverse, Recipe
 from ..inverse.krylov.cg import CG
 from ..kernels import _active_set as kernels
 from ..kernels import threads_for
-from ..kernels._vector import dot
+from ..operators.base import Operator
 from ..operators.masked import Masked
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
@@ -33,7 +33,7 @@ from .base import Method
 from .face_descent import face_descent
 from .guard import Guard
 from .nearby import Everywhere, nearby
-from .nested import Prediction, coarser
+from .nested import Coarser, CoarserMatrix, Prediction, coarser
 from .rescaled import rescaled
 
 
@@ -121,14 +121,23 @@ class ActiveSet(Method):
 
     def _worth_predicting(self, problem: BoxProblem, M: Inverse) -> bool:
         large, many = (self.large, self.many) if M.algebraic is None else (self.bare_large, self.bare_large // 20)
-        return self.bounded and problem.n > large and int(np.count_nonzero(problem.box.constrained)) > many
+        A = problem.A
+        return self.bounded and A.unknowns > large and A.total(int(np.count_nonzero(problem.box.constrained))) > many
+
+    def coarser(self, problem: BoxProblem, M: Inverse) -> Coarser | CoarserMatrix | None:
+        """The coarser problem that predicts x."""
+        return coarser(problem, M)
+
+    def nearby(self, A: Operator) -> Everywhere:
+        """What relaxes near the rows that have changed."""
+        return nearby(A)
 
     def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray, monitor: Monitor | None = None) -> bool:
         """Set x from the solution of a coarser problem; False if M has no coarser problem.
 
         If `monitor`, which watches the whole solve, is interrupted, the coarser solve ends too.
         """
-        below = coarser(problem, M)
+        below = self.coarser(problem, M)
         if below is None:
             return False
         start = Start(below.problem.box.project(np.zeros(below.problem.n)), cold=True)
@@ -155,6 +164,8 @@ class ActiveSetCG:
         self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
         constrained = box.constrained if options.bounded else np.zeros(A.n, bool)
         self.rows = np.flatnonzero(constrained)
+        #: bounded rows on all ranks
+        self.bounded = A.total(self.rows.size)
         self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
         self.policy = np.zeros(self.rows.size, np.int8) if active is None else active[self.rows]
         self._settled = self.policy.copy()  # the policy for which x was last adjusted
@@ -162,6 +173,8 @@ class ActiveSetCG:
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
         blocks = -(-A.n // kernels.BLOCK)
         self._peak, self._flips = np.zeros(blocks), np.zeros(blocks, np.int64)
+        #: the largest residual, and whether a policy has changed, as `_look` and `_advance` found them
+        self.peak, self.flipped = 0.0, False
         edges = np.searchsorted(self.rows, kernels.BLOCK * np.arange(blocks + 1))
         d = A.diagonal[self.rows]
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
@@ -170,14 +183,14 @@ class ActiveSetCG:
         self._ease = 1 if options.M.fits(A) else 10
         self.recipe = options.M.chosen(A) if options.M.fits(A) else options.last
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
-        self.masked = Masked(A, self._free() if self.policy.any() else None)
+        self.masked = Masked(A, self._free() if A.largest(int(self.policy.any())) else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
 
     def _precondition(self, M: Inverse) -> None:
         """Take directions from M from now on."""
         self.M = M
-        self.flexible = self.rows.size > 0 or not M.linear
+        self.flexible = self.bounded > 0 or not M.linear
         self.z = M.directions(self.A, flexible=self.flexible)
         self.z.hold(self.rows, self.policy)
 
@@ -189,7 +202,7 @@ class ActiveSetCG:
             self._clamp(x)
             self.A.residual(self.b, x, self.r)
             self._look(x, np.inf)
-        elif self.rows.size:
+        elif self.bounded:
             bare = predicted and self.M.algebraic is not None
             self._relax(x, self.options.bare_sweeps if bare else self.options.sweeps)
             if predicted and self._kkt() > 1.0:
@@ -222,6 +235,7 @@ class ActiveSetCG:
             held = guard.hold and not self._face_solved(descent / curvature)
             slack = np.inf if trusted or held else self._slack()
             kernels._advance(x, self.r, self.p, self.q, descent / curvature, *self._judge, slack, self._flips)
+            self._sum_up()
             monitor.iterations += 1
             if monitor.iterations == self.options.strain and self._strengthen(x):
                 curvature = 0.0
@@ -237,12 +251,12 @@ class ActiveSetCG:
                 if self._verified(x):
                     return
                 disturbed = True
-            if self._flips.any():
+            if self.flipped:
                 monitor.outer_iterations += 1
                 self._settle(x)
                 self._refresh()
                 disturbed = True
-                if guard.gives_up(self.policy):
+                if guard.gives_up(self.A.fingerprint(self.policy)):
                     self._fall_back(x)
                     return
         if monitor.maxiter is None and not monitor.status:  # the limit was ours: these coefficients are too much for it
@@ -263,11 +277,11 @@ class ActiveSetCG:
 
     def _energy(self, x: np.ndarray) -> float:
         """½xᵀA x - bᵀx. An interpolated solution may have large residuals at kinks of its bounds, at a low energy."""
-        return -0.5 * dot(x, 2.0 * self.b - self.A @ x)
+        return -0.5 * self.A.dot(x, 2.0 * self.b - self.A @ x)
 
     def _nearby(self) -> Everywhere:
         if self.near is None:
-            self.near = nearby(self.A)
+            self.near = self.options.nearby(self.A)
         return self.near
 
     def _settle(self, x: np.ndarray) -> None:
@@ -283,7 +297,7 @@ class ActiveSetCG:
         """Put rows that changed again, or that sweeps moved off their bounds, where their policy says; update r."""
         self._settled[:] = self.policy
         moved = self._clamp(x)
-        if moved.size:
+        if self.A.largest(moved.size):
             self._nearby().residual(self.b, x, self.r, moved)
 
     def _clamp(self, x: np.ndarray) -> np.ndarray:
@@ -318,11 +332,11 @@ class ActiveSetCG:
             return rho  # the last step was exact: rᵀp of its direction is 0
         if disturbed:
             kernels._zero_clamped(self.p, self.rows, self.policy)
-        return dot(self.r, self.p)
+        return self.A.dot(self.r, self.p)
 
     def _top(self) -> float:
         """A scale for r that brings it into the range of float32."""
-        return self._peak.max(initial=0.0) or 1.0
+        return self.peak or 1.0
 
     def _slack(self) -> float:
         return self.options.slack * self.monitor.tolerance * self.problem.scale
@@ -330,33 +344,38 @@ class ActiveSetCG:
     def _look(self, x: np.ndarray, slack: float | None = None, whole: bool = True) -> None:
         """The residual, and a new policy unless the slack is infinite."""
         kernels._look(x, self.r, *self._judge, self._slack() if slack is None else slack, self._flips, whole)
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        peak, flips = self.A.largest(np.array([self._peak.max(initial=0.0), self._flips.any()])).tolist()
+        self.peak, self.flipped = peak, flips > 0.0
 
     def _kkt(self) -> float:
-        return self._peak.max(initial=0.0) / self.problem.scale
+        return self.peak / self.problem.scale
 
     def _verified(self, x) -> bool:
         """Compute the residual again: it was updated by recurrence, and x may lie outside the box by rounding."""
-        if self.rows.size:
+        if self.bounded:
             self.problem.box.project(x, out=x)
         if self.monitor.status or self.monitor.check(x):
             return True
         self.A.residual(self.b, x, self.r)
         if "row_test" in self.monitor.notes:
             # Small rows fail: their ties are within the slack of large ones. r is not a recurrence now: judge all.
-            flips = self._flips.copy()
+            flipped = self.flipped
             self._look(x, 0.0)
-            self._flips += flips
+            self.flipped |= flipped
         return False
 
     def _face_solved(self, alpha: float) -> bool:
         """True if the residual on the free rows will be negligible after the step."""
         left = self.r - alpha * self.q
         left[self.rows[self.policy != 0]] = 0.0
-        return np.abs(left).max(initial=0.0) <= 0.1 * self.monitor.tolerance * self.problem.scale
+        return self.A.largest(np.abs(left).max(initial=0.0)) <= 0.1 * self.monitor.tolerance * self.problem.scale
 
     def _refresh(self) -> None:
         """M for the rows that are free now."""
-        if not self.rows.size:
+        if not self.bounded:
             return
         with self.monitor.setup():
             M = self.recipe.setup(self.masked.update(self._free()), self.M)

@@ -184,12 +184,15 @@ class ChentanezMuller(Method):
             level.take_step()
             level.smooth(self.pre + self.post)
 
+    def level(self, A: Operator) -> ProjectedLevel:
+        """One grid of the hierarchy."""
+        return (PlainLevel if not self.projected else LiteralLevel if self.literal else ProjectedLevel)(A)
+
     def discretise(self, problem: BoxProblem) -> list[ProjectedLevel]:
         """The hierarchy, finest level first."""
         if not problem.can_coarsen:
             problem.coarsen()  # raises an error for bare matrices, which this method cannot treat
-        kind = PlainLevel if not self.projected else LiteralLevel if self.literal else ProjectedLevel
-        levels = [EdgeLevel(problem) if self.projected and problem.edges is not None else kind(problem.A)]
+        levels = [EdgeLevel(problem) if self.projected and problem.edges is not None else self.level(problem.A)]
         if not isinstance(levels[0], EdgeLevel):
             levels[0].b = problem.b
         if self.projected and problem.edges is None:
@@ -199,7 +202,7 @@ class ChentanezMuller(Method):
             if not 0 < problem.n < finer.n:
                 break
             levels[-1].connect(problem.A, one_sided=not self.literal)
-            levels.append(kind(problem.A))
+            levels.append(self.level(problem.A))
         levels[-1].bottom = Bottom().setup(levels[-1].A)
         return levels
 

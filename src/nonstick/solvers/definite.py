@@ -1,6 +1,8 @@
 """Looks for negative curvature after a solve has failed: without a positive definite A no method here can succeed.
 
-If a method did succeed, small matrices are looked at all the same, because x may be one of several solutions.
+If a method did succeed, matrices are looked at all the same, because x may be one of several solutions. Rows whose
+diagonal outweighs their couplings settle it. Otherwise small matrices are factorised, and for large ones some steps of
+conjugate gradients from a smooth vector look for negative curvature: few, because the solve itself took few.
 
 The matrix is scaled to a unit diagonal. Small ones are factorised (Cholesky), and if that fails, their smallest
 eigenvalue is computed. For large ones a few Lanczos steps look for a vector v with vᵀA v < 0: what they find is
@@ -16,7 +18,9 @@ from ..operators.base import Operator
 #: more unknowns are not factorised
 DENSE = 1500
 #: so few unknowns are factorised after every solve
-ALWAYS = 200
+ALWAYS = 600
+#: up to so many unknowns, so many steps of conjugate gradients look at A after a solve
+OFTEN, LOOKS = 50_000, 60
 #: Lanczos steps for larger matrices
 STEPS = 100
 #: eigenvalues above this part of the diagonal below zero count as rounding errors of a zero
@@ -24,11 +28,46 @@ ZERO = -1e-9
 
 
 def indefinite(A: Operator) -> bool:
-    """True if A is symmetric and has an eigenvalue that is clearly negative; for small matrices.
+    """True if A is symmetric and a cheap look finds that it has an eigenvalue that is clearly negative.
 
-    Operators on grids are not asked: nothing is assembled for them.
+    Operators on grids are not asked: nothing is assembled for them. An operator remembers the answer.
     """
-    return bool(A.n) and A.symmetric and A.has_entries and A.stencil is None and smallest_curvature(A) < ZERO
+    if not (0 < A.n <= OFTEN and A.symmetric and A.has_entries) or A.stencil is not None or A.bodies is not None:
+        return False
+    if A.indefinite is None:
+        A.indefinite = not _dominant(A) and (smallest_curvature(A) < ZERO if A.n <= ALWAYS else _seen_from_smooth(A))
+    return A.indefinite
+
+
+def _dominant(A: Operator) -> bool:
+    """True if every diagonal outweighs the couplings of its row: A is then at least semidefinite."""
+    total = A.magnitude(np.ones(A.n), np.empty(A.n))
+    return bool(np.all(total <= (2.0 + 1e-12) * A.diagonal))
+
+
+def _seen_from_smooth(A: Operator) -> bool:
+    """Conjugate gradients for A y = diag(A), scaled to a unit diagonal: True if they meet negative curvature."""
+    d = A.diagonal
+    if not (d > 0).all():
+        return False
+    r, q = d.copy(), np.empty(A.n)
+    z = r / d
+    p = z.copy()
+    rho = first = float(r @ z)
+    for _ in range(LOOKS):
+        curvature = A.energy(p, q)
+        if curvature < ZERO * float(p @ (d * p)):
+            return True
+        if not curvature > 0.0 or not np.isfinite(curvature):
+            return False
+        r -= rho / curvature * q
+        np.divide(r, d, out=z)
+        rho, old = float(r @ z), rho
+        if not rho > 1e-20 * first:
+            return False
+        p *= rho / old
+        p += z
+    return False
 
 
 def smallest_curvature(A: Operator) -> float:

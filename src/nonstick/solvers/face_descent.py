@@ -32,7 +32,7 @@ def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Mon
         monitor.iterations += 1
         moved = _projected_search(problem, x, g, -g / d, monitor)
         free = ((x > box.lower) | (g < 0)) & ((x < box.upper) | (g > 0))
-        if free.any():
+        if A.largest(int(free.any())):
             with monitor.setup():
                 inverse = inner.setup(masked.update(free), inverse)
             np.multiply(g, -1.0, out=rhs)
@@ -57,7 +57,7 @@ def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.n
         step -= x
         problem.A.apply(step, image)
         with np.errstate(over="ignore", invalid="ignore"):
-            slope, curvature = float(g @ step), float(step @ image)
+            slope, curvature = problem.A.dot(g, step), problem.A.dot(step, image)
             if curvature < 0.0:
                 monitor.meet(problem.A.negative(curvature, step, image))
         if slope < 0.0 and slope + 0.5 * curvature <= SUFFICIENT * slope:

@@ -20,13 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..inverse.base import Recipe
+from ..inverse.base import Inverse, Recipe
 from ..operators.masked import Masked
 from ..problem.box import BoxProblem
+from ..problem.monitor import Monitor, Start
 from .base import Method
 from .face_descent import face_descent
 from .fischer import fischer_newton
 from .inner import solve_inner
+from .nested import Prediction, coarser
 from .projected_gs import ProjectedSweeps
 
 
@@ -49,6 +51,15 @@ class PolicyIteration(Method):
         wander for long before one repeats.
     forcing : float
         The linear systems need not be solved better than to this part of the present residual; 0: always to the end.
+    nested : bool
+        True: a solve from zero begins with the solution of a coarser problem, if the preconditioner has coarse levels
+        and there are more unknowns than `large`.
+    large : int
+        See `nested`.
+    coarse_rtol, coarse_part
+        Tolerance of the coarser solves, and the part of the first residual at which they may stop.
+    coarse_sweeps
+        Projected sweeps, there and back, after a prediction: its interpolation is rough.
 
     Examples
     --------
@@ -66,6 +77,11 @@ class PolicyIteration(Method):
     maxiter: int = 20_000
     patience: int = 50
     forcing: float = 0.0
+    nested: bool = False
+    large: int = 1_000
+    coarse_rtol: float = 1e-4
+    coarse_part: float = 0.03
+    coarse_sweeps: int = 3
 
     @property
     def treats(self) -> frozenset[str]:  # type: ignore[override]
@@ -78,6 +94,8 @@ class PolicyIteration(Method):
         g, rhs, y = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
         masked, inverse = Masked(A), None
         sweeps = None if A.symmetric else ProjectedSweeps(A)
+        if self.nested and start.cold and problem.n > self.large and box.constrained.any():
+            inverse = self._predict(problem, masked, x, monitor)
         if sweeps is not None and start.cold:
             _swept(problem, sweeps, x)
         problem.gradient(x, g)
@@ -127,6 +145,23 @@ class PolicyIteration(Method):
             if monitor.tolerance < aim:  # some row is not accurate enough yet, which is no sign of a cycle
                 seen.clear()
         box.project(x, out=x)
+
+    def _predict(self, problem: BoxProblem, masked: Masked, x: np.ndarray, monitor: Monitor) -> Inverse:
+        """Set x from the solution of a coarser problem if that has a smaller residual; returns the inverse of A."""
+        with monitor.setup():
+            inverse = self.inner.setup(masked)
+            below = coarser(problem, inverse)
+        if below is not None:
+            start = Start(below.problem.box.project(np.zeros(below.problem.n)), cold=True)
+            self.solve(below.problem, start, Prediction(below.problem, self.coarse_rtol, self.coarse_part, monitor))
+            predicted = np.empty(problem.n)
+            below.interpolate(start.x, predicted)
+            sweeps = ProjectedSweeps(problem.A)
+            for _ in range(self.coarse_sweeps):
+                sweeps.there_and_back(predicted, problem.b, problem.box.lower, problem.box.upper)
+            if problem.kkt(predicted) < problem.kkt(x):
+                x[:] = predicted
+        return inverse
 
 
 def _swept(problem: BoxProblem, sweeps: ProjectedSweeps, x: np.ndarray) -> None:

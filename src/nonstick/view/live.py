@@ -2,7 +2,10 @@
 
 One thread does everything that takes time. Controls only note what is wanted, and the thread looks at the run
 directory, lets the clock go on, draws what is missing, and shows it. When nothing is to do, it draws the next frames
-ahead, as long as somebody looks at the page. Frames stay in the browser up to a size; the farthest ones go first.
+ahead, as long as somebody looks at the page and no run is followed. After every frame the thread waits until the
+browsers have taken it: a run that makes frames faster than a browser shows them does not swamp it, and a page that
+follows goes on to the last frame there is by then. Frames stay in the browser up to a size and a number; the farthest
+ones go first.
 """
 
 from __future__ import annotations
@@ -20,15 +23,15 @@ from .artist import Artist
 from .colours import COLOURS, scales
 from .legend import legend
 from .player import Player, at_same_time
-from .server import HOST, serving
+from .server import HOST, keep_up, serving
 from .stage import PARTS, stages
 
-#: bytes of frames that a browser holds
-LARGEST = 300_000_000
+#: bytes of frames that a browser holds, and frames of a run
+LARGEST, MOST = 300_000_000, 400
 #: seconds between two looks at the run directory, and between two turns of the clock
 LOOK, TURN = 0.5, 0.02
-#: frames that are drawn ahead
-AHEAD = 400
+#: frames that are drawn ahead: fewer than half of those that a browser holds, or the next would push out each other
+AHEAD = 150
 #: seconds that a browser has to load a frame before it is shown
 LOADING = 0.04
 
@@ -155,8 +158,8 @@ class LivePage:
             clock = now
             if self._painted != self._colour:
                 self._repaint()
-            if not self._show(self.player.number) and self.server.get_clients():
-                self._draw_ahead()
+            if self._show(self.player.number) or (self._idle() and self._draw_ahead()):
+                keep_up(self.server)
             clock = max(clock, time.monotonic() - 2 * TURN)  # no frame is skipped because one took long to draw
             self._tell()
 
@@ -212,20 +215,29 @@ class LivePage:
         self._make_room()
         return True
 
-    def _draw_ahead(self) -> None:
-        """Draw one of the next frames, if there is room."""
+    def _idle(self) -> bool:
+        """Is somebody there for whom frames can be drawn ahead? Whoever follows a run sees the newest one next."""
+        following = self.player.follow and not self.player.playing and self._status == "running"
+        return bool(self.server.get_clients()) and not following
+
+    def _draw_ahead(self) -> bool:
+        """Draw one of the next frames, if there is room; False if there is nothing to draw."""
         if self._held() > 0.8 * LARGEST:
-            return
+            return False
+        full = any(len(stage.pictures) >= MOST for stage in self.stages)
         for number in self.player.ahead(AHEAD):
+            if full and number < self.player.number:  # the first frames, after the last: the nearer ones stay
+                return False
             for k, there in self._wanted(number):
                 if self._draw(k, there):
-                    return
+                    return True
+        return False
 
     def _held(self) -> int:
         return sum(p.size for s in self.stages for p in s.pictures.values())
 
     def _make_room(self) -> None:
-        while self._held() > LARGEST:
+        while self._held() > LARGEST or any(len(stage.pictures) > MOST for stage in self.stages):
             stage = max(self.stages, key=lambda s: len(s.pictures))
             far = max(stage.pictures, key=lambda n: abs(n - self.player.number) if n != stage.shown else -1)
             if far == stage.shown:

@@ -11,6 +11,8 @@ from ..optional import need
 
 #: only programs on this computer reach the page
 HOST = "127.0.0.1"
+#: seconds to wait for a browser that does not answer
+PATIENCE = 3.0
 
 
 @contextlib.contextmanager
@@ -26,6 +28,18 @@ def serving(port: int = 0, title: str = "nonstick") -> Iterator[Any]:
     finally:
         with _quiet():
             server.stop()
+
+
+def keep_up(server: Any, seconds: float = PATIENCE) -> None:
+    """Wait until every browser has taken what was sent to it; one that does not answer is waited for so long.
+
+    Browsers handle messages in their order, in the loop that draws: an answer to any question says that what was sent
+    before has arrived. The question here is for a value that no page has ever stored.
+    """
+    server.flush()
+    for client in server.get_clients().values():
+        with contextlib.suppress(RuntimeError, TimeoutError):  # it was closed, or is busy
+            client.local_storage.get_item("nonstick", timeout=seconds)
 
 
 def _quiet() -> contextlib.AbstractContextManager[Any]:

@@ -180,9 +180,13 @@ def place_camera(camera: Any, stages: Sequence[Stage], offset: float) -> None:
 def stages(scene: Any, artists: Sequence[Artist], camera: Any) -> list[Stage]:
     """Runs side by side in one scene, with one light and one camera."""
     scene.set_up_direction("+y")
-    # viser's own lights make all colours pale
+    # viser's own lights make all colours pale; its room that is mirrored takes long without a graphics card
     scene.configure_default_lights(enabled=False)
-    scene.add_light_directional("/light", intensity=1.2, position=(-0.4, 1.0, 0.7))
+    scene.configure_environment_map(None)
+    scene.add_frame("/lights", show_axes=False)
+    scene.add_light_hemisphere("/lights/sky", ground_color=(205, 205, 215), intensity=2.3)
+    scene.add_light_directional("/lights/lamp", intensity=2.0, position=(-0.4, 1.0, 0.7))
+    scene.add_light_directional("/lights/window", intensity=0.9, position=(0.9, 0.3, 0.5))
     offset = (1.0 + GAP) * max(a.shot.grid.size[0] for a in artists)
     names = [f"/{k} {a.shot.run.path.resolve().name}" if len(artists) > 1 else "" for k, a in enumerate(artists, 1)]
     out = [Stage(scene, a, name, k * offset) for k, (a, name) in enumerate(zip(artists, names))]

@@ -8,6 +8,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse as sp
 
+from nonstick.inverse.krylov.bicgstab import BiCGStab
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.multigrid import _galerkin_rows as galerkin
 from nonstick.inverse.multigrid import _interpolation as interpolation_rows
@@ -178,6 +179,28 @@ def test_a_hub_does_not_make_the_work_quadratic():
     assert cg.solve(np.ones(n), np.zeros(n), rtol=1e-8).converged
 
 
+def upwind(n, speed):
+    """Diffusion and convection along a diagonal: an M-matrix, not symmetric, with places for all twins."""
+    C = sp.diags_array([-1.0, 1.0], offsets=[-1, 0], shape=(n, n)) * speed
+    return sp.csr_array(grid(n) + sp.kron(C, sp.eye_array(n)) + sp.kron(sp.eye_array(n), C))
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_level_is_an_operator_in_double_precision(symmetric):
+    """The whole matrix; the two halves of a symmetric one become equal, rows without an equation those of I."""
+    A = CSROperator(grid(20) if symmetric else upwind(20, 0.7), symmetric=symmetric)
+    level = cycle().setup(A).levels[1].A
+    level.dinv[[3, 50]] = 0.0
+    wanted = dense(level)
+    wanted = 0.5 * (wanted + wanted.T) if symmetric else wanted
+    for i in (3, 50):
+        wanted[i], wanted[:, i], wanted[i, i] = 0.0, 0.0, 1.0
+    made = level.operator()
+    np.testing.assert_allclose(made.matrix().toarray(), wanted, atol=1e-6)
+    assert made.symmetric == symmetric
+    assert not symmetric or not (made.matrix() - made.matrix().T).count_nonzero()
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_coarse_matrix_is_galerkin(masked):
     A = CSROperator(rotated(12, 0.05, 0.7))
@@ -328,3 +351,32 @@ def test_counts_stay_flat(make):
         b = np.random.default_rng(8).standard_normal(A.n)
         counts.append(CG(cycle(100)).setup(A).solve(b, np.zeros(A.n), rtol=1e-6).iterations)
     assert counts[1] <= min(1.7 * counts[0], 30)
+
+
+@pytest.mark.parametrize("speed", [0.1, 3.0, 100.0])
+def test_m_matrices_that_are_not_symmetric(speed):
+    """As a preconditioner of BiCGStab; the coarsest level is not made symmetric."""
+    counts = []
+    for n in (30, 90):
+        A = CSROperator(upwind(n, speed), symmetric=False)
+        assert Algebraic().fits(A)
+        counts.append(BiCGStab(cycle(100)).setup(A).solve(np.ones(n * n), np.zeros(n * n), rtol=1e-8).iterations)
+    assert max(counts) <= 12
+
+
+def test_unfit_rows_are_counted():
+    rng = np.random.default_rng(1)
+    W = rng.random((40, 40)) * (rng.random((40, 40)) < 0.2)
+    W = np.where(W + W.T > 0, -np.maximum(W, 0.01), 0.0)
+    np.fill_diagonal(W, 0.0)
+    W[3] *= -1.0
+    M = W + np.diag(np.abs(W).sum(axis=1) + 1.0)
+    M[7, 7] *= 0.5
+    off = np.abs(W).sum(axis=1)
+    wanted = np.count_nonzero((np.maximum(W, 0).sum(axis=1) > 0.25 * off) | (np.diag(M) < 0.9 * off))
+    S = sp.csr_array(M)
+    assert splitting._count_unfit(S.data, S.indices, S.indptr) == wanted >= 1
+    i, j = next((i, j) for i, j in zip(*W.nonzero()) if i != j)
+    M[i, j] = 0.0
+    S = sp.csr_array(M)
+    assert splitting._count_unfit(S.data, S.indices, S.indptr) == 40

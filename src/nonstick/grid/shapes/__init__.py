@@ -8,6 +8,8 @@ is the complement of what it holds).
 from .base import Direction, Moments, Positive, Probes, Shape, Vector, shape_kinds
 from .combined import Complement, Difference, Intersection, Shell, Union, difference, intersection, union
 from .cylinder import Cylinder
+from .figure import Figure
+from .maze import Maze
 from .mesh import Mesh
 from .placed import Moved, Posed, Rotated, rotated_box
 from .primitives import Ball, Box, Capsule, HalfSpace, Torus
@@ -21,8 +23,10 @@ __all__ = [
     "Cylinder",
     "Difference",
     "Direction",
+    "Figure",
     "HalfSpace",
     "Intersection",
+    "Maze",
     "Mesh",
     "Moments",
     "Moved",

@@ -19,7 +19,6 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ._sampled import _read_samples
 from .base import Corners, Moments, Probes, Shape, Vector
 from .mesh import Mesh
 
@@ -154,6 +153,8 @@ class Samples:
 
     def read(self, mesh: Mesh, points: np.ndarray) -> np.ndarray:
         """Distance at points (n, 3)."""
+        from ._sampled import _read_samples  # loads numba, which the check of a scene does without
+
         out = np.empty(len(points))
         _read_samples(out, points, self.origin, self.h, SIDE, self.coarse, self.brick, self.fine, self.doubtful)
         unsure = np.flatnonzero(np.isnan(out))

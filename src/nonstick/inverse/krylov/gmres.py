@@ -41,6 +41,10 @@ class _GMRES(IterativeInverse):
         self._r, self._w, self._spare = (np.empty(A.n) for _ in range(3))
         self._R = np.zeros((self.restart + 1, self.restart))
 
+    @property
+    def algebraic(self):
+        return self.M.algebraic
+
     def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
         course = self.course(max_abs(b), rtol, atol, maxiter, watch)
         self.A.residual(b, x, self._r)

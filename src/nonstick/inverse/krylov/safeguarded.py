@@ -65,6 +65,10 @@ class _Safeguarded(IterativeInverse):
         return self.first is None
 
     @property
+    def algebraic(self):
+        return None if self.first is None else self.first.algebraic
+
+    @property
     def notes(self):
         return {"direct": True} if self.failed else {}
 

@@ -184,6 +184,28 @@ def _take_matrix(out_weights, out_indices, out_indptr, out_excess, order, place,
         out_excess[k] = s
 
 
+@parallel
+def _assemble(data, columns, starts, symmetric, d, dinv, weights, indices, indptr):
+    """The whole matrix, diagonal first; rows without an equation (`dinv` = 0) are those of I.
+
+    The two halves of `weights` of a symmetric matrix differ by rounding, so their mean is taken.
+    """
+    for i in prange(d.size):
+        at = starts[i]
+        columns[at] = i
+        data[at] = d[i] if dinv[i] > 0.0 else 1.0
+        for q in range(indptr[i], indptr[i + 1]):
+            j = indices[q]
+            twin = np.float64(weights[q])
+            for p in range(indptr[j], indptr[j + 1] if symmetric else indptr[j]):
+                if indices[p] == i:
+                    twin = np.float64(weights[p])
+                    break
+            at += 1
+            columns[at] = j
+            data[at] = -0.5 * (np.float64(weights[q]) + twin) if dinv[i] > 0.0 and dinv[j] > 0.0 else 0.0
+
+
 @serial
 def _reorder(out_weights, out_indices, out_indptr, order, place, weights, indices, indptr):
     """The rows and columns of a matrix in another order."""

@@ -30,6 +30,36 @@ def _find_strength(limit, kind, theta, dominant, d, closed, weights, indices, in
         limit[i] = theta * top if top > 0.0 and kind[i] != ALONE else np.inf
 
 
+@serial
+def _count_unfit(data, indices, indptr):
+    """Rows that are not like those of an M-matrix: a quarter of the couplings is positive, or the diagonal is smaller
+    than nine tenths of them. All rows, if a coupling a_ij has no place a_ji. Columns ascend."""
+    n = indptr.size - 1
+    unfit = 0
+    for i in range(n):
+        d = 0.0
+        total = 0.0
+        positive = 0.0
+        for q in range(indptr[i], indptr[i + 1]):
+            j = indices[q]
+            if j == i:
+                d = data[q]
+                continue
+            total += abs(data[q])
+            positive += max(data[q], 0.0)
+            low, high = indptr[j], indptr[j + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if indices[middle] < i:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == indptr[j + 1] or indices[low] != i:
+                return n
+        unfit += positive > 0.25 * total or d < 0.9 * total
+    return unfit
+
+
 @merged
 def _put(list_of, head, after, before, i, size):
     """Row i becomes the first of the rows of this size."""

@@ -18,8 +18,11 @@ from .cycles import Level
 class Matrix:
     """Off-diagonal weights in CSR form, the excess of each row, and the diagonal, their sum."""
 
-    def __init__(self, weights: np.ndarray, indices: np.ndarray, indptr: np.ndarray, excess: np.ndarray):
+    def __init__(
+        self, weights: np.ndarray, indices: np.ndarray, indptr: np.ndarray, excess: np.ndarray, symmetric: bool = True
+    ):
         self.weights, self.indices, self.indptr, self.excess = weights, indices, indptr, excess
+        self.symmetric = symmetric
         self.n = excess.size
         self.d, self.dinv = np.empty(self.n), np.empty(self.n, np.float32)
         self.closed = np.zeros(self.n, np.int8)
@@ -42,13 +45,11 @@ class Matrix:
 
     def operator(self) -> CSROperator:
         """The matrix as an operator, in double precision; rows that are closed or have no equation are those of I."""
-        n, open_ = self.n, self.dinv > 0.0
-        off = sp.csr_array((-self.weights.astype(np.float64), self.indices, self.indptr), shape=(n, n))
-        if not open_.all():
-            F = sp.diags_array(open_.astype(np.float64))
-            off = F @ off @ F
-        # the two halves were summed in different orders
-        return CSROperator(0.5 * (off + off.T) + sp.diags_array(np.where(open_, self.d, 1.0)))
+        starts = (self.indptr + np.arange(self.n + 1)).astype(np.int32)
+        data, columns = np.empty(int(starts[-1])), np.empty(int(starts[-1]), np.int32)
+        matrix = self.d, self.dinv, self.weights, self.indices, self.indptr
+        galerkin._assemble(data, columns, starts, self.symmetric, *matrix)
+        return CSROperator(sp.csr_array((data, columns, starts), shape=(self.n, self.n)), symmetric=self.symmetric)
 
 
 def colours(indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -164,7 +164,7 @@ class BlockHierarchy(Inverse):
         rough = self._rough
         self._take(A)
         if self._rough != rough:
-            return BlockHierarchy(self.multigrid, A)
+            return type(self)(self.multigrid, A)
         self._fill()
         self._set_finest()
         return self
@@ -320,17 +320,20 @@ class BlockHierarchy(Inverse):
 
     def _galerkin(self, l: int, active: np.ndarray | None) -> None:
         """The matrix of grid level l + 1 from that of level l."""
-        level, (w0, w1, w2, e), coarse = self.grids[l], self.matrices[l], self.matrices[l + 1]
-        rows = level.rows
+        coarse = self.matrices[l + 1]
         for values in coarse:
             values[:] = 0.0
-        shape = np.array(rows.shape, np.int64)
+        self._multiply(coarse, l, active, self.parents[l])
+        self.grids[l + 1].set_coarse(coarse[:3], coarse[3])
+
+    def _multiply(self, coarse: tuple[np.ndarray, ...], l: int, active: np.ndarray | None, parent: np.ndarray) -> None:
+        """Add the Galerkin product of level l to weights and excess of a coarse level that are zero."""
+        level, rows = self.grids[l], self.grids[l].rows
         mask = np.zeros(rows.n, np.int8) if active is None else active
         blocks._galerkin_blocks(
-            *coarse, w0, w1, w2, e, mask, self.parents[l], rows.cells, shape, rows.start, rows.offset,
-            self.alpha * (self.scale if l == 0 else 1.0), level.groups,
+            *coarse, *self.matrices[l], mask, parent, rows.cells, np.array(rows.shape, np.int64), rows.start,
+            rows.offset, self.alpha * (self.scale if l == 0 else 1.0), level.groups,
         )  # fmt: skip
-        self.grids[l + 1].set_coarse(coarse[:3], coarse[3])
 
     # -- one cycle ----------------------------------------------------------------------------------------------
 

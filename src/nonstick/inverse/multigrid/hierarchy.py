@@ -131,6 +131,8 @@ class Bottom(Recipe):
         if operator.n > self.dense:
             return _Sweeps(self.smoother.setup(operator), self.sweeps)
         M = operator.matrix().toarray().astype(np.float64)
+        if not operator.symmetric:
+            return _Inverted(M)
         L = M.copy()
         if _factor(L, self.cutoff):
             return _PseudoInverse(M, self.cutoff)
@@ -158,6 +160,20 @@ class _PseudoInverse(Inverse):
             keep = value > cutoff * max(value.max(), 1e-300)
             half = s[:, None] * (vector[:, keep] / np.sqrt(value[keep]))
             self.inverse[part] = half @ half.T
+
+    def apply(self, r, out):
+        out[:] = self.inverse @ r
+        return out
+
+
+class _Inverted(Inverse):
+    """The inverse of a matrix that is not symmetric, or its pseudo-inverse."""
+
+    def __init__(self, M: np.ndarray):
+        try:
+            self.inverse = np.linalg.inv(M)
+        except np.linalg.LinAlgError:
+            self.inverse = np.linalg.pinv(M)
 
     def apply(self, r, out):
         out[:] = self.inverse @ r

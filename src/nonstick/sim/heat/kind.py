@@ -60,7 +60,7 @@ class HeatKind(Kind):
             try:
                 state[name] = check_array("temperature", found, simulation.inside.shape, float)
             except NonstickError as error:
-                raise damaged(directory.frames_path / f"{number:06d}.npz", str(error)) from None
+                raise damaged(directory.frame_file(number), str(error)) from None
         simulation.restore(state)
 
     def ended(self, simulation: HeatSimulation) -> bool:

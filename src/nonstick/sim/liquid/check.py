@@ -188,6 +188,8 @@ def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
         if phi.max() <= 0:
             found.warnings.append(f"{key} fills the whole domain")
     free = solids.space.reshape(scene.shape) > 0.05
+    if free.all():
+        return
     from scipy.ndimage import label  # slow to load
 
     _, parts = label(free)

@@ -73,11 +73,15 @@ def shift_for(
 ) -> float:
     """The shift of φ, within ±LIMIT, for which φ encloses `target`, to a ten-thousandth; starts from `guess`.
 
+    No shift encloses more than all space. A full tank has a target beyond it if slivers of cells hold no particle and
+    count as gaps; the shift would end at its limit, as if the liquid had been crushed.
+
     Growing steps until the target is passed, then false position (the Illinois variant halves the value at an end that
     stays, because the volume hardly changes while a flat surface lies between two layers of cells).
     """
     if target <= 0.0:
         return 0.0
+    target = min(target, float(space.sum()))
     low, high = -LIMIT, LIMIT
     over, under = 0.0, 0.0  # excess at low and lack at high, once they are known
     c, stride, last = min(max(guess, low), high), 0.02, 0

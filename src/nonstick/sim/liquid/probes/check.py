@@ -9,8 +9,8 @@ from ....scenes.scene import Scene
 from ...findings import Findings
 from ..solids import Solids
 from .height import Height
-from .observed import sample
 from .recorder import make
+from .sample import sample
 from .surroundings import Surroundings
 
 

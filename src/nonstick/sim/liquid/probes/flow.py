@@ -12,7 +12,8 @@ from itertools import product
 import numpy as np
 
 from .base import Probe
-from .observed import Observed, sample
+from .observed import Observed
+from .sample import sample
 
 #: points along each axis of the plane, per cell
 FINE = {2: 8, 3: 4}

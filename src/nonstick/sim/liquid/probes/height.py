@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .base import Probe
-from .observed import Observed, sample
+from .observed import Observed
+from .sample import sample
 
 
 class Height(Probe):

@@ -9,9 +9,9 @@ exact in still water, up to the walls and the surface, for walls anywhere in the
 from __future__ import annotations
 
 import numpy as np
-from scipy.ndimage import map_coordinates
 
 from ..pressure import PressureResult
+from .sample import sample
 
 
 class Load:
@@ -72,7 +72,7 @@ class Load:
         away = points - self.dx * (cells + 0.5)
         out = self.pressure[at] + sum(g[at] * away[:, axis] for axis, g in enumerate(self.slopes))
         out = np.maximum(out, self.least[at])
-        surface = map_coordinates(self.phi, (points / self.dx - 0.5).T, order=1, mode="nearest")
+        surface = sample(self.phi, points, self.dx, 0.5)
         return np.where(self.known[at] & (surface < 0.0), out, 0.0)
 
     def _wet(self, cells: np.ndarray) -> np.ndarray:

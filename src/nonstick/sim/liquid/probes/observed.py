@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.ndimage import map_coordinates
 
 from ..liquid import Liquid
 from ..pressure import PressureResult
 from .load import Load
+from .sample import sample
 
 
 @dataclass
@@ -46,8 +46,3 @@ class Observed:
             offset[axis] = 0.0
             out[:, axis] = sample(u, points, self.dx, offset)
         return out
-
-
-def sample(values: np.ndarray, points: np.ndarray, dx: float, offset: np.ndarray | float) -> np.ndarray:
-    """Linear interpolation of an array whose first entry lies `offset` cells from the corner, at points (n, d)."""
-    return map_coordinates(np.asarray(values, float), (points / dx - offset).T, order=1, mode="nearest")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from scipy.ndimage import map_coordinates
 
 from ....grid.fractions import centre_distance, open_fractions
 from ....grid.mac import Grid
+from .sample import sample
 
 #: points along each tangent on which a piece of wall is looked at
 FINE = {2: 8, 3: 4}
@@ -119,7 +119,7 @@ def side_patches(grid: Grid, phi: np.ndarray | None, axis: int, upper: bool) -> 
             x[:, a] += o * dx
         free = open_ > 0.0
         if phi is not None:
-            free &= map_coordinates(phi, (x / dx).T, order=1, mode="nearest") >= 0.0
+            free &= sample(phi, x, dx, 0.0) >= 0.0
         parts.append(x[free])
         rows.append(np.flatnonzero(free))
     which = np.concatenate(rows)

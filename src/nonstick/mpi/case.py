@@ -1,0 +1,45 @@
+"""Static cases on many ranks: each rank discretises the cells of its own box."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import cases
+from ..errors import NonstickError
+from .boxes import Box, Boxes
+from .comm import Comm
+from .levels import shared_levels
+from .shared import Shared
+
+#: ghost layers of the fields from which a rank discretises: the rows of its box and of one layer around it are complete
+WIDTH = 2
+
+
+def build(comm: Comm, name: str, n: int, **options) -> Shared:
+    """The case as a problem of all ranks; its boxes have about equal numbers of unknowns."""
+    shape = (n,) * cases.dimension(name)
+    first = Boxes.regular(shape, comm.size)[comm.rank]
+    unknown = _unknowns(comm, name, n, first, options)
+    levels = shared_levels(int(comm.total(np.count_nonzero(unknown))), len(shape))
+    boxes = Boxes.by_liquid(comm, shape, first, unknown, align=2**levels)
+    held = boxes[comm.rank].grown(WIDTH, shape)
+    with comm.together():
+        local = _build(name, n, held, options)
+    return Shared(comm, boxes, held, local.problem)
+
+
+def _build(name: str, n: int, held: Box, options: dict) -> cases.Case:
+    try:
+        return cases.build(name, n, window=(held.low, held.high), **options)
+    except TypeError:
+        raise NonstickError(
+            f"the case {name!r} is not made from shapes; on many ranks take a case of a liquid"
+        ) from None
+
+
+def _unknowns(comm: Comm, name: str, n: int, box: Box, options: dict) -> np.ndarray:
+    """True in the cells of a box that are unknowns."""
+    held = box.grown(WIDTH, (n,) * len(box.low))
+    with comm.together():
+        rows = _build(name, n, held, options).problem.A.stencil.rows  # type: ignore[union-attr]
+    return rows.to_grid(np.ones(rows.n, bool), False)[box.within(held)]

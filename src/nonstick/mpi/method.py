@@ -1,0 +1,34 @@
+"""`auto` for many ranks: the loop of `ActiveSet` over vectors that are cut into pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..inverse.multigrid.cycles import W
+from ..inverse.multigrid.hierarchy import Multigrid
+from ..inverse.multigrid.smoothers import RedBlack
+from ..inverse.precond.jacobi import Jacobi
+from ..solvers.active_set import ActiveSet
+from .levels import SharedBlocks, SharedHierarchy
+from .nearby import SharedNearby
+from .nested import SharedCoarser
+from .stencil import SharedStencil
+
+
+@dataclass(frozen=True)
+class SharedActiveSet(ActiveSet):
+    """`ActiveSet` on many ranks."""
+
+    def coarser(self, problem, M):
+        if isinstance(problem.A, SharedStencil):
+            return SharedCoarser(problem, M) if isinstance(M, SharedHierarchy) else None
+        return super().coarser(problem, M)
+
+    def nearby(self, A):
+        return SharedNearby(A) if isinstance(A, SharedStencil) else super().nearby(A)
+
+
+CYCLE = Multigrid(SharedBlocks(0.65), RedBlack(), W(1, 1), dtype=np.float32)
+AUTO = SharedActiveSet(CYCLE, strong=CYCLE, last=Jacobi())

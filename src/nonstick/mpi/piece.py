@@ -1,0 +1,125 @@
+"""One rank's piece of a grid of unknowns: the unknowns of its box and, around them, one layer that other ranks own.
+
+All are rows of one row layout, so the compiled loops of a single process serve a rank without a change: ghosts are rows
+whose values come from their owners and whose results count for nothing. The layout's own grid begins at an even cell on
+every level that is shared, so colours and 2×2×2 blocks are the same as without ranks.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..operators.rows import Rows
+from .boxes import Box, Boxes
+from .comm import Comm
+from .halo import Graph, Halo
+
+
+class Piece:
+    """The rows of one rank on one level.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        The boxes of all ranks on this level, over three axes.
+    own : ndarray
+        (n, 3) grid coordinates of this rank's unknowns, in C order.
+    dimension : int
+        Of the user's grid, 2 or 3.
+
+    Attributes
+    ----------
+    rows : Rows
+        Own unknowns and ghosts, in C order, on the cells of `frame`.
+    ghosts, owned : ndarray
+        Numbers of the rows of other ranks, and of this rank.
+    graph : Graph
+        Brings ghosts up to date in vectors over the rows.
+    count : int
+        Unknowns on all ranks.
+    """
+
+    def __init__(self, comm: Comm, boxes: Boxes, own: np.ndarray, dimension: int):
+        self.comm, self.boxes, self.dimension = comm, boxes, dimension
+        self.frame = _frame(boxes[comm.rank], boxes.shape, boxes.align)
+        halo = Halo(comm, boxes, 1)
+        there = np.full(halo.shape, -1, np.int32)  # the row number on the owner
+        there[tuple((own - np.array(halo.held.low)).T)] = 0
+        halo.exchange(there)
+        cells = np.argwhere(there >= 0) + np.array(halo.held.low)
+        self.rows = Rows.from_cells(self._numbers(cells), self.frame.shape, dimension)
+        mine = inside(cells, boxes[comm.rank])
+        self.owned, self.ghosts = np.flatnonzero(mine), np.flatnonzero(~mine)
+        there[tuple((cells - np.array(halo.held.low)).T)] = np.arange(len(cells))
+        halo.exchange(there)
+        self._owners = boxes.owner(cells[self.ghosts])
+        remote = there[tuple((cells[self.ghosts] - np.array(halo.held.low)).T)]
+        self.graph = graph(comm, self.rows.n, self.ghosts, self._owners, remote)
+        self.count = int(comm.total(self.owned.size))
+
+    def _numbers(self, cells: np.ndarray) -> np.ndarray:
+        """C-order numbers in the frame."""
+        return np.ravel_multi_index(tuple((cells - np.array(self.frame.low)).T), self.frame.shape)
+
+    @property
+    def cells(self) -> np.ndarray:
+        """(n, 3) grid coordinates of all rows."""
+        return np.stack(np.unravel_index(self.rows.cells, self.frame.shape), axis=1) + np.array(self.frame.low)
+
+    def places(self, values: np.ndarray, chosen: np.ndarray, size: int) -> Graph:
+        """The graph of another array, in which row t sits at `values[t]`; only for the rows `chosen`."""
+        there = values.astype(np.int64)
+        self.graph.exchange(there)
+        wanted = chosen[self.ghosts]
+        ghosts = self.ghosts[wanted]
+        return graph(self.comm, size, values[ghosts], self._owners[wanted], there[ghosts])
+
+    def share_weights(self, *weights: np.ndarray) -> None:
+        """Give ghosts the weights of their faces towards +x, +y and +z, but for faces to cells that are not rows here.
+
+        Along z a row reads the row before it in memory, whatever that is: its weight must be zero.
+        """
+        self.graph.exchange(*weights)
+        for w, rim in zip(weights, self._rims):
+            w[rim] = 0.0
+
+    @cached_property
+    def _rims(self) -> list[np.ndarray]:
+        """For each axis, the ghosts whose upper neighbour is not a row."""
+        right = self.rows.neighbours()[self.ghosts]
+        return [self.ghosts[right[:, axis] < 0] for axis in range(3)]
+
+    def coarser(self) -> tuple[Piece, np.ndarray]:
+        """The piece of 2×2×2 blocks, and the block of each row."""
+        cells = self.cells // 2
+        if self.dimension == 2:
+            cells[:, 0] = 0
+        own = cells[self.owned]
+        numbers = np.unique(np.ravel_multi_index(tuple(own.T), tuple(-(-n // 2) for n in self.boxes.shape)))
+        blocks = np.stack(np.unravel_index(numbers, tuple(-(-n // 2) for n in self.boxes.shape)), axis=1)
+        piece = Piece(self.comm, self.boxes.coarse(2), blocks, self.dimension)
+        parent = np.searchsorted(piece.rows.cells, piece._numbers(cells)).astype(np.int32)
+        return piece, parent
+
+
+def graph(comm: Comm, size: int, ghosts: np.ndarray, owners: np.ndarray, there: np.ndarray) -> Graph:
+    """The graph that copies to the places `ghosts` from the places `there` of their owners."""
+    asked = np.bincount(owners, minlength=comm.size)
+    wanted = np.stack(comm.gathered(asked))[:, comm.rank]
+    roots = [np.stack((owners, there), axis=1)] if ghosts.size else []
+    out = Graph(comm, size, [ghosts], roots, int(wanted.sum()), int(np.count_nonzero(wanted)))
+    out._owners = int(np.count_nonzero(asked))
+    return out
+
+
+def _frame(box: Box, shape: tuple[int, ...], align: int) -> Box:
+    """Where the layout of a rank begins and ends: even on every level whose boxes are aligned."""
+    low = tuple(max(0, l - max(align, 1)) for l in box.low)
+    return Box(low, tuple(min(n, h + 1) for h, n in zip(box.high, shape)))
+
+
+def inside(cells: np.ndarray, box: Box) -> np.ndarray:
+    """True for the cells of a box."""
+    return np.asarray(((cells >= np.array(box.low)) & (cells < np.array(box.high))).all(axis=1))

@@ -1,0 +1,97 @@
+"""A problem of which every rank has discretised its own part, put together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..operators.stencil import StencilOperator
+from ..problem.box import BoxProblem
+from .boxes import Box, Boxes
+from .comm import Comm
+from .piece import Piece, inside
+from .stencil import SharedStencil
+
+
+class Shared:
+    """One problem on many ranks.
+
+    Parameters
+    ----------
+    comm : Comm
+        The ranks; every rank makes a `Shared` at the same time.
+    boxes : Boxes
+        The boxes of all ranks, 2D or 3D, with an `align` of at least 2.
+    held : Box
+        The cells on which this rank has discretised: its box with one or more layers around it (where the grid has
+        them), so that the rows of the box are those of the whole problem.
+    local : BoxProblem
+        What came out, on a stencil over `held`. Rows outside the box do not matter.
+
+    Attributes
+    ----------
+    problem : BoxProblem
+        The problem of all ranks; a vector of it has this rank's rows and one layer of ghosts.
+    """
+
+    def __init__(self, comm: Comm, boxes: Boxes, held: Box, local: BoxProblem):
+        with comm.together():
+            A = _stencil(local)
+            if boxes.align < 2:
+                raise NonstickError(
+                    "boxes of a problem on many ranks are cut at multiples of 2, 4, 8, … cells: give align"
+                )
+        self.dimension = len(boxes.shape)
+        lifted, held = boxes.lifted(), held.lifted()
+        cells = np.stack(np.unravel_index(A.rows.cells, held.shape), axis=1) + np.array(held.low)
+        own = np.flatnonzero(inside(cells, lifted[comm.rank]))
+        self.piece = Piece(comm, lifted, cells[own], self.dimension)
+        #: the row of the local problem of each row of the piece; -1 for ghosts that it does not have
+        number = np.full(held.size, -1, np.int64)
+        number[A.rows.cells] = np.arange(A.n)
+        at = np.ravel_multi_index(tuple((self.piece.cells - np.array(held.low)).T), held.shape)
+        self._local, self.n = number[at], A.n
+        values = (*A.weights, A.diagonal, local.b, local.box.lower, local.box.upper)
+        self.problem = assembled(self.piece, *(v[own] for v in values))
+
+    def enter(self, values: np.ndarray) -> np.ndarray:
+        """A vector of the problem from one of the local problem."""
+        out = np.where(self._local >= 0, values[self._local], 0).astype(values.dtype)
+        self.piece.graph.exchange(out)
+        return out
+
+    def leave(self, values: np.ndarray) -> np.ndarray:
+        """A vector of the local problem: the rows of the box and those next to it; zero elsewhere."""
+        self.piece.graph.exchange(values)
+        out = np.zeros(self.n, values.dtype)
+        known = self._local >= 0
+        out[self._local[known]] = values[known]
+        return out
+
+
+def assembled(piece: Piece, w0, w1, w2, diagonal, b, lower, upper) -> BoxProblem:
+    """The problem of all ranks, from vectors over the rows that this rank owns.
+
+    The face between two ranks is known by the owner of the cell below it; ghosts get their weights from their owners.
+    """
+
+    def spread(values: np.ndarray, rest: float) -> np.ndarray:
+        out = np.full(piece.rows.n, rest)
+        out[piece.owned] = values
+        return out
+
+    w0, w1, w2, d = (spread(v, 0.0) for v in (w0, w1, w2, diagonal))
+    piece.graph.exchange(d)
+    piece.share_weights(w0, w1, w2)
+    return BoxProblem(
+        SharedStencil(piece, (w0, w1, w2), d), spread(b, 0.0), spread(lower, -np.inf), spread(upper, np.inf)
+    )  # fmt: skip
+
+
+def _stencil(local: BoxProblem) -> StencilOperator:
+    for trait, what in (("bodies", "rigid bodies"), ("edges", "constraints on the edges of a wall")):
+        if trait in local.traits:
+            raise NonstickError(f"problems with {what} do not run on many ranks yet; run them on one")
+    if local.A.stencil is None:
+        raise NonstickError("many ranks need unknowns on a grid, coupled only across faces of cells: give their cells")
+    return local.A.stencil

@@ -1,0 +1,107 @@
+"""docs/papers.md: it is what its script writes, no table or figure is missing, its commands and pictures exist."""
+
+import importlib
+import runpy
+import shlex
+
+import pages
+import pytest
+from typer.main import get_command
+
+from nonstick import Scene
+from nonstick.bench import get
+from nonstick.cli import app
+from nonstick.cli.scene import load_scene
+from nonstick.errors import NonstickError
+
+DOCS = pages.ROOT / "docs"
+MADE = runpy.run_path(str(DOCS / "make_papers.py"))
+PAPERS = MADE["papers"]()
+ROWS = [pytest.param(row, id=f"{paper['name']}, {row['item']}") for paper in PAPERS for row in paper["row"]]
+#: the tables and figures that each paper has
+TABLES = {"Lai": 12, "Chentanez–Müller": 1, "Andersen": 1, "Aanjaneya": 3, "Takahashi–Batty": 5}
+FIGURES = {
+    "Lai": ["3.1", "3.2", "4.1", "4.2", "4.3", *(f"5.{k}" for k in range(1, 12))],
+    **{name: [str(k) for k in range(1, last + 1)]
+       for name, last in (("Chentanez–Müller", 5), ("Andersen", 17), ("Aanjaneya", 14), ("Takahashi–Batty", 9))},
+}  # fmt: skip
+
+
+def test_the_page_is_what_the_script_writes():
+    assert (DOCS / "papers.md").read_text(encoding="utf-8") == MADE["page"](), "python docs/make_papers.py"
+
+
+def test_every_table_and_figure_has_its_row():
+    for paper in PAPERS:
+        name, items = paper["name"], [row["item"] for row in paper["row"]]
+        wanted = [f"Table {k + 1}" for k in range(TABLES[name])] + [f"Figure {k}" for k in FIGURES[name]]
+        assert [item for item in items if item.startswith(("Table", "Figure"))] == wanted
+    assert len(PAPERS) == len(TABLES)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_says_what_was_run(row):
+    known = {
+        "item",
+        "what",
+        "theirs",
+        "their_size",
+        "ours",
+        "our_size",
+        "commands",
+        "version",
+        "pictures",
+        "status",
+        "because",
+    }
+    assert not set(row) - known
+    assert row["status"] in MADE["STATUSES"] and (row["status"] == "reproduced" or row["because"])
+    assert row["status"] == "not run" or (row["ours"] and row["our_size"] and row["commands"] and row["version"])
+    for picture in row.get("pictures", ()):
+        assert (DOCS / "images" / picture).is_file()
+    for command in row.get("commands", ()):
+        check(shlex.split(command))
+
+
+def check(words):
+    """The command parses, and the scenes, cases, methods, studies and figures that it names exist."""
+    if words[0] == "python":
+        script = pages.ROOT / words[1]
+        assert script.is_file()
+        if script.stem == "draw_papers":
+            assert words[2:] and set(words[2:]) <= set(figures())
+        elif "--studies" in words:
+            given = words[words.index("--studies") + 1 :]
+            studies = [word for word in given[: next((k for k, w in enumerate(given) if w[:2] == "--"), None)]]
+            assert studies and all(f"def {study}(sizes)" in script.read_text(encoding="utf-8") for study in studies)
+        return
+    assert words[0] == "nonstick"
+    given = get_command(app).commands[words[1]].make_context(words[1], list(words[2:])).params
+    if words[1] == "bench":
+        get(given["case"]).plan(tuple(given["sizes"]), tuple(given["methods"]))
+    else:
+        assert words[1] == "run"
+        load_scene(given["scene"], given["settings"], {})
+
+
+def figures():
+    """The names of docs/draw_papers.py."""
+    text = (DOCS / "draw_papers.py").read_text(encoding="utf-8")
+    return [
+        line.strip().split('"')[1] for line in text.splitlines() if line.startswith('    "') and ": Figure(" in line
+    ]
+
+
+def test_scenes_of_the_figures_load(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    drawn = importlib.import_module("draw_papers")
+    assert list(drawn.FIGURES) == figures()
+    for figure in drawn.FIGURES.values():
+        for keys in figure.lines.values():
+            Scene.load(figure.scene, {"domain.resolution": figure.cells, "time.frames": max(figure.frames), **keys})
+
+
+@pytest.mark.parametrize("wrong", ["bench lai-table99", "bench lai-table9 -m fsa-mg", "run sphere --set walls.glue=1"])
+def test_a_command_that_names_nothing_is_found(wrong):
+    with pytest.raises(NonstickError):
+        check(["nonstick", *shlex.split(wrong)])

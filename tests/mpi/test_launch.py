@@ -1,0 +1,111 @@
+"""`--ranks N` and the command line under mpiexec: one sentence and exit code 2 for every failure."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from nonstick import cases
+from nonstick.mpi import launched
+from nonstick.mpi.launch import _without_ranks, on_ranks
+from nonstick.optional import missing
+
+launched.find_petsc()
+pytestmark = [
+    pytest.mark.skipif(launched.ranks() > 1, reason="these tests start ranks themselves"),
+    pytest.mark.skipif(missing("mpi", "mpi4py", "petsc4py") is not None, reason="needs the environment of make mpi"),
+]
+
+
+@pytest.fixture
+def problem(tmp_path):
+    case = cases.build("sphere3d", 12).problem
+    M = case.A.matrix()
+    path = tmp_path / "p.npz"
+    np.savez(
+        path, A_data=M.data, A_indices=M.indices, A_indptr=M.indptr, b=case.b, lower=case.box.lower,
+        upper=case.box.upper, cells=case.A.cells,
+    )  # fmt: skip
+    return path
+
+
+def nonstick(*words, **more):
+    environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "nonstick", *map(str, words)], capture_output=True, text=True, timeout=300,
+        env=environment, **more,
+    )  # fmt: skip
+
+
+def test_a_file_is_solved_on_two_ranks_as_on_one_and_by_petsc(problem, tmp_path):
+    one = nonstick("solve", problem, "--out", tmp_path / "one.npz", "--json", "-")
+    two = nonstick("solve", problem, "--ranks", 2, "--out", tmp_path / "two.npz", "--json", "-")
+    peer = nonstick(
+        "solve", problem, "--ranks=2", "--method", "petsc-rsls", "--out", tmp_path / "peer.npz", "--json", "-"
+    )
+    assert [run.stderr for run in (one, two, peer)] == [""] * 3
+    rows = [json.loads(run.stdout.splitlines()[-1]) for run in (one, two, peer)]
+    assert all(row["converged"] for row in rows)
+    assert rows[1]["ranks"] == 2
+    assert rows[1]["iterations"] <= 1.3 * rows[0]["iterations"]
+    x = [np.load(tmp_path / name)["x"] for name in ("one.npz", "two.npz", "peer.npz")]
+    for other in x[1:]:
+        assert np.abs(other - x[0]).max() < 1e-4 * np.abs(x[0]).max()
+
+
+def test_bad_input_ends_in_one_sentence(problem, tmp_path):
+    for words in (("solve", tmp_path / "none.npz"), ("solve", problem, "--method", "pi-mg")):
+        run = nonstick(*words, "--ranks", 2)
+        assert run.returncode == 2
+        assert len(run.stderr.strip().splitlines()) == 1, run.stderr
+        assert run.stderr.startswith("nonstick: ")
+
+
+CRASH = """
+import os, sys, signal
+from nonstick import NonstickError
+from nonstick.mpi.ending import ending_together
+from nonstick.mpi.comm import world
+def command():
+    if world().rank == 1:
+        {what}
+    world().wait()
+    world().wait()
+ending_together(command)
+"""
+
+
+def test_a_rank_that_fails_alone_ends_all(tmp_path):
+    """The others wait for it: without an end they would wait for ever."""
+    script = tmp_path / "crash.py"
+    script.write_text(CRASH.format(what="print('nonstick: the disk is full', file=sys.stderr); raise SystemExit(2)"))
+    environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    run = subprocess.run(
+        ["mpiexec", "--quiet", "--oversubscribe", "-n", "2", sys.executable, script], env=environment, timeout=120,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 2
+    assert run.stderr.strip() == "nonstick: the disk is full"
+
+
+def test_a_killed_rank_is_one_sentence_and_exit_code_2(tmp_path):
+    plugin = tmp_path / "kill.py"
+    plugin.write_text(
+        "import os, signal\nfrom nonstick.mpi.comm import world\n"
+        "if os.environ.get('OMPI_COMM_WORLD_SIZE'):\n"
+        "    if world().rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    world().wait()\n"
+    )
+    run = nonstick("--plugin", plugin, "solve", tmp_path / "p.npz", "--ranks", 2)
+    assert run.returncode == 2
+    assert len(run.stderr.strip().splitlines()) == 1, run.stderr
+    assert "a rank was killed (signal 9)" in run.stderr
+
+
+def test_the_ranks_do_not_start_ranks():
+    assert _without_ranks(["solve", "--ranks", "3", "p.npz", "--ranks=2"]) == ["solve", "p.npz"]
+    with pytest.raises(ValueError, match="at least 1"):
+        on_ranks(0)
