@@ -26,7 +26,7 @@ from .regions import region
 from .seeding import MARGIN, seed
 from .solids import Solids
 from .sources import Chambers, Source, crowding, has_room
-from .spacing import WallLayer, displacement, in_flight, keep_centre
+from .spacing import WallLayer, crushed, displacement, in_flight, keep_centre
 from .surface import ParticleSurface
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
@@ -277,10 +277,12 @@ class Particles:
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
             shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
-            if in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity):
-                keep_centre(shift, flow.start.mass)
+            flies = in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity)
+            way = self._layer.spread(cloud, self.phi, pressure, MARGIN)
+            calm = 1.0 if flies else 1.0 - crushed(self.ledger.offset)
+            if calm > 0.0:
+                keep_centre(shift, flow.start.mass, way, calm)
             self._pay_for_lift(shift, flow)
-            self._layer.spread(cloud, self.phi, pressure, MARGIN)
         _advect(
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
             MARGIN, even_out, self.flip == 0.0,
@@ -305,10 +307,9 @@ class Particles:
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Otherwise crushed liquid that spreads again would gain energy from nothing. A step takes at most the share
-        PAYMENT of the kinetic energy. If the displacement adds more than this and the energy that the step loses
-        anyway, it is made smaller: liquid at rest must not rise. What viscosity takes counts as paid, or evening out a
-        tank of oil would be a drag on a body that sinks in it.
+        Otherwise crushed liquid that spreads again would gain energy from nothing. The energy that the step loses
+        anyway pays first, what viscosity takes included, and then at most the share PAYMENT of the kinetic energy. If
+        the displacement adds more than this, it is made smaller: liquid at rest must not rise.
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
@@ -319,7 +320,7 @@ class Particles:
         gained = self.mass * self.cloud.energy_of_falling(self.lag * self.gravity)
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
-        paid = min(lift, max(PAYMENT * kinetic - heat, 0.0))
+        paid = min(max(lift - lost, 0.0), max(PAYMENT * kinetic - heat, 0.0))
         allowed = paid + lost
         if lift > allowed:
             for axis in self.layout.axes:
