@@ -186,7 +186,7 @@ class Part:
         self._receive(cloud, self.comm.swapped(sent))
         self._mixed = True
 
-    def release(self, cloud: Any, change: Callable[[], object]) -> Callable[[], object]:
+    def release(self, cloud: Any, change: Callable[[], np.ndarray]) -> Callable[[], np.ndarray]:
         before = cloud.x.copy()
         change()
         mine = self.mine(self.position(before))
@@ -195,8 +195,10 @@ class Part:
         cloud.keep(mine)
         self._mixed = False
 
-        def later() -> None:
+        def later() -> np.ndarray:
+            way = (changed - cloud.x).sum(axis=1)
             cloud.x = changed
+            return self.comm.total(way)
 
         return later
 

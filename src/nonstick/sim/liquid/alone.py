@@ -134,7 +134,7 @@ class Alone:
         """The cloud without particles in ghost cells; the cloud itself is not changed."""
         return cloud
 
-    def release(self, cloud: Any, change: Callable[[], object]) -> Callable[[], object]:
+    def release(self, cloud: Any, change: Callable[[], np.ndarray]) -> Callable[[], np.ndarray]:
         """Remove particles in ghost cells; returns the function that changes positions as `change` would have done."""
         return change
 

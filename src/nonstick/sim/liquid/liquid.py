@@ -32,7 +32,7 @@ from ...scenes.scene import Scene
 from ..states import check_array
 from .alone import Alone
 from .bodies import Bodies, make
-from .extrapolation import extend, fill_beyond
+from .extrapolation import extend, fill_beyond, hold_surface, open_shares
 from .forces import Force
 from .pressure import PressureResult, Projection
 from .regions import region
@@ -171,15 +171,18 @@ class Liquid:
                 velocity, outcome = self._project(spread, kick, added.divergence)
                 self.pressure = self.pressure + outcome.solution.pressure
         with watch("extrapolation"):
-            taken = self._lost(start.velocity, velocity)
+            shares = open_shares(self.solids, self.viscosity.covered)
+            taken = [u - v for u, v in zip(start.velocity, velocity)]
+            fill_beyond(taken, tracker.phi, self.solids, shares)
+            push = kick * tracker.gravity
+            hold_surface(velocity, start.velocity, taken, push, start.mass, tracker.phi, self.solids)
             if self.viscosity.acts:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2
             keep = np.maximum(sticky, self._pressed(outcome))
-            fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers)
+            fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers, shares)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
-            push = kick * tracker.gravity
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
             of_bodies -= sum(self.bodies.energy())
@@ -219,12 +222,6 @@ class Liquid:
         if self.observer is not None:
             self.observer.projected(outcome)
         return self.layout.lift_faces(outcome.solution.velocity), outcome
-
-    def _lost(self, before: list[np.ndarray], after: list[np.ndarray]) -> list[np.ndarray]:
-        """The velocity that the faces have lost; faces without liquid take it from their neighbours."""
-        lost = [u - v for u, v in zip(before, after)]
-        fill_beyond(lost, self.tracker.phi, self.solids)
-        return lost
 
     def _pressed(self, outcome: PressureResult) -> np.ndarray:
         """1 in cells whose liquid presses on its walls and does not leave them in this step.

@@ -26,7 +26,7 @@ from .regions import region
 from .seeding import MARGIN, seed_slabs
 from .solids import Solids
 from .sources import Source
-from .spacing import WallLayer, displacement, in_flight, keep_centre
+from .spacing import WallLayer, crushed, displacement, in_flight, keep_centre
 from .surface import ParticleSurface
 from .taps import Taps
 from .tracker import Added, Flow, GridVelocity
@@ -252,13 +252,12 @@ class Particles:
         """Give particles the new velocity, move them, and even them out; a closed run gains no energy by this."""
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
-        shift = flow.velocity
-        spread: Callable[[], object] = bool
+        shift, flies = flow.velocity, False
+        spread: Callable[[], np.ndarray] = partial(np.zeros, 3)
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
             shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
-            if in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity):
-                keep_centre(shift, flow.start.mass, solids.ranks)
+            flies = in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity)
             spread = partial(self._layer.spread, cloud, self.phi, pressure, MARGIN)
         spread = self.ranks.release(cloud, spread)
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
@@ -274,8 +273,10 @@ class Particles:
         )  # fmt: skip
         self._added = self.mass * self.ranks.sum(float(added.sum()))
         if even_out:
+            way, calm = spread(), 1.0 if flies else 1.0 - crushed(self.ledger.offset)
+            if calm > 0.0:
+                keep_centre(shift, flow.start.mass, way, calm, self.ranks)
             self._pay_for_lift(shift, flow)
-            spread()
         _advect(
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
             MARGIN, even_out, self.flip == 0.0,
@@ -301,10 +302,9 @@ class Particles:
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Otherwise crushed liquid that spreads again would gain energy from nothing. A step takes at most the share
-        PAYMENT of the kinetic energy. If the displacement adds more than this and the energy that the step loses
-        anyway, it is made smaller: liquid at rest must not rise. What viscosity takes counts as paid, or evening out a
-        tank of oil would be a drag on a body that sinks in it.
+        Otherwise crushed liquid that spreads again would gain energy from nothing. The energy that the step loses
+        anyway pays first, what viscosity takes included, and then at most the share PAYMENT of the kinetic energy. If
+        the displacement adds more than this, it is made smaller: liquid at rest must not rise.
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
@@ -315,7 +315,7 @@ class Particles:
         gained = self.mass * self.ranks.sum(self.cloud.energy_of_falling(self.lag * self.gravity))
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
-        paid = min(lift, max(PAYMENT * kinetic - heat, 0.0))
+        paid = min(max(lift - lost, 0.0), max(PAYMENT * kinetic - heat, 0.0))
         allowed = paid + lost
         if lift > allowed:
             for axis in self.layout.axes:

@@ -58,14 +58,21 @@ class WallLayer:
         self.solids = solids
         self._of: object = None
 
-    def spread(self, cloud: Cloud, phi: np.ndarray, pressure: np.ndarray, margin: float) -> None:
-        """Move the sorted particles of cells under pressure, except where the wall pushes liquid off."""
+    def spread(self, cloud: Cloud, phi: np.ndarray, pressure: np.ndarray, margin: float) -> np.ndarray:
+        """Move the sorted particles of cells under pressure, except where the wall pushes liquid off.
+
+        Returns the sum of their ways (3), in cells.
+        """
         if self._of is not self.solids.weights:
             self._of, self._cells = self.solids.weights, self._find()
         least = PRESSED * self.solids.ranks.max(float(pressure.max(initial=0.0)))
         pressure = self.solids.layout.lift(np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure))
+        way = np.zeros(3)
         for cells in self._cells:  # one after the other, because columns of one group have no cells in common
-            _spread(cloud.x, cloud.start, *cells, phi, pressure, least, WALL_STRENGTH, margin)
+            moved = np.empty(cells[0].size)
+            _spread(moved, cloud.x, cloud.start, *cells, phi, pressure, least, WALL_STRENGTH, margin)
+            way[cells[2]] += moved.sum()
+        return way
 
     def _find(self) -> list[tuple]:
         """Cells, heights, axis and side, grouped by axis and side."""
@@ -104,8 +111,7 @@ def displacement(
         The shift of the level set that held its volume, in cells.
     """
     excess = _excess(cloud, phi, solids, pressure, per_cell)
-    crushed = min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)
-    q = _potential(problem, excess, solids.ranks, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed)))
+    q = _potential(problem, excess, solids.ranks, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed(offset))))
     out = []
     for axis, open_share in enumerate(solids.open):
         shift = np.zeros(open_share.shape)
@@ -123,11 +129,20 @@ def in_flight(solids: Solids, pressure: np.ndarray, weight: np.ndarray) -> bool:
     return not solids.touched(solids.layout.lift(size), least)
 
 
-def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray], ranks: Alone) -> None:
-    """Take the mean from a displacement, in place: liquid in free flight cannot move its centre of mass."""
-    for axis, (s, m) in enumerate(zip(shift, mass)):
+def crushed(offset: float) -> float:
+    """0 if a shift of the level set by `offset` cells is small, 1 if it shows that liquid was crushed."""
+    return min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)
+
+
+def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray], way: np.ndarray, share: float, ranks: Alone) -> None:
+    """Take the share `share` of its mean from a displacement, in place; `way` (3) is a sum of ways made besides.
+
+    Liquid in free flight cannot move its centre of mass. And where liquid was not crushed, ways that lift or lower all
+    of it are noise: those that lower it would lose energy, and those that lift it would have to be paid for.
+    """
+    for axis, (s, m, w) in enumerate(zip(shift, mass, way)):
         moment, weight = (ranks.sum(float(ranks.own_faces(f, axis).sum())) for f in (m * s, m))
-        s -= moment / max(weight, 1.0)
+        s -= share * (moment + w) / max(weight, 1.0)
 
 
 def _excess(cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, per_cell: int) -> np.ndarray:

@@ -26,7 +26,8 @@ class ParticleSurface:
 
     @cached_property
     def _table(self) -> np.ndarray:
-        return RADIUS * flat_distance(self.solids.grid.dimension)
+        dimension = self.solids.grid.dimension
+        return RADIUS * flat_distance(dimension, spacing=self.per_cell ** (-1.0 / dimension) / RADIUS)
 
     def outline(self, phi: np.ndarray, cloud: Cloud) -> np.ndarray:
         """Write φ of the present particles; returns the weight of each particle."""
