@@ -88,7 +88,8 @@ def shift_for(
     """
     if target <= 0.0:
         return 0.0
-    target = min(target, float(space.sum()))
+    room = float(space.sum())
+    target = min(target, room if ranks is None else ranks.sum(room))
     low, high = -LIMIT, LIMIT
     over, under = 0.0, 0.0  # excess at low and lack at high, once they are known
     c, stride, last = min(max(guess, low), high), 0.02, 0
