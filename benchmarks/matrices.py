@@ -184,7 +184,8 @@ def measured(name, n, label, time_limit=300.0) -> dict:
     if label in petsc.names():
         return petsc.measure(name, n, label, build(name, n, False), 1e-6, time_limit).asdict()
     M = AUTO if label.startswith("auto") else replace(AUTO, M=PyAMG(label))
-    return timed(name, n, M, partial(build, name, n, label.endswith("cells")))
+    cells = label.endswith("cells")
+    return timed(name, n, M, partial(build, name, n, cells), warm=partial(build, name, 60, cells))
 
 
 def main(out="benchmarks/results", sizes=(50, 100), names=tuple(PROBLEMS), methods=METHODS):

@@ -165,6 +165,18 @@ def test_an_indefinite_matrix_is_not_answered_by_advice_to_go_on(method):
     assert "raise maxiter" not in solution.message
 
 
+@pytest.mark.parametrize("constraints", [None, (np.ones((1, 2)), 0.0, 1.0)])
+def test_a_mistake_in_a_callback_is_not_hidden(constraints):
+    with pytest.raises(ZeroDivisionError):
+        nonstick.solve(np.diag([1.0, 2.0]), [1.0, 1.0], constraints=constraints, callback=lambda monitor: 1 / 0)
+
+
+def test_unsigned_indices_are_no_matter(recwarn):
+    A = sp.csr_array(np.diag([1.0, 2.0]))
+    A.indices = A.indices.astype(np.uint8)
+    assert nonstick.solve(A, [1.0, 1.0]).converged and not recwarn.list
+
+
 def test_a_callback_that_cannot_be_called():
     with pytest.raises(nonstick.NonstickError, match="callback"):
         nonstick.solve([[1.0]], [1.0], callback=3)

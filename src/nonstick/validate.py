@@ -6,6 +6,7 @@ running solve, and compiled kernels see one kind of argument only.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -140,7 +141,9 @@ def damage(A) -> str:
         if check is not None:
             if A.indices.dtype.kind not in "iu" or A.indptr.dtype.kind not in "iu":
                 return "its indices are not integers"
-            check(full_check=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of SciPy's, about unsigned indices
+                check(full_check=True)
         elif A.format == "coo" and A.nnz:
             for index, size in zip(A.coords, A.shape):
                 if index.min() < 0 or index.max() >= size:

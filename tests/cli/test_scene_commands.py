@@ -66,6 +66,11 @@ def test_a_new_scene_has_its_own_name(run, tmp_path):
     assert file.read_text().splitlines()[1:] == builtin_text("sphere").splitlines()[1:]
 
 
+def test_a_folder_that_is_missing_is_named(run, tmp_path):
+    code, _, err = run("new", tmp_path / "none" / "a.toml")
+    assert code == 2 and f"there is no folder {tmp_path / 'none'}; make it first" in err
+
+
 def test_a_branch_on_the_command_line(run, tmp_path):
     first, new = tmp_path / "first", tmp_path / "new"
     run("run", "circle", "-n", 3, "-o", first, *TINY, "--no-movie")

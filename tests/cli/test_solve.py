@@ -197,6 +197,12 @@ def test_unreadable_files(run, name, content, piece, tmp_path):
     assert code == 2 and text == "" and piece in errors and errors.count("\n") == 1, errors
 
 
+@pytest.mark.parametrize("name", [".", "", "/"])
+def test_a_folder_is_no_problem(run, name):
+    code, text, errors = run("solve", name)
+    assert code == 2 and text == "" and "is a folder" in errors and errors.count("\n") == 1, errors
+
+
 def test_the_problem_is_never_replaced_by_its_solution(run, npz):
     before = npz.read_bytes()
     code, _, errors = run("solve", npz, "-m", "pgs", "--out", npz)

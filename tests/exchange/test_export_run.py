@@ -126,7 +126,7 @@ def test_a_damaged_frame_loses_nothing_else(copy, capsys):
     with np.load(copy / "frames" / "000001.npz") as good:
         np.savez(file, **{**good, "phi": good["phi"][:-1]})
     assert command(copy, "--to", "vdb") == 2
-    assert "frame 2 is damaged: phi has shape" in capsys.readouterr().err
+    assert "000002.npz is damaged, phi has shape" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["vdb", "ply", "obj", "glb", "vtk"])

@@ -8,6 +8,7 @@ import typer
 
 from .scene import RUN, SET, Live, check_movie, load_scene, make_movie, report_run, resumable
 from .terminal import fail
+from .together import RANKS, start, together
 
 
 def add(app: typer.Typer) -> None:
@@ -33,6 +34,7 @@ def resume(
     movie: bool | None = typer.Option(
         None, "--movie/--no-movie", help="Make the preview at the end.", show_default=False
     ),
+    ranks: int | None = RANKS,
 ) -> None:
     """Continue a run that was interrupted, or go on from one of its frames with changed physics.
 
@@ -49,6 +51,7 @@ def resume(
     from ..sim.kinds import kind_of
     from ..sim.run import resume as go
 
+    start(ranks)
     check_movie(movie)
     if discard and out is not None:
         fail("--discard deletes frames of DIR, and --out leaves DIR as it is: leave one of them out")
@@ -58,10 +61,12 @@ def resume(
     changed = (own if scene is None else load_scene(scene, [])).replace(changes)
     target = out or directory
     kind = kind_of(changed)
-    with resumable(target), Live(kind, changed.model.time.frames) as live:
-        if out is not None:
-            branch(directory, out, from_frame, None, live.update, live.warn, changed)
-        else:
-            go(directory, from_frame, None, changed, live.update, live.warn, discard)
-    report_run(target)
-    make_movie(target, movie, changed.model.output.movie)
+    with together() as speaks:
+        with resumable(target), Live(kind, changed.model.time.frames, speaks) as live:
+            if out is not None:
+                branch(directory, out, from_frame, None, live.update, live.warn, changed)
+            else:
+                go(directory, from_frame, None, changed, live.update, live.warn, discard)
+        if speaks:
+            report_run(target)
+            make_movie(target, movie, changed.model.output.movie)

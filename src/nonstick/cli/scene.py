@@ -14,6 +14,7 @@ from . import complete
 from .paint import paint
 from .screen import close_off, screen
 from .terminal import fail, plain, say
+from .together import RANKS, start, together
 
 SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
 _SCENE = typer.Argument(
@@ -91,7 +92,7 @@ def new(
     say(f"{file} is a copy of the scene {scene!r}; run it with: nonstick run {file}")
 
 
-def check(scene: str = _SCENE, settings: list[str] = SET) -> None:
+def check(scene: str = _SCENE, settings: list[str] = SET, ranks: int | None = RANKS) -> None:
     """Look at a scene before running it: size, memory, disk, and what may go wrong.
 
     The exit code is 2 if it cannot be run: there is no liquid, or not enough memory.
@@ -101,8 +102,12 @@ def check(scene: str = _SCENE, settings: list[str] = SET) -> None:
     nonstick check sphere --set domain.resolution=128
     """
     from ..sim.kinds import check as look
+    from ..sim.kinds import kind_of
 
-    found = look(load_scene(scene, settings))
+    loaded = load_scene(scene, settings)
+    found = look(loaded)
+    if (ranks or 1) > 1:
+        found.errors += kind_of(loaded).obstacles(loaded)
     for line in found.facts:
         say(line)
     for line in found.warnings:
@@ -124,6 +129,7 @@ def run(
         None, "--movie/--no-movie", help="Make preview.mp4 and preview.png at the end.", show_default=False
     ),
     view: bool = typer.Option(False, "--view", help="Open a page in the browser that shows the frames as they appear."),
+    ranks: int | None = RANKS,
 ) -> None:
     """Simulate a scene, write its frames, and make a movie.
 
@@ -134,19 +140,22 @@ def run(
     nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
     """
     from ..io.names import safe_name
+    from ..mpi.comm import world
     from ..sim.kinds import kind_of
     from ..sim.run import run as go
     from .view import beside
 
+    start(ranks)
     check_movie(movie)
     loaded = load_scene(scene, settings, {} if frames is None else {"time.frames": frames})
     kind = kind_of(loaded)
-    target = out or _free(Path("runs") / safe_name(loaded.name))
-    with beside(target, view):
-        with resumable(target), Live(kind, loaded.model.time.frames) as live, kind.compiling(loaded):
+    target = world().shared(out or _free(Path("runs") / safe_name(loaded.name)))
+    with together() as speaks, beside(target, view and speaks):
+        with resumable(target), Live(kind, loaded.model.time.frames, speaks) as live, kind.compiling(loaded):
             go(loaded, target, live.update, live.warn)
-        report_run(target)
-        make_movie(target, movie, loaded.model.output.movie)
+        if speaks:
+            report_run(target)
+            make_movie(target, movie, loaded.model.output.movie)
 
 
 def info(
@@ -229,12 +238,12 @@ def resumable(directory: Path) -> Iterator[None]:
 class Live:
     """The progress bar of a run; a line per frame where there is no terminal."""
 
-    def __init__(self, kind, frames: int):
+    def __init__(self, kind, frames: int, speaks: bool = True):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self.console = screen()
-        self.kind, self.frames = kind, frames
-        self.live = self.console.is_terminal
+        self.kind, self.frames, self.speaks = kind, frames, speaks
+        self.live = self.console.is_terminal and speaks
         columns = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"),
                    TextColumn("left"), TimeRemainingColumn())  # fmt: skip
         self.progress = Progress(*columns, console=self.console, disable=not self.live)
@@ -248,9 +257,12 @@ class Live:
         self.progress.stop()
 
     def warn(self, sentence: str) -> None:
-        self.console.print(f"warning: {plain(sentence)}", markup=False, highlight=False)
+        if self.speaks:
+            self.console.print(f"warning: {plain(sentence)}", markup=False, highlight=False)
 
     def update(self, frame: int, rows) -> None:
+        if not self.speaks:
+            return
         close_off()
         text = self.kind.progress(rows)
         if self.live:

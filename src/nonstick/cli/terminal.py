@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -38,6 +39,15 @@ def fail(message: str) -> NoReturn:
     raise SystemExit(BAD_INPUT)
 
 
+def _reason(error: OSError) -> str:
+    """What cannot be used, and why; a folder that is missing is named."""
+    where = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes, os.PathLike)) else ""
+    folder = os.path.dirname(where)
+    if error.errno == errno.ENOENT and folder and not os.path.isdir(folder):
+        return f"cannot use {where}: there is no folder {folder}; make it first"
+    return f"cannot use {where}: {error.strerror or error}" if where else f"cannot go on: {error.strerror or error}"
+
+
 def _interrupted() -> NoReturn:
     print("nonstick: interrupted", file=sys.stderr)
     raise SystemExit(INTERRUPTED) from None
@@ -60,7 +70,6 @@ def guarded(command: Callable[[], object]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except OSError as error:
-        where = f" {error.filename}" if error.filename else ""
-        fail(f"cannot use{where}: {error.strerror or error}")
+        fail(_reason(error))
     except MemoryError:
         fail("there is not enough memory for a problem of this size; make it smaller, or close other programs")

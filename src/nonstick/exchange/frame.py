@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import NonstickError
 from ..grid.mac import Grid
+from ..io.rundir import damaged
 
 
 class Entry(NamedTuple):
@@ -60,6 +62,8 @@ class Frame:
         What `frames/NNNNNN.npz` holds; see `LAYOUT`.
     grid : Grid
         Cells of the run.
+    file : Path, optional
+        Where the arrays were read; an error then says how to make the file again.
 
     Examples
     --------
@@ -72,8 +76,15 @@ class Frame:
     number: int
     arrays: Mapping[str, np.ndarray]
     grid: Grid
+    file: Path | None = None
 
     def __post_init__(self) -> None:
+        fault = self._fault()
+        if fault:
+            raise damaged(self.file, fault) if self.file else NonstickError(f"frame {self.number} is damaged: {fault}")
+
+    def _fault(self) -> str:
+        """What is wrong with the arrays; nothing if they are sound."""
         n, d = self.count, self.dimension
         shapes = {"position": (n, d), "velocity": (n, d), "viscosity": (n,), "id": (n,), "volume": (),
                   "phi": self.grid.shape, "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
@@ -83,16 +94,15 @@ class Frame:
                    "body_orientation": (bodies, turn), "body_spin": (bodies, spin)}  # fmt: skip
         for name, shape in shapes.items():
             if name in self.arrays and np.asarray(self.arrays[name]).dtype.kind not in "biuf":
-                raise NonstickError(f"frame {self.number} is damaged: {name} does not hold numbers")
+                return f"{name} does not hold numbers"
             if name in self.arrays and np.shape(self.arrays[name]) != shape:
-                raise NonstickError(
-                    f"frame {self.number} is damaged: {name} has shape {np.shape(self.arrays[name])} and not {shape}"
-                )
+                return f"{name} has shape {np.shape(self.arrays[name])} and not {shape}"
         if "id" in self.arrays and self.arrays["id"].dtype.kind not in "iu":
-            raise NonstickError(f"frame {self.number} is damaged: id holds numbers that are not whole")
+            return "id holds numbers that are not whole"
         for name in ("position", "velocity", "phi", "volume", "time", "body_centre", "body_orientation"):
             if name in self.arrays and not np.isfinite(self.arrays[name]).all():
-                raise NonstickError(f"frame {self.number} is damaged: {name} holds numbers that are not finite")
+                return f"{name} holds numbers that are not finite"
+        return ""
 
     def get(self, name: str) -> np.ndarray | None:
         """An array, or None if the frame has none of that name."""

@@ -124,7 +124,9 @@ class Shot:
 
     def frame(self, number: int, arrays: Mapping[str, np.ndarray] | None = None) -> Frame:
         """One frame; `arrays` if it is at hand and need not be read."""
-        return Frame(number, self.run.read_frame(number) if arrays is None else arrays, self.grid)
+        if arrays is not None:
+            return Frame(number, arrays, self.grid)
+        return Frame(number, self.run.read_frame(number), self.grid, self.run.frame_file(number))
 
     @cached_property
     def volumes(self) -> dict[int, float]:

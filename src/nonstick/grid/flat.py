@@ -11,12 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 
-def flat_distance(dimension: int, size: int = 257) -> np.ndarray:
+def flat_distance(dimension: int, size: int = 257, spacing: float = 0.0) -> np.ndarray:
     """Distance to a flat surface of evenly filled space, as a table over the distance δ of the mean; in radii.
 
     Entry k belongs to δ = k / (size - 1). A slice of the weights at height z weighs (1 - z²)^m, m = 4 in 3D and 3.5 in
     2D. If the points fill z > τ, the mean height of the weight there is
     δ(τ) = (1 - τ²)^(m+1) / (2 (m+1)) / ∫_τ¹ (1 - z²)^m dz.
+
+    With `spacing` > 0 the points lie in layers this far apart, the first of them half of it below the surface, as on a
+    lattice, and sums over the layers take the place of the integrals. With the integrals the surface of a lattice of
+    two points along the side of a cell would be 0.03 cells too low.
 
     Examples
     --------
@@ -25,6 +29,13 @@ def flat_distance(dimension: int, size: int = 257) -> np.ndarray:
     (257, -1.0, 1.0)
     """
     m = 4.0 if dimension == 3 else 3.5
+    if spacing > 0.0:
+        tau = np.linspace(-1.0, 1.0 - 0.5 * spacing, 4001)[:-1]
+        z = tau[:, None] + spacing * (np.arange(int(2.0 / spacing) + 1) + 0.5)
+        f = np.maximum(1.0 - z**2, 0.0) ** m
+        delta = np.maximum.accumulate((z * f).sum(axis=1) / f.sum(axis=1))
+        delta[0] = 0.0
+        return np.interp(np.linspace(0.0, 1.0, size), np.append(delta, 1.0), np.append(tau, 1.0 - 0.5 * spacing))
     tau = np.linspace(-1.0, 1.0, 20001)
     f = (1.0 - tau**2) ** m
     tail = np.concatenate([np.cumsum((0.5 * (f[1:] + f[:-1]))[::-1])[::-1] * (tau[1] - tau[0]), [0.0]])

@@ -13,14 +13,17 @@ from ..errors import NonstickError
 from ._fractions import _open_2d, _open_3d
 
 
-def open_fractions(phi_solid: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Open fraction of every face, one array per axis, from the solid distance at the nodes."""
+def open_fractions(phi_solid: np.ndarray, largest: float | None = None) -> tuple[np.ndarray, ...]:
+    """Open fraction of every face, one array per axis, from the solid distance at the nodes.
+
+    `largest` is the largest size of the distance, if these nodes are only some of those of a larger grid.
+    """
     phi = np.asarray(phi_solid)
     if phi.ndim not in (2, 3) or min(phi.shape) < 2:
         raise NonstickError(f"phi_solid must be a 2D or 3D array of nodes, not of shape {phi.shape}")
     dtype = np.float32 if phi.dtype == np.float32 else np.float64
     phi = np.ascontiguousarray(phi, dtype=dtype)
-    largest = max(float(phi.max()), -float(phi.min()))
+    largest = max(float(phi.max()), -float(phi.min()), largest or 0.0)
     if not np.isfinite(largest):
         raise NonstickError("phi_solid holds NaN or infinite values")
     # Two computations of the distance to one plane may differ in the last digits by rounding.

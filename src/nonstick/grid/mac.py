@@ -88,3 +88,27 @@ class Grid:
     def _mesh(self, shape, offset) -> tuple[np.ndarray, ...]:
         axes = (o + self.dx * (np.arange(n) + s) for o, n, s in zip(self.origin, shape, offset))
         return np.meshgrid(*axes, indexing="ij", sparse=True)
+
+
+@dataclass(frozen=True)
+class Part(Grid):
+    """A box of cells of a larger grid whose lower corner is zero; coordinates have the same bits as there.
+
+    Parameters
+    ----------
+    first : tuple of int
+        The cell of the larger grid that is the first one here.
+
+    Examples
+    --------
+    >>> from nonstick.grid.mac import Grid, Part
+    >>> whole, part = Grid((9, 7), 0.1), Part((4, 3), 0.1, first=(5, 2))
+    >>> bool((whole.cells()[0][5:] == part.cells()[0]).all())
+    True
+    """
+
+    first: tuple[int, ...] = ()
+
+    def _mesh(self, shape, offset) -> tuple[np.ndarray, ...]:
+        axes = (self.dx * (np.arange(f, f + n) + s) for f, n, s in zip(self.first, shape, offset))
+        return np.meshgrid(*axes, indexing="ij", sparse=True)

@@ -203,6 +203,8 @@ def beside(path: Path, part: str) -> Path:
 
 def solution_file(path: Path) -> Path:
     """Where the solution of a problem goes: files with different names have solutions with different names."""
+    if not path.name:
+        raise NonstickError(f"{path} is a folder; name a problem file in it")
     stem = path.name.removesuffix(".npz")
     if path.suffix != ".npz" or stem.endswith((".npz", ".mtx", ".mtx.gz", ".mtx.bz2")):
         stem = path.name

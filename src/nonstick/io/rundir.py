@@ -23,6 +23,7 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..scenes.scene import Scene
+from . import pieces
 from .arrays import ArrayFile
 from .atomic import naming, replacing, write_text
 from .lock import NAME as LOCK
@@ -108,6 +109,10 @@ class RunDirectory:
                 )
             raise NonstickError(f"{path} is not a run directory: it needs a scene.toml and a meta.json")
         return run
+
+    def alone(self) -> RunDirectory | None:
+        """The directory for one process that has failed and cannot ask others; None if another one writes for it."""
+        return self
 
     def writing(self) -> Lock:
         """The right to change the directory, for a `with`; refused while another process has it."""
@@ -243,23 +248,30 @@ class RunDirectory:
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def write_frame(self, frame: int, arrays: Mapping[str, np.ndarray]) -> None:
-        _save(self.frames_path / f"{frame:06d}.npz", arrays)
+        save(self.frame_file(frame), arrays)
 
     def read_frame(self, frame: int) -> dict[str, np.ndarray]:
-        return _load(self.frames_path / f"{frame:06d}.npz")
+        return load(self.frame_file(frame))
+
+    def frame_file(self, frame: int) -> Path:
+        return self.frames_path / f"{frame:06d}.npz"
 
     def frames(self) -> list[int]:
         return _numbers(self.frames_path)
 
     def write_checkpoint(self, frame: int, arrays: Mapping[str, np.ndarray], every: int) -> None:
         """Write a checkpoint, then delete old ones: all but the first, the last two and every n-th."""
-        _save(self.checkpoints_path / f"{frame:06d}.npz", arrays)
+        save(self.checkpoints_path / f"{frame:06d}.npz", arrays)
+        self.drop_checkpoints(frame, every)
+
+    def drop_checkpoints(self, frame: int, every: int) -> None:
+        """Delete the checkpoints that are not needed after the one of `frame`."""
         for old in self.checkpoints()[1:]:
             if old < frame - 1 and old % every:
-                (self.checkpoints_path / f"{old:06d}.npz").unlink(missing_ok=True)
+                _remove(self.checkpoints_path / f"{old:06d}.npz")
 
     def read_checkpoint(self, frame: int) -> dict[str, np.ndarray]:
-        return _load(self.checkpoints_path / f"{frame:06d}.npz")
+        return load(self.checkpoints_path / f"{frame:06d}.npz")
 
     def checkpoints(self) -> list[int]:
         return _numbers(self.checkpoints_path)
@@ -267,8 +279,10 @@ class RunDirectory:
     def drop_after(self, frame: int) -> None:
         """Delete everything after a frame: frames, checkpoints, rows and leftovers of a killed run."""
         for folder in (self.frames_path, self.checkpoints_path):
-            for file in folder.glob("*.npz"):
+            for file in sorted(folder.glob("*.npz")):
                 if _number(file) > frame:
+                    _remove(file)
+                elif (of := pieces.index_of(file)) is not None and not of.exists():  # left by a killed run
                     file.unlink()
         for folder in (self.path, self.path / "bodies", self.frames_path, self.checkpoints_path):
             for file in folder.glob(".*.partial*"):
@@ -312,10 +326,28 @@ def _stillborn(path: Path) -> bool:
     return (path / "frames").is_dir()
 
 
-def _save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+def save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     # np.savez stamps every member with the same date, so equal arrays give equal bytes.
     with replacing(path, durable=True) as partial:
         np.savez(partial, **arrays)  # type: ignore[arg-type]
+
+
+def _remove(path: Path) -> None:
+    """Delete a frame or a checkpoint with its pieces; the index goes first."""
+    path.unlink(missing_ok=True)
+    for piece in pieces.files(path):
+        piece.unlink(missing_ok=True)
+
+
+def load(path: Path, part: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """The arrays of a frame or a checkpoint; `part` as in `pieces.join`, for a checkpoint in pieces."""
+    arrays = _load(path)
+    if "pieces" not in arrays:
+        return arrays
+    try:
+        return pieces.join(path, arrays, _load, part)
+    except (NonstickError, ValueError, IndexError, KeyError, MemoryError) as error:
+        raise damaged(path, f"its pieces do not fit together ({error})".replace(";", ",")) from None
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:

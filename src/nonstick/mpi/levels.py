@@ -68,7 +68,9 @@ class SharedLevel(GridLevel):
         place = self.places()
         black = place >= self.black0
         number = np.where(black, place - self.black0, place)
-        self._red, self._black = (piece.places(number, chosen, self.black0) for chosen in (~black, black))
+        if piece.colours is None:  # the same for every solve on this grid
+            piece.colours = piece.places(number, ~black, self.black0), piece.places(number, black, self.black0)
+        self._red, self._black = piece.colours
         self._ghosts = place[piece.ghosts]
 
     def set_diagonal(self, diagonal, active, scale):
@@ -181,7 +183,7 @@ class SharedHierarchy(BlockHierarchy):
         self.matrices = [(*self.A.weights, excess)]
         self.parents = []
         while True:
-            coarse, parent = piece.coarser()
+            coarse, parent = piece.coarser
             if coarse.boxes.align < 2 or coarse.count <= GATHERED:
                 break
             level = SharedLevel(coarse)

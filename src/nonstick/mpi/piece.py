@@ -41,6 +41,9 @@ class Piece:
         Unknowns on all ranks.
     """
 
+    #: the graphs of red and of black rows (`levels`)
+    colours: tuple[Graph, Graph] | None = None
+
     def __init__(self, comm: Comm, boxes: Boxes, own: np.ndarray, dimension: int):
         self.comm, self.boxes, self.dimension = comm, boxes, dimension
         self.frame = _frame(boxes[comm.rank], boxes.shape, boxes.align)
@@ -91,8 +94,9 @@ class Piece:
         right = self.rows.neighbours()[self.ghosts]
         return [self.ghosts[right[:, axis] < 0] for axis in range(3)]
 
+    @cached_property
     def coarser(self) -> tuple[Piece, np.ndarray]:
-        """The piece of 2×2×2 blocks, and the block of each row."""
+        """The piece of 2×2×2 blocks, and the block of each row; made once, for all solves on this grid."""
         cells = self.cells // 2
         if self.dimension == 2:
             cells[:, 0] = 0

@@ -205,8 +205,8 @@ class Monitor:
             self._best, self._best_at = kkt, len(self.history)
         if not np.isfinite(kkt):
             self.stop("diverged")
-        if tell and self.callback is not None:
-            self.callback(self)
+        if tell:
+            self._tell()
         self._look_at_the_clock()
 
     def interrupted(self, residual: float = 0.0) -> bool:
@@ -215,10 +215,19 @@ class Monitor:
         It fits as the `watch` of a linear solve. The callback is called here too, once in 50 iterations.
         """
         self._asked_inside += 1
-        if self.callback is not None and self._asked_inside % CALL_EVERY == 0 and not self.status:
-            self.callback(self)
+        if self._asked_inside % CALL_EVERY == 0 and not self.status:
+            self._tell()
         self._look_at_the_clock()
         return bool(self.status)
+
+    def _tell(self) -> None:
+        """Call the callback."""
+        try:
+            if self.callback is not None:
+                self.callback(self)
+        except Exception as error:
+            error.of_callback = True  # type: ignore[attr-defined]  # a mistake of the user, not a breakdown of the solve
+            raise
 
     def _look_at_the_clock(self) -> None:
         if self.time_limit is None or self.status:

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NonstickError
+from ..io import pieces
 from ..io.rundir import PROBES, RunDirectory
+from ..mpi.comm import world
 from ..scenes.scene import Scene
 from .exports import Exports, wanted
 from .kinds import AnySimulation, Kind, kind_of
@@ -65,6 +67,8 @@ def branch(
     ...     print(other.frames(), other.meta()["parent"]["frame"])
     [0, 1, 2, 3] 1
     """
+    if world().size > 1:
+        raise NonstickError("a branch is made by one process: leave mpiexec out, and resume the branch on many ranks")
     RunDirectory.check_free(out)
     parent = RunDirectory.open(path)
     own = parent.scene()
@@ -152,7 +156,9 @@ def _new_directory(kind: Kind, simulation: AnySimulation, parent: RunDirectory, 
         kind.save(simulation, made, [])
         for number in parent.frames():
             if number <= frame:
-                _link(parent.frames_path / f"{number:06d}.npz", made.frames_path / f"{number:06d}.npz")
+                there = parent.frame_file(number)
+                for file in (*pieces.files(there), there):
+                    _link(file, made.frames_path / file.name)
         _put(made.path, target)
     return RunDirectory.open(out)
 

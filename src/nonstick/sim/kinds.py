@@ -70,6 +70,10 @@ class Kind(ABC):
     def needs(self, simulation: Any) -> Needs:
         """Memory and disk that a run will take."""
 
+    def obstacles(self, scene: Scene) -> list[str]:
+        """Sentences that say why a scene cannot run on many ranks."""
+        return [f"scenes of kind {self.name} run on one rank"]
+
     def compiling(self, scene: Scene) -> AbstractContextManager[None]:
         """A context for the whole run, in which some kinds compile kernels in a second process."""
         return nullcontext()

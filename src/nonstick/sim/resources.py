@@ -60,10 +60,10 @@ def free_disk(path: str | Path) -> float:
 
 def size(count: float) -> str:
     """A number of bytes as text, such as 2.5 GB."""
-    for unit in ("MB", "GB", "TB"):
-        count /= 1024 if unit != "MB" else 2**20
+    for unit in ("kB", "MB", "GB", "TB"):
+        count /= 1024
         if count < 999.5 or unit == "TB":
-            return f"{count:.0f} {unit}" if count >= 9.95 or unit == "MB" else f"{count:.1f} {unit}"
+            return f"{count:.0f} {unit}" if count >= 9.95 or unit in ("kB", "MB") else f"{count:.1f} {unit}"
     raise AssertionError
 
 

@@ -16,10 +16,12 @@ from typing import Any
 
 from ..errors import NonstickError
 from ..io.rundir import RunDirectory
+from ..mpi.comm import world
 from ..scenes.scene import HARMLESS, Scene
 from .exports import Exports, wanted
 from .kinds import AnySimulation, Kind, Row, kind_of
 from .resources import peak_bytes, shortages
+from .shared_directory import Files, same_scene
 from .units import repairs
 
 #: called after every frame with its number and its rows
@@ -56,11 +58,14 @@ def run(
     ...     print(done.frames(), done.meta()["status"])
     [0, 1] done
     """
-    RunDirectory.check_free(out)
+    comm = world()
+    same_scene(comm, scene)
+    files = Files(comm)
+    files.check_free(out)
     wanted(scene)
     kind = kind_of(scene)
     simulation = kind.simulate(scene)
-    directory = RunDirectory.create(out, scene.to_toml(), new_meta(scene))
+    directory = files.create(out, scene.to_toml(), new_meta(scene))
     with directory.writing():
         directory.log("start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {kind.contents(simulation)}")
         for sentence in repairs(scene):
@@ -105,7 +110,7 @@ def resume(
     discard : bool
         Delete all frames after the one it continues from, with their rows, checkpoints and exported files.
     """
-    directory = RunDirectory.open(path)
+    directory = Files(world()).open(path)
     with directory.writing() as lock:
         _resume(directory, from_frame, frames, scene, progress, warn, discard, lock.taken_over)
     return directory
@@ -237,9 +242,11 @@ def go_on(
         exports.finish(simulation.frame)
     except BaseException as error:
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        alone = directory.alone()
         with suppress(Exception):  # on a full disk this fails too, and the first error says more
-            _finish(directory, status, began)
-            directory.log(status, f"after frame {simulation.frame}: {error!r}"[:1000])
+            if alone is not None:
+                _finish(alone, status, began)
+                alone.log(status, f"after frame {simulation.frame}: {error!r}"[:1000])
         raise
     _finish(directory, "done", began)
     made = f"{simulation.frame} frame" + "s" * (simulation.frame != 1)

@@ -164,19 +164,20 @@ class ActiveSetCG:
         self.A, self.b, self.bounds = A, problem.b, (box.lower, box.upper)
         constrained = box.constrained if options.bounded else np.zeros(A.n, bool)
         self.rows = np.flatnonzero(constrained)
+        every = self.rows.size == A.n  # then copies of vectors for the bounded rows are not needed
         #: bounded rows on all ranks
         self.bounded = A.total(self.rows.size)
-        self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
+        self.lower, self.upper, d = (v if every else v[self.rows] for v in (box.lower, box.upper, A.diagonal))
         self.policy = np.zeros(self.rows.size, np.int8) if active is None else active[self.rows]
         self._settled = self.policy.copy()  # the policy for which x was last adjusted
-        self._all, self._moved = np.arange(self.rows.size), np.empty(self.rows.size, np.int64)
+        self._all = self.rows if every else np.arange(self.rows.size)
+        self._moved = np.empty(self.rows.size, np.int64)
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
         blocks = -(-A.n // kernels.BLOCK)
         self._peak, self._flips = np.zeros(blocks), np.zeros(blocks, np.int64)
         #: the largest residual, and whether a policy has changed, as `_look` and `_advance` found them
         self.peak, self.flipped = 0.0, False
         edges = np.searchsorted(self.rows, kernels.BLOCK * np.arange(blocks + 1))
-        d = A.diagonal[self.rows]
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
         #: how many more iterations this preconditioner may take: without the entries of A there is only the diagonal

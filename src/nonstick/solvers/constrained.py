@@ -64,7 +64,9 @@ def solve_constrained(
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the box solves notice
             return _climb(dual, constraints, problem)
-    except BREAKDOWNS:
+    except BREAKDOWNS as error:
+        if hasattr(error, "of_callback"):
+            raise
         return dual.finish("breakdown")
 
 

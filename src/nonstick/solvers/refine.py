@@ -70,7 +70,9 @@ def _attempt(method: Method, problem: BoxProblem, start: Start, monitor: Monitor
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the monitor notices
             method.solve(problem, start, monitor)
-    except BREAKDOWNS:
+    except BREAKDOWNS as error:
+        if hasattr(error, "of_callback"):
+            raise
         monitor.stop("breakdown")
 
 

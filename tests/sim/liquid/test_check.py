@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_
     monkeypatch.setattr(resources, "free_disk", lambda path: 1000.0)
     told = []
     run(scene, tmp_path / "short", warn=told.append)
-    assert "memory" in told[0] and "disk" in told[1] and "0 MB are free at" in told[1]
+    assert "memory" in told[0] and "disk" in told[1] and "1 kB are free at" in told[1]
     assert [x["message"] for x in RunDirectory(tmp_path / "short").log_lines() if x["kind"] == "short"] == told
 
 

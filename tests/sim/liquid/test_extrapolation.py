@@ -7,7 +7,8 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid._extrapolate import SLIVER, _continue_into_solids, _extrapolate
-from nonstick.sim.liquid.extrapolation import extend, fill_beyond
+from nonstick.sim.liquid.alone import Alone
+from nonstick.sim.liquid.extrapolation import extend, fill_beyond, hold_surface, open_shares
 from nonstick.sim.liquid.solids import Solids
 from nonstick.sim.liquid.spacing import LIGHT, in_flight, keep_centre
 
@@ -74,7 +75,7 @@ def test_a_rotation_goes_on_in_the_wall(dimension):
         exact.append(turn.copy())
         velocity.append(np.where(solids.open[axis] > SLIVER, turn, 0.0) if axis >= first else turn)
     mass = [np.zeros(v.shape) for v in velocity]
-    extend(velocity, mass, np.full(cells, -1.0), solids, np.ones(cells, np.int8), 4)
+    extend(velocity, mass, np.full(cells, -1.0), solids, np.ones(cells, np.int8), 4, solids.open)
     for axis in (1, 2):
         middle = solids.nodes
         for other in {0, 1, 2} - {axis}:
@@ -93,7 +94,7 @@ def test_filling_beyond_the_liquid_matches_the_twin(dimension):
     phi = rng.normal(0.4, 1.0, layout.three)
     given = [rng.normal(size=o.shape) for o in solids.open]
     found = [g.copy() for g in given]
-    fill_beyond(found, phi, solids)
+    fill_beyond(found, phi, solids, solids.open)
     for axis in layout.axes:
         known = np.zeros(given[axis].shape, bool)
         for c in np.ndindex(known.shape):
@@ -113,9 +114,45 @@ def test_a_displacement_that_keeps_the_centre():
     shift, mass = ([rng.normal(1.0, 1.0, (3, 4, 5)) ** 2 for _ in range(3)] for _ in range(2))
     mass[0][:] = 0.0
     expected = [s - np.average(s, weights=m) if m.any() else s.copy() for s, m in zip(shift, mass)]
-    keep_centre(shift, mass)
-    for s, e in zip(shift, expected):
-        np.testing.assert_allclose(s, e, atol=1e-12)
+    half = [0.5 * (s + e) - 0.5 * w / m.sum() if m.any() else s for s, e, m, w in zip(shift, expected, mass, (0, 1, 2))]
+    other = [s.copy() for s in shift]
+    keep_centre(other, mass, np.array([0.0, 1.0, 2.0]), 0.5, Alone(Scene.load("still")))
+    keep_centre(shift, mass, np.zeros(3), 1.0, Alone(Scene.load("still")))
+    for found, e in zip((*shift, *other), (*expected, *half)):
+        np.testing.assert_allclose(found, e, atol=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_liquid_above_the_last_centre_is_held(dimension):
+    """Faces beside cells that are cut below their centres fall only as far as the liquid below them does."""
+    rng = np.random.default_rng(5)
+    solids = Solids(round_scene(dimension))
+    layout = solids.layout
+    phi = rng.normal(0.2, 0.3, layout.three)
+    u, before, taken, mass = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(4))
+    push, found = np.array([0.0, 0.4, -0.5]), [v.copy() for v in u]
+    hold_surface(found, before, taken, push, mass, phi, solids)
+    changed = 0
+    for axis in layout.axes:
+        for c in np.ndindex(u[axis].shape):
+            low = tuple(max(k - (a == axis), 0) for a, k in enumerate(c))
+            high = tuple(min(k, n - 1) for k, n in zip(c, phi.shape))
+            near, value = min(phi[low], phi[high]), u[axis][c]
+            if push[axis] and near >= 0.0 and mass[axis][c] > 1e-9 and solids.open[axis][c] > SLIVER:
+                held = np.clip(taken[axis][c], min(push[axis], 0.0), max(push[axis], 0.0))
+                value = before[axis][c] - np.interp(near, [0.25, 0.5], [1.0, 0.0]) * held
+                changed += 1
+            assert found[axis][c] == pytest.approx(value, abs=1e-13)
+    assert changed > 10
+
+
+def test_covered_faces_count_as_closed():
+    solids = Solids(round_scene(2))
+    covered = [np.random.default_rng(6).random(o.shape) < 0.3 for o in solids.layout.drop_faces(solids.open)]
+    found = solids.layout.drop_faces(open_shares(solids, covered))
+    for share, c, o in zip(found, covered, solids.layout.drop_faces(solids.open)):
+        assert np.array_equal(share, np.where(c, 0.0, o))
+    assert all(a is b for a, b in zip(open_shares(solids, None), solids.open))
 
 
 @pytest.mark.parametrize("dimension", [2, 3])

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
+from nonstick.sim.liquid.alone import Alone
 from nonstick.sim.liquid.sources import Chambers, crowding
 
+ALONE = Alone(Scene.load("still"))
 POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
 
 
@@ -60,26 +62,26 @@ def test_crowding():
     new[1] = 0.25
     # vacated room, cell by cell more or less
     there = space - new + np.array([[0.0, 0.0, 0.0], [0.2, -0.1, -0.1], [0.0, 0.0, 0.0]])
-    np.testing.assert_allclose(crowding(there, new, space), 0.0, atol=1e-15)
+    np.testing.assert_allclose(crowding(there, new, space, ALONE), 0.0, atol=1e-15)
     # no room: all of it
-    np.testing.assert_allclose(crowding(space, new, space), new)
+    np.testing.assert_allclose(crowding(space, new, space, ALONE), new)
     # empty: none; crowded already: at most twice
-    np.testing.assert_array_equal(crowding(0 * space, new, space), 0.0)
-    np.testing.assert_allclose(crowding(9 * space, new, space), 2 * new)
+    np.testing.assert_array_equal(crowding(0 * space, new, space, ALONE), 0.0)
+    np.testing.assert_allclose(crowding(9 * space, new, space, ALONE), 2 * new)
 
 
 def test_chambers_take_what_fits():
     space = np.ones((1, 5, 2))
     space[0, 2] = 0.0
-    chambers = Chambers(space)
+    chambers = Chambers(space, ALONE)
     assert chambers.count == 2
     there = np.zeros_like(space)
     there[0, 0] = 1.0
-    cells = np.array([2, 2, 2, 8, 8])  # three of half a cell on the left, two on the right
+    which = chambers.of(np.array([2, 2, 2, 8, 8]))  # three of half a cell on the left, two on the right
     there[0, 1, 1] = 0.5
-    np.testing.assert_array_equal(chambers.admit(cells, there, 0.5), [True, True, True, True, True])
+    np.testing.assert_array_equal(chambers.admit(which, there, 0.5), [True, True, True, True, True])
     there[0, 1] = [0.5, 1.0]
-    np.testing.assert_array_equal(chambers.admit(cells, there, 0.5), [True, False, False, True, True])
+    np.testing.assert_array_equal(chambers.admit(which, there, 0.5), [True, False, False, True, True])
 
 
 def test_liquid_in_a_sealed_full_tank_moves():

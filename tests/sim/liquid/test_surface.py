@@ -21,8 +21,9 @@ from nonstick.sim.liquid._surface import (
 UP = np.array([0.0, 0.0, 1.0])
 
 
-def surface(x, three, solid=None, per_axis=2):
+def surface(x, three, solid=None, per_axis=2, table=None):
     d = 2 if three[0] == 1 else 3
+    table = RADIUS * (flat_distance(d) if table is None else table)
     cell, order = (np.empty(x.shape[1], np.int32) for _ in range(2))
     start = np.empty(np.prod(three) + 1, np.int64)
     _cell_of(cell, x, *three)
@@ -35,9 +36,7 @@ def surface(x, three, solid=None, per_axis=2):
     _surface_band(kind, start, middle, space, float(per_axis**d), True)
     weight = np.empty(x.shape[1])
     _weigh(weight, start, space, float(per_axis**d))
-    _surface_particles(
-        phi, kind, x, weight, start, solid, middle, space, RADIUS * flat_distance(d), float(per_axis**d), True, UP
-    )
+    _surface_particles(phi, kind, x, weight, start, solid, middle, space, table, float(per_axis**d), True, UP)
     return phi, space
 
 
@@ -48,6 +47,18 @@ def lattice(three, inside, jitter=0.5, seed=0):
     shake[0] *= three[0] > 1
     x = x + shake
     return np.ascontiguousarray(x[:, inside(x)])
+
+
+@pytest.mark.parametrize("three", [(1, 12, 16), (8, 8, 16)])
+@pytest.mark.parametrize("height", [7.0, 7.5])
+def test_distance_to_the_surface_of_a_lattice(three, height):
+    """Points in layers: with the table for layers φ is a distance, with that for full space it is too large."""
+    x, d = lattice(three, lambda x: x[2] < height, jitter=0.0), 2 if three[0] == 1 else 3
+    exact = np.arange(three[2]) + 0.5 - height
+    near = np.abs(exact) < 0.6
+    layers = surface(x, three, table=flat_distance(d, spacing=0.5 / RADIUS))[0]
+    np.testing.assert_allclose(layers[..., near], np.broadcast_to(exact[near], layers[..., near].shape), atol=0.01)
+    assert (surface(x, three)[0][..., near] - exact[near]).max() > 0.02
 
 
 @pytest.mark.parametrize("three", [(1, 24, 16), (12, 12, 16)])

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...io.rundir import RunDirectory, damaged
+from ...mpi.comm import world
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..findings import Findings
@@ -27,6 +28,8 @@ class HeatKind(Kind):
     columns = COLUMNS
 
     def simulate(self, scene: Scene[HeatModel]) -> HeatSimulation:
+        if world().size > 1:
+            raise NonstickError(f"{scene.where}: {self.obstacles(scene)[0]}; leave mpiexec out")
         return HeatSimulation(scene)
 
     def check(self, scene: Scene[HeatModel]) -> Findings:
@@ -60,7 +63,7 @@ class HeatKind(Kind):
             try:
                 state[name] = check_array("temperature", found, simulation.inside.shape, float)
             except NonstickError as error:
-                raise damaged(directory.frames_path / f"{number:06d}.npz", str(error)) from None
+                raise damaged(directory.frame_file(number), str(error)) from None
         simulation.restore(state)
 
     def ended(self, simulation: HeatSimulation) -> bool:

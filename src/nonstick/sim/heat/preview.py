@@ -89,4 +89,4 @@ def _read(run: RunDirectory, frame: int, name: str, heat: Heat, dtype: type) -> 
     try:
         return check_array(name, run.read_frame(frame), heat.grid.shape, dtype)
     except NonstickError as error:
-        raise damaged(run.frames_path / f"{frame:06d}.npz", str(error)) from None
+        raise damaged(run.frame_file(frame), str(error)) from None

@@ -37,6 +37,32 @@ def _known_faces(known, open_share, mass, phi, axis, with_liquid):
 
 
 @parallel
+def _hold_surface(u, before, taken, push, open_share, mass, phi, axis):
+    """Let the pressure hold up liquid in cells that the surface cuts below their centres, where no face is an unknown.
+
+    Such a cell (0 <= φ < ½) counts as air, but holds liquid. The faces around it that border no liquid cell would fall
+    freely and pull its particles down, through the surface. They lose what the pressure took from the faces next to
+    them (`taken`) of what gravity gave them (`push`): all of it up to φ = ¼, then less, nothing from φ = ½ on. Other
+    parts of `taken` are left out: they would feed a shear between these faces and the liquid. `before` is the velocity
+    before the pressure acted.
+    """
+    nx, ny, nz = u.shape
+    cx, cy, cz = phi.shape
+    least, most = min(push, 0.0), max(push, 0.0)
+    for plane in prange(nx):
+        i = np.int64(plane)
+        for j in range(ny):
+            for k in range(nz):
+                if mass[i, j, k] <= 1e-9 or open_share[i, j, k] <= SLIVER:
+                    continue
+                a = phi[max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)]
+                b = phi[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)]
+                if a >= 0.0 and b >= 0.0:
+                    share = min(max(2.0 - 4.0 * min(a, b), 0.0), 1.0)
+                    u[i, j, k] = before[i, j, k] - share * min(max(taken[i, j, k], least), most)
+
+
+@parallel
 def _keep_known(largest, u, known):
     """Unknown values become 0; largest[r] = max|u| of the known ones along row r of the last axis."""
     nx, ny, nz = u.shape

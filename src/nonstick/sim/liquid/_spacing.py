@@ -97,14 +97,15 @@ def _wall_cells(cell, axis, low, height, space, w0, w1, w2, first, flat):
 
 
 @parallel
-def _spread(x, start, cell, height, a, low, phi, pressure, least, strength, margin):
-    """Spread the particles at walls evenly along the normal, in columns of two cells.
+def _spread(moved, x, start, cell, height, a, low, phi, pressure, least, strength, margin):
+    """Spread the particles at walls evenly along the normal, in columns of two cells; moved[q] sums up their ways.
 
     `cell` lists cells with a wall on the lower (`low`) or upper side of axis a, `height` their open height; the column
     is this cell and the next one. Of its n particles the r-th from the wall belongs into the r-th of n equal layers. A
-    particle outside the inner half of its layer moves towards the middle of it by the share `strength`. Two kinds of
-    columns are left out: those that end at a surface, because they are not full, and those whose pressure at the wall
-    is at most `least`, because liquid that leaves a wall must not be pulled back.
+    particle outside the inner half of its layer moves just into it, by the share `strength`. (With longer ways more
+    energy goes round: other stages move particles back.) Two kinds of columns are left out: those that end at a
+    surface, because they are not full, and those whose pressure at the wall is at most `least`, because liquid that
+    leaves a wall must not be pulled back.
     """
     flat, pressed = phi.reshape(-1), pressure.reshape(-1)
     stride0, stride1 = phi.shape[1] * phi.shape[2], phi.shape[2]
@@ -112,6 +113,7 @@ def _spread(x, start, cell, height, a, low, phi, pressure, least, strength, marg
     step = stride if low else -stride
     for q in prange(cell.size):
         c = cell[q]
+        moved[q] = 0.0
         at = c // stride0 if a == 0 else ((c // stride1) % phi.shape[1] if a == 1 else c % phi.shape[2])
         behind = phi.shape[a] - 1 - at if low else at
         if behind < 2 or pressed[c] <= least:
@@ -133,6 +135,9 @@ def _spread(x, start, cell, height, a, low, phi, pressure, least, strength, marg
                     rank += 1
             middle = (rank + 0.5) / n
             if abs(t - middle) > 0.25 / n:
-                t += strength * (middle - t)
+                edge = middle + (0.2 / n if t > middle else -0.2 / n)
+                t += strength * (edge - t)
                 p = start[c] + r if r < here else start[c + step] + r - here
-                x[a, p] = wall + max(t, margin) / way
+                to = wall + max(t, margin) / way
+                moved[q] += to - x[a, p]
+                x[a, p] = to

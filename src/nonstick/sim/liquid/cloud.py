@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ...errors import NonstickError
+from ..states import check_array
 from ._falling import _fall
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
 from .layout import Layout
@@ -44,14 +47,22 @@ class Cloud:
         """Number of particles."""
         return self.x.shape[1]
 
-    def add(self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0, source: int = 0) -> None:
-        """Append particles of a source; `mu` is their viscosity, which is ignored if the viscosity does not vary."""
-        if x.shape[1] and (not len(self.sources) or self.sources[-1, 1] != source):
+    def add(
+        self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0, source: int = 0,
+        places: np.ndarray | None = None, count: int | None = None,
+    ) -> None:  # fmt: skip
+        """Append particles of a source; `mu` is their viscosity, which is ignored if the viscosity does not vary.
+
+        They may be some of `count` particles that are born: `places` are theirs in the order of births.
+        """
+        count = x.shape[1] if count is None else count
+        if count and (not len(self.sources) or self.sources[-1, 1] != source):
             self.sources = np.append(self.sources, [[self.born, source]], axis=0)
-        last = self.born + x.shape[1]
+        last = self.born + count
         if last > np.iinfo(self.ID).max + 1:
             raise NonstickError(f"more than {np.iinfo(self.ID).max + 1} particles were made: there are no ids left")
-        self.id = np.concatenate([self.id, np.arange(self.born, last, dtype=self.ID)])
+        ids = np.arange(self.born, last, dtype=self.ID) if places is None else (self.born + places).astype(self.ID)
+        self.id = np.concatenate([self.id, ids])
         self.born = last
         if self.thick:
             self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
@@ -108,3 +119,22 @@ class Cloud:
         """Multiply all velocities and their gradients by a factor."""
         _scale(self.vel, np.float32(factor))
         _scale(self.aff, np.float32(factor))
+
+    def check(self, state: Mapping[str, np.ndarray], shape: tuple[int, int, int]) -> None:
+        """Refuse a state that particles in a domain of this shape cannot have."""
+        n = check_array("x", state, (3, None), float).shape[1]
+        for axis, cells in enumerate(shape):
+            check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
+        check_array("vel", state, (3, n), np.float32)
+        check_array("aff", state, (9 if self.affine else None, n), np.float32)
+        check_array("mu", state, (n if self.thick else 0,), np.float32, 0.0)
+        if "fall" in state:  # older states have none: their velocities do not lag
+            check_array("fall", state, (n,), np.float32, 0.0, 1.0)
+            check_array("added", state, (), float)
+        check_array("dt", state, (), float, 0.0)
+        check_array("sources", {"sources": self.sources} | dict(state), (None, 2), np.int64, 0)
+        if "id" in state:
+            born = int(check_array("born", state, (), np.int64, n, np.iinfo(self.ID).max + 1))
+            ids = np.sort(check_array("id", state, (n,), self.ID, 0, born - 1))
+            if (ids[1:] == ids[:-1]).any():
+                raise NonstickError("id contains a number twice")

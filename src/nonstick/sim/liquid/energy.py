@@ -14,6 +14,7 @@ import numpy as np
 
 from ._energy import _energy, _gains, _take_gains
 from ._particles import BATCH
+from .alone import Alone
 from .cloud import Cloud
 
 #: largest share of its kinetic energy that a particle which gained energy gives back in a step
@@ -24,26 +25,26 @@ ALL = 0.1
 SAFETY = 1e-6
 
 
-def energy(p: Cloud, gravity: np.ndarray) -> tuple[float, float]:
+def energy(p: Cloud, gravity: np.ndarray, ranks: Alone) -> tuple[float, float]:
     """Sums over particles of kinetic energy in (m/s)² and of -g · x in m/s² times cells."""
     parts = -(-p.n // BATCH)
     kinetic, height = np.zeros(parts), np.zeros(parts)
-    _energy(kinetic, height, p.x, p.vel, p.aff, p.affine, *gravity, BATCH)
-    return float(kinetic.sum()), float(height.sum())
+    _energy(kinetic, height, ranks.position(p.x), p.vel, p.aff, p.affine, *gravity, BATCH)
+    return ranks.sum(float(kinetic.sum())), ranks.sum(float(height.sum()))
 
 
-def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float) -> None:
+def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float, ranks: Alone) -> None:
     """Take `excess`, in (m/s)², from the particles that gained it; all particles give the part that these cannot give.
 
     `old` are the velocities before the step, `push` is gravity times its length.
     """
     parts = np.zeros(-(-p.n // BATCH))
     _gains(parts, p.vel, old, *push, GIVEN_BACK, BATCH)
-    gained = float(parts.sum())
+    gained = ranks.sum(float(parts.sum()))
     if gained > 0.0:
         share = min((1.0 + SAFETY) * excess / gained, 1.0)
         _take_gains(p.vel, p.aff, old, *push, GIVEN_BACK, share)
         excess -= share * gained
     if excess > 0.0:
-        kinetic = energy(p, np.zeros(3))[0]
+        kinetic = energy(p, np.zeros(3), ranks)[0]
         p.slow(float(np.sqrt(1.0 - min((1.0 + SAFETY) * excess / kinetic, ALL))) if kinetic > 0.0 else 1.0)

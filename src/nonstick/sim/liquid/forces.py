@@ -16,16 +16,16 @@ from ...scenes.schema import Force as ForceTable
 class Force:
     """One force of a scene."""
 
-    def __init__(self, scene: Scene, table: ForceTable, index: int):
+    def __init__(self, scene: Scene, table: ForceTable, index: int, grid: Grid):
         self.table = table
-        self._grid = Grid(scene.shape, scene.dx)
+        self._grid = grid
         where = f"{scene.where}: force.{index}.shape"
         self._region = None if table.shape is None else build(table.shape, scene.folder, where)
 
     @classmethod
-    def all(cls, scene: Scene) -> list[Force]:
-        """The forces of a scene, in its order."""
-        return [cls(scene, table, index) for index, table in enumerate(scene.model.force)]
+    def all(cls, scene: Scene, grid: Grid) -> list[Force]:
+        """The forces of a scene, in its order, on a grid."""
+        return [cls(scene, table, index, grid) for index, table in enumerate(scene.model.force)]
 
     def acts(self, time: float) -> bool:
         """True if it acts at this time."""

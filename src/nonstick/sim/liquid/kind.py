@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ from ...errors import NonstickError
 from ...io import body_files
 from ...io.probes import write_rows
 from ...io.rundir import RunDirectory, damaged
+from ...mpi.comm import world
 from ...scenes.scene import Scene
 from ..findings import Findings
 from ..kinds import Kind, Row, column, warm
 from ..preview import Film, Frames
 from ..resources import Needs
+from ..shared_directory import SharedDirectory
 from .needs import needs
 from .particles import Particles
 from .simulation import COLUMNS, STAGES, Simulation
@@ -30,12 +32,23 @@ class LiquidKind(Kind):
     columns = COLUMNS
 
     def simulate(self, scene: Scene) -> Simulation:
-        return Simulation(scene)
+        comm = world()
+        if comm.size == 1:
+            return Simulation(scene)
+        from .together import simulate
+
+        return simulate(scene, comm)
 
     def check(self, scene: Scene) -> Findings:
         from .check import check
 
         return check(scene)
+
+    def obstacles(self, scene: Scene) -> list[str]:
+        from .together import obstacle
+
+        found = obstacle(scene)
+        return [found] if found else []
 
     def contents(self, simulation: Simulation) -> str:
         return f"{simulation.liquid.count} particles"
@@ -46,7 +59,7 @@ class LiquidKind(Kind):
     def compiling(self, scene: Scene) -> AbstractContextManager[None]:
         from ..compile_ahead import compiling_ahead
 
-        return compiling_ahead(scene.dimension)
+        return compiling_ahead(scene.dimension) if world().size == 1 else nullcontext()
 
     # -- frames on disk -------------------------------------------------------------------------------
 
@@ -65,6 +78,8 @@ class LiquidKind(Kind):
 
     def save(self, simulation: Simulation, directory: RunDirectory, rows: Sequence[Row]) -> None:
         frame, scene = simulation.frame, simulation.scene
+        if isinstance(directory, SharedDirectory):
+            directory.boxes = simulation.liquid.ranks.boxes.boxes  # type: ignore[attr-defined]
         directory.write_frame(frame, simulation.frame_arrays())
         if rows:
             directory.append_rows(rows, self.columns)
@@ -81,6 +96,11 @@ class LiquidKind(Kind):
         return directory.checkpoints()
 
     def restore(self, simulation: Simulation, directory: RunDirectory, frame: int) -> None:
+        if isinstance(directory, SharedDirectory):
+            from .together import restore
+
+            restore(simulation.scene, directory.comm, simulation, directory, frame)  # type: ignore[arg-type]
+            return
         state = directory.read_checkpoint(frame)
         try:
             simulation.restore(state)

@@ -30,8 +30,9 @@ from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
 from ...scenes.scene import Scene
 from ..states import check_array
+from .alone import Alone
 from .bodies import Bodies, make
-from .extrapolation import extend, fill_beyond
+from .extrapolation import extend, fill_beyond, hold_surface, open_shares
 from .forces import Force
 from .pressure import PressureResult, Projection
 from .regions import region
@@ -107,11 +108,14 @@ class Liquid:
     (1, 0, True)
     """
 
-    def __init__(self, scene: Scene, tracker: Callable[[Scene, Solids, Ledger, Viscosity], Tracker]):
+    def __init__(
+        self, scene: Scene, tracker: Callable[[Scene, Solids, Ledger, Viscosity], Tracker], ranks: Alone | None = None
+    ):
         self.scene = scene
+        self.ranks = ranks or Alone(scene)
         model = scene.model
         bodies = make(scene)
-        self.solids = Solids(scene, bodies)
+        self.solids = Solids(scene, bodies, self.ranks)
         #: rigid bodies; the pressure changes their velocity and spin in place
         self.bodies = Bodies(scene, bodies, self.solids)
         self.bodies.check_start()
@@ -122,7 +126,7 @@ class Liquid:
         self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
         self.sources = Source.all(scene)
         self.outflows = [region(scene, s.shape, f"outflow.{k}.shape") for k, s in enumerate(model.outflow)]
-        self.forces = Force.all(scene)
+        self.forces = Force.all(scene, self.solids.grid)
         self.steps = 0
         self.time = 0.0
         #: cells whose walls held the liquid in the last step regardless of walls.pressure; None: no cells
@@ -167,15 +171,18 @@ class Liquid:
                 velocity, outcome = self._project(spread, kick, added.divergence)
                 self.pressure = self.pressure + outcome.solution.pressure
         with watch("extrapolation"):
-            taken = self._lost(start.velocity, velocity)
+            shares = open_shares(self.solids, self.viscosity.covered)
+            taken = [u - v for u, v in zip(start.velocity, velocity)]
+            fill_beyond(taken, tracker.phi, self.solids, shares)
+            push = kick * tracker.gravity
+            hold_surface(velocity, start.velocity, taken, push, start.mass, tracker.phi, self.solids)
             if self.viscosity.acts:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2
             keep = np.maximum(sticky, self._pressed(outcome))
-            fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers)
+            fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers, shares)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
-            push = kick * tracker.gravity
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
             of_bodies -= sum(self.bodies.energy())
@@ -216,19 +223,13 @@ class Liquid:
             self.observer.projected(outcome)
         return self.layout.lift_faces(outcome.solution.velocity), outcome
 
-    def _lost(self, before: list[np.ndarray], after: list[np.ndarray]) -> list[np.ndarray]:
-        """The velocity that the faces have lost; faces without liquid take it from their neighbours."""
-        lost = [u - v for u, v in zip(before, after)]
-        fill_beyond(lost, self.tracker.phi, self.solids)
-        return lost
-
     def _pressed(self, outcome: PressureResult) -> np.ndarray:
         """1 in cells whose liquid presses on its walls and does not leave them in this step.
 
         Otherwise the rise of the liquid above would reach down to the wall, and carry off the particles there.
         """
         pressure = outcome.solution.pressure
-        pressed = pressure > PRESSED * float(pressure.max(initial=0.0))
+        pressed = pressure > PRESSED * self.ranks.max(float(pressure.max(initial=0.0)))
         if np.any(self.solids.separation):
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
         return self.layout.lift(pressed).astype(np.int8)
@@ -245,12 +246,18 @@ class Liquid:
 
     def _check_flow(self, velocity: list[np.ndarray], fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""
-        finite = all(math.isfinite(float(velocity[a].sum())) for a in self.layout.axes)
+        finite = not self.ranks.any(not all(math.isfinite(float(velocity[a].sum())) for a in self.layout.axes))
         if not finite or fastest * dt > LONGEST * max(self.scene.model.domain.size):
             speed = f"reaches {fastest:.3g} m/s" if finite else "is no number any more"
             raise NonstickError(
                 f"{self.scene.where}: the velocity of the liquid {speed} at {self.time:.4g} s; make what drives it "
                 "weaker (velocities, forces, motions, inflows), or raise time.max_substeps"
+            )
+        way = fastest * dt / self.scene.dx
+        if self.ranks.shared and way > self.ranks.depth - 1.5:  # the velocity is read a cell beyond
+            raise NonstickError(
+                f"{self.scene.where}: liquid moves {way:.2g} cells in a step at {self.time:.4g} s, more than ranks see "
+                f"of each other ({self.ranks.depth} cells): raise time.max_substeps, lower time.cfl, or run on one rank"
             )
 
     def _move_bodies(self, dt: float) -> None:
@@ -272,7 +279,8 @@ class Liquid:
 
     def _fed(self) -> bool:
         """True if something other than gravity may do work on the liquid in this step."""
-        walls = self.solids.moving or bool(len(self.bodies)) or bool(np.any(self.solids.separation))
+        push = self.ranks.any(bool(np.any(self.solids.separation)))
+        walls = self.solids.moving or bool(len(self.bodies)) or push
         pushed = any(f.acts(self.time - 2.0 * self.tracker.lag) or f.acts(self.time) for f in self.forces)
         return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
 
@@ -283,9 +291,13 @@ class Liquid:
         """Number of particles."""
         return self.tracker.count
 
+    def contacts(self) -> int:
+        """Number of cells in which liquid separates from a wall."""
+        return int(self.ranks.sum(int(np.count_nonzero(self.ranks.own(self.projection.active)))))
+
     def max_speed(self) -> float:
         """Largest velocity component of the liquid or a solid."""
-        return max(self.tracker.fastest(), self.solids.fastest())
+        return max(self.ranks.max(self.tracker.fastest()), self.solids.fastest())
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy in joule (per metre of depth in 2D); height is above the domain's corner."""
@@ -303,12 +315,12 @@ class Liquid:
         volume = self.ledger.measured * self.scene.dx**self.scene.dimension
         out = {"time": np.array(self.time), "dx": np.array(self.scene.dx), "volume": np.array(volume)}
         if output.surface:
-            out["phi"] = self.phi().astype(np.float32)
+            out["phi"] = self.ranks.own(self.phi()).astype(np.float32)
         if output.pressure or (output.pressure is None and self.scene.dimension == 2):
-            out["pressure"] = self.pressure.astype(np.float32)
+            out["pressure"] = self.ranks.own(self.pressure).astype(np.float32)
         solid = self.solids.moved_phi()
         if solid is not None:
-            out["phi_solid"] = solid.astype(np.float32)
+            out["phi_solid"] = self.ranks.own_nodes(solid).astype(np.float32)
         out |= self.bodies.frame_arrays()
         if output.particles:
             out |= self.tracker.frame_arrays()
@@ -317,7 +329,8 @@ class Liquid:
     def state(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays; a run continues from it bit for bit."""
         return {
-            **self.tracker.state(), "pressure": self.projection.pressure, "active": self.projection.active,
+            **self.tracker.state(),
+            "pressure": self.ranks.own(self.projection.pressure), "active": self.ranks.own(self.projection.active),
             "steps": np.array(self.steps), "time": np.array(self.time), "lag": np.array(self.tracker.lag),
             "ledger": self.ledger.array(),
             **self.bodies.state(),
@@ -327,8 +340,9 @@ class Liquid:
         """Refuse a state that is not one of this scene, before anything of it is used."""
         self.tracker.check(state)
         self.bodies.check(state)
-        check_array("pressure", state, self.scene.shape, float)
-        check_array("active", state, self.scene.shape, self.projection.active.dtype)
+        cells = self.ranks.own(self.projection.active).shape
+        check_array("pressure", state, cells, float)
+        check_array("active", state, cells, self.projection.active.dtype)
         check_array("steps", state, (), np.int64, 0)
         check_array("time", state, (), float, 0.0)
         if "lag" in state:
@@ -338,7 +352,9 @@ class Liquid:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a state."""
-        self.projection.pressure, self.projection.active = state["pressure"], state["active"]
+        self.projection.pressure, self.projection.active = map(
+            self.ranks.with_ghosts, (state["pressure"], state["active"])
+        )
         self.pressure = self.projection.pressure
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag

@@ -29,14 +29,15 @@ def needs(scene: Scene[SceneModel], particles: int = 0) -> Needs:
     checkpoint = particles * (40 + 36 * (scene.model.particles.transfer == "apic")) + 9 * cells
     kept = min(frames, 3 + frames // output.checkpoint_every)
     memory = BYTES_BASE + BYTES_PER_CELL * cells + BYTES_PER_PARTICLE * particles
-    if _viscous(scene):
+    if viscous(scene):
         d, bodies = scene.dimension, sum(b.motion is None for b in scene.model.bodies)
         faces = d * particles / scene.model.particles.per_axis**d
         memory += BYTES_PER_VISCOUS_CELL * cells + BYTES_PER_TIE * faces * (3 if d == 2 else 6) * bodies
     return Needs(memory, frame * (frames + 1) + checkpoint * kept)
 
 
-def _viscous(scene: Scene) -> bool:
+def viscous(scene: Scene) -> bool:
+    """True if a liquid of the scene is viscous."""
     own = [x.viscosity for x in scene.model.liquid] + [x.viscosity for x in scene.model.inflow]
     return scene.model.physics.viscosity > 0.0 or any(own)
 

@@ -7,27 +7,28 @@ particles move                    Runge–Kutta of third order, out of solids, e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
-from ...errors import NonstickError
 from ...grid.shapes import Shape
 from ...scenes.scene import Scene
-from ..states import check_array
 from ._falling import _free_share, _look_up
 from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
 from .cell_viscosity import cell_viscosity
 from .cloud import Cloud
 from .energy import energy, give_back
 from .extrapolation import fill_gaps
+from .layout import Layout
 from .motion import first_gradient, first_velocity, varies
 from .regions import region
-from .seeding import MARGIN, seed
+from .seeding import MARGIN, seed_slabs
 from .solids import Solids
-from .sources import Chambers, Source, crowding, has_room
-from .spacing import WallLayer, displacement, in_flight, keep_centre
+from .sources import Source
+from .spacing import WallLayer, crushed, displacement, in_flight, keep_centre
 from .surface import ParticleSurface
+from .taps import Taps
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
 from .volume import Ledger, shift_for, volume
@@ -43,7 +44,7 @@ class Particles:
 
     def __init__(self, scene: Scene, solids: Solids, ledger: Ledger, viscosity: Viscosity):
         self.scene, self.solids, self.ledger = scene, solids, ledger
-        self.layout = solids.layout
+        self.layout, self.ranks = solids.layout, solids.ranks
         self.dx = scene.dx
         setting = scene.model.particles
         #: particles of a full cell
@@ -72,18 +73,16 @@ class Particles:
         self._sorted = False
         #: length of the last step: sources fill the space that their liquid left in it
         self._last_dt = 0.0
-        self._chambers: Chambers | None = None
-        #: indices of sources without room for their liquid
-        self._choked: set[int] = set()
+        self._taps = Taps(scene, solids)
 
     @property
     def count(self) -> int:
         """Number of particles."""
-        return self.cloud.n
+        return int(self.ranks.sum(self.ranks.own_particles(self.cloud).n))
 
     def points(self, x: np.ndarray | None = None) -> list[np.ndarray]:
-        """Positions of the particles, or of x (3, n) in cells, in metres and the user's dimension."""
-        return [self.dx * c for c in self.layout.drop_points(self.cloud.x if x is None else x)]
+        """Positions of the particles, or of x (3, n) in cells of the domain, in metres and the user's dimension."""
+        return [self.dx * c for c in self.layout.drop_points(self.ranks.position(self.cloud.x) if x is None else x)]
 
     def fill(self) -> None:
         """Fill the liquids of the scene with particles; where liquids overlap, the first one counts."""
@@ -92,31 +91,40 @@ class Particles:
         taken: list[Shape] = []
         for index, spec in enumerate(self.scene.model.liquid):
             shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
-            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng)
-            for other in taken:
-                x = x[:, other(*self.points(x)) >= 0]
+            slabs = seed_slabs(shape, self.solids, setting.per_axis, setting.jitter, rng)
+            x, places, count = self.ranks.born(self._outside(slab, taken) for slab in slabs)
             taken.append(shape)
             points = self.points(x)
             velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
-            self._add(x, velocity, spec.viscosity, index)
+            self._add(x, velocity, spec.viscosity, index, places, count)
             if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
                 gradient = first_gradient(spec, self.dx, points)
                 self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
         self._sort()
         # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
-        self.ledger.initial = self.cloud.n * self.worth
+        self.ledger.initial = self.cloud.born * self.worth
         self._outline(None, False)
         # without a surface a shift of φ could only make bubbles
-        if self.scene.model.volume.correct and bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()):
+        air = self.ranks.any(bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()))
+        if self.scene.model.volume.correct and air:
             self._outline(None, True)
-        elif self.cloud.n:
+        elif self.cloud.born:
             self.ledger.initial = self.ledger.due = self.ledger.measured
-            self.worth = self.ledger.initial / self.cloud.n
+            self.worth = self.ledger.initial / self.cloud.born
 
-    def _add(self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity, source: int) -> None:
-        """Append particles at x (3, n), with the velocity and viscosity of a liquid or an inflow of the scene."""
+    def _outside(self, x: np.ndarray, taken: Sequence[Shape]) -> np.ndarray:
+        """Those of the positions that lie outside the shapes."""
+        for other in taken:
+            x = x[:, other(*self.points(x)) >= 0]
+        return x
+
+    def _add(
+        self, x: np.ndarray, velocity: Sequence[np.ndarray | float], viscosity, source: int,
+        places: np.ndarray | None = None, count: int | None = None,
+    ) -> None:  # fmt: skip
+        """Append particles of a liquid or an inflow at x (3, n), in cells of the domain; the rest as in `Cloud.add`."""
         mu = self._viscosity.given(viscosity, self.points(x))
-        self.cloud.add(x, self.layout.vectors(velocity, x.shape[1]), mu, source)
+        self.cloud.add(self.ranks.here(x), self.layout.vectors(velocity, x.shape[1]), mu, source, places, count)
         self._sorted = False
 
     def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
@@ -132,6 +140,7 @@ class Particles:
 
     def _sort(self) -> None:
         if not self._sorted:
+            self.ranks.surround(self.cloud)
             self.cloud.sort()
             self._sorted = True
 
@@ -142,41 +151,27 @@ class Particles:
         if not sources:
             return Added()
         self.settled = False
-        setting = self.scene.model.particles
-        width = self.dx / setting.per_axis
-        divergence = np.zeros(self.solids.grid.shape)
-        added = Added(divergence)
+        added = Added(np.zeros(self.solids.grid.shape))
         for index, source in enumerate(sources):
-            if not source.flows(time):
-                continue
-            shape = source.at(time)
-            self._impose(source, shape, time)
-            self._sort()
-            counts = np.diff(self.cloud.start)
-            rng = np.random.default_rng([setting.seed, index, step])
-            shift = source.phase(time, width) / self.dx
-            x = seed(shape, self.solids, setting.per_axis, setting.jitter, rng, shift)
-            cells = np.ravel_multi_index(tuple(x.astype(np.int64)), self.layout.three)
-            fresh = source.fresh(self.points(x), time, self._last_dt, width)
-            room = has_room(self.solids.space.reshape(-1)[cells] / self.worth - counts[cells])
-            fresh &= room | (not source.began(time, self._last_dt))  # space that is full already is not filled
-            fresh |= (counts[cells] == 0) & room
-            x, cells = x[:, fresh], cells[fresh]
-            there = self.worth * counts.reshape(self.layout.three)
-            fits = self._room(cells, there)
-            if not fits.all() and index not in self._choked:
-                self._choked.add(index)
-                added.remarks.append(
-                    ("full", f"inflow.{index} has no room for more liquid: its chamber is full at {time:.4g} s")
-                )
-            new = self.worth * np.bincount(cells[fits], minlength=there.size).reshape(there.shape)
-            divergence += self.layout.drop(crowding(there, new, self.solids.space)) / dt
-            x = x[:, fits]
-            points = self.points(x)
-            velocity = [source.velocity(axis, points, time) for axis in range(len(points))]
-            self._add(x, velocity, source.spec.viscosity, len(self.scene.model.liquid) + index)
-            self.ledger.inflow += x.shape[1] * self.worth
+            if source.flows(time):
+                self._impose(source, source.at(time), time)
+                self._sort()
+                self._fill_source(source, index, time, step, dt, added)
         return added
+
+    def _fill_source(self, source: Source, index: int, time: float, step: int, dt: float, added: Added) -> None:
+        """Add the particles that one source emits."""
+        new = self._taps.open(source, index, time, step, self._last_dt, self.cloud.start, self.worth)
+        if new.choked:
+            full = f"inflow.{index} has no room for more liquid: its chamber is full at {time:.4g} s"
+            added.remarks.append(("full", full))
+        assert added.divergence is not None
+        added.divergence += self.layout.drop(new.crowding) / dt
+        points = self.points(new.x)
+        velocity = [source.velocity(axis, points, time) for axis in range(len(points))]
+        kind = len(self.scene.model.liquid) + index
+        self._add(new.x, velocity, source.spec.viscosity, kind, new.places, new.count)
+        self.ledger.inflow += new.count * self.worth
 
     def _impose(self, source: Source, shape: Shape, time: float) -> None:
         """Give the particles in a source its velocity."""
@@ -188,20 +183,15 @@ class Particles:
                 row[inside] = source.velocity(axis, here, time)
             self.cloud.fall[inside] = 1.0
 
-    def _room(self, cells: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """Mask of the new particles, given by their cells, that have room; `there` is the liquid in the cells."""
-        if self._chambers is None or self.solids.moving:
-            self._chambers = Chambers(self.solids.space)
-        return self._chambers.admit(cells, there, self.worth)
-
     def flow_out(self, regions: Sequence[Shape]) -> None:
         """Remove the particles in the regions."""
         for shape in regions:
             gone = shape(*self.points()) < 0
-            if gone.any():
+            count = int(self.ranks.sum(int(gone.sum())))
+            if count:
                 self.cloud.keep(~gone)
                 self._sorted = self.settled = False
-                self.ledger.outflow += int(gone.sum()) * self.worth
+                self.ledger.outflow += count * self.worth
 
     # -- surface --------------------------------------------------------------------------------------
 
@@ -212,10 +202,10 @@ class Particles:
         self.settled = True
 
     def _outline(self, pressure: np.ndarray | None, correct: bool) -> None:
-        cloud, ledger, space = self.cloud, self.ledger, self.solids.space
+        cloud, ledger, space = self.cloud, self.ledger, self.ranks.only_own(self.solids.space)
         weight = self._surface.outline(self.phi, cloud)
         gaps = 0.0 if pressure is None else self._surface.gaps(self.phi, cloud, weight, pressure)
-        around = (cloud.start, float(self.per_cell))
+        around = (self.ranks.own_starts(cloud.start), float(self.per_cell), self.ranks)
         shift = 0.0
         if correct:
             shift = ledger.offset = shift_for(self.phi, space, ledger.expected + gaps, ledger.offset, *around)
@@ -255,12 +245,21 @@ class Particles:
         for axis in self.layout.axes:
             _normalise(velocity[axis], mass[axis])
             fill_gaps(velocity[axis], mass[axis], axis, self.phi, solids)
+        self.ranks.fill_faces(velocity)
         return velocity, mass
 
     def move(self, flow: Flow) -> None:
         """Give particles the new velocity, move them, and even them out; a closed run gains no energy by this."""
         cloud, solids, first = self.cloud, self.solids, self.layout.first
         even_out = self.scene.model.particles.even_out
+        shift, flies = flow.velocity, False
+        spread: Callable[[], np.ndarray] = partial(np.zeros, 3)
+        if even_out:
+            problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
+            shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
+            flies = in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity)
+            spread = partial(self._layer.spread, cloud, self.phi, pressure, MARGIN)
+        spread = self.ranks.release(cloud, spread)
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
         old = cloud.vel if flow.fed else cloud.vel.copy()
         if not flow.fed:
@@ -272,15 +271,12 @@ class Particles:
             added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
             cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, LARGEST_TURN, steady,
         )  # fmt: skip
-        self._added = self.mass * float(added.sum())
-        shift = flow.velocity
+        self._added = self.mass * self.ranks.sum(float(added.sum()))
         if even_out:
-            problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
-            shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
-            if in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity):
-                keep_centre(shift, flow.start.mass)
+            way, calm = spread(), 1.0 if flies else 1.0 - crushed(self.ledger.offset)
+            if calm > 0.0:
+                keep_centre(shift, flow.start.mass, way, calm, self.ranks)
             self._pay_for_lift(shift, flow)
-            self._layer.spread(cloud, self.phi, pressure, MARGIN)
         _advect(
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
             MARGIN, even_out, self.flip == 0.0,
@@ -289,7 +285,8 @@ class Particles:
         if not flow.fed:
             excess = sum(self.energy()) - flow.start.energy
             if excess > 0.0:
-                give_back(cloud, old, flow.dt * self.gravity, excess / self.mass)
+                give_back(cloud, old, flow.dt * self.gravity, excess / self.mass, self.ranks)
+        self.ranks.settle(cloud)
         self._last_dt = flow.dt
         self._sorted = self.settled = False
 
@@ -305,10 +302,9 @@ class Particles:
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
-        Otherwise crushed liquid that spreads again would gain energy from nothing. A step takes at most the share
-        PAYMENT of the kinetic energy. If the displacement adds more than this and the energy that the step loses
-        anyway, it is made smaller: liquid at rest must not rise. What viscosity takes counts as paid, or evening out a
-        tank of oil would be a drag on a body that sinks in it.
+        Otherwise crushed liquid that spreads again would gain energy from nothing. The energy that the step loses
+        anyway pays first, what viscosity takes included, and then at most the share PAYMENT of the kinetic energy. If
+        the displacement adds more than this, it is made smaller: liquid at rest must not rise.
         """
         mass = flow.start.mass
         lift = -self.dx * self._work(shift, mass)
@@ -316,10 +312,10 @@ class Particles:
             return
         kinetic, potential, heat = *self.energy(), self.mass * flow.start.heat
         # energy after moving, with the velocity that falling particles gain until then
-        gained = self.mass * self.cloud.energy_of_falling(self.lag * self.gravity)
+        gained = self.mass * self.ranks.sum(self.cloud.energy_of_falling(self.lag * self.gravity))
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
-        paid = min(lift, max(PAYMENT * kinetic - heat, 0.0))
+        paid = min(max(lift - lost, 0.0), max(PAYMENT * kinetic - heat, 0.0))
         allowed = paid + lost
         if lift > allowed:
             for axis in self.layout.axes:
@@ -329,7 +325,11 @@ class Particles:
 
     def _work(self, faces: list[np.ndarray], mass: list[np.ndarray]) -> float:
         """Mass of a particle times the sum of g · (face arrays at the particle) over all particles."""
-        return self.mass * sum(float(g * (m * f).sum()) for g, m, f in zip(self.gravity, mass, faces) if g)
+        ranks, total = self.ranks, 0.0
+        for axis, g in enumerate(self.gravity):
+            if g:
+                total += ranks.sum(float(g * ranks.own_faces(mass[axis] * faces[axis], axis).sum()))
+        return self.mass * total
 
     # -- numbers --------------------------------------------------------------------------------------
 
@@ -339,15 +339,15 @@ class Particles:
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy of the particles."""
-        kinetic, height = energy(self.cloud, self.gravity)
+        kinetic, height = energy(self.ranks.own_particles(self.cloud), self.gravity, self.ranks)
         return max(self.mass * kinetic - self._added, 0.0), self.mass * self.dx * height
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def frame_arrays(self) -> dict[str, np.ndarray]:
         """Position, velocity, id and, where it varies, viscosity of every particle; the number of births so far."""
-        cloud = self.cloud
-        rows = self.layout.drop_points(cloud.x)
+        cloud = self.ranks.own_particles(self.cloud)
+        rows = self.layout.drop_points(self.ranks.position(cloud.x))
         position = np.empty((cloud.n, len(rows)), np.float32)
         for a, row in enumerate(rows):
             np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
@@ -359,35 +359,27 @@ class Particles:
 
     def state(self) -> dict[str, np.ndarray]:
         """The columns, and the length of the last step."""
-        c = self.cloud
+        c = self.ranks.own_particles(self.cloud)
         ids = {"id": c.id, "born": np.array(c.born)}
         own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
-        return {"x": c.x, "vel": c.vel, "aff": c.aff, "mu": c.mu, **ids, "dt": np.array(self._last_dt), **own}
+        return {
+            "x": self.ranks.position(c.x),
+            "vel": c.vel,
+            "aff": c.aff,
+            "mu": c.mu,
+            **ids,
+            "dt": np.array(self._last_dt),
+            **own,
+        }
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
-        c = self.cloud
-        n = check_array("x", state, (3, None), float).shape[1]
-        for axis, cells in enumerate(self.layout.three):
-            check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
-        check_array("vel", state, (3, n), np.float32)
-        check_array("aff", state, (9 if c.affine else None, n), np.float32)
-        check_array("mu", state, (n if c.thick else 0,), np.float32, 0.0)
-        if "fall" in state:  # older states have none: their velocities do not lag
-            check_array("fall", state, (n,), np.float32, 0.0, 1.0)
-            check_array("added", state, (), float)
-        check_array("dt", state, (), float, 0.0)
-        check_array("sources", {"sources": c.sources} | dict(state), (None, 2), np.int64, 0)
-        if "id" in state:
-            born = int(check_array("born", state, (), np.int64, n, np.iinfo(c.ID).max + 1))
-            ids = np.sort(check_array("id", state, (n,), c.ID, 0, born - 1))
-            if (ids[1:] == ids[:-1]).any():
-                raise NonstickError("id contains a number twice")
+        self.cloud.check(state, Layout(self.scene.shape).three)
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Particles of a checkpoint, and the φ of its frame."""
         c = self.cloud
-        c.x, c.vel, c.aff, c.mu = state["x"], state["vel"], state["aff"], state["mu"]
+        c.x, c.vel, c.aff, c.mu = self.ranks.here(state["x"]), state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
         c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)

@@ -29,6 +29,8 @@ class PressureResult:
     #: the method that solved it, and the messages of methods that failed
     method: str
     failed: list[str]
+    #: unknowns of all processes
+    unknowns: int
 
 
 class Projection:
@@ -66,7 +68,7 @@ class Projection:
             The divergence that sources need, over cells, in 1/s.
         """
         problem = self._problem(phi, velocity, dt, hold, divergence)
-        outcome = self._try_methods(problem)
+        outcome = self._together(problem) if self.solids.ranks.shared else self._try_methods(problem)
         self.pressure = outcome.solution.pressure
         self.active = problem.rows.to_grid(outcome.solution.active)
         if problem.coupling is not None:
@@ -88,6 +90,18 @@ class Projection:
             source=divergence, **extra,
         )  # fmt: skip
 
+    def _together(self, problem: PressureProblem) -> PressureResult:
+        """Solve a problem of which other processes have other parts."""
+        solver, ranks = self.solver, self.solids.ranks
+        x0 = active = None
+        if solver.warm_start and ranks.any(bool(self.pressure.any())):
+            x0, active = (problem.rows.from_grid(a) for a in (self.pressure, self.active))
+        solution = problem.with_fields(ranks.solve(problem.problem, x0, active, solver.rtol, solver.maxiter))
+        unknowns = int(ranks.sum(int(np.count_nonzero(ranks.own(problem.rows.to_grid(np.ones(problem.n, bool)))))))
+        failed = [] if solution.converged else [f"{solution.method}: {solution.message}"]
+        kkt = float(solution.notes["kkt"])  # type: ignore[arg-type]
+        return PressureResult(problem, solution, kkt, solution.method, failed, unknowns)
+
     def _try_methods(self, problem: PressureProblem) -> PressureResult:
         """Solve by the scene's method, and by others if it misses its tolerance; the best result is kept."""
         solver = self.solver
@@ -106,7 +120,7 @@ class Projection:
             # help.
             kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))  # type: ignore[arg-type]
             if best is None or kkt < best.kkt:
-                best = PressureResult(problem, solution, kkt, name, failed)
+                best = PressureResult(problem, solution, kkt, name, failed, problem.rows.n)
             if solution.converged or solution.status == "infeasible":
                 break
             failed.append(f"{name}: {solution.message}")

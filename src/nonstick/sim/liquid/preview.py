@@ -77,7 +77,7 @@ class Painter:
                 if name in data or name in needed:
                     check_array(name, data, shape, dtype)
         except NonstickError as error:
-            raise damaged(self.run.frames_path / f"{frame:06d}.npz", str(error)) from None
+            raise damaged(self.run.frame_file(frame), str(error)) from None
         return data
 
     def _find_room(self) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -41,15 +42,32 @@ def seed(
     Positions deviate from the lattice by `jitter` of its width. `shift` (d) moves the lattice, in cells, by less than
     its width. Planes of cells are treated one at a time, so that memory grows with the liquid, not with the grid.
     """
-    grid = solids.grid
+    pieces = list(seed_slabs(shape, solids, per_axis, jitter, rng, shift))
+    return np.concatenate(pieces, axis=1)
+
+
+def seed_slabs(
+    shape: Shape,
+    solids: Solids,
+    per_axis: int,
+    jitter: float,
+    rng: np.random.Generator,
+    shift: np.ndarray | None = None,
+) -> Iterator[np.ndarray]:
+    """The positions of `seed`, plane by plane, in cells of the whole domain.
+
+    Several processes make the same positions in the same order, so that a particle does not depend on their number.
+    """
+    grid, lift = solids.whole, solids.layout.lift_points
+    yield lift(np.empty((len(grid.shape), 0)))
     fine = [np.arange(n * per_axis) for n in grid.shape]
-    out = []
     owed = 0.0
     for slab in range(grid.shape[0]):
         centre = _centre_distance(shape, grid, slab)
         inside, deep = centre < 1.0, centre < -DEEP
         if not inside.any():
             continue
+        walls = solids.nodes_near(slab)
         for sub in range(per_axis):
             index = np.meshgrid([slab * per_axis + sub], *fine[1:], indexing="ij")
             at = np.stack([i.ravel() for i in index])
@@ -67,7 +85,7 @@ def seed(
             moved = x + stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
             outside = np.any((moved <= 0.0) | (moved >= np.array(grid.shape)[:, None]), axis=0)
             x = np.where(outside, x, moved)
-            share, wall = _fit(x, lambda y: wall_distance(solids, y), 1.0 / per_axis)
+            share, wall = _fit(x, partial(wall_distance, walls), 1.0 / per_axis)
             if shift is None:
                 y = x.copy()
                 full, edge = _fit(y, lambda y: -_distance(shape, grid, y), 1.0 / per_axis, depth)
@@ -75,7 +93,7 @@ def seed(
                 x[:, alone] = y[:, alone]
                 # where the shape ends at a wall, the wall alone cuts the cube
                 full[(wall * edge).sum(axis=0) > 0.7] = 1.0
-                keep = (share > 0.0) & (full > _turn(at)) & (wall_distance(solids, x) > MARGIN)
+                keep = (share > 0.0) & (full > _turn(at)) & (wall_distance(walls, x) > MARGIN)
             else:
                 keep = (share > 0.0) & (_distance(shape, grid, x, sure) < 0.0)
             x, total = x[:, keep], owed + np.cumsum(share[keep])
@@ -83,8 +101,7 @@ def seed(
                 keep = np.floor(total) > np.floor(total - share[keep])
                 owed = float(total[-1] % 1.0)
                 x = x[:, keep]
-            out.append(x)
-    return solids.layout.lift_points(np.concatenate(out, axis=1) if out else np.empty((len(grid.shape), 0)))
+            yield lift(x)
 
 
 def _fit(
@@ -143,11 +160,15 @@ def _distance(shape: Shape, grid, x: np.ndarray, sure: np.ndarray | None = None)
     return out
 
 
-def wall_distance(solids: Solids, x: np.ndarray) -> np.ndarray:
-    """Distance to the solids in cells at positions (d, n), interpolated linearly along each axis."""
-    phi = solids.layout.drop_nodes(solids.nodes)
-    base = [np.clip(np.floor(c).astype(int), 0, n - 2) for c, n in zip(x, phi.shape)]
+def wall_distance(walls: tuple[np.ndarray, int], x: np.ndarray) -> np.ndarray:
+    """Distance to the solids in cells at positions (d, n), interpolated linearly along each axis.
+
+    `walls` are the distances at nodes and the number of their first plane, from `Solids.nodes_near`.
+    """
+    phi, first = walls
+    base = [np.clip(np.floor(c).astype(int), 0, n - 2) for c, n in zip(x, (first + phi.shape[0], *phi.shape[1:]))]
     part = [c - b for c, b in zip(x, base)]
+    base[0] = np.maximum(base[0] - first, 0)
     total = np.zeros(x.shape[1])
     for corner in range(2 ** len(x)):
         bits = [(corner >> a) & 1 for a in range(len(x))]

@@ -20,6 +20,7 @@ from ...scenes.scene import Scene
 from ...show import Shown
 from ..states import check_array
 from .access import GridArrays, ParticleArrays, read_grid, read_particles, write_particles
+from .alone import Alone
 from .levelset import LevelSet
 from .liquid import STAGES, Liquid, Report
 from .methods import check_bodies, check_edges, check_methods
@@ -60,6 +61,8 @@ class Simulation(Shown):
     ----------
     scene
         A `Scene`, or the name or path of a scene file.
+    ranks
+        Who else simulates parts of it (`nonstick.mpi`); nobody by default.
 
     Attributes
     ----------
@@ -89,13 +92,13 @@ class Simulation(Shown):
     (16, 16)
     """
 
-    def __init__(self, scene: Scene | str):
+    def __init__(self, scene: Scene | str, ranks: Alone | None = None):
         self.scene = Scene.load(scene) if isinstance(scene, str) else scene
         self.scene.require("liquid")
         check_methods(self.scene)
         check_bodies(self.scene)
         require(self.scene)
-        self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track])
+        self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track], ranks)
         check_edges(self.scene, self.liquid.solids.mode)
         #: the probes of the scene
         self.probes = Recorder(self.scene, self.liquid)
@@ -234,12 +237,12 @@ class Simulation(Shown):
         cell = self.scene.dx**self.scene.dimension
         row: dict[str, Any] = dict.fromkeys(COLUMNS)
         row.update(
-            step=liquid.steps, frame=self.frame + 1, time=liquid.time, dt=report.dt, unknowns=outcome.problem.rows.n,
+            step=liquid.steps, frame=self.frame + 1, time=liquid.time, dt=report.dt, unknowns=outcome.unknowns,
             iterations=solution.iterations, outer_iterations=solution.outer_iterations, step_seconds=seconds,
             kkt=outcome.kkt, volume=liquid.ledger.measured * cell, volume_error=liquid.ledger.error,
             particles=liquid.count, converged=int(solution.converged), method=outcome.method, cfl=report.cfl,
             capped=int(capped), max_speed=liquid.max_speed(), kinetic=kinetic, potential=potential,
-            contacts=int(np.count_nonzero(liquid.projection.active)), session=self.session,
+            contacts=liquid.contacts(), session=self.session,
         )  # fmt: skip
         if report.viscosity is not None:
             row.update(viscosity_iterations=report.viscosity.iterations, viscosity_residual=report.viscosity.kkt())

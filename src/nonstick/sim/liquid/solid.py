@@ -72,10 +72,11 @@ class Solid:
         """
         pose = self.pose(time)
         if self._kept is None or self._kept[0] != pose:
-            self._kept = pose, self._measure(grid, time)
+            self._kept = pose, self.measure(grid, time)
         return self._kept[1]
 
-    def _measure(self, grid: Grid, time: float) -> np.ndarray:
+    def measure(self, grid: Grid, time: float) -> np.ndarray:
+        """The distance at the nodes of any grid, at this time."""
         nodes = grid.nodes()
         if self._sampled is None:
             still = self.motion is None and self.body is None

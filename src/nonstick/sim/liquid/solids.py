@@ -16,15 +16,19 @@ from ...bodies.motion import Prescribed
 from ...discretise.coupling import Body, Coupling
 from ...grid.fractions import centre_distance, close_edges, open_fractions
 from ...grid.labels import cut_cells, wall_cells
-from ...grid.mac import Grid
+from ...grid.mac import Grid, Part
 from ...grid.shapes import Box, Shape
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ...scenes.schema import Keyed
 from ._solids import _open_space, _room
+from .alone import Alone
 from .layout import Layout, between
 from .sides import by_number, nearest_side, sides_of
 from .solid import BODY_ROOM, FAR, Solid
+
+#: planes of nodes on both sides of a plane of cells that its particles can reach while they are placed
+PLANES = 3
 
 
 class Solids:
@@ -33,9 +37,12 @@ class Solids:
     Distances are in cells and on three axes (`layout.Layout`), at the nodes and at the centres of cells.
     """
 
-    def __init__(self, scene: Scene, bodies: Sequence[RigidBody] = ()):
+    def __init__(self, scene: Scene, bodies: Sequence[RigidBody] = (), ranks: Alone | None = None):
         self.scene = scene
-        self.grid = Grid(scene.shape, scene.dx)
+        self.ranks = ranks or Alone(scene)
+        #: the grid of the domain, and the part of it that this process has
+        self.whole = Grid(scene.shape, scene.dx)
+        self.grid = self.ranks.grid
         self.layout = Layout(self.grid.shape)
         model = scene.model
         middle = [0.5 * s for s in model.domain.size]
@@ -73,7 +80,7 @@ class Solids:
     def _beyond(self) -> list[Solid]:
         """Solids between the domain and the grid, whose last cells may reach beyond it."""
         size, dx = self.scene.model.domain.size, self.scene.dx
-        short = [a for a, (n, s) in enumerate(zip(self.grid.shape, size)) if n * dx > s * (1 + 1e-9)]
+        short = [a for a, (n, s) in enumerate(zip(self.whole.shape, size)) if n * dx > s * (1 + 1e-9)]
         # one solid for all sides; if sides differ, one for each
         parts = [short] if not self._differ else [[a] for a in short]
         out = []
@@ -140,7 +147,7 @@ class Solids:
         if self._static is None or self.driven:
             weights = [np.ones(grid.face_shape(a)) for a in range(grid.dimension)]
             if static:
-                weights = list(open_fractions(np.minimum.reduce(static)))
+                weights = list(open_fractions(np.minimum.reduce(static), self._largest(static)))
             self._static = tuple(close_edges(w, a) for a, w in enumerate(weights))
         still = self._static
         bodies = [s.body for s in self.list if s.body is not None]
@@ -151,6 +158,24 @@ class Solids:
         self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx)
         self._own = list(zip(bodies, self.coupling.covered))
         return self.coupling.weights
+
+    def _largest(self, distances: Sequence[np.ndarray]) -> float | None:
+        """The largest distance at the nodes of all processes; None: of this one."""
+        if not self.ranks.shared:
+            return None
+        return self.ranks.max(float(np.abs(np.minimum.reduce(distances)).max()))
+
+    def nodes_near(self, slab: int) -> tuple[np.ndarray, int]:
+        """Distance to all solids, in cells, at nodes around a plane of cells of the domain; their first plane."""
+        if not self.ranks.shared:
+            return self.layout.drop_nodes(self.nodes), 0
+        first = max(slab - PLANES, 0)
+        shape = (min(slab + PLANES + 1, self.whole.shape[0]) - first, *self.whole.shape[1:])
+        grid = Part(shape, self.whole.dx, first=(first, *(0,) * (len(shape) - 1)))
+        out = np.full(grid.node_shape, FAR * grid.dx)
+        for solid in self.list:
+            np.minimum(out, solid.measure(grid, self.time), out=out)
+        return out / grid.dx, first
 
     def _covering(self, body: RigidBody, distance: np.ndarray) -> Body:
         """A body in the window of the grid around it."""
@@ -206,7 +231,7 @@ class Solids:
     def _label(self, distances) -> None:
         """Index of the solid nearest to each cell, negative for the sides of the domain."""
         grid = self.grid
-        nearest, self.owner = nearest_side(grid.cells(), grid.size, grid.shape, self._differ)
+        nearest, self.owner = nearest_side(grid.cells(), self.whole.size, grid.shape, self._differ)
         for index, nodal in enumerate(distances):
             here = centre_distance(nodal)
             closer = here < nearest
@@ -223,7 +248,7 @@ class Solids:
         for axis in range(grid.dimension):
             nearest = np.full(grid.face_shape(axis), -1, np.int16)
             # the sides of the domain are at rest: without them a piston at one end would move the wall at the other end
-            best, _ = nearest_side(grid.faces(axis), grid.size, nearest.shape, False)
+            best, _ = nearest_side(grid.faces(axis), self.whole.size, nearest.shape, False)
             for index, (solid, nodal) in enumerate(zip(self.list, distances)):
                 here = nodal
                 for other in range(grid.dimension):
@@ -242,7 +267,7 @@ class Solids:
         """Number of the solid or side nearest to every face, one array per axis."""
         grid, out = self.grid, []
         for axis in range(grid.dimension):
-            best, nearest = nearest_side(grid.faces(axis), grid.size, grid.face_shape(axis), self._differ)
+            best, nearest = nearest_side(grid.faces(axis), self.whole.size, grid.face_shape(axis), self._differ)
             for index, here in enumerate(self.distances):
                 for other in range(grid.dimension):
                     if other != axis:
@@ -271,7 +296,7 @@ class Solids:
         """The largest velocity component of a solid at a face."""
         if not self.moving:
             return 0.0
-        return max(float(np.abs(v).max()) for v in self.layout.drop_faces(self.velocity))
+        return self.ranks.max(max(float(np.abs(v).max()) for v in self.layout.drop_faces(self.velocity)))
 
     def _behave(self) -> None:
         """Find the cells that may separate, with their adhesion and separation velocity."""
@@ -303,8 +328,8 @@ class Solids:
     def touched(self, pressure: np.ndarray, least: float) -> bool:
         """True if a pressure above `least` (on three axes) acts in a cell that a solid or a side of the domain cuts."""
         if self._cut is None or self._cut[0] is not self.weights:
-            self._cut = self.weights, np.flatnonzero(cut_cells(self.weights))
-        return bool((pressure.reshape(-1)[self._cut[1]] > least).any())
+            self._cut = self.weights, np.flatnonzero(self.ranks.only_own(cut_cells(self.weights)))
+        return self.ranks.any(bool((pressure.reshape(-1)[self._cut[1]] > least).any()))
 
     def held(self, hold: np.ndarray | None) -> np.ndarray:
         """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""

@@ -20,6 +20,7 @@ from ...bodies.motion import Prescribed
 from ...grid.shapes import Shape
 from ...scenes.scene import Scene
 from ...scenes.schema import Inflow
+from .alone import Alone
 from .regions import region
 
 #: particles for which a cell must have room to be filled
@@ -95,7 +96,7 @@ def has_room(left: np.ndarray) -> np.ndarray:
     return left > PARTLY
 
 
-def crowding(there: np.ndarray, new: np.ndarray, space: np.ndarray) -> np.ndarray:
+def crowding(there: np.ndarray, new: np.ndarray, space: np.ndarray, ranks: Alone) -> np.ndarray:
     """Volume of liquid that must move away because a source adds liquid, over cells; all volumes in cells.
 
     `there` was in the cells before and `new` comes in. In the open, the liquid has moved away and left enough room;
@@ -103,34 +104,35 @@ def crowding(there: np.ndarray, new: np.ndarray, space: np.ndarray) -> np.ndarra
     together. Liquid that was crowded there before may also move away, up to the same volume again.
     """
     wet = (new > 0.0) & (there >= 0.5 * space)
-    added = float(new[wet].sum())
+    added = ranks.sum(float(new[wet].sum()))
     if added == 0.0:
         return np.zeros_like(new)
-    excess = min(max(float((there + new - space)[wet].sum()), 0.0), 2.0 * added)
+    excess = min(max(ranks.sum(float((there + new - space)[wet].sum())), 0.0), 2.0 * added)
     return np.where(wet, new * (excess / added), 0.0)
 
 
 class Chambers:
     """The separate parts of the space outside solids, and the volume of liquid that still fits into each."""
 
-    def __init__(self, space: np.ndarray):
-        self.space = space
+    def __init__(self, space: np.ndarray, ranks: Alone):
+        self.space, self.ranks = space, ranks
         #: 0 in solids
-        from scipy.ndimage import label  # slow to load
-
-        self.which, self.count = label(space > 0.0)
+        self.which, self.count = ranks.parts(space)
 
     def left(self, there: np.ndarray) -> np.ndarray:
         """Volume that each chamber can still take, in cells; entry 0 is for solids. `there` is over cells."""
-        room = np.bincount(self.which.ravel(), (self.space - there).ravel(), minlength=self.count + 1)
-        return np.maximum(room, 0.0)
+        which, room = (self.ranks.own(a).ravel() for a in (self.which, self.space - there))
+        return np.maximum(self.ranks.total(np.bincount(which, room, minlength=self.count + 1)), 0.0)
 
-    def admit(self, cells: np.ndarray, there: np.ndarray, worth: float) -> np.ndarray:
-        """Mask of the particles in `cells` (flat indices) that fit; each fills the volume `worth`."""
-        mine = self.which.ravel()[cells]
+    def of(self, cells: np.ndarray) -> np.ndarray:
+        """The chambers of cells, given by flat indices."""
+        return self.which.ravel()[cells]
+
+    def admit(self, chambers: np.ndarray, there: np.ndarray, worth: float) -> np.ndarray:
+        """Mask of the particles, given by their chambers, that fit; each fills the volume `worth`."""
         left = self.left(there)
-        out = np.zeros(cells.size, bool)
-        for chamber in np.unique(mine):
-            here = np.flatnonzero(mine == chamber)
+        out = np.zeros(chambers.size, bool)
+        for chamber in np.unique(chambers):
+            here = np.flatnonzero(chambers == chamber)
             out[here[: int(left[chamber] / worth + 1e-6)]] = True
         return out

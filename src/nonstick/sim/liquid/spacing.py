@@ -16,8 +16,10 @@ import numpy as np
 
 from ...discretise.pressure import PressureProblem
 from ...kernels._stencil import _stencil_relax
+from ...operators.rows import Rows
 from ._particles import _scatter_density
 from ._spacing import _crowding, _displace, _spread, _wall_cells
+from .alone import Alone
 from .cloud import Cloud
 from .solids import Solids
 
@@ -56,14 +58,21 @@ class WallLayer:
         self.solids = solids
         self._of: object = None
 
-    def spread(self, cloud: Cloud, phi: np.ndarray, pressure: np.ndarray, margin: float) -> None:
-        """Move the sorted particles of cells under pressure, except where the wall pushes liquid off."""
+    def spread(self, cloud: Cloud, phi: np.ndarray, pressure: np.ndarray, margin: float) -> np.ndarray:
+        """Move the sorted particles of cells under pressure, except where the wall pushes liquid off.
+
+        Returns the sum of their ways (3), in cells.
+        """
         if self._of is not self.solids.weights:
             self._of, self._cells = self.solids.weights, self._find()
-        least = PRESSED * float(pressure.max(initial=0.0))
+        least = PRESSED * self.solids.ranks.max(float(pressure.max(initial=0.0)))
         pressure = self.solids.layout.lift(np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure))
+        way = np.zeros(3)
         for cells in self._cells:  # one after the other, because columns of one group have no cells in common
-            _spread(cloud.x, cloud.start, *cells, phi, pressure, least, WALL_STRENGTH, margin)
+            moved = np.empty(cells[0].size)
+            _spread(moved, cloud.x, cloud.start, *cells, phi, pressure, least, WALL_STRENGTH, margin)
+            way[cells[2]] += moved.sum()
+        return way
 
     def _find(self) -> list[tuple]:
         """Cells, heights, axis and side, grouped by axis and side."""
@@ -102,8 +111,7 @@ def displacement(
         The shift of the level set that held its volume, in cells.
     """
     excess = _excess(cloud, phi, solids, pressure, per_cell)
-    crushed = min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)
-    q = _potential(problem, excess, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed)))
+    q = _potential(problem, excess, solids.ranks, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed(offset))))
     out = []
     for axis, open_share in enumerate(solids.open):
         shift = np.zeros(open_share.shape)
@@ -116,14 +124,25 @@ def displacement(
 def in_flight(solids: Solids, pressure: np.ndarray, weight: np.ndarray) -> bool:
     """True if no wall carries liquid: the pressure there is noise. `weight` is that of a cell, over its face."""
     size = np.abs(pressure)
-    least = max(LIGHT * float(np.linalg.norm(weight)), PRESSED * float(size.max(initial=0.0)))
+    most = solids.ranks.max(float(size.max(initial=0.0)))
+    least = max(LIGHT * float(np.linalg.norm(weight)), PRESSED * most)
     return not solids.touched(solids.layout.lift(size), least)
 
 
-def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray]) -> None:
-    """Take the mean from a displacement, in place: liquid in free flight cannot move its centre of mass."""
-    for s, m in zip(shift, mass):
-        s -= (m * s).sum() / max(float(m.sum()), 1.0)
+def crushed(offset: float) -> float:
+    """0 if a shift of the level set by `offset` cells is small, 1 if it shows that liquid was crushed."""
+    return min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)
+
+
+def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray], way: np.ndarray, share: float, ranks: Alone) -> None:
+    """Take the share `share` of its mean from a displacement, in place; `way` (3) is a sum of ways made besides.
+
+    Liquid in free flight cannot move its centre of mass. And where liquid was not crushed, ways that lift or lower all
+    of it are noise: those that lower it would lose energy, and those that lift it would have to be paid for.
+    """
+    for axis, (s, m, w) in enumerate(zip(shift, mass, way)):
+        moment, weight = (ranks.sum(float(ranks.own_faces(f, axis).sum())) for f in (m * s, m))
+        s -= share * (moment + w) / max(weight, 1.0)
 
 
 def _excess(cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, per_cell: int) -> np.ndarray:
@@ -133,23 +152,35 @@ def _excess(cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray,
     _scatter_density(density, cloud.x, cloud.start, layout.plane)
     density /= per_cell
     # The result must not depend on whether a clamped cell holds 0 or a rounding error of the solver.
-    least = PRESSED * float(pressure.max(initial=0.0))
+    least = PRESSED * solids.ranks.max(float(pressure.max(initial=0.0)))
     out = np.empty(layout.three)
     _crowding(out, density, solids.room, phi, layout.lift(pressure), least, STRENGTH, NOISE, LARGEST_EXCESS)
+    solids.ranks.fill_cells(out)
     return out
 
 
-def _potential(problem: PressureProblem, excess: np.ndarray, sweeps: int) -> np.ndarray:
+def _potential(problem: PressureProblem, excess: np.ndarray, ranks: Alone, sweeps: int) -> np.ndarray:
     """The potential whose gradient moves particles, over cells in the user's dimension."""
     rows, box, bodies = problem.rows, problem.problem.box, problem.problem.A.bodies
     A = (problem.problem.A if bodies is None else bodies.base).stencil
     assert A is not None
     b = rows.from_grid(excess) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)
-    if rows.n:
-        for sweep in range(2 * sweeps):
+    for sweep in range(2 * sweeps):
+        if ranks.depth and sweep % ranks.depth == 0 and sweep:  # a half sweep spoils one layer of ghost cells
+            q = _renewed(q, rows, ranks)
+        if rows.n:
             _stencil_relax(
                 q, b, box.lower, box.upper, *A.weights, A.diagonal, rows.start, rows.offset, rows.parity,
-                sweep & 1, 1.5, False,
+                ranks.colour(sweep), 1.5, False,
             )  # fmt: skip
-    return rows.to_grid(q)
+    grid = rows.to_grid(q)
+    ranks.fill_cells(grid)
+    return grid
+
+
+def _renewed(q: np.ndarray, rows: Rows, ranks: Alone) -> np.ndarray:
+    """The vector with the values of other processes in ghost cells."""
+    grid = rows.to_grid(q)
+    ranks.fill_cells(grid)
+    return rows.from_grid(grid)

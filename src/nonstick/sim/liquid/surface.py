@@ -26,7 +26,8 @@ class ParticleSurface:
 
     @cached_property
     def _table(self) -> np.ndarray:
-        return RADIUS * flat_distance(self.solids.grid.dimension)
+        dimension = self.solids.grid.dimension
+        return RADIUS * flat_distance(dimension, spacing=self.per_cell ** (-1.0 / dimension) / RADIUS)
 
     def outline(self, phi: np.ndarray, cloud: Cloud) -> np.ndarray:
         """Write φ of the present particles; returns the weight of each particle."""
@@ -39,7 +40,9 @@ class ParticleSurface:
             phi, kind, cloud.x, weight, cloud.start, solids.nodes, solids.centre, solids.space, self._table,
             self.per_cell, True, self.up,
         )  # fmt: skip
+        solids.ranks.fill_cells(phi)
         _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
+        solids.ranks.fill_cells(phi)
         return weight
 
     def gaps(self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, pressure: np.ndarray) -> float:
@@ -47,10 +50,11 @@ class ParticleSurface:
 
         `weight` comes from `outline`, `pressure` from the last step, in the user's dimension.
         """
-        solids = self.solids
+        solids, ranks = self.solids, self.solids.ranks
         partial = np.empty(phi.shape[0])
+        least = PRESSED * ranks.max(float(pressure.max(initial=0.0)))
         _gap_planes(
-            partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, solids.space,
-            solids.layout.lift(pressure), PRESSED * float(pressure.max(initial=0.0)), self._table, self.per_cell,
+            partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, ranks.only_own(solids.space),
+            solids.layout.lift(pressure), least, self._table, self.per_cell,
         )  # fmt: skip
-        return float(partial.sum())
+        return ranks.sum(float(partial.sum()))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._surface import _volume_planes
+from .alone import Alone
 
 #: largest shift of the level set, in cells
 LIMIT = 0.75
@@ -60,17 +61,23 @@ NONE = np.empty(0, np.int64)
 
 
 def volume(
-    phi: np.ndarray, space: np.ndarray, offset: float = 0.0, start: np.ndarray = NONE, per_cell: float = 1.0
-) -> float:
-    """Volume of φ + offset < 0 in cells, φ in cells; `start` and `per_cell` describe particles sorted by cell."""
+    phi: np.ndarray, space: np.ndarray, offset: float = 0.0, start: np.ndarray = NONE, per_cell: float = 1.0,
+    ranks: Alone | None = None,
+) -> float:  # fmt: skip
+    """Volume of φ + offset < 0 in cells, φ in cells; `start` and `per_cell` describe particles sorted by cell.
+
+    Several processes add their volumes: `space` and `start` then have nothing in ghost cells.
+    """
     partial = np.empty(phi.shape[0])
     _volume_planes(partial, phi, space, offset, start, per_cell)
-    return float(partial.sum())
+    found = float(partial.sum())
+    return found if ranks is None else ranks.sum(found)
 
 
 def shift_for(
-    phi: np.ndarray, space: np.ndarray, target: float, guess: float, start: np.ndarray = NONE, per_cell: float = 1.0
-) -> float:
+    phi: np.ndarray, space: np.ndarray, target: float, guess: float, start: np.ndarray = NONE, per_cell: float = 1.0,
+    ranks: Alone | None = None,
+) -> float:  # fmt: skip
     """The shift of φ, within ±LIMIT, for which φ encloses `target`, to a ten-thousandth; starts from `guess`.
 
     No shift encloses more than all space. A full tank has a target beyond it if slivers of cells hold no particle and
@@ -86,7 +93,7 @@ def shift_for(
     over, under = 0.0, 0.0  # excess at low and lack at high, once they are known
     c, stride, last = min(max(guess, low), high), 0.02, 0
     for _ in range(30):
-        gap = volume(phi, space, c, start, per_cell) - target
+        gap = volume(phi, space, c, start, per_cell, ranks) - target
         if abs(gap) < 1e-4 * target:
             break
         # more volume at smaller offsets: the root stays between low and high

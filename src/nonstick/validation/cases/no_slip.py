@@ -105,7 +105,18 @@ def flux_and_slip(plate: Plate, cells: int, steps: int = 60) -> tuple[float, flo
     a, b, c = np.polyfit(y[deep], u[deep], 2)
     slip = (-b + math.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a)
     driven = DRIVE - _pressure_slope(frame, scene.dx, middle, along, up) / 1000.0
-    return float(u[near].mean()) / (MEAN * driven / DRIVE) - 1.0, slip / scene.dx
+    mean = _layer_mean(y[near], u[near], 2 * DEPTH if plate.pair else DEPTH, (4 if plate.pair else 2) * cells)
+    return mean / (MEAN * driven / DRIVE) - 1.0, slip / scene.dx
+
+
+def _layer_mean(y: np.ndarray, u: np.ndarray, depth: float, layers: int) -> float:
+    """Mean velocity over layers of equal thickness: it does not depend on how many particles a layer happens to hold.
+
+    (Over all particles at once, chance alone gives errors of half a percent, on every grid.)
+    """
+    layer = np.clip((layers * y / depth).astype(int), 0, layers - 1)
+    count = np.bincount(layer, minlength=layers)
+    return float(np.mean((np.bincount(layer, u, layers) / np.maximum(count, 1))[count > 0]))
 
 
 def _pressure_slope(frame, dx: float, middle, along, up) -> float:
