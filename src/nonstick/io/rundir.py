@@ -15,7 +15,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -250,8 +250,9 @@ class RunDirectory:
     def write_frame(self, frame: int, arrays: Mapping[str, np.ndarray]) -> None:
         save(self.frame_file(frame), arrays)
 
-    def read_frame(self, frame: int) -> dict[str, np.ndarray]:
-        return load(self.frame_file(frame))
+    def read_frame(self, frame: int, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
+        """The arrays of a frame; with `names` at least those of them that it has."""
+        return load(self.frame_file(frame), names=names)
 
     def frame_file(self, frame: int) -> Path:
         return self.frames_path / f"{frame:06d}.npz"
@@ -339,9 +340,11 @@ def _remove(path: Path) -> None:
         piece.unlink(missing_ok=True)
 
 
-def load(path: Path, part: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a frame or a checkpoint; `part` as in `pieces.join`, for a checkpoint in pieces."""
-    arrays = _load(path)
+def load(
+    path: Path, part: np.ndarray | None = None, names: Collection[str] | None = None
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """The arrays of a frame or a checkpoint, or only `names`; `part` as in `pieces.join`, for one in pieces."""
+    arrays = _load(path, names)
     if "pieces" not in arrays:
         return arrays
     try:
@@ -350,12 +353,15 @@ def load(path: Path, part: np.ndarray | None = None) -> dict[str, np.ndarray]:
         raise damaged(path, f"its pieces do not fit together ({error})".replace(";", ",")) from None
 
 
-def _load(path: Path) -> dict[str, np.ndarray]:
+def _load(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise NonstickError(f"there is no file {path}")
     try:
         with ArrayFile(path) as file:
-            arrays = {name: file[name] for name in file.names}
+            wanted = file.names
+            if names is not None and "pieces" not in file:
+                wanted = [name for name in wanted if name in names]
+            arrays = {name: file[name] for name in wanted}
     except NonstickError:
         raise damaged(path) from None
     # compiled kernels know the byte order of this machine only

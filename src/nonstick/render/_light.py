@@ -37,6 +37,12 @@ def _shadow(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b
                 return 0.0, 1.0
             elif code == WET:
                 wet += h
+        elif code == LIQUID:
+            if walled:
+                return 0.0, 1.0
+            # one sample in the middle: φ says how much of the way is in liquid
+            t = 0.5 * h
+            wet += min(max(t - np.float64(_liquid(phi, a + t * d0, b + t * d1, c + t * d2)), 0.0), h)
         else:
             if code & TRIANGLES:
                 i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)

@@ -110,9 +110,9 @@ def _surface(phi, wall, wall_fine, a, b, c, d0, d1, d2):
 
 @merged
 def _enter(phi, wall, wall_fine, rock, cell, block, a, b, c, d0, d1, d2):
-    """(a, b, c, True) where a ray comes into the open space of the box; False at the end if it never does.
+    """How far a ray goes until it comes into the open space of the box; -1 if it never does.
 
-    The wall in front is cut away.
+    The wall in front is cut away. This depends on the view and the solids, not on the liquid.
     """
     nx, ny, nz = phi.shape
     d0, d1, d2 = _upward(d0), _upward(d1), _upward(d2)
@@ -126,35 +126,32 @@ def _enter(phi, wall, wall_fine, rock, cell, block, a, b, c, d0, d1, d2):
         near = max(near, min(t0, t1))
         far = min(far, max(t0, t1))
     if near >= far:
-        return a, b, c, False
-    a, b, c = a + (near + 1e-6) * d0, b + (near + 1e-6) * d1, c + (near + 1e-6) * d2
-    a, b, c = max(a, 0.0), max(b, 0.0), max(c, 0.0)
-    gone, length = 0.0, far - near
-    while gone < length:
+        return -1.0
+    near += 1e-6
+    a, b, c = max(a + near * d0, 0.0), max(b + near * d1, 0.0), max(c + near * d2, 0.0)
+    while near < far:
         h, code = _step(block, cell, a, b, c, d0, d1, d2, e0, e1, e2)
         if code != SOLID:
             if code & SURFACES == 0 and rock.size == 1:
-                return a, b, c, True
+                return near
             room = _open(wall, wall_fine, rock, a, b, c)
             if room > 0.0:
-                return a, b, c, True
+                return near
             h = max(0.1, min(-room, h))
         a += h * d0
         b += h * d1
         c += h * d2
-        gone += h
-    return a, b, c, False
+        near += h
+    return -1.0
 
 
 @merged
 def _ray(
     phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
-    sun, water, stone, absorb, ambient, every, eye, ahead, d0, d1, d2
+    sun, water, stone, absorb, ambient, every, eye, ahead, d0, d1, d2, start
 ):  # fmt: skip
-    """Colour of one ray from the eye; the first is negative where there is only the background."""
-    a, b, c, hit = _enter(phi, wall, wall_fine, rock, cell, block, eye[0], eye[1], eye[2], d0, d1, d2)
-    if not hit:
-        return -1.0, 0.0, 0.0, 1e30
+    """Colour of one ray that comes into the open space at the distance `start` from the eye, and how far it goes."""
+    a, b, c = max(eye[0] + start * d0, 0.0), max(eye[1] + start * d1, 0.0), max(eye[2] + start * d2, 0.0)
     # Up to three legs: from the eye, bent into the liquid, mirrored by it; one loop, so that each is compiled once.
     depth, soak = 0.0, 1.5 * absorb
     d0_, d1_, d2_ = d0, d1, d2
@@ -250,15 +247,15 @@ def _ray(
 
 @parallel
 def _march(
-    image, todo, lined, offsets,
+    image, todo, entry, lined, offsets,
     phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
     sun, water, stone, sky, absorb, ambient, every, eye, forward, right, up, window
 ):  # fmt: skip
     """Set pixels of image (h, w, 3) to the mean of as many rays as `todo` says, through `offsets` (in pixels).
 
     A pixel with todo > 1 has the ray through the first offset, the middle, already: its colour is part of the mean.
-    `lined` marks the pixels an edge of the box may cross. Then come the entries of a `_rays.Stage`, a
-    `Look` and a `View`.
+    `entry` keeps the results of `_enter` for the middles of pixels; it holds nan where there is none yet. `lined`
+    marks the pixels an edge of the box may cross. Then come the entries of a `_rays.Stage`, a `Look` and a `View`.
     """
     height, width = image.shape[0], image.shape[1]
     # neighbouring rows take about the same time, but the top of a picture takes less than the bottom: threads share
@@ -284,16 +281,22 @@ def _march(
                 d2 = forward[2] + x * right[2] + y * up[2]
                 t = 1.0 / np.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
                 d0, d1, d2 = d0 * t, d1 * t, d2 * t
-                r0, r1, r2, depth = _ray(
-                    phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
-                    sun, water, stone, absorb, ambient, every, eye, forward, d0, d1, d2
-                )  # fmt: skip
-                if r0 < 0.0:
+                start = entry[row, col] if k == 0 else np.nan
+                if np.isnan(start):
+                    start = _enter(phi, wall, wall_fine, rock, cell, block, eye[0], eye[1], eye[2], d0, d1, d2)
+                    if k == 0:
+                        entry[row, col] = start
+                if start >= 0.0:
+                    r0, r1, r2, depth = _ray(
+                        phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
+                        sun, water, stone, absorb, ambient, every, eye, forward, d0, d1, d2, start
+                    )  # fmt: skip
+                else:
                     # a studio: light floor and wall, a little darker towards the corners
                     v = row / height - 0.45
                     h = col / width - 0.5
                     back = 1.0 - 0.30 * (v * v + 0.6 * h * h) - 0.05 * max(0.0, v)
-                    r0, r1, r2 = sky[0] * back, sky[1] * back, sky[2] * back
+                    r0, r1, r2, depth = sky[0] * back, sky[1] * back, sky[2] * back, 1e30
                 dark = 0.0
                 if lined[row, col] != 0:
                     dark = 0.4 * _edges(phi, wall, wall_fine, rock, depth, eye, d0, d1, d2, window[2])

@@ -173,6 +173,8 @@ def _through(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, 
     wet = 0.0
     d0, d1, d2 = _upward(d0), _upward(d1), _upward(d2)
     e0, e1, e2 = _inverse(d0), _inverse(d1), _inverse(d2)
+    # Steps go on across cells: for the distance `spare` nothing can be hit of what was `known` at the last sample.
+    spare, known, step, inside = 0.0, 0, 0.5, False
     for _ in range(8 * (nx + ny + nz)):
         if a < 0.0 or b < 0.0 or c < 0.0 or a > nx or b > ny or c > nz:
             # back to the point where it passed the side, which decides what is visible
@@ -180,6 +182,7 @@ def _through(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, 
             return OUT, a - h * d0, b - h * d1, c - h * d2, max(wet - h, 0.0) if in_liquid else 0.0, -1
         h, code = _step(block, cell, a, b, c, d0, d1, d2, e0, e1, e2)
         if code & SURFACES == 0:
+            spare, step = 0.0, 0.5
             if code == SOLID:
                 t = _back(wall, 0.0, wall_fine, a, b, c, d0, d1, d2, 0.5)
                 return STONE, a + t * d0, b + t * d1, c + t * d2, wet, -1
@@ -195,9 +198,23 @@ def _through(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, 
             if code & TRIANGLES:
                 i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
                 far, which = _hit(lists, tri, (i * ny + j) * nz + k, a, b, c, d0, d1, d2, h)
-            t, step = 0.0, 0.5
-            inside = code & WET != 0
+            if code & LIQUID == 0:
+                inside = code & WET != 0
+                if inside and not in_liquid:
+                    return WATER, a, b, c, wet, -1
+            if code & SURFACES & ~known:
+                spare, step = 0.0, 0.5
+            t = 0.0
             while True:
+                way = min(spare, far - t)
+                t += way
+                if in_liquid and inside:
+                    wet += way
+                    if wet > enough:
+                        return OUT, a + t * d0, b + t * d1, c + t * d2, wet, -1
+                if t >= far:
+                    spare -= way
+                    break
                 x, y, z = a + t * d0, b + t * d1, c + t * d2
                 gap = 2.0
                 if code & WALL:
@@ -217,19 +234,8 @@ def _through(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, 
                         t = _back(phi, 0.5, 1.0, x, y, z, d0, d1, d2, step)
                         return WATER, x + t * d0, y + t * d1, z + t * d2, wet, -1
                     gap = min(gap, abs(p))
-                elif inside and not in_liquid:
-                    return WATER, x, y, z, wet, -1
                 step = min(max(0.9 * gap, 0.3), 1.0)
-                last = t + step >= far
-                if last:
-                    step = far - t
-                if in_liquid and inside:
-                    wet += step
-                    if wet > enough:
-                        return OUT, x, y, z, wet, -1
-                if last:
-                    break
-                t += step
+                spare, known = step, code
             if which >= 0:
                 return TRIANGLE, a + far * d0, b + far * d1, c + far * d2, wet, which
         a += h * d0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinates, zoom
+import scipy  # loads its ndimage, which is slow to load, at the first use
 
 from ..grid.shapes import Shape
 from ._plane import _colour, _cover, _dots, _walls
@@ -60,14 +60,16 @@ def finer(phi: np.ndarray, dx: float, per_cell: float) -> np.ndarray:
     """φ in cells, by cubic splines where a cell is several pixels wide: straight pieces look like facets."""
     out = np.ascontiguousarray(phi, dtype=float) / dx
     times = min(int(per_cell / 1.5), 4)
-    return out if times < 2 else zoom(out, times, order=3, mode="nearest", grid_mode=True)
+    return out if times < 2 else scipy.ndimage.zoom(out, times, order=3, mode="nearest", grid_mode=True)
 
 
 def _pixels(dye: np.ndarray, h: int, w: int) -> np.ndarray:
     """Colours over cells (nx, ny, 3) at the pixels of an image."""
     nx, ny, _ = dye.shape
     x, y = np.meshgrid((np.arange(w) + 0.5) * nx / w - 0.5, ny - (np.arange(h) + 0.5) * ny / h - 0.5)
-    return np.stack([map_coordinates(dye[..., k], [x, y], order=1, mode="nearest") for k in range(3)], axis=-1)
+    return np.stack(
+        [scipy.ndimage.map_coordinates(dye[..., k], [x, y], order=1, mode="nearest") for k in range(3)], axis=-1
+    )
 
 
 def values(frame, colour: str, shape: tuple[int, ...], dx: float, scale: float | None) -> np.ndarray:
@@ -92,11 +94,11 @@ def on_cells(value: np.ndarray, position: np.ndarray, shape: tuple[int, ...], dx
     flat = np.ravel_multi_index(index, shape)
     size = int(np.prod(shape))
     count = np.bincount(flat, minlength=size).reshape(shape)
-    nearest = tuple(distance_transform_edt(count == 0, return_distances=False, return_indices=True))
+    nearest = tuple(scipy.ndimage.distance_transform_edt(count == 0, return_distances=False, return_indices=True))
     out = []
     for column in np.atleast_2d(value.T):
         mean = np.bincount(flat, column, minlength=size).reshape(shape) / np.maximum(count, 1)
-        out.append(gaussian_filter(mean[nearest], 0.7))
+        out.append(scipy.ndimage.gaussian_filter(mean[nearest], 0.7))
     return out[0] if value.ndim == 1 else np.stack(out, axis=-1)
 
 
@@ -114,7 +116,9 @@ def _spray(image: np.ndarray, frame, dx: float, shape: tuple[int, int], ink: np.
     if "position" not in frame or not len(frame["position"]):
         return
     x = frame["position"].astype(float) / dx
-    phi = map_coordinates(frame["phi"].astype(float) / dx, [x[:, 0] - 0.5, x[:, 1] - 0.5], order=1, mode="nearest")
+    phi = scipy.ndimage.map_coordinates(
+        frame["phi"].astype(float) / dx, [x[:, 0] - 0.5, x[:, 1] - 0.5], order=1, mode="nearest"
+    )
     x = x[phi > 0.1]
     per = image.shape[1] / shape[0]
     _dots(image, x[:, 0] * per - 0.5, (shape[1] - x[:, 1]) * per - 0.5, max(0.8, 0.28 * per), ink)

@@ -27,6 +27,8 @@ from .tints import FLAT_WATER, Tints
 
 #: frames in the picture
 STILLS = 6
+#: arrays of a frame that a picture in space with one colour of liquid needs
+PLAIN = ("phi", "phi_solid", "body_centre", "body_orientation")
 UNITS = {"speed": "m/s", "pressure": "Pa"}
 
 
@@ -59,7 +61,8 @@ class Painter:
 
     def _read(self, frame: int) -> dict[str, np.ndarray]:
         """The arrays of a frame, after a look at them: a file may be damaged."""
-        data = self.run.read_frame(frame)
+        plain = self.scene.dimension == 3 and self.camera.colour == "liquid" and not self.tints.several
+        data = self.run.read_frame(frame, PLAIN if plain else None)
         d, cells = self.scene.dimension, self.scene.shape
         count, bodies = len(np.atleast_1d(data.get("position", ()))), len(self._bodies)
         nodes = tuple(n + 1 for n in cells)
