@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from ..kinds import Kind, Row, column, warm
 from ..preview import Film, Frames
 from ..resources import Needs
 from ..shared_directory import SharedDirectory
+from .columns import COLUMNS
 from .needs import needs
-from .particles import Particles
-from .simulation import COLUMNS, STAGES, Simulation
+
+if TYPE_CHECKING:  # pictures of a run do without the simulator, which is slow to load
+    from .simulation import Simulation
 
 
 class LiquidKind(Kind):
@@ -34,6 +36,8 @@ class LiquidKind(Kind):
     def simulate(self, scene: Scene) -> Simulation:
         comm = world()
         if comm.size == 1:
+            from .simulation import Simulation
+
             return Simulation(scene)
         from .together import simulate
 
@@ -67,6 +71,8 @@ class LiquidKind(Kind):
         body_files.write_start(directory, simulation.bodies)
 
     def adapted(self, before: Simulation, simulation: Simulation) -> dict[str, np.ndarray]:
+        from .particles import Particles
+
         state, old, new = before.state(), before.liquid.tracker, simulation.liquid.tracker
         if isinstance(old, Particles) and isinstance(new, Particles):
             n = old.cloud.n
@@ -112,6 +118,8 @@ class LiquidKind(Kind):
     # -- words and pictures ---------------------------------------------------------------------------
 
     def summary(self, rows: list[dict[str, str]]) -> dict[str, Any]:
+        from .liquid import STAGES
+
         stages = [s for s in STAGES if s != "viscosity" or column(rows, "viscosity_seconds").any()]
         energy = column(rows, "kinetic") + column(rows, "potential")
         if rows[0].get("body_kinetic"):  # empty without bodies, and missing in runs of older versions

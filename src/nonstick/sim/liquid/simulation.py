@@ -21,6 +21,7 @@ from ...show import Shown
 from ..states import check_array
 from .access import GridArrays, ParticleArrays, read_grid, read_particles, write_particles
 from .alone import Alone
+from .columns import COLUMNS
 from .levelset import LevelSet
 from .liquid import STAGES, Liquid, Report
 from .methods import check_bodies, check_edges, check_methods
@@ -28,15 +29,6 @@ from .needs import require
 from .particles import Particles
 from .probes.recorder import Recorder
 from .tracker import Tracker
-
-COLUMNS = (
-    "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
-    "kkt", "volume", "volume_error", "particles", "converged", "method", "cfl", "capped", "max_speed", "kinetic",
-    "potential", "contacts", "surface_seconds", "transfer_seconds", "viscosity_seconds",
-    "extrapolation_seconds", "advection_seconds", "viscosity_iterations", "viscosity_residual", "session",
-    "body_kinetic", "body_potential", "body_contacts",
-)  # fmt: skip
-
 
 #: how often a step may take liquid across the domain
 WAY = 4
