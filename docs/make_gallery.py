@@ -9,6 +9,7 @@ take about half an hour; the page says with which command. Scenes without a pict
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from nonstick.io.rundir import RunDirectory
 from nonstick.render.movie import beside, write_movie, write_picture
 from nonstick.scenes.scene import KINDS, builtin
 from nonstick.sim.kinds import kind_of
+from nonstick.sim.preview import Frames
 from nonstick.sim.run import run
 
 ROOT = Path(__file__).parents[1]
@@ -66,22 +68,25 @@ def size(scene: Scene, most: int) -> dict[str, int]:
 
 def paint(name: str, directory: Path) -> None:
     """Three stills side by side, and a movie of every second frame."""
-    scene = RunDirectory.open(directory).scene()
-    kind, last = kind_of(scene), max(RunDirectory.open(directory).frames())
-    chosen = sorted({round(last * part) for part in (0.12, 0.4, 1.0)})
-    for frames, pixels in ((chosen, STILL), (slice(0, None, max(2, last // 40)), MOVIE)):
+    run = RunDirectory.open(directory)
+    scene, last = run.scene(), max(run.frames())
+    kind, some = kind_of(scene), slice(0, None, max(2, last // 40))
+
+    def images(pixels: int, frames: Frames) -> Iterator[np.ndarray]:
         camera = kind.camera(scene, size(scene, pixels) | {"labels": False}) if scene.kind == "liquid" else None
-        film = kind.film(directory, None, camera, frames)
-        if frames is not chosen:
-            write_movie(IMAGES / f"{name}.mp4", (shrunk(image, 2 * MOVIE) for image in film.images()), 15.0, QUALITY)
-            continue
-        images = list(film.images())
-        if scene.kind != "liquid":  # its images show two bodies already
-            images = images[-1:]
-        file, image = IMAGES / f"{name}.png", shrunk(beside(images), 3 * STILL + 16)
-        write_picture(file, image)
-        if file.stat().st_size > LARGE:
-            write_picture(file, image, 256)
+        return kind.film(directory, None, camera, frames).images()
+
+    movie = images(MOVIE, some)
+    if scene.kind == "liquid":
+        stills = list(images(STILL, sorted({round(last * part) for part in (0.12, 0.4, 1.0)})))
+    else:  # its images show two bodies already, and its film, which computes the second one, is made once
+        shown = list(movie)
+        movie, stills = iter(shown), shown[-1:]
+    write_movie(IMAGES / f"{name}.mp4", (shrunk(image, 2 * MOVIE) for image in movie), 15.0, QUALITY)
+    file, image = IMAGES / f"{name}.png", shrunk(beside(stills), 3 * STILL + 16)
+    write_picture(file, image)
+    if file.stat().st_size > LARGE:
+        write_picture(file, image, 256)
 
 
 def shrunk(image: np.ndarray, width: int) -> np.ndarray:
