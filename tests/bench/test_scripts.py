@@ -38,6 +38,7 @@ WITHOUT_PICTURE = {
     "meshes",
     "nonsymmetric",
     "ranks",
+    "ranks_simulation",
     "step_time",
 }
 
