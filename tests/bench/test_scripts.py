@@ -29,7 +29,18 @@ SCRIPTS = {
     "sequence": {"sizes": (8,), "count": 3},
 }
 #: tried by tests of their own, or only imported
-WITHOUT_PICTURE = {"as_printed", "calm", "coupled", "export", "matrices", "meshes", "nonsymmetric", "step_time"}
+WITHOUT_PICTURE = {
+    "as_printed",
+    "calm",
+    "coupled",
+    "export",
+    "matrices",
+    "meshes",
+    "nonsymmetric",
+    "ranks",
+    "ranks_simulation",
+    "step_time",
+}
 
 
 @pytest.fixture(autouse=True)

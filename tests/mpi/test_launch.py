@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nonstick import cases
+from nonstick.io.rundir import RunDirectory
 from nonstick.mpi import launched
 from nonstick.mpi.launch import _without_ranks, on_ranks
 from nonstick.optional import missing
@@ -103,6 +104,68 @@ def test_a_killed_rank_is_one_sentence_and_exit_code_2(tmp_path):
     assert run.returncode == 2
     assert len(run.stderr.strip().splitlines()) == 1, run.stderr
     assert "a rank was killed (signal 9)" in run.stderr
+
+
+DIE = """
+import os, pathlib, signal, threading, time
+from nonstick.mpi.comm import world
+def die():
+    while not pathlib.Path({sign!r}).exists():
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGKILL)
+if os.environ.get("OMPI_COMM_WORLD_SIZE") and world().rank == 1:
+    threading.Thread(target=die, daemon=True).start()
+"""
+FULL = """
+import os, resource
+from nonstick.mpi.comm import world
+if os.environ.get("OMPI_COMM_WORLD_SIZE") and world().rank == 1:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+"""
+
+
+def test_a_run_goes_on_after_a_killed_rank_and_a_full_disk(tmp_path):
+    """Both end in one sentence and exit code 2, and three ranks go on where two were."""
+    out = tmp_path / "run"
+    (tmp_path / "die.py").write_text(DIE.format(sign=str(out / "frames" / "000002.npz")))
+    (tmp_path / "full.py").write_text(FULL)
+    small = ("--set", "domain.resolution=8", "--set", "output.checkpoint_every=1")
+    killed = nonstick(
+        "--plugin", tmp_path / "die.py", "run", "dam-break-box", *small, "--frames", 5000, "--out", out, "--ranks", 2
+    )
+    assert killed.returncode == 2
+    assert "a rank was killed (signal 9)" in said(killed)
+    frames = len(RunDirectory.open(out).frames())
+    assert frames >= 3
+    last = ("--frames", frames + 2, "--no-movie")
+    full = nonstick("--plugin", tmp_path / "full.py", "resume", out, *last, "--ranks", 2)
+    assert full.returncode == 2
+    assert "rank 1 of 2: cannot use" in said(full)
+    more = nonstick("resume", out, *last, "--ranks", 3)
+    assert more.returncode == 0, more.stderr
+    found = RunDirectory.open(out)
+    assert found.frames() == list(range(frames + 3))
+    ids = [np.sort(found.read_frame(k)["id"]) for k in (0, frames + 2)]
+    np.testing.assert_array_equal(*ids)
+
+
+def test_ranks_that_read_other_scenes_are_refused(tmp_path):
+    words = [sys.executable, "-m", "nonstick", "run", "dam-break-box", "--out", str(tmp_path / "run"), "--set"]
+    environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = ["mpiexec", "--quiet", "--oversubscribe", "-n", "1", *words, "domain.resolution=8", ":", "-n", "1"]
+    run = subprocess.run(
+        [*command, *words, "domain.resolution=10"], env=environment, timeout=120, capture_output=True, text=True
+    )
+    assert run.returncode == 2
+    assert "rank 1 of 2 has read another scene than rank 0" in said(run)
+    assert not (tmp_path / "run").exists()
+
+
+def said(run):
+    """The one sentence of a command that failed; progress and warnings do not count."""
+    found = [line for line in run.stderr.splitlines() if line.startswith("nonstick: ")]
+    assert len(found) == 1 and run.stderr.splitlines()[-1] == found[0], run.stderr
+    return found[0]
 
 
 def test_the_ranks_do_not_start_ranks():

@@ -19,6 +19,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ from ..problem.solution import Solution
 from .boxes import Box, Boxes
 from .comm import Comm
 from .halo import Halo
-from .jacobi import solve_rows
 from .joined import join_parts
+from .shared import Shared
+from .solve import solve_shared
 
 #: fewest ghost layers: the surface at a steep wall looks at particles five cells away, and at the cells beside them
 WIDTH = 6
@@ -251,12 +253,16 @@ class Part:
         self, problem: BoxProblem, x0: np.ndarray | None, active: np.ndarray | None, rtol: float, maxiter: int | None
     ) -> Solution:
         """Every rank keeps the solution in its rows and all ghosts; `notes["kkt"]` is the residual of all ranks."""
-        stencil = problem.A.stencil
-        assert stencil is not None
-        own = np.zeros(self.grid.shape, bool)
-        self.own(own)[...] = True
-        rows = stencil.rows
-        return solve_rows(self.comm, problem, rows, rows.from_grid(own), self.fill_cells, x0, rtol, maxiter)
+        shared = Shared(self.comm, self.boxes, self._cells.held, problem)
+        # the criterion of one process, see `sim.liquid.pressure`
+        found = solve_shared(shared, x0=x0, active=active, rtol=rtol, maxiter=maxiter, criterion="papers")
+        assert problem.A.stencil is not None
+        rows = problem.A.stencil.rows
+        cells = rows.to_grid(shared.leave(found.x))
+        self.fill_cells(cells)
+        x = rows.from_grid(cells)
+        notes = found.notes | {"kkt": found.kkt()}
+        return replace(found, problem=problem, x=x, dual=problem.gradient(x), notes=notes)
 
 
 def _bounds(box: Box, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import pytest
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid._extrapolate import SLIVER, _continue_into_solids, _extrapolate
 from nonstick.sim.liquid.alone import Alone
-from nonstick.sim.liquid.extrapolation import extend, fill_beyond, hold_surface, open_shares
+from nonstick.sim.liquid.extrapolation import extend, fill_beyond, hold_surface
 from nonstick.sim.liquid.solids import Solids
 from nonstick.sim.liquid.spacing import LIGHT, in_flight, keep_centre
 
@@ -75,7 +75,7 @@ def test_a_rotation_goes_on_in_the_wall(dimension):
         exact.append(turn.copy())
         velocity.append(np.where(solids.open[axis] > SLIVER, turn, 0.0) if axis >= first else turn)
     mass = [np.zeros(v.shape) for v in velocity]
-    extend(velocity, mass, np.full(cells, -1.0), solids, np.ones(cells, np.int8), 4, solids.open)
+    extend(velocity, mass, np.full(cells, -1.0), solids, np.ones(cells, np.int8), 4)
     for axis in (1, 2):
         middle = solids.nodes
         for other in {0, 1, 2} - {axis}:
@@ -94,7 +94,7 @@ def test_filling_beyond_the_liquid_matches_the_twin(dimension):
     phi = rng.normal(0.4, 1.0, layout.three)
     given = [rng.normal(size=o.shape) for o in solids.open]
     found = [g.copy() for g in given]
-    fill_beyond(found, phi, solids, solids.open)
+    fill_beyond(found, phi, solids)
     for axis in layout.axes:
         known = np.zeros(given[axis].shape, bool)
         for c in np.ndindex(known.shape):
@@ -144,15 +144,6 @@ def test_liquid_above_the_last_centre_is_held(dimension):
                 changed += 1
             assert found[axis][c] == pytest.approx(value, abs=1e-13)
     assert changed > 10
-
-
-def test_covered_faces_count_as_closed():
-    solids = Solids(round_scene(2))
-    covered = [np.random.default_rng(6).random(o.shape) < 0.3 for o in solids.layout.drop_faces(solids.open)]
-    found = solids.layout.drop_faces(open_shares(solids, covered))
-    for share, c, o in zip(found, covered, solids.layout.drop_faces(solids.open)):
-        assert np.array_equal(share, np.where(c, 0.0, o))
-    assert all(a is b for a, b in zip(open_shares(solids, None), solids.open))
 
 
 @pytest.mark.parametrize("dimension", [2, 3])

@@ -23,22 +23,12 @@ def fill_gaps(u: np.ndarray, mass: np.ndarray, axis: int, phi: np.ndarray, solid
     _extrapolate(u, known, np.empty(u.size, np.int32), 2)
 
 
-def open_shares(solids: Solids, covered: list[np.ndarray] | None) -> list[np.ndarray]:
-    """Open shares of the faces, zero on those of `covered`, which may be cut: their middles lie in a wall.
-
-    A viscous liquid has the velocity of the wall at the wall, and not in such a middle.
-    """
-    if covered is None:
-        return list(solids.open)
-    return [np.where(c, 0.0, s) for c, s in zip(solids.layout.lift_faces(covered), solids.open)]
-
-
-def fill_beyond(values: list[np.ndarray], phi: np.ndarray, solids: Solids, shares: list[np.ndarray]) -> None:
+def fill_beyond(values: list[np.ndarray], phi: np.ndarray, solids: Solids) -> None:
     """Set faces that do not touch liquid: one layer to the mean of their neighbours, others to 0, in place."""
     for axis in solids.layout.axes:
         u = values[axis]
         known = np.empty(u.shape, np.int8)
-        _known_faces(known, shares[axis], np.zeros(u.shape), phi, axis, True)
+        _known_faces(known, solids.open[axis], np.zeros(u.shape), phi, axis, True)
         _keep_known(np.empty(u.shape[0] * u.shape[1]), u, known)
         _extrapolate(u, known, np.empty(u.size, np.int32), 1)
 
@@ -69,12 +59,11 @@ def extend(
     solids: Solids,
     sticky: np.ndarray,
     layers: int,
-    shares: list[np.ndarray],
 ) -> float:
     """Extrapolate velocities `layers` faces beyond the liquid and, linearly, into walls, in place.
 
     At walls only the forbidden part of the velocity is removed: `sticky` is 1 in cells whose walls do not let liquid
-    separate; `shares` are the open shares of the faces. Returns the largest velocity on a face of the liquid.
+    separate. Returns the largest velocity on a face of the liquid.
     """
     axes = solids.layout.axes
     filled = []
@@ -82,20 +71,20 @@ def extend(
     for axis in axes:
         u = velocity[axis]
         known = np.empty(u.shape, np.int8)
-        _known_faces(known, shares[axis], mass[axis], phi, axis, True)
+        _known_faces(known, solids.open[axis], mass[axis], phi, axis, True)
         queue = np.empty(u.size, np.int32)
         largest = np.empty(u.shape[0] * u.shape[1])
         _keep_known(largest, u, known)
         fastest = max(fastest, float(largest.max(initial=0.0)))
         grade = known.copy()
         count = _extrapolate(u, known, queue, layers)
-        _continue_into_solids(u, grade, queue, count, shares[axis])
+        _continue_into_solids(u, grade, queue, count, solids.open[axis])
         filled.append((queue, count))
     results = []  # all axes are read before any is written
     for axis, (queue, count) in zip(axes, filled):
         values = np.empty(count)
         _constrain(
-            values, queue, count, axis, *velocity, shares[axis], solids.nodes, *solids.velocity,
+            values, queue, count, axis, *velocity, solids.open[axis], solids.nodes, *solids.velocity,
             solids.moving, sticky, solids.layout.first,
         )  # fmt: skip
         results.append(values)

@@ -32,7 +32,7 @@ from ...scenes.scene import Scene
 from ..states import check_array
 from .alone import Alone
 from .bodies import Bodies, make
-from .extrapolation import extend, fill_beyond, hold_surface, open_shares
+from .extrapolation import extend, fill_beyond, hold_surface
 from .forces import Force
 from .pressure import PressureResult, Projection
 from .regions import region
@@ -171,16 +171,15 @@ class Liquid:
                 velocity, outcome = self._project(spread, kick, added.divergence)
                 self.pressure = self.pressure + outcome.solution.pressure
         with watch("extrapolation"):
-            shares = open_shares(self.solids, self.viscosity.covered)
             taken = [u - v for u, v in zip(start.velocity, velocity)]
-            fill_beyond(taken, tracker.phi, self.solids, shares)
+            fill_beyond(taken, tracker.phi, self.solids)
             push = kick * tracker.gravity
             hold_surface(velocity, start.velocity, taken, push, start.mass, tracker.phi, self.solids)
             if self.viscosity.acts:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2
             keep = np.maximum(sticky, self._pressed(outcome))
-            fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers, shares)
+            fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
             self._gravitate(self.time + dt)

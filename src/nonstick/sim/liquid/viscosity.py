@@ -42,8 +42,6 @@ class Viscosity:
             self.mu = found[0]
         self._thick = any(max(v.values) if isinstance(v, Ramp) else v for v in found)
         self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
-        #: faces whose middles lie in walls at the last solve, in the user's dimension; None before it, and with bodies
-        self.covered: list[np.ndarray] | None = None
 
     @property
     def acts(self) -> bool:
@@ -133,7 +131,6 @@ class Viscosity:
                 given[a] = np.where(inside, source.velocity(a, points, time), given[a])
                 # the velocity of a source holds in the middles of its faces
                 walls.distance[a] = np.where(inside, np.maximum(walls.distance[a], 0.0), walls.distance[a])
-        self.covered = [~f for f in fluid] if solids.coupling is None else None
         problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
         best: ViscositySolution | BodyViscositySolution | None = None
         for name in dict.fromkeys((self.method, *STRONGER)):
