@@ -9,7 +9,7 @@ from ...scenes.scene import Scene
 from ..findings import Findings, reaches_beyond
 from ..liquid.methods import check_scalar
 from ..resources import Needs, disk_shortage, memory_shortage, size
-from .simulation import Heat, dragon
+from .simulation import Heat
 
 #: peak of runs of the dragon at 32 to 192 cells
 BYTES_PER_CELL = 120
@@ -40,7 +40,7 @@ def check(scene: Scene[HeatModel]) -> Findings:
     ]
     found.errors += memory_shortage(need)
     found.warnings += disk_shortage(need, ".")
-    body = dragon() if heat.body is None else heat.body
+    body = heat.shape
     from scipy.ndimage import label  # slow to load
 
     parts = int(label(body.sample(grid.cells()) < 0)[1])
