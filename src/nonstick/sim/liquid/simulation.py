@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,8 @@ class Simulation(Shown):
     (16, 16)
     """
 
-    def __init__(self, scene: Scene | str, ranks: Alone | None = None):
-        self.scene = Scene.load(scene) if isinstance(scene, str) else scene
+    def __init__(self, scene: Scene | str | Path, ranks: Alone | None = None):
+        self.scene = scene if isinstance(scene, Scene) else Scene.load(scene)
         self.scene.require("liquid")
         check_methods(self.scene)
         check_bodies(self.scene)
