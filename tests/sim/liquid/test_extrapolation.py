@@ -9,8 +9,8 @@ from nonstick import Scene, Simulation
 from nonstick.sim.liquid._extrapolate import SLIVER, _continue_into_solids, _extrapolate
 from nonstick.sim.liquid.alone import Alone
 from nonstick.sim.liquid.extrapolation import extend, fill_beyond, hold_surface
-from nonstick.sim.liquid.solids import Solids
 from nonstick.sim.liquid.pressed import LIGHT, SHARE, least_pressure
+from nonstick.sim.liquid.solids import Solids
 from nonstick.sim.liquid.spacing import in_flight, keep_centre
 
 SHAPES = [(1, 9, 8), (6, 5, 7)]
