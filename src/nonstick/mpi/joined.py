@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..grid.parts import connected_parts
 from .comm import Comm
 
 
@@ -30,11 +31,9 @@ def join_parts(part: Any, space: np.ndarray) -> tuple[np.ndarray, int]:
     Every rank labels its own cells. Labels that meet across the side of two boxes are pairs, and only pairs travel to
     all ranks.
     """
-    from scipy.ndimage import label  # slow to load
-
     comm = part.comm
     which = np.zeros(space.shape, np.int64)
-    own, count = label(part.own(space) > 0.0)
+    own, count = connected_parts(part.own(space) > 0.0)
     counts = comm.gathered(int(count))
     part.own(which)[...] = np.where(own > 0, own + sum(counts[: comm.rank]), 0)
     part.fill_cells(which)
