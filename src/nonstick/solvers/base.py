@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from ..errors import NonstickError
+from ..inverse.base import Recipe
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 
@@ -51,6 +52,11 @@ class Method(ABC):
     #: a method shown as its paper prints it, or of fixed work: what it leaves is its result, even if that is worse than
     #: the start
     as_printed: ClassVar[bool] = False
+
+    @property
+    def preconditioner(self) -> Recipe | None:
+        """What preconditions linear systems on parts of an operator of which each of many ranks has some rows."""
+        return None
 
     def check(self, problem: BoxProblem) -> None:
         """Raise NonstickError, with a sentence that says why, for a problem this method cannot treat."""
