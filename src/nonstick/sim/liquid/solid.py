@@ -8,7 +8,6 @@ import numpy as np
 
 from ...bodies.body import RigidBody
 from ...bodies.motion import Prescribed
-from ...discretise.coupling import cover
 from ...grid.mac import Grid
 from ...grid.shapes import Shape, sample_meshes
 from ...scenes.schema import Keyed
@@ -102,6 +101,8 @@ class Solid:
         does not depend on where a run was resumed.
         """
         if self._grown is None:
+            from ...discretise.coupling import cover
+
             assert self.body is not None and self._sampled is not None
             low, high = self._sampled.bounds(self.body.d)
             if np.prod((high - low) / dx + 6.0) > RESOLVED:
