@@ -87,7 +87,7 @@ FIGURES = {
     "andersen-7": Figure("andersen-5", (10, 50, 90, 130), 100),
     "aanjaneya-4": Figure("armadillo-cake", (0, 15, 40, 80), 64, {"cream": {}}),
     "aanjaneya-13": Figure("bunny-drop", (0, 12, 20, 30, 40, 60, 80, 120), 40, {"bunnies": {}}),
-    "tb-1": Figure("bunny-sphere", (0, 12, 24, 48), 64, {"separating": {"walls.pressure": "all"}}),
+    "tb-1": Figure("bunny-sphere", (0, 12, 24, 48), 64, {"separating": {}}),
     "tb-4": Figure(
         "neumann-maze", (5, 15, 30), 40,
         {name: {**ONE_STEP, "solver.method": f"{name}-cg"} for name in ("mic", "saamg", "giaamg", "tagiaamg")},

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from make_gallery import LARGE, ROOT, shrunk
 
+from nonstick import PressureProblem
 from nonstick.api import solve_problem
 from nonstick.bench import figures
 from nonstick.bench.means import Trace
@@ -23,6 +24,8 @@ from nonstick.bench.version import version
 from nonstick.bench.visc import RADIUS, ball, ball_in_a_box
 from nonstick.bench.visc_simulated import sampled
 from nonstick.discretise.viscosity import ViscousBox
+from nonstick.inverse import GIA, TopologyAware, Voxels
+from nonstick.inverse.multigrid.face_voxels import fine_labels
 from nonstick.render.charts import finish, new_figure
 from nonstick.render.heat import HeatView, legend
 from nonstick.render.movie import above, label, write_picture
@@ -38,6 +41,76 @@ def curve(problem: ViscousBox, method: str, start: np.ndarray | None = None) -> 
     solution = solve_problem(problem, method, x0=start, rtol=1e-6 * first, maxiter=80, criterion="papers")
     print(f"  {method}: {problem.n} unknowns, {solution.iterations} iterations, {solution.status}")
     return [(k, residual / first) for k, residual in enumerate(solution.history)]
+
+
+def cells_of_a_circle(n: int, file: Path) -> None:
+    """Lai, figure 3.1: the cells of a circle whose right half is liquid."""
+    nodes = np.linspace(-1.2, 1.2, n + 1)
+    X, Y = np.meshgrid(nodes, nodes, indexing="ij")
+    solid = corners(np.hypot(X, Y) - 1.0)
+    # where the wall cuts a cell, the liquid ends at the wall
+    wet = corners(-X)
+    out, cut = solid.min(axis=0) >= 0.0, (solid < 0.0).any(axis=0) & (solid > 0.0).any(axis=0)
+    liquid = wet.min(axis=0) < 0.0
+    kind = np.where(out, 1, np.where(cut, np.where(liquid, 3, 4), np.where(liquid, 0, 2)))
+    names = ("liquid", "solid", "air", "liquid and solid", "air and solid")
+    figure, (axes,) = new_figure()
+    _cells(axes, kind, ["#d9534f", "#4a6fb5", "#ffffff", "#9a9da1", "#a9d3ef"], names)
+    finish(figure, file)
+
+
+def corners(nodes: np.ndarray) -> np.ndarray:
+    """(4, cells): the values at the corners of every cell."""
+    return np.stack([nodes[i : nodes.shape[0] - 1 + i, j : nodes.shape[1] - 1 + j] for i in (0, 1) for j in (0, 1)])
+
+
+def _cells(axes, kind: np.ndarray, colours: list[str], names: Sequence[str] = ()) -> None:
+    """Cells in colours, with the lines of the grid."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    axes.pcolormesh(kind.T, cmap=ListedColormap(colours), vmin=0, vmax=len(colours) - 1, edgecolors="0.55", lw=0.3)
+    axes.set(aspect="equal", xticks=[], yticks=[])
+    if names:
+        patches = [Patch(fc=c, ec="0.5", label=name) for c, name in zip(colours, names)]
+        axes.legend(handles=patches, loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=8, frameon=False)
+
+
+def voxels(n: int, file: Path) -> None:
+    """Aanjaneya, figures 7 and 8: the voxels of the test problem in 2D, and those of its coarser levels."""
+    system = ball_in_a_box(n, 2).system
+    levels = [fine_labels(system)]
+    for _ in range(2):
+        system = Voxels().coarser(system)
+        levels.append(system.labels)
+    figure, all_axes = new_figure(3, 3)
+    for axes, labels in zip(all_axes, levels):
+        flat = np.squeeze(labels)
+        _cells(axes, flat, ["#d9534f", "#4a90d9", "#4caf50"], ("air", "fluid", "solid") if len(flat) == n // 4 else ())
+        axes.set_title(f"{len(flat)}²", fontsize=9)
+    finish(figure, file)
+
+
+def merging(n: int, file: Path) -> None:
+    """Takahashi–Batty, figure 3: cells that merge on the next level, without and with a look at thin walls."""
+    u, v = np.ones((n + 1, n)), np.ones((n, n + 1))
+    u[n // 2 - 1, : n - 2] = 0.0  # walls between cells, not on the lines between blocks
+    v[n // 2 + 1 :, n // 2 - 1] = 0.0
+    speed = (np.zeros_like(u), np.zeros_like(v))
+    source = PressureProblem(phi_liquid=-np.ones((n, n)), velocity=speed, dt=1.0, dx=1.0, weights=(u, v))
+    A = source.problem.A
+    figure, all_axes = new_figure(2, 2)
+    for axes, (name, recipe) in zip(all_axes, (("giaamg", GIA()), ("tagiaamg", TopologyAware(theta=0.0, cut=0.0)))):
+        parent, count, _ = recipe.aggregate(A)
+        colour = np.random.default_rng(1).permutation(count) % 20
+        kind = np.zeros((n, n))
+        kind[tuple(np.asarray(A.cells).T[:2])] = colour[parent]
+        axes.pcolormesh(kind.T, cmap="tab20", edgecolors="white", lw=0.4)
+        axes.plot([n // 2 - 1] * 2, [0, n - 2], "k", lw=3)
+        axes.plot([n // 2 + 1, n], [n // 2 - 1] * 2, "k", lw=3)
+        axes.set(aspect="equal", xticks=[], yticks=[])
+        axes.set_title(f"{name}: {A.n} cells become {count}", fontsize=9)
+    finish(figure, file)
 
 
 def varying_block(n: int, file: Path) -> None:
@@ -101,6 +174,9 @@ def dragon(n: int, file: Path) -> None:
 
 #: name → what draws it, and its cells along a side
 PLOTS: dict[str, tuple[Callable[[int, Path], None], int]] = {
+    "lai-3.1": (cells_of_a_circle, 24),
+    "aanjaneya-8": (voxels, 32),
+    "tb-3": (merging, 12),
     "aanjaneya-11": (varying_block, 48),
     "aanjaneya-12": (test_problem, 256),
     "aanjaneya-14": (smoothers, 256),
