@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from nonstick import NonstickError, Scene
+from nonstick import NonstickError, Scene, Simulation
 from nonstick.scenes import builtin, json_schema, parse_override
 
 GOOD = """
@@ -147,3 +147,11 @@ def test_a_folder_with_the_name_of_a_builtin_scene_does_not_hide_it(tmp_path, mo
     (tmp_path / "mine").mkdir()
     with pytest.raises(NonstickError, match="there is no scene 'mine'"):
         Scene.load("mine")
+
+
+@pytest.mark.parametrize("what", [3, None, ["circle"], b"circle"])
+def test_what_is_no_name_of_a_scene_is_refused_in_words(what):
+    with pytest.raises(NonstickError, match="the path of a file or the name of a built-in scene"):
+        Scene.load(what)
+    with pytest.raises(NonstickError, match="the path of a file or the name of a built-in scene"):
+        Simulation(what)

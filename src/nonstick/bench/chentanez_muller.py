@@ -18,7 +18,7 @@ from .means import mean_row
 from .measure import measure
 from .registry import Plan, benchmark
 from .row import Row
-from .snapshots import snapshots
+from .snapshots import sampled_frames, snapshots
 
 FRAMES = 30
 #: every k-th frame's first substep is solved
@@ -28,8 +28,9 @@ DIFFERENCE = "LCP slower by %"
 
 
 @benchmark(
-    "cm-table1", "Chentanez–Müller table 1: the price of the LCP at fixed work, four scenes", sizes=(32, 64), methods=()
-)
+    "cm-table1", "Chentanez–Müller table 1: the price of the LCP at fixed work, four scenes", sizes=(32, 64),
+    methods=(), parts=published.CM_TABLE1, simulated=True,
+)  # fmt: skip
 def table1(plan: Plan) -> Iterator[Row]:
     if plan.methods:
         raise NonstickError(f"cm-table1 compares {' and '.join(METHODS)}: remove --methods")
@@ -40,13 +41,15 @@ def table1(plan: Plan) -> Iterator[Row]:
             extra = {DIFFERENCE: round(100 * (with_lcp / without - 1), 2)} if label != scene else {}
             yield Row("cm-table1 (published)", cells, None, label, seconds=ms / 1000, converged=True, extra=extra)
     slower: dict[str, dict[int, float]] = {}
-    count = len(published.CM_TABLE1) * len(plan.sizes)
-    for k, (n, scene) in enumerate((n, scene) for n in plan.sizes for scene in published.CM_TABLE1):
+    frames = plan.frames or FRAMES
+    wanted = range(EVERY, frames + 1, EVERY) if plan.samples is None else sampled_frames(frames, plan.samples)
+    scenes = plan.chosen(published.CM_TABLE1)
+    for k, (n, scene) in enumerate((n, scene) for n in plan.sizes for scene in scenes):
         rows: dict[str, list[Row]] = {scene: [], f"{scene} LCP": []}
-        for snapshot in snapshots(scene, n, FRAMES, **{"walls.pressure": "cut"}):
-            plan.announce(f"{scene} at {n}, frame {snapshot.frame} of {FRAMES}")
-            plan.done((k + snapshot.frame / FRAMES) / count)
-            if snapshot.substep or snapshot.frame % EVERY:
+        for snapshot in snapshots(scene, n, frames, **{"walls.pressure": "cut", **plan.keys}):
+            plan.announce(f"{scene} at {n}, frame {snapshot.frame} of {frames}")
+            plan.done((k + snapshot.frame / frames) / (len(scenes) * len(plan.sizes)))
+            if snapshot.substep or snapshot.frame not in wanted:
                 continue
             for label, method in zip(rows, METHODS):
                 rows[label].append(measure("cm-table1", n, method, snapshot.build, fixed, label))

@@ -93,9 +93,11 @@ def solve(
         problem.lower = _bound(lower, "--lower")
     if upper is not None:
         problem.upper = _bound(upper, "--upper")
-    from .. import api  # after the file has been read: a damaged one is answered at once
-
     try:
+        if problem.cells is not None:
+            problem.cells = validate.cells(problem.cells, problem.A.shape[0])
+        from .. import api  # after the file has been read: a damaged one is answered at once
+
         if shared:
             from .ranks import solve_on_ranks
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..grid.parts import connected_parts
+
 
 def join_parts(part: Any, space: np.ndarray) -> tuple[np.ndarray, int]:
     """Number of the connected part of `space > 0` that each cell lies in, and the number of parts; 0 outside.
@@ -13,11 +15,9 @@ def join_parts(part: Any, space: np.ndarray) -> tuple[np.ndarray, int]:
     Every rank labels its own cells. Labels that meet across the side of two boxes are pairs, and only pairs travel to
     all ranks. Parts are numbered by their first label, so the numbers are the same on all ranks.
     """
-    from scipy.ndimage import label  # slow to load
-
     comm = part.comm
     which = np.zeros(space.shape, np.int64)
-    own, count = label(part.own(space) > 0.0)
+    own, count = connected_parts(part.own(space) > 0.0)
     before = sum(comm.gathered(int(count))[: comm.rank])
     part.own(which)[...] = np.where(own > 0, own + before, 0)
     total = comm.total(int(count))

@@ -16,6 +16,13 @@ def _sky(d1):
 
 
 @merged
+def _soaked(phi, a, b, c, d0, d1, d2, h):
+    """How much of the way h through a cell is in liquid, by one sample of φ in its middle."""
+    t = 0.5 * h
+    return min(max(t - np.float64(_liquid(phi, a + t * d0, b + t * d1, c + t * d2)), 0.0), h)
+
+
+@merged
 def _shadow(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, sun, soak):
     """(share of the sun that walls and bodies let through, the same for liquid) at a point.
 
@@ -40,19 +47,16 @@ def _shadow(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b
         elif code == LIQUID:
             if walled:
                 return 0.0, 1.0
-            # one sample in the middle: φ says how much of the way is in liquid
-            t = 0.5 * h
-            wet += min(max(t - np.float64(_liquid(phi, a + t * d0, b + t * d1, c + t * d2)), 0.0), h)
+            wet += _soaked(phi, a, b, c, d0, d1, d2, h)
         else:
             if code & TRIANGLES:
                 i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
                 if _hit(lists, tri, (i * ny + j) * nz + k, a, b, c, d0, d1, d2, h)[1] >= 0:
                     return 0.0, 1.0
-            t, step = 0.0, 0.5
+            t, buried = 0.0, 0.0
             while t < h:
                 x, y, z = a + t * d0, b + t * d1, c + t * d2
-                gap, inside = 2.0, code & WET != 0
-                hidden = False
+                gap, hidden = 2.0, False
                 if code & WALL:
                     w = np.float64(_value(wall, wall_fine * x, wall_fine * y, wall_fine * z))
                     gap, hidden = abs(w), w < 0.0
@@ -66,13 +70,13 @@ def _shadow(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b
                     # the edge of a shadow is softened by how closely the ray passes the body
                     closest = min(closest, 12.0 * o / max(way + t, 1.0))
                     gap = min(gap, o)
-                if code & LIQUID and not hidden:
-                    p = np.float64(_liquid(phi, x, y, z))
-                    gap, inside = min(gap, abs(p)), p < 0.0
                 step = min(max(gap, 0.45), h - t + 1e-6)
-                if inside and not hidden:
-                    wet += step
+                buried += step if hidden else 0.0
                 t += step
+            if code & LIQUID:
+                wet += min(_soaked(phi, a, b, c, d0, d1, d2, h), max(h - buried, 0.0))
+            elif code & WET:
+                wet += max(h - buried, 0.0)
         a += h * d0
         b += h * d1
         c += h * d2

@@ -129,16 +129,20 @@ def label(image: np.ndarray, text: str, corner: str = "top") -> np.ndarray:
     need(EXTRA, "PIL")
     from PIL import Image, ImageDraw
 
-    picture = Image.fromarray(image)
-    draw = ImageDraw.Draw(picture, "RGBA")
-    size = max(11, image.shape[0] // 32)
-    font = _font(size)
-    box = draw.textbbox((0, 0), text, font=font)
-    pad = size // 2
-    y = pad if corner == "top" else image.shape[0] - (box[3] + 2 * pad)
-    draw.rectangle((pad, y, pad + box[2] + pad, y + box[3] + pad), fill=(255, 255, 255, 190))
-    draw.text((pad + pad // 2, y + pad // 3), text, fill=INK, font=font)
-    return np.array(picture)
+    h, w, _ = image.shape
+    size = max(11, h // 32)
+    font, pad = _font(size), size // 2
+    box = font.getbbox(text)
+    wide, high = min(w - pad, int(box[2]) + pad + 1), min(h, int(box[3]) + pad + 1)
+    y = pad if corner == "top" else max(0, h - (high + pad - 1))
+    out = image.copy()
+    # only the ground of the text is drawn on: a whole image would be copied twice
+    ground = Image.fromarray(np.ascontiguousarray(out[y : y + high, pad : pad + wide]))
+    draw = ImageDraw.Draw(ground, "RGBA")
+    draw.rectangle((0, 0, *ground.size), fill=(255, 255, 255, 190))
+    draw.text((pad // 2, pad // 3), text, fill=INK, font=font)
+    out[y : y + high, pad : pad + wide] = ground
+    return out
 
 
 def colour_bar(image: np.ndarray, text: str, low: str, high: str, colours: np.ndarray | None = None) -> np.ndarray:

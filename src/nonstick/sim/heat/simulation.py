@@ -17,6 +17,7 @@ import numpy as np
 from ...discretise.diffusion import DiffusionProblem, DiffusionSolution
 from ...errors import NonstickError
 from ...grid.mac import Grid
+from ...grid.parts import connected_parts
 from ...grid.shapes import Ball, Capsule, HalfSpace, Shape, intersection, union
 from ...scenes.geometry import build
 from ...scenes.heat import HeatModel
@@ -164,9 +165,7 @@ class Heat:
     def inside(self) -> np.ndarray:
         """Boolean array over cells: the largest part of the body (thin parts may be disconnected on coarse grids)."""
         shape = self.shape
-        from scipy.ndimage import label  # slow to load
-
-        parts, count = label(shape.sample(self.grid.cells()) < 0)
+        parts, count = connected_parts(shape.sample(self.grid.cells()) < 0)
         if not count:
             raise NonstickError(
                 "the body covers no cell of the grid: move it into the domain, or raise domain.resolution"

@@ -8,14 +8,17 @@ processes: each of them has its own box of the domain, with ghost cells and copi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...grid.mac import Grid
-from ...problem.box import BoxProblem
-from ...problem.solution import Solution
+from ...grid.parts import connected_parts
 from ...scenes.scene import Scene
+
+if TYPE_CHECKING:  # the solvers are slow to load, and a check needs none
+    from ...problem.box import BoxProblem
+    from ...problem.solution import Solution
 
 
 class Alone:
@@ -104,9 +107,7 @@ class Alone:
 
     def parts(self, space: np.ndarray) -> tuple[np.ndarray, int]:
         """Number of the connected part of `space > 0` that each cell lies in, and the number of parts; 0 outside."""
-        from scipy.ndimage import label  # slow to load
-
-        return label(space > 0.0)
+        return connected_parts(space > 0.0)
 
     # -- particles ------------------------------------------------------------------------------------
 

@@ -34,11 +34,11 @@ from .alone import Alone
 from .bodies import Bodies, make
 from .extrapolation import extend, fill_beyond, hold_surface
 from .forces import Force
+from .pressed import least_pressure
 from .pressure import PressureResult, Projection
 from .regions import region
 from .solids import Solids
 from .sources import Source
-from .spacing import PRESSED
 from .tracker import Flow, Tracker
 from .viscosity import Viscosity
 from .volume import Ledger
@@ -228,7 +228,7 @@ class Liquid:
         Otherwise the rise of the liquid above would reach down to the wall, and carry off the particles there.
         """
         pressure = outcome.solution.pressure
-        pressed = pressure > PRESSED * self.ranks.max(float(pressure.max(initial=0.0)))
+        pressed = pressure > least_pressure(pressure, self.scene, self.tracker.gravity, self.ranks)
         if np.any(self.solids.separation):
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
         return self.layout.lift(pressed).astype(np.int8)

@@ -8,11 +8,11 @@ closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...bodies.body import RigidBody
-from ...discretise.coupling import Body, Coupling
 from ...grid.fractions import centre_distance, close_edges, open_fractions
 from ...grid.labels import cut_cells, wall_cells
 from ...grid.mac import Grid, Part
@@ -24,6 +24,9 @@ from .alone import Alone
 from .layout import Layout, between
 from .sides import by_number, nearest_side, sides_of
 from .solid import BODY_ROOM, Solid, joined, solids_of
+
+if TYPE_CHECKING:  # scenes without bodies do not wait for the coupling, which loads SciPy
+    from ...discretise.coupling import Body, Coupling
 
 #: planes of nodes on both sides of a plane of cells that its particles can reach while they are placed
 PLANES = 3
@@ -126,6 +129,8 @@ class Solids:
         bodies = [s.body for s in self.list if s.body is not None]
         if not bodies:
             return still
+        from ...discretise.coupling import Coupling
+
         on_grid = [self._covering(b, here) for b, here in zip(bodies, self.distances[len(static) :])]
         #: the bodies as the pressure solve sees them; None without bodies
         self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx)
@@ -149,6 +154,8 @@ class Solids:
 
     def _covering(self, body: RigidBody, distance: np.ndarray) -> Body:
         """A body in the window of the grid around it."""
+        from ...discretise.coupling import Body
+
         near = distance < 2.0 * self.grid.dx
         corner, part = [], []
         for axis, n in enumerate(distance.shape):
