@@ -15,7 +15,7 @@ _REFUSED = {
     "edges": "solves problems with bounds on the unknowns; constraints on the edges of a wall (walls='edge') need "
     "'pgs', 'psor' or 'fmg'",
     "bodies": "works on stencils and coarser grids and cannot treat rigid bodies, which couple all cells around them: "
-    "take 'auto', 'mg-cg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method",
+    "take 'auto', 'mg-cg', 'fas-mg', 'fmg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method",
     "nonsymmetric": "needs a symmetric matrix, which this one is not: take 'auto', 'pi-gmres', 'pi-bicgstab' or 'pgs'",
 }
 

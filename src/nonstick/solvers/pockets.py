@@ -310,7 +310,7 @@ def _coarser(
         parent = _parents(problem.A, coarse.A)
         half, value = np.zeros(coarse.n), np.zeros(coarse.n)
         held = np.flatnonzero((shift > 0) & (parent >= 0))
-        half[parent[held]] = shift[held] / 2**problem.A.rows.dimension  # type: ignore[attr-defined]
+        half[parent[held]] = shift[held] / 2**coarse.A.rows.dimension  # type: ignore[attr-defined]
         value[parent[held]] = target[held]
         free = np.zeros(coarse.n, bool)
         free[parent[loose & (parent >= 0)]] = True
@@ -324,6 +324,7 @@ def _coarser(
 
 def _parents(fine: Operator, coarse: Operator) -> np.ndarray:
     """The coarse parent of each fine unknown, -1 if it has none."""
+    fine = fine if fine.bodies is None else fine.bodies.base
     assert fine.stencil is not None and coarse.stencil is not None
     rows, coarser = fine.stencil.rows, coarse.stencil.rows
     ijk = np.unravel_index(rows.cells, rows.shape)
