@@ -58,6 +58,7 @@ andersen-table1   Newton against PCG, fig. 8 to 11                 2 min
 andersen-solvers  sub-solver × preconditioner, fig. 12 to 14       1 min
 andersen-xi       accuracy of the sub-solver, fig. 16 and 17       1 min
 andersen-volume   volume over 5 s, correction off, fig. 15         1 min
+andersen-momentum slip against separating walls, §7                1 min
 
 [bold]Takahashi–Batty[/bold]: tb-table1 … tb-table5, tb-figure5, tb-cycles.
 [bold]Aanjaneya 2019[/bold]: visc-table1 … visc-table3, visc-profile, visc-box, visc-jump.
