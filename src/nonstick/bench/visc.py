@@ -38,6 +38,13 @@ FULL_BOX = 32
 
 
 def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str = "halves") -> ViscousBox:
+    """The system of the test problem."""
+    return ball_in_a_box(n, d, strength, jump, layout).problem
+
+
+def ball_in_a_box(
+    n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str = "halves"
+) -> ViscosityProblem:
     """The test problem on n cells per side; `strength` is μΔt/ρ, divided by `jump` in a part of the liquid."""
     h = 1.0 / n
     centres = np.meshgrid(*[(np.arange(n) + 0.5) * h] * d, indexing="ij", sparse=True)
@@ -51,10 +58,9 @@ def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str 
         v[tuple(round(0.1 * n) if axis == a else int(0.1 * n) for axis in range(d))] = 1.0
         velocity.append(v)
     mu = np.broadcast_to(np.where(_thin(layout, centres), strength / jump, strength), phi.shape)
-    problem = ViscosityProblem(
+    return ViscosityProblem(
         velocity=velocity, viscosity=mu, dt=1.0, dx=h, rho=1.0, phi_liquid=phi, phi_solid=solid
     )  # fmt: skip
-    return problem.problem
 
 
 def _thin(layout: str, centres) -> np.ndarray:
