@@ -12,6 +12,7 @@ solve gets the divergence for this, `div u = volume entered / dt` (`crowding`). 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,12 +81,30 @@ class Source:
         """True if it flows for the first time in this step."""
         return dt <= 0.0 or not self.flows(time - dt)
 
-    def phase(self, time: float, width: float) -> np.ndarray:
-        """The shift of the lattice of its liquid modulo its width, in metres."""
-        way = time * np.array(self.spec.velocity)
-        if self.mover is not None:
-            way = way + self.mover.at(time)[0]
-        return way - width * np.round(way / width)
+    def drift(self, time: float, width: float) -> Callable[[np.ndarray], np.ndarray]:
+        """The shift of the lattice of its liquid, modulo its width, at positions (d, n); all in metres.
+
+        The lattice moves with the liquid along the axis of the largest velocity. Its lines along this axis are slanted
+        like the velocity and stand still: if they moved sideways, a stream would be a line of particles thicker or
+        thinner every few steps, which is seen as bands.
+        """
+        velocity = np.array(self.spec.velocity, float)
+        main = int(np.argmax(np.abs(velocity)))
+        offset = np.zeros(len(velocity)) if self.mover is None else np.array(self.mover.at(time)[0], float)
+        slant = velocity / velocity[main] if velocity[main] else np.zeros(len(velocity))
+        low, high = self.shape.bounds(len(velocity))
+        start = (high if velocity[main] < 0.0 else low)[main]
+        start = start if np.isfinite(start) else 0.0
+        along = offset[main] + time * velocity[main]
+        along -= width * np.round(along / width)
+
+        def shift(x: np.ndarray) -> np.ndarray:
+            way = offset[:, None] + slant[:, None] * (x[main] + along - offset[main] - start)
+            way -= width * np.round(way / width)
+            way[main] = along
+            return way
+
+        return shift
 
 
 def has_room(left: np.ndarray) -> np.ndarray:
