@@ -2,8 +2,9 @@
 
 A step of length dt moves the liquid in a source by v dt relative to the source. So the points to fill are those that
 were outside the source one step ago, in the source's own frame: `x - v dt ∉ S`. They lie on a lattice that moves with
-the liquid, so that each point enters once and the flow is exact to one particle. Filling only the empty cells would
-lose the part of a cell that a step leaves empty: a third of the flow at three cells per step.
+the liquid, so that each point enters once. The flow of a line of the lattice is exact to one particle; a stream has a
+whole number of lines, so it may be half a particle too thick or too thin on each side. Filling only the empty cells
+would lose the part of a cell that a step leaves empty: a third of the flow at three cells per step.
 
 Under water the room behind the source is not empty: the liquid that enters must push other liquid away. The pressure
 solve gets the divergence for this, `div u = volume entered / dt` (`crowding`). A full chamber takes no more liquid
