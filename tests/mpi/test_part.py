@@ -80,6 +80,9 @@ def test_a_frame_is_that_of_one_process(comm, name, size):
         pytest.skip("one process has nobody to agree with: mpiexec -n 2 pytest tests/mpi")
     scene = Scene.load(name, {"domain.resolution": size})
     together, alone = simulate(scene, comm), Simulation(scene)
+    first, filled = together.state(), alone.state()
+    assert comm.total(len(first["id"])) == len(filled["id"])
+    np.testing.assert_array_equal(first["x"], filled["x"][:, np.argsort(filled["id"])[first["id"]]])  # every bit
     for mine, true in zip(together.next_frame(), alone.next_frame(), strict=True):
         assert mine["converged"] and true["converged"]
         for key in ("unknowns", "particles", "contacts"):

@@ -33,8 +33,8 @@ def test_the_scenes_of_the_papers_are_there():
         "circle", "square", "sphere", "sphere-cuboid", "double-sphere", "maze", "cm-circle", "ball-box",
         "dam-break-box",
         "rotated-box", "dam-break-sphere", "andersen-1", "andersen-2", "andersen-3", "andersen-4", "andersen-5",
-        "andersen-3d-1", "andersen-3d-2", "maze-3d", "neumann-maze", "double-dam-break", "moving-sphere", "ceiling",
-        "tilted-tank", "martin-moyce", "slosh",
+        "andersen-3d-1", "andersen-3d-2", "maze-3d", "neumann-maze", "double-dam-break", "bunny-sphere", "ceiling",
+        "bunny-drop", "armadillo-cake", "honey", "chocolate", "varying-block", "tilted-tank", "martin-moyce", "slosh",
     }  # fmt: skip
     assert wanted <= set(builtin())
 

@@ -21,6 +21,10 @@ from .stencil import SharedStencil
 class SharedActiveSet(ActiveSet):
     """`ActiveSet` on many ranks."""
 
+    @property
+    def preconditioner(self):
+        return self.M
+
     def coarser(self, problem, M):
         if isinstance(problem.A, SharedStencil):
             return SharedCoarser(problem, M) if isinstance(M, SharedHierarchy) else None

@@ -162,13 +162,15 @@ class Part:
         return _inside(x, *self._bounds[self.rank])
 
     def born(self, pieces: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None, int]:
-        found, places, count = [], [], 0
-        for x in pieces:
-            mine = np.flatnonzero(self.mine(x))
-            found.append(x[:, mine])
-            places.append(count + mine)
-            count += x.shape[1]
-        return np.concatenate(found, axis=1), np.concatenate(places), count
+        """Each rank has made some of the particles, in the order of ranks; they go to their owners."""
+        x = np.concatenate(list(pieces), axis=1)
+        counts = self.comm.gathered(x.shape[1])
+        place = sum(counts[: self.rank]) + np.arange(x.shape[1])
+        owner = self.boxes.owner(np.floor(x[3 - len(self.boxes.shape) :]).astype(np.int64).T)
+        rows = np.column_stack([x.T, place])  # numbers up to 2^53 are exact
+        got = self.comm.swapped({int(r): rows[owner == r] for r in np.unique(owner)})
+        rows = np.concatenate([np.zeros((0, 4)), *got.values()])  # in the order of ranks, so places rise
+        return np.ascontiguousarray(rows[:, :3].T), rows[:, 3].astype(np.int64), sum(counts)
 
     def own_particles(self, cloud: Any) -> Any:
         if not self._mixed:

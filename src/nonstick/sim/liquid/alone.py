@@ -116,7 +116,8 @@ class Alone:
         return x
 
     def born(self, pieces: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Of new particles of all processes: the positions of mine, their places in the order, the number of all."""
+        """Of new particles that the processes have made: the positions of mine, their places in the order of all, and
+        the number of all."""
         x = np.concatenate(list(pieces), axis=1)
         return x, None, x.shape[1]
 
