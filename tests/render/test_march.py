@@ -185,9 +185,9 @@ def test_rays_enter_the_room_where_they_first_meet_open_space(shape):
     assert 10 < missed < 90
 
 
-def test_what_a_studio_keeps_of_a_place_changes_no_picture():
-    shape, scenery = (16, 16, 16), Scenery.of_nodes(-ball((17,) * 3, (8, 8, 8), 7.0, 0.0), 1.0)
-    kept = Studio(40, 30)
+@pytest.mark.parametrize("wall", [-ball((17,) * 3, (8, 8, 8), 7.0, 0.0), open_space(16)])
+def test_what_a_studio_keeps_of_a_place_changes_no_picture(wall):
+    shape, scenery, kept = (16, 16, 16), Scenery.of_nodes(wall, 1.0), Studio(40, 30)
     views = [Viewpoint(azimuth=a) for a in (20.0, 20.0, 60.0, 20.0)]
     for k, view in enumerate(views):
         phi = ball(shape, (8, 5 + k, 8), 5.0)

@@ -281,7 +281,7 @@ def _march(
                 d2 = forward[2] + x * right[2] + y * up[2]
                 t = 1.0 / np.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
                 d0, d1, d2 = d0 * t, d1 * t, d2 * t
-                start = np.float64(entry[row, col, k])
+                start = entry[row, col, k]
                 if np.isnan(start):
                     start = _enter(phi, wall, wall_fine, rock, cell, block, eye[0], eye[1], eye[2], d0, d1, d2)
                     entry[row, col, k] = start

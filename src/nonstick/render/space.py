@@ -137,7 +137,9 @@ class Studio:
             self._at = viewpoint, scenery
             self._view = viewpoint.view(scenery.shape, self.room, self.width, self.height)
             self._lines = box_lines(scenery, self.width, self.height, self._view)
-            self._entry = np.full((self.height, self.width, len(_RAYS)), np.nan, np.float32)
+            self._entry = np.full(
+                (self.height, self.width, len(_RAYS)), np.nan
+            )  # not rounded: it may end outside the box
 
     def _walls_cast(self, scenery: Scenery, sun: np.ndarray) -> bool:
         """Do walls cast shadows? Asked again if they or the sun have moved."""
