@@ -12,6 +12,7 @@ from ..inverse.multigrid.smoothers import RedBlack
 from ..inverse.precond.jacobi import Jacobi
 from ..solvers.active_set import ActiveSet
 from .levels import SharedBlocks, SharedHierarchy
+from .loop import SharedLoop
 from .nearby import SharedNearby
 from .nested import SharedCoarser
 from .stencil import SharedStencil
@@ -24,6 +25,9 @@ class SharedActiveSet(ActiveSet):
     @property
     def preconditioner(self):
         return self.M
+
+    def loop(self, problem):
+        return SharedLoop if isinstance(problem.A, SharedStencil) else super().loop(problem)
 
     def coarser(self, problem, M):
         if isinstance(problem.A, SharedStencil):
