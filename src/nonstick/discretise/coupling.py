@@ -34,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import NonstickError
-from ..kernels._bodies import _cover
+from ..grid.fractions import cover
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
@@ -344,31 +344,6 @@ def _crop(phi: np.ndarray, corner, dx: float) -> tuple[np.ndarray, tuple[int, ..
         part.append(slice(low, high))
         first.append(int(c) + low)
     return phi[tuple(part)], tuple(first)
-
-
-def cover(phi: np.ndarray) -> Faces:
-    """Share of the cube of one cell around every face in which phi < 0 (at nodes, in cells), one array per axis.
-
-    The body covers nothing outside the given nodes.
-    """
-    if not np.isfinite(phi).all():
-        raise NonstickError("the distance of a body holds NaN or infinite values")
-    d = phi.ndim
-    lifted = np.ascontiguousarray(phi if d == 3 else np.repeat(phi[None], 2, axis=0), dtype=np.float64)
-    halves = np.empty(tuple((1 if d == 2 and a == 0 else 2) * (n - 1) for a, n in enumerate(lifted.shape)))
-    _cover(halves, lifted)
-    halves = halves.reshape(halves.shape[3 - d :])
-    out = []
-    for axis in range(d):
-        part = halves
-        for a in range(d):
-            if a == axis:  # the half-cubes below and above the face
-                part = np.pad(part, [(1, 1) if b == a else (0, 0) for b in range(d)])
-            even, odd = [slice(None)] * d, [slice(None)] * d
-            even[a], odd[a] = slice(0, None, 2), slice(1, None, 2)
-            part = 0.5 * (part[tuple(even)] + part[tuple(odd)])
-        out.append(part)
-    return tuple(out)
 
 
 def _definite(M: np.ndarray) -> bool:

@@ -161,20 +161,25 @@ class Liquid:
         with watch("pressure"):
             velocity, outcome = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
-        thick = None
+        thick, unpressed = None, start.velocity
         if self.viscosity.acts:
             with watch("viscosity"):
                 thick = self._thicken(velocity, outcome, mu, kick)
                 start.heat = self._heat(start.mass, velocity, thick.velocity)
             with watch("pressure"):  # project again, because the viscosity step adds divergence
                 spread = self.layout.lift_faces(thick.velocity)
+                unpressed = [u + s - v for u, s, v in zip(unpressed, spread, velocity)]
                 velocity, outcome = self._project(spread, kick, added.divergence)
                 self.pressure = self.pressure + outcome.solution.pressure
         with watch("extrapolation"):
             taken = [u - v for u, v in zip(start.velocity, velocity)]
             fill_beyond(taken, tracker.phi, self.solids)
+            held = taken
+            if thick is not None:
+                held = [u - v for u, v in zip(unpressed, velocity)]
+                fill_beyond(held, tracker.phi, self.solids)
             push = kick * tracker.gravity
-            hold_surface(velocity, start.velocity, taken, push, start.mass, tracker.phi, self.solids)
+            hold_surface(velocity, unpressed, held, push, start.mass, tracker.phi, self.solids)
             if self.viscosity.acts:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2
