@@ -53,6 +53,9 @@ def test_a_file_is_solved_on_two_ranks_as_on_one_and_by_petsc(problem, tmp_path)
     assert rows[1]["ranks"] == 2
     assert rows[1]["iterations"] <= 1.3 * rows[0]["iterations"]
     x = [np.load(tmp_path / name)["x"] for name in ("one.npz", "two.npz", "peer.npz")]
+    for name in ("two.npz", "peer.npz"):
+        with np.load(tmp_path / name) as file:
+            assert file["kkt"] <= 1e-6 and file["converged"] and file["status"] == "converged"
     for other in x[1:]:
         assert np.abs(other - x[0]).max() < 1e-4 * np.abs(x[0]).max()
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...discretise.coupling import WHOLE_GRID
+from ...discretise.viscosity import ViscosityProblem
 from ...grid.mac import Grid
 from ...grid.parts import connected_parts
 from ...scenes.scene import Scene
@@ -37,6 +39,8 @@ class Alone:
     rank = 0
     #: whether other processes have parts of the domain
     shared = False
+    #: which cells and faces count in sums over bodies
+    counted = WHOLE_GRID
 
     def __init__(self, scene: Scene):
         #: the cells of this process, ghosts included
@@ -102,6 +106,10 @@ class Alone:
         """Solve a problem of which several processes have parts, in the rows of their cells and ghost cells."""
         raise AssertionError("one process solves its problems by itself")
 
+    def thicken(self, problem: ViscosityProblem, rtol: float) -> Any:
+        """The same for a viscosity problem."""
+        raise AssertionError("one process solves its problems by itself")
+
     #: half sweeps after which the ghost cells must be filled again; 0: never
     depth = 0
 
@@ -116,7 +124,8 @@ class Alone:
         return x
 
     def born(self, pieces: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Of new particles of all processes: the positions of mine, their places in the order, the number of all."""
+        """Of new particles that the processes have made: the positions of mine, their places in the order of all, and
+        the number of all."""
         x = np.concatenate(list(pieces), axis=1)
         return x, None, x.shape[1]
 
