@@ -126,6 +126,8 @@ class AlgebraicLevel(Level):
         self.n = A.n
         self.P: Interpolation = None  # type: ignore[assignment]  # set unless this is the coarsest
         self.bottom: Inverse | None = None
+        #: positive couplings matter here
+        self.mixed = False
         self.x, self.b, self.r = (np.zeros(A.n, np.float32) for _ in range(3))
         self._matrix = A.dinv, *A.rows
 
