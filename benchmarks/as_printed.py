@@ -1,10 +1,11 @@
 """What the papers' algorithms do exactly as printed, beside ours: every number that the docs quote about that.
 
-Eight studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
+Nine studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
 alone, and all but one), `ties` (Andersen's eq. 26), `units` (Lai's literal multigrid, Takahashi–Batty's constants),
 `warm` (Lai's start from the last policy, after gravity has turned by three degrees), `coarse` (direct discretisation
-against R A P), `jacobi` (the damping of Aanjaneya's baseline), `random` (matrices that make policies repeat and the
-search on θ fail). All are counts and errors, no seconds.
+against R A P), `jacobi` (the damping of Aanjaneya's baseline), `springs` (the quadratic penalty and the augmented
+Lagrangian that Takahashi–Batty tried, §7.3), `random` (matrices that make policies repeat and the search on θ fail).
+All are counts and errors, no seconds.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import nonstick
 from nonstick import cases
 from nonstick.bench.version import version
 from nonstick.bench.visc import ball
-from nonstick.inverse import Direct
+from nonstick.compositions import CYCLE
+from nonstick.inverse import CG, Direct
 from nonstick.inverse.multigrid.geometric import Geometric
+from nonstick.operators.masked import Masked
 from nonstick.problem.box import BoxProblem
 from nonstick.solvers import ChentanezMuller, MinMapNewton, PolicyIteration
 from nonstick.solvers.chentanez_muller import LiteralLevel, PlainLevel, ProjectedLevel
@@ -178,6 +181,45 @@ def jacobi(sizes):
                 yield {"case": case, "n": n, "method": method, "kkt": s.kkt(), **count}
 
 
+def augmented(problem, strength, multipliers, updates=30):
+    """x and the solves of the (augmented) penalty method: no clamping, one active set of springs after another.
+
+    minimise f(x) + ½ Σ ρ max(0, lower − x + λ/ρ)², ρ = strength · diagonal; then λ ← ρ max(0, lower − x + λ/ρ), up to
+    `updates` times, or λ = 0 throughout. Linear systems are solved by CG over our multigrid to 1e-10.
+    """
+    A, b, lower = problem.A, problem.b, problem.box.lower
+    bound = np.isfinite(lower)
+    low = np.where(bound, lower, 0.0)
+    rho = np.where(bound, strength * A.diagonal, 0.0)
+    x, force, masked, count = np.zeros(problem.n), np.zeros(problem.n), Masked(A), 0
+    for _ in range(updates if multipliers else 1):
+        pulled = bound & (rho * (low - x) + force > 0.0)
+        for _ in range(50):
+            spring = np.where(pulled, rho, 0.0)
+            inverse = CG(CYCLE).setup(masked.update(None, spring))
+            inverse.solve(b + spring * low + np.where(pulled, force, 0.0), x, rtol=1e-10, maxiter=200)
+            count += 1
+            now = bound & (rho * (low - x) + force > 0.0)
+            if np.array_equal(now, pulled):
+                break
+            pulled = now
+        before, force = force, np.where(pulled, rho * (low - x) + force, 0.0)
+        if np.abs(force - before).max(initial=0.0) <= 1e-8 * np.abs(b).max():
+            break
+    return x, count
+
+
+def springs(sizes):
+    """KKT that is left, and linear solves, for springs of 1 to 1e12 diagonals; without and with multipliers."""
+    for n in sizes:
+        for strength in (1.0, 1e2, 1e4, 1e8, 1e12):
+            for label, multipliers in (("penalty", False), ("augmented Lagrangian", True)):
+                problem = cases.build("sphere3d", n).problem
+                x, count = augmented(problem, strength, multipliers)
+                case = f"springs of {strength:g} diagonals"
+                yield {"case": case, "n": n, "method": label, "kkt": problem.kkt(x), "outer_iterations": count}
+
+
 def random(sizes):
     """A = G Gᵀ + I/10 with G of half the rank, bounds on some rows: how often plain methods fail."""
     rng = np.random.default_rng(0)
@@ -203,7 +245,7 @@ def random(sizes):
 
 CHOICE = {
     "cycles": cycles, "repairs": repairs, "ties": ties, "units": units, "warm": warm, "coarse": coarse,
-    "jacobi": jacobi, "random": random,
+    "jacobi": jacobi, "springs": springs, "random": random,
 }  # fmt: skip
 STUDIES = tuple(CHOICE)
 

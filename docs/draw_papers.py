@@ -2,29 +2,39 @@
 
     python docs/draw_papers.py [--runs DIR] [NAME ...]       one picture, docs/images/papers/NAME.png, for each name
 
-A run that is in DIR already is not made again. The grids are coarser than the papers', so that a picture takes a minute
-or a few. docs/papers.md says which sizes the papers have.
+A run that is in DIR already is not made again. The grids are coarser than the papers', so that a picture takes a few
+minutes. docs/papers.md says which sizes the papers have. Beside every picture's name stand, for each of its runs, the
+version of the source, the processor seconds of a frame and the pressure's part of them. `upper` is the share of the
+particles that are in the upper half of the domain and within two cells of a wall, in percent: liquid that hangs.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from make_gallery import LARGE, ROOT, shrunk, size
 
 from nonstick import Scene
+from nonstick.bench.version import version
 from nonstick.io.rundir import RunDirectory
-from nonstick.render.movie import above, beside, write_picture
+from nonstick.render.movie import above, beside, label, write_picture
+from nonstick.scenes.geometry import build
 from nonstick.sim.kinds import kind_of
 from nonstick.sim.run import run
 
 IMAGES = ROOT / "docs" / "images" / "papers"
+#: the file of a run that says what made it
+MADE = "made.json"
 STICKY, SEPARATING = {"walls.pressure": "none"}, {"walls.pressure": "cut"}
-BUNNY = {"type": "figure", "name": "bunny", "centre": [1.2, 0.85, 0.9], "size": 0.95}
 BOTH = {"sticky": STICKY, "separating": SEPARATING}
+#: Takahashi and Batty in their §7.3 and §7.1
+LOOSE, ONE_STEP = {"solver.rtol": 1e-3}, {"solver.rtol": 1e-8, "time.max_substeps": 1}
 
 
 @dataclass(frozen=True)
@@ -38,19 +48,23 @@ class Figure:
     lines: dict[str, dict[str, Any]] = field(default_factory=lambda: BOTH)
     #: pixels of one image
     pixels: int = 220
+    #: keys of the camera
+    camera: dict[str, Any] = field(default_factory=dict)
+    #: the frame in which particles near the upper wall are counted
+    counted: int | None = None
 
 
 FIGURES = {
     "lai-5.1": Figure("circle", (15, 30, 50, 80), 64),
     "lai-5.2": Figure("square", (15, 30, 50, 80), 64),
-    "lai-5.3": Figure("sphere", (20, 50, 70, 90), 32),
+    "lai-5.3": Figure("sphere", (20, 50, 70, 90), 48, counted=20),
     "lai-5.6": Figure(
         "maze", (20, 40, 60, 100), 64, {"fas": {"solver.method": "fas-mg"}, "newton": {"solver.method": "newton"}}
     ),
-    "lai-5.7": Figure("sphere", (10,), 40),
-    "lai-5.8": Figure("sphere-cuboid", (70,), 32),
-    "lai-5.9": Figure("double-sphere", (10,), 40),
-    "cm-1": Figure("dam-break-sphere", (0, 18, 36), 32),
+    "lai-5.7": Figure("sphere", (10,), 64, pixels=320, counted=10),
+    "lai-5.8": Figure("sphere-cuboid", (70,), 48, pixels=320, counted=70),
+    "lai-5.9": Figure("double-sphere", (10,), 64, pixels=320, counted=10),
+    "cm-1": Figure("dam-break-sphere", (0, 36, 54, 72), 48, counted=54),
     "cm-2": Figure(
         "cm-circle", (0, 24, 36, 48), 64,
         {
@@ -59,22 +73,39 @@ FIGURES = {
             "edge": {"walls.pressure": "edge", "solver.method": "fmg"},
             "auto": {**SEPARATING, "solver.method": "auto"},
         },
+        counted=42,
     ),
-    "cm-3": Figure("rotated-box", (0, 15, 30), 32),
-    "cm-4": Figure("dam-break-box", (0, 15, 30), 32),
-    "cm-5": Figure("ball-box", (0, 10, 20), 32),
-    "andersen-1-top": Figure("andersen-3d-1", (80, 90, 100), 32, {"separating": SEPARATING}),
-    "andersen-1-bottom": Figure("andersen-3d-2", (140, 150, 160), 32, {"separating": SEPARATING}),
-    "andersen-3": Figure("andersen-1", (30, 90, 110, 160), 64),
+    "cm-3": Figure("rotated-box", (0, 30, 48, 66), 48, counted=48),
+    "cm-4": Figure("dam-break-box", (0, 40, 60, 80), 48, counted=60),
+    "cm-5": Figure("ball-box", (0, 20, 35, 50), 48, counted=50),
+    "andersen-1-top": Figure("andersen-3d-1", (80, 90, 100), 48, {"separating": SEPARATING}),
+    "andersen-1-bottom": Figure("andersen-3d-2", (140, 150, 160), 48, {"separating": SEPARATING}),
+    "andersen-3": Figure("andersen-1", (30, 90, 110, 160), 100),
     "andersen-4": Figure("andersen-2", (10, 20, 30, 40), 100),
-    "andersen-5": Figure("andersen-3", (10, 50, 90, 130), 64),
-    "andersen-6": Figure("andersen-4", (10, 50, 90, 130), 64),
-    "andersen-7": Figure("andersen-5", (10, 50, 90, 130), 64),
-    "tb-1": Figure("moving-sphere", (0, 12, 24), 32, {"bunny": {"liquid": [{"shape": BUNNY}]}}),
-    "tb-4": Figure("neumann-maze", (5, 15, 30), 40, {"tagiaamg": {}}),
-    "tb-6": Figure("maze-3d", (10, 20, 40), 32),
+    "andersen-5": Figure("andersen-3", (10, 50, 90, 130), 100),
+    "andersen-6": Figure("andersen-4", (10, 50, 90, 130), 100),
+    "andersen-7": Figure("andersen-5", (10, 50, 90, 130), 100),
+    "aanjaneya-4": Figure("armadillo-cake", (0, 15, 40, 80), 64, {"cream": {}}),
+    "aanjaneya-13": Figure("bunny-drop", (0, 12, 20, 30, 40, 60, 80, 120), 40, {"bunnies": {}}),
+    "tb-1": Figure("bunny-sphere", (0, 12, 24, 48), 64, {"separating": {}}),
+    "tb-4": Figure(
+        "neumann-maze", (5, 15, 30), 40,
+        {name: {**ONE_STEP, "solver.method": f"{name}-cg"} for name in ("mic", "saamg", "giaamg", "tagiaamg")},
+    ),
+    "tb-6": Figure(
+        "maze-3d", (0, 15, 30, 50), 40,
+        {
+            "tagiaamg-cg": {**STICKY, **LOOSE, "solver.method": "tagiaamg-cg"},
+            **{name: {"walls.pressure": "all", **LOOSE, "solver.method": name}
+               for name in ("saamg-mprgp", "ipm-pd+saamg-cg", "ipm-pd+tagiaamg-cg")},
+        },
+    ),
     "tb-8": Figure(
-        "double-dam-break", (10, 20, 40), 32, {**BOTH, "splashy": {"walls.pressure": "all"}}
+        "double-dam-break", (20, 40, 60), 48,
+        {
+            name: {"time.cfl": 3.0, "walls.pressure": walls}
+            for name, walls in (("unconstrained", "none"), ("non-splashy", "cut"), ("splashy", "all"))
+        },
     ),
 }  # fmt: skip
 
@@ -82,22 +113,66 @@ FIGURES = {
 def draw(name: str, runs: Path) -> Path:
     """Make the runs of a figure that are missing, and its picture."""
     figure = FIGURES[name]
-    rows = []
-    for label, keys in figure.lines.items():
-        directory = runs / f"{name}-{label}"
-        if not (directory / "meta.json").is_file():
-            fixed = {"domain.resolution": figure.cells, "time.frames": max(figure.frames), "output.movie": False}
-            run(Scene.load(figure.scene, {**fixed, **keys}), directory)
+    rows, said = [], []
+    for title, keys in figure.lines.items():
+        directory = runs / f"{name}-{title}"
+        if not (directory / MADE).is_file():
+            make(figure, keys, directory)
         scene = RunDirectory.open(directory).scene()
         kind = kind_of(scene)
-        camera = kind.camera(scene, size(scene, figure.pixels) | {"labels": False})
-        rows.append(beside(list(kind.film(directory, None, camera, list(figure.frames)).images())))
-    file, image = IMAGES / f"{name}.png", shrunk(above(rows), 940)
+        camera = kind.camera(scene, size(scene, figure.pixels) | {"labels": False} | figure.camera)
+        images = list(kind.film(directory, None, camera, list(figure.frames)).images())
+        if len(figure.lines) > 1:
+            images[0] = label(images[0], title)
+        rows.append(images)
+        said.append(f"{title} {facts(figure, directory)}")
+    one = len(figure.frames) == 1
+    if one:
+        image = beside([row[0] for row in rows])
+    else:  # at most four images side by side
+        image = above([beside(row[k : k + 4]) for row in rows for k in range(0, len(row), 4)])
+    file, image = IMAGES / f"{name}.png", shrunk(image, 940)
     IMAGES.mkdir(parents=True, exist_ok=True)
     write_picture(file, image)
     if file.stat().st_size > LARGE:
         write_picture(file, image, 128)
+    print(f"{file.name}: {figure.cells} cells; {'; '.join(said)}", flush=True)
     return file
+
+
+def make(figure: Figure, keys: dict[str, Any], directory: Path) -> None:
+    """One run, and a note of what it took."""
+    fixed = {"domain.resolution": figure.cells, "time.frames": max(figure.frames), "output.movie": False}
+    began = time.process_time()
+    run(Scene.load(figure.scene, {**fixed, **keys}), directory)
+    made = {"version": version(), "seconds": time.process_time() - began}
+    (directory / MADE).write_text(json.dumps(made), encoding="utf-8")
+
+
+def facts(figure: Figure, directory: Path) -> str:
+    """What a run took, and where its particles are."""
+    opened = RunDirectory.open(directory)
+    made = json.loads((directory / MADE).read_text(encoding="utf-8"))
+    rows = opened.rows()
+    total, pressure = (sum(float(row[key]) for row in rows) for key in ("step_seconds", "pressure_seconds"))
+    each = made["seconds"] / max(figure.frames)
+    said = f"{made['version']} {each:.2f} s/frame, pressure {each * pressure / total:.2f}"
+    said += f", {len(rows) / max(figure.frames):.1f} substeps, {rows[-1]['particles']} particles"
+    if figure.counted is not None:
+        said += f", upper {100 * upper(opened, figure.counted):.1f} %"
+    return said
+
+
+def upper(opened: RunDirectory, frame: int) -> float:
+    """The share of particles in the upper half of the domain within two cells of a wall."""
+    scene = opened.scene()
+    x = opened.read_frame(frame)["position"].astype(float)
+    sizes = np.array(scene.model.domain.size)
+    away = np.minimum(x, sizes - x).min(axis=1)
+    for solid in scene.model.solid:
+        phi = build(solid.shape, scene.folder, "solid")(*x.T)
+        away = np.minimum(away, -phi if solid.container else phi)
+    return float(((away < 2.0 * scene.dx) & (x[:, 1] > 0.5 * sizes[1])).mean())
 
 
 def main() -> None:
@@ -106,7 +181,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[[], *FIGURES], help="only these pictures")
     given = parser.parse_args()
     for name in given.names or FIGURES:
-        print(draw(name, given.runs))
+        draw(name, given.runs)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from nonstick.render.heat import HeatView
+from nonstick.render.heat import HeatView, legend
 from nonstick.render.movie import beside, label, write_movie, write_picture
 from nonstick.sim.heat.simulation import Heat
 
@@ -24,11 +24,12 @@ def main(n: int = 96, frames: int = 120, movie: str | None = "heat.mp4", picture
     _, inside, fixed = bounded.begin()
     view = HeatView(inside, shape=bounded.shape, dx=bounded.grid.dx) if movie or picture else None
     images, last = [], (None, None)
-    for pair in zip_longest(bounded.frames(frames), free.frames(frames)):
-        last = tuple(old if new is None else new for new, old in zip(pair, last))
+    for states in zip_longest(bounded.frames(frames), free.frames(frames)):
+        last = tuple(old if new is None else new for new, old in zip(states, last))
         if view is not None:
             texts = ("20 to 80", "no bounds")
-            images.append(beside([label(view.draw(q), text) for q, text in zip(last, texts)]))
+            pair = [label(view.draw(q), text) for q, text in zip(last, texts)]
+            images.append(beside([pair[0], legend(pair[1])]))
     if movie:
         write_movie(movie, images, fps=15)
     if picture:

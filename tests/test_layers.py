@@ -14,6 +14,7 @@ ROOT = Path(nonstick.__file__).parent
 #: Lowest first, one package a line. A file may import from its own package and from those above it in this list;
 #: imports inside functions and for type checkers count.
 LAYERS = (
+    "lazy",
     "errors",
     "optional",
     "options",

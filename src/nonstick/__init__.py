@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .lazy import on_first_use
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -92,14 +94,13 @@ _MODULES = (
 )
 
 
+_named = on_first_use(__name__, _WHERE)
+
+
 def __getattr__(name: str):
     if name in _MODULES:
         return import_module(f".{name}", __name__)
-    if name in _WHERE:
-        value = getattr(import_module(_WHERE[name], __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'nonstick' has no attribute {name!r}")
+    return _named(name)
 
 
 def __dir__() -> list[str]:

@@ -263,15 +263,15 @@ def run_method(
     x = np.zeros(problem.n) if x0 is None else np.array(x0, float)
     if active is not None:  # rows that no longer have a bound (walls move) cannot be clamped
         active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
-    cold = active is None and not x.any()
+    cold = active is None and not problem.A.largest(int(x.any()))
     monitor = Monitor(problem, linear=recipe.linear, began=began, **stop)
     if back is not None:
         monitor.outer.append(lambda x: x[back])
-    settled = settle(problem, recipe.linear)
+    settled = settle(problem, recipe.linear, recipe.preconditioner)
     try:
         if settled is not None:
             _solve_settled(settled, recipe, x, active, cold, monitor)
-        elif problem.n:
+        elif problem.A.unknowns:
             problem.box.project(x, out=x)
             refine.run(recipe, problem, Start(x, active, cold), monitor)
     except EntriesNeededError as error:
@@ -279,7 +279,7 @@ def run_method(
     if monitor.status not in ("converged", "infeasible"):
         if not recipe.as_printed:
             _no_worse(problem, x, x0, monitor)
-        if not monitor.negative and monitor.gave_up and problem.A.symmetric:
+        if not monitor.negative and monitor.gave_up and problem.A.symmetric and not problem.A.shared:
             monitor.negative = smallest_curvature(problem.A) < ZERO
     elif monitor.criterion == "rows" and not recipe.linear and indefinite(problem.A):
         monitor.remark("A is not positive definite, so there may be other solutions")

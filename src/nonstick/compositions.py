@@ -196,6 +196,9 @@ METHODS: dict[str, Method] = {
     "ipm-p": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="primal"),
     "ipm-pd+hs": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, step=0.5, patience=25),
     "ipm-pd+cab+ss": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, adaptive=True),
+    "ipm-pd+cab+ss+halves": InteriorPoint(
+        CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, adaptive=True, halved=True, literal=True
+    ),
     "mehrotra": Mehrotra(CG(Deflated(TAGIAAMG))),
     # Aanjaneya 2019
     "visc-box-mg": viscous(BOX_MG),

@@ -107,6 +107,7 @@ _METHODS: dict[str, Entry] = {
     "ipm-p": _shown_to_fail("interior point on the primal system (ill-conditioned: for comparison)"),
     "ipm-pd+hs": Entry("ipm-pd with halved steps (slow: for comparison)"),
     "ipm-pd+cab+ss": _shown_to_fail("ipm-pd with adaptive barrier and step selection (for comparison)"),
+    "ipm-pd+cab+ss+halves": _shown_to_fail("ipm-pd+cab+ss with one step for all, halved until it stays inside"),
     "mehrotra": Entry("Mehrotra's predictor-corrector interior point, topology-aware multigrid CG"),
     # -- Aanjaneya 2019: viscosity ------------------------------------------------------------------------
     "visc-box-mg": Entry("viscosity: CG over multigrid with the box smoother (Aanjaneya)", "viscosity"),

@@ -204,3 +204,17 @@ def test_mistakes(case, words, piece):
 
 def test_get_finds_a_registered_benchmark(case):
     assert get(case).sizes == (8, 12)
+
+
+def test_parts_of_a_table_and_of_its_run():
+    plan = get("visc-table2").plan((12,), ("visc-cg",), only=("= 0.001",))
+    assert {row.case for row in get("visc-table2").run(plan) if "published" not in row.case} == {
+        "visc-table2, μΔt/ρ = 0.001"
+    }
+    with pytest.raises(NonstickError, match="'boxes'"):
+        get("visc-table2").plan(only=("spheres",))
+    with pytest.raises(NonstickError, match="remove --frames"):
+        get("visc-table2").plan(frames=3)
+    plan = get("lai-table1").plan((12,), ("auto",), frames=4, samples=2, keys={"time.cfl": 1.0})
+    row = next(row for row in get("lai-table1").run(plan) if "published" not in row.case)
+    assert row.solves == 2 and row.converged

@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from nonstick.bench import andersen, andersen_frames, chentanez_muller, figures, get, lai, measure, published
+from nonstick.bench import (
+    andersen,
+    andersen_frames,
+    andersen_momentum,
+    chentanez_muller,
+    figures,
+    get,
+    lai,
+    measure,
+    published,
+)  # fmt: skip
 from nonstick.bench.journal import Journal
 from nonstick.bench.snapshots import first_of, snapshots
 from nonstick.errors import NonstickError
@@ -189,6 +199,14 @@ def test_volume(table):
             "smallest volume change", "volume change after 5 s", "largest volume change"))  # fmt: skip
         assert low <= end <= high and low <= 0 <= high and low > -60 and high < 60
     assert drawn == ["bench-andersen-volume-12.png"]
+
+
+def test_momentum_of_slip_and_separating_walls():
+    plan = get("andersen-momentum").plan((8, 12), only=("andersen-2",), frames=3)
+    of = {(row.n, row.method): row.extra for row in get("andersen-momentum").run(plan)}
+    assert list(of) == [(n, walls) for n in (8, 12) for walls in ("slip", "separating")]
+    assert of[12, "separating"][andersen_momentum.MOMENTUM] == 0.0 < of[12, "slip"][andersen_momentum.MOMENTUM]
+    assert all(0.0 < extra[andersen_momentum.LEFT] <= 100.0 for extra in of.values())
 
 
 @pytest.mark.slow

@@ -39,6 +39,7 @@ WITHOUT_PICTURE = {
     "nonsymmetric",
     "ranks",
     "ranks_simulation",
+    "ranks_step",
     "step_time",
 }
 

@@ -124,3 +124,8 @@ def test_rotations():
         r = rng.normal(size=3)
         assert np.allclose(rotation.cross(a, r), np.cross(a, r))
     assert np.allclose(rotation.from_vector(np.zeros(3)), [1, 0, 0, 0])
+
+
+def test_a_body_needs_a_shape():
+    with pytest.raises(NonstickError, match="shape must be a Shape"):
+        RigidBody(None, 1000.0)

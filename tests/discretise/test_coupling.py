@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, PressureProblem
-from nonstick.discretise.coupling import Body, Coupling, cover
-from nonstick.grid.fractions import closed_box, open_fractions
+from nonstick.discretise.coupling import Body, Coupling
+from nonstick.grid.fractions import closed_box, cover, open_fractions
 from nonstick.grid.mac import Grid
 from nonstick.grid.shapes import Ball, Box
 

@@ -70,6 +70,9 @@ def check(words):
         assert script.is_file()
         if script.stem == "draw_papers":
             assert words[2:] and set(words[2:]) <= set(figures())
+        elif script.stem == "draw_plots":
+            assert words[2:]
+            assert all(f'    "{word.partition(":")[0]}": (' in script.read_text(encoding="utf-8") for word in words[2:])
         elif "--studies" in words:
             given = words[words.index("--studies") + 1 :]
             studies = [word for word in given[: next((k for k, w in enumerate(given) if w[:2] == "--"), None)]]

@@ -2,15 +2,21 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import RegularGridInterpolator
 
 from nonstick.kernels import serial
 from nonstick.render import _blocks, _light, _march, _rays
 from nonstick.render._blocks import LIQUID, SOLID, WALL, WET, _classify, _wall_code
+from nonstick.render._rays import _slope
+from nonstick.render._shade import _casts, shade_of
+from nonstick.render.camera import Viewpoint
+from nonstick.render.scenery import Scenery
+from nonstick.render.space import Studio
 
 NO_BODY = np.full((1, 1, 1), 1e3, np.float32)
 NO_TRIANGLES = np.zeros((0, 6, 3))
 # merged functions are inlined into their callers, so tests call them through these
-through, shadow, edges, step = _rays._through, _light._shadow, _march._edges, _blocks._step
+through, shadow, edges, step, enter = _rays._through, _light._shadow, _march._edges, _blocks._step, _march._enter
 
 
 @serial
@@ -19,8 +25,13 @@ def _try_through(phi, wall, body, cell, block, lists, tri, a, b, c, d0, d1, d2, 
 
 
 @serial
-def _try_shadow(phi, wall, body, cell, block, lists, tri, a, b, c, sun, soak):
-    return shadow(phi, wall, 1.0, body, 2.0, cell, block, lists, tri, a, b, c, sun, soak)
+def _try_shadow(shade, wall, body, cell, block, lists, tri, a, b, c, sun, soak):
+    return shadow(shade, True, wall, 1.0, body, 2.0, cell, block, lists, tri, a, b, c, sun, soak)
+
+
+@serial
+def _try_enter(phi, wall, rock, cell, block, a, b, c, d0, d1, d2):
+    return enter(phi, wall, 1.0, rock, cell, block, a, b, c, d0, d1, d2)
 
 
 @serial
@@ -46,6 +57,10 @@ def stage(phi, wall):
     _classify(cell, block, phi, stone)
     lists = np.full(phi.size + 1, phi.size + 1, np.int32)
     return [(phi, wall, NO_BODY, cell, b, lists, NO_TRIANGLES) for b in (block, np.zeros_like(block))]
+
+
+def _unit(v):
+    return v / np.linalg.norm(v)
 
 
 def open_space(n):
@@ -119,13 +134,76 @@ def test_the_way_through_liquid_and_the_side_it_leaves_by():
 
 def test_obstacles_cast_shadows_and_containers_do_not():
     dry, up = np.full((20, 20, 20), 1.5, np.float32), np.array([0.0, 1.0, 0.0])
-    under = (10.0, 2.0, 10.0)
-    obstacle = ball((21,) * 3, (10, 10, 10), 3.0, 0.0)
-    assert _try_shadow(*stage(dry, obstacle)[0], *under, up, 5.0)[0] == 0.0
-    assert _try_shadow(*stage(dry, -ball((21,) * 3, (10, 10, 10), 9.0, 0.0))[0], *under, up, 5.0) == (1.0, 1.0)
+    under, light = (10.0, 2.0, 10.0), np.zeros((20, 20, 20), np.float32)
+    obstacle, room = ball((21,) * 3, (10, 10, 10), 3.0, 0.0), -ball((21,) * 3, (10, 10, 10), 9.0, 0.0)
+    for wall, share in ((obstacle, 0.0), (room, 1.0), (open_space(20), 1.0)):
+        _, _, body, cell, block, lists, tri = stage(dry, wall)[0]
+        assert _try_shadow(light, wall, body, cell, block, lists, tri, *under, up, 5.0) == (share, 1.0)
+        assert _casts(wall, 1.0, cell, block, up) == (share == 0.0)
     wet = ball((20, 20, 20), (10, 10, 10), 4.0)
-    light, damp = _try_shadow(*stage(wet, open_space(20))[0], *under, up, 5.0)
+    _, wall, *rest = stage(wet, open_space(20))[0]
+    shade = shade_of(wet, np.zeros(wet.shape, np.uint8), up)
+    light, damp = _try_shadow(shade, wall, *rest, *under, up, 5.0)
     assert light == 1.0 and damp == pytest.approx(0.45 + 0.55 * np.exp(-8 / 5), abs=0.05)
+
+
+@pytest.mark.parametrize("sun", [(0.3, 0.8, 0.5), (-0.9, 0.1, -0.2), (0.2, -0.4, 0.9), (1.0, 1.0, 0.0)])
+def test_shade_is_the_way_through_liquid_to_the_sun(sun):
+    shape, sun = (22, 18, 26), np.array(sun) / np.linalg.norm(sun)
+    phi, solid = ball(shape, (11, 8, 13), 6.0), np.zeros(shape, np.uint8)
+    shade = shade_of(phi, solid, sun)
+    grid = [np.arange(n) + 0.5 for n in shape]
+    field = RegularGridInterpolator(grid, phi, bounds_error=False, fill_value=9.0)
+    errors = []
+    for at in np.random.default_rng(1).integers(1, np.array(shape) - 1, (120, 3)):
+        way = np.arange(0.0, 45.0, 0.05)
+        want = 0.05 * (field(at + 0.5 + way[:, None] * sun) < 0.0).sum()
+        errors.append(abs(shade[tuple(at)] - want))
+    assert shade.max() > 8.0 and np.mean(errors) < 0.3 and max(errors) < 4.0  # edges are soft
+    solid[phi < 1.0] = SOLID
+    assert not shade_of(phi, solid, sun).any()
+
+
+@pytest.mark.parametrize("shape", [(24, 18, 13), (9, 30, 11)])
+def test_rays_enter_the_room_where_they_first_meet_open_space(shape):
+    rng, middle = np.random.default_rng(9), 0.5 * np.array(shape)
+    radius, dry = 0.35 * min(shape), np.ones(shape, np.float32)
+    room = -ball([n + 1 for n in shape], middle, radius, 0.0)
+    _, wall, rock, cell, block, *_ = stage(dry, room)[0]
+    missed = 0
+    for _ in range(100):
+        eye, to = middle + 60.0 * _unit(rng.normal(size=3)), middle + 0.8 * radius * rng.normal(size=3)
+        d = _unit(to - eye)
+        near = d @ (middle - eye)
+        off2 = (middle - eye) @ (middle - eye) - near**2
+        found = _try_enter(dry, wall, rock, cell, block, *eye, *d)
+        if off2 > (radius + 0.3) ** 2:
+            missed += 1
+            assert found == -1.0
+        elif off2 < (radius - 0.7) ** 2:  # the room on the grid is a little smaller than the ball
+            assert found == pytest.approx(near - np.sqrt(radius**2 - off2), abs=0.6)
+    assert 10 < missed < 90
+
+
+@pytest.mark.parametrize("wall", [-ball((17,) * 3, (8, 8, 8), 7.0, 0.0), open_space(16)])
+def test_what_a_studio_keeps_of_a_place_changes_no_picture(wall):
+    shape, scenery, kept = (16, 16, 16), Scenery.of_nodes(wall, 1.0), Studio(40, 30)
+    views = [Viewpoint(azimuth=a) for a in (20.0, 20.0, 60.0, 20.0)]
+    for k, view in enumerate(views):
+        phi = ball(shape, (8, 5 + k, 8), 5.0)
+        fresh = Studio(40, 30).draw(phi, scenery, 1.0, view)
+        np.testing.assert_array_equal(kept.draw(phi, scenery, 1.0, view), fresh)
+    assert np.isfinite(kept._entry).any() and not np.array_equal(fresh, kept.draw(phi, scenery, 1.0, views[2]))
+
+
+def test_slopes_are_central_differences_over_one_node():
+    rng = np.random.default_rng(2)
+    f = rng.normal(size=(7, 9, 6)).astype(np.float32)
+    field = RegularGridInterpolator([np.arange(n) for n in f.shape], f.astype(float))
+    for _ in range(50):
+        at = 1.0 + rng.random(3) * (np.array(f.shape) - 3.001)
+        want = [(field(at + e) - field(at - e))[0] for e in np.eye(3)]
+        np.testing.assert_allclose(_slope(f, *at), _unit(np.array(want)), atol=1e-4)
 
 
 def test_edges_of_the_box_are_seen_where_they_bound_the_room():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from nonstick import NonstickError, Scene
+from nonstick import NonstickError, Scene, Simulation
 from nonstick.scenes import builtin, json_schema, parse_override
 
 GOOD = """
@@ -33,8 +33,8 @@ def test_the_scenes_of_the_papers_are_there():
         "circle", "square", "sphere", "sphere-cuboid", "double-sphere", "maze", "cm-circle", "ball-box",
         "dam-break-box",
         "rotated-box", "dam-break-sphere", "andersen-1", "andersen-2", "andersen-3", "andersen-4", "andersen-5",
-        "andersen-3d-1", "andersen-3d-2", "maze-3d", "neumann-maze", "double-dam-break", "moving-sphere", "ceiling",
-        "tilted-tank", "martin-moyce", "slosh",
+        "andersen-3d-1", "andersen-3d-2", "maze-3d", "neumann-maze", "double-dam-break", "bunny-sphere", "ceiling",
+        "bunny-drop", "armadillo-cake", "honey", "chocolate", "varying-block", "tilted-tank", "martin-moyce", "slosh",
     }  # fmt: skip
     assert wanted <= set(builtin())
 
@@ -147,3 +147,11 @@ def test_a_folder_with_the_name_of_a_builtin_scene_does_not_hide_it(tmp_path, mo
     (tmp_path / "mine").mkdir()
     with pytest.raises(NonstickError, match="there is no scene 'mine'"):
         Scene.load("mine")
+
+
+@pytest.mark.parametrize("what", [3, None, ["circle"], b"circle"])
+def test_what_is_no_name_of_a_scene_is_refused_in_words(what):
+    with pytest.raises(NonstickError, match="the path of a file or the name of a built-in scene"):
+        Scene.load(what)
+    with pytest.raises(NonstickError, match="the path of a file or the name of a built-in scene"):
+        Simulation(what)

@@ -33,7 +33,7 @@ from .means import Trace, mean_row
 from .measure import measure
 from .registry import Plan, benchmark
 from .row import Row
-from .snapshots import Snapshot, snapshots
+from .snapshots import Snapshot, sampled_frames, snapshots
 
 SCENE = "andersen-2"
 FRAMES = 40
@@ -63,7 +63,10 @@ SLOWER = "LCP slower by %"
 MORE = "LCP takes % more iterations"
 
 
-@benchmark("andersen-table1", "Andersen table 1: Newton's slowdown against PCG in 2D", sizes=(64, 128), methods=())
+@benchmark(
+    "andersen-table1", "Andersen table 1: Newton's slowdown against PCG in 2D", sizes=(64, 128), methods=(),
+    parts=("2D", "3D"), simulated=True,
+)  # fmt: skip
 def table1(plan: Plan) -> Iterator[Row]:
     if plan.methods:
         raise NonstickError("andersen-table1 compares its own pairs of methods: remove --methods")
@@ -74,16 +77,18 @@ def table1(plan: Plan) -> Iterator[Row]:
     slower: dict[str, dict[int, float]] = {}
     gains: dict[str, dict[int, float]] = {}
     whole, plan = plan, plan.within(0.0, 0.7)
-    for n in plan.sizes:
+    frames = plan.frames or FRAMES
+    wanted = None if plan.samples is None else sampled_frames(frames, plan.samples)
+    for n in plan.sizes if plan.chosen(("2D",)) else ():
         rows: dict[str, list[Row]] = {}
         traces: dict[str, list[Trace]] = {}
         around: list[tuple[float, float]] = []
         stopped = ""
         try:
-            for k, snapshot in enumerate(snapshots(SCENE, n, FRAMES)):
-                plan.announce(f"{SCENE} at {n}, frame {snapshot.frame} of {FRAMES}")
-                plan.done((plan.sizes.index(n) + snapshot.frame / FRAMES) / len(plan.sizes))
-                if k % max(n // 64, 1):
+            for k, snapshot in enumerate(snapshots(SCENE, n, frames, **plan.keys)):
+                plan.announce(f"{SCENE} at {n}, frame {snapshot.frame} of {frames}")
+                plan.done((plan.sizes.index(n) + snapshot.frame / frames) / len(plan.sizes))
+                if k % max(n // 64, 1) if wanted is None else snapshot.substep or snapshot.frame not in wanted:
                     continue
                 around.append(_around(snapshot))
                 for name, pair in PAIRS.items():
@@ -94,7 +99,7 @@ def table1(plan: Plan) -> Iterator[Row]:
                         rows.setdefault(label, []).append(row)
                         traces.setdefault(label, []).append(_by_newton_steps(label, trace))
         except KeyboardInterrupt:
-            stopped = f"stopped in frame {snapshot.frame} of {FRAMES}"
+            stopped = f"stopped in frame {snapshot.frame} of {frames}"
         before, after = np.mean(around, axis=0)
         means = {}
         for label, found in rows.items():
@@ -127,7 +132,8 @@ def table1(plan: Plan) -> Iterator[Row]:
     plan.draw(case, figures.beside, slower, paper, "Newton's method against a linear solve", SLOWER, columns=3)
     plan.draw(f"{case}-figure9", figures.by_size, gains, "one solve of the last frame, one thread each", GAIN)
     plan.draw(f"{case}-figure10", figures.phases, _by_kind(phases))
-    yield from _three_dimensions(whole.within(0.7, 1.0), f"{case} 3D", min(max(max(plan.sizes) // 2, 8), 100))
+    if plan.chosen(("3D",)):
+        yield from _three_dimensions(whole.within(0.7, 1.0), f"{case} 3D", min(max(max(plan.sizes) // 2, 8), 100))
 
 
 def _kernels(plan: Plan, case: str, n: int, snapshot: Snapshot) -> dict[str, list[Row]]:
@@ -146,10 +152,12 @@ def _three_dimensions(plan: Plan, case: str, n: int) -> Iterator[Row]:
     """Figure 8: how Newton's method converges in 3D."""
     rows: dict[str, list[Row]] = {}
     traces: dict[str, list[Trace]] = {}
-    for snapshot in snapshots(SCENE_3D, n, FRAMES_3D):
-        plan.announce(f"{SCENE_3D} at {n}, frame {snapshot.frame} of {FRAMES_3D}")
-        plan.done(snapshot.frame / FRAMES_3D)
-        if snapshot.substep or snapshot.frame % EVERY_3D:
+    frames = plan.frames or FRAMES_3D
+    wanted = range(EVERY_3D, frames + 1, EVERY_3D) if plan.samples is None else sampled_frames(frames, plan.samples)
+    for snapshot in snapshots(SCENE_3D, n, frames, **plan.keys):
+        plan.announce(f"{SCENE_3D} at {n}, frame {snapshot.frame} of {frames}")
+        plan.done(snapshot.frame / frames)
+        if snapshot.substep or snapshot.frame not in wanted:
             continue
         for label in ("newton+paper", "newton"):
             trace: Trace = []

@@ -2,7 +2,8 @@
 
 Tables 1-8 are averages over the pressure equations of 100 frames. Here, too, every method solves the problems of one
 run. In 3D and on large grids it solves only every k-th problem, about thirty (3D) or some hundreds (2D) per run,
-because slow methods would otherwise take days. Tables 9-12 are single solves: the first substep of the named frame.
+because slow methods would otherwise take days; `--samples` takes the first substep of so many frames instead.
+Tables 9-12 are single solves: the first substep of the named frame.
 
 Policy and penalty methods start from the policy of the last substep, as in the paper, and so do `newton` and `auto`; x
 starts at zero. Single solves are also shown without that policy ("from zero").
@@ -14,12 +15,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from .. import registry
+from ..errors import NonstickError
 from . import figures, published
 from .means import Trace, mean_row
 from .measure import measure
 from .registry import Plan, benchmark
 from .row import Row
-from .snapshots import first_of, snapshots
+from .snapshots import first_of, sampled_frames, snapshots
 
 FRAMES = 100
 LAI = ("fas-mg", "pi-pcg", "pi-mg", "pe-pcg", "pe-mg", "fmg", "newton", "no-lcp", "auto")
@@ -27,39 +29,46 @@ SINGLE = (*LAI[:7], "auto")
 VARIANTS = ("fas-mg+literal", "fas-mg+trilinear", "fas-mg+pwc", "fas-mg+simple-boundary", "fas-mg+direct", "fas-mg")
 
 
-@benchmark("lai-table1", "Lai tables 1, 3, 5: the circle over 100 frames (2D)", sizes=(32, 64), methods=LAI)
+@benchmark(
+    "lai-table1", "Lai tables 1, 3, 5: the circle over 100 frames (2D)", sizes=(32, 64), methods=LAI, simulated=True
+)
 def table1(plan: Plan) -> Iterator[Row]:
     return _averages(plan, "lai-table1", "circle", lambda n: max(n // 64, 1))
 
 
-@benchmark("lai-table2", "Lai tables 2, 4, 6: the sphere over 100 frames (3D)", sizes=(32,), methods=LAI)
+@benchmark(
+    "lai-table2", "Lai tables 2, 4, 6: the sphere over 100 frames (3D)", sizes=(32,), methods=LAI, simulated=True
+)
 def table2(plan: Plan) -> Iterator[Row]:
     return _averages(plan, "lai-table2", "sphere", lambda n: max(n // 8, 1))
 
 
-@benchmark("lai-table7", "Lai tables 7, 8: the maze over 100 frames (2D)", sizes=(32, 64), methods=LAI)
+@benchmark("lai-table7", "Lai tables 7, 8: the maze over 100 frames (2D)", sizes=(32, 64), methods=LAI, simulated=True)
 def table7(plan: Plan) -> Iterator[Row]:
     return _averages(plan, "lai-table7", "maze", lambda n: max(n // 64, 1))
 
 
-@benchmark("lai-table9", "Lai table 9: frame 10 of the sphere", sizes=(32, 64), methods=SINGLE)
+@benchmark("lai-table9", "Lai table 9: frame 10 of the sphere", sizes=(32, 64), methods=SINGLE, simulated=True)
 def table9(plan: Plan) -> Iterator[Row]:
     return _single(plan, "lai-table9", "sphere", 10)
 
 
-@benchmark("lai-table10", "Lai table 10: frame 70 of the sphere with a cuboid", sizes=(32, 64), methods=SINGLE)
+@benchmark(
+    "lai-table10", "Lai table 10: frame 70 of the sphere with a cuboid", sizes=(32, 64), methods=SINGLE, simulated=True
+)
 def table10(plan: Plan) -> Iterator[Row]:
     return _single(plan, "lai-table10", "sphere-cuboid", 70)
 
 
-@benchmark("lai-table11", "Lai table 11: frame 10 of the double sphere", sizes=(32, 64), methods=SINGLE)
+@benchmark("lai-table11", "Lai table 11: frame 10 of the double sphere", sizes=(32, 64), methods=SINGLE, simulated=True)
 def table11(plan: Plan) -> Iterator[Row]:
     return _single(plan, "lai-table11", "double-sphere", 10)
 
 
 @benchmark(
-    "lai-table12", "Lai table 12: what each part of FAS does, frame 10 of the sphere", sizes=(32, 64), methods=VARIANTS
-)
+    "lai-table12", "Lai table 12: what each part of FAS does, frame 10 of the sphere", sizes=(32, 64), methods=VARIANTS,
+    simulated=True,
+)  # fmt: skip
 def table12(plan: Plan) -> Iterator[Row]:
     return _single(plan, "lai-table12", "sphere", 10)
 
@@ -70,16 +79,18 @@ def table12(plan: Plan) -> Iterator[Row]:
 def _averages(plan: Plan, table: str, scene: str, every) -> Iterator[Row]:
     yield from _published(table)
     share = _shares(plan)
+    frames = plan.frames or FRAMES
+    wanted = None if plan.samples is None else sampled_frames(frames, plan.samples)
     counts: dict[str, dict[int, float]] = {}
     for n in plan.sizes:
         rows: dict[str, list[Row]] = {method: [] for method in plan.methods}
         traces: dict[str, list[Trace]] = {method: [] for method in plan.methods}
         stopped = ""
         try:
-            for k, snapshot in enumerate(snapshots(scene, n, FRAMES)):
-                plan.announce(f"{scene} at {n}, frame {snapshot.frame} of {FRAMES}")
-                share(n, snapshot.frame / FRAMES)
-                if k % every(n):
+            for k, snapshot in enumerate(snapshots(scene, n, frames, **plan.keys)):
+                plan.announce(f"{scene} at {n}, frame {snapshot.frame} of {frames}")
+                share(n, snapshot.frame / frames)
+                if k % every(n) if wanted is None else snapshot.substep or snapshot.frame not in wanted:
                     continue
                 for method in plan.methods:
                     trace: Trace = []
@@ -89,19 +100,19 @@ def _averages(plan: Plan, table: str, scene: str, every) -> Iterator[Row]:
                     rows[method].append(row)
                     traces[method].append(trace)
         except KeyboardInterrupt:  # the measurements made so far are still shown
-            stopped = f"stopped in frame {snapshot.frame} of {FRAMES}"
+            stopped = f"stopped in frame {snapshot.frame} of {frames}"
         for method in plan.methods:
             yield mean_row(table, n, method, rows[method], stopped)
         if stopped:
             raise KeyboardInterrupt
         outer = {m: [r.outer_iterations for r in found if r.outer_iterations is not None]
                  for m, found in rows.items() if _nested(m)}  # fmt: skip
-        plan.draw(f"{table}-{n}-outer", figures.histogram, outer, f"{scene} at {n}: {FRAMES} frames")
+        plan.draw(f"{table}-{n}-outer", figures.histogram, outer, f"{scene} at {n}: {frames} frames")
         plan.draw(f"{table}-{n}-convergence", figures.spread, traces, {m: _unit(m) for m in traces})
         for method, found in rows.items():
             if (mean := mean_row(table, n, method, found)).iterations is not None:
                 counts.setdefault(method, {})[n] = mean.iterations
-    _draw_counts(plan, table, counts, f"{scene}, means over {FRAMES} frames")
+    _draw_counts(plan, table, counts, f"{scene}, means over {frames} frames")
 
 
 def _shares(plan: Plan):
@@ -119,13 +130,16 @@ def _shares(plan: Plan):
 
 
 def _single(plan: Plan, table: str, scene: str, frame: int) -> Iterator[Row]:
+    if plan.samples is not None:
+        raise NonstickError(f"{table} is one solve: remove --samples; --frames says of which frame")
+    frame = plan.frames or frame
     yield from _published(table)
     share = _shares(plan)
     seconds: dict[str, dict[int, float]] = {}
     counts: dict[str, dict[int, float]] = {}
     for n in plan.sizes:
         plan.announce(f"{scene} at {n}, {frame} frames")
-        snapshot = first_of(scene, n, frame, partial(share, n, of=0.5))
+        snapshot = first_of(scene, n, frame, partial(share, n, of=0.5), **plan.keys)
         traces: dict[str, Trace] = {}
         for k, method in enumerate(plan.methods):
             plan.announce(f"{scene} {method} at {n}")

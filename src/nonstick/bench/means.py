@@ -48,6 +48,7 @@ def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str =
         cpu_seconds=None if any(r.cpu_seconds is None for r in good) else mean("cpu_seconds"),
         finished_by=_finished(good),
         version=good[0].version,
+        solves=len(good),
         levels=max((r.levels for r in good if r.levels is not None), default=None),
         reason="; ".join(reasons) or None,
         must_converge=bool(bound),

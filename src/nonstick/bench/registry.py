@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from .. import registry, validate
 from ..errors import NonstickError
@@ -37,6 +38,16 @@ class Plan:
     undrawn: set[str] = field(default_factory=set)
     #: measurements that do not have to be repeated
     journal: Journal = field(default_factory=Journal)
+    #: parts of the table, by words in their names; none given means all
+    only: tuple[str, ...] = ()
+    #: of tables over runs: the number of frames, of frames whose first substep is solved, and keys of the scene
+    frames: int | None = None
+    samples: int | None = None
+    keys: Mapping[str, Any] = field(default_factory=dict)
+
+    def chosen(self, parts: Iterable[str]) -> list[str]:
+        """The parts of the table that are wanted."""
+        return [part for part in parts if not self.only or any(word in part for word in self.only)]
 
     def within(self, low: float, high: float) -> Plan:
         """The same plan for a part of the table; at its end the share `high` of the whole table is done."""
@@ -63,6 +74,10 @@ class Benchmark:
     #: defaults if the user gives no sizes or methods
     sizes: tuple[int, ...]
     methods: tuple[str, ...] = ("all",)
+    #: names of the problems of a table that has several
+    parts: tuple[str, ...] = ()
+    #: True if its problems come from the run of a scene
+    simulated: bool = False
 
     def plan(self, sizes: tuple[int, ...] = (), methods: tuple[str, ...] = (), **options) -> Plan:
         """A plan with this benchmark's defaults filled in and every name checked."""
@@ -72,6 +87,14 @@ class Benchmark:
                 raise NonstickError(f"size {n} is too small: a grid needs at least 2 cells along each side")
         plan = Plan(sizes, method_names(methods or self.methods), **options)
         validate.stopping(plan.rtol, 0.0, plan.maxiter)
+        for word in plan.only:
+            if not any(word in part for part in self.parts):
+                known = f"its parts are {', '.join(map(repr, self.parts))}" if self.parts else "it has one part"
+                raise NonstickError(f"{self.name} has no part {word!r}: {known}")
+        if not self.simulated and (plan.frames or plan.samples or plan.keys):
+            raise NonstickError(f"{self.name} is not an average over a run: remove --frames, --samples and --set")
+        if not all(count is None or count > 0 for count in (plan.frames, plan.samples)):
+            raise NonstickError("--frames and --samples must be positive")
         if not plan.time_limit >= 0:
             raise NonstickError(f"the time limit is {plan.time_limit:g} s; it must be zero or positive")
         return plan
@@ -80,11 +103,14 @@ class Benchmark:
 _BENCHMARKS: dict[str, Benchmark] = {}
 
 
-def benchmark(name: str, description: str, *, sizes: tuple[int, ...], methods: tuple[str, ...] = ("all",)):
+def benchmark(
+    name: str, description: str, *, sizes: tuple[int, ...], methods: tuple[str, ...] = ("all",),
+    parts: Iterable[str] = (), simulated: bool = False,
+):  # fmt: skip
     """Decorator: makes a function `(plan) -> rows` a benchmark of that name."""
 
     def add(run: Callable[[Plan], Iterator[Row]]) -> Callable[[Plan], Iterator[Row]]:
-        _BENCHMARKS[name] = Benchmark(name, description, run, sizes, methods)
+        _BENCHMARKS[name] = Benchmark(name, description, run, sizes, methods, tuple(parts), simulated)
         return run
 
     return add

@@ -43,6 +43,8 @@ class Row:
     version: str = ""
     #: processor time of the process during the solve, over all threads; other work on the machine hardly changes it
     cpu_seconds: float | None = None
+    #: of an average: the number of solves
+    solves: int | None = None
     #: True if missing the tolerance is a failure; False for ablations, fixed work and problems without a solution
     must_converge: bool = True
     #: further numbers by their name and unit, if a table has them ("slowdown in %", "volume change in %", ...)

@@ -28,6 +28,8 @@ class Snapshot:
     frame: int
     #: 0 for the first substep of the frame
     substep: int
+    #: how many substeps the frame has
+    substeps: int = 1
 
     def build(self, walls: str | None = None) -> BoxProblem:
         """A new copy for every measurement, so that no method finds data that another one cached in it."""
@@ -59,7 +61,9 @@ def snapshots(scene: str, n: int, frames: int, **keys: Any) -> Iterator[Snapshot
     for _ in range(frames):
         found.clear()
         simulation.next_frame()
-        yield from found
+        for snapshot in found:
+            snapshot.substeps = len(found)
+            yield snapshot
 
 
 def first_of(
@@ -75,5 +79,10 @@ def first_of(
 
 def spread(scene: str, n: int, frames: int, samples: int, **keys: Any) -> list[Snapshot]:
     """The first substeps of `samples` frames, evenly spread over the run."""
-    wanted = {round(f) for f in np.linspace(1, frames, min(samples, frames))}
+    wanted = sampled_frames(frames, samples)
     return [s for s in snapshots(scene, n, frames, **keys) if s.substep == 0 and s.frame in wanted]
+
+
+def sampled_frames(frames: int, samples: int) -> list[int]:
+    """`samples` numbers of frames, evenly spread from the first to the last."""
+    return sorted({round(f) for f in np.linspace(1, frames, min(samples, frames))})

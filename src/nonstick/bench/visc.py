@@ -38,6 +38,13 @@ FULL_BOX = 32
 
 
 def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str = "halves") -> ViscousBox:
+    """The system of the test problem."""
+    return ball_in_a_box(n, d, strength, jump, layout).problem
+
+
+def ball_in_a_box(
+    n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str = "halves"
+) -> ViscosityProblem:
     """The test problem on n cells per side; `strength` is μΔt/ρ, divided by `jump` in a part of the liquid."""
     h = 1.0 / n
     centres = np.meshgrid(*[(np.arange(n) + 0.5) * h] * d, indexing="ij", sparse=True)
@@ -51,10 +58,9 @@ def ball(n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str 
         v[tuple(round(0.1 * n) if axis == a else int(0.1 * n) for axis in range(d))] = 1.0
         velocity.append(v)
     mu = np.broadcast_to(np.where(_thin(layout, centres), strength / jump, strength), phi.shape)
-    problem = ViscosityProblem(
+    return ViscosityProblem(
         velocity=velocity, viscosity=mu, dt=1.0, dx=h, rho=1.0, phi_liquid=phi, phi_solid=solid
     )  # fmt: skip
-    return problem.problem
 
 
 def _thin(layout: str, centres) -> np.ndarray:
@@ -68,18 +74,28 @@ def _thin(layout: str, centres) -> np.ndarray:
     return np.logical_or.reduce(inside)
 
 
+def part(strength: float) -> str:
+    """The name of the rows of this strength."""
+    return f"μΔt/ρ = {strength:g}"
+
+
+PARTS = tuple(map(part, STRENGTHS))
+
+
 def _measured(name: str, d: int, plan: Plan) -> Iterator[Row]:
     panels: dict[str, dict[str, Trace]] = {}
     for strength in STRENGTHS:
-        curves = panels[f"{plan.sizes[-1]}{'²³'[d - 2]}, μΔt/ρ = {strength:g}"] = {}
+        if not plan.chosen((part(strength),)):
+            continue
+        curves = panels[f"{plan.sizes[-1]}{'²³'[d - 2]}, {part(strength)}"] = {}
         for method in plan.methods:
             plan.announce(f"{method}: compiling")
             warm_up(method, partial(ball, 12, d, strength), plan)
             for n in plan.sizes:
-                plan.announce(f"{method} at {n}, μΔt/ρ = {strength:g}")
+                plan.announce(f"{method} at {n}, {part(strength)}")
                 trace: Trace = []
                 yield measure(
-                    f"{name}, μΔt/ρ = {strength:g}", n, method, partial(ball, n, d, strength), plan, trace=trace
+                    f"{name}, {part(strength)}", n, method, partial(ball, n, d, strength), plan, trace=trace
                 )  # fmt: skip
                 if len(trace) <= DRAWN:
                     curves[method] = trace
@@ -96,7 +112,7 @@ def _published(case: str, n: int, unknowns: int, method: str, iterations, second
 
 @benchmark(
     "visc-table1", "Aanjaneya table 1: viscosity in 2D, a ball in a box", sizes=(256, 512, 1024),
-    methods=(*METHODS, "visc-box-mg+full", "visc-direct"),
+    methods=(*METHODS, "visc-box-mg+full", "visc-direct"), parts=PARTS,
 )  # fmt: skip
 def table1(plan: Plan) -> Iterator[Row]:
     """2D; published: unknowns, levels and (iterations, seconds) of each method at 256², 512², 1024², 2048²."""
@@ -116,7 +132,10 @@ def table1(plan: Plan) -> Iterator[Row]:
     yield from _measured("visc-table1", 2, plan)
 
 
-@benchmark("visc-table2", "Aanjaneya table 2: viscosity in 3D, a ball in a box", sizes=(64,), methods=METHODS)
+@benchmark(
+    "visc-table2", "Aanjaneya table 2: viscosity in 3D, a ball in a box", sizes=(64,), methods=METHODS,
+    parts=(*PARTS, "boxes"),
+)  # fmt: skip
 def table2(plan: Plan) -> Iterator[Row]:
     """3D; published: (iterations, seconds, gigabytes) at 128³, 256³, 512³."""
     sizes = {128: (3_035_346, 2), 256: (24_303_388, 3), 512: (194_503_048, 4)}
@@ -133,7 +152,7 @@ def table2(plan: Plan) -> Iterator[Row]:
             deep = levels if method.endswith(("-mg", "-mg+cg")) else None
             yield _published("visc-table2", n, unknowns, method, iterations, seconds, gigabytes, deep)
     yield from _measured("visc-table2", 3, plan)
-    if "visc-box-mg" in plan.methods:
+    if "visc-box-mg" in plan.methods and plan.chosen(("boxes",)):
         n = min(FULL_BOX, *plan.sizes)
         for method in ("visc-box-mg", "visc-box-mg+full"):
             plan.announce(f"{method} at {n}")

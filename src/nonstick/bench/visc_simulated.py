@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-
-import numpy as np
+from typing import Any
 
 from ..discretise.viscosity import ViscosityProblem, ViscousBox
 from ..operators.faces import ViscosityOperator
@@ -22,6 +21,7 @@ from .means import mean_row
 from .measure import measure
 from .registry import Plan, benchmark
 from .row import Row
+from .snapshots import sampled_frames
 
 FRAMES = 40
 SAMPLES = 5
@@ -29,21 +29,21 @@ SAMPLES = 5
 REDUCTION = 1e-2
 #: a residual below this counts as zero
 SOLVED = 1e-8
-SCENES = ("honey", "chocolate", "cake", "varying-block", "viscous-drop")
+SCENES = ("honey", "chocolate", "cake", "varying-block", "body-drop", "viscous-drop")
 METHODS = ("visc-auto", "visc-box-mg", "visc-jacobi-mg", "visc-jacobi-mg+cg", "visc-cg", "visc-mic-cg")
 #: scene → (longest side, method → (iterations, levels, seconds))
 PUBLISHED: dict[str, tuple[int, dict[str, tuple[int | None, int | None, float]]]] = {
     "honey": (384, {"visc-box-mg": (2, 5, 25.5)}),
     "chocolate": (512, {"visc-box-mg": (2, 5, 30.2)}),
     "cake": (512, {"visc-box-mg": (2, 5, 53.1)}),
-    "bunnies": (384, {"visc-box-mg": (2, 5, 47.8)}),
+    "body-drop": (384, {"visc-box-mg": (2, 5, 47.8)}),
     "varying-block": (512, {"visc-box-mg": (None, None, 140.9), "visc-jacobi-mg": (None, None, 211.2)}),
 }
 
 
 @benchmark(
     "visc-table3", "Aanjaneya table 3: the viscous scenes, residual reduced by 10², averages over frames", sizes=(64,),
-    methods=METHODS,
+    methods=METHODS, parts=SCENES, simulated=True,
 )  # fmt: skip
 def table3(plan: Plan) -> Iterator[Row]:
     for scene, (n, figures) in PUBLISHED.items():
@@ -52,10 +52,11 @@ def table3(plan: Plan) -> Iterator[Row]:
                 f"visc-table3 {scene} (published)", n, None, method, iterations=iterations, seconds=seconds,
                 converged=True, threads=16, levels=levels,
             )  # fmt: skip
-    for scene in SCENES:
+    frames, samples = plan.frames or FRAMES, plan.samples or SAMPLES
+    for scene in plan.chosen(SCENES):
         for n in plan.sizes:
-            plan.announce(f"{scene}: {FRAMES} frames at {n}")
-            problems = sampled(scene, n, FRAMES, SAMPLES)
+            plan.announce(f"{scene}: {frames} frames at {n}")
+            problems = sampled(scene, n, frames, samples, **plan.keys)
             for method in plan.methods:
                 plan.announce(f"{scene} {method} at {n}")
                 case = f"visc-table3 {scene}"
@@ -73,10 +74,10 @@ def _reduced(case: str, n: int, method: str, problem: ViscosityProblem, plan: Pl
     return measure(case, n, method, build, replace(plan, rtol=min(rtol, 0.5)), x0=start)
 
 
-def sampled(scene: str, n: int, frames: int, samples: int) -> list[ViscosityProblem]:
+def sampled(scene: str, n: int, frames: int, samples: int, **keys: Any) -> list[ViscosityProblem]:
     """The viscosity problems of the first substeps of frames spread evenly over a run, if they need a solve."""
-    simulation = Simulation(Scene.load(scene, {"domain.resolution": n}))
-    wanted = {round(f) for f in np.linspace(1, frames, min(samples, frames))}
+    simulation = Simulation(Scene.load(scene, {"domain.resolution": n, **keys}))
+    wanted = sampled_frames(frames, samples)
     kept: list[ViscosityProblem] = []
     fresh = True
 

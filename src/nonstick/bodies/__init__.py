@@ -5,8 +5,9 @@ The names below load on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from ..lazy import on_first_use
 
 if TYPE_CHECKING:
     from .body import RigidBody
@@ -25,9 +26,4 @@ _WHERE = {
 }
 __all__ = ["Expression", "Prescribed", "RigidBody", "Wall", "World", "box_walls"]
 
-
-def __getattr__(name: str):
-    if name in _WHERE:
-        value = globals()[name] = getattr(import_module(_WHERE[name], __name__), name)
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = on_first_use(__name__, _WHERE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import NonstickError
+from ..errors import NonstickError, brief
 from ..grid.shapes import Posed, Shape
 from . import rotation
 
@@ -72,6 +72,8 @@ class RigidBody:
         friction: float = 0.4,
         motion=None,
     ):
+        if not isinstance(shape, Shape):
+            raise NonstickError(f"{name}: shape must be a Shape such as nonstick.grid.Ball, not {brief(shape)}")
         self.shape, self.name, self.density = shape, name, float(density)
         if not (np.isfinite(self.density) and self.density > 0):
             raise NonstickError(f"{name}: density must be positive, not {density}")

@@ -58,6 +58,7 @@ andersen-table1   Newton against PCG, fig. 8 to 11                 2 min
 andersen-solvers  sub-solver × preconditioner, fig. 12 to 14       1 min
 andersen-xi       accuracy of the sub-solver, fig. 16 and 17       1 min
 andersen-volume   volume over 5 s, correction off, fig. 15         1 min
+andersen-momentum slip against separating walls, §7                1 min
 
 [bold]Takahashi–Batty[/bold]: tb-table1 … tb-table5, tb-figure5, tb-cycles.
 [bold]Aanjaneya 2019[/bold]: visc-table1 … visc-table3, visc-profile, visc-box, visc-jump.
@@ -147,10 +148,24 @@ def bench(
         "--resume",
         help="Continue a table that was stopped: solves recorded beside the --json file are not repeated.",
     ),
+    only: list[str] = typer.Option(
+        [], "--only", metavar="TEXT", help="Parts of a table of several problems or scenes, by a word in their names."
+    ),
+    frames: int | None = typer.Option(
+        None, "--frames", help="Frames of a run (default: the table's own); of a single solve, its frame.",
+        show_default=False,
+    ),
+    samples: int | None = typer.Option(
+        None, "--samples", help="Solve in so many frames of a run, evenly spread (default: the table's own).",
+        show_default=False,
+    ),
+    settings: list[str] = typer.Option(
+        [], "--set", "-s", metavar="KEY=VALUE", help="Change a key of the scenes of a table, e.g. -s time.cfl=4."
+    ),
     _: bool = typer.Option(
         False, "--list", help="List tables and problems with their default sizes.", callback=_list, is_eager=True
     ),
-) -> None:
+) -> None:  # fmt: skip
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -158,6 +173,7 @@ def bench(
     from ..bench.layout import print_tables
     from ..bench.row import Row, to_json
     from ..io.atomic import write_text
+    from ..scenes import parse_override
 
     if resume and json_file in (None, "-"):
         fail("--resume continues the table of a --json FILE: give --json with that file")
@@ -174,6 +190,7 @@ def bench(
         plan = entry.plan(
             tuple(sizes), tuple(methods), rtol=rtol, maxiter=maxiter, folder=folder,
             time_limit=300.0 if time_limit is None else time_limit,
+            only=tuple(only), frames=frames, samples=samples, keys=dict(map(parse_override, settings)),
             announce=lambda text: progress.update(task, description=f"{case}: {text}"),
             done=lambda share: progress.update(task, total=1.0, completed=share),
         )  # fmt: skip

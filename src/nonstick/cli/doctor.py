@@ -8,7 +8,6 @@ import platform
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -111,6 +110,11 @@ def _cores() -> int:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import (
+        PackageNotFoundError,
+        version,
+    )  # slow to load, and this module is part of every command
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -2,60 +2,76 @@
 
 from __future__ import annotations
 
-import time
+import zipfile
+from pathlib import Path
 
 import numpy as np
+from numpy.lib import format as npy
 
 from ..bench import petsc_driver
 from ..errors import NonstickError
+from ..io.atomic import replacing
+from ..io.problem_file import ProblemFile, read_problem, read_rows
 from ..mpi import rows
-from ..mpi.comm import world
-from ..problem.box import BoxProblem
+from ..mpi.comm import Comm, world
 from ..problem.given import Given
 from ..problem.monitor import Monitor
 from ..problem.solution import Solution
 
 
-def solve_on_ranks(problem, method: str, **stop) -> Solution:
-    """Every rank has read the file. Each gives its share of the rows; x is put together on all of them."""
+def solve_on_ranks(file: Path, method: str, given: dict, target: Path, stop: dict) -> dict:
+    """Every rank solves for its share of the rows, and rank 0 writes x and the dual; returns the row of results.
+
+    `given` has vectors or numbers that replace those of the file: b, lower, upper.
+    """
     comm = world()
     if method != "auto" and method not in petsc_driver.PEERS:
         known = ", ".join(name for name, (kind, _) in petsc_driver.PEERS.items() if kind != "ksp")
         raise NonstickError(f"method {method!r} does not run on many ranks; take 'auto', or to compare {known}")
     if petsc_driver.PEERS.get(method, ("",))[0] == "ksp":
         raise NonstickError(f"{method!r} solves linear systems and knows no bounds; take 'auto'")
-    given = Given(problem.A, problem.cells)
-    box = given.problem(problem.b, problem.lower, problem.upper)
-    began = time.perf_counter()
-    solve = _by_petsc if method != "auto" else _by_auto
-    x, iterations, outer, status, seconds, setup = solve(comm, given, box, method, stop)
-    monitor = Monitor(box, stop["rtol"], began=began)
-    monitor.iterations, monitor.outer_iterations, monitor.setup_seconds = iterations, outer, setup
-    if status not in ("converged", ""):
-        monitor.stop(status)
-    solution = given.solution(Solution.of(box, x, method, monitor))
-    solution.seconds = seconds
-    solution.notes.update(rank=comm.rank, ranks=comm.size)
-    return solution
+    answer = _by_auto(comm, file, given, stop) if method == "auto" else _by_petsc(comm, file, method, given, stop)
+    facts = {"kkt": answer.kkt, "converged": answer.converged, "status": answer.status, "method": method}
+    _write(comm, target, {"x": answer.x, "dual": answer.dual}, answer.unknowns, facts)
+    return {
+        "file": str(file), "unknowns": answer.unknowns, "method": method, "iterations": answer.iterations,
+        "outer_iterations": answer.outer_iterations, "seconds": answer.seconds, "setup_seconds": answer.setup_seconds,
+        "kkt": answer.kkt, "row_error": answer.row_error, "converged": answer.converged, "status": answer.status,
+        "message": answer.message, "solution": str(target), "ranks": comm.size,
+    }  # fmt: skip
 
 
-def _by_auto(comm, given: Given, box: BoxProblem, method: str, stop: dict):
-    if given.operator.cells is None:
-        raise NonstickError("many ranks need the cells of the unknowns: give `cells` in the file")
-    share = slice(*(box.n * r // comm.size for r in (comm.rank, comm.rank + 1)))
-    A, cells = box.A.matrix()[share], np.asarray(given.operator.cells)[share]
-    answer = rows.solve(A, box.b[share], box.box.lower[share], box.box.upper[share], cells=cells, **stop)
-    x = comm.joined(answer.x)
-    return x, answer.iterations, answer.outer_iterations, answer.status, answer.seconds, answer.setup_seconds
+def _share(comm: Comm, n: int) -> tuple[int, int]:
+    """The rows of this rank."""
+    return n * comm.rank // comm.size, n * (comm.rank + 1) // comm.size
 
 
-def _by_petsc(comm, given: Given, box: BoxProblem, method: str, stop: dict):
-    """SNESVI or TAO; `maxiter` and `time_limit` do not apply."""
+def _by_auto(comm: Comm, file: Path, given: dict, stop: dict) -> rows.Answer:
+    """Each rank reads its own rows of the file."""
+    with comm.together():
+        part = read_rows(file, lambda n: _share(comm, n))
+        if part.cells is None:
+            raise NonstickError("many ranks need the cells of the unknowns: give `cells` in the file")
+        low, high = _share(comm, part.A.shape[1])
+        for name, values in given.items():
+            if np.ndim(values) and len(values) != part.A.shape[1]:
+                raise NonstickError(f"{name} has {len(values)} entries, but A has {part.A.shape[1]} rows")
+            setattr(part, name, values[low:high] if np.ndim(values) else values)
+    return rows.solve(part.A, part.b, part.lower, part.upper, cells=part.cells, **stop)
+
+
+def _by_petsc(comm: Comm, file: Path, method: str, given: dict, stop: dict) -> rows.Answer:
+    """SNESVI or TAO; every rank reads the whole file, and `maxiter` and `time_limit` do not apply."""
     import petsc4py
 
     petsc4py.init([])
     from petsc4py import PETSc
 
+    problem: ProblemFile = read_problem(file)
+    for name, values in given.items():
+        setattr(problem, name, values)
+    whole = Given(problem.A, None)
+    box = whole.problem(problem.b, problem.lower, problem.upper)
     M = box.A.matrix()
     data = {
         "A_data": M.data, "A_indices": M.indices, "A_indptr": M.indptr, "b": box.b, "lower": box.box.lower,
@@ -64,5 +80,32 @@ def _by_petsc(comm, given: Given, box: BoxProblem, method: str, stop: dict):
     peer = petsc_driver.Peer(PETSc, data, stop["rtol"])
     kind, options = petsc_driver.PEERS[method]
     y, seconds = petsc_driver._timed(PETSc, peer, kind, options)
-    x = comm.joined(y.array_r.copy()) * (peer.t / peer.s)
-    return x, peer.iterations, peer.outer, "", seconds, 0.0
+    monitor = Monitor(box, stop["rtol"])
+    monitor.iterations, monitor.outer_iterations = peer.iterations, peer.outer
+    solution = whole.solution(Solution.of(box, comm.joined(y.array_r.copy()) * (peer.t / peer.s), method, monitor))
+    solution.seconds = seconds
+    mine = slice(*_share(comm, box.n))
+    return rows.Answer.of(solution, solution.x[mine], solution.dual[mine])
+
+
+def _write(comm: Comm, target: Path, vectors: dict[str, np.ndarray], n: int, facts: dict) -> None:
+    """Rank 0 writes vectors to an `.npz`, one rank's piece after the other: it never holds a whole one."""
+    if comm.rank == 0:
+        with (
+            replacing(target) as partial,
+            zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive,
+        ):
+            for name, own in vectors.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                    npy.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (n,)})
+                    stream.write(own.astype("<f8").tobytes())
+                    for r in range(1, comm.size):
+                        piece = comm.swapped({}).get(r)
+                        stream.write(b"" if piece is None else piece.astype("<f8").tobytes())
+            for name, value in facts.items():
+                with archive.open(f"{name}.npy", "w") as stream:
+                    npy.write_array(stream, np.asarray(value))
+        return
+    for own in vectors.values():
+        for r in range(1, comm.size):
+            comm.swapped({0: own} if r == comm.rank else {})

@@ -67,8 +67,9 @@ def solve(
     from .. import registry, validate
     from ..errors import NonstickError
     from ..io.atomic import write_text
-    from ..io.problem_file import is_problem, read_problem, solution_file, write_solution
+    from ..io.problem_file import is_problem, read_vector, solution_file
     from ..mpi import launched
+    from ..mpi.comm import world
 
     if ranks is not None:
         from ..mpi.launch import on_ranks
@@ -88,28 +89,51 @@ def solve(
         if not path.parent.is_dir():
             fail(f"cannot write {path}: there is no directory {path.parent}")
     validate.stopping(rtol, maxiter=maxiter, time_limit=time_limit)
-    problem = read_problem(file, rhs)
-    if lower is not None:
-        problem.lower = _bound(lower, "--lower")
-    if upper is not None:
-        problem.upper = _bound(upper, "--upper")
-    from .. import api  # after the file has been read: a damaged one is answered at once
-
+    stop = {"rtol": rtol, "maxiter": maxiter, "time_limit": time_limit}
+    given = {} if rhs is None else {"b": read_vector(rhs)}
+    given |= {
+        name: _bound(text, f"--{name}") for name, text in (("lower", lower), ("upper", upper)) if text is not None
+    }
     try:
         if shared:
             from .ranks import solve_on_ranks
 
-            solution = solve_on_ranks(problem, method, rtol=rtol, maxiter=maxiter, time_limit=time_limit)
+            row = solve_on_ranks(file, method, given, target, stop)
         else:
-            solution = api.solve(
-                problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells,
-                method=method, rtol=rtol, maxiter=maxiter, time_limit=time_limit,
-            )  # fmt: skip
+            row = _solve_here(file, method, given, target, stop)
     except NonstickError as error:
-        raise NonstickError(f"{file}: {error}") from None
-    if not shared or solution.notes["rank"] == 0:
-        write_solution(target, solution)
-    row = {
+        said = str(error)
+        raise NonstickError(said if str(file) in said else f"{file}: {said}") from None
+    if json_file == "-":
+        print(json.dumps(row))
+    else:
+        if json_file is not None and world().rank == 0:
+            write_text(json_file, json.dumps(row, indent=1) + "\n")
+        say(
+            f"{row['method']}: {row['unknowns']} unknowns, {row['iterations']} iterations "
+            f"({row['outer_iterations']} outer), KKT {row['kkt']:.2e}, row error {row['row_error']:.2e}, "
+            f"{row['seconds']:.3g} s"
+        )
+        say(f"x and dual are in {target}")
+    if not row["converged"]:
+        print(f"nonstick: not converged: {row['message']}", file=sys.stderr)
+        raise SystemExit(NOT_CONVERGED)
+
+
+def _solve_here(file: Path, method: str, given: dict, target: Path, stop: dict) -> dict:
+    """Solve in this process, and write x and the dual; returns the row of results."""
+    from ..io.problem_file import read_problem, write_solution
+
+    problem = read_problem(file)
+    for name, values in given.items():
+        setattr(problem, name, values)
+    from .. import api  # after the file has been read: a damaged one is answered at once
+
+    solution = api.solve(
+        problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells, method=method, **stop
+    )  # fmt: skip
+    write_solution(target, solution)
+    return {
         "file": str(file),
         "unknowns": int(solution.x.size),
         "method": solution.method,
@@ -124,22 +148,6 @@ def solve(
         "message": solution.message,
         "solution": str(target),
     }
-    if shared:
-        row["ranks"] = solution.notes["ranks"]
-    if json_file == "-":
-        print(json.dumps(row))
-    else:
-        if json_file is not None and (not shared or solution.notes["rank"] == 0):
-            write_text(json_file, json.dumps(row, indent=1) + "\n")
-        say(
-            f"{solution.method}: {row['unknowns']} unknowns, {solution.iterations} iterations "
-            f"({solution.outer_iterations} outer), KKT {row['kkt']:.2e}, row error {row['row_error']:.2e}, "
-            f"{solution.seconds:.3g} s"
-        )
-        say(f"x and dual are in {target}")
-    if not solution.converged:
-        print(f"nonstick: not converged: {solution.message}", file=sys.stderr)
-        raise SystemExit(NOT_CONVERGED)
 
 
 def _bound(text: str, option: str):

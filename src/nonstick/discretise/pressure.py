@@ -275,14 +275,12 @@ class PressureProblem(Discretised):
             area = self.rows.from_grid(wall_area(self.weights))
             b[wall] += (self._strength("separation", self.separation) * area / self.dx)[wall]
         edges = self._edges(A, centre) if isinstance(self.walls, str) and self.walls == "edge" else None
-        if self.coupling is not None:
-            self.problem = BoxProblem(self.coupling.couple(A, self.rows, self.dt, self.rho), b, lower, np.inf)
-            return
         # The box problem coarsens through a copy of this object that holds no reference to the box problem. With
         # references in both directions, the arrays of every step would stay until the garbage collector runs.
         self._lower = lower
         twin = copy(self)
-        self.problem = BoxProblem(A, b, lower, np.inf, coarser=lambda: twin.coarsen().problem, edges=edges)
+        coupled = A if self.coupling is None else self.coupling.couple(A, self.rows, self.dt, self.rho)
+        self.problem = BoxProblem(coupled, b, lower, np.inf, coarser=lambda: twin.coarsen().problem, edges=edges)
 
     def _assemble(self) -> tuple[StencilOperator, np.ndarray]:
         rows = self.rows
@@ -370,7 +368,7 @@ class PressureProblem(Discretised):
         phi is the mean over the children that have an open face. (The other children are solid and have no phi; without
         them the paper's extrapolation into solids is not needed.) On the two finest coarse levels, where signs differ,
         phi is the mean of the positive values, so that air bubbles survive. A cell is constrained if any child is, and
-        its source is the mean over its children. Odd sizes repeat their last layer.
+        its source is the mean over its children. Odd sizes repeat their last layer. Bodies become solids.
         """
         depth = self._depth + 1
         weights, velocity, solid = coarse_fluxes(self.weights, self.velocity, self.solid_velocity)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NonstickError
+from ..kernels._bodies import _cover
 from ._fractions import _open_2d, _open_3d
 
 
@@ -70,3 +71,28 @@ def open_part(weights: tuple[np.ndarray, ...]) -> np.ndarray:
     """Mean open fraction of the faces of each cell: below one half the cell counts as solid."""
     total = sum(_drop(w, a, 0) + _drop(w, a, -1) for a, w in enumerate(weights))
     return np.asarray(total) / (2 * len(weights))
+
+
+def cover(phi: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Share of the cube of one cell around every face in which phi < 0 (at nodes, in cells), one array per axis.
+
+    The body covers nothing outside the given nodes.
+    """
+    if not np.isfinite(phi).all():
+        raise NonstickError("the distance of a body holds NaN or infinite values")
+    d = phi.ndim
+    lifted = np.ascontiguousarray(phi if d == 3 else np.repeat(phi[None], 2, axis=0), dtype=np.float64)
+    halves = np.empty(tuple((1 if d == 2 and a == 0 else 2) * (n - 1) for a, n in enumerate(lifted.shape)))
+    _cover(halves, lifted)
+    halves = halves.reshape(halves.shape[3 - d :])
+    out = []
+    for axis in range(d):
+        part = halves
+        for a in range(d):
+            if a == axis:  # the half-cubes below and above the face
+                part = np.pad(part, [(1, 1) if b == a else (0, 0) for b in range(d)])
+            even, odd = [slice(None)] * d, [slice(None)] * d
+            even[a], odd[a] = slice(0, None, 2), slice(1, None, 2)
+            part = 0.5 * (part[tuple(even)] + part[tuple(odd)])
+        out.append(part)
+    return tuple(out)

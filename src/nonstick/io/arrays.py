@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy
 
 from ..errors import NonstickError
 
+_T = TypeVar("_T")
 #: deflate makes data at most this many times smaller
 _DEFLATE = 1032
 #: bytes of an `.npy` file before its numbers; NumPy itself writes 64 to a few hundred
@@ -35,10 +37,12 @@ class ArrayFile:
     >>> with ArrayFile("x.npz") as file:
     ...     file.names, file["x"]
     (['x'], array([0., 1., 2.]))
+
+    With `in_pieces` the arrays may be larger than the memory: `length` and `rows` read a part of one.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path, in_pieces: bool = False) -> None:
+        self.path, self._in_pieces = Path(path), in_pieces
         self._file = open(self.path, "rb")  # noqa: SIM115 (closed by __exit__)
         try:
             self._bytes = os.fstat(self._file.fileno()).st_size
@@ -56,7 +60,7 @@ class ArrayFile:
                 f"{self.path} is not a readable .npz file: it is not a complete zip archive; save it again with "
                 "numpy.savez"
             ) from None
-        if sum(member.file_size for member in members) > _memory():
+        if not self._in_pieces and sum(member.file_size for member in members) > _memory():
             raise NonstickError(
                 f"{self.path} is not a readable .npz file: its arrays are larger than the memory of this machine; "
                 "make the problem smaller"
@@ -71,11 +75,22 @@ class ArrayFile:
         return name in self._members
 
     def __getitem__(self, name: str) -> np.ndarray:
+        return self._opened(name, _read)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an array; its numbers are not read."""
+        return self._opened(name, lambda stream, size: _header(stream, size)[0])
+
+    def rows(self, name: str, low: int, high: int) -> np.ndarray:
+        """A range of an array along its first axis; the memory is that of the range."""
+        return self._opened(name, lambda stream, size: _read_rows(stream, size, low, high))
+
+    def _opened(self, name: str, read: Callable[[IO[bytes], int], _T]) -> _T:
         member = self._members[name]
         try:
             self._check(member)
             with self._zip.open(member) as stream:
-                return _read(stream, member.file_size)
+                return read(stream, member.file_size)
         except _UnreadableError as error:
             reason = str(error)
         except MemoryError:
@@ -122,8 +137,8 @@ class _UnreadableError(Exception):
     """Why an array cannot be read: a clause that begins with `it` or `the file`."""
 
 
-def _read(stream: IO[bytes], size: int) -> np.ndarray:
-    """The array in a stream of `size` bytes."""
+def _header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, order and type of the array in a stream of `size` bytes."""
     headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     try:
         shape, fortran, dtype = headers[npy.read_magic(stream)](stream, max_header_size=_LONGEST_HEADER)
@@ -134,7 +149,29 @@ def _read(stream: IO[bytes], size: int) -> np.ndarray:
     count = math.prod(shape)
     if min(shape, default=0) < 0 or not 0 <= count * dtype.itemsize <= size:
         raise _UnreadableError(f"it promises {shorten(' × '.join(map(str, shape)))} values, more than the file has")
-    out = np.empty(count, dtype)
+    return shape, fortran, dtype
+
+
+def _read_rows(stream: IO[bytes], size: int, low: int, high: int) -> np.ndarray:
+    """Rows of the array in a stream of `size` bytes."""
+    shape, fortran, dtype = _header(stream, size)
+    if not shape or not 0 <= low <= high <= shape[0]:
+        raise _UnreadableError("it has too few rows")
+    if fortran and len(shape) > 1:
+        raise _UnreadableError("it is stored by columns, which cannot be read in pieces")
+    out = np.empty((high - low, *shape[1:]), dtype)
+    row = math.prod(shape[1:]) * dtype.itemsize
+    stream.seek(low * row, os.SEEK_CUR)
+    got = stream.readinto(out.reshape(-1).view(np.uint8).data) if out.nbytes else 0  # type: ignore[attr-defined]
+    if got != out.nbytes:
+        raise _UnreadableError("it has another length than it says")
+    return out
+
+
+def _read(stream: IO[bytes], size: int) -> np.ndarray:
+    """The array in a stream of `size` bytes."""
+    shape, fortran, dtype = _header(stream, size)
+    out = np.empty(math.prod(shape), dtype)
     got = stream.readinto(out.view(np.uint8).data) if out.nbytes else 0  # type: ignore[attr-defined]
     if got != out.nbytes or stream.read(1):
         raise _UnreadableError("it has another length than it says")

@@ -9,6 +9,7 @@ An `.npz` holds `A_data A_indices A_indptr b` and, if wanted, `lower upper cells
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,44 @@ def read_problem(path: str | Path, rhs: str | Path | None = None) -> ProblemFile
     if rhs is not None:
         problem.b = read_vector(rhs)
     return problem
+
+
+def read_rows(path: str | Path, share: Callable[[int], tuple[int, int]]) -> ProblemFile:
+    """The rows from `low` up to `high` of a problem of n rows, where (low, high) = share(n); A has n columns.
+
+    Only these rows are read from an `.npz` with `A_data A_indices A_indptr`; other files are read whole first.
+    """
+    path = Path(path)
+    if path.suffix == ".npz":
+        with ArrayFile(path, in_pieces=True) as file:
+            if all(key in file for key in (*_PARTS, "b")):
+                return _read_npz_rows(file, share)
+    problem = read_problem(path)
+    A = sp.csr_array(problem.A)
+    here = slice(*share(A.shape[0]))
+    low, high = (bound[here] if isinstance(bound, np.ndarray) else bound for bound in (problem.lower, problem.upper))
+    cells = None if problem.cells is None else np.asarray(problem.cells)[here]
+    return ProblemFile(A[here], problem.b[here], low, high, cells)
+
+
+def _read_npz_rows(file: ArrayFile, share: Callable[[int], tuple[int, int]]) -> ProblemFile:
+    path, lengths = file.path, {key: file.shape(key) for key in file.names}
+    if any(len(lengths[key]) != 1 for key in _PARTS) or not lengths["A_indptr"][0]:
+        raise NonstickError(f"A_data, A_indices and A_indptr in {path} must be vectors, A_indptr with n + 1 entries")
+    n = lengths["A_indptr"][0] - 1
+    low, high = share(n)
+    indptr = file.rows("A_indptr", low, high + 1)
+    if not np.issubdtype(indptr.dtype, np.integer):
+        raise NonstickError(f"A_indices and A_indptr in {path} must be integers")
+    first, last = int(indptr[0]), int(indptr[-1])
+    if not 0 <= first <= last <= lengths["A_data"][0]:
+        raise NonstickError(f"A_indptr in {path} does not rise from 0 to the number of values")
+    A = _csr(path, file.rows("A_data", first, last), file.rows("A_indices", first, last), indptr - first, n)
+    parts = {}
+    for key in ("b", "lower", "upper", "cells"):
+        if key in file:
+            parts[key] = file.rows(key, low, high) if lengths[key] and lengths[key][0] == n else file[key]
+    return ProblemFile(A, **parts)
 
 
 def read_vector(path: str | Path) -> np.ndarray:
@@ -97,7 +136,7 @@ def _read_npz(path: Path) -> ProblemFile:
             misspelt = difflib.get_close_matches(key, [k for k in file.names if k not in _KNOWN], n=1, cutoff=0.75)
             if key not in file and misspelt:
                 raise NonstickError(f"{path} has an unknown key {misspelt[0]!r}; did you mean {key!r}?")
-        A = _csr(path, *(file[key] for key in _PARTS))
+        A = _csr(path, file["A_data"], file["A_indices"], file["A_indptr"])
         optional = {key: file[key] for key in ("lower", "upper", "cells") if key in file}
         return ProblemFile(A, file["b"], **optional)
 
@@ -159,9 +198,15 @@ def _read_scipy(file: ArrayFile) -> sp.sparray:
     return A
 
 
-def _csr(path: Path, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> sp.csr_array:
-    """The matrix of the three parts, checked here because a bad index crashes compiled code later."""
-    n = max(indptr.size - 1, 0)
+def _csr(
+    path: Path, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, columns: int | None = None
+) -> sp.csr_array:
+    """The matrix of the three parts, checked here because a bad index crashes compiled code later.
+
+    Square, or some rows of a matrix with this number of columns.
+    """
+    rows = max(indptr.size - 1, 0)
+    n = rows if columns is None else columns
     if any(part.ndim != 1 for part in (data, indices, indptr)) or indptr.size == 0:
         raise NonstickError(f"A_data, A_indices and A_indptr in {path} must be vectors, A_indptr with n + 1 entries")
     if not (np.issubdtype(indices.dtype, np.integer) and np.issubdtype(indptr.dtype, np.integer)):
@@ -177,7 +222,7 @@ def _csr(path: Path, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) 
     if indices.size and (indices.min() < 0 or indices.max() >= n):
         worst = indices.max() if indices.max() >= n else indices.min()
         raise NonstickError(f"A_indices in {path} names column {worst} of a matrix with {n} rows; A must be square")
-    return sp.csr_array((data, indices, indptr), shape=(n, n))
+    return sp.csr_array((data, indices, indptr), shape=(rows, n))
 
 
 def _read_market(path: Path) -> ProblemFile:

@@ -1,4 +1,4 @@
-"""Connected parts of space that reach over the boxes of several ranks."""
+"""Connected parts that reach over the boxes of several ranks."""
 
 from __future__ import annotations
 
@@ -6,30 +6,40 @@ from typing import Any
 
 import numpy as np
 
+from ..grid.parts import connected_parts
+from .comm import Comm
+
+
+def united(comm: Comm, pairs: np.ndarray, count: int) -> tuple[int, np.ndarray]:
+    """Join `count` labels of all ranks wherever a rank has a pair (m, 2) of them: the number of parts, and the part of
+    each label.
+
+    Parts are numbered by their first label, so the numbers are the same on all ranks.
+    """
+    import scipy.sparse as sp  # slow to load
+    from scipy.sparse.csgraph import connected_components
+
+    a, b = comm.joined(np.ascontiguousarray(pairs, np.int64).reshape(-1, 2)).T
+    graph = sp.coo_array((np.ones(a.size), (a, b)), shape=(count, count))
+    parts, number = connected_components(graph, directed=False)
+    return parts, number.astype(np.int64)
+
 
 def join_parts(part: Any, space: np.ndarray) -> tuple[np.ndarray, int]:
     """Number of the connected part of `space > 0` that each cell lies in, and the number of parts; 0 outside.
 
     Every rank labels its own cells. Labels that meet across the side of two boxes are pairs, and only pairs travel to
-    all ranks. Parts are numbered by their first label, so the numbers are the same on all ranks.
+    all ranks.
     """
-    from scipy.ndimage import label  # slow to load
-
     comm = part.comm
     which = np.zeros(space.shape, np.int64)
-    own, count = label(part.own(space) > 0.0)
-    before = sum(comm.gathered(int(count))[: comm.rank])
-    part.own(which)[...] = np.where(own > 0, own + before, 0)
-    total = comm.total(int(count))
+    own, count = connected_parts(part.own(space) > 0.0)
+    counts = comm.gathered(int(count))
+    part.own(which)[...] = np.where(own > 0, own + sum(counts[: comm.rank]), 0)
     part.fill_cells(which)
     pairs = np.unique(np.concatenate([_touching(which, axis) for axis in range(which.ndim)]), axis=0)
-    root = np.arange(total + 1)
-    for a, b in np.concatenate(comm.gathered(pairs)):
-        _unite(root, int(a), int(b))
-    for n in range(total + 1):
-        root[n] = _find(root, n)
-    firsts, number = np.unique(root, return_inverse=True)  # 0 stays 0: nothing is united with it
-    return number[which], len(firsts) - 1
+    parts, number = united(comm, pairs, sum(counts) + 1)  # label 0 is outside, and nothing is joined with it
+    return number[which], parts - 1
 
 
 def _touching(which: np.ndarray, axis: int) -> np.ndarray:
@@ -37,15 +47,3 @@ def _touching(which: np.ndarray, axis: int) -> np.ndarray:
     a, b = np.moveaxis(which, axis, 0)[:-1].ravel(), np.moveaxis(which, axis, 0)[1:].ravel()
     different = (a != b) & (a > 0) & (b > 0)
     return np.stack([a[different], b[different]], axis=1)
-
-
-def _find(root: np.ndarray, n: int) -> int:
-    while root[n] != n:
-        root[n] = root[root[n]]
-        n = int(root[n])
-    return n
-
-
-def _unite(root: np.ndarray, a: int, b: int) -> None:
-    a, b = _find(root, a), _find(root, b)
-    root[max(a, b)] = min(a, b)

@@ -37,11 +37,18 @@ def on_ranks(count: int, words: list[str] | None = None) -> int:
     done = subprocess.run([*command, sys.executable, "-m", "nonstick", *words], env=_environment(), check=False)
     if done.returncode not in _ORDERLY:
         signal = done.returncode - 128 if done.returncode > 128 else -done.returncode
-        raise NonstickError(
-            f"a rank was killed (signal {signal}), so all ranks were ended; a rank that needs more memory than there "
-            "is ends like this: take more machines, or a smaller problem"
-        )
+        raise NonstickError(_killed(signal, words))
     return done.returncode
+
+
+def _killed(signal: int, words: list[str]) -> str:
+    """The sentence for a rank that something else has ended."""
+    runs = {"run", "resume"} & set(words)
+    again = "; nonstick resume goes on from the last checkpoint, on any number of ranks" if runs else ""
+    return (
+        f"a rank was killed (signal {signal}), so all ranks were ended{again}; a rank that needs more memory than "
+        f"there is ends like this: take more machines, or a smaller {'scene' if runs else 'problem'}"
+    )
 
 
 def _is_open_mpi(mpiexec: str) -> bool:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from .. import validate
-from ..errors import NonstickError
+from ..api import run_method
 from ..problem.box import BoxProblem
-from ..problem.monitor import Criterion, Monitor, Start
+from ..problem.monitor import Criterion
 from ..problem.solution import Solution
 from ..solvers.active_set import ActiveSet
-from ..solvers.pockets import ROW_SUM
-from ..solvers.refine import BREAKDOWNS
 from .method import AUTO
 from .shared import Shared
 
@@ -74,51 +70,9 @@ def solve_problem(
     method: ActiveSet = AUTO,
 ) -> Solution:
     """The same for vectors of the problem itself, with ghosts."""
-    began = time.perf_counter()
-    validate.stopping(
-        rtol=rtol, atol=atol, maxiter=maxiter, callback=callback, time_limit=time_limit, criterion=criterion
-    )
-    refuse_pockets(problem.A)
-    x = np.zeros(problem.n) if x0 is None else x0
-    if active is not None:
-        active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
-    cold = active is None and not problem.A.largest(int(x.any()))
-    monitor = Monitor(
-        problem, rtol, atol, maxiter, callback, criterion=criterion, time_limit=time_limit, began=began
-    )  # fmt: skip
-    problem.box.project(x, out=x)
-    try:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the monitor notices
-            method.solve(problem, Start(x, active, cold), monitor)
-    except BREAKDOWNS:
-        raise NonstickError("the arithmetic of the solve broke down; check that A is positive definite") from None
-    problem.A.exchange(x)  # type: ignore[attr-defined]
-    return Solution.of(problem, x, "auto", monitor)
-
-
-def refuse_pockets(A) -> None:
-    """Parts without a free surface, which may reach over many ranks, are found but not treated yet."""
-    count = closed_parts(A)
-    if count:
-        raise NonstickError(
-            f"{count} part{'s' * (count > 1)} of the problem {'have' if count > 1 else 'has'} no free surface, where A "
-            "is singular; many ranks cannot treat this yet: run it on one"
-        )
-
-
-def closed_parts(A) -> int:
-    """The number of connected parts, over all ranks, whose rows all sum to zero."""
-    piece, comm = A.piece, A.comm
-    count, label = A.components()
-    sums = A @ np.ones(A.n)
-    is_open = np.zeros(count, bool)
-    is_open[label[piece.owned[np.abs(sums[piece.owned]) > ROW_SUM * A.diagonal[piece.owned]]]] = True
-    first = np.concatenate([[0], np.cumsum(comm.gathered(count))])
-    name = label.astype(np.int64) + first[comm.rank]
-    mine = name.copy()
-    A.exchange(name)
-    pairs = np.unique(np.stack([mine[piece.ghosts], name[piece.ghosts]], axis=1), axis=0)
-    pairs, is_open = comm.joined(pairs), comm.joined(is_open.view(np.int8))
-    graph = sp.coo_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(first[-1], first[-1]))
-    parts, of = connected_components(graph, directed=False)
-    return parts - int(np.unique(of[is_open != 0]).size)
+    stop = {
+        "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
+        "criterion": criterion,
+    }  # fmt: skip
+    validate.stopping(**stop)
+    return run_method(problem, method, "auto", x0, active, stop, time.perf_counter())

@@ -11,12 +11,17 @@ from zlib import crc32
 import numpy as np
 
 from ..kernels._vector import dot
+from ..operators.base import closed_rows
 from ..operators.stencil import StencilOperator
+from .joined import united
 from .piece import Piece
 
 
 class SharedStencil(StencilOperator):
     """One rank's rows of a stencil operator; `weights` and `diagonal` are those of the rows of `piece`."""
+
+    shared = True
+    has_entries = False
 
     def __init__(self, piece: Piece, weights: tuple[np.ndarray, np.ndarray, np.ndarray], diagonal: np.ndarray):
         super().__init__(piece.rows, weights, diagonal)
@@ -31,6 +36,13 @@ class SharedStencil(StencilOperator):
 
     def largest(self, values):
         return self.comm.largest(values)
+
+    def joined(self, values):
+        return self.comm.joined(values)
+
+    def first(self, flag):
+        flags = self.comm.gathered(bool(flag))
+        return bool(flag) and not any(flags[: self.comm.rank])
 
     def fingerprint(self, values):
         return np.array(self.comm.gathered(crc32(np.ascontiguousarray(values).tobytes())), np.int64)
@@ -65,6 +77,44 @@ class SharedStencil(StencilOperator):
         super().magnitude(x, out)
         out[self.piece.ghosts] = 0.0
         return out
+
+    def plus_diagonal(self, shift):
+        diagonal = self.diagonal + shift
+        self.exchange(diagonal)
+        return SharedStencil(self.piece, self.weights, diagonal)
+
+    def find_closed_parts(self, tolerance):
+        """Where every part of a rank touches the surface, the ranks need not compare their parts."""
+        count, label = super().components()
+        own = label[self.piece.owned]
+        sums, limit = self.row_sums()[self.piece.owned], tolerance * self.diagonal[self.piece.owned]
+        closed = np.ones(count, bool)
+        closed[own[np.abs(sums) > limit]] = False
+        present = np.zeros(count, bool)  # parts of ghosts alone belong to other ranks
+        present[own] = True
+        if not self.comm.any(bool((closed & present).any())):
+            return []
+        total, number = self._joined(count, label)
+        is_open = np.zeros(total, np.int64)
+        is_open[number[present & ~closed]] = 1
+        everywhere = self.comm.largest(is_open) == 0
+        parts = closed_rows(number[own], everywhere)
+        return [self.piece.owned[rows] for rows in parts]
+
+    def components(self):
+        count, label = super().components()
+        total, number = self._joined(count, label)
+        return total, number[label]
+
+    def _joined(self, count: int, label: np.ndarray) -> tuple[int, np.ndarray]:
+        """The number of parts on all ranks, and the number there of each part of this rank."""
+        first = np.concatenate([[0], np.cumsum(self.comm.gathered(count))])
+        mine = label.astype(np.int64) + first[self.comm.rank]
+        theirs, ghosts = mine.copy(), self.piece.ghosts
+        self.exchange(theirs)
+        pairs = np.unique(np.stack([mine[ghosts], theirs[ghosts]], axis=1), axis=0)
+        total, number = united(self.comm, pairs, int(first[-1]))
+        return total, number[first[self.comm.rank] : first[self.comm.rank + 1]]
 
     def matrix(self):
         raise TypeError("a rank has only its own rows of this matrix")

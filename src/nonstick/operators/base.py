@@ -44,6 +44,8 @@ class Operator(ABC):
     indefinite: bool | None = None
     #: methods that need A = Aᵀ refuse an operator for which this is False
     symmetric: bool = True
+    #: True if other ranks have other rows of it
+    shared: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,6 +82,20 @@ class Operator(ABC):
     def components(self) -> tuple[int, np.ndarray]:
         """Connected parts of the graph of A: their number and the label of each unknown."""
 
+    def find_closed_parts(self, tolerance: float) -> list[np.ndarray]:
+        """Rows of every connected part whose rows all sum to zero; on many ranks, this rank's rows of every such part.
+
+        A row sum below `tolerance` times the diagonal counts as zero.
+        """
+        count, label = self.components()
+        return closed_rows(label, self._closed(count, label, tolerance))
+
+    def _closed(self, count: int, label: np.ndarray, tolerance: float) -> np.ndarray:
+        """For each part, True if its rows sum to zero."""
+        closed = np.ones(count, bool)
+        closed[label[np.abs(self.row_sums()) > tolerance * self.diagonal]] = False
+        return closed
+
     # -- one of many ranks: sums and maxima over the rows of all of them; alone, these are the values themselves -------
 
     @property
@@ -94,6 +110,14 @@ class Operator(ABC):
     def largest(self, values: Any) -> Any:
         """The maximum over all ranks of a number or of every entry of an array."""
         return values
+
+    def joined(self, values: np.ndarray) -> np.ndarray:
+        """The arrays of all ranks, one after the other along the first axis."""
+        return values
+
+    def first(self, flag: bool) -> bool:
+        """True on the first rank on which the flag is True, and on no other."""
+        return flag
 
     def fingerprint(self, values: np.ndarray) -> np.ndarray:
         """An array that is equal on all ranks, and equal to an earlier one if `values` was equal on every rank."""
@@ -222,3 +246,13 @@ class Operator(ABC):
 
     def __matmul__(self, x: np.ndarray) -> np.ndarray:
         return self.apply(x, np.empty_like(x))
+
+
+def closed_rows(label: np.ndarray, closed: np.ndarray) -> list[np.ndarray]:
+    """The rows of each part that is closed, in the order of parts."""
+    wanted = np.flatnonzero(closed)
+    if not wanted.size:
+        return []
+    members = np.flatnonzero(closed[label])
+    members = members[np.argsort(label[members], kind="stable")]
+    return np.split(members, np.searchsorted(label[members], wanted[1:]))

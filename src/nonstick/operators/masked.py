@@ -77,6 +77,10 @@ class Masked(Operator):
     def unknowns(self):
         return self.A.unknowns
 
+    @property
+    def shared(self):  # type: ignore[override]
+        return self.A.shared
+
     def total(self, values):
         return self.A.total(values)
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import ONE_THREAD_BELOW
-from ..kernels._components import _stencil_components
+from ..kernels._components import _closed_parts, _stencil_components
 from ..kernels._stencil import (
     _stencil_apply,
     _stencil_apply_small,
@@ -102,6 +102,11 @@ class StencilOperator(Operator):
         label, work = np.empty(self.n, np.int32), np.empty(self.n, np.int32)
         count = _stencil_components(label, work, *self.weights, self.rows.start, self.rows.offset)
         return count, label
+
+    def _closed(self, count, label, tolerance):
+        closed = np.ones(count, bool)
+        _closed_parts(closed, label, *self.weights, self.diagonal, self.rows.start, self.rows.offset, tolerance)
+        return closed
 
     @classmethod
     def from_matrix(cls, A, cells: np.ndarray) -> StencilOperator | None:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ..kernels import merged
-from ._blocks import BODY, LIQUID, SOLID, SURFACES, TRIANGLES, WALL, WET, _step
-from ._rays import PAINTED, THING, TRIANGLE, _dye, _gradient, _inverse, _liquid, _off, _open, _upward, _value
+from ._blocks import BODY, SOLID, TRIANGLES, WALL, _step
+from ._rays import PAINTED, THING, TRIANGLE, _dye, _gradient, _inverse, _off, _open, _slope, _upward, _value
 from ._triangles import _hit, _normal
 
 
@@ -16,43 +16,37 @@ def _sky(d1):
 
 
 @merged
-def _shadow(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, sun, soak):
+def _shadow(shade, casts, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, sun, soak):
     """(share of the sun that walls and bodies let through, the same for liquid) at a point.
 
     A wall with no open space behind it belongs to the container and lets light through: otherwise a closed sphere would
-    be dark inside.
+    be dark inside. `shade` is what `_sum_shade` makes; `casts` is False if neither walls nor bodies cast shadows.
     """
-    nx, ny, nz = phi.shape
+    damp = 0.45 + 0.55 * np.exp(-max(np.float64(_value(shade, a - 0.5, b - 0.5, c - 0.5)), 0.0) / soak)
+    if not casts:
+        return 1.0, damp
+    nx, ny, nz = cell.shape
     d0, d1, d2 = _upward(sun[0]), _upward(sun[1]), _upward(sun[2])
     e0, e1, e2 = _inverse(d0), _inverse(d1), _inverse(d2)
-    wet, walled, closest, way = 0.0, False, 1.0, 0.0
+    walled, closest, way = False, 1.0, 0.0
     for _ in range(8 * (nx + ny + nz)):
-        if a < 0.0 or b < 0.0 or c < 0.0 or a > nx or b > ny or c > nz or wet > 4.0 * soak:
+        if a < 0.0 or b < 0.0 or c < 0.0 or a > nx or b > ny or c > nz:
             break
         h, code = _step(block, cell, a, b, c, d0, d1, d2, e0, e1, e2)
-        if code & SURFACES == 0:
-            if code == SOLID:
-                walled = True
-            elif walled:
-                return 0.0, 1.0
-            elif code == WET:
-                wet += h
-        elif code == LIQUID:
+        if code == SOLID:
+            walled = True
+        elif code & (WALL | BODY | TRIANGLES) == 0:
             if walled:
                 return 0.0, 1.0
-            # one sample in the middle: φ says how much of the way is in liquid
-            t = 0.5 * h
-            wet += min(max(t - np.float64(_liquid(phi, a + t * d0, b + t * d1, c + t * d2)), 0.0), h)
         else:
             if code & TRIANGLES:
                 i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
                 if _hit(lists, tri, (i * ny + j) * nz + k, a, b, c, d0, d1, d2, h)[1] >= 0:
                     return 0.0, 1.0
-            t, step = 0.0, 0.5
+            t = 0.0
             while t < h:
                 x, y, z = a + t * d0, b + t * d1, c + t * d2
-                gap, inside = 2.0, code & WET != 0
-                hidden = False
+                gap, hidden = 2.0, False
                 if code & WALL:
                     w = np.float64(_value(wall, wall_fine * x, wall_fine * y, wall_fine * z))
                     gap, hidden = abs(w), w < 0.0
@@ -66,18 +60,12 @@ def _shadow(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b
                     # the edge of a shadow is softened by how closely the ray passes the body
                     closest = min(closest, 12.0 * o / max(way + t, 1.0))
                     gap = min(gap, o)
-                if code & LIQUID and not hidden:
-                    p = np.float64(_liquid(phi, x, y, z))
-                    gap, inside = min(gap, abs(p)), p < 0.0
-                step = min(max(gap, 0.45), h - t + 1e-6)
-                if inside and not hidden:
-                    wet += step
-                t += step
+                t += max(gap, 0.45)
         a += h * d0
         b += h * d1
         c += h * d2
         way += h
-    return closest, 0.45 + 0.55 * np.exp(-wet / soak)
+    return closest, damp
 
 
 @merged
@@ -115,7 +103,7 @@ def _facing(phi, wall, wall_fine, body, body_fine, tri, what, which, a, b, c, d0
         return 0.0, 0.0, 1.0
     if c > nz - edge:
         return 0.0, 0.0, -1.0
-    n0, n1, n2 = _gradient(wall, wall_fine * a, wall_fine * b, wall_fine * c, 0.5 * wall_fine)
+    n0, n1, n2 = _slope(wall, wall_fine * a, wall_fine * b, wall_fine * c)
     if n0 * d0 + n1 * d1 + n2 * d2 > 0.0:
         return -n0, -n1, -n2
     return n0, n1, n2
@@ -136,7 +124,7 @@ def _whose(body_fine, owner, whose, what, which, a, b, c):
 
 @merged
 def _look(
-    phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
+    phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, shade, casts, lists, tri, whose, paint,
     sun, water, stone, every, what, which, a, b, c, d0, d1, d2, soak, shaded
 ):  # fmt: skip
     """Colour of the point that a ray has hit: of a wall, or of a body in its colour; arguments as in `_march`."""
@@ -147,7 +135,8 @@ def _look(
     dry, wet = 1.0, 1.0
     if shaded and facing > 0.0:
         dry, wet = _shadow(
-            phi,
+            shade,
+            casts,
             wall,
             wall_fine,
             body,

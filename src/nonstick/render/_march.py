@@ -13,7 +13,7 @@ from numba import prange
 from ..kernels import merged, parallel
 from ._blocks import SOLID, SURFACES, _step
 from ._light import _look, _sky
-from ._rays import OUT, STONE, WATER, _dye, _gradient, _inverse, _open, _through, _upward, _value
+from ._rays import OUT, STONE, WATER, _dye, _inverse, _open, _slope, _through, _upward, _value
 
 
 class View(NamedTuple):
@@ -90,7 +90,7 @@ def _surface(phi, wall, wall_fine, a, b, c, d0, d1, d2):
     f = wall_fine
     m0, m1, m2, touch = 0.0, 0.0, 0.0, False
     if _value(wall, f * a, f * b, f * c) < 0.75:
-        m0, m1, m2 = _gradient(wall, f * a, f * b, f * c, 0.5 * f)
+        m0, m1, m2 = _slope(wall, f * a, f * b, f * c)
         touch = m0 * d0 + m1 * d1 + m2 * d2 > 0.0
     for axis in range(3):
         x = a if axis == 0 else (b if axis == 1 else c)
@@ -104,7 +104,7 @@ def _surface(phi, wall, wall_fine, a, b, c, d0, d1, d2):
             m2 = side if axis == 2 else 0.0
     if touch:
         return -m0, -m1, -m2, True
-    n0, n1, n2 = _gradient(phi, a - 0.5, b - 0.5, c - 0.5, 0.75)
+    n0, n1, n2 = _slope(phi, a - 0.5, b - 0.5, c - 0.5)
     return n0, n1, n2, False
 
 
@@ -147,7 +147,7 @@ def _enter(phi, wall, wall_fine, rock, cell, block, a, b, c, d0, d1, d2):
 
 @merged
 def _ray(
-    phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
+    phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, shade, casts, lists, tri, whose, paint,
     sun, water, stone, absorb, ambient, every, eye, ahead, d0, d1, d2, start
 ):  # fmt: skip
     """Colour of one ray that comes into the open space at the distance `start` from the eye, and how far it goes."""
@@ -191,14 +191,14 @@ def _ray(
         elif leg == 2 and what == STONE:
             # the container's wall above and towards the viewer counts as cut away
             f = wall_fine
-            m0, m1, m2 = _gradient(wall, f * a, f * b, f * c, 0.5 * f)
+            m0, m1, m2 = _slope(wall, f * a, f * b, f * c)
             seen = m0 * ahead[0] + m1 * ahead[1] + m2 * ahead[2] < 0.1 and m1 > -0.4
         elif leg == 2:
             seen = what != OUT
         if seen:
             s0_, s1_, s2_ = _look(
-                phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
-                sun, water, stone, every, what, which, a, b, c, d0_, d1_, d2_, soak,
+                phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, shade, casts,
+                lists, tri, whose, paint, sun, water, stone, every, what, which, a, b, c, d0_, d1_, d2_, soak,
                 leg == 0 or (leg == 1 and wet < 2.5 * absorb),
             )  # fmt: skip
             if leg == 0:
@@ -248,14 +248,14 @@ def _ray(
 @parallel
 def _march(
     image, todo, entry, lined, offsets,
-    phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
+    phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, shade, casts, lists, tri, whose, paint,
     sun, water, stone, sky, absorb, ambient, every, eye, forward, right, up, window
 ):  # fmt: skip
     """Set pixels of image (h, w, 3) to the mean of as many rays as `todo` says, through `offsets` (in pixels).
 
     A pixel with todo > 1 has the ray through the first offset, the middle, already: its colour is part of the mean.
-    `entry` keeps the results of `_enter` for the middles of pixels; it holds nan where there is none yet. `lined`
-    marks the pixels an edge of the box may cross. Then come the entries of a `_rays.Stage`, a `Look` and a `View`.
+    `entry` (h, w, offsets) keeps the results of `_enter`; it holds nan where there is none yet. `lined` marks the
+    pixels an edge of the box may cross. Then come the entries of a `_rays.Stage`, a `Look` and a `View`.
     """
     height, width = image.shape[0], image.shape[1]
     # neighbouring rows take about the same time, but the top of a picture takes less than the bottom: threads share
@@ -281,15 +281,15 @@ def _march(
                 d2 = forward[2] + x * right[2] + y * up[2]
                 t = 1.0 / np.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
                 d0, d1, d2 = d0 * t, d1 * t, d2 * t
-                start = entry[row, col] if k == 0 else np.nan
+                start = entry[row, col, k]
                 if np.isnan(start):
                     start = _enter(phi, wall, wall_fine, rock, cell, block, eye[0], eye[1], eye[2], d0, d1, d2)
-                    if k == 0:
-                        entry[row, col] = start
+                    entry[row, col, k] = start
                 if start >= 0.0:
                     r0, r1, r2, depth = _ray(
-                        phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, lists, tri, whose, paint,
-                        sun, water, stone, absorb, ambient, every, eye, forward, d0, d1, d2, start
+                        phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, shade, casts,
+                        lists, tri, whose, paint, sun, water, stone, absorb, ambient, every, eye, forward, d0, d1, d2,
+                        start
                     )  # fmt: skip
                 else:
                     # a studio: light floor and wall, a little darker towards the corners

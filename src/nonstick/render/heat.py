@@ -10,6 +10,7 @@ from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinat
 from ..grid.shapes import Shape
 from ._rays import PAINTED
 from .camera import Viewpoint
+from .movie import colour_bar
 from .scenery import Scenery
 from .space import Studio, Style
 
@@ -28,6 +29,11 @@ def colours(share: np.ndarray) -> np.ndarray:
     low = np.minimum(at.astype(int), len(_STOPS) - 2)
     part = (at - low)[..., None]
     return _STOPS[low] * (1 - part) + _STOPS[low + 1] * part
+
+
+def legend(image: np.ndarray, low: float = 0.0, high: float = 100.0) -> np.ndarray:
+    """The image with the colours of its temperatures in a corner."""
+    return colour_bar(image, "temperature", f"{low:g}", f"{high:g}", colours(np.linspace(0.0, 1.0, 128)))
 
 
 class _Blob:

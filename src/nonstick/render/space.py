@@ -12,6 +12,7 @@ from ._adapt import _between, _contrast, _rough
 from ._blocks import BLOCK, _classify
 from ._march import Look, View, _march
 from ._rays import Stage
+from ._shade import _casts, shade_of
 from .camera import Viewpoint, box_lines
 from .palette import PAINTS
 from .scenery import FINE, Scenery, Triangles, mark, place_bodies
@@ -71,6 +72,7 @@ class Studio:
     def __init__(self, width: int, height: int, style: Style | None = None, room: np.ndarray | None = None):
         self.width, self.height, self.style, self.room = width, height, style or Style(), room
         self._at: tuple[Viewpoint, Scenery] | None = None
+        self._asked: tuple[Scenery, np.ndarray, bool] | None = None
         self._view: View
         self._lines: np.ndarray
         self._entry: np.ndarray
@@ -116,13 +118,16 @@ class Studio:
         liquid = smooth(np.asarray(phi, np.float32) / np.float32(dx))
         cell = np.empty(shape, np.uint8)
         block = np.empty(tuple(-(-n // BLOCK) for n in shape), np.int16)
-        _classify(cell, block, liquid, mark(scenery, body, lists))
+        stone = mark(scenery, body, lists)
+        _classify(cell, block, liquid, stone)
+        shade = shade_of(liquid, stone, look.sun)
+        casts = body.size > 1 or len(triangles.whose) > 0 or self._walls_cast(scenery, look.sun)
         if dye is None:
             dye = np.array(self.style.tint, np.float32).reshape(1, 1, 1, 3)
         rock = np.full((1, 1, 1), 1e3, np.float32) if scenery.rock is None else scenery.rock
         stage = Stage(
             liquid, np.ascontiguousarray(dye, np.float32), scenery.wall, float(scenery.fine), rock, body, float(FINE),
-            owner, cell, block, lists, triangles.both, triangles.whose, PAINTS,
+            owner, cell, block, shade, casts, lists, triangles.both, triangles.whose, PAINTS,
         )  # fmt: skip
         return self._trace(stage, look)
 
@@ -132,7 +137,18 @@ class Studio:
             self._at = viewpoint, scenery
             self._view = viewpoint.view(scenery.shape, self.room, self.width, self.height)
             self._lines = box_lines(scenery, self.width, self.height, self._view)
-            self._entry = np.full((self.height, self.width), np.nan)
+            self._entry = np.full(
+                (self.height, self.width, len(_RAYS)), np.nan
+            )  # not rounded: it may end outside the box
+
+    def _walls_cast(self, scenery: Scenery, sun: np.ndarray) -> bool:
+        """Do walls cast shadows? Asked again if they or the sun have moved."""
+        if self._asked is None or self._asked[0] is not scenery or not np.array_equal(self._asked[1], sun):
+            cell = np.empty(scenery.shape, np.uint8)
+            block = np.empty(tuple(-(-n // BLOCK) for n in scenery.shape), np.int16)
+            _classify(cell, block, np.ones(scenery.shape, np.float32), scenery.code)
+            self._asked = scenery, sun, bool(_casts(scenery.wall, float(scenery.fine), cell, block, sun))
+        return self._asked[2]
 
     def _trace(self, stage: Stage, look: Look) -> np.ndarray:
         """Rays for every second pixel of every second row, then where these differ, then more at edges."""

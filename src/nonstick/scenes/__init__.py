@@ -5,8 +5,9 @@ The names below load on first use, so that commands that need only a file do not
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from ..lazy import on_first_use
 
 if TYPE_CHECKING:
     from .geometry import build
@@ -24,10 +25,4 @@ _WHERE = {
 }
 __all__ = ["KINDS", "Scene", "build", "builtin", "builtin_text", "json_schema", "parse_override"]
 
-
-def __getattr__(name: str):
-    if name in _WHERE:
-        module = import_module(_WHERE[name], __name__)
-        value = globals()[name] = getattr(module, name)
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = on_first_use(__name__, _WHERE)

@@ -95,6 +95,8 @@ class Scene(Shown, Generic[Tables]):
         >>> Scene.load("sphere", {"time.frames": 3}).model.time.frames
         3
         """
+        if not isinstance(source, str | Path):
+            raise NonstickError(f"a scene is the path of a file or the name of a built-in scene, not {brief(source)}")
         path = Path(source)
         if path.suffix == ".toml" or path.is_file():
             if not path.is_file():

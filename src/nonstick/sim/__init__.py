@@ -6,8 +6,9 @@ runs to directories and continues them. The names load on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from ..lazy import on_first_use
 
 if TYPE_CHECKING:
     from .kinds import check, simulate
@@ -15,8 +16,4 @@ if TYPE_CHECKING:
 _WHERE = {"check": ".kinds", "simulate": ".kinds"}
 __all__ = ["check", "simulate"]
 
-
-def __getattr__(name: str):
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = on_first_use(__name__, _WHERE)

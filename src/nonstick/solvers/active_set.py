@@ -110,7 +110,7 @@ class ActiveSet(Method):
                 scaled.solve(self._solve, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
-        loop = ActiveSetCG(self, problem, monitor, M, start.active)
+        loop = self.loop(problem)(self, problem, monitor, M, start.active)
         worth = start.cold and self._worth_predicting(problem, loop.M)
         predicted = worth and self.predict(problem, loop.M, start.x, monitor)
         loop.run(start.x, start.active if self.bounded else None, predicted)
@@ -119,6 +119,10 @@ class ActiveSet(Method):
         large, many = (self.large, self.many) if M.algebraic is None else (self.bare_large, self.bare_large // 20)
         A = problem.A
         return self.bounded and A.unknowns > large and A.total(int(np.count_nonzero(problem.box.constrained))) > many
+
+    def loop(self, problem: BoxProblem) -> type[ActiveSetCG]:
+        """The loop for a problem."""
+        return ActiveSetCG
 
     def coarser(self, problem: BoxProblem, M: Inverse) -> Coarser | CoarserMatrix | None:
         """The coarser problem that predicts x."""

@@ -92,7 +92,7 @@ class ActiveSetCG:
         limit = monitor.limit(self._ease * 1000)
         while monitor.iterations < limit:
             descent, rho = self._direction(rho, curvature, disturbed)
-            curvature, old = self.A.energy(self.p, self.q), curvature
+            curvature, old = self._product(), curvature
             if not curvature > 0.0:
                 monitor.meet(self.A.negative(curvature, self.p, self.q))
                 if monitor.status:
@@ -197,6 +197,10 @@ class ActiveSetCG:
         if not descent > least and beta != 0.0:
             descent = self._combine(0.0, rho, False)
         return descent, rho
+
+    def _product(self) -> float:
+        """q = A p; pᵀq."""
+        return self.A.energy(self.p, self.q)
 
     def _combine(self, beta: float, rho: float, disturbed: bool) -> float:
         """p = z + β p on the free rows; rᵀp."""

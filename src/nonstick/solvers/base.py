@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from ..errors import NonstickError
+from ..inverse.base import Recipe
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 
@@ -14,7 +15,7 @@ _REFUSED = {
     "edges": "solves problems with bounds on the unknowns; constraints on the edges of a wall (walls='edge') need "
     "'pgs', 'psor' or 'fmg'",
     "bodies": "works on stencils and coarser grids and cannot treat rigid bodies, which couple all cells around them: "
-    "take 'auto', 'mg-cg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method",
+    "take 'auto', 'mg-cg', 'fas-mg', 'fmg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method",
     "nonsymmetric": "needs a symmetric matrix, which this one is not: take 'auto', 'pi-gmres', 'pi-bicgstab' or 'pgs'",
 }
 
@@ -51,6 +52,11 @@ class Method(ABC):
     #: a method shown as its paper prints it, or of fixed work: what it leaves is its result, even if that is worse than
     #: the start
     as_printed: ClassVar[bool] = False
+
+    @property
+    def preconditioner(self) -> Recipe | None:
+        """What preconditions linear systems on parts of an operator of which each of many ranks has some rows."""
+        return None
 
     def check(self, problem: BoxProblem) -> None:
         """Raise NonstickError, with a sentence that says why, for a problem this method cannot treat."""

@@ -25,7 +25,6 @@ things:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -40,6 +39,7 @@ from ..operators.transfer import MatrixTransfer
 from ..problem.box import BoxProblem
 from ._bounds import _clip, _feasible_step, _free_rows
 from .base import Method
+from .bodies_apart import solve_apart
 from .projected_gs import EdgeSweeps, ProjectedSOR, ProjectedSweeps
 
 #: the coarsest level has at most this many unknowns, unless the grid cannot be halved that often
@@ -84,7 +84,10 @@ class ChentanezMuller(Method):
     literal: bool = False
     projected: bool = True
     maxiter: int = 1000
-    treats: ClassVar[frozenset[str]] = frozenset({"edges"})
+
+    @property
+    def treats(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset({"edges"} if self.as_printed or self.linear else {"edges", "bodies"})
 
     @property
     def linear(self) -> bool:  # type: ignore[override]
@@ -100,6 +103,9 @@ class ChentanezMuller(Method):
 
     def solve(self, problem, start, monitor):
         """Algorithm 1."""
+        if problem.A.bodies is not None:
+            solve_apart(self, problem, start, monitor)
+            return
         with monitor.setup():
             levels = self.discretise(problem)
         top, g = levels[0], np.empty(problem.n)

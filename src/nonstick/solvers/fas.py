@@ -18,7 +18,6 @@ Departures from the paper:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from ..problem.box import BoxProblem
 from ..problem.monitor import Start
 from ._fas import _clip_residual, _coarse_equation, _csr_solve, _hold, _spread_band
 from .base import Method
+from .bodies_apart import solve_apart
 
 #: projected Gauss–Seidel on the coarsest level: the limit on visited entries, and the relative change at which it stops
 BOTTOM_WORK = 1_000_000
@@ -86,7 +86,10 @@ class FAS(Method):
     progress: float = 0.5
     direct: bool = False
     fallback: Method | None = None
-    treats: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def treats(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(() if self.fallback is None else {"bodies"})  # the paper's method has no bodies
 
     def check(self, problem):
         super().check(problem)
@@ -94,6 +97,9 @@ class FAS(Method):
             problem.require_coarser()
 
     def solve(self, problem, start, monitor):
+        if problem.A.bodies is not None:
+            solve_apart(self, problem, start, monitor)
+            return
         with monitor.setup():
             levels = self.hierarchy(problem)
         top, x = levels[0], start.x

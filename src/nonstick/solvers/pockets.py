@@ -20,6 +20,9 @@ b_j += g t`. It is the cell known to be clamped at t, so the ground does not cha
 definite. If this is not certain (not an M-matrix, bounds on both sides, a Neumann solution of limited accuracy), the
 result is checked and the ground is moved. If a method fails on a compatible pocket, that pocket is grounded too, which
 selects the solution with x_j = 0.
+
+A pocket may reach over many ranks. Each of them then has its own rows of it, maybe none, and one of them has the
+ground; sums and extremes go over all ranks (`Operator.total`, `Operator.largest`).
 """
 
 from __future__ import annotations
@@ -30,13 +33,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
+from ..inverse.base import Recipe
 from ..inverse.krylov.cg import CG
 from ..inverse.precond.deflation import Deflated
 from ..inverse.precond.jacobi import Jacobi
 from ..inverse.precond.mic import MIC
-from ..kernels._components import _closed_parts
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
+from ..operators.masked import Masked
 from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 
@@ -52,14 +56,17 @@ PUSH = 1e-9
 class Pocket:
     """One singular part of a problem."""
 
+    #: rows of this rank, and the number of rows on all ranks
     rows: np.ndarray
+    size: int
     #: s, the sum of b
     total: float
     #: "compatible", "expanding" (a solution exists though s != 0) or "infeasible"
     kind: str
     #: solved without bounds and shifted afterwards; otherwise the bounds stay
     shifted: bool
-    #: grounded row and the value it is held at
+    #: whether a row is grounded; this row, -1 if another rank has it, and the value it is held at
+    grounded: bool = False
     ground: int = -1
     target: float = 0.0
 
@@ -80,21 +87,23 @@ class Settled:
         """Shift the pockets that were solved up to a constant, in place."""
         for pocket in self.pockets:
             if pocket.shifted:
-                x[pocket.rows] += _shift(self.original, pocket.rows, x[pocket.rows])
+                x[pocket.rows] += _shift(self.original, pocket, x[pocket.rows])
 
     def moved(self, x: np.ndarray) -> bool:
         """True if a ground changed the solution; the ground is then moved to a cell that is clamped in x."""
-        lower, upper = self.original.box.lower, self.original.box.upper
+        A, lower, upper = self.original.A, self.original.box.lower, self.original.box.upper
         dual = self.original.gradient(x)
         change = False
         for pocket in self.pockets:
             rows, j = pocket.rows, pocket.ground
-            if pocket.shifted or j < 0 or x[j] == pocket.target:
+            if pocket.shifted or not pocket.grounded or not A.largest(int(j >= 0 and x[j] != pocket.target)):
                 continue
             at_lower, at_upper = x[rows] <= lower[rows], x[rows] >= upper[rows]
             force = np.where(at_lower, dual[rows], np.where(at_upper, -dual[rows], -np.inf))
-            best = int(np.argmax(force))
-            pocket.ground = int(rows[best]) if force[best] > 0 else -1
+            strongest, pocket.ground = _greatest(A, force, rows)
+            pocket.grounded = strongest > 0
+            if not pocket.grounded:
+                pocket.ground = -1
             pocket.target = float(x[pocket.ground]) if pocket.ground >= 0 else 0.0
             change = True
         if change:
@@ -103,9 +112,11 @@ class Settled:
 
     def ground(self) -> bool:
         """Ground every compatible pocket, for a method that needs a definite matrix; False if all have a ground."""
-        bare = [p for p in self.pockets if p.shifted and p.ground < 0]
+        bare = [p for p in self.pockets if p.shifted and not p.grounded]
         for pocket in bare:
-            pocket.ground = int(pocket.rows[0])
+            pocket.grounded = True
+            if self.original.A.first(pocket.rows.size > 0):
+                pocket.ground = int(pocket.rows[0])
         if bare:
             self.problem = _grounded(self.original, self.pockets)
         return bool(bare)
@@ -114,7 +125,7 @@ class Settled:
         """The problem that the solution solves: the given problem, with b made compatible where it was not."""
         b = self.original.b.copy()
         for pocket in self.infeasible:
-            b[pocket.rows] -= b[pocket.rows].mean()
+            b[pocket.rows] -= pocket.total / pocket.size
         box = self.original.box
         out = BoxProblem(self.original.A, b, box.lower, box.upper, edges=self.original.edges)
         out.scale = self.original.scale
@@ -129,45 +140,30 @@ class Settled:
         pockets = "one pocket" if len(bad) == 1 else f"{len(bad)} pockets"
         return (
             f"{pockets} without a free surface {what} compressed or expanded, and no wall there lets liquid separate "
-            f"(sum of b up to {worst.total:.3g} over {worst.rows.size} cells), so no solution exists; "
+            f"(sum of b up to {worst.total:.3g} over {worst.size} cells), so no solution exists; "
             "the mean of b was subtracted there"
         )
 
 
-def settle(problem: BoxProblem, linear: bool = False) -> Settled | None:
+def settle(problem: BoxProblem, linear: bool = False, cycle: Recipe | None = None) -> Settled | None:
     """Find the pockets of a problem and make it solvable; None if there are none.
 
-    With `linear`, bounds do not count; this is for methods that ignore them.
+    With `linear`, bounds do not count; this is for methods that ignore them. `cycle` solves in pockets that reach over
+    many ranks.
     """
     # The theory needs a symmetric matrix: in others a null vector on the right says nothing about the sum of b.
     found = find(problem.A) if problem.may_float and problem.A.symmetric else None
     if not found:
         return None
-    pockets = [_classify(problem, rows, linear) for rows in found]
+    pockets = [_classify(problem, rows, linear, cycle) for rows in found]
     return Settled(problem, _grounded(problem, pockets), pockets)
 
 
 def find(A: Operator) -> list[np.ndarray]:
-    """Row numbers of every connected part of A whose rows all sum to zero; an operator remembers them."""
+    """This rank's rows of every connected part of A whose rows all sum to zero; an operator remembers them."""
     if A.closed_parts is None:
-        A.closed_parts = _find(A) if A.bodies is None else _find_around_bodies(A.bodies)
+        A.closed_parts = A.find_closed_parts(ROW_SUM) if A.bodies is None else _find_around_bodies(A.bodies)
     return A.closed_parts
-
-
-def _find(A: Operator) -> list[np.ndarray]:
-    count, label = A.components()
-    closed = np.ones(count, bool)
-    stencil = A.stencil
-    if stencil is not None:
-        rows = stencil.rows
-        _closed_parts(closed, label, *stencil.weights, A.diagonal, rows.start, rows.offset, ROW_SUM)
-    else:
-        closed[label[np.abs(A.row_sums()) > ROW_SUM * A.diagonal]] = False
-    if not closed.any():
-        return []
-    members = np.flatnonzero(closed[label])
-    members = members[np.argsort(label[members], kind="stable")]
-    return np.split(members, np.flatnonzero(np.diff(label[members])) + 1)
 
 
 def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
@@ -181,12 +177,12 @@ def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
     mine = part[A.touched]
     hit = mine >= 0
     sums = sp.csr_array((np.ones(hit.sum()), (mine[hit], np.flatnonzero(hit))), shape=(len(closed), A.touched.size))
-    push, size = (sums @ A.U).toarray(), (sums @ abs(A.U)).toarray()
+    push, size = A.total(np.stack([(sums @ A.U).toarray(), (sums @ abs(A.U)).toarray()]))
     size = np.maximum(size, ROW_SUM * size.max(axis=0))
     moves = (np.abs(push) > PUSH * size).any(axis=1)
     found = [rows for rows, m in zip(closed, moves) if not m]
     _, label = A.components()
-    name = np.array([label[rows[0]] for rows in closed])
+    name = A.largest(np.array([label[rows[0]] if rows.size else -1 for rows in closed]))
     for group in np.unique(name[moves]):
         members = np.flatnonzero(moves & (name == group))
         if (np.abs(push[members].sum(axis=0)) <= PUSH * size[members].sum(axis=0)).all():
@@ -194,17 +190,17 @@ def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
     return found
 
 
-def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool) -> Pocket:
-    b = problem.b[rows]
-    total = float(b.sum())
+def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool, cycle: Recipe | None) -> Pocket:
+    A, b = problem.A, problem.b[rows]
     lower, upper = problem.box.lower[rows], problem.box.upper[rows]
     low, high = np.isfinite(lower), np.isfinite(upper)
-    any_low, any_high = bool(low.any()), bool(high.any())
+    sums = A.total(np.array([rows.size, b.sum(), np.abs(b).sum(), low.sum(), high.sum()], float)).tolist()
+    size, total, any_low, any_high = int(sums[0]), sums[1], sums[3] > 0, sums[4] > 0
     if problem.edges is not None:
         any_low = bool(np.isin(problem.edges.a, rows).any())
     if linear:
         any_low = any_high = False
-    balanced = abs(total) <= BALANCE * float(np.abs(b).sum())
+    balanced = abs(total) <= BALANCE * sums[2]
     if balanced:
         kind = "compatible"
     elif (total < 0 and any_low) or (total > 0 and any_high):
@@ -212,23 +208,34 @@ def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool) -> Pocket:
     else:
         kind = "infeasible"
     if problem.edges is not None:  # only sweeps solve problems with edges, and they do not need a definite matrix
-        return Pocket(rows, total, kind, shifted=kind != "expanding")
+        return Pocket(rows, size, total, kind, shifted=kind != "expanding")
     if kind != "expanding" and not (any_low and any_high):
-        return Pocket(rows, total, kind, shifted=True)
-    y = _neumann(problem.A, rows, b - total / rows.size)
+        return Pocket(rows, size, total, kind, shifted=True)
+    y = _neumann(A, rows, b - total / size, cycle)
     if kind == "compatible":
-        gap = np.min(upper - y, initial=np.inf) - np.max(lower - y, initial=-np.inf)
-        if gap >= 0:
-            return Pocket(rows, total, kind, shifted=True)
+        ends = A.largest(np.array([np.max(y - upper, initial=-np.inf), np.max(lower - y, initial=-np.inf)]))
+        if ends.sum() <= 0:
+            return Pocket(rows, size, total, kind, shifted=True)
     if total <= 0 and any_low:
-        j = int(np.argmin(np.where(low, y - lower, np.inf)))
-        return Pocket(rows, total, kind, False, int(rows[j]), float(lower[j]))
-    j = int(np.argmin(np.where(high, upper - y, np.inf)))
-    return Pocket(rows, total, kind, False, int(rows[j]), float(upper[j]))
+        wall, near = lower, np.where(low, lower - y, -np.inf)
+    else:
+        wall, near = upper, np.where(high, y - upper, -np.inf)
+    _, ground = _greatest(A, near, rows)
+    target = float(wall[np.searchsorted(rows, ground)]) if ground >= 0 else 0.0
+    return Pocket(rows, size, total, kind, False, True, ground, target)
 
 
-def _shift(problem: BoxProblem, rows: np.ndarray, x: np.ndarray) -> float:
+def _greatest(A: Operator, values: np.ndarray, rows: np.ndarray) -> tuple[float, int]:
+    """The largest value over all ranks, and the row that has it; -1 on other ranks than the first that has it."""
+    own = float(np.max(values, initial=-np.inf))
+    best = float(A.largest(own))
+    mine = A.first(rows.size > 0 and own == best)
+    return best, int(rows[np.argmax(values)]) if mine else -1
+
+
+def _shift(problem: BoxProblem, pocket: Pocket, x: np.ndarray) -> float:
     """The constant that shifts a solution without bounds to the smallest values that its lower bounds allow."""
+    A, rows = problem.A, pocket.rows
     if problem.edges is not None:
         inside = np.isin(problem.edges.a, rows)
         if inside.any():
@@ -237,15 +244,22 @@ def _shift(problem: BoxProblem, rows: np.ndarray, x: np.ndarray) -> float:
             return -float(problem.edges.values(full)[inside].min())
         return -float(x.mean())
     lower, upper = problem.box.lower[rows], problem.box.upper[rows]
-    if np.isfinite(lower).any():
-        return float(np.max(lower - x))
-    if np.isfinite(upper).any():
-        return float(np.min(upper - x))
-    return -float(x.mean())
+    up, down = A.largest(np.array([np.max(lower - x, initial=-np.inf), np.max(x - upper, initial=-np.inf)])).tolist()
+    if up > -np.inf:
+        return up
+    if down > -np.inf:
+        return -down
+    return -float(A.total(float(x.sum()))) / pocket.size
 
 
-def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray, cycle: Recipe | None) -> np.ndarray:
     """A solution of A y = b on one pocket, with the mean of b removed; it is used only to compare cells."""
+    if A.shared:
+        assert cycle is not None
+        inside, full, out = np.zeros(A.n, bool), np.zeros(A.n), np.zeros(A.n)
+        inside[rows], full[rows] = True, b
+        CG(cycle).setup(Masked(A, inside)).solve(full, out, rtol=1e-12, maxiter=1000)
+        return out[rows]
     part = A.part(rows)
     y = np.zeros(rows.size)
     shift = np.zeros(rows.size)
@@ -268,7 +282,7 @@ def _grounded(problem: BoxProblem, pockets: list[Pocket]) -> BoxProblem:
     for pocket in pockets:
         rows, j = pocket.rows, pocket.ground
         if pocket.shifted:
-            b[rows] -= b[rows].mean()
+            b[rows] -= pocket.total / pocket.size
             lower[rows], upper[rows] = -np.inf, np.inf
             loose[rows] = True
             if edges is not None:
@@ -296,7 +310,7 @@ def _coarser(
         parent = _parents(problem.A, coarse.A)
         half, value = np.zeros(coarse.n), np.zeros(coarse.n)
         held = np.flatnonzero((shift > 0) & (parent >= 0))
-        half[parent[held]] = shift[held] / 2**problem.A.rows.dimension  # type: ignore[attr-defined]
+        half[parent[held]] = shift[held] / 2**coarse.A.rows.dimension  # type: ignore[attr-defined]
         value[parent[held]] = target[held]
         free = np.zeros(coarse.n, bool)
         free[parent[loose & (parent >= 0)]] = True
@@ -310,6 +324,7 @@ def _coarser(
 
 def _parents(fine: Operator, coarse: Operator) -> np.ndarray:
     """The coarse parent of each fine unknown, -1 if it has none."""
+    fine = fine if fine.bodies is None else fine.bodies.base
     assert fine.stencil is not None and coarse.stencil is not None
     rows, coarser = fine.stencil.rows, coarse.stencil.rows
     ijk = np.unravel_index(rows.cells, rows.shape)

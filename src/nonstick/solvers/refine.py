@@ -38,7 +38,7 @@ def run(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> 
     asked = monitor.asked
     _attempt(method, problem, start, monitor)
     _refine(method, problem, start.x, asked, monitor)
-    if problem.A.symmetric and _worthwhile(problem, start.x, asked, monitor):
+    if problem.A.symmetric and not problem.A.shared and _worthwhile(problem, start.x, asked, monitor):
         _refine(LAST, problem, start.x, asked, monitor)
         if monitor.status == "converged":
             monitor.remark("policy iteration finished the rows that the method could not finish")
@@ -94,7 +94,7 @@ def _correct(method: Method, problem: BoxProblem, x: np.ndarray, monitor: Monito
     correction = BoxProblem(problem.A, -g, low, high, problem.coarser)
     correction.may_float = problem.may_float
     left = np.abs(g if monitor.linear else problem.natural_residual(base, g)).max(initial=0.0)
-    correction.scale = float(left) or problem.scale
+    correction.scale = float(problem.A.largest(left)) or problem.scale
 
     def put_together(e: np.ndarray) -> np.ndarray:
         if monitor.linear:

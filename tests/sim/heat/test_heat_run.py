@@ -126,7 +126,7 @@ def test_a_changed_scene_is_refused(ball, tmp_path):
 def test_check_info_and_render(ball, tmp_path, capsys):
     said = words("check", ball, "-s", "band.0.high=0.01")
     assert "14×14×14 cells" in said and "band.0 contains no cell" in said
-    said = words("check", "heat", "-s", "domain.resolution=64")
+    said = words("check", "heat", "-s", "domain.resolution=128")
     assert "no problems found" in said and "memory about" in said
     out, other = tmp_path / "run", tmp_path / "other"
     words("run", ball, "--out", out, "--no-movie", "--frames", 2)

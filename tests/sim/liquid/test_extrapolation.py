@@ -9,8 +9,9 @@ from nonstick import Scene, Simulation
 from nonstick.sim.liquid._extrapolate import SLIVER, _continue_into_solids, _extrapolate
 from nonstick.sim.liquid.alone import Alone
 from nonstick.sim.liquid.extrapolation import extend, fill_beyond, hold_surface
+from nonstick.sim.liquid.pressed import LIGHT, SHARE, least_pressure
 from nonstick.sim.liquid.solids import Solids
-from nonstick.sim.liquid.spacing import LIGHT, in_flight, keep_centre
+from nonstick.sim.liquid.spacing import in_flight, keep_centre
 
 SHAPES = [(1, 9, 8), (6, 5, 7)]
 
@@ -162,10 +163,20 @@ def test_walls_that_carry_nothing_are_not_touched(dimension):
         if open_cell:
             assert solids.touched(pressure, 1.0) == bool(cut[c])
         assert not solids.touched(pressure, 3.0)
-    weight = np.array([0.0, -100.0, 0.0])
     everywhere = np.ones(solids.grid.shape)
-    assert in_flight(solids, 0.9 * 100.0 * LIGHT * everywhere, weight)
-    assert not in_flight(solids, -1.1 * 100.0 * LIGHT * everywhere, weight)
+    assert in_flight(solids, 0.9 * everywhere, 1.0)
+    assert not in_flight(solids, -1.1 * everywhere, 1.0)
+
+
+def test_pressed_is_what_exceeds_rounding_errors():
+    scene = round_scene(2)
+    ranks, gravity = Solids(scene).ranks, np.array([0.0, 3.0, -4.0])
+    weight = 5.0 * scene.model.physics.density * scene.dx  # of a layer of one cell
+    flying, still = np.array([0.0, -1e-9]) * weight, np.array([0.5, 100.0]) * weight
+    assert least_pressure(flying, scene, gravity, ranks) == pytest.approx(LIGHT * weight)
+    assert least_pressure(still, scene, gravity, ranks) < still[0]  # liquid one cell deep presses on the floor
+    assert least_pressure(-1e6 * still, scene, gravity, ranks) == pytest.approx(SHARE * 1e8 * weight)
+    assert least_pressure(np.empty(0), scene, gravity, ranks) == pytest.approx(LIGHT * weight)
 
 
 @pytest.mark.parametrize("depth", [3.1, 3.25, 3.4, 3.9])

@@ -68,9 +68,10 @@ def test_crowded_particles_move_apart_and_not_through_walls():
     cloud.x[1] += 0.3 * np.sign(middle[1] - cloud.x[1])  # two halves pushed into each other
     cloud.sort()
     outcome = reports[0].outcome
-    shift = displacement(cloud, tracker.phi, solids, outcome.problem, outcome.solution.pressure, tracker.per_cell, 0.0)
+    pressed = outcome.problem, outcome.solution.pressure, 0.0
+    shift = displacement(cloud, tracker.phi, solids, *pressed, tracker.per_cell, 0.0)
     assert shift[1][0, 7, :6].max() < 0.0 < shift[1][0, 9, :6].min()
     assert not shift[1][:, [0, -1]].any() and not shift[2][:, :, 0].any() and not shift[0].any()
     assert max(float(np.abs(s).max()) for s in shift) <= LONGEST_WAY
-    more = displacement(cloud, tracker.phi, solids, outcome.problem, outcome.solution.pressure, tracker.per_cell, 0.3)
+    more = displacement(cloud, tracker.phi, solids, *pressed, tracker.per_cell, 0.3)
     assert np.abs(more[1]).sum() > np.abs(shift[1]).sum()  # after liquid was crushed there are more sweeps

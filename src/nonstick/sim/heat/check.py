@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...grid.parts import connected_parts
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..findings import Findings, reaches_beyond
 from ..liquid.methods import check_scalar
 from ..resources import Needs, disk_shortage, memory_shortage, size
-from .simulation import Heat, dragon
+from .simulation import Heat
 
 #: peak of runs of the dragon at 32 to 192 cells
 BYTES_PER_CELL = 120
@@ -40,10 +41,8 @@ def check(scene: Scene[HeatModel]) -> Findings:
     ]
     found.errors += memory_shortage(need)
     found.warnings += disk_shortage(need, ".")
-    body = dragon() if heat.body is None else heat.body
-    from scipy.ndimage import label  # slow to load
-
-    parts = int(label(body.sample(grid.cells()) < 0)[1])
+    body = heat.shape
+    _, parts = connected_parts(body.sample(grid.cells()) < 0)
     if parts > 1:
         found.warnings.append(f"the body consists of {parts} separate parts on this grid; only the largest is heated")
     if reaches_beyond(body, grid):

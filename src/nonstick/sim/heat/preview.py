@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...io.rundir import RunDirectory, damaged
-from ...render.heat import HeatView
+from ...render.heat import HeatView, legend
 from ...render.movie import beside, label
 from ..preview import Film, Frames
 from ..states import check_array
@@ -68,7 +68,8 @@ class HeatFilm(Film):
             for panel in self.panels:
                 panel.step()
             if k in self._wanted:
-                yield beside([p.draw(self.low, self.high) for p in self.panels])
+                images = [p.draw(self.low, self.high) for p in self.panels]
+                yield beside([*images[:-1], legend(images[-1], self.low, self.high)])
 
 
 def _of_run(run: RunDirectory, heat: Heat) -> _Panel:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ import numpy as np
 from ...discretise.diffusion import DiffusionProblem, DiffusionSolution
 from ...errors import NonstickError
 from ...grid.mac import Grid
-from ...grid.shapes import Ball, Capsule, HalfSpace, Shape, intersection, union
+from ...grid.parts import connected_parts
+from ...grid.shapes import Figure, Shape
 from ...scenes.geometry import build
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
@@ -29,8 +29,9 @@ COLUMNS = (
     "kkt", "converged", "coldest", "hottest", "session",
 )  # fmt: skip
 
-#: the box around the dragon
+#: a box, and the dragon in it
 EXTENT = (2.0, 1.0, 0.8)
+DRAGON = Figure("dragon", (1.0, 0.5, 0.4), 1.7)
 
 
 class HeatSimulation(Shown):
@@ -159,14 +160,12 @@ class Heat:
     @property
     def shape(self) -> Shape:
         """The body."""
-        return dragon() if self.body is None else self.body
+        return DRAGON if self.body is None else self.body
 
     def inside(self) -> np.ndarray:
         """Boolean array over cells: the largest part of the body (thin parts may be disconnected on coarse grids)."""
         shape = self.shape
-        from scipy.ndimage import label  # slow to load
-
-        parts, count = label(shape.sample(self.grid.cells()) < 0)
+        parts, count = connected_parts(shape.sample(self.grid.cells()) < 0)
         if not count:
             raise NonstickError(
                 "the body covers no cell of the grid: move it into the domain, or raise domain.resolution"
@@ -212,35 +211,3 @@ class Heat:
     def equilibrium(self) -> np.ndarray:
         """The limit of all frames, found in one solve."""
         return self.problem(*self.begin(), steady=True).solve(self.method, rtol=self.rtol).temperature
-
-
-def dragon() -> Shape:
-    """A four-legged, winged, horned creature of capsules in the box of `EXTENT`, looking to +x."""
-    z = 0.4
-    spine = [
-        ((0.10, 0.30), 0.025), ((0.25, 0.22), 0.045), ((0.42, 0.26), 0.07), ((0.60, 0.38), 0.11),
-        ((0.85, 0.46), 0.15), ((1.10, 0.47), 0.16), ((1.32, 0.52), 0.12), ((1.46, 0.66), 0.09),
-        ((1.56, 0.78), 0.08), ((1.68, 0.80), 0.085), ((1.84, 0.74), 0.05),
-    ]  # fmt: skip
-    parts: list[Shape] = []
-    for ((x0, y0), r0), ((x1, y1), r1) in pairwise(spine):
-        # a cone as a row of balls that overlap by most of their radius
-        count = int(np.ceil(np.hypot(x1 - x0, y1 - y0) / (0.25 * min(r0, r1)))) + 1
-        parts += [
-            Ball((x0 + t * (x1 - x0), y0 + t * (y1 - y0), z), r0 + t * (r1 - r0)) for t in np.linspace(0.0, 1.0, count)
-        ]
-    for side in (-1.0, 1.0):
-        for x in (0.80, 1.24):
-            hip, knee, foot = (x, 0.40, z + 0.10 * side), (x + 0.06, 0.22, z + 0.19 * side), (x, 0.07, z + 0.19 * side)
-            parts += [Capsule(hip, knee, 0.07), Capsule(knee, foot, 0.05)]
-            parts.append(Capsule(foot, (x + 0.10, 0.055, z + 0.20 * side), 0.045))
-        horn = Capsule((1.60, 0.85, z + 0.05 * side), (1.46, 0.97, z + 0.09 * side), 0.026)
-        parts.append(horn)
-        root, elbow, tip = (1.08, 0.58, z + 0.08 * side), (0.92, 0.90, z + 0.26 * side), (0.50, 0.84, z + 0.33 * side)
-        parts += [Capsule(root, elbow, 0.035), Capsule(elbow, tip, 0.028)]
-        for share in np.linspace(0.15, 0.95, 9):  # the wing's skin: ribs from the arm down to the flank
-            top = tuple(e + share * (t - e) for e, t in zip(elbow, tip))
-            low = (1.06 - 0.34 * share, 0.60 - 0.02 * share, z + (0.10 + 0.08 * share) * side)
-            parts.append(Capsule(low, top, 0.03))
-    floor = HalfSpace((0.0, 0.02, 0.0), (0.0, -1.0, 0.0))
-    return intersection(union(*parts), floor)

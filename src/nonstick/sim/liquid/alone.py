@@ -8,14 +8,19 @@ processes: each of them has its own box of the domain, with ghost cells and copi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...discretise.coupling import WHOLE_GRID
+from ...discretise.viscosity import ViscosityProblem
 from ...grid.mac import Grid
-from ...problem.box import BoxProblem
-from ...problem.solution import Solution
+from ...grid.parts import connected_parts
 from ...scenes.scene import Scene
+
+if TYPE_CHECKING:  # the solvers are slow to load, and a check needs none
+    from ...problem.box import BoxProblem
+    from ...problem.solution import Solution
 
 
 class Alone:
@@ -34,6 +39,8 @@ class Alone:
     rank = 0
     #: whether other processes have parts of the domain
     shared = False
+    #: which cells and faces count in sums over bodies
+    counted = WHOLE_GRID
 
     def __init__(self, scene: Scene):
         #: the cells of this process, ghosts included
@@ -99,14 +106,16 @@ class Alone:
         """Solve a problem of which several processes have parts, in the rows of their cells and ghost cells."""
         raise AssertionError("one process solves its problems by itself")
 
+    def thicken(self, problem: ViscosityProblem, rtol: float) -> Any:
+        """The same for a viscosity problem."""
+        raise AssertionError("one process solves its problems by itself")
+
     #: half sweeps after which the ghost cells must be filled again; 0: never
     depth = 0
 
     def parts(self, space: np.ndarray) -> tuple[np.ndarray, int]:
         """Number of the connected part of `space > 0` that each cell lies in, and the number of parts; 0 outside."""
-        from scipy.ndimage import label  # slow to load
-
-        return label(space > 0.0)
+        return connected_parts(space > 0.0)
 
     # -- particles ------------------------------------------------------------------------------------
 
@@ -115,7 +124,8 @@ class Alone:
         return x
 
     def born(self, pieces: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Of new particles of all processes: the positions of mine, their places in the order, the number of all."""
+        """Of new particles that the processes have made: the positions of mine, their places in the order of all, and
+        the number of all."""
         x = np.concatenate(list(pieces), axis=1)
         return x, None, x.shape[1]
 

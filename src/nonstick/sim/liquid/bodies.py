@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from ...grid.shapes import Complement
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..states import check_array, check_state
-from .solids import Solids
+
+if TYPE_CHECKING:  # it loads the solvers, and pictures of bodies need none
+    from .solids import Solids
 
 #: largest overlap at the beginning that is allowed, as a share of a body's least half extent
 OVERLAP = 0.1

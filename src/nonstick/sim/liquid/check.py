@@ -5,25 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from ...bodies.body import RigidBody
-from ...errors import NonstickError
 from ...grid.mac import Grid
+from ...grid.parts import connected_parts
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..exports import wanted
 from ..findings import Findings, reaches_beyond
 from ..resources import disk_shortage, memory_shortage, size
 from .bodies import Bodies, make
-from .methods import check_bodies, check_edges, check_methods
+from .methods import check_bodies, check_edges, check_methods, require_liquid
 from .motion import first_velocity
-from .needs import needs, too_large
-from .probes.check import check_probes
+from .needs import needs, too_large, viscous
+from .pace import given_speed, require_pace
 from .regions import region
 from .seeding import seed
 from .sides import NAMES
-from .simulation import WAY, require_liquid
 from .solids import Solids
 from .sources import Source
-from .viscosity import Viscosity
 
 #: on grids with more cells, particles are counted but not made
 COUNTED_ABOVE = 2_000_000
@@ -61,7 +59,10 @@ def check(scene: Scene) -> Findings:
     _check_walls(found, scene, solids)
     _check_bodies(found, scene, bodies)
     _check_regions(found, scene)
-    check_probes(found, scene, solids)
+    if scene.model.probe:
+        from .probes.check import check_probes  # loads the solvers
+
+        check_probes(found, scene, solids)
     _check_pace(found, scene, solids)
     frames = scene.model.time.frames
     need = needs(scene, count)
@@ -108,17 +109,12 @@ def _check_pace(found: Findings, scene: Scene, solids: Solids) -> None:
     """How long the first steps may be: refuse what a run would refuse, and warn where the cap will bind."""
     model, time = scene.model, scene.model.time
     speed = max(
-        [float(solids.fastest())]
-        + [max(map(abs, s.velocity)) for s in (*model.inflow, *model.bodies) if s.velocity is not None]
-        + [_first_speed(scene, index, solids) for index in range(len(model.liquid))]
+        float(solids.fastest()),
+        given_speed(scene),
+        *(_first_speed(scene, index, solids) for index in range(len(model.liquid))),
     )
+    require_pace(scene, speed)
     frame, reach = 1.0 / time.fps, max(model.domain.size)
-    way = speed * frame / max(time.max_substeps, 1)
-    if way > WAY * reach:
-        raise NonstickError(
-            f"{scene.where}: velocities of {speed:.3g} m/s cross the domain {way / reach:.3g} times in a substep even "
-            f"with time.max_substeps = {time.max_substeps}; lower the velocities of liquid, inflows, bodies or motions"
-        )
     pull = max(map(abs, scene.gravity), default=0.0) + sum(max(map(abs, f.acceleration)) for f in model.force)
     steps = max((speed + pull * frame) * frame / (time.cfl * scene.dx), time.min_substeps)
     if steps > time.max_substeps * 1.5:
@@ -159,14 +155,14 @@ def _check_bodies(found: Findings, scene: Scene, bodies: list[RigidBody]) -> Non
             )
 
 
-def _check_kinds(found: Findings, scene: Scene, solids: Solids) -> None:
+def _check_kinds(found: Findings, scene: Scene) -> None:
     """Say which walls treat viscous liquid in their own way."""
     model = scene.model
     own = [(f"walls.{name}", name, getattr(model.walls, name)) for name in NAMES]
     own += [(f"solid.{index}", f"solid.{index}", solid) for index, solid in enumerate(model.solid)]
     own += [(f"bodies.{index}", f"bodies.{index}", body) for index, body in enumerate(model.bodies)]
     differ = [(key, name, wall.viscous) for key, name, wall in own if wall is not None and wall.viscous is not None]
-    if differ and Viscosity(solids, model).acts:
+    if differ and viscous(scene):
         words = [f"viscous liquid at walls: {model.walls.viscous}", *(f"{name} {kind}" for _, name, kind in differ)]
         found.facts.append("; ".join(words))
     elif differ:
@@ -174,7 +170,7 @@ def _check_kinds(found: Findings, scene: Scene, solids: Solids) -> None:
 
 
 def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
-    _check_kinds(found, scene, solids)
+    _check_kinds(found, scene)
     for index, (spec, wall) in enumerate(zip(scene.model.solid, solids.list)):
         phi = wall.shape.sample(solids.grid.nodes())
         phi = -phi if spec.container else phi
@@ -190,8 +186,6 @@ def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
     free = solids.space.reshape(scene.shape) > 0.05
     if free.all():
         return
-    from scipy.ndimage import label  # slow to load
-
-    _, parts = label(free)
+    _, parts = connected_parts(free)
     if parts > 1 and parts < 50:
         found.facts.append(f"the space outside solids consists of {parts} separate parts")

@@ -22,6 +22,7 @@ from ..resources import Needs
 from ..shared_directory import SharedDirectory
 from .columns import COLUMNS
 from .needs import needs
+from .pace import given_speed, require_pace
 
 if TYPE_CHECKING:  # pictures of a run do without the simulator, which is slow to load
     from .simulation import Simulation
@@ -44,6 +45,7 @@ class LiquidKind(Kind):
         return simulate(scene, comm)
 
     def check(self, scene: Scene) -> Findings:
+        require_pace(scene, given_speed(scene))  # what the tables show is said before the simulator is loaded
         from .check import check
 
         return check(scene)

@@ -1,4 +1,4 @@
-"""Checks of the methods named in a scene, before the run."""
+"""Checks of the methods and the liquid of a scene, before the run."""
 
 from __future__ import annotations
 
@@ -54,8 +54,17 @@ def check_bodies(scene: Scene) -> None:
     if "edge" in {scene.model.walls.pressure, *modes}:
         raise NonstickError(f"{scene.where}: walls.pressure = 'edge' cannot be combined with bodies; take 'cut'")
     method = scene.model.solver.method
-    if "bodies" not in registry.get(method).treats:
+    if registry.name_of(method) != "auto" and "bodies" not in registry.get(method).treats:
         raise NonstickError(
             f"{scene.where}: solver.method {method!r} cannot treat rigid bodies; take 'auto' or "
             "another method that does not need a stencil"
+        )
+
+
+def require_liquid(scene: Scene) -> None:
+    """Refuse a scene without liquid, unless some flows in or bodies alone are wanted."""
+    model = scene.model
+    if not model.inflow and not (model.bodies and not model.liquid):
+        raise NonstickError(
+            f"{scene.where}: liquid holds no cell of the domain outside solids; check liquid.*.shape, or add an inflow"
         )

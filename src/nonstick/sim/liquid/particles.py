@@ -22,6 +22,7 @@ from .energy import energy, give_back
 from .extrapolation import fill_gaps
 from .layout import Layout
 from .motion import first_gradient, first_velocity, varies
+from .pressed import least_pressure
 from .regions import region
 from .seeding import MARGIN, seed_slabs
 from .solids import Solids
@@ -204,7 +205,10 @@ class Particles:
     def _outline(self, pressure: np.ndarray | None, correct: bool) -> None:
         cloud, ledger, space = self.cloud, self.ledger, self.ranks.only_own(self.solids.space)
         weight = self._surface.outline(self.phi, cloud)
-        gaps = 0.0 if pressure is None else self._surface.gaps(self.phi, cloud, weight, pressure)
+        gaps = 0.0
+        if pressure is not None:
+            least = least_pressure(pressure, self.scene, self.gravity, self.ranks)
+            gaps = self._surface.gaps(self.phi, cloud, weight, pressure, least)
         around = (self.ranks.own_starts(cloud.start), float(self.per_cell), self.ranks)
         shift = 0.0
         if correct:
@@ -256,9 +260,10 @@ class Particles:
         spread: Callable[[], np.ndarray] = partial(np.zeros, 3)
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
-            shift = displacement(cloud, self.phi, solids, problem, pressure, self.per_cell, self.ledger.offset)
-            flies = in_flight(solids, pressure, self.scene.model.physics.density * self.dx * self.gravity)
-            spread = partial(self._layer.spread, cloud, self.phi, pressure, MARGIN)
+            least = least_pressure(pressure, self.scene, self.gravity, self.ranks)
+            shift = displacement(cloud, self.phi, solids, problem, pressure, least, self.per_cell, self.ledger.offset)
+            flies = in_flight(solids, pressure, least)
+            spread = partial(self._layer.spread, cloud, self.phi, pressure, least, MARGIN)
         spread = self.ranks.release(cloud, spread)
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
         old = cloud.vel if flow.fed else cloud.vel.copy()

@@ -98,8 +98,9 @@ class Projection:
             x0, active = (problem.rows.from_grid(a) for a in (self.pressure, self.active))
         solution = problem.with_fields(ranks.solve(problem.problem, x0, active, solver.rtol, solver.maxiter))
         unknowns = int(ranks.sum(int(np.count_nonzero(ranks.own(problem.rows.to_grid(np.ones(problem.n, bool)))))))
-        failed = [] if solution.converged else [f"{solution.method}: {solution.message}"]
-        kkt = float(solution.notes["kkt"])  # type: ignore[arg-type]
+        done = solution.converged or solution.status == "infeasible"
+        failed = [] if done else [f"{solution.method}: {solution.message}"]
+        kkt = float(solution.notes.get("corrected_kkt", solution.notes["kkt"]))  # type: ignore[arg-type]
         return PressureResult(problem, solution, kkt, solution.method, failed, unknowns)
 
     def _try_methods(self, problem: PressureProblem) -> PressureResult:

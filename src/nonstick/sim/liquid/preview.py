@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import NonstickError
+from ...grid.mac import Grid
 from ...grid.shapes import Shape
 from ...io.rundir import RunDirectory, damaged
 from ...render.camera import Viewpoint
@@ -22,7 +23,7 @@ from ..preview import Film, Frames
 from ..states import check_array
 from .bodies import make
 from .camera import viewpoint
-from .solids import Solids
+from .solid import joined, solids_of
 from .tints import FLAT_WATER, Tints
 
 #: frames in the picture
@@ -42,21 +43,23 @@ class Painter:
         self.frames = self.run.frames()
         if not self.frames:
             raise NonstickError(f"{path} has no frames yet; run it first")
-        self._walls = Solids(self.scene)  # without bodies, which frames place by their transforms
-        self._solids = self._walls.phi
+        self._walls = solids_of(self.scene)  # without bodies, which frames place by their transforms
+        grid = Grid(self.scene.shape, self.scene.dx)
+        self._solids = joined((solid.distance(grid, 0.0) for solid in self._walls), grid)
         self._bodies = make(self.scene)
         self.tints = Tints(self.scene.replace({"camera.tint": self.camera.tint}) if self.camera.tint else self.scene)
         self._background = None if self.camera.background is None else rgb(self.camera.background)
         self.scale = self._scale()
         if self.scene.dimension == 3:
-            self._scenery = None if self._walls.driven else self._set_up(FINE)
+            driven = any(solid.motion is not None for solid in self._walls)
+            self._scenery = None if driven else self._set_up(FINE, 0.0)
             back = SKY if self._background is None else self._background
             style = Style(self.tints.main, self.camera.clear, self.camera.light, back)
             self._studio = Studio(self.camera.width, self.camera.height, style, self._find_room())
 
-    def _set_up(self, fine: int) -> Scenery:
-        """The solids at their present positions."""
-        solids = [(self._walls.placed(s), s.container) for s in self._walls.list]
+    def _set_up(self, fine: int, time: float) -> Scenery:
+        """The solids at their positions at a time."""
+        solids = [(solid.placed(time), solid.container) for solid in self._walls]
         return Scenery.of_shapes(solids, self.scene.shape, self.scene.dx, fine)
 
     def _read(self, frame: int) -> dict[str, np.ndarray]:
@@ -147,8 +150,7 @@ class Painter:
             dye = ends[0] + share * (ends[1] - ends[0])
         scenery = self._scenery
         if scenery is None:
-            self._walls.time = frame / scene.model.time.fps
-            scenery = self._set_up(1)
+            scenery = self._set_up(1, frame / scene.model.time.fps)
         # The sides of the domain are not part of the solids; the ray marcher treats them as walls.
         view = view or viewpoint(camera, scene.dx, 0.0, 0.0)
         image = self._studio.draw(data["phi"], scenery, scene.dx, view, dye, bodies)

@@ -8,8 +8,11 @@ from functools import partial
 import numpy as np
 
 from ...grid.shapes import Shape
+from .alone import Alone
 from .solids import Solids
 
+#: how far positions (d, n) of the lattice are moved, in cells
+Shift = Callable[[np.ndarray], np.ndarray]
 #: least distance of a particle from a wall, in cells
 MARGIN = 0.02
 #: particles that are less than this many cells below the surface start on the lattice itself
@@ -29,7 +32,7 @@ def seed(
     per_axis: int,
     jitter: float,
     rng: np.random.Generator,
-    shift: np.ndarray | None = None,
+    shift: Shift | None = None,
 ) -> np.ndarray:
     """Positions (3, n) in cells that fill a shape outside solids, `per_axis` along each axis of a cell.
 
@@ -39,8 +42,9 @@ def seed(
     shape cuts get particles in the same way, spread as evenly as possible (`_turn`). So liquid has its true depth, and
     a slight slope is no staircase. A moved lattice ends with whole cubes: a source adds its next layer in time.
 
-    Positions deviate from the lattice by `jitter` of its width. `shift` (d) moves the lattice, in cells, by less than
-    its width. Planes of cells are treated one at a time, so that memory grows with the liquid, not with the grid.
+    Positions deviate from the lattice by `jitter` of its width. `shift` moves the positions (d, n) of the lattice, in
+    cells, by less than its width. Planes of cells are treated one at a time, so that memory grows with the liquid, not
+    with the grid.
     """
     pieces = list(seed_slabs(shape, solids, per_axis, jitter, rng, shift))
     return np.concatenate(pieces, axis=1)
@@ -52,36 +56,96 @@ def seed_slabs(
     per_axis: int,
     jitter: float,
     rng: np.random.Generator,
-    shift: np.ndarray | None = None,
+    shift: Shift | None = None,
 ) -> Iterator[np.ndarray]:
     """The positions of `seed`, plane by plane, in cells of the whole domain.
 
-    Several processes make the same positions in the same order, so that a particle does not depend on their number.
+    Each of several processes makes those of some planes. All together make the positions of one process, in its order,
+    so that a particle does not depend on their number.
     """
-    grid, lift = solids.whole, solids.layout.lift_points
-    yield lift(np.empty((len(grid.shape), 0)))
-    fine = [np.arange(n * per_axis) for n in grid.shape]
-    owed = 0.0
-    for slab in range(grid.shape[0]):
+    lattice = _Lattice(shape, solids, per_axis, jitter, shift)
+    yield lattice.lift(np.empty((len(lattice.grid.shape), 0)))
+    if not solids.ranks.shared:
+        owed = 0.0
+        for slab in range(lattice.planes):
+            for _, x, share in lattice.positions(slab, rng):
+                x, owed = _thinned(x, np.cumsum(share), share, owed)
+                yield lattice.lift(x)
+        return
+    low, high, before, after = lattice.share(solids.ranks)
+    _skip(rng, before)
+    found = [piece for slab in range(low, high) for piece in lattice.positions(slab, rng)]
+    _skip(rng, after)
+    sums = np.zeros(lattice.planes * per_axis)
+    for number, _, share in found:
+        sums[number] = np.cumsum(share)[-1] if share.size else 0.0
+    sums = solids.ranks.total(sums)
+    owed, number = 0.0, 0
+    for here, x, share in found:
+        for total in sums[number:here]:  # of the planes before this one
+            owed = float((owed + total) % 1.0)
+        x, owed = _thinned(x, np.cumsum(share), share, owed)
+        number = here + 1
+        yield lattice.lift(x)
+
+
+def _thinned(x: np.ndarray, total: np.ndarray, share: np.ndarray, owed: float) -> tuple[np.ndarray, float]:
+    """The positions that get a particle, and the remainder for the next ones; `total` are the sums of the shares."""
+    if not total.size:
+        return x, owed
+    total = owed + total
+    return x[:, np.floor(total) > np.floor(total - share)], float(total[-1] % 1.0)
+
+
+def _skip(rng: np.random.Generator, numbers: int) -> None:
+    """Leave out so many random numbers."""
+    rng.bit_generator.advance(numbers)  # type: ignore[attr-defined]
+
+
+class _Lattice:
+    """The lattice in a shape; its planes of positions are numbered along the first axis."""
+
+    def __init__(self, shape: Shape, solids: Solids, per_axis: int, jitter: float, shift: Shift | None):
+        self.shape, self.solids, self.per_axis, self.jitter, self.shift = shape, solids, per_axis, jitter, shift
+        self.grid, self.lift = solids.whole, solids.layout.lift_points
+        self.planes = self.grid.shape[0]
+
+    def share(self, ranks: Alone) -> tuple[int, int, int, int]:
+        """The first plane of cells of this process and the end; the random numbers for planes before and after."""
+        sizes = np.zeros(self.planes, np.int64)
+        for slab in range(self.planes * ranks.rank // ranks.size, self.planes * (ranks.rank + 1) // ranks.size):
+            sizes[slab] = np.count_nonzero(_centre_distance(self.shape, self.grid, slab) < 1.0)
+        sizes = ranks.total(sizes) * (len(self.grid.shape) * self.per_axis ** len(self.grid.shape))
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        low, high = np.searchsorted(ends, [ends[-1] * r // ranks.size for r in (ranks.rank, ranks.rank + 1)]).tolist()
+        if ranks.rank == ranks.size - 1:
+            high = self.planes
+        return low, high, int(ends[low]), int(ends[-1] - ends[high])
+
+    def positions(self, slab: int, rng: np.random.Generator) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """For every plane of positions of a plane of cells: its number, its positions, and the share of their cubes."""
+        shape, solids, per_axis, shift = self.shape, self.solids, self.per_axis, self.shift
+        grid = self.grid
         centre = _centre_distance(shape, grid, slab)
         inside, deep = centre < 1.0, centre < -DEEP
         if not inside.any():
-            continue
+            return
         walls = solids.nodes_near(slab)
+        wide = _finer(inside, per_axis)
+        across, sure = np.nonzero(wide), _finer(deep, per_axis)[wide]
         for sub in range(per_axis):
-            index = np.meshgrid([slab * per_axis + sub], *fine[1:], indexing="ij")
-            at = np.stack([i.ravel() for i in index])
-            wide = _finer(inside, per_axis)
-            at, sure = at[:, wide], _finer(deep, per_axis)[wide]
-            stray = jitter * (rng.random(at.shape) - 0.5)
+            at = np.stack([np.full(sure.size, slab * per_axis + sub), *across])
+            stray = self.jitter * (rng.random(at.shape) - 0.5)
             x = (at + 0.5) / per_axis
             if shift is not None:
-                x += shift[:, None]
+                x += shift(x)
                 within = np.all((x > 0.0) & (x < np.array(grid.shape)[:, None]), axis=0)
-                x, stray, sure = x[:, within], stray[:, within], sure[within]
+                x, stray, known = x[:, within], stray[:, within], sure[within]
+            else:
+                known = sure
             # near the surface positions stay on the lattice: a rough surface would make short waves that last for
             # seconds
-            depth = -_distance(shape, grid, x, sure)
+            depth = -_distance(shape, grid, x, known)
             moved = x + stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
             outside = np.any((moved <= 0.0) | (moved >= np.array(grid.shape)[:, None]), axis=0)
             x = np.where(outside, x, moved)
@@ -95,13 +159,8 @@ def seed_slabs(
                 full[(wall * edge).sum(axis=0) > 0.7] = 1.0
                 keep = (share > 0.0) & (full > _turn(at)) & (wall_distance(walls, x) > MARGIN)
             else:
-                keep = (share > 0.0) & (_distance(shape, grid, x, sure) < 0.0)
-            x, total = x[:, keep], owed + np.cumsum(share[keep])
-            if total.size:
-                keep = np.floor(total) > np.floor(total - share[keep])
-                owed = float(total[-1] % 1.0)
-                x = x[:, keep]
-            yield lift(x)
+                keep = (share > 0.0) & (_distance(shape, grid, x, known) < 0.0)
+            yield slab * per_axis + sub, x[:, keep], share[keep]
 
 
 def _fit(
@@ -145,10 +204,10 @@ def _centre_distance(shape: Shape, grid, slab: int) -> np.ndarray:
 
 
 def _finer(mask: np.ndarray, per_axis: int) -> np.ndarray:
-    """A mask over the cells of a plane as a flat mask over the positions in it."""
+    """A mask over the cells of a plane as a mask over the positions in it."""
     for axis in range(mask.ndim):
         mask = mask.repeat(per_axis, axis)
-    return mask.ravel()
+    return mask
 
 
 def _distance(shape: Shape, grid, x: np.ndarray, sure: np.ndarray | None = None) -> np.ndarray:

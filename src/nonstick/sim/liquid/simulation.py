@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,26 +25,15 @@ from .alone import Alone
 from .columns import COLUMNS
 from .levelset import LevelSet
 from .liquid import STAGES, Liquid, Report
-from .methods import check_bodies, check_edges, check_methods
+from .methods import check_bodies, check_edges, check_methods, require_liquid
 from .needs import require
+from .pace import WAY
 from .particles import Particles
 from .probes.recorder import Recorder
 from .tracker import Tracker
 
-#: how often a step may take liquid across the domain
-WAY = 4
-
 #: the tracker for each value of `surface.track`
 TRACKERS: dict[str, type[Tracker]] = {"particles": Particles, "grid": LevelSet}
-
-
-def require_liquid(scene: Scene) -> None:
-    """Refuse a scene without liquid, unless some flows in or bodies alone are wanted."""
-    model = scene.model
-    if not model.inflow and not (model.bodies and not model.liquid):
-        raise NonstickError(
-            f"{scene.where}: liquid holds no cell of the domain outside solids; check liquid.*.shape, or add an inflow"
-        )
 
 
 class Simulation(Shown):
@@ -84,8 +74,8 @@ class Simulation(Shown):
     (16, 16)
     """
 
-    def __init__(self, scene: Scene | str, ranks: Alone | None = None):
-        self.scene = Scene.load(scene) if isinstance(scene, str) else scene
+    def __init__(self, scene: Scene | str | Path, ranks: Alone | None = None):
+        self.scene = scene if isinstance(scene, Scene) else Scene.load(scene)
         self.scene.require("liquid")
         check_methods(self.scene)
         check_bodies(self.scene)

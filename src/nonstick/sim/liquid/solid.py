@@ -1,17 +1,24 @@
-"""`Solid`: one solid of a scene, where it is, and its distance on the grid."""
+"""`Solid`: one solid of a scene, where it is, and its distance on the grid.
+
+Pictures of a run need no more than this; it loads neither solvers nor SciPy.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...bodies.body import RigidBody
 from ...bodies.motion import Prescribed
-from ...discretise.coupling import cover
+from ...grid.fractions import cover
 from ...grid.mac import Grid
-from ...grid.shapes import Shape, sample_meshes
+from ...grid.shapes import Box, Shape, sample_meshes
+from ...scenes.geometry import build
+from ...scenes.scene import Scene
 from ...scenes.schema import Keyed
+from .sides import sides_of
 
 #: nodal distance if there is no solid, in cells
 FAR = 1e3
@@ -118,3 +125,41 @@ class Solid:
                 growth = min(max(growth + step * (volume - here) / (more - here), 0.0), LARGEST_GROWTH)
             self._grown = growth * dx
         return self._grown
+
+
+def solids_of(scene: Scene) -> list[Solid]:
+    """The solids of a scene without its bodies, then those between the domain and its grid."""
+    model = scene.model
+    middle = [0.5 * s for s in model.domain.size]
+    own = [
+        Solid(build(s.shape, scene.folder, f"{scene.where}: solid.{index}.shape"), s.container,
+              s.pressure or model.walls.pressure, s.separation, s.adhesion,
+              None if s.motion is None else Prescribed(s.motion, middle, scene.dimension),
+              viscous=s.viscous or model.walls.viscous)
+        for index, s in enumerate(model.solid)
+    ]  # fmt: skip
+    return own + _beyond(scene)
+
+
+def _beyond(scene: Scene) -> list[Solid]:
+    """Solids between the domain and the grid, whose last cells may reach beyond it."""
+    size, dx, sides = scene.model.domain.size, scene.dx, sides_of(scene.model.walls, scene.dimension)
+    differ = len({*sides}) > 1
+    short = [a for a, (n, s) in enumerate(zip(scene.shape, size)) if n * dx > s * (1 + 1e-9)]
+    # one solid for all sides; if sides differ, one for each
+    parts = [short] if not differ else [[a] for a in short]
+    out = []
+    for axes in parts if short else []:
+        high = [s if not differ or a in axes else 1e3 * max(size) for a, s in enumerate(size)]
+        side = sides[2 * axes[0] + 1]
+        inside = Box((-1e3 * dx,) * len(high), tuple(high))
+        out.append(Solid(inside, True, side.pressure, side.separation, side.adhesion, None, viscous=side.viscous))
+    return out
+
+
+def joined(distances: Iterable[np.ndarray], grid: Grid) -> np.ndarray:
+    """Distance to the nearest of several solids at the nodes, in metres."""
+    out = np.full(grid.node_shape, FAR * grid.dx)
+    for here in distances:
+        np.minimum(out, here, out=out)
+    return out

@@ -8,24 +8,25 @@ closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...bodies.body import RigidBody
-from ...bodies.motion import Prescribed
-from ...discretise.coupling import Body, Coupling
 from ...grid.fractions import centre_distance, close_edges, open_fractions
 from ...grid.labels import cut_cells, wall_cells
 from ...grid.mac import Grid, Part
-from ...grid.shapes import Box, Shape
-from ...scenes.geometry import build
+from ...grid.shapes import Shape
 from ...scenes.scene import Scene
 from ...scenes.schema import Keyed
 from ._solids import _open_space, _room
 from .alone import Alone
 from .layout import Layout, between
 from .sides import by_number, nearest_side, sides_of
-from .solid import BODY_ROOM, FAR, Solid
+from .solid import BODY_ROOM, Solid, joined, solids_of
+
+if TYPE_CHECKING:  # scenes without bodies do not wait for the coupling, which loads SciPy
+    from ...discretise.coupling import Body, Coupling
 
 #: planes of nodes on both sides of a plane of cells that its particles can reach while they are placed
 PLANES = 3
@@ -45,18 +46,10 @@ class Solids:
         self.grid = self.ranks.grid
         self.layout = Layout(self.grid.shape)
         model = scene.model
-        middle = [0.5 * s for s in model.domain.size]
-        self.list = [
-            Solid(build(s.shape, scene.folder, f"{scene.where}: solid.{index}.shape"), s.container,
-                  s.pressure or model.walls.pressure, s.separation, s.adhesion,
-                  None if s.motion is None else Prescribed(s.motion, middle, scene.dimension),
-                  viscous=s.viscous or model.walls.viscous)
-            for index, s in enumerate(model.solid)
-        ]  # fmt: skip
         #: what liquid does at the sides of the domain, in the order of `sides.NAMES`
         self.sides = sides_of(model.walls, scene.dimension)
         self._differ = len({*self.sides}) > 1
-        self.list += self._beyond()
+        self.list = solids_of(scene)
         for body, b in zip(bodies, model.bodies):
             mode = b.pressure or model.walls.pressure
             viscous = b.viscous or model.walls.viscous
@@ -76,20 +69,6 @@ class Solids:
         #: velocity of the solids at the faces, three arrays
         self.velocity: list[np.ndarray] = self.layout.lift_faces(still)
         self.update(0.0)
-
-    def _beyond(self) -> list[Solid]:
-        """Solids between the domain and the grid, whose last cells may reach beyond it."""
-        size, dx = self.scene.model.domain.size, self.scene.dx
-        short = [a for a, (n, s) in enumerate(zip(self.whole.shape, size)) if n * dx > s * (1 + 1e-9)]
-        # one solid for all sides; if sides differ, one for each
-        parts = [short] if not self._differ else [[a] for a in short]
-        out = []
-        for axes in parts if short else []:
-            high = [s if not self._differ or a in axes else 1e3 * max(size) for a, s in enumerate(size)]
-            side = self.sides[2 * axes[0] + 1]
-            inside = Box((-1e3 * dx,) * len(high), tuple(high))
-            out.append(Solid(inside, True, side.pressure, side.separation, side.adhesion, None, viscous=side.viscous))
-        return out
 
     def update(self, time: float) -> bool:
         """Move the solids to their positions at `time`; True if any of them has moved."""
@@ -121,10 +100,7 @@ class Solids:
     @property
     def phi(self) -> np.ndarray:
         """Distance to all solids at the nodes, in metres and the user's dimension."""
-        out = np.full(self.grid.node_shape, FAR * self.grid.dx)
-        for here in self.distances:
-            np.minimum(out, here, out=out)
-        return out
+        return joined(self.distances, self.grid)
 
     def _lay_out(self) -> np.ndarray:
         """Join the distances of all solids; returns `phi`."""
@@ -153,9 +129,11 @@ class Solids:
         bodies = [s.body for s in self.list if s.body is not None]
         if not bodies:
             return still
+        from ...discretise.coupling import Coupling
+
         on_grid = [self._covering(b, here) for b, here in zip(bodies, self.distances[len(static) :])]
         #: the bodies as the pressure solve sees them; None without bodies
-        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx)
+        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx, self.ranks.counted)
         self._own = list(zip(bodies, self.coupling.covered))
         return self.coupling.weights
 
@@ -172,13 +150,12 @@ class Solids:
         first = max(slab - PLANES, 0)
         shape = (min(slab + PLANES + 1, self.whole.shape[0]) - first, *self.whole.shape[1:])
         grid = Part(shape, self.whole.dx, first=(first, *(0,) * (len(shape) - 1)))
-        out = np.full(grid.node_shape, FAR * grid.dx)
-        for solid in self.list:
-            np.minimum(out, solid.measure(grid, self.time), out=out)
-        return out / grid.dx, first
+        return joined((solid.measure(grid, self.time) for solid in self.list), grid) / grid.dx, first
 
     def _covering(self, body: RigidBody, distance: np.ndarray) -> Body:
         """A body in the window of the grid around it."""
+        from ...discretise.coupling import Body
+
         near = distance < 2.0 * self.grid.dx
         corner, part = [], []
         for axis, n in enumerate(distance.shape):

@@ -36,10 +36,6 @@ NOISE = 0.15
 WALL_STRENGTH = 1.0
 #: difference of open shares at which a wall is not flat any more
 FLAT = 0.1
-#: share of the largest pressure above which a cell counts as pressed
-PRESSED = 1e-6
-#: share of the weight of a cell up to which a pressure is noise of liquid in flight
-LIGHT = 0.01
 #: largest excess of volume of a cell, in cells, that counts in a step
 LARGEST_EXCESS = 2.0
 #: longest displacement of a particle along an axis in a step, in cells
@@ -58,14 +54,13 @@ class WallLayer:
         self.solids = solids
         self._of: object = None
 
-    def spread(self, cloud: Cloud, phi: np.ndarray, pressure: np.ndarray, margin: float) -> np.ndarray:
-        """Move the sorted particles of cells under pressure, except where the wall pushes liquid off.
+    def spread(self, cloud: Cloud, phi: np.ndarray, pressure: np.ndarray, least: float, margin: float) -> np.ndarray:
+        """Move the sorted particles of cells with a pressure above `least`, except where the wall pushes liquid off.
 
         Returns the sum of their ways (3), in cells.
         """
         if self._of is not self.solids.weights:
             self._of, self._cells = self.solids.weights, self._find()
-        least = PRESSED * self.solids.ranks.max(float(pressure.max(initial=0.0)))
         pressure = self.solids.layout.lift(np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure))
         way = np.zeros(3)
         for cells in self._cells:  # one after the other, because columns of one group have no cells in common
@@ -92,6 +87,7 @@ def displacement(
     solids: Solids,
     problem: PressureProblem,
     pressure: np.ndarray,
+    least: float,
     per_cell: int,
     offset: float,
 ) -> list[np.ndarray]:
@@ -105,12 +101,14 @@ def displacement(
         Distance to the surface, in cells on three axes.
     problem, pressure
         The pressure problem of the step and its solution over the grid.
+    least
+        The pressure above which a cell counts as pressed.
     per_cell
         Particles of a full cell.
     offset
         The shift of the level set that held its volume, in cells.
     """
-    excess = _excess(cloud, phi, solids, pressure, per_cell)
+    excess = _excess(cloud, phi, solids, pressure, least, per_cell)
     q = _potential(problem, excess, solids.ranks, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed(offset))))
     out = []
     for axis, open_share in enumerate(solids.open):
@@ -121,12 +119,9 @@ def displacement(
     return out
 
 
-def in_flight(solids: Solids, pressure: np.ndarray, weight: np.ndarray) -> bool:
-    """True if no wall carries liquid: the pressure there is noise. `weight` is that of a cell, over its face."""
-    size = np.abs(pressure)
-    most = solids.ranks.max(float(size.max(initial=0.0)))
-    least = max(LIGHT * float(np.linalg.norm(weight)), PRESSED * most)
-    return not solids.touched(solids.layout.lift(size), least)
+def in_flight(solids: Solids, pressure: np.ndarray, least: float) -> bool:
+    """True if no wall carries liquid: the pressure there is at most `least`."""
+    return not solids.touched(solids.layout.lift(np.abs(pressure)), least)
 
 
 def crushed(offset: float) -> float:
@@ -145,14 +140,14 @@ def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray], way: np.ndarray
         s -= share * (moment + w) / max(weight, 1.0)
 
 
-def _excess(cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, per_cell: int) -> np.ndarray:
+def _excess(
+    cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, least: float, per_cell: int
+) -> np.ndarray:
     """Volume in cells by which each liquid cell should expand."""
     layout = solids.layout
     density = np.zeros(layout.three)
     _scatter_density(density, cloud.x, cloud.start, layout.plane)
     density /= per_cell
-    # The result must not depend on whether a clamped cell holds 0 or a rounding error of the solver.
-    least = PRESSED * solids.ranks.max(float(pressure.max(initial=0.0)))
     out = np.empty(layout.three)
     _crowding(out, density, solids.room, phi, layout.lift(pressure), least, STRENGTH, NOISE, LARGEST_EXCESS)
     solids.ranks.fill_cells(out)

@@ -11,7 +11,6 @@ from ._gaps import _gap_planes
 from ._surface import RADIUS, _fill_holes, _surface_band, _surface_particles, _weigh
 from .cloud import Cloud
 from .solids import Solids
-from .spacing import PRESSED
 
 
 class ParticleSurface:
@@ -45,14 +44,14 @@ class ParticleSurface:
         solids.ranks.fill_cells(phi)
         return weight
 
-    def gaps(self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, pressure: np.ndarray) -> float:
+    def gaps(self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, pressure: np.ndarray, least: float) -> float:
         """Volume in cells of the gaps between walls and liquid that does not press on them; φ counts it as liquid.
 
-        `weight` comes from `outline`, `pressure` from the last step, in the user's dimension.
+        `weight` comes from `outline`, `pressure` from the last step, in the user's dimension; liquid presses if it is
+        above `least`.
         """
         solids, ranks = self.solids, self.solids.ranks
         partial = np.empty(phi.shape[0])
-        least = PRESSED * ranks.max(float(pressure.max(initial=0.0)))
         _gap_planes(
             partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, ranks.only_own(solids.space),
             solids.layout.lift(pressure), least, self._table, self.per_cell,

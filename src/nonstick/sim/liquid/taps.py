@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...scenes.scene import Scene
-from .seeding import seed
+from .seeding import seed_slabs
 from .solids import Solids
 from .sources import Chambers, Source, crowding, has_room
 
@@ -42,23 +42,25 @@ class Taps:
     ) -> Emitted:
         """The particles that a source emits at a time; `start` is that of the sorted particles, of volume `worth`.
 
-        Every process lists all positions, in the same order, and looks at those in its own cells.
+        Every process looks at the positions in its own cells; they have numbers among those of all processes.
         """
         setting, ranks = self.setting, self.ranks
         width = self.dx / setting.per_axis
         counts = np.diff(start)
         rng = np.random.default_rng([setting.seed, index, step])
-        shift = source.phase(time, width) / self.dx
-        x = seed(source.at(time), self.solids, setting.per_axis, setting.jitter, rng, shift)
-        mine = ranks.mine(x)
-        x, every = x[:, mine], x.shape[1]
+        drift = source.drift(time, width)
+        slabs = seed_slabs(
+            source.at(time), self.solids, setting.per_axis, setting.jitter, rng, lambda x: drift(self.dx * x) / self.dx
+        )
+        x, mine, every = ranks.born(slabs)
+        mine = np.arange(every) if mine is None else mine
         cells = np.ravel_multi_index(tuple(ranks.here(x).astype(np.int64)), self.layout.three)
         fresh = source.fresh([self.dx * c for c in self.layout.drop_points(x)], time, last_dt, width)
         room = has_room(self.solids.space.reshape(-1)[cells] / worth - counts[cells])
         fresh &= room | (not source.began(time, last_dt))  # space that is full already is not filled
         fresh |= (counts[cells] == 0) & room
         there = worth * counts.reshape(self.layout.three)
-        chosen, wanted = self._chosen(fresh, cells, mine, there, worth)
+        chosen, wanted = self._chosen(fresh, cells, mine, every, there, worth)
         choked = len(chosen) < wanted and index not in self._choked
         if choked:
             self._choked.add(index)
@@ -70,15 +72,15 @@ class Taps:
         return Emitted(x, place, len(chosen), crowding(there, new, self.solids.space, ranks), choked)
 
     def _chosen(
-        self, fresh: np.ndarray, cells: np.ndarray, mine: np.ndarray, there: np.ndarray, worth: float
+        self, fresh: np.ndarray, cells: np.ndarray, mine: np.ndarray, every: int, there: np.ndarray, worth: float
     ) -> tuple[np.ndarray, int]:
-        """Numbers, in the list of all positions, of the fresh ones that have room; also the number of fresh ones.
+        """Numbers, among `every` position, of the fresh ones that have room; also the number of fresh ones.
 
-        `fresh` and `cells` describe the positions in the mask `mine`; `there` is the liquid in the cells.
+        `fresh` and `cells` describe the positions with the numbers `mine`; `there` is the liquid in the cells.
         """
         if self._chambers is None or self.solids.moving:
             self._chambers = Chambers(self.solids.space, self.ranks)
-        chamber = np.zeros(len(mine), np.int64)
+        chamber = np.zeros(every, np.int64)
         chamber[mine] = np.where(fresh, 1 + self._chambers.of(cells), 0)
         chamber = self.ranks.total(chamber)
         wanted = np.flatnonzero(chamber)

@@ -1,0 +1,143 @@
+"""Rigid bodies for methods that need a stencil: the method solves for the liquid, Newton's method for the bodies.
+
+With bodies A = B + U S Uᵀ, where B is the liquid's stencil and U has three or six columns a body. For a given `y`, the
+method solves the problem of the liquid alone,
+
+    min ½ xᵀB x − (b − U S y)ᵀx,   lower ≤ x ≤ upper,
+
+and x solves the whole problem if `F(y) = Uᵀx(y) − y` is zero. In the metric of S, −F is the gradient of a strongly
+convex function of y, quadratic as long as the set of free rows stays the same. Newton's method is
+
+    y += (I + G S)⁻¹ F,   G = Uᵀ (B on the free rows)⁻¹ U,
+
+one linear solve for each column, by CG over multigrid. A step that neither lowers this function enough nor makes F
+smaller is halved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..inverse.krylov.cg import CG
+from ..inverse.multigrid.cycles import V
+from ..inverse.multigrid.geometric import Geometric
+from ..inverse.multigrid.hierarchy import Multigrid
+from ..inverse.multigrid.smoothers import RedBlack
+from ..operators.lowrank import LowRank
+from ..operators.masked import Masked
+from ..problem.box import BoxProblem
+from ..problem.monitor import Monitor, Start
+from .base import Method
+
+#: solves for the columns of G, to this accuracy: each Newton step gains about as many digits
+COLUMNS, COLUMN_RTOL = CG(Multigrid(Geometric(), RedBlack(), V(1, 1))), 1e-4
+#: Newton steps at most, and how often a step is halved
+STEPS, HALVES = 100, 20
+#: part of the gain that a step promises which it must bring
+ENOUGH = 1e-4
+#: the solves for the liquid aim at this part of the tolerance, and at a tenth of that each time it was not enough:
+#: light bodies multiply its error
+SHARPER, LEAST = 0.1, 1e-14
+
+
+def solve_apart(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+    """Solve a problem with bodies by a method that cannot treat bodies."""
+    low = problem.A.bodies
+    assert low is not None
+    x, bodies = start.x, Bodies(low, problem)
+    y = low.gather(x)
+    step, slope, halved = np.zeros_like(y), 0.0, 0
+    missed = lowest = np.inf
+    sharper = SHARPER
+    for _ in range(STEPS):
+        if monitor.check(x) or not _liquid(method, problem, low, y, x, sharper * monitor.tolerance, monitor):
+            break
+        monitor.outer_iterations += 1
+        F = low.gather(x) - y
+        size, value = float(F @ low.S @ F), bodies.value(x, y)
+        if size > missed and value > lowest - ENOUGH * slope and halved < HALVES:
+            step, slope, halved = 0.5 * step, 0.5 * slope, halved + 1
+            y -= step
+            continue
+        missed, lowest, halved = size, value, 0
+        with monitor.setup():
+            G, same = bodies.response(x, y)
+        sharper *= 0.1 if same else 1.0
+        step = np.linalg.solve(np.eye(low.rank) + G @ low.S, F)
+        slope = float(F @ low.S @ step)
+        y += step
+
+
+def _liquid(
+    method: Method, problem: BoxProblem, low: LowRank, y: np.ndarray, x: np.ndarray, aim: float, monitor: Monitor
+) -> bool:
+    """Improve x for given y; False if the whole solve should end."""
+    alone = _alone(problem, low, y)
+    left = None if monitor.time_limit is None else max(monitor.time_limit - monitor.seconds, 0.0)
+    limit = None if monitor.maxiter is None else max(monitor.maxiter - monitor.iterations, 0)
+    inside = Monitor(alone, max(aim, LEAST), maxiter=limit, time_limit=left, criterion="papers")
+    method.solve(alone, Start(x), inside)
+    monitor.iterations += inside.iterations
+    monitor.setup_seconds += inside.setup_seconds
+    for note in ("levels", "finished_by", "fallback"):
+        if note in inside.notes:
+            monitor.notes[note] = inside.notes[note]
+    monitor.remarks += [remark for remark in inside.remarks if remark not in monitor.remarks]
+    if inside.status in ("converged", "stagnated") or (not inside.status and limit is None):
+        return True  # whether it was good enough is seen in the whole problem
+    if inside.status == "indefinite":  # a closed part of the liquid that a piston squeezes
+        monitor.stop("breakdown", "without its bodies the liquid has no pressure, so they cannot be apart: take 'auto'")
+    else:
+        monitor.stop(inside.status or "maxiter", inside.message)
+    return False
+
+
+def _alone(problem: BoxProblem, low: LowRank, y: np.ndarray) -> BoxProblem:
+    """The problem of the liquid, pushed by the bodies."""
+    b = problem.b.copy()
+    low.spread(-(low.S @ y), b)
+    alone = _bare(problem)
+    alone.b, alone.scale, alone.may_float = b, problem.scale, problem.may_float
+    return alone
+
+
+def _bare(problem: BoxProblem) -> BoxProblem:
+    """The problem without its bodies; so are its coarser problems."""
+    A = problem.A if problem.A.bodies is None else problem.A.bodies.base
+    coarser = (lambda: _bare(problem.coarsen())) if problem.can_coarsen else None
+    return BoxProblem(A, problem.b, problem.box.lower, problem.box.upper, coarser)
+
+
+class Bodies:
+    """How the pressure around bodies answers to their motion."""
+
+    def __init__(self, low: LowRank, problem: BoxProblem):
+        self.low, self.problem = low, problem
+        self.columns = np.zeros((low.rank, problem.n))
+        self.masked = Masked(low.base)
+        self.inverse = None
+        self._set: np.ndarray | None = None
+        self._G = np.zeros((low.rank, low.rank))
+
+    def value(self, x: np.ndarray, y: np.ndarray) -> float:
+        """The convex function of y that Newton's method minimises."""
+        push = self.low.S @ y
+        return 0.5 * float(y @ push) - _bare(self.problem).objective(x) - float(push @ self.low.gather(x))
+
+    def response(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, bool]:
+        """G for the free rows of x, and True if it is the last one; earlier columns are the start of new ones."""
+        alone = _alone(self.problem, self.low, y)
+        free = alone.box.split(x, alone.gradient(x), alone.A.diagonal) == 0
+        if self._set is not None and np.array_equal(free, self._set):
+            return self._G, True
+        self._set = free
+        inverse = self.inverse = COLUMNS.setup(self.masked.update(free, None), self.inverse)
+        for k, column in enumerate(self.columns):
+            push = np.zeros(self.problem.n)
+            self.low.spread(np.eye(self.low.rank)[k], push)
+            push[~free] = 0.0
+            column[~free] = 0.0
+            inverse.solve(push, column, rtol=COLUMN_RTOL, maxiter=200)
+            self._G[:, k] = self.low.gather(column)
+        self._G[:] = 0.5 * (self._G + self._G.T)
+        return self._G, False
