@@ -12,7 +12,7 @@ from nonstick.inverse.krylov.bicgstab import BiCGStab
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.multigrid import _interpolation as interpolation_rows
 from nonstick.inverse.multigrid import _splitting as splitting
-from nonstick.inverse.multigrid.algebraic import FINER, SWEEPS, Algebraic
+from nonstick.inverse.multigrid.algebraic import FINER, Algebraic
 from nonstick.inverse.multigrid.algebraic_level import Matrix, colours
 from nonstick.inverse.multigrid.cycles import K, V, W
 from nonstick.inverse.multigrid.hierarchy import Multigrid
@@ -138,7 +138,7 @@ def test_interpolation_is_that_of_the_slow_twin(seed, mixed):
     coarse = [i for i in level.natural if kind[i] == splitting.COARSE]
     slots = interpolation_rows.BROAD if mixed else interpolation_rows.NARROW
     cuts = [recipe.cut * part for part in FINER] if mixed else [recipe.cut] * 2
-    wanted = slow_interpolation(M, kind, slots, cuts, sweeps=SWEEPS * mixed)[:, coarse]
+    wanted = slow_interpolation(M, kind, slots, cuts, sweeps=int(mixed))[:, coarse]
     chosen = kind != splitting.ALONE
     np.testing.assert_allclose(interpolation(P)[chosen], wanted[chosen], atol=2e-6)
 

@@ -6,8 +6,8 @@ weak neighbours move with the row. This rule ignores positive couplings, and the
 then takes the value that its whole equation gives it, Σ_j w_ij P_j / Σ_j w_ij: one Jacobi step on P. (At 200²,
 triangles with anisotropy 1e-3: 28 iterations of conjugate gradients in place of 39.)
 
-Where positive couplings are many, more entries and sweeps of Gauss–Seidel on P before that step bring P nearer to the
-ideal -A_FF⁻¹A_FC. (The same problem: 21 iterations in place of 31; 17 with two visits to coarser levels.)
+Where positive couplings are many, more entries and a sweep of Gauss–Seidel on P before that step bring P nearer to the
+ideal -A_FF⁻¹A_FC.
 
 Pieces of rows run in parallel; each row is computed alone, so results do not depend on the threads.
 """
@@ -18,7 +18,7 @@ from numba import prange
 from ...kernels import merged, parallel
 from ._splitting import ALONE, COARSE
 
-#: entries of P in a row, in the end and before the Jacobi step; the second pair for levels with positive couplings
+#: entries of P in a row, in the end and before the Jacobi step; the second pair where positive couplings matter
 NARROW, BROAD = (4, 8), (6, 12)
 PIECES = 16
 #: fine neighbours with more couplings than this count as weak: a hub must not make the work quadratic

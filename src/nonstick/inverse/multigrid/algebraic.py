@@ -7,8 +7,8 @@ is a cycle for `F A F + (I - F) + D` with a free set F and a shift D, in single 
 - coarse rows are some of the fine ones, chosen by Ruge and Stüben's first pass (`_splitting`). They follow strong
   couplings whatever the angle of an anisotropy;
 - other rows are interpolated from coarse rows up to two couplings away, at most four of them (`_interpolation`), with
-  weights that the equations of the rows give; six of them on levels where positive couplings matter, and V-cycles then
-  visit two coarser levels twice;
+  weights that the equations of the rows give. Where positive couplings matter there are six on the finest level, and
+  V-cycles visit two coarser levels twice;
 - Gauss–Seidel by colours, one sweep on the way down and the reversed sweep on the way up (`_colour_sweeps`);
 - a diagonal scaling first (`near_null`): constants are then smooth for D·A·D as for A.
 
@@ -48,10 +48,9 @@ UNFIT = 0.02
 
 #: positive couplings matter on a level if they are this part of all couplings in the median row
 MIXED = 0.05
-#: on such a level `cut` is multiplied by this, in sweeps on P by the second number
+#: if they matter on the finest level, `cut` is multiplied by this, in the sweep on P by the second number; below, more
+#: entries of P would cost more than they gain
 FINER = 0.5, 0.2
-#: sweeps on P there
-SWEEPS = 2
 
 
 @dataclass(frozen=True)
@@ -124,13 +123,14 @@ class Algebraic(Coarsening):
         entries = A.weights, A.indices, A.indptr
         number = np.empty(A.n, np.int32)
         number[natural] = np.cumsum(kind[natural] == splitting.COARSE, dtype=np.int32) - np.int32(1)
-        slots, width = rows.BROAD if level.mixed else rows.NARROW
-        cut = self.cut * FINER[0] if level.mixed else self.cut
+        broad = level.mixed and level.depth == 0
+        slots, width = rows.BROAD if broad else rows.NARROW
+        cut = self.cut * FINER[0] if broad else self.cut
         wide = np.empty((A.n, width), np.int32), np.empty((A.n, width), np.float32)
         rows._extend(*wide, kind, number, limit, *entries, count, cut)
-        if level.mixed:
+        if broad:
             places = np.full((rows.PIECES, count), -1, np.int32)
-            for begin, end in (*itertools.pairwise(level.ends),) * SWEEPS:
+            for begin, end in itertools.pairwise(level.ends):
                 rows._relax_rows(*wide, places, kind, *entries, begin, end, self.cut * FINER[1])
         cols, vals = np.empty((A.n, slots), np.int32), np.empty((A.n, slots), np.float32)
         rows._average(cols, vals, kind, *wide, *entries, count, cut)
@@ -151,7 +151,7 @@ class Algebraic(Coarsening):
         galerkin._reorder(none, indices, indptr, order, place, none, columns, starts)
         coarse = Matrix(np.zeros(columns.size, np.float32), indices, indptr, np.zeros(count, np.float32), A.symmetric)
         fine.P.fill(coarse, A)
-        return AlgebraicLevel(coarse, ends, place)
+        return AlgebraicLevel(coarse, ends, place, fine.depth + 1)
 
 
 class AlgebraicHierarchy(Inverse):
