@@ -245,8 +245,11 @@ class Liquid:
 
     def _heat(self, mass: list[np.ndarray], before: list[np.ndarray], after: Sequence[np.ndarray]) -> float:
         """Kinetic energy that viscosity has taken, for masses on the faces."""
-        faces = zip(*(self.layout.drop_faces(f) for f in (mass, before)), after)
-        return max(sum(0.5 * float((m * (u - v) * (u + v)).sum()) for m, u, v in faces), 0.0)
+        total = 0.0
+        for axis, m, u, v in zip(range(3), mass, before, self.layout.lift_faces(after)):
+            if axis in self.layout.axes:
+                total += 0.5 * float(self.ranks.own_faces(m * (u - v) * (u + v), axis).sum())
+        return max(self.ranks.sum(total), 0.0)
 
     def _check_flow(self, velocity: list[np.ndarray], fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""

@@ -141,6 +141,9 @@ class Viscosity:
                 walls.distance[a] = np.where(inside, np.maximum(walls.distance[a], 0.0), walls.distance[a])
         self._solved = [(f > SOLVED) & free for f, free in zip(faces, fluid)]
         problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
+        if solids.ranks.shared:
+            assert isinstance(problem, ViscosityProblem)
+            return solids.ranks.thicken(problem, self.rtol)
         best: ViscositySolution | BodyViscositySolution | None = None
         for name in dict.fromkeys((self.method, *STRONGER)):
             solution = problem.solve(name, rtol=self.rtol, criterion="papers")
