@@ -1,6 +1,7 @@
 """The Tab key: what the shell is offered."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -62,6 +63,15 @@ def test_the_command_answers_the_shell(line, offered):
     assert set(done.stdout.split()) == offered, done.stderr
 
 
-def test_the_script_can_be_had(run):
-    code, out, err = run("--help")
-    assert "--install-completion" in out and "--show-completion" in out
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes(tmp_path):
+    command = tmp_path / "nonstick"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m nonstick "$@"\n')
+    command.chmod(0o755)
+    script = """eval "$(nonstick --show-completion bash)"
+        COMP_WORDS=(nonstick run tilt) COMP_CWORD=2
+        $(complete -p nonstick | sed 's/.*-F \\([^ ]*\\) .*/\\1/') nonstick
+        echo "${COMPREPLY[@]}" """
+    own = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], env=own, capture_output=True, text=True)
+    assert done.stdout.split() == ["tilted-tank"], done.stderr

@@ -93,6 +93,28 @@ class Body:
         return out
 
 
+class Whole:
+    """All of a grid. A subclass may stand for one rank's part of it, with ghosts that count on other ranks."""
+
+    #: the first cell of this part of the grid
+    first: tuple[int, ...] = ()
+
+    def own_cells(self, shape: tuple[int, ...]) -> np.ndarray | None:
+        """Mask of the cells that count here; None: all."""
+        return None
+
+    def own_faces(self, window: tuple[slice, ...], axis: int) -> tuple[slice, ...]:
+        """The part of a window of faces that counts here, as slices of the window."""
+        return (slice(None),) * len(window)
+
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """The sum of an array over all parts."""
+        return values
+
+
+WHOLE_GRID = Whole()
+
+
 @dataclass(frozen=True)
 class MovedBody:
     """The effect of a solve on a body."""
@@ -107,10 +129,11 @@ class MovedBody:
 class Covered:
     """One body on the faces of a grid: shares of the faces in its window, arms, mass matrix."""
 
-    def __init__(self, body: Body, shape: tuple[int, ...], dx: float):
-        self.body, self.dx = body, dx
+    def __init__(self, body: Body, shape: tuple[int, ...], dx: float, part: Whole = WHOLE_GRID):
+        self.body, self.dx, self.part = body, dx, part
         d = len(shape)
         self.d = d
+        self._first = part.first or (0,) * d
         self.dofs = 3 if d == 2 else 6
         self.motion = body.motion(d)
         phi = np.asarray(body.phi, dtype=np.float64)
@@ -137,7 +160,7 @@ class Covered:
         x = []
         for a, (c, m) in enumerate(zip(self.corner, self.cells)):
             middle = 0.0 if a == axis else 0.5
-            line = self.dx * (c + np.arange(m + (a == axis)) + middle) - self.body.centre[a]
+            line = self.dx * (self._first[a] + c + np.arange(m + (a == axis)) + middle) - self.body.centre[a]
             x.append(line.reshape([-1 if b == a else 1 for b in range(self.d)]))
         if self.d == 2:
             return [(axis, 1.0), (2, -x[1] if axis == 0 else x[0])]
@@ -157,10 +180,11 @@ class Covered:
             raise NonstickError(f"the density of a body must be positive, not {body.density}")
         M = np.zeros((self.dofs, self.dofs))
         for axis, s in enumerate(self.shares):
-            arms = self.arms(axis)
+            arms, own = self.arms(axis), self.part.own_faces(self.window(axis), axis)
             for i, a in arms:
                 for j, b in arms:
-                    M[i, j] += float((s * a * b).sum())
+                    M[i, j] += float((s * a * b)[own].sum())
+        M = self.part.total(M)
         volume = np.diag(M)[:d].copy() * self.dx**d
         if exact is not None:
             known = float(body.mass) / body.density  # type: ignore[arg-type]
@@ -180,6 +204,11 @@ class Covered:
         if not (np.isfinite(M).all() and _definite(M)):
             raise NonstickError("mass and inertia of a body must be positive")
         return M
+
+    def displaced(self) -> float:
+        """The volume of the body on the grid, in cells."""
+        own = [float(s[self.part.own_faces(self.window(axis), axis)].sum()) for axis, s in enumerate(self.shares)]
+        return float(self.part.total(np.array(own)).max())
 
     def flux(self) -> np.ndarray:
         """G on the cells of the window: one more axis, over the degrees of freedom."""
@@ -202,10 +231,11 @@ class Coupling:
     """
 
     def __init__(
-        self, bodies: Sequence[Body], weights: Faces, velocity: Faces | None, shape: tuple[int, ...], dx: float
-    ):
-        self.shape, self.dx, self.d = shape, dx, len(shape)
-        self.covered = [Covered(body, shape, dx) for body in bodies]
+        self, bodies: Sequence[Body], weights: Faces, velocity: Faces | None, shape: tuple[int, ...], dx: float,
+        part: Whole = WHOLE_GRID,
+    ):  # fmt: skip
+        self.shape, self.dx, self.d, self.part = shape, dx, len(shape), part
+        self.covered = [Covered(body, shape, dx, part) for body in bodies]
         self.free = [c for c in self.covered if c.mass is not None]
         self._velocity = velocity
         self._closed = tuple(1.0 - np.asarray(w, dtype=np.float64) for w in weights)
@@ -261,15 +291,19 @@ class Coupling:
     def couple(self, A: Operator, rows: Rows, dt: float, rho: float) -> LowRank:
         """A + dt dx^d G M⁻¹ Gᵀ over the unknowns of `rows`."""
         dofs = 3 if self.d == 2 else 6
+        own = self.part.own_cells(self.shape)
         S = np.zeros((dofs * len(self.free),) * 2)
         where, column, value, light = [], [], [], np.empty(S.shape[0])
         for k, c in enumerate(self.free):
             block = slice(k * dofs, (k + 1) * dofs)
             S[block, block] = dt * self.dx**self.d * np.linalg.inv(c.mass)  # type: ignore[arg-type]
-            displaced = self.dx**self.d * max(float(s.sum()) for s in c.shares)
+            displaced = self.dx**self.d * c.displaced()
             light[block] = rho * displaced / float(np.diag(c.mass)[: self.d].min())  # type: ignore[arg-type]
             G = c.flux()
-            hit = np.argwhere(np.abs(G).max(axis=-1) > 0.0)
+            pushed = np.abs(G).max(axis=-1) > 0.0
+            if own is not None:
+                pushed &= own[c.window()]
+            hit = np.argwhere(pushed)
             cell = np.ravel_multi_index(tuple((hit + c.corner).T), self.shape)
             at = np.searchsorted(rows.cells, cell)
             at[at == rows.n] = 0
@@ -281,7 +315,7 @@ class Coupling:
         t, j, v = (np.concatenate([np.empty(0, np.int64), *part]) for part in (where, column, value))
         touched, t = np.unique(t, return_inverse=True)
         U = sp.csr_array((v, (t, j.astype(np.int64))), shape=(touched.size, S.shape[0]))
-        return LowRank(A, touched.astype(np.int64), U, 0.5 * (S + S.T), light)
+        return LowRank(A, touched.astype(np.int64), U, 0.5 * (S + S.T), light, self.part.total)
 
     def moved(self, operator: LowRank, pressure: np.ndarray, dt: float) -> list[MovedBody]:
         """The bodies after the pressure (a vector over the unknowns) has acted on them for dt."""

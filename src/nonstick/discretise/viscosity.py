@@ -241,13 +241,17 @@ class ViscosityProblem(Discretised):
             grid.user(out[a][grid.face_window(a)])[...] = faces[n] if where is None else faces[n] * where[n]
         return out.ravel()
 
-    def scale_of(self, b: np.ndarray) -> float:
-        """max|b|, where walls count as if they were a cell away: a wall close to a face makes its row large."""
-        if self.drag is None or not b.size:
-            return float(np.abs(b).max(initial=0.0))
-        drag = self.system.zeros()
-        np.add.at(drag, self.drag.face, self.drag.strength)
-        return float(np.abs(b * (1.0 - self.system.gather(drag) / self.operator.diagonal)).max())
+    def scale_of(self, b: np.ndarray, rows: np.ndarray | None = None) -> float:
+        """max|b|, where walls count as if they were a cell away: a wall close to a face makes its row large.
+
+        `rows` is a mask of the rows that count; None: all.
+        """
+        size = np.abs(b)
+        if self.drag is not None and b.size:
+            drag = self.system.zeros()
+            np.add.at(drag, self.drag.face, self.drag.strength)
+            size = np.abs(b * (1.0 - self.system.gather(drag) / self.operator.diagonal))
+        return float((size if rows is None else size[rows]).max(initial=0.0))
 
     def _pad_distance(self, distance: Sequence[np.ndarray]) -> np.ndarray:
         """(3, *padded): the distance of the faces to solids."""

@@ -9,10 +9,12 @@ import numpy as np
 from ..inverse.multigrid.cycles import W
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.smoothers import RedBlack
+from ..inverse.precond.deflation import Deflated
 from ..inverse.precond.jacobi import Jacobi
 from ..solvers.active_set import ActiveSet
 from .levels import SharedBlocks, SharedHierarchy
-from .nearby import SharedNearby
+from .loop import SharedLoop
+from .nearby import SharedAroundBodies, SharedNearby
 from .nested import SharedCoarser
 from .stencil import SharedStencil
 
@@ -25,14 +27,19 @@ class SharedActiveSet(ActiveSet):
     def preconditioner(self):
         return self.M
 
+    def loop(self, problem):
+        return SharedLoop if isinstance(problem.A, SharedStencil) else super().loop(problem)
+
     def coarser(self, problem, M):
         if isinstance(problem.A, SharedStencil):
             return SharedCoarser(problem, M) if isinstance(M, SharedHierarchy) else None
-        return super().coarser(problem, M)
+        return None if problem.A.shared else super().coarser(problem, M)
 
     def nearby(self, A):
-        return SharedNearby(A) if isinstance(A, SharedStencil) else super().nearby(A)
+        if isinstance(A, SharedStencil):
+            return SharedNearby(A)
+        return SharedAroundBodies(A.bodies) if A.shared and A.bodies is not None else super().nearby(A)
 
 
 CYCLE = Multigrid(SharedBlocks(0.65), RedBlack(), W(1, 1), dtype=np.float32)
-AUTO = SharedActiveSet(CYCLE, strong=CYCLE, last=Jacobi())
+AUTO = SharedActiveSet(Deflated(CYCLE), strong=Deflated(CYCLE), last=Deflated(Jacobi()))

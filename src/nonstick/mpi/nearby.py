@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels._stencil import _stencil_relax
+from ..operators.lowrank import LowRank
 from ..solvers import _nearby as kernels
-from ..solvers.nearby import Nearby
+from ..solvers.nearby import Everywhere, Nearby
 from .stencil import SharedStencil
 
 
@@ -58,3 +59,16 @@ class SharedNearby(Nearby):
         mark[ghosts] = 1
         own = mark[cells] == 0
         return cells[own], segment[own]
+
+
+class SharedAroundBodies(Everywhere):
+    """The same with rigid bodies: rows that touch a body keep their values, because a change moves the body."""
+
+    def __init__(self, A: LowRank):
+        assert isinstance(A.base, SharedStencil)
+        self.A, self._others, self._r = A, SharedNearby(A.base), np.empty(A.n)
+
+    def sweep(self, x, b, lower, upper, count, around):
+        low, high, t = lower.copy(), upper.copy(), self.A.touched
+        low[t] = high[t] = x[t] = np.clip(x[t], lower[t], upper[t])
+        self._others.relax(x, b, low, high, self._r, count, around)

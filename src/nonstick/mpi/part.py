@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from ..discretise.coupling import Whole
+from ..discretise.viscosity import ViscosityProblem
 from ..grid.mac import Part as PartOfGrid
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
@@ -31,8 +33,9 @@ from .boxes import Box, Boxes
 from .comm import Comm
 from .halo import Halo
 from .joined import join_parts
-from .shared import Shared
+from .shared import Shared, bare
 from .solve import solve_shared
+from .viscous import Thickened, solve_viscosity
 
 #: fewest ghost layers: the surface at a steep wall looks at particles five cells away, and at the cells beside them
 WIDTH = 6
@@ -76,6 +79,7 @@ class Part:
         held = self._cells.held
         self.own_box: Box = boxes[comm.rank]
         self.grid = PartOfGrid(held.shape, dx, first=held.low)
+        self.counted = _Counted(comm, held.low, self._cells.inside, [halo.inside for halo in self._faces])
         #: corner of the grid in cells of the domain, on three axes
         self._corner = np.concatenate([np.zeros(3 - d), np.array(held.low, float)])[:, None]
         self._bounds = [_bounds(box, boxes.shape) for box in boxes.boxes]
@@ -229,9 +233,10 @@ class Part:
         out = dict(state)
         cells = np.floor(state["x"][3 - len(boxes.shape) :]).astype(np.int64).T
         owner = boxes.owner(cells)
-        for name in ("x", "vel", "aff", "fall", "id"):
+        thick = self.comm.any(len(state["mu"]) > 0)
+        for name in ("x", "vel", "aff", "fall", "id", "mu"):
             values = state[name].T  # particles along the first axis
-            if name != "aff" or values.shape[1] == 9:  # the same on all ranks
+            if {"aff": len(state["aff"]) == 9, "mu": thick}.get(name, True):  # the same on all ranks
                 sent = {int(r): values[owner == r] for r in np.unique(owner)}
                 got = self.comm.swapped(sent)
                 empty = np.empty((0, *values.shape[1:]), values.dtype)
@@ -258,13 +263,35 @@ class Part:
         shared = Shared(self.comm, self.boxes, self._cells.held, problem)
         # the criterion of one process, see `sim.liquid.pressure`
         found = solve_shared(shared, x0=x0, active=active, rtol=rtol, maxiter=maxiter, criterion="papers")
-        assert problem.A.stencil is not None
-        rows = problem.A.stencil.rows
+        rows = bare(problem.A).rows
         cells = rows.to_grid(shared.leave(found.x))
         self.fill_cells(cells)
         x = rows.from_grid(cells)
         notes = found.notes | {"kkt": found.kkt()}
         return replace(found, problem=problem, x=x, dual=problem.gradient(x), notes=notes)
+
+    def thicken(self, problem: ViscosityProblem, rtol: float) -> Thickened:
+        """Solve a viscosity problem; the velocity is right in all ghosts too."""
+        return solve_viscosity(self.comm, self._faces, problem, rtol)
+
+
+class _Counted(Whole):
+    """A rank's own cells and faces, for sums over bodies."""
+
+    def __init__(self, comm: Comm, first: tuple[int, ...], cells: tuple[slice, ...], faces: list[tuple[slice, ...]]):
+        self.comm, self.first, self._cells, self._faces = comm, first, cells, faces
+
+    def own_cells(self, shape):
+        out = np.zeros(shape, bool)
+        out[self._cells] = True
+        return out
+
+    def own_faces(self, window, axis):
+        both = [(max(w.start, o.start), max(min(w.stop, o.stop), w.start)) for w, o in zip(window, self._faces[axis])]
+        return tuple(slice(low - w.start, max(high, low) - w.start) for (low, high), w in zip(both, window))
+
+    def total(self, values):
+        return self.comm.total(values)
 
 
 def _bounds(box: Box, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NonstickError
+from ..operators.base import Operator
+from ..operators.lowrank import LowRank
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from .boxes import Box, Boxes
@@ -36,7 +38,7 @@ class Shared:
 
     def __init__(self, comm: Comm, boxes: Boxes, held: Box, local: BoxProblem):
         with comm.together():
-            A = _stencil(local)
+            A = _checked(local)
             if boxes.align < 2:
                 raise NonstickError(
                     "boxes of a problem on many ranks are cut at multiples of 2, 4, 8, … cells: give align"
@@ -53,6 +55,18 @@ class Shared:
         self._local, self.n = number[at], A.n
         values = (*A.weights, A.diagonal, local.b, local.box.lower, local.box.upper)
         self.problem = assembled(self.piece, *(v[own] for v in values))
+        if local.A.bodies is not None:
+            self.problem = self._with_bodies(local.A.bodies)
+
+    def _with_bodies(self, local: LowRank) -> BoxProblem:
+        """The problem with the term of rigid bodies; each rank has the rows of U in its box."""
+        bare, piece = self.problem, self.piece
+        place = np.full(self.n, -1, np.int64)
+        place[self._local[piece.owned]] = piece.owned
+        rows = place[local.touched]
+        known = np.flatnonzero(rows >= 0)
+        A = LowRank(bare.A, rows[known], local.U[known], local.S, local.light)
+        return BoxProblem(A, bare.b, bare.box.lower, bare.box.upper)
 
     def enter(self, values: np.ndarray) -> np.ndarray:
         """A vector of the problem from one of the local problem."""
@@ -88,10 +102,15 @@ def assembled(piece: Piece, w0, w1, w2, diagonal, b, lower, upper) -> BoxProblem
     )  # fmt: skip
 
 
-def _stencil(local: BoxProblem) -> StencilOperator:
-    for trait, what in (("bodies", "rigid bodies"), ("edges", "constraints on the edges of a wall")):
-        if trait in local.traits:
-            raise NonstickError(f"problems with {what} do not run on many ranks yet; run them on one")
-    if local.A.stencil is None:
+def bare(A: Operator) -> StencilOperator:
+    """The operator without its bodies."""
+    stencil = (A if A.bodies is None else A.bodies.base).stencil
+    if stencil is None:
         raise NonstickError("many ranks need unknowns on a grid, coupled only across faces of cells: give their cells")
-    return local.A.stencil
+    return stencil
+
+
+def _checked(local: BoxProblem) -> StencilOperator:
+    if "edges" in local.traits:
+        raise NonstickError("constraints on the edges of a wall (walls='edge') do not run on many ranks; run on one")
+    return bare(local.A)

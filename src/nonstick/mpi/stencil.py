@@ -37,6 +37,9 @@ class SharedStencil(StencilOperator):
     def largest(self, values):
         return self.comm.largest(values)
 
+    def joined(self, values):
+        return self.comm.joined(values)
+
     def first(self, flag):
         flags = self.comm.gathered(bool(flag))
         return bool(flag) and not any(flags[: self.comm.rank])

@@ -111,6 +111,10 @@ class Operator(ABC):
         """The maximum over all ranks of a number or of every entry of an array."""
         return values
 
+    def joined(self, values: np.ndarray) -> np.ndarray:
+        """The arrays of all ranks, one after the other along the first axis."""
+        return values
+
     def first(self, flag: bool) -> bool:
         """True on the first rank on which the flag is True, and on no other."""
         return flag

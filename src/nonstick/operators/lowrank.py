@@ -2,9 +2,13 @@
 
 U has one column per degree of freedom of a rigid body (3 in 2D, 6 in 3D) and entries only in the rows of the unknowns
 that touch the body. A product takes one product with B and two with the thin U.
+
+On many ranks each has the rows of U that belong to it, all have S, and Uᵀx is summed over all ranks.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,11 +20,16 @@ class LowRank(Operator):
     """`rows` (ascending) are the numbers of the non-zero rows of U, `U` holds these (CSR), `S` is semidefinite.
 
     `light` estimates, column by column, the eigenvalue the term adds to 1 in the metric of the base: for a rigid body,
-    the density of the liquid divided by that of the body. Preconditioners treat large values separately.
+    the density of the liquid divided by that of the body. Preconditioners treat large values separately. `pool` sums an
+    array over all ranks; by default that of the base.
     """
 
-    def __init__(self, base: Operator, rows: np.ndarray, U, S: np.ndarray, light: np.ndarray | None = None):
+    def __init__(
+        self, base: Operator, rows: np.ndarray, U, S: np.ndarray, light: np.ndarray | None = None,
+        pool: Callable[[np.ndarray], np.ndarray] | None = None,
+    ):  # fmt: skip
         self.base = base
+        self._pool = base.total if pool is None else pool
         self.n = base.n
         self.touched = np.ascontiguousarray(rows, dtype=np.int64)
         self.U = sp.csr_array(U, dtype=np.float64)
@@ -44,7 +53,7 @@ class LowRank(Operator):
 
     def gather(self, x: np.ndarray) -> np.ndarray:
         """Uᵀ x"""
-        return self._transposed @ x[self.touched]
+        return self._pool(self._transposed @ x[self.touched])
 
     def spread(self, c: np.ndarray, out: np.ndarray) -> None:
         """out += U c"""
@@ -62,7 +71,7 @@ class LowRank(Operator):
 
     def magnitude(self, x, out):
         self.base.magnitude(x, out)
-        size = abs(self._transposed) @ np.abs(x[self.touched])
+        size = self._pool(abs(self._transposed) @ np.abs(x[self.touched]))
         out[self.touched] += abs(self.U) @ (np.abs(self.S) @ size)
         return out
 
@@ -87,11 +96,47 @@ class LowRank(Operator):
         entries = sp.coo_array(self.U)
         body = connected_components(sp.csr_array(self.S != 0), directed=False)[1] if self.rank else np.empty(0, int)
         part, column = label[self.touched[entries.row]], count + body[entries.col]
+        part, column = self.base.joined(np.stack([part, column], axis=1).astype(np.int64)).T
         size = count + self.rank
         links = sp.coo_array((np.ones(part.size), (part, column)), shape=(size, size))
         _, merged = connected_components(sp.csr_array(links), directed=False)
         present, renamed = np.unique(merged[:count], return_inverse=True)
         return present.size, renamed[label].astype(np.int32)
+
+    # -- many ranks ---------------------------------------------------------------------------------------
+
+    @property
+    def shared(self):  # type: ignore[override]
+        return self.base.shared
+
+    @property
+    def has_entries(self):  # type: ignore[override]
+        return self.base.has_entries
+
+    @property
+    def unknowns(self):
+        return self.base.unknowns
+
+    def total(self, values):
+        return self.base.total(values)
+
+    def largest(self, values):
+        return self.base.largest(values)
+
+    def joined(self, values):
+        return self.base.joined(values)
+
+    def first(self, flag):
+        return self.base.first(flag)
+
+    def fingerprint(self, values):
+        return self.base.fingerprint(values)
+
+    def dot(self, x, y):
+        return self.base.dot(x, y)
+
+    def peak(self, x):
+        return self.base.peak(x)
 
     # -- variations ---------------------------------------------------------------------------------------
 

@@ -114,7 +114,7 @@ class ActiveSet(Method):
                 scaled.solve(self._solve, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
-        loop = ActiveSetCG(self, problem, monitor, M, start.active)
+        loop = self.loop(problem)(self, problem, monitor, M, start.active)
         worth = start.cold and self._worth_predicting(problem, loop.M)
         predicted = worth and self.predict(problem, loop.M, start.x, monitor)
         loop.run(start.x, start.active if self.bounded else None, predicted)
@@ -123,6 +123,10 @@ class ActiveSet(Method):
         large, many = (self.large, self.many) if M.algebraic is None else (self.bare_large, self.bare_large // 20)
         A = problem.A
         return self.bounded and A.unknowns > large and A.total(int(np.count_nonzero(problem.box.constrained))) > many
+
+    def loop(self, problem: BoxProblem) -> type[ActiveSetCG]:
+        """The loop for a problem."""
+        return ActiveSetCG
 
     def coarser(self, problem: BoxProblem, M: Inverse) -> Coarser | CoarserMatrix | None:
         """The coarser problem that predicts x."""
@@ -220,7 +224,7 @@ class ActiveSetCG:
         limit = monitor.limit(self._ease * 1000)
         while monitor.iterations < limit:
             descent, rho = self._direction(rho, curvature, disturbed)
-            curvature, old = self.A.energy(self.p, self.q), curvature
+            curvature, old = self._product(), curvature
             if not curvature > 0.0:
                 monitor.meet(self.A.negative(curvature, self.p, self.q))
                 if monitor.status:
@@ -325,6 +329,10 @@ class ActiveSetCG:
         if not descent > least and beta != 0.0:
             descent = self._combine(0.0, rho, False)
         return descent, rho
+
+    def _product(self) -> float:
+        """q = A p; pᵀq."""
+        return self.A.energy(self.p, self.q)
 
     def _combine(self, beta: float, rho: float, disturbed: bool) -> float:
         """p = z + β p on the free rows; rᵀp."""

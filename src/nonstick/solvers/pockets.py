@@ -177,12 +177,12 @@ def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
     mine = part[A.touched]
     hit = mine >= 0
     sums = sp.csr_array((np.ones(hit.sum()), (mine[hit], np.flatnonzero(hit))), shape=(len(closed), A.touched.size))
-    push, size = (sums @ A.U).toarray(), (sums @ abs(A.U)).toarray()
+    push, size = A.total(np.stack([(sums @ A.U).toarray(), (sums @ abs(A.U)).toarray()]))
     size = np.maximum(size, ROW_SUM * size.max(axis=0))
     moves = (np.abs(push) > PUSH * size).any(axis=1)
     found = [rows for rows, m in zip(closed, moves) if not m]
     _, label = A.components()
-    name = np.array([label[rows[0]] for rows in closed])
+    name = A.largest(np.array([label[rows[0]] if rows.size else -1 for rows in closed]))
     for group in np.unique(name[moves]):
         members = np.flatnonzero(moves & (name == group))
         if (np.abs(push[members].sum(axis=0)) <= PUSH * size[members].sum(axis=0)).all():

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid.alone import Alone
-from nonstick.sim.liquid.sources import Chambers, crowding
+from nonstick.sim.liquid.sources import Chambers, Source, crowding
 
 ALONE = Alone(Scene.load("still"))
 POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
@@ -135,3 +135,16 @@ def test_a_source_over_liquid_at_a_wall_that_cuts_cells_adds_only_its_flow(cells
         simulation.next_frame()
     flow = simulation.probe_table()["gate.flow"]
     assert flow == pytest.approx(speed * width, rel=0.01)
+
+
+def test_lines_of_a_slanted_stream_stand_still_and_move_with_their_liquid():
+    source, width = Source.all(Scene.load("honey-sheet"))[0], 0.3 / 144
+    v = np.array(source.spec.velocity)
+    lattice = width * (0.5 + np.indices((144, 144)).reshape(2, -1))
+    for time in (0.0, 0.31, 0.74):
+        x = lattice + source.drift(time, width)(lattice)
+        assert np.abs(x - lattice).max() <= 0.5 * width + 1e-12
+        across = x[0] - v[0] / v[1] * (x[1] - 0.3)  # where the lines cross the top of the source
+        along = x[1] - time * v[1]
+        for part in (across, along):
+            np.testing.assert_allclose(part / width % 1.0, 0.5, atol=1e-6)

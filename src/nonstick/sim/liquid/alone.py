@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...discretise.coupling import WHOLE_GRID
+from ...discretise.viscosity import ViscosityProblem
 from ...grid.mac import Grid
 from ...grid.parts import connected_parts
 from ...scenes.scene import Scene
@@ -37,6 +39,8 @@ class Alone:
     rank = 0
     #: whether other processes have parts of the domain
     shared = False
+    #: which cells and faces count in sums over bodies
+    counted = WHOLE_GRID
 
     def __init__(self, scene: Scene):
         #: the cells of this process, ghosts included
@@ -100,6 +104,10 @@ class Alone:
         self, problem: BoxProblem, x0: np.ndarray | None, active: np.ndarray | None, rtol: float, maxiter: int | None
     ) -> Solution:
         """Solve a problem of which several processes have parts, in the rows of their cells and ghost cells."""
+        raise AssertionError("one process solves its problems by itself")
+
+    def thicken(self, problem: ViscosityProblem, rtol: float) -> Any:
+        """The same for a viscosity problem."""
         raise AssertionError("one process solves its problems by itself")
 
     #: half sweeps after which the ghost cells must be filled again; 0: never

@@ -44,7 +44,8 @@ def hold_surface(
 ) -> None:
     """Let the pressure hold up particles in cells that the surface cuts below their centres, in place.
 
-    `before` is the velocity before the pressure, `push` (3) what gravity gave; `taken` comes from `fill_beyond`.
+    `before` is the velocity without the pressure, `push` (3) what gravity gave, and `taken`, from `fill_beyond`, what
+    the pressure took.
     """
     for axis in solids.layout.axes:
         if push[axis] != 0.0:
@@ -78,7 +79,7 @@ def extend(
         fastest = max(fastest, float(largest.max(initial=0.0)))
         grade = known.copy()
         count = _extrapolate(u, known, queue, layers)
-        _continue_into_solids(u, grade, queue, count, solids.open[axis])
+        _continue_into_solids(u, grade, queue, count, solids.open[axis], solids.velocity[axis], solids.moving, axis)
         filled.append((queue, count))
     results = []  # all axes are read before any is written
     for axis, (queue, count) in zip(axes, filled):

@@ -161,20 +161,25 @@ class Liquid:
         with watch("pressure"):
             velocity, outcome = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
-        thick = None
+        thick, unpressed = None, start.velocity
         if self.viscosity.acts:
             with watch("viscosity"):
                 thick = self._thicken(velocity, outcome, mu, kick)
                 start.heat = self._heat(start.mass, velocity, thick.velocity)
             with watch("pressure"):  # project again, because the viscosity step adds divergence
                 spread = self.layout.lift_faces(thick.velocity)
+                unpressed = [u + s - v for u, s, v in zip(unpressed, spread, velocity)]
                 velocity, outcome = self._project(spread, kick, added.divergence)
                 self.pressure = self.pressure + outcome.solution.pressure
         with watch("extrapolation"):
             taken = [u - v for u, v in zip(start.velocity, velocity)]
             fill_beyond(taken, tracker.phi, self.solids)
+            held = taken
+            if thick is not None:
+                held = [u - v for u, v in zip(unpressed, velocity)]
+                fill_beyond(held, tracker.phi, self.solids)
             push = kick * tracker.gravity
-            hold_surface(velocity, start.velocity, taken, push, start.mass, tracker.phi, self.solids)
+            hold_surface(velocity, unpressed, held, push, start.mass, tracker.phi, self.solids)
             if self.viscosity.acts:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2
@@ -240,8 +245,11 @@ class Liquid:
 
     def _heat(self, mass: list[np.ndarray], before: list[np.ndarray], after: Sequence[np.ndarray]) -> float:
         """Kinetic energy that viscosity has taken, for masses on the faces."""
-        faces = zip(*(self.layout.drop_faces(f) for f in (mass, before)), after)
-        return max(sum(0.5 * float((m * (u - v) * (u + v)).sum()) for m, u, v in faces), 0.0)
+        total = 0.0
+        for axis, m, u, v in zip(range(3), mass, before, self.layout.lift_faces(after)):
+            if axis in self.layout.axes:
+                total += 0.5 * float(self.ranks.own_faces(m * (u - v) * (u + v), axis).sum())
+        return max(self.ranks.sum(total), 0.0)
 
     def _check_flow(self, velocity: list[np.ndarray], fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""

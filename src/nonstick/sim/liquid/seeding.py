@@ -11,6 +11,8 @@ from ...grid.shapes import Shape
 from .alone import Alone
 from .solids import Solids
 
+#: how far positions (d, n) of the lattice are moved, in cells
+Shift = Callable[[np.ndarray], np.ndarray]
 #: least distance of a particle from a wall, in cells
 MARGIN = 0.02
 #: particles that are less than this many cells below the surface start on the lattice itself
@@ -30,7 +32,7 @@ def seed(
     per_axis: int,
     jitter: float,
     rng: np.random.Generator,
-    shift: np.ndarray | None = None,
+    shift: Shift | None = None,
 ) -> np.ndarray:
     """Positions (3, n) in cells that fill a shape outside solids, `per_axis` along each axis of a cell.
 
@@ -40,8 +42,9 @@ def seed(
     shape cuts get particles in the same way, spread as evenly as possible (`_turn`). So liquid has its true depth, and
     a slight slope is no staircase. A moved lattice ends with whole cubes: a source adds its next layer in time.
 
-    Positions deviate from the lattice by `jitter` of its width. `shift` (d) moves the lattice, in cells, by less than
-    its width. Planes of cells are treated one at a time, so that memory grows with the liquid, not with the grid.
+    Positions deviate from the lattice by `jitter` of its width. `shift` moves the positions (d, n) of the lattice, in
+    cells, by less than its width. Planes of cells are treated one at a time, so that memory grows with the liquid, not
+    with the grid.
     """
     pieces = list(seed_slabs(shape, solids, per_axis, jitter, rng, shift))
     return np.concatenate(pieces, axis=1)
@@ -53,7 +56,7 @@ def seed_slabs(
     per_axis: int,
     jitter: float,
     rng: np.random.Generator,
-    shift: np.ndarray | None = None,
+    shift: Shift | None = None,
 ) -> Iterator[np.ndarray]:
     """The positions of `seed`, plane by plane, in cells of the whole domain.
 
@@ -102,7 +105,7 @@ def _skip(rng: np.random.Generator, numbers: int) -> None:
 class _Lattice:
     """The lattice in a shape; its planes of positions are numbered along the first axis."""
 
-    def __init__(self, shape: Shape, solids: Solids, per_axis: int, jitter: float, shift: np.ndarray | None):
+    def __init__(self, shape: Shape, solids: Solids, per_axis: int, jitter: float, shift: Shift | None):
         self.shape, self.solids, self.per_axis, self.jitter, self.shift = shape, solids, per_axis, jitter, shift
         self.grid, self.lift = solids.whole, solids.layout.lift_points
         self.planes = self.grid.shape[0]
@@ -135,7 +138,7 @@ class _Lattice:
             stray = self.jitter * (rng.random(at.shape) - 0.5)
             x = (at + 0.5) / per_axis
             if shift is not None:
-                x += shift[:, None]
+                x += shift(x)
                 within = np.all((x > 0.0) & (x < np.array(grid.shape)[:, None]), axis=0)
                 x, stray, known = x[:, within], stray[:, within], sure[within]
             else:

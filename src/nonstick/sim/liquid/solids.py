@@ -133,7 +133,7 @@ class Solids:
 
         on_grid = [self._covering(b, here) for b, here in zip(bodies, self.distances[len(static) :])]
         #: the bodies as the pressure solve sees them; None without bodies
-        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx)
+        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx, self.ranks.counted)
         self._own = list(zip(bodies, self.coupling.covered))
         return self.coupling.weights
 

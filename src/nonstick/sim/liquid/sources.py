@@ -2,8 +2,9 @@
 
 A step of length dt moves the liquid in a source by v dt relative to the source. So the points to fill are those that
 were outside the source one step ago, in the source's own frame: `x - v dt ∉ S`. They lie on a lattice that moves with
-the liquid, so that each point enters once and the flow is exact to one particle. Filling only the empty cells would
-lose the part of a cell that a step leaves empty: a third of the flow at three cells per step.
+the liquid, so that each point enters once. The flow of a line of the lattice is exact to one particle; a stream has a
+whole number of lines, so it may be half a particle too thick or too thin on each side. Filling only the empty cells
+would lose the part of a cell that a step leaves empty: a third of the flow at three cells per step.
 
 Under water the room behind the source is not empty: the liquid that enters must push other liquid away. The pressure
 solve gets the divergence for this, `div u = volume entered / dt` (`crowding`). A full chamber takes no more liquid
@@ -12,6 +13,7 @@ solve gets the divergence for this, `div u = volume entered / dt` (`crowding`). 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,12 +82,30 @@ class Source:
         """True if it flows for the first time in this step."""
         return dt <= 0.0 or not self.flows(time - dt)
 
-    def phase(self, time: float, width: float) -> np.ndarray:
-        """The shift of the lattice of its liquid modulo its width, in metres."""
-        way = time * np.array(self.spec.velocity)
-        if self.mover is not None:
-            way = way + self.mover.at(time)[0]
-        return way - width * np.round(way / width)
+    def drift(self, time: float, width: float) -> Callable[[np.ndarray], np.ndarray]:
+        """The shift of the lattice of its liquid, modulo its width, at positions (d, n); all in metres.
+
+        The lattice moves with the liquid along the axis of the largest velocity. Its lines along this axis are slanted
+        like the velocity and stand still: if they moved sideways, a stream would be a line of particles thicker or
+        thinner every few steps, which is seen as bands.
+        """
+        velocity = np.array(self.spec.velocity, float)
+        main = int(np.argmax(np.abs(velocity)))
+        offset = np.zeros(len(velocity)) if self.mover is None else np.array(self.mover.at(time)[0], float)
+        slant = velocity / velocity[main] if velocity[main] else np.zeros(len(velocity))
+        low, high = self.shape.bounds(len(velocity))
+        start = (high if velocity[main] < 0.0 else low)[main]
+        start = start if np.isfinite(start) else 0.0
+        along = offset[main] + time * velocity[main]
+        along -= width * np.round(along / width)
+
+        def shift(x: np.ndarray) -> np.ndarray:
+            way = offset[:, None] + slant[:, None] * (x[main] + along - offset[main] - start)
+            way -= width * np.round(way / width)
+            way[main] = along
+            return way
+
+        return shift
 
 
 def has_room(left: np.ndarray) -> np.ndarray:

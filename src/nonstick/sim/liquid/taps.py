@@ -48,8 +48,10 @@ class Taps:
         width = self.dx / setting.per_axis
         counts = np.diff(start)
         rng = np.random.default_rng([setting.seed, index, step])
-        shift = source.phase(time, width) / self.dx
-        slabs = seed_slabs(source.at(time), self.solids, setting.per_axis, setting.jitter, rng, shift)
+        drift = source.drift(time, width)
+        slabs = seed_slabs(
+            source.at(time), self.solids, setting.per_axis, setting.jitter, rng, lambda x: drift(self.dx * x) / self.dx
+        )
         x, mine, every = ranks.born(slabs)
         mine = np.arange(every) if mine is None else mine
         cells = np.ravel_multi_index(tuple(ranks.here(x).astype(np.int64)), self.layout.three)

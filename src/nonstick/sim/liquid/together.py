@@ -27,8 +27,7 @@ def obstacle(scene: Scene) -> str:
     model = scene.model
     thick = viscous(scene)
     reasons = {
-        "rigid bodies": bool(model.bodies),
-        "viscous liquid": thick,
+        "rigid bodies in viscous liquid": thick and bool(model.bodies),
         "surface.track = 'grid'": model.surface.track != "particles",
         "probes": bool(model.probe),
         "output.export (use `nonstick export` after the run)": bool(model.output.export),

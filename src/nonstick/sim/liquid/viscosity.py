@@ -26,6 +26,8 @@ from .viscous_walls import Walls, touches, walls_of
 STRONGER = ("visc-auto", "visc-cg")
 #: layers of faces in the air that thick liquid drags along
 DRAGGED = 2
+#: liquid fraction of a face above which the solve says how fast it moves
+SOLVED = 0.2
 
 
 class Viscosity:
@@ -42,6 +44,8 @@ class Viscosity:
             self.mu = found[0]
         self._thick = any(max(v.values) if isinstance(v, Ramp) else v for v in found)
         self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
+        #: faces whose velocity the last solve determined; none before the first one
+        self._solved = [np.zeros(f.shape, bool) for f in solids.layout.drop_faces(solids.open)]
 
     @property
     def acts(self) -> bool:
@@ -82,15 +86,19 @@ class Viscosity:
 
         Some particles lie a little outside the level set. No solve includes the faces there, so these particles would
         fall freely, and a surface that narrows would leave them behind. The velocity is extended linearly, which does
-        not change rotations. Thin liquid is not treated: it may spray.
+        not change rotations. A face between two centres outside the liquid may still hold much of it. There the solve
+        counts, which knows that no shear acts on a surface: what a line through deeper faces gives beyond this would
+        drive the liquid anew in every step. Thin liquid is not treated: it may spray.
         """
         thick = self._is_thick(mu, dt)
         if not thick.any():
             return
+        solved = self.solids.layout.lift_faces(self._solved)
         for axis in self.solids.layout.axes:
             u = velocity[axis]
             known = np.empty(u.shape, np.int8)
             _known_faces(known, self.solids.open[axis], np.zeros(u.shape), phi, axis, True)
+            known |= solved[axis]
             far = (known == 0) & (mass[axis] > 1e-9)
             if thick.ndim:
                 far &= touches(thick.reshape(phi.shape), axis)
@@ -131,7 +139,11 @@ class Viscosity:
                 given[a] = np.where(inside, source.velocity(a, points, time), given[a])
                 # the velocity of a source holds in the middles of its faces
                 walls.distance[a] = np.where(inside, np.maximum(walls.distance[a], 0.0), walls.distance[a])
+        self._solved = [(f > SOLVED) & free for f, free in zip(faces, fluid)]
         problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
+        if solids.ranks.shared:
+            assert isinstance(problem, ViscosityProblem)
+            return solids.ranks.thicken(problem, self.rtol)
         best: ViscositySolution | BodyViscositySolution | None = None
         for name in dict.fromkeys((self.method, *STRONGER)):
             solution = problem.solve(name, rtol=self.rtol, criterion="papers")
