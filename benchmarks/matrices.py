@@ -228,9 +228,9 @@ def report(rows, sizes) -> None:
                 print(f"{label} on {name} at {n}: {row['reason']}")
                 continue
             mark = "" if row["converged"] else "!"
-            cells.append(f"{row['iterations']}{mark} · {row['seconds']:.2f} s{megabytes}")
+            cells.append(f"{row['iterations']}{mark} · {row['seconds']:.2f} s ({row['cpu_seconds']:.2f}){megabytes}")
         lines.append([name, label, *cells])
-    show("iterations, seconds, memory (! did not converge)", ["problem", "method", *map(str, sizes)], lines)
+    show("iterations, seconds (of the processors), memory (! did not converge)", ["problem", "method", *map(str, sizes)], lines)
 
 
 if __name__ == "__main__":
