@@ -230,7 +230,8 @@ def report(rows, sizes) -> None:
             mark = "" if row["converged"] else "!"
             cells.append(f"{row['iterations']}{mark} · {row['seconds']:.2f} s ({row['cpu_seconds']:.2f}){megabytes}")
         lines.append([name, label, *cells])
-    show("iterations, seconds (of the processors), memory (! did not converge)", ["problem", "method", *map(str, sizes)], lines)
+    title = "iterations, seconds (of the processors), memory (! did not converge)"
+    show(title, ["problem", "method", *map(str, sizes)], lines)
 
 
 if __name__ == "__main__":
