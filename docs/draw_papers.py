@@ -57,14 +57,14 @@ class Figure:
 FIGURES = {
     "lai-5.1": Figure("circle", (15, 30, 50, 80), 64),
     "lai-5.2": Figure("square", (15, 30, 50, 80), 64),
-    "lai-5.3": Figure("sphere", (20, 50, 70, 90), 48, counted=20),
+    "lai-5.3": Figure("sphere", (20, 50, 70, 90), 40, counted=20),
     "lai-5.6": Figure(
         "maze", (20, 40, 60, 100), 64, {"fas": {"solver.method": "fas-mg"}, "newton": {"solver.method": "newton"}}
     ),
     "lai-5.7": Figure("sphere", (10,), 64, pixels=320, counted=10),
-    "lai-5.8": Figure("sphere-cuboid", (70,), 48, pixels=320, counted=70),
+    "lai-5.8": Figure("sphere-cuboid", (70,), 32, pixels=320, counted=70),
     "lai-5.9": Figure("double-sphere", (10,), 64, pixels=320, counted=10),
-    "cm-1": Figure("dam-break-sphere", (0, 36, 54, 72), 48, counted=54),
+    "cm-1": Figure("dam-break-sphere", (0, 36, 54, 72), 32, counted=54),
     "cm-2": Figure(
         "cm-circle", (0, 24, 36, 48), 64,
         {
@@ -75,11 +75,11 @@ FIGURES = {
         },
         counted=42,
     ),
-    "cm-3": Figure("rotated-box", (0, 30, 48, 66), 48, counted=48),
-    "cm-4": Figure("dam-break-box", (0, 40, 60, 80), 48, counted=60),
-    "cm-5": Figure("ball-box", (0, 20, 35, 50), 48, counted=50),
-    "andersen-1-top": Figure("andersen-3d-1", (80, 90, 100), 48, {"separating": SEPARATING}),
-    "andersen-1-bottom": Figure("andersen-3d-2", (140, 150, 160), 48, {"separating": SEPARATING}),
+    "cm-3": Figure("rotated-box", (0, 30, 48, 66), 32, counted=48),
+    "cm-4": Figure("dam-break-box", (0, 40, 60, 80), 40, counted=60),
+    "cm-5": Figure("ball-box", (0, 20, 35, 50), 40, counted=50),
+    "andersen-1-top": Figure("andersen-3d-1", (80, 90, 100), 32, {"separating": SEPARATING}),
+    "andersen-1-bottom": Figure("andersen-3d-2", (140, 150, 160), 32, {"separating": SEPARATING}),
     "andersen-3": Figure("andersen-1", (30, 90, 110, 160), 100),
     "andersen-4": Figure("andersen-2", (10, 20, 30, 40), 100),
     "andersen-5": Figure("andersen-3", (10, 50, 90, 130), 100),
@@ -89,7 +89,7 @@ FIGURES = {
     "aanjaneya-13": Figure("bunny-drop", (0, 12, 20, 30, 40, 60, 80, 120), 40, {"bunnies": {}}),
     "tb-1": Figure("bunny-sphere", (0, 12, 24, 48), 64, {"separating": {}}),
     "tb-4": Figure(
-        "neumann-maze", (5, 15, 30), 40,
+        "neumann-maze", (5, 15, 30), 32,
         {name: {**ONE_STEP, "solver.method": f"{name}-cg"} for name in ("mic", "saamg", "giaamg", "tagiaamg")},
     ),
     "tb-6": Figure(
@@ -101,11 +101,12 @@ FIGURES = {
         },
     ),
     "tb-8": Figure(
-        "double-dam-break", (20, 40, 60), 48,
+        "double-dam-break", (20, 40, 60), 32,
         {
             name: {"time.cfl": 3.0, "walls.pressure": walls}
             for name, walls in (("unconstrained", "none"), ("non-splashy", "cut"), ("splashy", "all"))
         },
+        counted=60,
     ),
 }  # fmt: skip
 
@@ -135,7 +136,7 @@ def draw(name: str, runs: Path) -> Path:
     IMAGES.mkdir(parents=True, exist_ok=True)
     write_picture(file, image)
     if file.stat().st_size > LARGE:
-        write_picture(file, image, 128)
+        write_picture(file, image, 256)
     print(f"{file.name}: {figure.cells} cells; {'; '.join(said)}", flush=True)
     return file
 

@@ -169,7 +169,7 @@ def dragon(n: int, file: Path) -> None:
     image = shrunk(above([*images[:-1], legend(images[-1])]), 620)
     write_picture(file, image)
     if file.stat().st_size > LARGE:
-        write_picture(file, image, 128)
+        write_picture(file, image, 256)
 
 
 #: name → what draws it, and its cells along a side

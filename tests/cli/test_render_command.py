@@ -76,9 +76,19 @@ def test_background_and_labels(runs, tmp_path):
     assert (pixels(out)[5, 40:60] == [255, 0, 0]).all()
 
 
+def test_all_liquid_in_the_colour_of_a_name(runs, tmp_path):
+    out, shades = tmp_path / "x.png", []
+    for tint in ("honey", "#00ff00", "[0.0,0.0,1.0]"):
+        assert command(runs / "space", "-o", out, "-f", 0, "--no-labels", "-s", f"tint={tint}", "-s", "clear=0.01") == 0
+        shades.append(pixels(out).astype(int).reshape(-1, 3))
+    more = [shade[:, k] - shade[:, (k + 1) % 3] for shade, k in zip(shades, (0, 1, 2))]
+    assert all(colour.max() > 60 for colour in more)
+
+
 @pytest.mark.parametrize(
     "words, sentence",
     [
+        (["space", "-s", "tint=honye"], "'honye' is no colour"),
         (["space", "-o", "x.jpg"], "must end in .mp4, .gif or .png"),
         (["space", "-f", "1", "-n", "0:2"], "use one of them"),
         (["space", "-f", "9"], "the run has no frame 9: it has the frames 0 to 2"),

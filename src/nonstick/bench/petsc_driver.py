@@ -148,6 +148,15 @@ def _set(PETSc, options):
         table[key] = value
 
 
+def _resident(key):
+    """VmRSS (now) or VmHWM (at most so far) of this rank in bytes; 0 where the kernel does not tell."""
+    try:
+        with open("/proc/self/status") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
+    except (OSError, StopIteration):
+        return 0
+
+
 def _timed(PETSc, peer, kind, options):
     PETSc.COMM_WORLD.barrier()
     began = time.perf_counter()
@@ -166,6 +175,7 @@ def main(source, target, name, rtol=1e-6):
     with np.load(source) as data:
         peer = Peer(PETSc, data, rtol)
     best, runs, goal = np.inf, 0, rtol
+    before = _resident("VmRSS")
     g = peer.b.duplicate()
     while runs == 0 or (runs < 3 and best < 1.0):
         peer.goal = goal
@@ -177,12 +187,15 @@ def main(source, target, name, rtol=1e-6):
                 continue
         runs += 1
         best = min(best, seconds)
+    more = PETSc.Vec().createMPI((1, None), comm=PETSc.COMM_WORLD)  # of all ranks, above their parts of the problem
+    more.set(max(_resident("VmHWM") - before, 0))
     scatter, whole = PETSc.Scatter.toZero(x)
     scatter.scatter(x, whole)
+    peak = more.sum()
     if PETSc.COMM_WORLD.rank == 0:
         np.savez(
             target, x=whole.array_r * (peer.t / peer.s), seconds=best, iterations=peer.iterations,
-            outer_iterations=peer.outer, version=".".join(map(str, PETSc.Sys.getVersion())),
+            outer_iterations=peer.outer, peak_bytes=int(peak), version=".".join(map(str, PETSc.Sys.getVersion())),
         )  # fmt: skip
 
 

@@ -14,6 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..discretise.viscosity import ViscosityProblem, ViscousBox
+from ..discretise.viscosity_bodies import ViscosityWithBodies
+from ..operators.base import Operator
+from ..operators.bordered import Bordered
 from ..operators.faces import ViscosityOperator
 from ..scenes.scene import Scene
 from ..sim.liquid.simulation import Simulation
@@ -23,6 +26,8 @@ from .registry import Plan, benchmark
 from .row import Row
 from .snapshots import sampled_frames
 
+#: a viscosity step, with bodies or without
+Step = ViscosityProblem | ViscosityWithBodies
 FRAMES = 40
 SAMPLES = 5
 #: part of the residual of the velocity before the step
@@ -63,22 +68,30 @@ def table3(plan: Plan) -> Iterator[Row]:
                 yield mean_row(case, n, method, [_reduced(case, n, method, p, plan) for p in problems])
 
 
-def _reduced(case: str, n: int, method: str, problem: ViscosityProblem, plan: Plan) -> Row:
-    start = problem.advected()
-    rtol = REDUCTION * problem.problem.kkt(start)
+def _reduced(case: str, n: int, method: str, problem: Step, plan: Plan) -> Row:
+    start = problem.first_guess()
+    given = problem.problem
+    rtol = REDUCTION * given.kkt(start)
 
     def build() -> ViscousBox:
-        """The problem is built again for every measurement, because an operator stores its matrix after first use."""
-        return ViscousBox(ViscosityOperator(problem.system), problem.rhs)
+        return ViscousBox(_again(given.A), given.b, given.scale)
 
     return measure(case, n, method, build, replace(plan, rtol=min(rtol, 0.5)), x0=start)
 
 
-def sampled(scene: str, n: int, frames: int, samples: int, **keys: Any) -> list[ViscosityProblem]:
+def _again(A: Operator) -> Operator:
+    """The operator is made again for every measurement, because it stores its matrix after first use."""
+    if isinstance(A, Bordered):
+        return Bordered(_again(A.A), A.touched, A.C, A.D, A.own)
+    assert isinstance(A, ViscosityOperator)
+    return ViscosityOperator(A.system)
+
+
+def sampled(scene: str, n: int, frames: int, samples: int, **keys: Any) -> list[Step]:
     """The viscosity problems of the first substeps of frames spread evenly over a run, if they need a solve."""
     simulation = Simulation(Scene.load(scene, {"domain.resolution": n, **keys}))
     wanted = sampled_frames(frames, samples)
-    kept: list[ViscosityProblem] = []
+    kept: list[Step] = []
     fresh = True
 
     def watch(report) -> None:
@@ -91,4 +104,4 @@ def sampled(scene: str, n: int, frames: int, samples: int, **keys: Any) -> list[
     for _ in range(frames):
         fresh = True
         simulation.next_frame()
-    return [p for p in kept if p.n and p.problem.kkt(p.advected()) > SOLVED]
+    return [p for p in kept if p.n and p.problem.kkt(p.first_guess()) > SOLVED]

@@ -258,7 +258,8 @@ class Live:
 
     def warn(self, sentence: str) -> None:
         if self.speaks:
-            self.console.print(f"warning: {plain(sentence)}", markup=False, highlight=False)
+            text = f"warning: {plain(sentence)}"
+            self.console.print(text, markup=False, highlight=False, soft_wrap=not self.console.is_terminal)
 
     def update(self, frame: int, rows) -> None:
         if not self.speaks:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .tables import Direction, Number, Positive, Share, Table, Vector
@@ -45,6 +45,11 @@ def known(text: str) -> str:
 
 
 Colour = Annotated[str, Field(max_length=20), AfterValidator(known)]
+
+
+def mixed(value: Any) -> Any:
+    """Red, green and blue of a colour that is given as text; other values are left as they are."""
+    return rgb(known(value)) if isinstance(value, str) else value
 
 
 class CameraKeys(Table):
@@ -98,8 +103,9 @@ class Camera(Table):
     colour: Literal["liquid", "speed", "pressure", "viscosity"] = Field(
         "liquid", description="What colours show; pressure in 2D only; viscosity where it varies."
     )
-    tint: tuple[Share, Share, Share] | None = Field(
-        None, description="Colour of all liquid: red, green, blue in 0..1; default: by `colour` of each liquid."
+    tint: Annotated[tuple[Share, Share, Share] | None, BeforeValidator(mixed)] = Field(
+        None,
+        description="Colour of all liquid: a name, #rrggbb, or red, green, blue in 0..1; default: by `colour` of each.",
     )
     clear: Positive = Field(
         0.2, description="Depth to which one sees into the liquid (3D), as a share of the longest side."
