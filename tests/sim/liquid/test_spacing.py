@@ -1,6 +1,7 @@
 """Evening out particles: the kernels against slow twins, and crowded particles that move apart."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -75,3 +76,18 @@ def test_crowded_particles_move_apart_and_not_through_walls():
     assert max(float(np.abs(s).max()) for s in shift) <= LONGEST_WAY
     more = displacement(cloud, tracker.phi, solids, *pressed, tracker.per_cell, 0.3)
     assert np.abs(more[1]).sum() > np.abs(shift[1]).sum()  # after liquid was crushed there are more sweeps
+
+
+@pytest.mark.parametrize("heat, left", [(0.0, 0.0), (0.25, 0.25), (1.0, 1.0), (3.0, 1.0)])
+def test_the_heat_of_viscosity_pays_for_evening_out_and_nothing_else_does_at_rest(heat, left):
+    """Particles at rest are lifted by `lift`; viscosity has taken `heat` times the energy of that."""
+    tracker = Simulation(Scene.load("still", {"domain.resolution": 16})).liquid.tracker
+    start = tracker.to_grid()
+    shift = [np.full(m.shape, 0.05) if axis == 2 else np.zeros(m.shape) for axis, m in enumerate(start.mass)]
+    rest = [np.zeros(m.shape) for m in start.mass]
+    lift = 9.81 * 0.05 * tracker.dx * tracker.cloud.n  # energy over the mass of a particle
+    start.energy, start.heat = sum(tracker.energy()), heat * lift
+    tracker.cloud.fall[:] = 0.0  # the pressure carries all of it
+    tracker._pay_for_lift(shift, SimpleNamespace(start=start, velocity=rest, dt=0.01, work=0.0))
+    np.testing.assert_allclose(shift[2], 0.05 * left, rtol=1e-6, atol=1e-12)
+    assert not tracker.cloud.vel.any()

@@ -205,13 +205,17 @@ def _continue_linearly(u, known, layers):
 
 
 @parallel
-def _continue_into_solids(u, grade, queue, count, open_share):
+def _continue_into_solids(u, grade, queue, count, open_share, wall, moving, axis):
     """Continue u linearly into solids, two layers deep: a rotation keeps its rate up to the wall and beyond.
 
     `queue` lists `count` faces that `_extrapolate` has filled; those of them that are closed (open share up to SLIVER)
     are changed. `grade` is 1 where u was known before, 0 elsewhere, and becomes 2 on faces that are changed. Each
     direction with two known faces a, b in a row gives 2a - b, and u becomes the mean over these directions. The second
     layer uses the first one.
+
+    Along its own axis u must not become faster on the way into the solid, relative to it: a is taken instead. Drops
+    that leave a wall and stretch would take such a velocity with them, stretch more, and speed up without a force.
+    `wall` is the velocity of solids on these faces, read if `moving`.
     """
     nx, ny, nz = u.shape
     values, found = np.empty(count), np.empty(count, np.bool_)
@@ -234,7 +238,12 @@ def _continue_into_solids(u, grade, queue, count, open_share):
                 if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz:
                     continue
                 if grade[i + di, j + dj, k + dk] > 0 and grade[a, b, c] > 0:
-                    total += 2.0 * u[i + di, j + dj, k + dk] - u[a, b, c]
+                    near = u[i + di, j + dj, k + dk]
+                    more = near - u[a, b, c]
+                    at_rest = wall[i, j, k] if moving else 0.0
+                    if way // 2 == axis and more * (near - at_rest) > 0.0:
+                        more = 0.0
+                    total += near + more
                     lines += 1
             if lines > 0:
                 values[q], found[q] = total / lines, True

@@ -79,7 +79,7 @@ def extend(
         fastest = max(fastest, float(largest.max(initial=0.0)))
         grade = known.copy()
         count = _extrapolate(u, known, queue, layers)
-        _continue_into_solids(u, grade, queue, count, solids.open[axis])
+        _continue_into_solids(u, grade, queue, count, solids.open[axis], solids.velocity[axis], solids.moving, axis)
         filled.append((queue, count))
     results = []  # all axes are read before any is written
     for axis, (queue, count) in zip(axes, filled):
