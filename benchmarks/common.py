@@ -68,9 +68,11 @@ def progress(title: str, total: int) -> Iterator[Steps]:
         yield Steps(bar, title, total)
 
 
-def timed(case: str, n: int, method, build, *, warm=None, rtol: float = 1e-6, label: str = "") -> dict:
+def timed(
+    case: str, n: int, method, build, *, warm=None, rtol: float = 1e-6, label: str = "", time_limit: float = 300.0
+) -> dict:
     """A row as `nonstick bench` makes it: compiled before, the fastest of three where it is short."""
-    plan = Plan((n,), (), rtol=rtol)
+    plan = Plan((n,), (), rtol=rtol, time_limit=time_limit)
     if warm is not None:
         warm_up(method, warm, plan)
     return measure(case, n, method, build, plan, label=label).asdict()

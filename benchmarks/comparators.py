@@ -21,7 +21,8 @@ from nonstick.kernels._vector import dot
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 from nonstick.operators.transfer import AggregateTransfer
-from nonstick.solvers.active_set import ActiveSet, ActiveSetCG
+from nonstick.solvers.active_set import ActiveSet
+from nonstick.solvers.active_set_loop import ActiveSetCG
 from nonstick.solvers.base import Method
 from nonstick.solvers.fas import FAS
 from nonstick.solvers.mprgp import MPRGP

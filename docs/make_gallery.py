@@ -35,8 +35,9 @@ FRAMES, CELLS = 60, 40
 OWN: dict[str, dict[str, int]] = {
     "honey": {}, "heat": {}, "sphere": {}, "chocolate": {}, "viscous-ceiling": {},
     "varying-block": {"time.frames": 60}, "cake": {"time.frames": 80},
-    "armadillo-cake": {"domain.resolution": 64, "time.frames": 80}, "bunny-drop": {"domain.resolution": 40},
-    "bunny-sphere": {"time.frames": 48},
+    "armadillo-cake": {"domain.resolution": 48, "time.frames": 60},
+    "bunny-drop": {"domain.resolution": 40, "time.frames": 50},
+    "bunny-sphere": {"domain.resolution": 48, "time.frames": 48},
     "body-drop": {"domain.resolution": 40, "time.frames": 40}, "hull": {"domain.resolution": 56, "time.frames": 60},
     "moving-sphere": {"domain.resolution": 48, "time.frames": 60}, "stack": {"time.frames": 30},
     "martin-moyce-3d": {"domain.resolution": 64, "time.frames": 60},

@@ -52,6 +52,8 @@ MISTAKES = {
     "inf in b": ((A, entry(B, 0, -np.inf)), {}, ("b[0] is -inf",)),
     "complex b": ((A, B + 1j), {}, ("b is complex",)),
     "words in b": ((A, ["x"] * 4), {}, ("b must hold numbers",)),
+    "masked b": ((A, np.ma.array(B, mask=[0, 1, 1, 0])), {}, ("b[1] is masked", "2 places like this")),
+    "masked A": ((np.ma.array(A.toarray(), mask=np.eye(4)), B), {}, ("A[0, 0] is masked",)),
     "lower too short": ((A, B, np.zeros(3)), {}, ("lower has shape (3)", "4")),
     "NaN bound": ((A, B, entry(np.zeros(4), 1, np.nan)), {}, ("lower is NaN at unknown 1",)),
     "NaN for all": ((A, B, 0.0, np.nan), {}, ("upper is NaN",)),

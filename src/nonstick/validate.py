@@ -165,6 +165,7 @@ def _dense(A, name: str) -> np.ndarray:
         )
     if out.ndim != 2:
         raise NonstickError(f"{name} must be a matrix, but its shape is {_by(out.shape)}")
+    _unmasked(A, name)
     return out
 
 
@@ -355,7 +356,16 @@ def numbers(values, name: str) -> np.ndarray:
     except (ValueError, TypeError):  # rows of different length; an object that only looks like an array
         out = np.empty(0, object)
     _real(out.dtype, name)
+    _unmasked(values, name)
     return out
+
+
+def _unmasked(values, name: str) -> None:
+    """A masked array has no number where its mask is set; NumPy would give the one that is hidden there."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        hidden = np.argwhere(np.ma.getmaskarray(values))
+        place = ", ".join(map(str, hidden[0]))
+        raise NonstickError(f"{name}[{place}] is masked; fill it with a number first{_more(len(hidden))}")
 
 
 def _real(dtype: np.dtype, name: str) -> None:

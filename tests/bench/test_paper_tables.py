@@ -43,9 +43,9 @@ def short(monkeypatch, tmp_path):
 def table(tmp_path):
     """`table(name, sizes, methods)` → our rows, the published ones, names of the figures."""
 
-    def run(name, sizes, methods=()):
+    def run(name, sizes, methods=(), **parts):
         shares = []
-        plan = get(name).plan(sizes, methods, folder=tmp_path, done=shares.append)
+        plan = get(name).plan(sizes, methods, folder=tmp_path, done=shares.append, **parts)
         rows = list(get(name).run(plan))
         assert shares == sorted(shares) and shares[0] >= 0 and 0.5 < shares[-1] <= 1 + 1e-12
         paper = [row for row in rows if row.case.endswith("(published)")]
@@ -148,6 +148,8 @@ def test_price_of_bounds(table):
             assert arrays.iterations == pytest.approx(compiled.iterations, rel=0.1, abs=3)
             assert arrays.outer_iterations == compiled.outer_iterations and arrays.converged == compiled.converged
     assert [(row.n, row.method) for row in ours if row.case.endswith("3D")] == [(12, "newton+paper"), (12, "newton")]
+    alone, _, drawn_3d = table("andersen-table1", (24,), only=("3D",))
+    assert {row.case for row in alone} == {"andersen-table1 3D"} and drawn_3d == ["bench-andersen-table1-figure8.png"]
     ours = [row for row in ours if row.case == "andersen-table1"]
     solves = [row for row in ours if not row.extra]
     pairs = [row for row in ours if row.extra]

@@ -88,6 +88,8 @@ def test_mistakes():
         {"alpha": 1.0, "inside": np.ones((3, 3), bool)},
         {"alpha": 1.0, "lower": 2.0, "upper": 1.0},
         {"alpha": 1.0, "lower": np.nan},
+        {"alpha": 1.0, "lower": np.inf},
+        {"alpha": 1.0, "upper": -np.inf},
         {"alpha": np.inf},
         {"alpha": 1.0, "phi": q, "inside": q < 1},
     ):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from problems import answered, fuzz, grid_cells, laplacian, methods
 
 import nonstick
+from nonstick import registry
 
 SIZES = st.tuples(st.integers(1, 7), st.integers(1, 7))
 ODD_NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-300, -1e300, 1e300, np.inf, -np.inf, np.nan, 5e-324, 1e16])
@@ -136,5 +137,7 @@ def test_badly_scaled_problems_end_and_are_no_worse_than_their_start(size, seed,
     A, n = scale * laplacian(*size, seed, spread), size[0] * size[1]
     more = {"cells": grid_cells(*size)} if cells else {}
     solution = answered(lambda: nonstick.solve(A, rng.standard_normal(n), method=method, **more))
-    if solution is not None and "linear residual" not in solution.message:
+    if solution is None or registry.get(method).as_printed:  # a paper's own formulas may end anywhere
+        return
+    if "linear residual" not in solution.message:
         assert solution.kkt() <= max(solution.problem.kkt(np.zeros(n)), 1e-6) * (1 + 1e-12)

@@ -208,3 +208,11 @@ def test_the_set_of_a_solution_far_from_its_bounds_warns_of_nothing():
         warnings.simplefilter("error")
         policy = box.split(np.array([0.0, 0.0]), np.array([1.0, 1.0]), np.array([1e300, 1.0]))
     assert policy.tolist() == [0, -1]
+
+
+def test_a_huge_matrix_at_a_huge_x_is_judged_without_a_warning():
+    A = sp.csr_array(np.array([[2e300, -1e300], [-1e300, 2e300]]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = nonstick.solve(A, np.ones(2), x0=np.full(2, 1e300), method="no-lcp")
+    assert solution.status

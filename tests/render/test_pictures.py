@@ -9,7 +9,8 @@ from nonstick.render._adapt import _between, _contrast, _rough
 from nonstick.render.camera import Viewpoint
 from nonstick.render.movie import beside, colour_bar, label
 from nonstick.render.scenery import Scenery
-from nonstick.render.space import Studio, Style, smooth
+from nonstick.render.smooth import smooth
+from nonstick.render.space import Studio, Style
 from nonstick.sim.preview import render
 from nonstick.sim.run import run
 

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.ndimage import map_coordinates
 
 from nonstick.render._plane import _colour, _cover, _dots, _walls
+from nonstick.render.plane import calm
 
 
 def pixels(h, w, nx, ny):
@@ -54,3 +55,12 @@ def test_a_dot_is_round_and_may_leave_the_picture():
     _dots(image, np.array([6.0, -1.0]), np.array([9.0, 25.0]), 2.0, np.ones(3))
     i, j = np.mgrid[:20, :20]
     np.testing.assert_allclose(image[..., 1], np.clip(2.5 - np.hypot(i - 9, j - 6), 0, 1), atol=1e-12)
+
+
+def test_calm_takes_bumps_of_particles_and_leaves_drops():
+    x, y = np.meshgrid(np.arange(24.0), np.arange(20.0), indexing="ij")
+    bumpy = y - 8.0 + 0.2 * np.sin(3.0 * x)
+    rough = np.ptp(bumpy[4:-4, 8] - calm(bumpy)[4:-4, 8])
+    assert np.ptp(calm(bumpy)[4:-4, 8]) < 0.3 * np.ptp(bumpy[4:-4, 8]) < rough
+    drop = np.hypot(x - 12.0, y - 10.0) - 0.7
+    assert calm(drop)[12, 10] < -0.2 and (calm(drop) < 0.0).sum() == 1

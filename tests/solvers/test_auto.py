@@ -19,7 +19,7 @@ from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
 from nonstick.problem.box import BoxProblem
 from nonstick.problem.monitor import Monitor
-from nonstick.solvers.active_set import ActiveSetCG
+from nonstick.solvers.active_set_loop import ActiveSetCG
 from nonstick.solvers.guard import Guard
 from nonstick.solvers.nearby import SWEEP_RADIUS, Nearby
 from nonstick.solvers.nested import Coarser

@@ -51,6 +51,17 @@ def test_optimality_conditions(seed, symmetric):
     assert conditions(A, b, low, high, C, lo, hi, solution) <= 1.1e-6
 
 
+def test_more_constraints_than_unknowns():
+    """Solves on the free rows are then made for each unknown, not for each constraint."""
+    rng = np.random.default_rng(3)
+    B, C, b = rng.normal(size=(12, 12)), rng.normal(size=(150, 12)), rng.normal(size=12)
+    A = B @ B.T + np.eye(12)
+    solution = nonstick.solve(A, b, -1.0, 1.0, constraints=(C, -0.1, 0.1))
+    assert solution.converged
+    assert np.count_nonzero(solution.multipliers) > 2
+    assert conditions(A, b, -1.0, 1.0, C, -0.1, 0.1, solution) <= 1.1e-6
+
+
 @pytest.mark.parametrize("method", ["auto", "psor", "pi-pcg", "ipm-pd"])
 def test_any_method_and_prescribed_total(method):
     """A membrane that holds a given volume over a table; the multiplier is the pressure under it."""

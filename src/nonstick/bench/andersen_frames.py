@@ -128,10 +128,11 @@ def table1(plan: Plan) -> Iterator[Row]:
             compiled, arrays = (row.seconds for row in rows_of)
             if compiled and arrays:
                 gains.setdefault(label, {})[n] = arrays / compiled
-    paper = {"paper's setup": {n: float(percent) for n, percent in published.ANDERSEN_TABLE1.items()}}
-    plan.draw(case, figures.beside, slower, paper, "Newton's method against a linear solve", SLOWER, columns=3)
-    plan.draw(f"{case}-figure9", figures.by_size, gains, "one solve of the last frame, one thread each", GAIN)
-    plan.draw(f"{case}-figure10", figures.phases, _by_kind(phases))
+    if phases:
+        paper = {"paper's setup": {n: float(percent) for n, percent in published.ANDERSEN_TABLE1.items()}}
+        plan.draw(case, figures.beside, slower, paper, "Newton's method against a linear solve", SLOWER, columns=3)
+        plan.draw(f"{case}-figure9", figures.by_size, gains, "one solve of the last frame, one thread each", GAIN)
+        plan.draw(f"{case}-figure10", figures.phases, _by_kind(phases))
     if plan.chosen(("3D",)):
         yield from _three_dimensions(whole.within(0.7, 1.0), f"{case} 3D", min(max(max(plan.sizes) // 2, 8), 100))
 

@@ -6,7 +6,6 @@ and x are exchanged by files; the residual is recomputed here.
 
 from __future__ import annotations
 
-import glob
 import os
 import shutil
 import signal
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..mpi.launched import petsc_home
 from ..problem.box import BoxProblem
 from .petsc_driver import PEERS
 from .row import Row
@@ -36,8 +36,8 @@ def names() -> list[str]:
 
 def environment() -> dict[str, str]:
     """One thread per rank, and the path of Debian's petsc4py, which needs a link that only its -dev package makes."""
-    found = sorted(glob.glob("/usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages/petsc4py"))
-    home = {"PETSC_DIR": str(Path(found[-1]).parents[3])} if found and "PETSC_DIR" not in os.environ else {}
+    found = petsc_home()
+    home = {} if found is None else {"PETSC_DIR": str(found)}
     # Open MPI refuses to run as root (as in a container) unless two variables allow it.
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     apart = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
@@ -80,10 +80,12 @@ def measure(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time
         with np.load(target) as result:
             x = np.ascontiguousarray(result["x"])
             seconds, iterations, outer = (result[key].item() for key in ("seconds", "iterations", "outer_iterations"))
+            peak_bytes, cpu = result["peak_bytes"].item(), result["cpu_seconds"].item()
     linear = PEERS[peer][0] == "ksp"
     residual = problem.linear_residual(x) if linear else problem.kkt(x)
     return Row(
         case, n, problem.n, name, iterations=iterations, outer_iterations=outer, seconds=seconds, kkt=problem.kkt(x),
+        peak_bytes=peak_bytes or None, cpu_seconds=cpu,
         converged=bool(residual <= rtol), threads=int(ranks),
         reason=None if residual <= rtol else f"residual {residual:.1e} at the end",
     )  # fmt: skip

@@ -91,10 +91,9 @@ class DiffusionProblem(Discretised):
             raise NonstickError("temperature holds NaN or infinite values inside the body")
         self.rows = Rows.from_mask(self.inside & ~self.fixed)
         A, b = self._assemble()
-        bounds = [self._bound(name, value) for name, value in (("lower", lower), ("upper", upper))]
-        if np.any(bounds[0] > bounds[1]):
-            raise NonstickError("lower must not exceed upper")
-        self.problem = BoxProblem(A, b, bounds[0], bounds[1])
+        self.problem = BoxProblem(
+            A, b, *validate.bounds(self._bound("lower", lower), self._bound("upper", upper), self.rows.n)
+        )
 
     # -- the box problem ------------------------------------------------------------------------------
 
@@ -160,8 +159,6 @@ class DiffusionProblem(Discretised):
         value = validate.numbers(value, name).astype(float, copy=False)
         if value.shape not in ((), self.shape):
             raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
-        if np.isnan(value).any():
-            raise NonstickError(f"{name} holds NaN")
         return self.rows.from_grid(np.broadcast_to(value, self.shape))
 
 

@@ -90,7 +90,7 @@ class Frame:
                   "phi": self.grid.shape, "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
         bodies = len(np.atleast_1d(self.arrays["body_centre"])) if "body_centre" in self.arrays else 0
         turn, spin = (1, 1) if d == 2 else (4, 3)
-        shapes |= {"time": (), "body_centre": (bodies, d), "body_velocity": (bodies, d),
+        shapes |= {"time": (), "dx": (), "body_centre": (bodies, d), "body_velocity": (bodies, d),
                    "body_orientation": (bodies, turn), "body_spin": (bodies, spin)}  # fmt: skip
         for name, shape in shapes.items():
             if name in self.arrays and np.asarray(self.arrays[name]).dtype.kind not in "biuf":
@@ -102,6 +102,8 @@ class Frame:
         for name in ("position", "velocity", "phi", "volume", "time", "body_centre", "body_orientation"):
             if name in self.arrays and not np.isfinite(self.arrays[name]).all():
                 return f"{name} holds numbers that are not finite"
+        if "dx" in self.arrays and not float(np.asarray(self.arrays["dx"])) > 0.0:
+            return "dx is not positive"
         return ""
 
     def get(self, name: str) -> np.ndarray | None:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import validate
-from ..errors import EntriesNeededError, NonstickError
+from ..errors import EntriesNeededError, NonstickError, brief
 from ..operators.convert import as_operator
 from ..options import suggesting
 from ..problem.box import BoxProblem
@@ -38,7 +38,7 @@ def save_problem(path: str | Path, problem, b=None, lower=0.0, upper=np.inf, *, 
     >>> nonstick.solve_problem(problem).x.round(6)
     array([0.25, 0.  ])
     """
-    path = Path(path)
+    path = _path(path)
     if path.suffix not in (".npz", ".mtx"):
         raise NonstickError(f"a problem is written as .npz or .mtx; {path} ends in neither")
     if not path.parent.is_dir():
@@ -73,7 +73,7 @@ def load_problem(path: str | Path) -> BoxProblem:
     Raises
     ------
     NonstickError
-        If the file is damaged, or its content is not a valid problem.
+        If there is no such file, it is damaged, or its content is not a valid problem.
 
     Examples
     --------
@@ -82,7 +82,13 @@ def load_problem(path: str | Path) -> BoxProblem:
     >>> nonstick.load_problem("sphere.npz").n
     532
     """
-    file = read_problem(path)
+    path = _path(path)
+    try:
+        file = read_problem(path)
+    except FileNotFoundError as error:
+        raise NonstickError(f"there is no file {error.filename or path}; save_problem writes one") from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise NonstickError(f"{error.filename or path} cannot be read: {error.strerror}") from None
     try:
         A = validate.matrix(file.A)
         n = A.shape[0]
@@ -91,6 +97,12 @@ def load_problem(path: str | Path) -> BoxProblem:
     except NonstickError as error:
         raise NonstickError(f"{path}: {error}") from None
     return BoxProblem(as_operator(A, cells), b, *bounds)
+
+
+def _path(path: str | Path) -> Path:
+    if "\0" in str(path):  # the operating system has no sentence for it
+        raise NonstickError(f"the file name {brief(str(path))} has a zero character in it")
+    return Path(path)
 
 
 def _is_problem(problem) -> bool:

@@ -39,9 +39,15 @@ def one_thread_per_rank(environment: MutableMapping[str, str] = os.environ) -> N
         environment.setdefault(name, "1")
 
 
+def petsc_home(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Where Debian keeps PETSc for real numbers; None if there is none, or if PETSC_DIR names another one."""
+    found = sorted(glob.glob("/usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages/petsc4py"))
+    return Path(found[-1]).parents[3] if found and "PETSC_DIR" not in environment else None
+
+
 def find_petsc(environment: MutableMapping[str, str] = os.environ) -> None:
     """Make Debian's petsc4py for real numbers importable: without the -dev package it has no default."""
-    found = sorted(glob.glob("/usr/lib/petscdir/petsc*/*-real/lib/python3/dist-packages/petsc4py"))
-    if found and "PETSC_DIR" not in environment and find_spec("petsc4py") is None:
-        environment["PETSC_DIR"] = str(Path(found[-1]).parents[3])
-        sys.path.append(str(Path(found[-1]).parent))
+    found = petsc_home(environment)
+    if found is not None and find_spec("petsc4py") is None:
+        environment["PETSC_DIR"] = str(found)
+        sys.path.append(str(found / "lib" / "python3" / "dist-packages"))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..inverse.multigrid.blocks import BlockHierarchy
 from ..kernels._vector import dot
-from ..solvers.active_set import ActiveSetCG
+from ..solvers.active_set_loop import ActiveSetCG
 from .levels import SharedHierarchy
 
 #: share of zᵀA z below which pᵀA p by recurrence has lost too many digits

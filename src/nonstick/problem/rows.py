@@ -100,6 +100,7 @@ def exhausted(problem: BoxProblem, x: np.ndarray, g: np.ndarray, *, linear: bool
     """
     if row_error(problem, x, g, linear=linear, strict=True).value > 0.0:
         return False
-    parts = [np.abs(x) @ problem.A.magnitude(x, np.empty(x.size)), x @ (g + problem.b)]
+    with np.errstate(over="ignore", invalid="ignore"):  # sums of a huge x have no size, and do not count
+        parts = [np.abs(x) @ problem.A.magnitude(x, np.empty(x.size)), x @ (g + problem.b)]
     size, energy = problem.A.total(np.array(parts)).tolist()
     return energy >= RESOLVED * size if 0.0 < size < np.inf else size == 0.0

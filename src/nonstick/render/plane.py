@@ -10,6 +10,12 @@ import scipy  # loads its ndimage, which is slow to load, at the first use
 from ..grid.shapes import Shape
 from ._plane import _colour, _cover, _dots, _walls
 from .palette import AIR, PAINTS, RAMP, SOLID, SOLID_EDGE, WATER, WATER_EDGE, ramp
+from .smooth import smooth
+
+#: how often φ is smoothed: an outline shows bumps of single particles more clearly than a shaded surface
+PASSES = 2
+#: height in cells of what smoothing may take away
+BUMP = 0.3
 
 
 def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: int, height: int,
@@ -30,7 +36,8 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
     if "phi" in frame:
         cover = np.empty((h, w))
         share = np.zeros((1, 1)) if colour == "liquid" else values(frame, colour, (nx, ny), dx, scale)
-        _cover(cover, finer(frame["phi"], dx, per_cell), pixel)
+        phi = calm(np.ascontiguousarray(frame["phi"], dtype=float) / dx)
+        _cover(cover, finer(phi, per_cell), pixel)
         reach = max(1, round(0.3 / pixel))
         if dye is not None and colour == "liquid":
             _colour(image, cover, np.zeros((1, 1)), RAMP, np.ones(3), np.full(3, 0.6), np.zeros(3), reach)
@@ -38,7 +45,7 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
             image += (1.0 - cover)[..., None] * air
         else:
             _colour(image, cover, np.ascontiguousarray(share), RAMP, water, edge, air, reach)
-        _spray(image, frame, dx, (nx, ny), water if colour == "liquid" else ramp(np.array(0.5)))
+        _spray(image, frame, phi, dx, water if colour == "liquid" else ramp(np.array(0.5)))
     else:
         image[:] = air
     _walls(image, np.ascontiguousarray(phi_solid, dtype=float) / dx, pixel, SOLID, SOLID_EDGE)
@@ -56,11 +63,18 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
     return (255 * np.clip(image, 0, 1) + 0.5).astype(np.uint8)
 
 
-def finer(phi: np.ndarray, dx: float, per_cell: float) -> np.ndarray:
-    """φ in cells, by cubic splines where a cell is several pixels wide: straight pieces look like facets."""
-    out = np.ascontiguousarray(phi, dtype=float) / dx
+def calm(phi: np.ndarray) -> np.ndarray:
+    """φ in cells without the bumps of single particles; drops and threads stay, a little thinner."""
+    out = phi
+    for _ in range(PASSES):
+        out = smooth(out)
+    return np.minimum(out, phi + BUMP)
+
+
+def finer(phi: np.ndarray, per_cell: float) -> np.ndarray:
+    """φ by cubic splines where a cell is several pixels wide: straight pieces look like facets."""
     times = min(int(per_cell / 1.5), 4)
-    return out if times < 2 else scipy.ndimage.zoom(out, times, order=3, mode="nearest", grid_mode=True)
+    return phi if times < 2 else scipy.ndimage.zoom(phi, times, order=3, mode="nearest", grid_mode=True)
 
 
 def _pixels(dye: np.ndarray, h: int, w: int) -> np.ndarray:
@@ -111,14 +125,12 @@ def viscosity(frame: dict[str, np.ndarray], shape: tuple[int, ...], dx: float) -
     return on_cells((value - low) / max(high - low, 1e-9), frame["position"], shape, dx)
 
 
-def _spray(image: np.ndarray, frame, dx: float, shape: tuple[int, int], ink: np.ndarray) -> None:
-    """Particles outside the drawn surface, as soft dots half a particle spacing wide."""
+def _spray(image: np.ndarray, frame, phi: np.ndarray, dx: float, ink: np.ndarray) -> None:
+    """Particles outside the surface that is drawn, as soft dots half a particle spacing wide."""
     if "position" not in frame or not len(frame["position"]):
         return
     x = frame["position"].astype(float) / dx
-    phi = scipy.ndimage.map_coordinates(
-        frame["phi"].astype(float) / dx, [x[:, 0] - 0.5, x[:, 1] - 0.5], order=1, mode="nearest"
-    )
-    x = x[phi > 0.1]
-    per = image.shape[1] / shape[0]
-    _dots(image, x[:, 0] * per - 0.5, (shape[1] - x[:, 1]) * per - 0.5, max(0.8, 0.28 * per), ink)
+    here = scipy.ndimage.map_coordinates(phi, [x[:, 0] - 0.5, x[:, 1] - 0.5], order=1, mode="nearest")
+    x = x[here > 0.2]
+    per = image.shape[1] / phi.shape[0]
+    _dots(image, x[:, 0] * per - 0.5, (phi.shape[1] - x[:, 1]) * per - 0.5, max(0.8, 0.28 * per), ink)

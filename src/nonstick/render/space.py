@@ -16,6 +16,7 @@ from ._shade import _casts, shade_of
 from .camera import Viewpoint, box_lines
 from .palette import PAINTS
 from .scenery import FINE, Scenery, Triangles, mark, place_bodies
+from .smooth import smooth
 
 #: where the second difference of pixels is less, pixels between them are interpolated: an error below 4/255
 ROUGH = 0.12
@@ -165,23 +166,3 @@ class Studio:
         _contrast(image, todo, SOME, MUCH)
         _march(image, todo, self._entry, self._lines, _RAYS, *rest)
         return _STORED[(4095 * np.clip(image, 0.0, 1.0) + 0.5).astype(np.int16)]
-
-
-def smooth(field: np.ndarray) -> np.ndarray:
-    """A field over cells smoothed by ⅛-¾-⅛ along every axis."""
-    out = field
-    for axis in range(3):
-        n = out.shape[axis]
-        if n == 1:
-            continue
-        inside, low, high = (
-            (*(slice(None),) * axis, part) for part in (slice(1, -1), slice(None, -2), slice(2, None))
-        )  # fmt: skip
-        new = np.float32(0.75) * out if out.dtype == np.float32 else 0.75 * out
-        eighth = new.dtype.type(0.125)
-        new[inside] += eighth * (out[low] + out[high])
-        first, last, second, before = ((*(slice(None),) * axis, k) for k in (0, n - 1, 1, n - 2))
-        new[first] += eighth * (out[first] + out[second])
-        new[last] += eighth * (out[last] + out[before])
-        out = new
-    return np.ascontiguousarray(out)

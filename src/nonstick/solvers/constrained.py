@@ -125,9 +125,9 @@ class _Dual:
     def newton(self) -> np.ndarray:
         """Newton's direction for w, cut off where a multiplier would become negative."""
         r, w = self.residual(), self.w
-        S = self._schur()
-        self.steps += 1
         free = self.equation | (w > 0) | (r > 0)
+        S = self._schur(free)
+        self.steps += 1
         p = np.zeros(w.size)
         while free.any():
             p[:] = 0.0
@@ -142,23 +142,39 @@ class _Dual:
         reach = np.min(w[sinks] / -p[sinks], initial=1.0)
         return reach * p
 
-    def _schur(self) -> np.ndarray:
-        """S at the present free rows, made definite where it is singular; Z is kept for `holds`."""
-        free = self.solution.active == 0
-        self._Z = np.zeros((self.problem.n, self.e.size))
-        if free.any():
-            self._inverse = self.inner.setup(self._masked.update(free), self._inverse)
+    def _schur(self, chosen: np.ndarray) -> np.ndarray:
+        """S at the present free rows for the chosen constraints, zero for others, definite; Z is kept for `holds`."""
+        self._Z, S = np.zeros((self.problem.n, self.e.size)), np.zeros((self.e.size,) * 2)
+        rows = np.flatnonzero(chosen)
+        among, E = np.ix_(rows, rows), self.E[rows]
+        self._Z[:, rows] = self._columns(E)
+        size = np.sqrt(np.maximum(self._plain.diagonal()[rows], np.finfo(float).tiny))
+        S[among] = E @ self._Z[:, rows]
+        scaled = S[among] / np.outer(size, size)
+        if not np.linalg.eigvalsh((scaled + scaled.T) / 2).min(initial=np.inf) > SINGULAR:
+            plain = self._plain[among]
+            S[among] += 1e-3 * plain + 1e-9 * np.diag(plain.diagonal())
+        return S
+
+    def _columns(self, E: sp.csr_array) -> np.ndarray:
+        """A_FF⁻¹ E_Fᵀ on the present free rows F: a solve for each row of E, or for each free row if they are fewer."""
+        free = np.flatnonzero(self.solution.active == 0)
+        n, few = self.problem.n, free.size < E.shape[0]
+        Z = np.zeros((n, free.size if few else E.shape[0]))
+        if free.size and E.shape[0]:
+            mask = np.zeros(n, bool)
+            mask[free] = True
+            self._inverse = self.inner.setup(self._masked.update(mask), self._inverse)
             assert isinstance(self._inverse, IterativeInverse)
-            for k in range(self.e.size):
-                z = np.zeros(self.problem.n)
-                self._inverse.solve(self.E[[k]].toarray().ravel() * free, z, rtol=COLUMNS)
-                self._Z[:, k] = z
-        S = self.E @ self._Z
-        size = np.sqrt(np.maximum(self._plain.diagonal(), np.finfo(float).tiny))
-        scaled = S / np.outer(size, size)
-        if np.linalg.eigvalsh((scaled + scaled.T) / 2).min(initial=np.inf) > SINGULAR:
-            return S
-        return S + 1e-3 * self._plain + 1e-9 * np.diag(self._plain.diagonal())
+            for k in range(Z.shape[1]):
+                z, right = np.zeros(n), np.zeros(n)
+                if few:
+                    right[free[k]] = 1.0
+                else:
+                    right[free] = E[[k]].toarray().ravel()[free]
+                self._inverse.solve(right, z, rtol=COLUMNS)
+                Z[:, k] = z
+        return Z @ E[:, free].T if few else Z
 
     def holds(self) -> bool:
         """True if the full Newton step solves the whole problem; it is then taken."""

@@ -10,12 +10,11 @@ import scipy.sparse as sp
 
 from nonstick.inverse.krylov.bicgstab import BiCGStab
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.multigrid import _galerkin_rows as galerkin
 from nonstick.inverse.multigrid import _interpolation as interpolation_rows
 from nonstick.inverse.multigrid import _splitting as splitting
-from nonstick.inverse.multigrid.algebraic import Algebraic
+from nonstick.inverse.multigrid.algebraic import FINER, Algebraic
 from nonstick.inverse.multigrid.algebraic_level import Matrix, colours
-from nonstick.inverse.multigrid.cycles import K, V
+from nonstick.inverse.multigrid.cycles import K, V, W
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.inverse.multigrid.near_null import near_null
 from nonstick.operators.csr import CSROperator
@@ -75,8 +74,8 @@ def largest(row, slots, cut):
     return {c: v / total for c, v in kept.items()} if kept and total > 0.2 * top else None
 
 
-def slow_interpolation(M, kind, cut):
-    """Extended+i and one Jacobi step, row by row, in words of the paper."""
+def slow_interpolation(M, kind, slots, cuts, sweeps):
+    """Extended+i, Gauss–Seidel on P, and one Jacobi step, row by row, in words of the paper."""
     n, S = len(M), strong_couplings(M)
     C = set(np.flatnonzero(kind == splitting.COARSE))
     wide = []
@@ -97,37 +96,49 @@ def slow_interpolation(M, kind, cut):
                 for m in around:
                     if m != i:
                         row[m] -= M[i, j] * around[m] / sum(around.values())
-        wide.append(largest(row, interpolation_rows.WIDE, cut) or {})
-    out = np.zeros((n, n))
-    for i in range(n):
+        wide.append(largest(row, slots[1], cuts[0]) or {})
+
+    def mean(i):
         row = {}
         for j in np.flatnonzero(M[i]) if i not in C else []:
             for c, v in wide[j].items() if j != i else ():
                 row[c] = row.get(c, 0.0) - M[i, j] * v
-        row = largest(row, interpolation_rows.SLOTS, cut) or largest(wide[i], interpolation_rows.SLOTS, cut) or {}
+        return row
+
+    for i in list(range(n)) * sweeps:
+        row = mean(i)
+        if sum(row.values()) > 0.2 * max(map(abs, row.values()), default=0.0):
+            wide[i] = largest(row, slots[1], cuts[1]) or {}
+    out = np.zeros((n, n))
+    for i in range(n):
+        row = largest(mean(i), slots[0], cuts[0]) or largest(wide[i], slots[0], cuts[0]) or {}
         for c, v in row.items():
             out[i, c] = v
     return out
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_interpolation_is_that_of_the_slow_twin(seed):
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_interpolation_is_that_of_the_slow_twin(seed, mixed):
     """Random couplings, so that no two entries are equal; some of them positive."""
     rng = np.random.default_rng(seed)
     W = sp.random_array((60, 60), density=0.06, rng=rng)
     W = sp.csr_array(W + W.T)
     W.setdiag(0.0)
-    W.data[W.data < 0.15] *= -0.5
+    W.data[W.data < (0.5 if mixed else 0.15)] *= -0.5
     W = sp.csr_array(0.5 * (W + W.T))
     total = np.asarray(abs(W).sum(axis=1)).ravel()
     level = Multigrid(Algebraic(), smallest=5).setup(CSROperator(sp.diags_array(1.2 * total + 0.1) - W)).levels[0]
     recipe = Algebraic()
-    kind, limit, count = recipe.coarse_rows(level.A, level.natural)
-    P = recipe.interpolation(level.A, level.natural, kind, limit, count)
+    kind, limit, count = recipe.coarse_rows(level)
+    assert level.mixed is mixed
+    P = recipe.interpolation(level, kind, limit, count)
     M = dense(level.A)
     kind = np.where(np.diag(M) >= recipe.dominant * (np.abs(M).sum(axis=1) - np.diag(M)), splitting.ALONE, kind)
     coarse = [i for i in level.natural if kind[i] == splitting.COARSE]
-    wanted = slow_interpolation(M, kind, recipe.cut)[:, coarse]
+    slots = interpolation_rows.BROAD if mixed else interpolation_rows.NARROW
+    cuts = [recipe.cut * part for part in FINER] if mixed else [recipe.cut] * 2
+    wanted = slow_interpolation(M, kind, slots, cuts, sweeps=int(mixed))[:, coarse]
     chosen = kind != splitting.ALONE
     np.testing.assert_allclose(interpolation(P)[chosen], wanted[chosen], atol=2e-6)
 
@@ -135,7 +146,7 @@ def test_interpolation_is_that_of_the_slow_twin(seed):
 @pytest.mark.parametrize("A", [grid(12), grid(12, 0.01), rotated(12, 0.01, 0.5)], ids=["iso", "aniso", "rotated"])
 def test_fine_rows_depend_on_coarse_rows_and_coarse_rows_are_few(A):
     level = Multigrid(Algebraic(), smallest=20).setup(CSROperator(A)).levels[0]
-    kind, limit, count = Algebraic().coarse_rows(level.A, level.natural)
+    kind, limit, count = Algebraic().coarse_rows(level)
     S, coarse = strong_couplings(dense(level.A)), kind == splitting.COARSE
     assert count == coarse.sum() <= 0.55 * A.shape[0]
     assert set(kind) == {splitting.COARSE, splitting.FINE}
@@ -253,6 +264,15 @@ def test_k_cycle_is_not_linear_and_takes_fewer_flexible_steps():
     assert counts[K] <= counts[V]
 
 
+def test_positive_couplings_make_the_cycle_stronger():
+    """And the prediction's hierarchy, which begins one level below, decides for itself."""
+    for A, mixed in ((rotated(40, 1e-3, np.pi / 6), True), (grid(40, 0.01), False)):
+        H = cycle().setup(CSROperator(A))
+        assert H.levels[0].mixed is mixed
+        assert H.cycle == (W(1, 1, deep=2) if mixed else V(1, 1))
+        assert H.linear
+
+
 def test_refill_takes_new_values_of_the_same_pattern():
     A, r = grid(20), np.random.default_rng(3).standard_normal(400)
     H = cycle().setup(CSROperator(A))
@@ -326,7 +346,7 @@ def test_a_serial_sweep_equals_sweeps_by_colours():
         x[i] = M.dinv[i] * (level.b[i] + (w[row] * x[M.indices[row]]).sum())
     np.testing.assert_allclose(level.x, x, atol=1e-4 * np.abs(x).max())
     assert e.dtype == np.float32
-    assert level.P.cols.shape[1] == galerkin.SLOTS
+    assert level.P.cols.shape[1] == interpolation_rows.BROAD[0]
 
 
 def test_bits_do_not_depend_on_threads():

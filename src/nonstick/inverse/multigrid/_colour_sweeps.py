@@ -14,7 +14,6 @@ from numba import prange
 
 from ...kernels import merged, parallel, parallel_sum, serial
 from ...kernels._vector import BLOCK
-from ._galerkin_rows import SLOTS
 
 
 @merged
@@ -86,7 +85,7 @@ def _prolong_rows(x, dinv, coarse, cols, vals):
     """x += P coarse on rows with an equation"""
     for i in prange(x.size):
         if dinv[i] > np.float32(0):
-            for s in range(SLOTS):
+            for s in range(cols.shape[1]):
                 if cols[i, s] < 0:
                     break
                 x[i] += vals[i, s] * coarse[cols[i, s]]

@@ -1,6 +1,6 @@
 """Galerkin matrices in the form of weights and excess.
 
-P interpolates to every row from at most `SLOTS` coarse rows (`_interpolation`). Its rows sum to 1. So the weights and
+P interpolates to every row from a few coarse rows (`_interpolation`). Its rows sum to 1. So the weights and
 the excess of PᵀFAFP (F: the rows that are not closed) are sums without cancellation:
 
     w_IJ = Σ_i P_iI (Σ_j w_ij P_jJ - d_i P_iJ),    e_I = Σ_i P_iI (A u)_i,   u = P 1 on F.
@@ -12,7 +12,7 @@ import numpy as np
 from numba import prange
 
 from ...kernels import parallel, serial
-from ._interpolation import PIECES, SLOTS
+from ._interpolation import PIECES
 
 
 @serial
@@ -20,14 +20,14 @@ def _transpose(first, row, value, cols, vals):
     """Pᵀ by rows: coarse row c has the entries from first[c] to first[c + 1], rows ascending."""
     first[:] = 0
     for i in range(cols.shape[0]):
-        for s in range(SLOTS):
+        for s in range(cols.shape[1]):
             if cols[i, s] >= 0:
                 first[cols[i, s] + 1] += 1
     for c in range(first.size - 1):
         first[c + 1] += first[c]
     end = first[1:].copy()
     for i in range(cols.shape[0] - 1, -1, -1):
-        for s in range(SLOTS - 1, -1, -1):
+        for s in range(cols.shape[1] - 1, -1, -1):
             c = cols[i, s]
             if c >= 0:
                 end[c] -= 1
@@ -49,7 +49,7 @@ def _pattern(length, columns, starts, cols, first, row, indices, indptr):
                 i = row[m]
                 for q in range(indptr[i] - 1, indptr[i + 1]):
                     j = i if q < indptr[i] else indices[q]
-                    for s in range(SLOTS):
+                    for s in range(cols.shape[1]):
                         other = cols[j, s]
                         if other < 0:
                             break
@@ -90,7 +90,7 @@ def _values(out_weights, out_excess, chosen, columns, starts, closed, d, cols, v
                     continue
                 p = np.float64(value[m])
                 image = np.float64(excess[i])  # (A u)_i
-                for s in range(SLOTS):
+                for s in range(cols.shape[1]):
                     if cols[i, s] < 0:
                         break
                     sums[place[cols[i, s]]] -= p * d[i] * vals[i, s]
@@ -100,7 +100,7 @@ def _values(out_weights, out_excess, chosen, columns, starts, closed, d, cols, v
                         image += weights[q]
                         continue
                     pw = p * weights[q]
-                    for s in range(SLOTS):
+                    for s in range(cols.shape[1]):
                         if cols[j, s] < 0:
                             break
                         sums[place[cols[j, s]]] += pw * vals[j, s]
@@ -132,7 +132,7 @@ def _reached(found, marked, rows, cols):
     """The coarse rows that the rows are interpolated from; `marked` is zero before and after. Returns their number."""
     count = 0
     for m in range(rows.size):
-        for s in range(SLOTS):
+        for s in range(cols.shape[1]):
             c = cols[rows[m], s]
             if c >= 0 and marked[c] == 0:
                 marked[c] = 1

@@ -1,10 +1,13 @@
-"""Interpolation from coarse rows: at most `SLOTS` of them for each row, with weights that sum to 1.
+"""Interpolation from coarse rows: a few of them for each row, with weights that sum to 1.
 
 First "extended+i" (De Sterck, Falgout, Nolting and Yang 2008, Numer. Linear Algebra Appl. 15): the equation of a fine
 row is solved for it. Strong fine neighbours are replaced by means of the coarse rows around them and of the row itself;
 weak neighbours move with the row. This rule ignores positive couplings, and they matter on triangles. So every fine row
 then takes the value that its whole equation gives it, Σ_j w_ij P_j / Σ_j w_ij: one Jacobi step on P. (At 200²,
 triangles with anisotropy 1e-3: 28 iterations of conjugate gradients in place of 39.)
+
+Where positive couplings are many, more entries and a sweep of Gauss–Seidel on P before that step bring P nearer to the
+ideal -A_FF⁻¹A_FC.
 
 Pieces of rows run in parallel; each row is computed alone, so results do not depend on the threads.
 """
@@ -15,8 +18,8 @@ from numba import prange
 from ...kernels import merged, parallel
 from ._splitting import ALONE, COARSE
 
-#: entries of P in a row, in the end and before the Jacobi step
-SLOTS, WIDE = 4, 8
+#: entries of P in a row, in the end and before the Jacobi step; the second pair where positive couplings matter
+NARROW, BROAD = (4, 8), (6, 12)
 PIECES = 16
 #: fine neighbours with more couplings than this count as weak: a hub must not make the work quadratic
 LONG = 300
@@ -24,7 +27,7 @@ LONG = 300
 
 @parallel
 def _extend(cols, vals, kind, number, limit, weights, indices, indptr, count, cut):
-    """Extended+i interpolation in (n, WIDE) slots; rows without a coarse row nearby have none (-1)."""
+    """Extended+i interpolation in slots (n, some); rows without a coarse row nearby have none (-1)."""
     n = kind.size
     for piece in prange(PIECES):
         place = np.full(count, -1, np.int32)
@@ -93,7 +96,7 @@ def _coarse_around(place, near, part, i, kind, number, limit, weights, indices, 
 
 @parallel
 def _average(cols, vals, kind, wide_cols, wide_vals, weights, indices, indptr, count, cut):
-    """One Jacobi step: fine rows take Σ_j w_ij P_j, cut to (n, SLOTS) and scaled; without a sense, what they have."""
+    """One Jacobi step: fine rows take Σ_j w_ij P_j, cut to fewer slots and scaled; without a sense, what they have."""
     n = kind.size
     for piece in prange(PIECES):
         place = np.full(count, -1, np.int32)
@@ -116,6 +119,39 @@ def _average(cols, vals, kind, wide_cols, wide_vals, weights, indices, indptr, c
                 for at in range(found):
                     place[near[at]] = -1
                 _keep_largest(cols, vals, i, near, part, found, cut)
+
+
+@parallel
+def _relax_rows(cols, vals, places, kind, weights, indices, indptr, begin, end, cut):
+    """Gauss–Seidel on P: fine rows from `begin` to `end`, of one colour, take Σ_j w_ij P_j, cut to their slots and
+    scaled; without a sense they stay. `places` (PIECES, coarse rows) is -1 before and after."""
+    n = end - begin
+    for piece in prange(PIECES):
+        place = places[piece]
+        near = np.empty(0, np.int32)
+        part = np.empty(0)
+        for i in range(begin + n * piece // PIECES, begin + n * (piece + 1) // PIECES):
+            if kind[i] == COARSE or kind[i] == ALONE:
+                continue
+            room = (indptr[i + 1] - indptr[i]) * cols.shape[1]
+            if near.size < room:
+                near = np.empty(room, np.int32)
+                part = np.empty(room)
+            found = 0
+            for q in range(indptr[i], indptr[i + 1]):
+                found = _gather(place, near, part, found, cols, vals, indices[q], np.float64(weights[q]))
+            total = 0.0
+            top = 0.0
+            for at in range(found):
+                place[near[at]] = -1
+                total += part[at]
+                top = max(top, abs(part[at]))
+            if found == 0 or not total > 0.2 * top:
+                continue
+            for s in range(cols.shape[1]):
+                cols[i, s] = -1
+                vals[i, s] = 0.0
+            _keep_largest(cols, vals, i, near, part, found, cut)
 
 
 @merged

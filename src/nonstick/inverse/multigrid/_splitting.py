@@ -2,30 +2,34 @@
 
 A matrix is given by its off-diagonal *weights* w_ij = -a_ij. Row i depends strongly on j if w_ij >= theta max_k w_ik.
 So coarsening follows an anisotropy, whatever its angle, and stops at jumps. Positive couplings (w < 0) are never
-strong.
-All loops are serial and in a fixed order.
+strong. The choice itself is serial: every coarse row changes the weight of the next ones.
 """
 
 import numpy as np
+from numba import prange
 
-from ...kernels import merged, serial
+from ...kernels import merged, parallel, serial
 
 #: kinds of rows: solved by the smoother alone, interpolated, coarse
 ALONE, FINE, COARSE = -1, 0, 1
 _OPEN = 2
 
 
-@serial
-def _find_strength(limit, kind, theta, dominant, d, closed, weights, indices, indptr):
-    """The least strong weight of each row (infinite: it has none). Rows with d >= dominant Σ|w|, and closed
-    rows, are solved alone; couplings to closed rows do not count."""
-    for i in range(limit.size):
+@parallel
+def _find_strength(limit, positive, kind, theta, dominant, d, closed, weights, indices, indptr):
+    """The least strong weight of each row (infinite: it has none), and the part of positive couplings in all. Rows
+    with d >= dominant Σ|w|, and closed rows, are solved alone; couplings to closed rows do not count."""
+    for i in prange(limit.size):
         top = 0.0
         total = 0.0
+        against = 0.0
         for q in range(indptr[i], indptr[i + 1]):
             if closed[indices[q]] == 0:
-                top = max(top, np.float64(weights[q]))
-                total += abs(np.float64(weights[q]))
+                w = np.float64(weights[q])
+                top = max(top, w)
+                total += abs(w)
+                against -= min(w, 0.0)
+        positive[i] = against / total if total > 0.0 else 0.0
         kind[i] = ALONE if closed[i] != 0 or d[i] >= dominant * total else _OPEN
         limit[i] = theta * top if top > 0.0 and kind[i] != ALONE else np.inf
 

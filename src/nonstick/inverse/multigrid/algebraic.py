@@ -7,7 +7,8 @@ is a cycle for `F A F + (I - F) + D` with a free set F and a shift D, in single 
 - coarse rows are some of the fine ones, chosen by Ruge and Stüben's first pass (`_splitting`). They follow strong
   couplings whatever the angle of an anisotropy;
 - other rows are interpolated from coarse rows up to two couplings away, at most four of them (`_interpolation`), with
-  weights that the equations of the rows give;
+  weights that the equations of the rows give. Where positive couplings matter there are six on the finest level, and
+  V-cycles visit two coarser levels twice;
 - Gauss–Seidel by colours, one sweep on the way down and the reversed sweep on the way up (`_colour_sweeps`);
 - a diagonal scaling first (`near_null`): constants are then smooth for D·A·D as for A.
 
@@ -21,6 +22,7 @@ twice the iterations. New values in the same pattern are filled in by `refill`.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +45,12 @@ OTHER = 0.02
 
 #: the part of the rows that need not be like those of an M-matrix, if A is not symmetric
 UNFIT = 0.02
+
+#: positive couplings matter on a level if they are this part of all couplings in the median row
+MIXED = 0.05
+#: if they matter on the finest level, `cut` is multiplied by this, in the sweep on P by the second number; below, more
+#: entries of P would cost more than they gain
+FINER = 0.5, 0.2
 
 
 @dataclass(frozen=True)
@@ -96,32 +104,45 @@ class Algebraic(Coarsening):
                 return reuse
         return AlgebraicHierarchy(multigrid, self, operator, suited and reuse.slow)
 
-    def coarse_rows(self, A: Matrix, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        """The kind of each row (`_splitting`), its least strong weight, and the number of coarse rows."""
-        kind, limit = np.empty(A.n, np.int8), np.empty(A.n)
-        splitting._find_strength(limit, kind, self.theta, self.dominant, A.d, A.closed, A.weights, A.indices, A.indptr)
-        count = splitting._split(kind, limit, natural, A.weights, A.indices, A.indptr)
+    def coarse_rows(self, level: AlgebraicLevel) -> tuple[np.ndarray, np.ndarray, int]:
+        """The kind of each row (`_splitting`), its least strong weight, and the number of coarse rows.
+
+        It also notes whether positive couplings matter on this level.
+        """
+        A = level.A
+        kind, limit, positive = np.empty(A.n, np.int8), np.empty(A.n), np.empty(A.n, np.float32)
+        entries = A.weights, A.indices, A.indptr
+        splitting._find_strength(limit, positive, kind, self.theta, self.dominant, A.d, A.closed, *entries)
+        level.mixed = float(np.median(positive)) > MIXED
+        count = splitting._split(kind, limit, level.natural, *entries)
         return kind, limit, count
 
-    def interpolation(
-        self, A: Matrix, natural: np.ndarray, kind: np.ndarray, limit: np.ndarray, count: int
-    ) -> Interpolation:
-        """Interpolation from the coarse rows, numbered in the order `natural`."""
+    def interpolation(self, level: AlgebraicLevel, kind: np.ndarray, limit: np.ndarray, count: int) -> Interpolation:
+        """Interpolation from the coarse rows, numbered in their natural order."""
+        A, natural = level.A, level.natural
+        entries = A.weights, A.indices, A.indptr
         number = np.empty(A.n, np.int32)
         number[natural] = np.cumsum(kind[natural] == splitting.COARSE, dtype=np.int32) - np.int32(1)
-        wide = np.empty((A.n, rows.WIDE), np.int32), np.empty((A.n, rows.WIDE), np.float32)
-        rows._extend(*wide, kind, number, limit, A.weights, A.indices, A.indptr, count, self.cut)
-        cols, vals = np.empty((A.n, rows.SLOTS), np.int32), np.empty((A.n, rows.SLOTS), np.float32)
-        rows._average(cols, vals, kind, *wide, A.weights, A.indices, A.indptr, count, self.cut)
+        broad = level.mixed and level.depth == 0
+        slots, width = rows.BROAD if broad else rows.NARROW
+        cut = self.cut * FINER[0] if broad else self.cut
+        wide = np.empty((A.n, width), np.int32), np.empty((A.n, width), np.float32)
+        rows._extend(*wide, kind, number, limit, *entries, count, cut)
+        if broad:
+            places = np.full((rows.PIECES, count), -1, np.int32)
+            for begin, end in itertools.pairwise(level.ends):
+                rows._relax_rows(*wide, places, kind, *entries, begin, end, self.cut * FINER[1])
+        cols, vals = np.empty((A.n, slots), np.int32), np.empty((A.n, slots), np.float32)
+        rows._average(cols, vals, kind, *wide, *entries, count, cut)
         return Interpolation(cols, vals, count)
 
     def coarser(self, fine: AlgebraicLevel) -> AlgebraicLevel | None:
         """The next coarser level; sets the interpolation of the fine one."""
         A = fine.A
-        kind, limit, count = self.coarse_rows(A, fine.natural)
+        kind, limit, count = self.coarse_rows(fine)
         if count == 0 or count > 0.9 * A.n:
             return None
-        P = self.interpolation(A, fine.natural, kind, limit, count)
+        P = self.interpolation(fine, kind, limit, count)
         columns, starts = P.pattern(A)
         order, place, ends = colours(columns, starts)
         fine.P = P.renumbered(place)
@@ -130,7 +151,7 @@ class Algebraic(Coarsening):
         galerkin._reorder(none, indices, indptr, order, place, none, columns, starts)
         coarse = Matrix(np.zeros(columns.size, np.float32), indices, indptr, np.zeros(count, np.float32), A.symmetric)
         fine.P.fill(coarse, A)
-        return AlgebraicLevel(coarse, ends, place)
+        return AlgebraicLevel(coarse, ends, place, fine.depth + 1)
 
 
 class AlgebraicHierarchy(Inverse):
@@ -161,6 +182,8 @@ class AlgebraicHierarchy(Inverse):
 
     def _begin(self, operator: Operator) -> None:
         self._lent, self._top, self.slow = False, 1.0, False
+        #: positive couplings: coarse levels need more work
+        self.cycle = self.recipe.cycle.stronger() if self.levels[0].mixed else self.recipe.cycle
         self._solve_bottom()
         self.follow(operator)
 
@@ -288,7 +311,7 @@ class AlgebraicHierarchy(Inverse):
 
     @property
     def linear(self):
-        return self.recipe.cycle.linear
+        return self.cycle.linear
 
     @property
     def algebraic(self):
@@ -300,7 +323,7 @@ class AlgebraicHierarchy(Inverse):
         self._top = top
         kernels._enter(finest.b, r, self.order, self.scale, 1.0 / top)
         for k in range(self.recipe.repeat):
-            self.recipe.cycle.run(self.levels, 0, from_zero=k == 0)
+            self.cycle.run(self.levels, 0, from_zero=k == 0)
 
     def inner(self, q: np.ndarray | None = None) -> tuple[float, float]:
         """rᵀz and qᵀz of the last cycle."""

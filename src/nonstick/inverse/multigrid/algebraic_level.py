@@ -118,14 +118,17 @@ class Interpolation:
 class AlgebraicLevel(Level):
     """A matrix whose rows are sorted by colour; `P` leads to the next coarser level.
 
-    `ends` are the first rows of the colours and the number of rows; `natural` lists the rows as they were before.
+    `ends` are the first rows of the colours and the number of rows; `natural` lists the rows as they were before;
+    `depth` is the number of finer levels.
     """
 
-    def __init__(self, A: Matrix, ends: np.ndarray, natural: np.ndarray):
-        self.A, self.ends, self.natural = A, ends, natural
+    def __init__(self, A: Matrix, ends: np.ndarray, natural: np.ndarray, depth: int = 0):
+        self.A, self.ends, self.natural, self.depth = A, ends, natural, depth
         self.n = A.n
         self.P: Interpolation = None  # type: ignore[assignment]  # set unless this is the coarsest
         self.bottom: Inverse | None = None
+        #: positive couplings matter here
+        self.mixed = False
         self.x, self.b, self.r = (np.zeros(A.n, np.float32) for _ in range(3))
         self._matrix = A.dinv, *A.rows
 

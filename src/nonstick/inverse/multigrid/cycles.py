@@ -114,16 +114,26 @@ class V(Cycle):
     def below(self):
         return (self,)
 
+    def stronger(self):
+        return W(self.pre, self.post, deep=2)
+
 
 @dataclass(frozen=True)
 class W(Cycle):
-    """`visits` cycles on each coarser level; the finest level is visited once."""
+    """`visits` cycles on each coarser level; the finest level is visited once, levels below level `deep` as by V."""
 
     visits: int = 2
+    deep: int = 100
 
     @property
     def below(self):
         return (self,) * self.visits
+
+    def visit(self, levels, k):
+        if k > self.deep:
+            V(self.pre, self.post).visit(levels, k)
+        else:
+            super().visit(levels, k)
 
     def stronger(self):
         return replace(self, visits=self.visits + 1)

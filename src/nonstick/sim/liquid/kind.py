@@ -70,7 +70,9 @@ class LiquidKind(Kind):
     # -- frames on disk -------------------------------------------------------------------------------
 
     def describe(self, simulation: Simulation, directory: RunDirectory) -> None:
-        body_files.write_start(directory, simulation.bodies)
+        own = directory.alone()  # the first of many ranks writes for all
+        if own is not None:
+            body_files.write_start(own, simulation.bodies)
 
     def adapted(self, before: Simulation, simulation: Simulation) -> dict[str, np.ndarray]:
         from .particles import Particles
