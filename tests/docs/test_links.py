@@ -11,10 +11,11 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def anchors(page) -> set[str]:
-    """The anchors of a page, as Markdown makes them from its headings."""
+    """The anchors of a page, as Markdown makes them from its headings, and those that it sets itself."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     plain = (normalize("NFKD", title).encode("ascii", "ignore").decode().lower() for title in _HEADING.findall(text))
-    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title).strip()) for title in plain}
+    set_there = re.findall(r'<a id="([^"]+)"', text)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title).strip()) for title in plain} | {*set_there}
 
 
 def links(page) -> list[str]:
