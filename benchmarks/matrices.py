@@ -228,9 +228,10 @@ def report(rows, sizes) -> None:
                 print(f"{label} on {name} at {n}: {row['reason']}")
                 continue
             mark = "" if row["converged"] else "!"
-            cells.append(f"{row['iterations']}{mark} · {row['seconds']:.2f} s{megabytes}")
+            cells.append(f"{row['iterations']}{mark} · {row['seconds']:.2f} s ({row['cpu_seconds']:.2f}){megabytes}")
         lines.append([name, label, *cells])
-    show("iterations, seconds, memory (! did not converge)", ["problem", "method", *map(str, sizes)], lines)
+    title = "iterations, seconds (of the processors), memory (! did not converge)"
+    show(title, ["problem", "method", *map(str, sizes)], lines)
 
 
 if __name__ == "__main__":

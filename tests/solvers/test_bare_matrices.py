@@ -171,4 +171,4 @@ def test_jumps_in_blocks_do_not_raise_counts(block, scaled):
     s = nonstick.solve(S @ A @ S, D * b)
     assert s.converged
     assert 0.05 < np.mean(s.x == 0.0) < 0.9
-    assert s.iterations < 60
+    assert s.iterations < 50

@@ -80,12 +80,12 @@ def measure(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time
         with np.load(target) as result:
             x = np.ascontiguousarray(result["x"])
             seconds, iterations, outer = (result[key].item() for key in ("seconds", "iterations", "outer_iterations"))
-            peak_bytes = result["peak_bytes"].item()
+            peak_bytes, cpu = result["peak_bytes"].item(), result["cpu_seconds"].item()
     linear = PEERS[peer][0] == "ksp"
     residual = problem.linear_residual(x) if linear else problem.kkt(x)
     return Row(
         case, n, problem.n, name, iterations=iterations, outer_iterations=outer, seconds=seconds, kkt=problem.kkt(x),
-        peak_bytes=peak_bytes or None,
+        peak_bytes=peak_bytes or None, cpu_seconds=cpu,
         converged=bool(residual <= rtol), threads=int(ranks),
         reason=None if residual <= rtol else f"residual {residual:.1e} at the end",
     )  # fmt: skip
