@@ -18,8 +18,8 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..inverse.multigrid.blocks import BlockDirections, BlockHierarchy, Blocks, is_anisotropic
-from ..inverse.multigrid.cycles import Level
 from ..inverse.multigrid.grid_level import GridLevel
+from ..inverse.multigrid.tail import Bottom
 from ..kernels._vector import peak_and_sum
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
@@ -111,7 +111,7 @@ class _Copy(BlockHierarchy):
         self.scale = 1.0
 
 
-class Gate(Level):
+class Gate(Bottom):
     """The last level of the ranks: it gathers its right-hand side and visits the levels that every rank holds."""
 
     def __init__(self, piece: Piece, shape: tuple[int, ...]):
@@ -148,18 +148,6 @@ class Gate(Level):
         finest.b[self._places] = self.joined(self.b)
         self.cycle.visit(self.copy.levels, 0)
         self.x[:] = finest.x[self._places[self.number]]
-
-    def smooth(self, sweeps, from_zero):
-        raise TypeError("a gathered level is solved, not relaxed")
-
-    def restrict_residual(self, coarse, from_zero):
-        self.smooth(1, from_zero)
-
-    def correct(self, coarse):
-        self.smooth(1, False)
-
-    def smooth_back(self, sweeps):
-        self.smooth(sweeps, False)
 
 
 class SharedHierarchy(BlockHierarchy):

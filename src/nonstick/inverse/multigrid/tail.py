@@ -144,7 +144,23 @@ def _program(cycle: Cycle, notes: type[Notes], omega: float, colours: tuple[int,
     return np.array([step[:4] for step in steps], np.int64), np.array([step[4:] for step in steps])
 
 
-class PackedTail(Level):
+class Bottom(Level):
+    """The coarsest level of a cycle: it can only be solved."""
+
+    def smooth(self, sweeps, from_zero):
+        raise TypeError("the coarsest level is solved, not relaxed")
+
+    def restrict_residual(self, coarse, from_zero):
+        self.smooth(1, from_zero)
+
+    def correct(self, coarse):
+        self.smooth(1, False)
+
+    def smooth_back(self, sweeps):
+        self.smooth(sweeps, False)
+
+
+class PackedTail(Bottom):
     """Levels in common arrays; `x` and `b` are those of the first. Weights and diagonals of the levels become views."""
 
     def __init__(self, levels: Sequence[MatrixLevel], cycle: Cycle, notes: type[Notes], omega: float = 1.0):
@@ -181,15 +197,3 @@ class PackedTail(Level):
             self._program, self._factors, self._x, self._b, self._r, self.dinv, self._weights, self._indices,
             self._indptr, self.parent,
         )  # fmt: skip
-
-    def smooth(self, sweeps, from_zero):
-        raise TypeError("the packed tail is the coarsest level: it can only be solved")
-
-    def restrict_residual(self, coarse, from_zero):
-        self.smooth(1, from_zero)
-
-    def correct(self, coarse):
-        self.smooth(1, False)
-
-    def smooth_back(self, sweeps):
-        self.smooth(sweeps, False)
