@@ -7,6 +7,7 @@ import pytest
 
 from nonstick import NonstickError, Scene, export
 from nonstick.exchange.mesh import read_obj
+from nonstick.exchange.shot import Shot
 from nonstick.sim.run import run
 
 BODY = {"shape": {"type": "ball", "centre": [0.5, 0.7], "radius": 0.15}, "density": 400.0}
@@ -72,3 +73,14 @@ def test_a_mesh_whose_corners_are_missing(tmp_path):
         file.write_text(f"v 0 0 0\nv 1 0 0\nv 0 1 0\n{face}\n")
         with pytest.raises(NonstickError, match="a corner that is not there"):
             read_obj(file)
+
+
+def test_a_body_whose_surface_was_not_written_is_exported_all_the_same(made):
+    """A run without scikit-image writes no surfaces."""
+    written = Shot(made).bodies[0].mesh
+    table = made / "bodies.json"
+    table.write_text(json.dumps([json.loads(table.read_text())[0] | {"surface": None}]))
+    found = Shot(made).bodies[0].mesh
+    for end in (np.min, np.max):
+        np.testing.assert_allclose(end(found.vertices, axis=0), end(written.vertices, axis=0), atol=0.003)
+    assert export(made, ["usd", "vtk", "ply"])

@@ -190,15 +190,21 @@ class Shot:
             return []
         try:
             entries = json.loads(table.read_text(encoding="utf-8"))
-            return [
-                RunBody(str(e["name"]), build(b.shape, self.scene.folder), read_obj(self._inside(e["surface"])),
-                        np.array(e["centre"], float).reshape(self.dimension))
-                for b, e in zip(self.scene.model.bodies, entries)
-            ]  # fmt: skip
+            return [self._body(e, build(b.shape, self.scene.folder)) for b, e in zip(self.scene.model.bodies, entries)]
         except NonstickError:
             raise
         except (ValueError, KeyError, TypeError) as error:
             raise NonstickError(f"{table} is damaged: {error!r}") from None
+
+    def _body(self, entry: dict, shape: Shape) -> RunBody:
+        """A body from its entry of bodies.json; a run without scikit-image wrote no surface, so it is made here."""
+        centre = np.array(entry["centre"], float).reshape(self.dimension)
+        if entry["surface"] is not None:
+            return RunBody(str(entry["name"]), shape, read_obj(self._inside(entry["surface"])), centre)
+        low, high = shape.bounds(self.dimension)
+        mesh = of_shape(shape, low, high, float(max(high - low)) / FINEST)
+        about = np.pad(centre, (0, 3 - self.dimension)).astype(np.float32)
+        return RunBody(str(entry["name"]), shape, mesh.with_(vertices=mesh.vertices - about), centre)
 
     def _inside(self, name: str) -> Path:
         """A file of the run that another file names."""
