@@ -57,14 +57,14 @@ class Figure:
 FIGURES = {
     "lai-5.1": Figure("circle", (15, 30, 50, 80), 64),
     "lai-5.2": Figure("square", (15, 30, 50, 80), 64),
-    "lai-5.3": Figure("sphere", (20, 50, 70, 90), 40, counted=20),
+    "lai-5.3": Figure("sphere", (20, 50, 70, 90), 32, counted=20),
     "lai-5.6": Figure(
         "maze", (20, 40, 60, 100), 64, {"fas": {"solver.method": "fas-mg"}, "newton": {"solver.method": "newton"}}
     ),
     "lai-5.7": Figure("sphere", (10,), 64, pixels=320, counted=10),
     "lai-5.8": Figure("sphere-cuboid", (70,), 32, pixels=320, counted=70),
     "lai-5.9": Figure("double-sphere", (10,), 64, pixels=320, counted=10),
-    "cm-1": Figure("dam-break-sphere", (0, 36, 54, 72), 32, counted=54),
+    "cm-1": Figure("dam-break-sphere", (0, 18, 36), 32),
     "cm-2": Figure(
         "cm-circle", (0, 24, 36, 48), 64,
         {
@@ -75,7 +75,7 @@ FIGURES = {
         },
         counted=42,
     ),
-    "cm-3": Figure("rotated-box", (0, 30, 48, 66), 32, counted=48),
+    "cm-3": Figure("rotated-box", (0, 15, 30), 32),
     "cm-4": Figure("dam-break-box", (0, 40, 60, 80), 40, counted=60),
     "cm-5": Figure("ball-box", (0, 20, 35, 50), 40, counted=50),
     "andersen-1-top": Figure("andersen-3d-1", (80, 90, 100), 32, {"separating": SEPARATING}),
@@ -97,7 +97,7 @@ FIGURES = {
         {
             "tagiaamg-cg": {**STICKY, **LOOSE, "solver.method": "tagiaamg-cg"},
             **{name: {"walls.pressure": "all", **LOOSE, "solver.method": name}
-               for name in ("saamg-mprgp", "ipm-pd+saamg-cg", "ipm-pd+tagiaamg-cg")},
+               for name in ("saamg-mprgp", "ipm-pd+saamg-cg")},
         },
     ),
     "tb-8": Figure(
