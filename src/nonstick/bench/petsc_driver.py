@@ -164,7 +164,7 @@ def _total(PETSc, value):
     return one.sum()
 
 
-def _timed(PETSc, peer, kind, options):
+def timed(PETSc, peer, kind, options):
     PETSc.COMM_WORLD.barrier()
     began, cpu = time.perf_counter(), time.process_time()
     x = getattr(peer, kind)(options)
@@ -186,7 +186,7 @@ def main(source, target, name, rtol=1e-6):
     g = peer.b.duplicate()
     while runs == 0 or (runs < 3 and best < 1.0):
         peer.goal = goal
-        x, seconds, cpu = _timed(PETSc, peer, kind, options)
+        x, seconds, cpu = timed(PETSc, peer, kind, options)
         if kind == "ksp":
             peer.gradient(x, g)
             if g.norm(PETSc.NormType.INFINITY) > rtol and goal > 1e-13:

@@ -79,7 +79,7 @@ def _by_petsc(comm: Comm, file: Path, method: str, given: dict, stop: dict) -> r
     }  # fmt: skip
     peer = petsc_driver.Peer(PETSc, data, stop["rtol"])
     kind, options = petsc_driver.PEERS[method]
-    y, seconds = petsc_driver._timed(PETSc, peer, kind, options)
+    y, seconds, _ = petsc_driver.timed(PETSc, peer, kind, options)
     monitor = Monitor(box, stop["rtol"])
     monitor.iterations, monitor.outer_iterations = peer.iterations, peer.outer
     solution = whole.solution(Solution.of(box, comm.joined(y.array_r.copy()) * (peer.t / peer.s), method, monitor))
