@@ -50,6 +50,23 @@ class _Blob:
         return (2.0 * (0.5 - map_coordinates(self.solid, at, order=1, mode="nearest"))).astype(dtype)
 
 
+class _Still:
+    """A shape that never moves: its distance is computed once for each set of points, and then kept."""
+
+    def __init__(self, shape: Shape):
+        self.shape = shape
+        self._kept: dict[tuple, np.ndarray] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.shape, name)
+
+    def sample(self, coordinates, dtype=np.float64) -> np.ndarray:
+        key = (np.dtype(dtype).str, *((np.shape(c), np.asarray(c).tobytes()) for c in coordinates))
+        if key not in self._kept:
+            self._kept[key] = self.shape.sample(coordinates, dtype)
+        return self._kept[key].copy()  # the caller may change it
+
+
 class HeatView:
     """A fixed view of a body; `draw(temperature)` gives an image (uint8).
 
@@ -58,7 +75,7 @@ class HeatView:
 
     def __init__(self, inside: np.ndarray, width: int = 720, shape: Shape | None = None, dx: float = 1.0):
         self.dx = 1.0 if shape is None else dx
-        self.shape: Any = _Blob(inside) if shape is None else shape
+        self.shape: Any = _Blob(inside) if shape is None else _Still(shape)
         nx, ny, nz = inside.shape
         height = round(width * ny / nx)
         self.studio = Studio(width, height, Style(clear=1.0), np.argwhere(inside) + 0.5)

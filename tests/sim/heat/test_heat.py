@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nonstick.grid import Ball
+from nonstick.grid.mac import Grid
 from nonstick.render.heat import HeatView
 from nonstick.sim.heat.simulation import Heat
 
@@ -64,3 +66,24 @@ def test_the_example_runs(tmp_path):
     assert (tmp_path / "heat.mp4").stat().st_size > 1000 and (tmp_path / "heat.png").stat().st_size > 1000
     assert bounded[free].min() >= 20.0 and bounded[free].max() <= 80.0
     assert unbounded[free].min() < bounded[free].min()
+
+
+def test_a_body_that_does_not_move_is_sampled_once():
+    ball, calls = Ball((0.5, 0.5, 0.5), 0.3), []
+
+    class Counted:
+        def facets(self):
+            return ball.facets()
+
+        def sample(self, coordinates, dtype=np.float64):
+            calls.append(np.broadcast_shapes(*(np.shape(c) for c in coordinates)))
+            return ball.sample(coordinates, dtype)
+
+    grid = Grid((12, 12, 12), 1 / 12)
+    inside = ball.sample(grid.cells()) < 0
+    heat = np.linspace(0.0, 100.0, 12)[:, None, None] * np.ones(inside.shape)
+    view, plain = HeatView(inside, 60, Counted(), grid.dx), HeatView(inside, 60, ball, grid.dx)
+    first, second = view.draw(heat), view.draw(heat)
+    assert len(calls) == len(set(calls)) > 0
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first, plain.draw(heat))
