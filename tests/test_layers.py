@@ -10,6 +10,7 @@ import pytest
 import nonstick
 
 ROOT = Path(nonstick.__file__).parent
+REPRO = Path(__file__).parent / "repro"
 
 #: Lowest first, one package a line. A file may import from its own package and from those above it in this list;
 #: imports inside functions and for type checkers count.
@@ -108,6 +109,8 @@ def test_nothing_heavy_is_imported_for(what):
 ANSWERED = {
     "problem": ("solve", "p.npz", b"no archive"),
     "scene": ("check", "s.toml", b"[domain]\nresolution = -1\n"),
+    "cells": ("solve", "p.npz", (REPRO / "cellsbig.npz").read_bytes()),
+    "speed": ("check", "s.toml", (REPRO / "fast.toml").read_bytes()),
 }
 
 

@@ -122,12 +122,15 @@ def solve(
 
 def _solve_here(file: Path, method: str, given: dict, target: Path, stop: dict) -> dict:
     """Solve in this process, and write x and the dual; returns the row of results."""
+    from .. import validate
     from ..io.problem_file import read_problem, write_solution
 
     problem = read_problem(file)
     for name, values in given.items():
         setattr(problem, name, values)
-    from .. import api  # after the file has been read: a damaged one is answered at once
+    if problem.cells is not None:
+        problem.cells = validate.cells(problem.cells, problem.A.shape[0])
+    from .. import api  # after the file has been looked at: a damaged one is answered before numba is loaded
 
     solution = api.solve(
         problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells, method=method, **stop
