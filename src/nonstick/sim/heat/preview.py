@@ -20,8 +20,8 @@ from .simulation import Heat
 class _Panel:
     """One body in the movie: its view, its state in each frame, and its caption."""
 
-    def __init__(self, inside: np.ndarray, heat: Heat, states: Iterator[np.ndarray], count: int):
-        self.view, self.states, self.count = HeatView(inside, shape=heat.shape, dx=heat.grid.dx), states, count
+    def __init__(self, view: HeatView, heat: Heat, states: Iterator[np.ndarray], count: int):
+        self.view, self.states, self.count = view, states, count
         bounded = np.isfinite(heat.lower) or np.isfinite(heat.upper)
         self.title = f"{heat.lower:g} to {heat.upper:g}" if bounded else "no bounds"
         self.last = np.zeros(())
@@ -54,7 +54,7 @@ class HeatFilm(Film):
             # last frame
             reached = self.panels[0].count - 1
             states = list(free.frames(max(reached, scene.model.time.frames) if status == "done" else reached))
-            self.panels.append(_Panel(_inside(run, heat), free, iter(states), len(states)))
+            self.panels.append(_Panel(self.panels[0].view, free, iter(states), len(states)))
         ends = [value for h in heats for _, _, value in h.bands] + [h.start for h in heats]
         self.low, self.high = min(ends), max(max(ends), min(ends) + 1e-9)
         self.count = max(p.count for p in self.panels)
@@ -77,12 +77,8 @@ def _of_run(run: RunDirectory, heat: Heat) -> _Panel:
     if not frames:
         raise NonstickError(f"{run.path} has no frames yet; run it first")
     states = (_read(run, frame, "temperature", heat, float) for frame in frames)
-    return _Panel(_inside(run, heat), heat, states, len(frames))
-
-
-def _inside(run: RunDirectory, heat: Heat) -> np.ndarray:
-    """The cells of the body, which the first frame tells."""
-    return _read(run, 0, "inside", heat, bool)
+    inside = _read(run, 0, "inside", heat, bool)  # the first frame tells the cells of the body
+    return _Panel(HeatView(inside, shape=heat.shape, dx=heat.grid.dx), heat, states, len(frames))
 
 
 def _read(run: RunDirectory, frame: int, name: str, heat: Heat, dtype: type) -> np.ndarray:
