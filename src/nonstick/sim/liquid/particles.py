@@ -247,8 +247,9 @@ class Particles:
         plane, first = self.layout.plane, self.layout.first
         _scatter_velocity(*velocity, *mass, cloud.x, cloud.vel, aff, cloud.start, plane, first)
         for axis in self.layout.axes:
-            _normalise(velocity[axis], mass[axis])
-            fill_gaps(velocity[axis], mass[axis], axis, self.phi, solids)
+            known = np.empty(mass[axis].shape, np.int8)
+            _normalise(velocity[axis], known, mass[axis])
+            fill_gaps(velocity[axis], known)
         self.ranks.fill_faces(velocity)
         return velocity, mass
 
