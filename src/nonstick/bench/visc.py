@@ -49,8 +49,10 @@ def ball_in_a_box(
     h = 1.0 / n
     centres = np.meshgrid(*[(np.arange(n) + 0.5) * h] * d, indexing="ij", sparse=True)
     nodes = np.meshgrid(*[np.arange(n + 1) * h] * d, indexing="ij", sparse=True)
-    product = centres[0] * centres[1] * (centres[2] if d == 3 else 1.0)
-    phi = centres[0] - 0.5 + 0.25 * np.sin(product)
+    phi = centres[0] * centres[1] * (centres[2] if d == 3 else 1.0)
+    np.sin(phi, out=phi)  # in place: at 512³ every field takes a gigabyte
+    phi *= 0.25
+    phi += centres[0] - 0.5
     solid = np.sqrt(sum((x - 0.5) ** 2 for x in nodes)) - RADIUS
     velocity = []
     for a in range(d):
