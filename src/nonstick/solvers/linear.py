@@ -85,9 +85,10 @@ class LinearSolve(Method):
         progress = _Progress(self, problem, lambda: A.leave(x, np.empty(problem.n)), monitor)
         while not monitor.status:
             progress.may_switch = bool(left)
-            result = inverse.solve(  # b is made anew for every pass: an inverse that lets go of it saves memory
-                A.enter(problem.b), x, rtol=0.0, atol=self.aim * progress.goal, maxiter=progress.limit - monitor.iterations,
-                watch=progress,
+            # b is made again for every pass: an inverse may let go of it, which saves memory
+            result = inverse.solve(
+                A.enter(problem.b), x, rtol=0.0, atol=self.aim * progress.goal,
+                maxiter=progress.limit - monitor.iterations, watch=progress,
             )  # fmt: skip
             monitor.meet(result.negative)
             progress.end_pass(result.converged)
