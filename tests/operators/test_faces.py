@@ -47,6 +47,10 @@ def test_the_verbs_of_padded_vectors(cells):
     S.combine(P, Q, 0.0)  # what p was does not count
     np.testing.assert_array_equal(leave(P), q)
     assert S.combine(P, Q, 0.0) is None and not S.zeros(np.float32).any()
+    single = S.zeros(np.float32) + np.float32(7.0)
+    S.copy(Q, single, 0.5)
+    np.testing.assert_array_equal(leave(single), (0.5 * q).astype(np.float32))
+    assert (np.delete(single, S.positions()) == 7.0).all()  # what lies between the unknowns is not written
 
 
 def test_a_nan_is_seen_by_the_peak():

@@ -156,12 +156,12 @@ def _scatter(x, compact, runs, P):
 
 
 @parallel
-def _copy_runs(out, x, runs, P):
-    """out = x on the runs."""
+def _copy_runs(out, x, factor, runs, P):
+    """out = factor x on the runs."""
     for r in prange(runs.shape[0]):
         base = runs[r, 0] * P
-        for t in range(base + runs[r, 1], base + runs[r, 2]):
-            out[t] = x[t]
+        for t in range(u64(base + runs[r, 1]), u64(base + runs[r, 2])):
+            out[t] = factor * x[t]
 
 
 @serial

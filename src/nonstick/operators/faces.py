@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from ..kernels._faces import (
     _cg_direction,
     _cg_update,
+    _copy_runs,
     _cut_runs,
     _faces_apply,
     _faces_apply_dot,
@@ -179,9 +180,14 @@ class FaceSystem(Operator):
 
     def combine(self, y, x, beta):
         if beta == 0.0:
-            y[:] = x
+            self.copy(x, y)
         else:
             _cg_direction(y, x, beta, self.runs, self.P)
+
+    def copy(self, x: np.ndarray, out: np.ndarray, factor: float = 1.0) -> None:
+        """out = factor x, in the precision of out; what lies between the unknowns is not written, so its memory is
+        never allocated."""
+        _copy_runs(out, x, factor, self.runs, self.P)
 
     def step(self, x, r, p, q, alpha):
         return self.step_and_copy(x, r, p, q, alpha, r, 1.0)

@@ -79,15 +79,16 @@ class LinearSolve(Method):
 
     def solve(self, problem, start, monitor):
         A = problem.A if self.baseline else problem.A.native
-        b, x = A.enter(problem.b), A.enter(start.x)
+        x = A.enter(start.x)
         left = list(self.then)
         inverse: IterativeInverse | None = _set_up(self.inner, A, monitor)
         progress = _Progress(self, problem, lambda: A.leave(x, np.empty(problem.n)), monitor)
         while not monitor.status:
             progress.may_switch = bool(left)
+            # b is made again for every pass: an inverse may let go of it, which saves memory
             result = inverse.solve(
-                b, x, rtol=0.0, atol=self.aim * progress.goal, maxiter=progress.limit - monitor.iterations,
-                watch=progress,
+                A.enter(problem.b), x, rtol=0.0, atol=self.aim * progress.goal,
+                maxiter=progress.limit - monitor.iterations, watch=progress,
             )  # fmt: skip
             monitor.meet(result.negative)
             progress.end_pass(result.converged)
@@ -100,6 +101,7 @@ class LinearSolve(Method):
             inverse = _set_up(left.pop(0), A, monitor)
             monitor.notes["switched_at"] = monitor.iterations
             progress.start_again()
+        inverse = None  # free its memory before x is written
         A.leave(x, start.x)
 
 
@@ -143,7 +145,7 @@ class _Progress:
     def _begin_pass(self, residual: float) -> bool:
         monitor = self.monitor
         self._record(residual, again=self._passes > 0, tell=self.method.baseline or self._passes == 0)
-        if residual <= monitor.asked * self.scale and monitor.holds(self.x()):
+        if residual <= monitor.asked * self.scale and monitor.holds(self.x):
             monitor.stop("converged")
         if monitor.status:
             return False
