@@ -87,6 +87,17 @@ def test_a_lone_particle_is_spray_and_a_drop_is_not(three, place):
     assert surface(drop, three)[0].min() < -0.15
 
 
+@pytest.mark.parametrize("three", [(1, 12, 12), (8, 8, 12)])
+def test_noise_of_a_flat_surface_is_no_spray(three):
+    """Half a cell above a surface there is just the share of particles that spray has: φ must not jump there."""
+    d = 2 if three[0] == 1 else 3
+    for seed in range(4):
+        x = lattice(three, lambda x: x[2] < 6.0, jitter=0.1, seed=seed)
+        x[2] += 0.03
+        phi = surface(x, three, table=flat_distance(d, spacing=0.5 / RADIUS))[0][..., 2:-2, 6]
+        assert (phi != 0.5).all() and phi.max() < 0.52 and phi.min() > 0.42
+
+
 def test_surface_stays_level_at_a_tilted_wall():
     three = (1, 32, 16)
     at = np.meshgrid(*(np.arange(n + 1.0) for n in three), indexing="ij")
