@@ -52,8 +52,8 @@ MIXED = 0.05
 #: coarse rows are chosen sparsely if there would be more than this part of the rows, and rows have more than so many
 #: strong couplings in the mean: all directions of a space are strong then, and one step of coarsening may take them all
 DENSE, ALL_AROUND = 0.4, 5
-#: if positive couplings matter on the finest level, `cut` is multiplied by this, in the sweep on P by the second number;
-#: below, more entries of P would cost more than they gain
+#: if positive couplings matter on the finest level, `cut` is multiplied by this, and in the sweep on P by the second
+#: number; below, more entries of P would cost more than they gain
 FINER = 0.5, 0.2
 
 
