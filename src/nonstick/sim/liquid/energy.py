@@ -6,9 +6,16 @@ a face have more mass than its volume. The pressure then throws them out with mo
 step, up to 1.4 % of all energy that a splash can lose. No other part of a step adds as much. Transfers only lose energy
 (`_energy`), steps in time lose it to second order, and when evening out lifts particles, their kinetic energy is
 reduced by the same amount.
+
+A wave is another matter. Its energy goes from height to motion and back, and the two are known to a few percent only:
+the sum rises and falls a little, twice in a period. If every rise were taken away and every fall stayed, a wave would
+lose a tenth of its energy in a period. So a step may add what steps before it lost, within narrow limits (`Credit`).
+The energy never exceeds what it was at first.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +30,28 @@ GIVEN_BACK = 0.9
 ALL = 0.1
 #: a little more is taken, so that the sum does not grow by rounding of velocities
 SAFETY = 1e-6
+#: largest credit, as a share of the largest kinetic energy of late
+SWING = 0.03
+#: largest part of the credit that a step may use, as such a share
+IN_A_STEP = 0.004
+
+
+@dataclass
+class Credit:
+    """Energy that steps lost, and that the next steps may add again."""
+
+    #: J
+    credit: float = 0.0
+    #: the largest kinetic energy of late, in joule: it is forgotten in the time `memory`
+    motion: float = 0.0
+
+    def excess(self, gain: float, kinetic: float, dt: float, memory: float) -> float:
+        """The part of the energy `gain` of a step of length dt that its particles must give back."""
+        fades = min(dt / memory, 1.0) if memory > 0.0 else 1.0
+        self.motion = max(kinetic, self.motion * (1.0 - fades))
+        allowed = min(max(gain, 0.0), self.credit, IN_A_STEP * self.motion)
+        self.credit = min(self.credit - min(gain, allowed), SWING * self.motion)
+        return max(gain, 0.0) - allowed
 
 
 def energy(p: Cloud, gravity: np.ndarray, ranks: Alone) -> tuple[float, float]:
