@@ -3,7 +3,7 @@
 import numpy as np
 from numba import prange
 
-from ...kernels import parallel, serial
+from ...kernels import merged, parallel, serial
 from ...kernels._interpolate import _sample
 from ._surface import _normal
 
@@ -36,15 +36,30 @@ def _known_faces(known, open_share, mass, phi, axis, with_liquid):
                 known[i, j, k] = 1 if good else 0
 
 
+@merged
+def _touches_liquid(phi, open_share, axis, i, j, k):
+    """True if a face is open and borders a liquid cell: the pressure acts on it."""
+    nx, ny, nz = open_share.shape
+    if i < 0 or j < 0 or k < 0 or i >= nx or j >= ny or k >= nz or open_share[i, j, k] <= SLIVER:
+        return False
+    cx, cy, cz = phi.shape
+    low = phi[max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)]
+    return low < 0.0 or phi[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)] < 0.0
+
+
 @parallel
-def _hold_surface(u, before, taken, push, open_share, mass, phi, axis):
-    """Let the pressure hold up liquid in cells that the surface cuts below their centres, where no face is an unknown.
+def _hold_surface(u, before, taken, push, free, thick, open_share, mass, phi, axis):
+    """Let the pressure act on liquid in cells that the surface cuts below their centres, where no face is an unknown.
 
     Such a cell (0 <= φ < ½) counts as air, but holds liquid. The faces around it that border no liquid cell would fall
-    freely and pull its particles down, through the surface. They lose what the pressure took from the faces next to
-    them (`taken`) of what gravity gave them (`push`): all of it up to φ = ¼, then less, nothing from φ = ½ on. Other
-    parts of `taken` are left out: they would feed a shear between these faces and the liquid. `before` is the velocity
-    before the pressure acted.
+    freely and pull its particles down, through the surface, and the slope of the surface would not accelerate them.
+    They take the velocity of the faces next to them that border liquid, continued linearly: each direction with two of
+    them, a and b, in a row gives 2a - b, and the mean over these directions counts (if there are none, the mean of the
+    neighbours a). This is done in full up to φ = ¼, then less, and nothing from φ = ½ on; and only as far as the
+    pressure holds the liquid there: `free` is the share of gravity that it does not hold, over cells. A face without
+    such neighbours loses what the pressure took from the faces next to it (`taken`) of what gravity gave it (`push`).
+    So do all faces of `thick` liquid: the viscosity solve has given them a velocity, and knows that no shear acts on a
+    surface. `before` is the velocity before the pressure acted.
     """
     nx, ny, nz = u.shape
     cx, cy, cz = phi.shape
@@ -55,10 +70,32 @@ def _hold_surface(u, before, taken, push, open_share, mass, phi, axis):
             for k in range(nz):
                 if mass[i, j, k] <= 1e-9 or open_share[i, j, k] <= SLIVER:
                     continue
-                a = phi[max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)]
-                b = phi[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)]
-                if a >= 0.0 and b >= 0.0:
-                    share = min(max(2.0 - 4.0 * min(a, b), 0.0), 1.0)
+                p, q, r = max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)
+                e, f, g = min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)
+                a, b = phi[p, q, r], phi[e, f, g]
+                if a < 0.0 or b < 0.0:
+                    continue
+                share = min(max(2.0 - 4.0 * min(a, b), 0.0), 1.0)
+                straight, lines, total, count = 0.0, 0, 0.0, 0
+                if share > 0.0 and not thick:
+                    for way in range(6):
+                        step = 1 if way % 2 else -1
+                        di = step if way // 2 == 0 else 0
+                        dj = step if way // 2 == 1 else 0
+                        dk = step if way // 2 == 2 else 0
+                        if not _touches_liquid(phi, open_share, axis, i + di, j + dj, k + dk):
+                            continue
+                        near = u[i + di, j + dj, k + dk]
+                        total += near
+                        count += 1
+                        if _touches_liquid(phi, open_share, axis, i + 2 * di, j + 2 * dj, k + 2 * dk):
+                            straight += 2.0 * near - u[i + 2 * di, j + 2 * dj, k + 2 * dk]
+                            lines += 1
+                if count > 0:
+                    held = 1.0 - (free[p, q, r] if a < b else free[e, f, g])
+                    target = straight / lines if lines > 0 else total / count
+                    u[i, j, k] = before[i, j, k] + share * held * (target - before[i, j, k])
+                else:
                     u[i, j, k] = before[i, j, k] - share * min(max(taken[i, j, k], least), most)
 
 

@@ -32,8 +32,8 @@ ALL = 0.1
 SAFETY = 1e-6
 #: largest credit, as a share of the largest kinetic energy of late
 SWING = 0.03
-#: largest part of the credit that a step may use, as such a share
-IN_A_STEP = 0.004
+#: largest gain of a step that may use it, as such a share: impacts add more
+IN_A_STEP = 0.003
 
 
 @dataclass
@@ -42,24 +42,43 @@ class Credit:
 
     #: J
     credit: float = 0.0
-    #: the largest kinetic energy of late, in joule: it is forgotten in the time `memory`
+    #: the largest kinetic energy of late, in joule: it is forgotten in the period of a wave
     motion: float = 0.0
 
-    def excess(self, gain: float, kinetic: float, dt: float, memory: float) -> float:
-        """The part of the energy `gain` of a step of length dt that its particles must give back."""
-        fades = min(dt / memory, 1.0) if memory > 0.0 else 1.0
+    def excess(self, gain: float, kinetic: float, dt: float, rate: float) -> float:
+        """The part of the energy `gain` of a step of length dt that its particles must give back.
+
+        `rate` is the frequency (1/s) of the longest wave, or infinite.
+        """
+        fades = min(dt * rate, 1.0)
         self.motion = max(kinetic, self.motion * (1.0 - fades))
-        allowed = min(max(gain, 0.0), self.credit, IN_A_STEP * self.motion)
+        if gain > IN_A_STEP * self.motion:
+            self.credit = 0.0
+        allowed = min(max(gain, 0.0), self.credit)
         self.credit = min(self.credit - min(gain, allowed), SWING * self.motion)
         return max(gain, 0.0) - allowed
 
+    def array(self) -> np.ndarray:
+        """Both numbers, for a checkpoint."""
+        return np.array([self.credit, self.motion])
 
-def energy(p: Cloud, gravity: np.ndarray, ranks: Alone) -> tuple[float, float]:
-    """Sums over particles of kinetic energy in (m/s)² and of -g · x in m/s² times cells."""
+
+def wave_frequency(length: float, gravity: np.ndarray) -> float:
+    """Frequency of a wave of this length in deep liquid; infinite without gravity."""
+    pull = float(np.linalg.norm(gravity))
+    return float(np.sqrt(pull / (2.0 * np.pi * length))) if pull > 0.0 else np.inf
+
+
+def energy(p: Cloud, gravity: np.ndarray, ranks: Alone, lag: float = 0.0) -> tuple[float, float]:
+    """Sums over particles of kinetic energy in (m/s)² and of -g · x in m/s² times cells.
+
+    Velocities of particles that do not fall freely are those of `lag` seconds ago. Pressure does no work on all of the
+    liquid, so its kinetic energy has grown by the work of gravity since then.
+    """
     parts = -(-p.n // BATCH)
     kinetic, height = np.zeros(parts), np.zeros(parts)
     _energy(kinetic, height, ranks.position(p.x), p.vel, p.aff, p.affine, *gravity, BATCH)
-    return ranks.sum(float(kinetic.sum())), ranks.sum(float(height.sum()))
+    return ranks.sum(float(kinetic.sum()) + p.work_on_held(lag * gravity)), ranks.sum(float(height.sum()))
 
 
 def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float, ranks: Alone) -> None:

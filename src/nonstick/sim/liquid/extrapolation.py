@@ -13,6 +13,7 @@ from ._extrapolate import (
     _known_faces,
     _put,
 )
+from ._falling import _free_share
 from .solids import Solids
 
 
@@ -41,16 +42,20 @@ def hold_surface(
     mass: list[np.ndarray],
     phi: np.ndarray,
     solids: Solids,
+    thick: bool = False,
 ) -> None:
-    """Let the pressure hold up particles in cells that the surface cuts below their centres, in place.
+    """Let the pressure act on particles in cells that the surface cuts below their centres, in place.
 
     `before` is the velocity without the pressure, `push` (3) what gravity gave, and `taken`, from `fill_beyond`, what
-    the pressure took.
+    the pressure took. `thick` is True if viscosity spreads velocities over a cell within the step.
     """
+    if not push.any():
+        return
+    free = np.empty(phi.shape)
+    _free_share(free, *taken, *solids.open, *push, solids.layout.first)
     for axis in solids.layout.axes:
-        if push[axis] != 0.0:
-            around = solids.open[axis], mass[axis], phi, axis
-            _hold_surface(velocity[axis], before[axis], taken[axis], push[axis], *around)
+        around = solids.open[axis], mass[axis], phi, axis
+        _hold_surface(velocity[axis], before[axis], taken[axis], push[axis], free, thick, *around)
 
 
 def extend(

@@ -18,7 +18,7 @@ from ._falling import _free_share, _look_up
 from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
 from .cell_viscosity import cell_viscosity
 from .cloud import Cloud
-from .energy import Credit, energy, give_back
+from .energy import Credit, energy, give_back, wave_frequency
 from .extrapolation import fill_gaps
 from .layout import Layout
 from .motion import first_gradient, first_velocity, varies
@@ -291,7 +291,8 @@ class Particles:
         if not flow.fed:
             kinetic, potential = self._energies()
             gain = kinetic + potential - flow.start.energy
-            excess = self._credit.excess(gain, kinetic, flow.dt, self._memory())
+            rate = wave_frequency(max(self.scene.model.domain.size), self.gravity)
+            excess = self._credit.excess(gain, kinetic, flow.dt, rate)
             if excess > 0.0:
                 give_back(cloud, old, flow.dt * self.gravity, excess / self.mass, self.ranks)
         self.ranks.settle(cloud)
@@ -351,20 +352,9 @@ class Particles:
         return max(kinetic, 0.0), potential
 
     def _energies(self) -> tuple[float, float]:
-        """Kinetic and potential energy; the first may be a little below zero.
-
-        Velocities of particles that do not fall freely are those of `lag` seconds ago. Pressure does no work on all of
-        the liquid, so its kinetic energy has grown by the work of gravity since then.
-        """
-        cloud = self.ranks.own_particles(self.cloud)
-        kinetic, height = energy(cloud, self.gravity, self.ranks)
-        kinetic += self.ranks.sum(cloud.work_on_held(self.lag * self.gravity))
+        """Kinetic and potential energy; the first may be a little below zero."""
+        kinetic, height = energy(self.ranks.own_particles(self.cloud), self.gravity, self.ranks, self.lag)
         return self.mass * kinetic - self._added, self.mass * self.dx * height
-
-    def _memory(self) -> float:
-        """The period of a wave as long as the domain, in seconds; 0 without gravity."""
-        pull = float(np.linalg.norm(self.gravity))
-        return float(np.sqrt(2.0 * np.pi * max(self.scene.model.domain.size) / pull)) if pull > 0.0 else 0.0
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 
@@ -385,17 +375,9 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.ranks.own_particles(self.cloud)
         ids = {"id": c.id, "born": np.array(c.born)}
-        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
-        own["credit"] = np.array([self._credit.credit, self._credit.motion])
-        return {
-            "x": self.ranks.position(c.x),
-            "vel": c.vel,
-            "aff": c.aff,
-            "mu": c.mu,
-            **ids,
-            "dt": np.array(self._last_dt),
-            **own,
-        }
+        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources, "credit": self._credit.array()}
+        columns = {"x": self.ranks.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu}
+        return {**columns, **ids, "dt": np.array(self._last_dt), **own}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""

@@ -61,7 +61,7 @@ class Viscosity:
             return np.exp(np.interp(x, value.at, np.log(value.values)))
         return np.interp(x, value.at, value.values)
 
-    def _is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
+    def is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
         """True if the velocity spreads over a cell within the step: one boolean, or one for each cell."""
         return np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
 
@@ -70,7 +70,7 @@ class Viscosity:
 
         Cells at sources are excluded: liquid that comes out of a wall must be able to leave it.
         """
-        thick = self._is_thick(mu, dt)
+        thick = self.is_thick(mu, dt)
         solids, grid = self.solids, self.solids.grid
         if "no-slip" not in solids.viscous or not thick.any():
             return None
@@ -90,7 +90,7 @@ class Viscosity:
         counts, which knows that no shear acts on a surface: what a line through deeper faces gives beyond this would
         drive the liquid anew in every step. Thin liquid is not treated: it may spray.
         """
-        thick = self._is_thick(mu, dt)
+        thick = self.is_thick(mu, dt)
         if not thick.any():
             return
         solved = self.solids.layout.lift_faces(self._solved)
