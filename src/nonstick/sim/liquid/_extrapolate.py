@@ -48,18 +48,20 @@ def _touches_liquid(phi, open_share, axis, i, j, k):
 
 
 @parallel
-def _hold_surface(u, before, taken, push, free, thick, open_share, mass, phi, axis):
+def _hold_surface(u, before, taken, push, free, thin, open_share, mass, phi, axis):
     """Let the pressure act on liquid in cells that the surface cuts below their centres, where no face is an unknown.
 
     Such a cell (0 <= φ < ½) counts as air, but holds liquid. The faces around it that border no liquid cell would fall
-    freely and pull its particles down, through the surface, and the slope of the surface would not accelerate them.
-    They take the velocity of the faces next to them that border liquid, continued linearly: each direction with two of
-    them, a and b, in a row gives 2a - b, and the mean over these directions counts (if there are none, the mean of the
-    neighbours a). This is done in full up to φ = ¼, then less, and nothing from φ = ½ on; and only as far as the
-    pressure holds the liquid there: `free` is the share of gravity that it does not hold, over cells. A face without
-    such neighbours loses what the pressure took from the faces next to it (`taken`) of what gravity gave it (`push`).
-    So do all faces of `thick` liquid: the viscosity solve has given them a velocity, and knows that no shear acts on a
-    surface. `before` is the velocity before the pressure acted.
+    freely and pull its particles down, through the surface. They lose what the pressure took from the faces next to
+    them (`taken`) of what gravity gave them (`push`): all of it up to φ = ¼, then less, nothing from φ = ½ on.
+
+    The slope of the surface must accelerate them too, and pressure alone would feed a shear between them and the
+    liquid. So, to the share `thin`, they take the velocity of the faces next to them that border liquid, continued
+    linearly: each direction with two of them, a and b, in a row gives 2a - b, and the mean over these directions counts
+    (if there are none, the mean of the neighbours a). This is right without viscosity. The viscosity solve knows that
+    no shear acts on a surface: `thin` is 0 for thick liquid. It is done as far as the pressure holds the liquid there:
+    `free` is the share of gravity that it does not hold, over cells. `before` is the velocity before the pressure
+    acted.
     """
     nx, ny, nz = u.shape
     cx, cy, cz = phi.shape
@@ -77,7 +79,7 @@ def _hold_surface(u, before, taken, push, free, thick, open_share, mass, phi, ax
                     continue
                 share = min(max(2.0 - 4.0 * min(a, b), 0.0), 1.0)
                 straight, lines, total, count = 0.0, 0, 0.0, 0
-                if share > 0.0 and not thick:
+                if share * thin > 0.0:
                     for way in range(6):
                         step = 1 if way % 2 else -1
                         di = step if way // 2 == 0 else 0
@@ -91,12 +93,11 @@ def _hold_surface(u, before, taken, push, free, thick, open_share, mass, phi, ax
                         if _touches_liquid(phi, open_share, axis, i + 2 * di, j + 2 * dj, k + 2 * dk):
                             straight += 2.0 * near - u[i + 2 * di, j + 2 * dj, k + 2 * dk]
                             lines += 1
+                own = before[i, j, k] - share * min(max(taken[i, j, k], least), most)
                 if count > 0:
                     held = 1.0 - (free[p, q, r] if a < b else free[e, f, g])
-                    target = straight / lines if lines > 0 else total / count
-                    u[i, j, k] = before[i, j, k] + share * held * (target - before[i, j, k])
-                else:
-                    u[i, j, k] = before[i, j, k] - share * min(max(taken[i, j, k], least), most)
+                    own += thin * share * held * ((straight / lines if lines > 0 else total / count) - own)
+                u[i, j, k] = own
 
 
 @parallel

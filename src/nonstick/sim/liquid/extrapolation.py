@@ -42,12 +42,12 @@ def hold_surface(
     mass: list[np.ndarray],
     phi: np.ndarray,
     solids: Solids,
-    thick: bool = False,
+    thin: float = 1.0,
 ) -> None:
     """Let the pressure act on particles in cells that the surface cuts below their centres, in place.
 
     `before` is the velocity without the pressure, `push` (3) what gravity gave, and `taken`, from `fill_beyond`, what
-    the pressure took. `thick` is True if viscosity spreads velocities over a cell within the step.
+    the pressure took. `thin` is 1 without viscosity and 0 for thick liquid.
     """
     if not push.any():
         return
@@ -55,7 +55,7 @@ def hold_surface(
     _free_share(free, *taken, *solids.open, *push, solids.layout.first)
     for axis in solids.layout.axes:
         around = solids.open[axis], mass[axis], phi, axis
-        _hold_surface(velocity[axis], before[axis], taken[axis], push[axis], free, thick, *around)
+        _hold_surface(velocity[axis], before[axis], taken[axis], push[axis], free, thin, *around)
 
 
 def extend(

@@ -179,8 +179,8 @@ class Liquid:
                 held = [u - v for u, v in zip(unpressed, velocity)]
                 fill_beyond(held, tracker.phi, self.solids)
             push = kick * tracker.gravity
-            sets = self.viscosity.acts and self.viscosity.is_thick(mu, kick).any()
-            hold_surface(velocity, unpressed, held, push, start.mass, tracker.phi, self.solids, bool(sets))
+            thin = self.viscosity.thin(mu, tracker.gravity)
+            hold_surface(velocity, unpressed, held, push, start.mass, tracker.phi, self.solids, thin)
             if self.viscosity.acts:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2

@@ -28,6 +28,8 @@ STRONGER = ("visc-auto", "visc-cg")
 DRAGGED = 2
 #: liquid fraction of a face above which the solve says how fast it moves
 SOLVED = 0.2
+#: ν / √(g dx³) up to which liquid is thin, and from which on it is thick
+THIN, THICK = 0.5, 5.0
 
 
 class Viscosity:
@@ -61,16 +63,27 @@ class Viscosity:
             return np.exp(np.interp(x, value.at, np.log(value.values)))
         return np.interp(x, value.at, value.values)
 
-    def is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
+    def _is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
         """True if the velocity spreads over a cell within the step: one boolean, or one for each cell."""
         return np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
+
+    def thin(self, mu: np.ndarray | float, gravity: np.ndarray) -> float:
+        """1 if the waves of a few cells hardly feel viscosity, 0 if viscosity spreads velocities faster than they move.
+
+        The number that decides is ν / √(g dx³). It does not depend on the step.
+        """
+        if not self.acts:
+            return 1.0
+        pull = float(np.linalg.norm(gravity)) * self.solids.grid.dx**3
+        number = float(np.max(mu)) / (self.rho * np.sqrt(pull)) if pull > 0.0 else np.inf
+        return min(max((THICK - number) / (THICK - THIN), 0.0), 1.0)
 
     def holds(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
         """Cells in which walls hold the liquid by pressure too, or None; `sources` as in `solve`.
 
         Cells at sources are excluded: liquid that comes out of a wall must be able to leave it.
         """
-        thick = self.is_thick(mu, dt)
+        thick = self._is_thick(mu, dt)
         solids, grid = self.solids, self.solids.grid
         if "no-slip" not in solids.viscous or not thick.any():
             return None
@@ -90,7 +103,7 @@ class Viscosity:
         counts, which knows that no shear acts on a surface: what a line through deeper faces gives beyond this would
         drive the liquid anew in every step. Thin liquid is not treated: it may spray.
         """
-        thick = self.is_thick(mu, dt)
+        thick = self._is_thick(mu, dt)
         if not thick.any():
             return
         solved = self.solids.layout.lift_faces(self._solved)
