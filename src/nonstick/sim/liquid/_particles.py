@@ -165,10 +165,11 @@ def _scatter_value(total, mass, x, value, start, plane):
 
 
 @parallel
-def _normalise(u, mass):
-    """Momentum → velocity, in place; faces without particles get 0."""
-    flat, m = u.reshape(-1), mass.reshape(-1)
+def _normalise(u, known, mass):
+    """Momentum → velocity, in place; `known` is 1 on faces with particles, others get 0."""
+    flat, have, m = u.reshape(-1), known.reshape(-1), mass.reshape(-1)
     for t in prange(flat.size):
+        have[t] = m[t] > 1e-9
         flat[t] = flat[t] / m[t] if m[t] > 1e-9 else 0.0
 
 
