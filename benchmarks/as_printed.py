@@ -1,11 +1,11 @@
 """What the papers' algorithms do exactly as printed, beside ours: every number that the docs quote about that.
 
-Nine studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
+Ten studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
 alone, and all but one), `ties` (Andersen's eq. 26), `units` (Lai's literal multigrid, Takahashi–Batty's constants),
 `warm` (Lai's start from the last policy, after gravity has turned by three degrees), `coarse` (direct discretisation
-against R A P), `jacobi` (the damping of Aanjaneya's baseline), `springs` (the quadratic penalty and the augmented
-Lagrangian that Takahashi–Batty tried, §7.3), `random` (matrices that make policies repeat and the search on θ fail).
-All are counts and errors, no seconds.
+against R A P), `jacobi` (the damping of Aanjaneya's baseline), `walls` (its test problem in 2D with walls where solid
+faces are), `springs` (the quadratic penalty and the augmented Lagrangian that Takahashi–Batty tried, §7.3), `random`
+(matrices that make policies repeat and the search on θ fail). All are counts and errors, no seconds.
 """
 
 from __future__ import annotations
@@ -181,6 +181,16 @@ def jacobi(sizes):
                 yield {"case": case, "n": n, "method": method, "kkt": s.kkt(), **count}
 
 
+def walls(sizes):
+    """The test problem of §7 in 2D, its walls by their true distance (ours) and at the solid faces (the paper's)."""
+    for n in sizes:
+        for case, true in (("by distance", True), ("solid faces", False)):
+            for method in ("visc-auto", "visc-box-mg", "visc-jacobi-mg", "visc-jacobi-mg+cg", "visc-cg"):
+                s = nonstick.solve_problem(ball(n, 2, walls=true), method, criterion="papers")
+                count = {"iterations": s.iterations, "converged": s.converged}
+                yield {"case": f"walls: {case}", "n": n, "method": method, "kkt": s.kkt(), **count}
+
+
 def augmented(problem, strength, multipliers, updates=30):
     """x and the solves of the (augmented) penalty method: no clamping, one active set of springs after another.
 
@@ -245,7 +255,7 @@ def random(sizes):
 
 CHOICE = {
     "cycles": cycles, "repairs": repairs, "ties": ties, "units": units, "warm": warm, "coarse": coarse,
-    "jacobi": jacobi, "springs": springs, "random": random,
+    "jacobi": jacobi, "walls": walls, "springs": springs, "random": random,
 }  # fmt: skip
 STUDIES = tuple(CHOICE)
 

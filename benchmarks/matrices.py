@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from common import Rows, options, progress, show, timed
 
+from nonstick import NonstickError
 from nonstick.bench import petsc
 from nonstick.bench.version import version
 from nonstick.compositions import AUTO
@@ -168,7 +169,10 @@ class _PyAMG(Inverse):
             "rs": pyamg.ruge_stuben_solver,
             "rootnode": pyamg.rootnode_solver,
         }[kind]
-        self.M = make(A, **sweeps).aspreconditioner()
+        try:
+            self.M = make(A, **sweeps).aspreconditioner()
+        except (ValueError, np.linalg.LinAlgError) as error:  # root-node hierarchies of some triangles have NaN
+            raise NonstickError(f"the set-up of PyAMG failed: {error}") from error
 
     def apply(self, r, out):
         out[:] = self.M @ r

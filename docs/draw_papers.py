@@ -97,7 +97,7 @@ FIGURES = {
         {
             "tagiaamg-cg": {**STICKY, **LOOSE, "solver.method": "tagiaamg-cg"},
             **{name: {"walls.pressure": "all", **LOOSE, "solver.method": name}
-               for name in ("saamg-mprgp", "ipm-pd+saamg-cg")},
+               for name in ("saamg-mprgp", "ipm-pd+saamg-cg", "ipm-pd+tagiaamg-cg")},
         },
     ),
     "tb-8": Figure(

@@ -237,7 +237,7 @@ def stokes_drag(radius, shift=0.3):
     live = np.flatnonzero(abs(D).sum(axis=1) > 0)
     saddle = sp.block_array([[problem.matrix / dt, -D[live].T], [D[live], -1e-9 * sp.eye_array(live.size)]])
     found = sla.spsolve(saddle.tocsc(), np.concatenate([problem.rhs / dt, -flux.ravel()[live]]))[: problem.n]
-    moving = problem._pad(problem.velocity, [~f for f in problem.fluid])
+    moving = problem._pad([v * ~f for v, f in zip(problem.velocity, problem.fluid)])
     padded = problem._pad(problem.with_unknowns(found))
     heat = 0.0  # what the drag does per second is what the stress turns into heat
     for offsets, k in problem.system._samples():

@@ -198,9 +198,10 @@ def explained(p: Scaled, allowed: np.ndarray) -> np.ndarray:
     matrix, in units in which the diagonal is 1, |y - y*| <= (1 + largest eigenvalue)/(smallest) |residual| (Pang 1986).
     """
     off = p.A - sp.diags_array(p.A.diagonal())
-    if off.nnz == 0 or off.data.max() <= 0.0:
-        return splu(sp.csc_array(p.A)).solve(allowed)
     root = np.sqrt(p.A.diagonal())
+    if off.nnz == 0 or off.data.max() <= 0.0:  # in balanced units: a factor of A itself may give negative bounds
+        inverse = sp.diags_array(1.0 / root)
+        return splu(sp.csc_array(inverse @ p.A @ inverse)).solve(allowed / root) / root
     values = np.linalg.eigvalsh((p.A / root[:, None] / root[None, :]).toarray())
     bound = (1.0 + values[-1]) / max(values[0], EPS) * np.linalg.norm(allowed / root)
     return bound / root

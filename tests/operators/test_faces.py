@@ -35,6 +35,10 @@ def test_the_verbs_of_padded_vectors(cells):
     assert S.energy(X, out) == pytest.approx(x @ dense @ x, rel=1e-10)
     np.testing.assert_allclose(leave(out), dense @ x, atol=1e-12 * np.abs(dense).max())
     np.testing.assert_allclose(leave(S.residual(Y, X, out)), y - dense @ x, atol=1e-12 * np.abs(dense).max())
+    padded = leave(S.residual(Y, X, out))
+    np.testing.assert_array_equal(leave(S.residual(S.right_hand_side(y), X, out)), padded)  # b may be compact
+    assert S.peak(y) == S.peak(Y)
+    np.testing.assert_array_equal(leave(y), y)
     np.testing.assert_allclose(leave(S.diagonal), np.diag(dense), rtol=1e-13)
     np.testing.assert_allclose(leave(S.jacobi(0.5)(X, out)), 0.5 * x / np.diag(dense), rtol=1e-12)
     peak = S.step(X, Y, P, Q, 0.3)
@@ -47,6 +51,10 @@ def test_the_verbs_of_padded_vectors(cells):
     S.combine(P, Q, 0.0)  # what p was does not count
     np.testing.assert_array_equal(leave(P), q)
     assert S.combine(P, Q, 0.0) is None and not S.zeros(np.float32).any()
+    single = S.zeros(np.float32) + np.float32(7.0)
+    S.copy(Q, single, 0.5)
+    np.testing.assert_array_equal(leave(single), (0.5 * q).astype(np.float32))
+    assert (np.delete(single, S.positions()) == 7.0).all()  # what lies between the unknowns is not written
 
 
 def test_a_nan_is_seen_by_the_peak():

@@ -17,7 +17,7 @@ face keeps that value.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,21 @@ from .viscosity_fields import (
 from .viscosity_walls import WallDrag, drag_at_walls
 
 
+class _Unbounded(Box):
+    """No bounds. It takes no memory and writes nothing, because there can be hundreds of millions of unknowns."""
+
+    @property
+    def constrained(self) -> np.ndarray:  # type: ignore[override]
+        return np.broadcast_to(False, self.lower.shape)
+
+    def project(self, x, out=None):
+        if out is None:
+            return x.copy()
+        if out is not x:
+            out[:] = x
+        return out
+
+
 class ViscousBox(BoxProblem):
     """The linear system as a box problem without bounds: its KKT residual is max|A x - b| / max|b|."""
 
@@ -54,8 +69,7 @@ class ViscousBox(BoxProblem):
         """`scale` replaces max|b| if it is not zero."""
         super().__init__(A, b, -np.inf, np.inf)
         self.scale = scale or self.scale
-        # These bounds take no memory, because there can be hundreds of millions of unknowns.
-        self.box = Box(np.broadcast_to(-np.inf, (A.n,)), np.broadcast_to(np.inf, (A.n,)))
+        self.box = _Unbounded(np.broadcast_to(-np.inf, (A.n,)), np.broadcast_to(np.inf, (A.n,)))
         self._work = np.empty(0)
 
     def natural_residual(self, x, g, out=None):
@@ -66,7 +80,7 @@ class ViscousBox(BoxProblem):
 
     def kkt(self, x, g=None):
         g = self.gradient(x) if g is None else g
-        return float(max(g.max(initial=0.0), -g.min(initial=0.0))) / self.scale
+        return _peak(g) / self.scale
 
     linear_residual = kkt
 
@@ -171,17 +185,17 @@ class ViscosityProblem(Discretised):
         if scale is None:
             times_viscosity(grid, stress, self.viscosity)
         self.fluid = fluid_faces(grid, phi_solid, fluid)
-        if phi_solid is not None:
-            distance = face_means(grid, phi_solid)
         if solid_velocity is not None:
             solid_velocity = self._pad(self._checked("solid_velocity", solid_velocity))
         self._solid_velocity = solid_velocity
         padded = self._padded_fluid()
         #: the drag of walls whose distance is known, or None
         self.drag: WallDrag | None = None
-        if distance is not None:
-            self.drag = drag_at_walls(grid, mass, stress, padded, self._pad_distance(distance))
+        if phi_solid is not None or distance is not None:
+            walls = self._pad(face_means(grid, phi_solid) if distance is None else self._checked("distance", distance))
+            self.drag = drag_at_walls(grid, mass, stress, padded, walls.reshape(padded.shape))
             np.add.at(m, self.drag.face, self.drag.strength)
+            del walls  # it is as large as the velocity
         active = _unknowns(grid, mass, stress, self.fluid)
         strength = self.viscosity.reshape(grid.cells) * per_mu if scale is None else None
         self.system = FaceSystem(grid, m, k, active, scale, padded, strength)
@@ -258,11 +272,12 @@ class ViscosityProblem(Discretised):
             grid.user(out[a][grid.face_window(a)])[...] = self.fluid[n]
         return out
 
-    def _pad(self, faces: Sequence[np.ndarray], where: Sequence[np.ndarray] | None = None) -> np.ndarray:
+    def _pad(self, faces: Iterable[np.ndarray]) -> np.ndarray:
+        """A padded vector of face arrays, of which no more than one need be there at a time."""
         grid = self.grid
         out = np.zeros((3, *grid.padded))
-        for n, a in enumerate(grid.axes):
-            grid.user(out[a][grid.face_window(a)])[...] = faces[n] if where is None else faces[n] * where[n]
+        for a, values in zip(grid.axes, faces):
+            grid.user(out[a][grid.face_window(a)])[...] = values
         return out.ravel()
 
     def scale_of(self, b: np.ndarray, rows: np.ndarray | None = None) -> float:
@@ -270,16 +285,15 @@ class ViscosityProblem(Discretised):
 
         `rows` is a mask of the rows that count; None: all.
         """
-        size = np.abs(b)
+        size = b
         if self.drag is not None and b.size:
             drag = self.system.zeros()
             np.add.at(drag, self.drag.face, self.drag.strength)
-            size = np.abs(b * (1.0 - self.system.gather(drag) / self.operator.diagonal))
-        return float((size if rows is None else size[rows]).max(initial=0.0))
-
-    def _pad_distance(self, distance: Sequence[np.ndarray]) -> np.ndarray:
-        """(3, *padded): the distance of the faces to solids."""
-        return self._pad(self._checked("distance", distance)).reshape(3, *self.grid.padded)
+            size = self.system.gather(drag)
+            size /= self.system.gather(self.system.diagonal)
+            np.subtract(1.0, size, out=size)
+            size *= b
+        return _peak(size if rows is None else size[rows])
 
     def _checked(self, name: str, faces: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Face arrays that a user gives."""
@@ -293,16 +307,24 @@ class ViscosityProblem(Discretised):
 
     def _right_hand_side(self) -> np.ndarray:
         system = self.system
-        b = system.gather(system.m) * self.advected()
-        moved = self._pad(self.velocity, [~f for f in self.fluid])
-        if moved.any():
-            b -= system.gather(system.apply(moved, system.zeros()))
+        velocity = self._pad(self.velocity)
+        b = system.gather(velocity)
+        b *= system.gather(system.m)
+        before = None if self.drag is None else velocity[self.drag.face]
+        velocity *= ~system.fluid.reshape(-1)  # type: ignore[union-attr]  # what is left is the motion of the solids
+        if velocity.any():
+            b -= system.gather(system.apply(velocity, system.zeros()))
         if self.drag is not None:  # it pulls towards the wall's velocity, not towards the one before the step
             pull = system.zeros()
-            change = self.drag.speed(moved, self._solid_velocity) - self._pad(self.velocity)[self.drag.face]
+            change = self.drag.speed(velocity, self._solid_velocity) - before
             np.add.at(pull, self.drag.face, self.drag.strength * change)
             b += system.gather(pull)
         return b
+
+
+def _peak(values: np.ndarray) -> float:
+    """max|values|, without a temporary array."""
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
 def deprecated(problem, old: str, new: str):

@@ -136,7 +136,7 @@ class ViscosityWithBodies(Discretised):
         self.dofs = dofs
         phi_solid = where.pop("phi_solid", None)
         if phi_solid is not None:
-            where["distance"] = face_means(grid, phi_solid)
+            where["distance"] = list(face_means(grid, phi_solid))
         fluid = list(fluid_faces(grid, phi_solid, where.pop("fluid", None)))
         owner = self._owners(body_of_face, fluid)
         self.before = np.array([body.motion(d) for body in self.bodies]).reshape(-1, dofs)
@@ -222,7 +222,7 @@ class ViscosityWithBodies(Discretised):
             D[:, n] += K.T @ owned.gather(owned.apply(column, inside))
         D = 0.5 * (D + D.T)
         b = np.zeros(m)
-        walls = liquid._pad(liquid.velocity, [~f for f in liquid.fluid])
+        walls = liquid._pad([v * ~f for v, f in zip(liquid.velocity, liquid.fluid)])
         push = K.T @ owned.gather(owned.apply(walls, inside))
         weights = np.zeros((m, m))
         for place, i in enumerate(free):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .. import validate
@@ -45,7 +47,7 @@ def checked_viscosity(grid: FaceGrid, viscosity) -> np.ndarray:
 
 def volumes_from_level_set(grid: FaceGrid, mass, stress, phi, factors: tuple[float, float]) -> None:
     cells = grid.cells[3 - grid.dimension :]
-    phi = checked_array("phi_liquid", phi, cells).astype(np.float64).reshape(grid.cells)
+    phi = checked_array("phi_liquid", phi, cells).astype(np.float64, copy=False).reshape(grid.cells)
     samples = [face_shift(a) for a in grid.axes] + [(0, 0, 0)] + [grid.edge_shift(e) for e in grid.edges]
     if grid.dimension == 2:  # one layer of cells: there are no samples between layers
         samples = [(0, s1, s2) for _, s1, s2 in samples]
@@ -110,15 +112,12 @@ def fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:
     return tuple(masks)
 
 
-def face_means(grid: FaceGrid, phi_solid) -> list[np.ndarray]:
-    """A nodal field in the middles of the faces."""
-    nodes = checked_array("phi_solid", phi_solid, tuple(n + 1 for n in grid.cells[3 - grid.dimension :])).astype(
-        np.float64
-    )
-    out = []
+def face_means(grid: FaceGrid, phi_solid) -> Iterator[np.ndarray]:
+    """A nodal field in the middles of the faces, component by component."""
+    nodes = checked_array("phi_solid", phi_solid, tuple(n + 1 for n in grid.cells[3 - grid.dimension :]))
+    nodes = nodes.astype(np.float64, copy=False)
     for a in range(grid.dimension):
         value = nodes
         for axis in range(grid.dimension):
             value = value if axis == a else _pairs(value, axis)
-        out.append(value)
-    return out
+        yield value

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from ..kernels._faces import (
     _cg_direction,
     _cg_update,
+    _copy_runs,
     _cut_runs,
     _faces_apply,
     _faces_apply_dot,
@@ -28,6 +29,7 @@ from ..kernels._faces import (
     _mark_plain,
     _scatter,
 )
+from ..kernels._vector import peak_and_sum
 from .base import Operator
 from .csr import CSROperator
 from .face_grid import FaceGrid, cell_array
@@ -166,22 +168,33 @@ class FaceSystem(Operator):
     def enter(self, x, out=None):
         return self.scatter(np.ascontiguousarray(x), out)
 
+    def right_hand_side(self, b):
+        """The compact vector itself: `residual`, `peak` and `leave` take it, and a padded copy would cost memory."""
+        return b
+
     def leave(self, vector, out):
-        return self.gather(vector, out)
+        return super().leave(vector, out) if vector.size == self.n else self.gather(vector, out)
 
     def dot(self, x, y):
         _faces_dot(self._partial, x, y, self.runs, self.P)
         return float(self._partial.sum())
 
     def peak(self, x):
+        if x.size == self.n:
+            return peak_and_sum(x)[0]
         _faces_peak(self._partial, x, self.runs, self.P)
         return float(self._partial.max(initial=0.0))
 
     def combine(self, y, x, beta):
         if beta == 0.0:
-            y[:] = x
+            self.copy(x, y)
         else:
             _cg_direction(y, x, beta, self.runs, self.P)
+
+    def copy(self, x: np.ndarray, out: np.ndarray, factor: float = 1.0) -> None:
+        """out = factor x, in the precision of out; what lies between the unknowns is not written, so its memory is
+        never allocated."""
+        _copy_runs(out, x, factor, self.runs, self.P)
 
     def step(self, x, r, p, q, alpha):
         return self.step_and_copy(x, r, p, q, alpha, r, 1.0)

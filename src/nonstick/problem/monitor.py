@@ -147,10 +147,14 @@ class Monitor:
         self.record(kkt, x)
         return bool(self.status) or self._lost or self._stuck
 
-    def holds(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
-        """The row test, for an x whose KKT residual is small enough; if it fails, methods aim at a lower residual."""
+    def holds(self, x: np.ndarray | Callable[[], np.ndarray], g: np.ndarray | None = None) -> bool:
+        """The row test, for an x whose KKT residual is small enough; if it fails, methods aim at a lower residual.
+
+        x may be a function that returns it, which is called if the test needs it.
+        """
         if self.criterion == "papers":
             return True
+        x = x() if callable(x) else x
         # Once a row has failed, the scales differ, and the method goes on to what was asked for.
         enough = self.row_rtol / ROW_FACTOR if "row_test" in self.notes else self.row_rtol
         error = self.row_error(x, g, enough=enough)

@@ -79,7 +79,7 @@ class LinearSolve(Method):
 
     def solve(self, problem, start, monitor):
         A = problem.A if self.baseline else problem.A.native
-        b, x = A.enter(problem.b), A.enter(start.x)
+        b, x = A.right_hand_side(problem.b), A.enter(start.x)
         left = list(self.then)
         inverse: IterativeInverse | None = _set_up(self.inner, A, monitor)
         progress = _Progress(self, problem, lambda: A.leave(x, np.empty(problem.n)), monitor)
@@ -100,6 +100,7 @@ class LinearSolve(Method):
             inverse = _set_up(left.pop(0), A, monitor)
             monitor.notes["switched_at"] = monitor.iterations
             progress.start_again()
+        inverse = None  # free its memory before x is written
         A.leave(x, start.x)
 
 
@@ -143,7 +144,7 @@ class _Progress:
     def _begin_pass(self, residual: float) -> bool:
         monitor = self.monitor
         self._record(residual, again=self._passes > 0, tell=self.method.baseline or self._passes == 0)
-        if residual <= monitor.asked * self.scale and monitor.holds(self.x()):
+        if residual <= monitor.asked * self.scale and monitor.holds(self.x):
             monitor.stop("converged")
         if monitor.status:
             return False

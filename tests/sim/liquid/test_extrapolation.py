@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid._extrapolate import SLIVER, _continue_into_solids, _extrapolate
+from nonstick.kernels._interpolate import _sample
+from nonstick.sim.liquid._extrapolate import SLIVER, _extrapolate
+from nonstick.sim.liquid._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
+from nonstick.sim.liquid._surface import _normal
 from nonstick.sim.liquid.alone import Alone
-from nonstick.sim.liquid.extrapolation import extend, fill_beyond, hold_surface
+from nonstick.sim.liquid.extrapolation import extend, find_taken, hold_surface
 from nonstick.sim.liquid.pressed import LIGHT, SHARE, least_pressure
 from nonstick.sim.liquid.solids import Solids
 from nonstick.sim.liquid.spacing import in_flight, keep_centre
@@ -61,9 +64,45 @@ def test_continuing_into_solids_matches_the_twin(shape, moving):
                 new[c] = np.mean(lines)
         for c, value in new.items():
             expected[c], level[c] = value, 2
-    _continue_into_solids(u, grade, queue, count, opened, wall, moving, own)
+    faces = queue[: _keep_closed(queue, count, opened)]
+    assert (opened.ravel()[faces] <= SLIVER).all() and 5 < faces.size < count
+    values = np.empty(faces.size)
+    for _ in range(2):
+        _continue_into_solids(values, faces, u, grade, wall, moving, own)
+        _put_found(u, grade, faces, values)
     np.testing.assert_allclose(u, expected, rtol=1e-13, atol=1e-13)
     assert np.array_equal(grade, level) and (grade == 2).sum() > 5
+
+
+@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize("three", SHAPES)
+def test_what_walls_allow_matches_the_twin(three, moving):
+    """The twin interpolates normal and velocities at the middle of each face, and removes what points into the wall."""
+    rng = np.random.default_rng(6)
+    shapes = [tuple(n + (a == b) for b, n in enumerate(three)) for a in range(3)]
+    first = 1 if three[0] == 1 else 0
+    solid = rng.normal(size=[n + 1 for n in three])
+    solid[1:] = solid[:1] if first else solid[1:]
+    u, wall = ([rng.normal(size=s) for s in shapes] for _ in range(2))
+    sticky = rng.integers(0, 2, three).astype(np.int8)
+    for axis in range(first, 3):
+        queue = rng.permutation(u[axis].size)[:60].astype(np.int32)
+        values = np.empty(queue.size)
+        _constrain(values, queue, axis, *u, solid, *wall, moving, sticky, first)
+        for t, value in zip(queue, values):
+            c = np.unravel_index(t, shapes[axis])
+            own, hold = u[axis][c], sticky[tuple(min(k, n - 1) for k, n in zip(c, three))]
+            if c[axis] in (0, three[axis]):
+                inwards = max(own, 0.0) if c[axis] == 0 else min(own, 0.0)
+                assert value == (0.0 if hold else inwards)
+                continue
+            middle = np.array(c) + 0.5 * (np.arange(3) != axis)
+            at = [middle - 0.5 * (np.arange(3) != a) for a in range(3)]
+            flow = [_sample(u[a], *at[a]) - (_sample(wall[a], *at[a]) if moving else 0.0) for a in range(3)]
+            flow[0] = 0.0 if first else flow[0]
+            normal = _normal(solid, *middle)
+            into = float(np.dot(normal, flow))
+            assert value == pytest.approx(own - into * normal[axis] if into < 0.0 or hold else own, abs=1e-12)
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
@@ -92,14 +131,14 @@ def test_a_rotation_goes_on_in_the_wall(dimension):
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
-def test_filling_beyond_the_liquid_matches_the_twin(dimension):
+def test_what_was_taken_goes_on_beyond_the_liquid_as_in_the_twin(dimension):
     rng = np.random.default_rng(2)
     solids = Solids(round_scene(dimension))
     layout = solids.layout
     phi = rng.normal(0.4, 1.0, layout.three)
-    given = [rng.normal(size=o.shape) for o in solids.open]
-    found = [g.copy() for g in given]
-    fill_beyond(found, phi, solids)
+    before, after = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(2))
+    given, found = [b - a for b, a in zip(before, after)], before
+    find_taken(found, after, phi, solids)
     for axis in layout.axes:
         known = np.zeros(given[axis].shape, bool)
         for c in np.ndindex(known.shape):
@@ -134,9 +173,9 @@ def test_liquid_above_the_last_centre_is_held(dimension):
     solids = Solids(round_scene(dimension))
     layout = solids.layout
     phi = rng.normal(0.2, 0.3, layout.three)
-    u, before, taken, mass = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(4))
+    u, taken, mass = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(3))
     push, found = np.array([0.0, 0.4, -0.5]), [v.copy() for v in u]
-    hold_surface(found, before, taken, push, mass, phi, solids)
+    hold_surface(found, taken, push, mass, phi, solids)
     changed = 0
     for axis in layout.axes:
         for c in np.ndindex(u[axis].shape):
@@ -145,7 +184,7 @@ def test_liquid_above_the_last_centre_is_held(dimension):
             near, value = min(phi[low], phi[high]), u[axis][c]
             if push[axis] and near >= 0.0 and mass[axis][c] > 1e-9 and solids.open[axis][c] > SLIVER:
                 held = np.clip(taken[axis][c], min(push[axis], 0.0), max(push[axis], 0.0))
-                value = before[axis][c] - np.interp(near, [0.25, 0.5], [1.0, 0.0]) * held
+                value -= np.interp(near, [0.25, 0.5], [1.0, 0.0]) * held
                 changed += 1
             assert found[axis][c] == pytest.approx(value, abs=1e-13)
     assert changed > 10

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.sim.liquid._falling import _fall, _free_share, _look_up
+from nonstick.sim.liquid._falling import _fall, _free_share, _gained, _look_up
 from nonstick.sim.liquid._spacing import _spread, _wall_cells
 from nonstick.validation.cases.slosh import LEVEL
 
@@ -120,11 +120,14 @@ def test_the_share_of_gravity_matches_the_twin(shape):
     np.testing.assert_allclose(share, np.clip(1.0 - held / (push**2).sum(), 0.0, 1.0), atol=1e-12)
     assert (share == 0.0).any() and (share > 0.0).any()
     x = rng.random((3, 40)) * np.array(shape)[:, None]
-    value, vel = np.empty(40, np.float32), np.zeros((3, 40), np.float32)
+    value, vel = np.empty(40, np.float32), rng.normal(size=(3, 40)).astype(np.float32)
     _look_up(value, share, x)
     assert np.array_equal(value, share[tuple(x.astype(int))].astype(np.float32))
-    _fall(vel, value, np.float32(1.0), np.float32(-2.0), np.float32(0.5))
-    np.testing.assert_allclose(vel, np.outer([1.0, -2.0, 0.5], value), rtol=1e-6)
+    gain, out, gained = np.array([1.0, -2.0, 0.5], np.float32), np.empty_like(vel), np.empty(6)
+    _fall(out, vel, value, *gain)
+    np.testing.assert_allclose(out, vel + np.outer(gain, value), atol=1e-6)
+    _gained(gained, vel, value, *gain, 7)
+    assert gained.sum() == pytest.approx(0.5 * (out.astype(float) ** 2 - vel.astype(float) ** 2).sum(), rel=1e-5)
 
 
 def test_particles_at_walls_take_layers():

@@ -20,10 +20,10 @@ def steps(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_crowding_matches_the_twin(shape):
     rng = np.random.default_rng(4)
-    density, room = 2.0 * rng.random(shape), rng.random(shape)
+    density, room = 8.0 * rng.random(shape), rng.random(shape)
     phi, pressure = rng.normal(-1.0, 0.7, shape), np.maximum(rng.normal(size=shape), 0.0)
     out = np.empty(shape)
-    _crowding(out, density, room, phi, pressure, 0.1, 0.5, 0.15, 1.2)
+    _crowding(out, density, 4.0, room, phi, pressure, 0.1, 0.5, 0.15, 1.2)
     expected = np.zeros(shape)
     for c in itertools.product(*map(range, shape)):
         if phi[c] >= 0.0 or room[c] <= 0.3:
@@ -33,7 +33,7 @@ def test_crowding_matches_the_twin(shape):
             n = tuple(x + step * (a == axis) for a, x in enumerate(c))
             if 0 <= n[axis] < shape[axis]:
                 inside &= phi[n] < 0.0 or room[n] < 0.3
-        value = density[c] - room[c]
+        value = density[c] / 4.0 - room[c]
         value = value if inside else max(value - 0.15, 0.0)
         expected[c] = 0.5 * min(max(value, -0.5), 1.2)
     np.testing.assert_allclose(out, expected, atol=1e-15)

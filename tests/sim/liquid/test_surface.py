@@ -6,7 +6,8 @@ import pytest
 from nonstick.grid.flat import flat_distance
 from nonstick.grid.fractions import centre_distance
 from nonstick.render.space import smooth
-from nonstick.sim.liquid._extrapolate import _constrain, _extrapolate, _keep_known, _known_faces, _put
+from nonstick.sim.liquid._extrapolate import _extrapolate, _keep_known, _known_faces
+from nonstick.sim.liquid._into_solids import _constrain, _put
 from nonstick.sim.liquid._particles import _cell_of, _sort_by_cell
 from nonstick.sim.liquid._solids import _open_space, _room
 from nonstick.sim.liquid._surface import (
@@ -134,14 +135,13 @@ def test_walls_take_only_what_points_into_them(sticky):
     flags = np.full(three, sticky, np.int8)
     for sign in (-1.0, 1.0):
         u = [np.full(s, v) for s, v in zip(shapes, (0.7, 0.0, sign))]
-        closed = np.zeros(shapes[2])
         queue = np.array([np.ravel_multi_index((1, 1, 1), shapes[2])], np.int32)
         values = np.empty(1)
-        _constrain(values, queue, 1, 2, *u, closed, floor, *still, True, flags, 0)
-        _put(u[2], queue, 1, values)
+        _constrain(values, queue, 2, *u, floor, *still, True, flags, 0)
+        _put(u[2], queue, values)
         assert u[2][1, 1, 1] == pytest.approx(1.0 if sign > 0 and not sticky else 0.0)
         queue = np.array([np.ravel_multi_index((1, 1, 1), shapes[0])], np.int32)
-        _constrain(values, queue, 1, 0, *u, np.zeros(shapes[0]), floor, *still, True, flags, 0)
+        _constrain(values, queue, 0, *u, floor, *still, True, flags, 0)
         assert values[0] == pytest.approx(0.7)
 
 
@@ -195,17 +195,24 @@ def test_known_faces_border_liquid_and_are_open():
     opened = np.ones((1, 5, 4))
     opened[0, 1, 1] = 0.0
     known = np.empty((1, 5, 4), np.int8)
-    _known_faces(known, opened, np.zeros((1, 5, 4)), phi, 1, True)
+    _known_faces(known, opened, phi, 1)
     expected = np.zeros((1, 5, 4), np.int8)
     expected[0, 2, 1] = 1  # the face at 1 is closed
     assert np.array_equal(known, expected)
 
 
-def test_unknown_values_are_dropped():
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_unknown_values_are_dropped(axis):
     rng = np.random.default_rng(3)
-    u, known = rng.normal(size=(3, 4, 5)), rng.integers(0, 2, (3, 4, 5)).astype(np.int8)
-    got, largest = u.copy(), np.empty(12)
-    _keep_known(largest, got, known)
+    phi = rng.normal(0.5, 1.0, (3, 4, 5))
+    shape = tuple(n + (a == axis) for a, n in enumerate(phi.shape))
+    u, opened = rng.normal(size=shape), rng.choice([0.0, 0.04, 0.5, 1.0], shape)
+    mass, expected = rng.choice([0.0, 0.0, 1.0], shape), np.empty(shape, np.int8)
+    _known_faces(expected, opened, phi, axis)
+    expected |= (mass > 0.0) & (opened > 0.05)
+    got, largest, known = u.copy(), np.empty(shape[0] * shape[1]), np.empty(shape, np.int8)
+    _keep_known(largest, known, got, opened, mass, phi, axis)
+    assert np.array_equal(known, expected) and 0 < known.sum() < known.size
     assert np.array_equal(got, np.where(known == 1, u, 0.0))
     assert np.array_equal(largest, np.abs(got).max(axis=2).ravel())
 

@@ -30,7 +30,7 @@ def _inside(index, extent):
 
 @parallel
 def _coarsen_samples(out, fine, coarse_extent, fine_extent, kinds, factor):
-    """out = factor · weighted mean of fine, both padded by one; extents count the samples inside the box."""
+    """out (zeros) = factor · weighted mean of fine, both padded by one; extents count the samples inside the box."""
     for I in prange(1, coarse_extent[0] + 1):
         i = I if kinds[0] == 0 else 2 * I - 1
         for J in range(1, coarse_extent[1] + 1):
@@ -47,7 +47,8 @@ def _coarsen_samples(out, fine, coarse_extent, fine_extent, kinds, factor):
                             fk = _inside(k + _REACH[kinds[2], r], fine_extent[2])
                             row += _SHARE[kinds[2], r] * fine[fi, fj, fk]
                         s += _SHARE[kinds[0], p] * _SHARE[kinds[1], q] * row
-                out[I, J, K] = factor * s
+                if s != 0.0:  # air is not written, so its memory is never allocated
+                    out[I, J, K] = factor * s
 
 
 @parallel

@@ -75,7 +75,7 @@ class _BandJacobi(FaceSmoother):
     def _in_band(self, level: FaceLevel) -> None:
         for _ in range(self.steps):
             self._step(level, self.band)
-            _copy_runs(level.x, level.r, self.band, level.A.P)
+            _copy_runs(level.x, level.r, 1.0, self.band, level.A.P)
 
     def _step(self, level: FaceLevel, runs: np.ndarray) -> None:
         """r = x + damping D⁻¹ (b - A x) on the runs."""

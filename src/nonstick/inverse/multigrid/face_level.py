@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-import numpy as np
-
 from ...errors import NonstickError
 from ...operators.base import Operator
 from ...operators.faces import FaceSystem
@@ -110,7 +108,7 @@ class FaceDirections(Directions):
 
     def find(self, r, size):
         if self._fresh:
-            np.multiply(r, self.scale, out=self.M.levels[0].b, casting="same_kind")
+            self.A.copy(r, self.M.levels[0].b, self.scale)
             self._fresh = False
         self.M.run()
         return self.along(r)

@@ -8,7 +8,7 @@ gravity that neither pressure nor viscosity held in this step.
 import numpy as np
 from numba import prange
 
-from ...kernels import merged, parallel
+from ...kernels import merged, parallel, parallel_sum
 
 
 @parallel
@@ -53,9 +53,24 @@ def _look_up(value, share, x):
 
 
 @parallel
-def _fall(vel, share, k0, k1, k2):
-    """Add share[p] · (k0, k1, k2) to the velocity of every particle."""
+def _fall(out, vel, share, k0, k1, k2):
+    """out[:, p] = velocity of particle p and share[p] · (k0, k1, k2); `out` may be the velocities themselves."""
     for p in prange(share.size):
-        vel[0, p] += share[p] * k0
-        vel[1, p] += share[p] * k1
-        vel[2, p] += share[p] * k2
+        out[0, p] = vel[0, p] + share[p] * k0
+        out[1, p] = vel[1, p] + share[p] * k1
+        out[2, p] = vel[2, p] + share[p] * k2
+
+
+@parallel_sum
+def _gained(partial, vel, share, k0, k1, k2, batch):
+    """partial[q] = kinetic energy per mass that `_fall` adds to the q-th batch of particles."""
+    n = share.size
+    for q in prange(partial.size):
+        begin = np.uintp(q) * np.uintp(batch)
+        total = 0.0
+        for p in range(begin, min(np.uintp(n), begin + np.uintp(batch))):
+            f = np.float64(share[p])
+            total += f * k0 * (vel[0, p] + 0.5 * f * k0)
+            total += f * k1 * (vel[1, p] + 0.5 * f * k1)
+            total += f * k2 * (vel[2, p] + 0.5 * f * k2)
+        partial[q] = total

@@ -22,8 +22,6 @@ from ...kernels._interpolate import _between_centres, _between_faces, _mix_slope
 BLOCK = 4
 #: particles that a thread moves at a time
 BATCH = 4096
-#: batches whose displacements are in memory at the same time
-MANY = 32
 
 
 @parallel
@@ -167,10 +165,11 @@ def _scatter_value(total, mass, x, value, start, plane):
 
 
 @parallel
-def _normalise(u, mass):
-    """Momentum → velocity, in place; faces without particles get 0."""
-    flat, m = u.reshape(-1), mass.reshape(-1)
+def _normalise(u, known, mass):
+    """Momentum → velocity, in place; `known` is 1 on faces with particles, others get 0."""
+    flat, have, m = u.reshape(-1), known.reshape(-1), mass.reshape(-1)
     for t in prange(flat.size):
+        have[t] = m[t] > 1e-9
         flat[t] = flat[t] / m[t] if m[t] > 1e-9 else 0.0
 
 
@@ -292,92 +291,74 @@ def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin,
     fsu, fsv, fsw = su.reshape(-1), sv.reshape(-1), sw.reshape(-1)
     fs = solid.reshape(-1)
     n = x.shape[1]
-    move = np.empty((4, min(n, MANY * BATCH)))
-    for base in range(0, n, MANY * BATCH):
-        blocks = min(MANY, -(-(n - base) // BATCH))
-        # Indices are unsigned and there are no branches on particles, so that these loops vectorise.
-        for q in prange(blocks):
-            begin = np.uintp(base) + np.uintp(q) * np.uintp(BATCH)
-            end = min(np.uintp(n), begin + np.uintp(BATCH))
+    # One loop that does everything for a particle: split into loops that vectorise, it would take twice the time,
+    # because vectors of addresses are slow.
+    for q in prange((n + BATCH - 1) // BATCH):
+        begin = np.uintp(q) * np.uintp(BATCH)
+        for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
+            a, b, c = x[0, p], x[1, p], x[2, p]
             if carried:
-                for p in range(begin, end):
-                    a, b, c = x[0, p], x[1, p], x[2, p]
-                    k0, k1, k2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
-                    r = p - np.uintp(base)
-                    move[0, r], move[1, r], move[2, r] = _ralston(fu, fv, fw, cx, cy, cz, rate, a, b, c, k0, k1, k2)
+                k0, k1, k2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
             else:
-                for p in range(begin, end):
-                    a, b, c = x[0, p], x[1, p], x[2, p]
-                    k0, k1, k2 = _velocity(fu, fv, fw, cx, cy, cz, a, b, c)
-                    r = p - np.uintp(base)
-                    move[0, r], move[1, r], move[2, r] = _ralston(fu, fv, fw, cx, cy, cz, rate, a, b, c, k0, k1, k2)
-            for p in range(begin, end):
-                move[3, p - np.uintp(base)] = _sample(solid, x[0, p], x[1, p], x[2, p])
+                k0, k1, k2 = _velocity(fu, fv, fw, cx, cy, cz, a, b, c)
+            d0, d1, d2 = _ralston(fu, fv, fw, cx, cy, cz, rate, a, b, c, k0, k1, k2)
             if shift:
-                for p in range(begin, end):
-                    k0, k1, k2 = _velocity(fpu, fpv, fpw, cx, cy, cz, x[0, p], x[1, p], x[2, p])
-                    r = p - np.uintp(base)
-                    move[0, r] += k0
-                    move[1, r] += k1
-                    move[2, r] += k2
-        for q in prange(blocks):
-            begin = base + np.int64(q) * BATCH
-            for p in range(begin, min(n, begin + BATCH)):
-                r = p - base
-                a, b, c = x[0, p], x[1, p], x[2, p]
-                d0, d1, d2 = move[0, r], move[1, r], move[2, r]
-                # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
-                # cells) a particle could jump through it, so long steps are split into pieces of at most half a cell.
-                far = max(abs(d0), abs(d1), abs(d2))
-                pieces = 1
-                tests = 0  # far from every wall there is nothing to test
-                if far * 1.8 > move[3, r] - margin:
-                    pieces = max(1, int(np.ceil(2.0 * far)))
-                    d0, d1, d2 = d0 / pieces, d1 / pieces, d2 / pieces
-                    tests = 3
-                for _ in range(pieces):
-                    if first == 0:
-                        a += d0
-                    b += d1
-                    c += d2
-                    for _again in range(tests):
-                        s = _sample(solid, a, b, c)
-                        if s >= margin:
-                            break
-                        i = min(max(int(np.floor(a)), 0), nx - 2)
-                        j = min(max(int(np.floor(b)), 0), ny - 2)
-                        k = min(max(int(np.floor(c)), 0), nz - 2)
-                        fx = min(max(a - i, 0.0), 1.0)
-                        fy = min(max(b - j, 0.0), 1.0)
-                        fz = min(max(c - k, 0.0), 1.0)
-                        _, n0, n1, n2 = _mix_slope(fs, (i * ny + j) * nz + k, ny * nz, nz, 1, fx, fy, fz)
-                        size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-                        if size < 1e-6:
-                            break
-                        n0, n1, n2 = n0 / size, n1 / size, n2 / size
-                        # the distance may be steeper or flatter than 1 in the corners: divide by the slope
-                        step = (margin - s) / max(size, 0.3)
-                        a += step * n0
-                        b += step * n1
-                        c += step * n2
-                        w0, w1, w2 = _velocity(fsu, fsv, fsw, cx, cy, cz, a, b, c)
-                        into = (vel[0, p] - w0) * n0 + (vel[1, p] - w1) * n1 + (vel[2, p] - w2) * n2
-                        if into < 0.0:
-                            vel[0, p] -= into * n0
-                            vel[1, p] -= into * n1
-                            vel[2, p] -= into * n2
-                    if first == 0 and (a < margin or a > nx - 1 - margin):
-                        a = min(max(a, margin), nx - 1 - margin)
-                        vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
-                    if b < margin or b > ny - 1 - margin:
-                        b = min(max(b, margin), ny - 1 - margin)
-                        vel[1, p] = max(vel[1, p], 0.0) if b <= margin else min(vel[1, p], 0.0)
-                    if c < margin or c > nz - 1 - margin:
-                        c = min(max(c, margin), nz - 1 - margin)
-                        vel[2, p] = max(vel[2, p], 0.0) if c <= margin else min(vel[2, p], 0.0)
-                x[0, p] = a
-                x[1, p] = b
-                x[2, p] = c
+                k0, k1, k2 = _velocity(fpu, fpv, fpw, cx, cy, cz, a, b, c)
+                d0 += k0
+                d1 += k1
+                d2 += k2
+            # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
+            # cells) a particle could jump through it, so long steps are split into pieces of at most half a cell.
+            far = max(abs(d0), abs(d1), abs(d2))
+            pieces = 1
+            tests = 0  # far from every wall there is nothing to test
+            if far * 1.8 > _sample(solid, a, b, c) - margin:
+                pieces = max(1, int(np.ceil(2.0 * far)))
+                d0, d1, d2 = d0 / pieces, d1 / pieces, d2 / pieces
+                tests = 3
+            for _ in range(pieces):
+                if first == 0:
+                    a += d0
+                b += d1
+                c += d2
+                for _again in range(tests):
+                    s = _sample(solid, a, b, c)
+                    if s >= margin:
+                        break
+                    i = min(max(int(np.floor(a)), 0), nx - 2)
+                    j = min(max(int(np.floor(b)), 0), ny - 2)
+                    k = min(max(int(np.floor(c)), 0), nz - 2)
+                    fx = min(max(a - i, 0.0), 1.0)
+                    fy = min(max(b - j, 0.0), 1.0)
+                    fz = min(max(c - k, 0.0), 1.0)
+                    _, n0, n1, n2 = _mix_slope(fs, (i * ny + j) * nz + k, ny * nz, nz, 1, fx, fy, fz)
+                    size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+                    if size < 1e-6:
+                        break
+                    n0, n1, n2 = n0 / size, n1 / size, n2 / size
+                    # the distance may be steeper or flatter than 1 in the corners: divide by the slope
+                    step = (margin - s) / max(size, 0.3)
+                    a += step * n0
+                    b += step * n1
+                    c += step * n2
+                    w0, w1, w2 = _velocity(fsu, fsv, fsw, cx, cy, cz, a, b, c)
+                    into = (vel[0, p] - w0) * n0 + (vel[1, p] - w1) * n1 + (vel[2, p] - w2) * n2
+                    if into < 0.0:
+                        vel[0, p] -= into * n0
+                        vel[1, p] -= into * n1
+                        vel[2, p] -= into * n2
+                if first == 0 and (a < margin or a > nx - 1 - margin):
+                    a = min(max(a, margin), nx - 1 - margin)
+                    vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
+                if b < margin or b > ny - 1 - margin:
+                    b = min(max(b, margin), ny - 1 - margin)
+                    vel[1, p] = max(vel[1, p], 0.0) if b <= margin else min(vel[1, p], 0.0)
+                if c < margin or c > nz - 1 - margin:
+                    c = min(max(c, margin), nz - 1 - margin)
+                    vel[2, p] = max(vel[2, p], 0.0) if c <= margin else min(vel[2, p], 0.0)
+            x[0, p] = a
+            x[1, p] = b
+            x[2, p] = c
 
 
 @parallel

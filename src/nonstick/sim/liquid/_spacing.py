@@ -3,12 +3,12 @@
 import numpy as np
 from numba import prange
 
-from ...kernels import parallel, serial
+from ...kernels import parallel, parallel_sum, serial
 
 
 @parallel
-def _crowding(source, density, room, phi, pressure, least, strength, slack, limit):
-    """How far each liquid cell should expand: strength · (density - room), both in cells, at most `limit`.
+def _crowding(source, density, per_cell, room, phi, pressure, least, strength, slack, limit):
+    """How far each liquid cell should expand: strength · (density / per_cell - room), at most `limit`, in cells.
 
     A cell with air beside it may be less than full, so only crowding beyond `slack` counts there. (Without slack only
     one sign of the noise would count, and the liquid would swell.) Inside the liquid, thin cells contract too, if their
@@ -22,7 +22,7 @@ def _crowding(source, density, room, phi, pressure, least, strength, slack, limi
             for k in range(nz):
                 value = 0.0
                 if phi[i, j, k] < 0.0 and room[i, j, k] > 0.3:
-                    value = density[i, j, k] - room[i, j, k]
+                    value = density[i, j, k] / per_cell - room[i, j, k]
                     inside = pressure[i, j, k] > least
                     inside = inside and (i == 0 or phi[i - 1, j, k] < 0.0 or room[i - 1, j, k] < 0.3)
                     inside = inside and (i == nx - 1 or phi[i + 1, j, k] < 0.0 or room[i + 1, j, k] < 0.3)
@@ -55,6 +55,20 @@ def _displace(out, q, liquid, open_share, axis, limit):
                     continue
                 if liquid[a, b, c] < 0.0 or liquid[i, j, k] < 0.0:
                     out[i, j, k] = min(max(q[a, b, c] - q[i, j, k], -limit), limit)
+
+
+@parallel_sum
+def _moments(moment, weight, values, mass):
+    """Sums over plane i of arrays on faces: moment[i] of mass times value, weight[i] of mass."""
+    nx, ny, nz = values.shape
+    for plane in prange(nx):
+        i = np.int64(plane)
+        total, whole = 0.0, 0.0
+        for j in range(ny):
+            for k in range(nz):
+                total += mass[i, j, k] * values[i, j, k]
+                whole += mass[i, j, k]
+        moment[i], weight[i] = total, whole
 
 
 @serial

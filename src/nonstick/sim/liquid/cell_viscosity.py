@@ -22,7 +22,7 @@ def cell_viscosity(cloud: Cloud, layout: Layout) -> np.ndarray:
     """
     mu, mass = np.zeros(layout.three), np.zeros(layout.three)
     _scatter_value(mu, mass, cloud.x, cloud.mu, cloud.start, layout.plane)
-    _normalise(mu, mass)
-    known = (mass > 1e-9).astype(np.int8)
+    known = np.empty(mu.shape, np.int8)
+    _normalise(mu, known, mass)
     _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
     return layout.drop(mu)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import NonstickError
 from ..states import check_array
-from ._falling import _fall
+from ._falling import _fall, _gained
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
 from .layout import Layout
 
@@ -90,24 +90,30 @@ class Cloud:
         order = np.empty(n, np.int32)
         _sort_by_cell(order, self.start, cell)
         del cell
-        self.id = self.id[order]
         _reorder(self.x, np.empty(n), order, first)
         room = np.empty(n, np.float32)
         _reorder(self.vel, room, order, first)
         _reorder(self.aff, room, order, 3 * first)
         _reorder(self.fall.reshape(1, n), room, order, 0)
+        _reorder(self.id.reshape(1, n), room.view(self.ID), order, 0)
         if self.thick:
             _reorder(self.mu.reshape(1, n), room, order, 0)
 
-    def hurry(self, vel: np.ndarray, gain: np.ndarray) -> None:
-        """Add to velocities what falling gains, in place: `gain` is the gain of a particle that falls freely."""
-        k0, k1, k2 = (np.float32(g) for g in gain)
-        _fall(vel, self.fall, k0, k1, k2)
+    def hurry(self, gain: np.ndarray) -> None:
+        """Add to velocities what falling gains: `gain` is the gain of a particle that falls freely."""
+        _fall(self.vel, self.vel, self.fall, *gain.astype(np.float32))
+
+    def hurried(self, gain: np.ndarray) -> np.ndarray:
+        """The velocities after `hurry`; they are not changed."""
+        vel = np.empty_like(self.vel)
+        _fall(vel, self.vel, self.fall, *gain.astype(np.float32))
+        return vel
 
     def energy_of_falling(self, gain: np.ndarray) -> float:
         """Kinetic energy, for particles of mass 1, that `hurry` adds."""
-        parts = (self.fall * g * (v + 0.5 * g * self.fall) for g, v in zip(gain, self.vel) if g)
-        return sum(float(part.sum(dtype=float)) for part in parts)
+        parts = np.zeros(-(-self.n // BATCH))
+        _gained(parts, self.vel, self.fall, *gain, BATCH)
+        return float(parts.sum())
 
     def fastest(self) -> float:
         """The largest velocity component."""

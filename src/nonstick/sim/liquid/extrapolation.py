@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._extrapolate import (
-    _constrain,
-    _continue_into_solids,
-    _extrapolate,
-    _hold_surface,
-    _keep_known,
-    _known_faces,
-    _put,
-)
+from ._extrapolate import _extrapolate, _find_taken, _hold_surface, _keep_known
+from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _put, _put_found
 from .solids import Solids
 
 
-def fill_gaps(u: np.ndarray, mass: np.ndarray, axis: int, phi: np.ndarray, solids: Solids) -> None:
-    """Set faces of one axis without particles to the mean of their neighbours, two layers deep, in place."""
-    known = np.empty(u.shape, np.int8)
-    _known_faces(known, solids.open[axis], mass, phi, axis, False)
+def fill_gaps(u: np.ndarray, known: np.ndarray) -> None:
+    """Set faces of one axis that are not known to the mean of their neighbours, two layers deep, in place."""
     _extrapolate(u, known, np.empty(u.size, np.int32), 2)
 
 
-def fill_beyond(values: list[np.ndarray], phi: np.ndarray, solids: Solids) -> None:
-    """Set faces that do not touch liquid: one layer to the mean of their neighbours, others to 0, in place."""
+def find_taken(before: list[np.ndarray], after: list[np.ndarray], phi: np.ndarray, solids: Solids) -> None:
+    """Replace the velocity `before` by what was taken from it, in place.
+
+    Faces that do not touch liquid: one layer is the mean of its neighbours, others are 0.
+    """
     for axis in solids.layout.axes:
-        u = values[axis]
+        u = before[axis]
         known = np.empty(u.shape, np.int8)
-        _known_faces(known, solids.open[axis], np.zeros(u.shape), phi, axis, True)
-        _keep_known(np.empty(u.shape[0] * u.shape[1]), u, known)
+        _find_taken(u, known, after[axis], solids.open[axis], phi, axis)
         _extrapolate(u, known, np.empty(u.size, np.int32), 1)
 
 
 def hold_surface(
     velocity: list[np.ndarray],
-    before: list[np.ndarray],
     taken: list[np.ndarray],
     push: np.ndarray,
     mass: list[np.ndarray],
@@ -44,13 +36,12 @@ def hold_surface(
 ) -> None:
     """Let the pressure hold up particles in cells that the surface cuts below their centres, in place.
 
-    `before` is the velocity without the pressure, `push` (3) what gravity gave, and `taken`, from `fill_beyond`, what
-    the pressure took.
+    `push` (3) is what gravity gave, and `taken`, from `find_taken`, what the pressure took.
     """
     for axis in solids.layout.axes:
         if push[axis] != 0.0:
             around = solids.open[axis], mass[axis], phi, axis
-            _hold_surface(velocity[axis], before[axis], taken[axis], push[axis], *around)
+            _hold_surface(velocity[axis], taken[axis], push[axis], *around)
 
 
 def extend(
@@ -67,29 +58,33 @@ def extend(
     separate. Returns the largest velocity on a face of the liquid.
     """
     axes = solids.layout.axes
-    filled = []
+    closed = []
     fastest = 0.0
     for axis in axes:
-        u = velocity[axis]
-        known = np.empty(u.shape, np.int8)
-        _known_faces(known, solids.open[axis], mass[axis], phi, axis, True)
-        queue = np.empty(u.size, np.int32)
-        largest = np.empty(u.shape[0] * u.shape[1])
-        _keep_known(largest, u, known)
+        u, around = velocity[axis], (solids.open[axis], mass[axis], phi, axis)
+        known, largest = np.empty(u.shape, np.int8), np.empty(u.shape[0] * u.shape[1])
+        _keep_known(largest, known, u, *around)
         fastest = max(fastest, float(largest.max(initial=0.0)))
-        grade = known.copy()
+        grade, queue = known.copy(), np.empty(u.size, np.int32)
         count = _extrapolate(u, known, queue, layers)
-        _continue_into_solids(u, grade, queue, count, solids.open[axis], solids.velocity[axis], solids.moving, axis)
-        filled.append((queue, count))
+        closed.append(queue[: _keep_closed(queue, count, solids.open[axis])].copy())
+        _into_solids(u, grade, closed[-1], solids, axis)
     results = []  # all axes are read before any is written
-    for axis, (queue, count) in zip(axes, filled):
-        values = np.empty(count)
+    for axis, faces in zip(axes, closed):
+        values = np.empty(faces.size)
         _constrain(
-            values, queue, count, axis, *velocity, solids.open[axis], solids.nodes, *solids.velocity,
-            solids.moving, sticky, solids.layout.first,
-        )  # fmt: skip
+            values, faces, axis, *velocity, solids.nodes, *solids.velocity, solids.moving, sticky, solids.layout.first
+        )
         results.append(values)
-    for axis, (queue, count), values in zip(axes, filled, results):
-        _put(velocity[axis], queue, count, values)
+    for axis, faces, values in zip(axes, closed, results):
+        _put(velocity[axis], faces, values)
     solids.ranks.fill_faces(velocity)
     return solids.ranks.max(fastest)
+
+
+def _into_solids(u: np.ndarray, grade: np.ndarray, faces: np.ndarray, solids: Solids, axis: int) -> None:
+    """Continue the velocity linearly on closed faces, two layers deep; the second layer uses the first one."""
+    values = np.empty(faces.size)
+    for _layer in range(2):
+        _continue_into_solids(values, faces, u, grade, solids.velocity[axis], solids.moving, axis)
+        _put_found(u, grade, faces, values)

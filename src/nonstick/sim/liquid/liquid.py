@@ -32,7 +32,7 @@ from ...scenes.scene import Scene
 from ..states import check_array
 from .alone import Alone
 from .bodies import Bodies, make
-from .extrapolation import extend, fill_beyond, hold_surface
+from .extrapolation import extend, find_taken, hold_surface
 from .forces import Force
 from .pressed import least_pressure
 from .pressure import PressureResult, Projection
@@ -172,14 +172,13 @@ class Liquid:
                 velocity, outcome = self._project(spread, kick, added.divergence)
                 self.pressure = self.pressure + outcome.solution.pressure
         with watch("extrapolation"):
-            taken = [u - v for u, v in zip(start.velocity, velocity)]
-            fill_beyond(taken, tracker.phi, self.solids)
-            held = taken
+            taken = held = start.velocity
+            find_taken(taken, velocity, tracker.phi, self.solids)
             if thick is not None:
-                held = [u - v for u, v in zip(unpressed, velocity)]
-                fill_beyond(held, tracker.phi, self.solids)
+                held = unpressed
+                find_taken(held, velocity, tracker.phi, self.solids)
             push = kick * tracker.gravity
-            hold_surface(velocity, unpressed, held, push, start.mass, tracker.phi, self.solids)
+            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids)
             if self.viscosity.acts:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2

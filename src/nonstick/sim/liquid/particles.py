@@ -27,7 +27,7 @@ from .regions import region
 from .seeding import MARGIN, seed_slabs
 from .solids import Solids
 from .sources import Source
-from .spacing import WallLayer, crushed, displacement, in_flight, keep_centre
+from .spacing import WallLayer, crushed, displacement, in_flight, keep_centre, moments
 from .surface import ParticleSurface
 from .taps import Taps
 from .tracker import Added, Flow, GridVelocity
@@ -228,7 +228,7 @@ class Particles:
     def to_grid(self) -> GridVelocity:
         """Momentum and mass of the particles on the faces around them, with the velocities of `lag` seconds ago."""
         energy = sum(self.energy())
-        self.cloud.hurry(self.cloud.vel, -self.lag * self.gravity)
+        self.cloud.hurry(-self.lag * self.gravity)
         velocity, mass = self._on_faces()
         before = [u.copy() for u in velocity] if self.flip > 0.0 else velocity
         return GridVelocity(velocity, mass, before, energy)
@@ -247,8 +247,9 @@ class Particles:
         plane, first = self.layout.plane, self.layout.first
         _scatter_velocity(*velocity, *mass, cloud.x, cloud.vel, aff, cloud.start, plane, first)
         for axis in self.layout.axes:
-            _normalise(velocity[axis], mass[axis])
-            fill_gaps(velocity[axis], mass[axis], axis, self.phi, solids)
+            known = np.empty(mass[axis].shape, np.int8)
+            _normalise(velocity[axis], known, mass[axis])
+            fill_gaps(velocity[axis], known)
         self.ranks.fill_faces(velocity)
         return velocity, mass
 
@@ -266,9 +267,7 @@ class Particles:
             spread = partial(self._layer.spread, cloud, self.phi, pressure, least, MARGIN)
         spread = self.ranks.release(cloud, spread)
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
-        old = cloud.vel if flow.fed else cloud.vel.copy()
-        if not flow.fed:
-            cloud.hurry(old, self.lag * self.gravity)
+        old = cloud.vel if flow.fed else cloud.hurried(self.lag * self.gravity)
         added = np.zeros(-(-cloud.n // BATCH))
         turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
         self._find_falling(flow)
@@ -286,7 +285,7 @@ class Particles:
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
             MARGIN, even_out, self.flip == 0.0,
         )  # fmt: skip
-        cloud.hurry(cloud.vel, self.lag * self.gravity)
+        cloud.hurry(self.lag * self.gravity)
         if not flow.fed:
             excess = sum(self.energy()) - flow.start.energy
             if excess > 0.0:
@@ -330,11 +329,8 @@ class Particles:
 
     def _work(self, faces: list[np.ndarray], mass: list[np.ndarray]) -> float:
         """Mass of a particle times the sum of g · (face arrays at the particle) over all particles."""
-        ranks, total = self.ranks, 0.0
-        for axis, g in enumerate(self.gravity):
-            if g:
-                total += ranks.sum(float(g * ranks.own_faces(mass[axis] * faces[axis], axis).sum()))
-        return self.mass * total
+        parts = (g * moments(faces[a], mass[a], a, self.ranks)[0] for a, g in enumerate(self.gravity) if g)
+        return self.mass * sum(parts, 0.0)
 
     # -- numbers --------------------------------------------------------------------------------------
 

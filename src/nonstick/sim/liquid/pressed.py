@@ -19,5 +19,5 @@ def least_pressure(pressure: np.ndarray, scene: Scene, gravity: np.ndarray, rank
     Decisions must not depend on whether a cell holds 0 or a rounding error. In free flight all pressures are such
     errors, the largest one too: so there is a floor, far below what a layer of one cell of liquid weighs.
     """
-    most = ranks.max(float(np.abs(pressure).max(initial=0.0)))
+    most = ranks.max(max(float(pressure.max(initial=0.0)), -float(pressure.min(initial=0.0))))
     return max(LIGHT * scene.model.physics.density * scene.dx * float(np.linalg.norm(gravity)), SHARE * most)

@@ -303,10 +303,10 @@ class Solids:
         return np.array(values)[self.owner]
 
     def touched(self, pressure: np.ndarray, least: float) -> bool:
-        """True if a pressure above `least` (on three axes) acts in a cell that a solid or a side of the domain cuts."""
+        """True if a pressure (on three axes) of a size above `least` acts in a cell that a solid or a side cuts."""
         if self._cut is None or self._cut[0] is not self.weights:
             self._cut = self.weights, np.flatnonzero(self.ranks.only_own(cut_cells(self.weights)))
-        return self.ranks.any(bool((pressure.reshape(-1)[self._cut[1]] > least).any()))
+        return self.ranks.any(bool((np.abs(pressure.reshape(-1)[self._cut[1]]) > least).any()))
 
     def held(self, hold: np.ndarray | None) -> np.ndarray:
         """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""

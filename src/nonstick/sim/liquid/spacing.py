@@ -18,7 +18,7 @@ from ...discretise.pressure import PressureProblem
 from ...kernels._stencil import _stencil_relax
 from ...operators.rows import Rows
 from ._particles import _scatter_density
-from ._spacing import _crowding, _displace, _spread, _wall_cells
+from ._spacing import _crowding, _displace, _moments, _spread, _wall_cells
 from .alone import Alone
 from .cloud import Cloud
 from .solids import Solids
@@ -61,7 +61,9 @@ class WallLayer:
         """
         if self._of is not self.solids.weights:
             self._of, self._cells = self.solids.weights, self._find()
-        pressure = self.solids.layout.lift(np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure))
+        if np.any(self.solids.separation):
+            pressure = np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure)
+        pressure = self.solids.layout.lift(pressure)
         way = np.zeros(3)
         for cells in self._cells:  # one after the other, because columns of one group have no cells in common
             moved = np.empty(cells[0].size)
@@ -112,8 +114,9 @@ def displacement(
     q = _potential(problem, excess, solids.ranks, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed(offset))))
     out = []
     for axis, open_share in enumerate(solids.open):
-        shift = np.zeros(open_share.shape)
-        if axis in solids.layout.axes:
+        own = axis in solids.layout.axes
+        shift = np.empty(open_share.shape) if own else np.zeros(open_share.shape)
+        if own:
             _displace(shift, solids.layout.lift(q), phi, open_share, axis, LONGEST_WAY)
         out.append(shift)
     return out
@@ -121,7 +124,7 @@ def displacement(
 
 def in_flight(solids: Solids, pressure: np.ndarray, least: float) -> bool:
     """True if no wall carries liquid: the pressure there is at most `least`."""
-    return not solids.touched(solids.layout.lift(np.abs(pressure)), least)
+    return not solids.touched(solids.layout.lift(pressure), least)
 
 
 def crushed(offset: float) -> float:
@@ -136,8 +139,16 @@ def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray], way: np.ndarray
     of it are noise: those that lower it would lose energy, and those that lift it would have to be paid for.
     """
     for axis, (s, m, w) in enumerate(zip(shift, mass, way)):
-        moment, weight = (ranks.sum(float(ranks.own_faces(f, axis).sum())) for f in (m * s, m))
+        moment, weight = moments(s, m, axis, ranks)
         s -= share * (moment + w) / max(weight, 1.0)
+
+
+def moments(values: np.ndarray, mass: np.ndarray, axis: int, ranks: Alone) -> tuple[float, float]:
+    """Sums of mass times value and of mass, over the faces of an axis."""
+    values, mass = ranks.own_faces(values, axis), ranks.own_faces(mass, axis)
+    moment, weight = np.empty(len(values)), np.empty(len(values))
+    _moments(moment, weight, values, mass)
+    return ranks.sum(float(moment.sum())), ranks.sum(float(weight.sum()))
 
 
 def _excess(
@@ -147,9 +158,9 @@ def _excess(
     layout = solids.layout
     density = np.zeros(layout.three)
     _scatter_density(density, cloud.x, cloud.start, layout.plane)
-    density /= per_cell
     out = np.empty(layout.three)
-    _crowding(out, density, solids.room, phi, layout.lift(pressure), least, STRENGTH, NOISE, LARGEST_EXCESS)
+    pressed = layout.lift(pressure), least
+    _crowding(out, density, float(per_cell), solids.room, phi, *pressed, STRENGTH, NOISE, LARGEST_EXCESS)
     solids.ranks.fill_cells(out)
     return out
 

@@ -24,6 +24,7 @@ from .sources import Source
 class GridVelocity:
     """The velocity of the liquid on the faces at the beginning of a step."""
 
+    #: the step changes it in place
     velocity: list[np.ndarray]
     #: particles that a face represents; zero if no particle is near, or if the grid itself carries the liquid
     mass: list[np.ndarray]

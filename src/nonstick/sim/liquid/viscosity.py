@@ -99,7 +99,7 @@ class Viscosity:
         for axis in self.solids.layout.axes:
             u = velocity[axis]
             known = np.empty(u.shape, np.int8)
-            _known_faces(known, self.solids.open[axis], np.zeros(u.shape), phi, axis, True)
+            _known_faces(known, self.solids.open[axis], phi, axis)
             known |= solved[axis]
             far = (known == 0) & (mass[axis] > 1e-9)
             if thick.ndim:
