@@ -249,7 +249,7 @@ class ViscosityProblem(Discretised):
         if self.drag is None:
             return 0.0
         system, x = self.system, self._pad(velocity)
-        moved = self._pad(self.velocity, [~f for f in self.fluid])
+        moved = self._pad(v * ~f for v, f in zip(self.velocity, self.fluid))
         pull = self.drag.strength * (x[self.drag.face] - self.drag.speed(moved, self._solid_velocity))
         b = self._right_hand_side() - system.gather(self.drag.tilt.stress(x, pull, self.drag, self._solid_velocity))
         change = float(np.abs(b - self.problem.b).max(initial=0.0)) / (self.problem.scale or 1.0)
