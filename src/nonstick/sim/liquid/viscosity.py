@@ -26,6 +26,8 @@ from .viscous_walls import Walls, touches, walls_of
 STRONGER = ("visc-auto", "visc-cg")
 #: layers of faces in the air that thick liquid drags along
 DRAGGED = 2
+#: a first solve, for the shear at tilted walls, may have so many times the residual of the second one
+LOOSE = 30.0
 #: liquid fraction of a face above which the solve says how fast it moves
 SOLVED = 0.2
 
@@ -141,19 +143,28 @@ class Viscosity:
                 walls.distance[a] = np.where(inside, np.maximum(walls.distance[a], 0.0), walls.distance[a])
         self._solved = [(f > SOLVED) & free for f, free in zip(faces, fluid)]
         problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
-        if solids.ranks.shared:
+        if isinstance(problem, ViscosityWithBodies):
+            best = self._found(problem, self.rtol, None)
+            solids.push(best.motions)
+            return best
+        first = self._found(problem, LOOSE * self.rtol, None)
+        problem.correct_walls(first.velocity)
+        best = self._found(problem, self.rtol, first.velocity)
+        best.iterations += first.iterations
+        return best
+
+    def _found(self, problem: ViscosityProblem | ViscosityWithBodies, rtol: float, start) -> Any:
+        """The solution, or the best one found; `start` are face arrays near it, or None."""
+        if self.solids.ranks.shared:
             assert isinstance(problem, ViscosityProblem)
-            return solids.ranks.thicken(problem, self.rtol)
+            return self.solids.ranks.thicken(problem, rtol, start)
         best: ViscositySolution | BodyViscositySolution | None = None
         for name in dict.fromkeys((self.method, *STRONGER)):
-            solution = problem.solve(name, rtol=self.rtol, criterion="papers")
+            solution = problem.solve(name, x0=start, rtol=rtol, criterion="papers")
             if best is None or solution.kkt() < best.kkt():
                 best = solution
             if solution.converged:
                 break
-        assert best is not None
-        if isinstance(best, BodyViscositySolution):
-            solids.push(best.motions)
         return best
 
     def _problem(self, walls: Walls, mu, dt: float, volumes) -> ViscosityProblem | ViscosityWithBodies:
