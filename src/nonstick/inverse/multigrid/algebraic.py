@@ -120,9 +120,7 @@ class Algebraic(Coarsening):
         splitting._find_strength(limit, positive, kind, self.theta, self.dominant, A.d, A.closed, *entries)
         level.mixed = float(np.median(positive)) > MIXED
         count = splitting._split(kind, limit, level.natural, *entries)
-        dense = (
-            level.depth == 0 and count > DENSE * A.n
-        )
+        dense = level.depth == 0 and count > DENSE * A.n
         if dense and splitting._count_strong(limit, A.weights, A.indptr) > ALL_AROUND * A.n:
             count = splitting._thin(kind, limit, level.natural, *entries)
             level.sparse = True
