@@ -115,6 +115,11 @@ class Cloud:
         _gained(parts, self.vel, self.fall, *gain, BATCH)
         return float(parts.sum())
 
+    def work_on_held(self, gain: np.ndarray) -> float:
+        """Work of gravity, for particles of mass 1, on the share of the particles that does not fall freely."""
+        parts = (g * (v - self.fall * v) for g, v in zip(gain, self.vel) if g)
+        return sum(float(part.sum(dtype=float)) for part in parts)
+
     def fastest(self) -> float:
         """The largest velocity component."""
         largest = np.zeros(-(-self.n // BATCH), np.float32)
@@ -137,6 +142,7 @@ class Cloud:
         if "fall" in state:  # older states have none: their velocities do not lag
             check_array("fall", state, (n,), np.float32, 0.0, 1.0)
             check_array("added", state, (), float)
+        check_array("credit", {"credit": np.zeros(2)} | dict(state), (2,), float, 0.0)
         check_array("dt", state, (), float, 0.0)
         check_array("sources", {"sources": self.sources} | dict(state), (None, 2), np.int64, 0)
         if "id" in state:

@@ -30,6 +30,8 @@ DRAGGED = 2
 LOOSE = 30.0
 #: liquid fraction of a face above which the solve says how fast it moves
 SOLVED = 0.2
+#: ν / √(g dx³) up to which liquid is thin, and from which on it is thick
+THIN, THICK = 0.5, 5.0
 
 
 class Viscosity:
@@ -66,6 +68,17 @@ class Viscosity:
     def _is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
         """True if the velocity spreads over a cell within the step: one boolean, or one for each cell."""
         return np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
+
+    def thin(self, mu: np.ndarray | float, gravity: np.ndarray) -> float:
+        """1 if the waves of a few cells hardly feel viscosity, 0 if viscosity spreads velocities faster than they move.
+
+        The number that decides is ν / √(g dx³). It does not depend on the step.
+        """
+        if not self.acts:
+            return 1.0
+        pull = float(np.linalg.norm(gravity)) * self.solids.grid.dx**3
+        number = float(np.max(mu)) / (self.rho * np.sqrt(pull)) if pull > 0.0 else np.inf
+        return min(max((THICK - number) / (THICK - THIN), 0.0), 1.0)
 
     def holds(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
         """Cells in which walls hold the liquid by pressure too, or None; `sources` as in `solve`.
