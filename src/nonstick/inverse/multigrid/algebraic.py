@@ -49,8 +49,9 @@ UNFIT = 0.02
 
 #: positive couplings matter on a level if they are this part of all couplings in the median row
 MIXED = 0.05
-#: coarse rows are chosen sparsely if there would be more than this part of the rows, and rows have more than so many
-#: strong couplings in the mean: all directions of a space are strong then, and one step of coarsening may take them all
+#: the first coarse rows are chosen sparsely if there would be more than this part of the rows, and rows have more than
+#: so many strong couplings in the mean: all directions are strong, and one step may coarsen them all. (Coarse levels of
+#: a rotated anisotropy look like that too, and need more rows: 14 iterations in place of 12 at 400².)
 DENSE, ALL_AROUND = 0.4, 5
 #: if positive couplings matter on the finest level, `cut` is multiplied by this, and in the sweep on P by the second
 #: number; below, more entries of P would cost more than they gain
@@ -119,7 +120,8 @@ class Algebraic(Coarsening):
         splitting._find_strength(limit, positive, kind, self.theta, self.dominant, A.d, A.closed, *entries)
         level.mixed = float(np.median(positive)) > MIXED
         count = splitting._split(kind, limit, level.natural, *entries)
-        if count > DENSE * A.n and splitting._count_strong(limit, A.weights, A.indptr) > ALL_AROUND * A.n:
+        dense = level.depth == 0 and count > DENSE * A.n
+        if dense and splitting._count_strong(limit, A.weights, A.indptr) > ALL_AROUND * A.n:
             count = splitting._thin(kind, limit, level.natural, *entries)
             level.sparse = True
         return kind, limit, count
