@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import NonstickError
 from ..states import check_array
-from ._falling import _fall, _gained
+from ._falling import _fall, _gained, _work_on_held
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
 from .layout import Layout
 
@@ -117,8 +117,11 @@ class Cloud:
 
     def work_on_held(self, gain: np.ndarray) -> float:
         """Work of gravity, for particles of mass 1, on the share of the particles that does not fall freely."""
-        parts = (g * (v - self.fall * v) for g, v in zip(gain, self.vel) if g)
-        return sum(float(part.sum(dtype=float)) for part in parts)
+        if not np.any(gain):
+            return 0.0
+        work = np.empty(-(-self.n // BATCH))
+        _work_on_held(work, self.vel, self.fall, *map(float, gain), BATCH)
+        return float(work.sum())
 
     def fastest(self) -> float:
         """The largest velocity component."""

@@ -3,7 +3,8 @@
 A film of depth h, driven along its plate by g_s, has the mean velocity g_s h²/(3ν) (Nusselt 1916); liquid between two
 plates a distance 2h apart has the same (Poiseuille). The plate lies on a grid line or anywhere between two, along the
 grid or at an angle, and may move along itself (Couette). The flow starts from rest and is measured after 4 h²/ν in the
-middle of a film 12 h long. The drive is weak, so that the film keeps its shape.
+middle of a film 18 h long. The drive is weak, so that the film keeps its shape. (The ends spread and pull at the liquid
+behind them: in the middle of a film 12 h long this adds 0.2 % to the flux, on every grid.)
 
 - flux: the mean of flow probes in nine planes across the film, less what the plate carries along, over the exact flux
   of a film of the measured depth (mean of gauges). The number of particles sets the depth, to a hundredth of a cell,
@@ -27,7 +28,7 @@ from ...sim.liquid.simulation import Simulation
 from ..case import Case, Measured, Published, Size
 
 #: depth of a film in metres, its length over its depth, kinematic viscosity, acceleration along the plate
-DEPTH, LENGTH, NU, DRIVE = 0.08, 12.0, 0.04, 0.1
+DEPTH, LENGTH, NU, DRIVE = 0.08, 18.0, 0.04, 0.1
 #: mean velocity of the film on a plate at rest
 MEAN = DRIVE * DEPTH**2 / (3.0 * NU)
 #: the flow is measured after this many h²/ν, in the last of LATE equal parts of this time
@@ -36,8 +37,8 @@ END, LATE = 4.0, 10
 PLANES, GAUGES, NEAR = 9, 33, 1.0
 #: weight of a film across its plate over its drive: heavy ends would spread and pull at the middle
 WEIGHT = 1.0
-#: what chance does to the flux at 8 cells: other seeds of the particles
-SCATTER = 0.002
+#: what chance does to the flux: at 8 cells, 1/4 cell above a grid line, the seeds 1 to 3 differ by 0.0004
+SCATTER = 0.0005
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def _case(name: str, title: str, plate: Plate) -> Case:
         "the measured depth, the profile as root of the mean square over the depth",
         (
             Published("flux", "flux over the exact one", 1.0, 0.02, quick=0.05, scatter=SCATTER),
-            Published("profile", "error of the profile over the mean velocity", 0.0, 0.01, scale=1.0, quick=0.03),
+            Published("profile", "error of the profile over the mean velocity", 0.0, 0.02, scale=1.0, quick=0.04),
             Published("slip", "slip length in cells", 0.0, 0.1, scale=1.0, quick=0.2),
         ),
         partial(measure, plate=plate),
