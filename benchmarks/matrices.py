@@ -171,6 +171,7 @@ class _PyAMG(Inverse):
         }[kind]
         try:
             self.M = make(A, **sweeps).aspreconditioner()
+            self.M @ np.zeros(A.shape[0])  # the coarsest matrix is inverted at its first use
         except (ValueError, np.linalg.LinAlgError) as error:  # root-node hierarchies of some triangles have NaN
             raise NonstickError(f"the set-up of PyAMG failed: {error}") from error
 

@@ -14,7 +14,7 @@ import numpy as np
 from .inverse.base import FirstThatFits, Recipe
 from .inverse.krylov.bicgstab import BiCGStab
 from .inverse.krylov.cg import CG
-from .inverse.krylov.direct import Direct
+from .inverse.krylov.direct import Direct, Factor
 from .inverse.krylov.gmres import GMRES
 from .inverse.krylov.richardson import Richardson
 from .inverse.krylov.safeguarded import Safeguarded
@@ -102,7 +102,11 @@ GIAAMG = giaamg()
 #: Ours: blocks of cells on grids, coarse rows by Ruge and Stüben for bare matrices, in float32; bodies are deflated.
 AMG = Multigrid(Algebraic(), cycle=V(1, 1), smallest=100)
 CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), FirstThatFits(AMG, SAAMG))
-AUTO = ActiveSet(Deflated(CYCLE), strong=Deflated(SAAMG), last=Deflated(Jacobi()))
+#: Fourth-order or nearly singular matrices defeat every cycle; a few thousand unknowns are then factored.
+FACTOR = Factor(shift=1e-14, most=10_000)
+AUTO = ActiveSet(
+    Deflated(CYCLE), strong=Deflated(FirstThatFits(FACTOR, SAAMG)), last=Deflated(FirstThatFits(FACTOR, Jacobi()))
+)
 
 #: Ours, for matrices that are not symmetric: incomplete factors where convection rules, coarse rows elsewhere.
 ONE_WAY = Tried(ILU(), AMG)

@@ -218,3 +218,13 @@ def test_parts_of_a_table_and_of_its_run():
     plan = get("lai-table1").plan((12,), ("auto",), frames=4, samples=2, keys={"time.cfl": 1.0})
     row = next(row for row in get("lai-table1").run(plan) if "published" not in row.case)
     assert row.solves == 2 and row.converged
+
+
+def test_a_trace_has_one_entry_for_each_newton_step():
+    trace: list = []
+    plan = Plan((48,), ("newton+paper",))
+    row = measure(
+        "circle2d", 48, "newton+paper", lambda: cases.build("circle2d", 48).problem, plan, repeats=1, trace=trace
+    )
+    assert row.iterations > 150  # so long that the callback is also called inside the linear solves
+    assert len(trace) == row.outer_iterations + 1

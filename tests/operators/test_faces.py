@@ -35,6 +35,10 @@ def test_the_verbs_of_padded_vectors(cells):
     assert S.energy(X, out) == pytest.approx(x @ dense @ x, rel=1e-10)
     np.testing.assert_allclose(leave(out), dense @ x, atol=1e-12 * np.abs(dense).max())
     np.testing.assert_allclose(leave(S.residual(Y, X, out)), y - dense @ x, atol=1e-12 * np.abs(dense).max())
+    padded = leave(S.residual(Y, X, out))
+    np.testing.assert_array_equal(leave(S.residual(S.right_hand_side(y), X, out)), padded)  # b may be compact
+    assert S.peak(y) == S.peak(Y)
+    np.testing.assert_array_equal(leave(y), y)
     np.testing.assert_allclose(leave(S.diagonal), np.diag(dense), rtol=1e-13)
     np.testing.assert_allclose(leave(S.jacobi(0.5)(X, out)), 0.5 * x / np.diag(dense), rtol=1e-12)
     peak = S.step(X, Y, P, Q, 0.3)

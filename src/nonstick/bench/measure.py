@@ -135,8 +135,12 @@ def _must(method: str | Method, name: str) -> bool:
 
 
 def _solve(problem: BoxProblem, method: str | Method, plan: Plan, x0=None, active=None, steps=None) -> Solution:
+    seen = 0
+
     def watch(monitor: Monitor) -> None:
-        if steps is not None:
+        nonlocal seen
+        if steps is not None and len(monitor.history) > seen:  # it is also called inside long linear solves
+            seen = len(monitor.history)
             steps.append((monitor.iterations, monitor.kkt))
 
     return api.solve_problem(

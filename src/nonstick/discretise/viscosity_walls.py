@@ -12,7 +12,10 @@ liquid and wall together makes no stress.
 
 An edge has two differences. If the wall crosses both, their product should have the factor 1/θ of the one in some rows
 and of the other in other rows, which no symmetric matrix has. The factor c = 1/max(θ₁, θ₂) for the whole edge is
-right in the rows of the component that changes most across the wall, and leaves no term negative.
+right in the rows of the component that changes most across the wall, and leaves no term negative. At a tilted wall the
+other rows are wrong by a share of the shear, on every grid, and the liquid slips by a fiftieth of a cell. `Tilt` is the
+difference between the rows and the true ones. It is not symmetric, so it goes to the right-hand side, with a velocity
+close to the solution: solve, correct, solve again.
 
 The shear acts halfway between wall and face. So the mass of f ends there too: along the wall's normal it is the
 part (1 + θ)/2 of a cell. A parabola over a wall along the grid is then exact wherever the wall lies.
@@ -33,6 +36,47 @@ NEAREST = 1e-3
 
 
 @dataclass(frozen=True)
+class Tilt:
+    """The true rows at walls less those of the matrix, for edges that a wall crosses between f and g.
+
+    The shear of f, ±(u_f − s_f)/θ, also acts on the two faces of the other component at the edge, high and low. The
+    matrix has c times u_f − s_f there. Where both of these faces are solid, their difference is no shear in the matrix;
+    the true one is that of a flow along the wall, n_a ∂u_b/∂n, which the faces beyond them show.
+    """
+
+    #: places of the entries in the arrays of `WallDrag`, and whether f is above g (1) or below (-1)
+    entry: np.ndarray
+    sign: np.ndarray
+    #: places of the faces of the other component
+    high: np.ndarray
+    low: np.ndarray
+    #: entries (places in `entry`) with two solid faces, with the coefficient of the edge times the difference of their
+    #: distances; and for the two faces beyond them: their places, those of the solid faces, and their distances (0 in
+    #: solids)
+    shut: np.ndarray
+    slope: np.ndarray
+    beyond: np.ndarray
+    before: np.ndarray
+    distance: np.ndarray
+
+    def stress(self, x: np.ndarray, pull: np.ndarray, drag: WallDrag, known: np.ndarray | None) -> np.ndarray:
+        """What is missing on the left for the velocity x (a padded vector with the solids), on all faces.
+
+        `pull` is strength times (u_f − s_f) for the entries of `WallDrag`, `known` the motion of the solids.
+        """
+        out = np.zeros(x.size)
+        shear = self.sign * pull[self.entry]
+        np.add.at(out, self.high, shear)
+        np.add.at(out, self.low, -shear)
+        solid = x[self.before] if known is None else known[self.beyond]
+        way = self.distance.sum(axis=0)
+        moved = ((x[self.beyond] - solid) * (self.distance > 0.0)).sum(axis=0)
+        slope = np.divide(moved, way, out=np.zeros(way.size), where=way > 0.0)
+        np.add.at(out, drag.face[self.entry[self.shut]], self.sign[self.shut] * self.slope * slope)
+        return out
+
+
+@dataclass(frozen=True)
 class WallDrag:
     """The diagonal terms of walls. All places are indices into a padded vector of faces."""
 
@@ -45,6 +89,8 @@ class WallDrag:
 
     #: True if the solid faces belong to the grid, not to a side of the box
     inside: np.ndarray
+    #: what is missing at walls that are not along the grid
+    tilt: Tilt
 
     def speed(self, velocity: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
         """s_f: the motion of the solid faces of a padded vector, continued linearly to the liquid faces.
@@ -98,6 +144,7 @@ def drag_at_walls(
                 _, i, j = np.intersect1d(one.sample, other.sample, assume_unique=True, return_indices=True)
                 one.common[i] = other.common[j] = 1.0 / np.maximum(one.theta[i], other.theta[j])
     strengths = [flat[_samples(a, b)][c.sample] * (1.0 / c.theta - c.common) for (a, b), c in parts.items()]
+    tilt = _tilt(grid, parts, flat, fluid, distance)
     for (a, b), c in parts.items():
         if a < b:
             flat[_samples(a, b)][c.sample] *= c.common
@@ -106,7 +153,30 @@ def drag_at_walls(
     behind = 2 * solid - face
     inside = _inside(grid).reshape(-1)
     known = ~fluid.reshape(-1)[behind] & inside[behind]
-    return WallDrag(face, solid, np.where(known, behind, solid), np.concatenate(strengths), inside[solid])
+    return WallDrag(face, solid, np.where(known, behind, solid), np.concatenate(strengths), inside[solid], tilt)
+
+
+def _tilt(grid: FaceGrid, parts: dict[tuple[int, int], _Crossings], flat, fluid, distance) -> Tilt:
+    """What is missing in the rows; `flat` are the stress coefficients before they are scaled."""
+    liquid, d = fluid.reshape(-1), distance.reshape(-1)
+    columns: list[list[np.ndarray]] = [[] for _ in range(9)]
+    start = count = 0
+    for (a, b), c in parts.items():
+        if a != b:
+            sign = np.sign(c.face - c.solid).astype(float)
+            high = b * grid.P + c.sample
+            low = high - int(grid.strides[a])
+            shut = np.flatnonzero(~liquid[high] & ~liquid[low] & (d[high] < 0.0) & (d[low] < 0.0))
+            before = np.stack([high[shut], low[shut]])
+            beyond = before + (sign[shut] * grid.strides[b]).astype(np.int64)
+            way = np.maximum(d[beyond], 0.0)
+            slope = flat[_samples(a, b)][c.sample[shut]] * (d[before[0]] - d[before[1]])
+            entry = start + np.arange(c.face.size)
+            for column, part in zip(columns, (entry, sign, high, low, count + shut, slope, beyond, before, way)):
+                column.append(part)
+            count += c.face.size
+        start += c.face.size
+    return Tilt(*(np.concatenate(column, axis=-1) for column in columns))
 
 
 def _samples(a: int, b: int) -> int:

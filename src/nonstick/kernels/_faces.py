@@ -88,14 +88,15 @@ def _apply_run(out, x, m, k, run, plain, strides, P):
 def _residual_run(out, b, x, m, k, run, plain, strides, P):
     a = run[0]
     A, B, C, KA, KB, KC, sa, sb, sc = _bases(a, strides, P, k.size)
+    R = A if b.size == x.size else u64(run[4]) - u64(run[1])  # b is padded, or compact
     if run[3]:
         ka, kb, kc = x.dtype.type(plain[a, 1]), x.dtype.type(plain[a, 2]), x.dtype.type(plain[a, 3])
         d = x.dtype.type(plain[a, 0]) + ka + ka + kb + kb + kc + kc
         for t in range(u64(run[1]), u64(run[2])):
-            out[A + t] = (b[A + t] - d * x[A + t]) + _plain_neighbours(x, t, A, B, C, ka, kb, kc, sa, sb, sc)
+            out[A + t] = (b[R + t] - d * x[A + t]) + _plain_neighbours(x, t, A, B, C, ka, kb, kc, sa, sb, sc)
     else:
         for t in range(u64(run[1]), u64(run[2])):
-            out[A + t] = b[A + t] - _product(x, m, k, t, A, B, C, KA, KB, KC, sa, sb, sc)
+            out[A + t] = b[R + t] - _product(x, m, k, t, A, B, C, KA, KB, KC, sa, sb, sc)
 
 
 @parallel
@@ -119,7 +120,7 @@ def _faces_apply_dot(out, partial, x, m, k, runs, plain, strides, P):
 
 @parallel
 def _faces_residual(out, b, x, m, k, runs, plain, strides, P):
-    """out = b - A x on the unknowns."""
+    """out = b - A x on the unknowns; b may be compact."""
     for r in prange(runs.shape[0]):
         _residual_run(out, b, x, m, k, runs[r], plain, strides, P)
 

@@ -270,9 +270,9 @@ class Part:
         notes = found.notes | {"kkt": found.kkt()}
         return replace(found, problem=problem, x=x, dual=problem.gradient(x), notes=notes)
 
-    def thicken(self, problem: ViscosityProblem, rtol: float) -> Thickened:
+    def thicken(self, problem: ViscosityProblem, rtol: float, start: Sequence[np.ndarray] | None = None) -> Thickened:
         """Solve a viscosity problem; the velocity is right in all ghosts too."""
-        return solve_viscosity(self.comm, self._faces, problem, rtol)
+        return solve_viscosity(self.comm, self._faces, problem, rtol, start)
 
 
 class _Counted(Whole):

@@ -40,10 +40,19 @@ class Thickened:
         return self.residual
 
 
-def solve_viscosity(comm: Comm, halos: Sequence[Halo], problem: ViscosityProblem, rtol: float) -> Thickened:
-    """Solve a problem of which every rank has discretised its part; `halos` are those of the faces of each axis."""
+def solve_viscosity(
+    comm: Comm,
+    halos: Sequence[Halo],
+    problem: ViscosityProblem,
+    rtol: float,
+    start: Sequence[np.ndarray] | None = None,
+) -> Thickened:
+    """Solve a problem of which every rank has discretised its part; `halos` are those of the faces of each axis.
+
+    `start` are face arrays near the solution; the given velocity if there are none.
+    """
     if comm.size == 1:
-        alone = problem.solve(rtol=rtol)
+        alone = problem.solve(x0=start, rtol=rtol)
         return Thickened(alone.velocity, alone.iterations, alone.kkt(), alone.converged, alone.method)
     faces = problem.faces
     own = np.zeros(len(faces), bool)
@@ -53,8 +62,8 @@ def solve_viscosity(comm: Comm, halos: Sequence[Halo], problem: ViscosityProblem
         own[mine] = np.logical_and.reduce(inside)
     numbers, total = _numbered(comm, halos, faces, own)
     scale = comm.largest(problem.scale_of(problem.problem.b, own)) or 1.0
-    x, iterations, residual = _solved(comm, problem, own, numbers, total, rtol * scale)
-    full = problem.advected()
+    full = problem.advected() if start is None else problem.as_vector(tuple(start))
+    x, iterations, residual = _solved(comm, problem, own, numbers, total, full, rtol * scale)
     full[own] = x
     velocity = problem.with_unknowns(full)
     for halo, values in zip(halos, velocity):
@@ -78,7 +87,13 @@ def _numbered(comm: Comm, halos: Sequence[Halo], faces: np.ndarray, own: np.ndar
 
 
 def _solved(
-    comm: Comm, problem: ViscosityProblem, own: np.ndarray, numbers: np.ndarray, total: int, goal: float
+    comm: Comm,
+    problem: ViscosityProblem,
+    own: np.ndarray,
+    numbers: np.ndarray,
+    total: int,
+    start: np.ndarray,
+    goal: float,
 ) -> tuple[np.ndarray, int, float]:
     """x of the own faces, iterations, max|A x - b| of all ranks."""
     import petsc4py
@@ -95,7 +110,7 @@ def _solved(
     csr = (M.indptr.astype(PETSc.IntType), M.indices.astype(PETSc.IntType), M.data)
     A = PETSc.Mat().createAIJ((size, size), csr=csr, comm=comm.mpi)  # type: ignore[attr-defined]
     b, x, r = A.createVecLeft(), A.createVecRight(), A.createVecLeft()
-    b.array[:], x.array[:] = problem.problem.b[own], problem.advected()[own]
+    b.array[:], x.array[:] = problem.problem.b[own], start[own]
     solver = PETSc.KSP().create(comm.mpi)  # type: ignore[attr-defined]
     solver.setOperators(A)
     solver.setType("cg")

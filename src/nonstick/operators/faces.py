@@ -29,6 +29,7 @@ from ..kernels._faces import (
     _mark_plain,
     _scatter,
 )
+from ..kernels._vector import peak_and_sum
 from .base import Operator
 from .csr import CSROperator
 from .face_grid import FaceGrid, cell_array
@@ -167,14 +168,20 @@ class FaceSystem(Operator):
     def enter(self, x, out=None):
         return self.scatter(np.ascontiguousarray(x), out)
 
+    def right_hand_side(self, b):
+        """The compact vector itself: `residual`, `peak` and `leave` take it, and a padded copy would cost memory."""
+        return b
+
     def leave(self, vector, out):
-        return self.gather(vector, out)
+        return super().leave(vector, out) if vector.size == self.n else self.gather(vector, out)
 
     def dot(self, x, y):
         _faces_dot(self._partial, x, y, self.runs, self.P)
         return float(self._partial.sum())
 
     def peak(self, x):
+        if x.size == self.n:
+            return peak_and_sum(x)[0]
         _faces_peak(self._partial, x, self.runs, self.P)
         return float(self._partial.max(initial=0.0))
 

@@ -136,8 +136,12 @@ class Monitor:
         if (self.kkt <= self.asked and self.holds(x, g)) or (self._stuck and self.exhausted(x, g)):
             self.stop("converged")
         elif self._lost and not self.status:
-            self.stop("stagnated")
+            self.give_up(x, g)
         return bool(self.status)
+
+    def give_up(self, x: np.ndarray, g: np.ndarray | None = None) -> None:
+        """End a solve that no longer gains anything: rounding is the reason, or the method."""
+        self.stop("converged" if self.exhausted(x, g) else "stagnated")
 
     def watch(self, kkt: float, x: np.ndarray) -> bool:
         """Record a residual known by recurrence; True if the solve was stopped, or if the residual is so small that

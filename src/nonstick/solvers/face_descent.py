@@ -44,7 +44,7 @@ def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Mon
         if not moved:
             monitor.check(x, g)
             if not monitor.status:
-                monitor.stop("stagnated")
+                monitor.give_up(x, g)
             return
 
 

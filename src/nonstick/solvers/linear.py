@@ -79,16 +79,15 @@ class LinearSolve(Method):
 
     def solve(self, problem, start, monitor):
         A = problem.A if self.baseline else problem.A.native
-        x = A.enter(start.x)
+        b, x = A.right_hand_side(problem.b), A.enter(start.x)
         left = list(self.then)
         inverse: IterativeInverse | None = _set_up(self.inner, A, monitor)
         progress = _Progress(self, problem, lambda: A.leave(x, np.empty(problem.n)), monitor)
         while not monitor.status:
             progress.may_switch = bool(left)
-            # b is made again for every pass: an inverse may let go of it, which saves memory
             result = inverse.solve(
-                A.enter(problem.b), x, rtol=0.0, atol=self.aim * progress.goal,
-                maxiter=progress.limit - monitor.iterations, watch=progress,
+                b, x, rtol=0.0, atol=self.aim * progress.goal, maxiter=progress.limit - monitor.iterations,
+                watch=progress,
             )  # fmt: skip
             monitor.meet(result.negative)
             progress.end_pass(result.converged)

@@ -20,9 +20,10 @@ import scipy.sparse as sp
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.algebraic import Algebraic
 from ..inverse.multigrid.hierarchy import Multigrid
-from ..inverse.multigrid.near_null import near_null
+from ..inverse.multigrid.near_null import in_other_units, near_null
 from ..operators.base import Operator
 from ..operators.csr import CSROperator
+from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 
@@ -61,14 +62,16 @@ class Rescaled:
             inner.cold = False
             monitor.tolerance *= 0.3 * asked / residual
         monitor.tolerance = asked
+        ended = monitor.status, monitor.message
         monitor.status = monitor.message = ""
-        monitor.check(start.x)
+        if not monitor.check(start.x) and ended[0] != "converged":
+            monitor.status, monitor.message = ended
 
 
 def rescaled(problem: BoxProblem) -> Rescaled | None:
-    """The problem in better units; None if those it has are good, or if it is not a bare matrix."""
+    """The problem in better units, as a bare matrix; None if those it has are good."""
     A = problem.A
-    if not isinstance(A, CSROperator):
+    if not (isinstance(A, CSROperator) or (isinstance(A, StencilOperator) and in_other_units(A))):
         return None
     s = near_null(A.matrix())
     if s.size == 0 or s.min() == s.max():

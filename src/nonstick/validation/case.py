@@ -62,6 +62,8 @@ class Published:
         What an error is divided by; the size of `value` if not given. Needed where the value is 0.
     quick : float, optional
         The tolerance at the coarse grids of a quick run; `tolerance` if not given.
+    scatter : float
+        What chance, such as the first places of particles, does to the error: smaller errors have no order.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Published:
     unit: str = ""
     scale: float | None = None
     quick: float | None = None
+    scatter: float = 0.0
 
     def __post_init__(self):
         if not abs(self.scale if self.scale is not None else self.value) > 0:

@@ -54,13 +54,15 @@ class Result:
     def order(self, number: Published) -> float:
         """Observed order: how fast the error falls with the size of the cells.
 
-        NaN for fewer than three grids, and where an error is that of rounding.
+        NaN for fewer than three grids, where an error is that of rounding, and where all of them are chance.
 
         The slope of a line through the logarithms of errors and sizes, over runs with the case's own steps.
         """
         pairs = [(r.size.cells, abs(number.error(r.values[number.key]))) for r in self.runs if r.size.steps == 1]
         pairs = [(n, e) for n, e in pairs if np.isfinite(e)]
         if len({n for n, _ in pairs}) < 3 or min(e for _, e in pairs) < ROUNDING:
+            return float("nan")
+        if max(e for _, e in pairs) < number.scatter:
             return float("nan")
         cells, errors = np.log(np.array(pairs)).T
         return -float(np.polyfit(cells, errors, 1)[0])

@@ -1,4 +1,4 @@
-"""Algebraic multigrid: coarse rows, interpolation and Galerkin matrices against dense formulas, symmetry, counts."""
+"""Algebraic multigrid: Galerkin matrices against dense formulas, symmetry, counts."""
 
 import itertools
 
@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
+from levels import dense, grid, interpolation, rotated
 
 from nonstick.inverse.krylov.bicgstab import BiCGStab
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.multigrid import _interpolation as interpolation_rows
 from nonstick.inverse.multigrid import _splitting as splitting
-from nonstick.inverse.multigrid.algebraic import FINER, Algebraic
+from nonstick.inverse.multigrid.algebraic import Algebraic
 from nonstick.inverse.multigrid.algebraic_level import Matrix, colours
 from nonstick.inverse.multigrid.cycles import K, V, W
 from nonstick.inverse.multigrid.hierarchy import Multigrid
@@ -21,136 +22,8 @@ from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 
 
-def grid(n, weak=1.0):
-    T = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n))
-    one = sp.eye_array(n)
-    return sp.csr_array(sp.kron(T, one) + weak * sp.kron(one, T))
-
-
-def rotated(n, epsilon, angle):
-    """Central differences with a cross term: positive couplings on one diagonal."""
-    c, s = np.cos(angle), np.sin(angle)
-    a, b, m = c * c + epsilon * s * s, s * s + epsilon * c * c, 0.5 * (1 - epsilon) * c * s
-    A = sp.csr_array((n * n, n * n))
-    for i, row in enumerate([[m, -a, -m], [-b, 2 * (a + b), -b], [-m, -a, m]]):
-        for j, value in enumerate(row):
-            A = A + value * sp.kron(sp.eye_array(n, k=i - 1), sp.eye_array(n, k=j - 1))
-    return sp.csr_array(A)
-
-
 def cycle(smallest=20, kind=None, **options):
     return Multigrid(Algebraic(**options), cycle=kind or V(1, 1), smallest=smallest)
-
-
-def dense(A):
-    """The matrix of a level."""
-    off = sp.csr_array((-A.weights.astype(float), A.indices, A.indptr), shape=(A.n, A.n)).toarray()
-    return off + np.diag(A.excess.astype(float) - off.sum(axis=1))
-
-
-def interpolation(P):
-    out = np.zeros((P.cols.shape[0], P.n_coarse))
-    for i, (cols, vals) in enumerate(zip(P.cols, P.vals)):
-        for c, v in zip(cols, vals):
-            if c >= 0:
-                out[i, c] += v
-    return out
-
-
-def strong_couplings(M, theta=0.25):
-    """S[i, j]: row i depends strongly on j."""
-    off = np.where(np.eye(len(M), dtype=bool), 0.0, -M)
-    top = off.max(axis=1, keepdims=True)
-    return (off >= theta * top) & (off > 0.0)
-
-
-def largest(row, slots, cut):
-    """The entries that stay, scaled to the sum 1; None if they cancel. Equal entries: the first found."""
-    kept = {}
-    for c in sorted(row, key=lambda c: -abs(row[c]))[:slots]:
-        if row[c] != 0.0 and abs(row[c]) >= cut * max(map(abs, kept.values()), default=0.0):
-            kept[c] = row[c]
-    total, top = sum(kept.values()), max(map(abs, kept.values()), default=0.0)
-    return {c: v / total for c, v in kept.items()} if kept and total > 0.2 * top else None
-
-
-def slow_interpolation(M, kind, slots, cuts, sweeps):
-    """Extended+i, Gauss–Seidel on P, and one Jacobi step, row by row, in words of the paper."""
-    n, S = len(M), strong_couplings(M)
-    C = set(np.flatnonzero(kind == splitting.COARSE))
-    wide = []
-    for i in range(n):
-        if i in C:
-            wide.append({i: 1.0})
-            continue
-        strong = np.flatnonzero(S[i])
-        near = list(dict.fromkeys(c for j in strong for c in ([j] if j in C else np.flatnonzero(S[j])) if c in C))
-        row = dict.fromkeys(near, 0.0)
-        for j in np.flatnonzero(M[i]):
-            if j == i:
-                continue
-            if j in row:
-                row[j] -= M[i, j]
-            elif S[i, j]:
-                around = {m: -M[j, m] for m in [*near, i] if M[j, m] < 0.0}
-                for m in around:
-                    if m != i:
-                        row[m] -= M[i, j] * around[m] / sum(around.values())
-        wide.append(largest(row, slots[1], cuts[0]) or {})
-
-    def mean(i):
-        row = {}
-        for j in np.flatnonzero(M[i]) if i not in C else []:
-            for c, v in wide[j].items() if j != i else ():
-                row[c] = row.get(c, 0.0) - M[i, j] * v
-        return row
-
-    for i in list(range(n)) * sweeps:
-        row = mean(i)
-        if sum(row.values()) > 0.2 * max(map(abs, row.values()), default=0.0):
-            wide[i] = largest(row, slots[1], cuts[1]) or {}
-    out = np.zeros((n, n))
-    for i in range(n):
-        row = largest(mean(i), slots[0], cuts[0]) or largest(wide[i], slots[0], cuts[0]) or {}
-        for c, v in row.items():
-            out[i, c] = v
-    return out
-
-
-@pytest.mark.parametrize("mixed", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_interpolation_is_that_of_the_slow_twin(seed, mixed):
-    """Random couplings, so that no two entries are equal; some of them positive."""
-    rng = np.random.default_rng(seed)
-    W = sp.random_array((60, 60), density=0.06, rng=rng)
-    W = sp.csr_array(W + W.T)
-    W.setdiag(0.0)
-    W.data[W.data < (0.5 if mixed else 0.15)] *= -0.5
-    W = sp.csr_array(0.5 * (W + W.T))
-    total = np.asarray(abs(W).sum(axis=1)).ravel()
-    level = Multigrid(Algebraic(), smallest=5).setup(CSROperator(sp.diags_array(1.2 * total + 0.1) - W)).levels[0]
-    recipe = Algebraic()
-    kind, limit, count = recipe.coarse_rows(level)
-    assert level.mixed is mixed
-    P = recipe.interpolation(level, kind, limit, count)
-    M = dense(level.A)
-    kind = np.where(np.diag(M) >= recipe.dominant * (np.abs(M).sum(axis=1) - np.diag(M)), splitting.ALONE, kind)
-    coarse = [i for i in level.natural if kind[i] == splitting.COARSE]
-    slots = interpolation_rows.BROAD if mixed else interpolation_rows.NARROW
-    cuts = [recipe.cut * part for part in FINER] if mixed else [recipe.cut] * 2
-    wanted = slow_interpolation(M, kind, slots, cuts, sweeps=int(mixed))[:, coarse]
-    chosen = kind != splitting.ALONE
-    np.testing.assert_allclose(interpolation(P)[chosen], wanted[chosen], atol=2e-6)
-
-
-@pytest.mark.parametrize("A", [grid(12), grid(12, 0.01), rotated(12, 0.01, 0.5)], ids=["iso", "aniso", "rotated"])
-def test_fine_rows_depend_on_coarse_rows_and_coarse_rows_are_few(A):
-    level = Multigrid(Algebraic(), smallest=20).setup(CSROperator(A)).levels[0]
-    kind, limit, count = Algebraic().coarse_rows(level)
-    S, coarse = strong_couplings(dense(level.A)), kind == splitting.COARSE
-    assert count == coarse.sum() <= 0.55 * A.shape[0]
-    assert set(kind) == {splitting.COARSE, splitting.FINE}
-    assert (S[~coarse] & coarse).any(axis=1).all()
 
 
 def test_coarse_rows_follow_the_strong_axis():

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from nonstick.sim.liquid._energy import _energy, _gains, _take_gains
+from nonstick.sim.liquid._falling import _work_on_held
+from nonstick.sim.liquid.energy import IN_A_STEP, SWING, Credit
 
 OFFSETS = ((0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0))
 
@@ -58,3 +60,26 @@ def test_particles_give_back_a_share_of_what_they_gained(share):
     np.testing.assert_allclose(now, has - share * gain, rtol=1e-5, atol=1e-7)
     factor = np.sqrt(now / has)
     np.testing.assert_allclose(turned, aff * factor, rtol=1e-4, atol=1e-6)
+
+
+def test_work_on_what_does_not_fall():
+    _, vel, _ = particles((6, 9, 5), 301)
+    share, gain, work = np.random.default_rng(1).random(301).astype(np.float32), (0.3, -2.0, 0.1), np.empty(4)
+    _work_on_held(work, vel, share, *gain, 100)
+    each = (1.0 - share.astype(float)) * (np.array(gain) @ vel.astype(float))
+    np.testing.assert_allclose(work, np.add.reduceat(each, [0, 100, 200, 300]), rtol=1e-5, atol=1e-5)
+
+
+def test_a_step_may_add_what_steps_before_it_lost():
+    credit = Credit()
+    assert credit.excess(0.01, 10.0, 0.1, 1.0) == 0.01  # nothing was lost yet
+    assert credit.excess(-0.03, 10.0, 0.1, 1.0) == 0.0
+    assert credit.excess(0.02, 0.0, 0.1, 1.0) == 0.0
+    assert credit.excess(0.02, 0.0, 0.1, 1.0) == pytest.approx(0.01)  # a credit of 0.01 was left
+    credit.excess(-5.0, 10.0, 0.1, 1.0)
+    assert credit.credit == pytest.approx(SWING * 10.0)  # not all that an impact takes
+    assert credit.excess(1.1 * IN_A_STEP * 10.0, 10.0, 0.1, 1.0) == pytest.approx(1.1 * IN_A_STEP * 10.0)
+    assert credit.credit == 0.0  # what an impact adds is taken
+    credit.excess(-5.0, 10.0, 0.1, 1.0)
+    credit.excess(0.0, 1.0, 2.0, 1.0)  # forgotten
+    assert credit.motion == 1.0 and credit.credit == pytest.approx(SWING)

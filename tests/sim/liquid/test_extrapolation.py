@@ -8,6 +8,7 @@ import pytest
 from nonstick import Scene, Simulation
 from nonstick.kernels._interpolate import _sample
 from nonstick.sim.liquid._extrapolate import SLIVER, _extrapolate
+from nonstick.sim.liquid._falling import _free_share
 from nonstick.sim.liquid._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
 from nonstick.sim.liquid._surface import _normal
 from nonstick.sim.liquid.alone import Alone
@@ -166,28 +167,44 @@ def test_a_displacement_that_keeps_the_centre():
         np.testing.assert_allclose(found, e, atol=1e-12)
 
 
+@pytest.mark.parametrize("thin", [1.0, 0.3, 0.0])
 @pytest.mark.parametrize("dimension", [2, 3])
-def test_liquid_above_the_last_centre_is_held(dimension):
-    """Faces beside cells that are cut below their centres fall only as far as the liquid below them does."""
+def test_liquid_above_the_last_centre_is_held(dimension, thin):
+    """Faces beside cells that are cut below their centres move like the liquid below them."""
     rng = np.random.default_rng(5)
     solids = Solids(round_scene(dimension))
     layout = solids.layout
     phi = rng.normal(0.2, 0.3, layout.three)
     u, taken, mass = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(3))
     push, found = np.array([0.0, 0.4, -0.5]), [v.copy() for v in u]
-    hold_surface(found, taken, push, mass, phi, solids)
-    changed = 0
+    hold_surface(found, taken, push, mass, phi, solids, thin)
+    free = np.empty(phi.shape)
+    _free_share(free, *taken, *solids.open, *push, layout.first)
+    kinds = {"line": 0, "mean": 0, "weight": 0}
     for axis in layout.axes:
+
+        def cells(c, axis=axis):
+            return tuple(max(k - (a == axis), 0) for a, k in enumerate(c)), tuple(map(min, c, np.array(phi.shape) - 1))
+
+        def wet(c, axis=axis):
+            inside = all(0 <= k < m for k, m in zip(c, u[axis].shape))
+            return inside and solids.open[axis][c] > SLIVER and min(phi[cells(c)[0]], phi[cells(c)[1]]) < 0.0
+
         for c in np.ndindex(u[axis].shape):
-            low = tuple(max(k - (a == axis), 0) for a, k in enumerate(c))
-            high = tuple(min(k, n - 1) for k, n in zip(c, phi.shape))
+            low, high = cells(c)
             near, value = min(phi[low], phi[high]), u[axis][c]
-            if push[axis] and near >= 0.0 and mass[axis][c] > 1e-9 and solids.open[axis][c] > SLIVER:
-                held = np.clip(taken[axis][c], min(push[axis], 0.0), max(push[axis], 0.0))
-                value -= np.interp(near, [0.25, 0.5], [1.0, 0.0]) * held
-                changed += 1
+            if near >= 0.0 and mass[axis][c] > 1e-9 and solids.open[axis][c] > SLIVER:
+                share = np.interp(near, [0.25, 0.5], [1.0, 0.0])
+                beside = [(n, f) for n, f in neighbours(c, u[axis].shape) if wet(n) and thin * share > 0.0]
+                lines = [2.0 * u[axis][n] - u[axis][f] for n, f in beside if wet(f)]
+                value -= share * np.clip(taken[axis][c], min(push[axis], 0.0), max(push[axis], 0.0))
+                if beside:
+                    held = 1.0 - free[low if phi[low] < phi[high] else high]
+                    target = np.mean(lines or [u[axis][n] for n, _ in beside])
+                    value += thin * share * held * (target - value)
+                kinds["line" if lines else "mean" if beside else "weight"] += 1
             assert found[axis][c] == pytest.approx(value, abs=1e-13)
-    assert changed > 10
+    assert sum(kinds.values()) >= 20 and (kinds["line"] and kinds["mean"] if thin else kinds["weight"] > 10)
 
 
 @pytest.mark.parametrize("dimension", [2, 3])

@@ -42,7 +42,6 @@ class _CG(IterativeInverse):
         size = A.peak(b)
         course = self.course(size, rtol, atol, maxiter, watch)
         A.residual(b, x, r)
-        del b  # with hundreds of millions of unknowns every vector counts
         rho_old, curvature, go = 0.0, 0.0, course.goes_on(z.begin(r, size))
         while go:
             if self.M.linear:

@@ -25,6 +25,8 @@ class Factor(Recipe):
     ----------
     shift : float
         A small part of the diagonal that makes a singular matrix definite.
+    most : int, optional
+        It fits matrices with at most so many unknowns.
 
     Examples
     --------
@@ -37,6 +39,10 @@ class Factor(Recipe):
     """
 
     shift: float = 1e-8
+    most: int | None = None
+
+    def fits(self, operator):
+        return operator.has_entries and (self.most is None or operator.n <= self.most)
 
     def setup(self, operator, reuse=None):
         return _SparseFactor(operator, self.shift)

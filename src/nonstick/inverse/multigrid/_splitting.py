@@ -1,4 +1,4 @@
-"""Coarse unknowns from a matrix alone: the first pass of Ruge and Stüben (1987), and colours.
+"""Coarse unknowns from a matrix alone: the first pass of Ruge and Stüben (1987), a sparser choice, and colours.
 
 A matrix is given by its off-diagonal *weights* w_ij = -a_ij. Row i depends strongly on j if w_ij >= theta max_k w_ik.
 So coarsening follows an anisotropy, whatever its angle, and stops at jumps. Positive couplings (w < 0) are never
@@ -140,6 +140,46 @@ def _split(kind, limit, natural, weights, indices, indptr):
                 size = list_of[m] - 1
                 _take(list_of, head, after, before, m)
                 _put(list_of, head, after, before, m, size)
+    return count
+
+
+@serial
+def _thin(kind, limit, natural, weights, indices, indptr):
+    """Choose again, far fewer rows; returns their number.
+
+    A row is coarse if none of its strong neighbours is next to an earlier coarse row, as in the first pass of Vaněk,
+    Mandel and Brezina (1996). So a fine row has a coarse one within two strong couplings.
+    """
+    for i in range(kind.size):
+        if kind[i] != ALONE:
+            kind[i] = _OPEN
+    count = 0
+    for k in range(kind.size):
+        i = natural[k]
+        apart = kind[i] == _OPEN
+        for q in range(indptr[i], indptr[i + 1]):
+            if not apart:
+                break
+            apart = not weights[q] >= limit[i] or kind[indices[q]] == _OPEN or kind[indices[q]] == ALONE
+        if apart:
+            kind[i] = COARSE
+            count += 1
+            for q in range(indptr[i], indptr[i + 1]):
+                if weights[q] >= limit[i] and kind[indices[q]] == _OPEN:
+                    kind[indices[q]] = FINE
+    for i in range(kind.size):
+        if kind[i] == _OPEN:
+            kind[i] = FINE
+    return count
+
+
+@serial
+def _count_strong(limit, weights, indptr):
+    """The number of strong couplings of all rows together."""
+    count = 0
+    for i in range(limit.size):
+        for q in range(indptr[i], indptr[i + 1]):
+            count += weights[q] >= limit[i]
     return count
 
 

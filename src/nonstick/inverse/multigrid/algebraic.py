@@ -6,6 +6,7 @@ is a cycle for `F A F + (I - F) + D` with a free set F and a shift D, in single 
 
 - coarse rows are some of the fine ones, chosen by Ruge and Stüben's first pass (`_splitting`). They follow strong
   couplings whatever the angle of an anisotropy;
+- if that leaves nearly half of the rows although all directions are strong, as in isotropic 3D, fewer are chosen;
 - other rows are interpolated from coarse rows up to two couplings away, at most four of them (`_interpolation`), with
   weights that the equations of the rows give. Where positive couplings matter there are six on the finest level, and
   V-cycles visit two coarser levels twice;
@@ -48,8 +49,12 @@ UNFIT = 0.02
 
 #: positive couplings matter on a level if they are this part of all couplings in the median row
 MIXED = 0.05
-#: if they matter on the finest level, `cut` is multiplied by this, in the sweep on P by the second number; below, more
-#: entries of P would cost more than they gain
+#: the first coarse rows are chosen sparsely if there would be more than this part of the rows, and rows have more than
+#: so many strong couplings in the mean: all directions are strong, and one step may coarsen them all. (Coarse levels of
+#: a rotated anisotropy look like that too, and need more rows: 14 iterations in place of 12 at 400².)
+DENSE, ALL_AROUND = 0.4, 5
+#: if positive couplings matter on the finest level, `cut` is multiplied by this, and in the sweep on P by the second
+#: number; below, more entries of P would cost more than they gain
 FINER = 0.5, 0.2
 
 
@@ -107,7 +112,7 @@ class Algebraic(Coarsening):
     def coarse_rows(self, level: AlgebraicLevel) -> tuple[np.ndarray, np.ndarray, int]:
         """The kind of each row (`_splitting`), its least strong weight, and the number of coarse rows.
 
-        It also notes whether positive couplings matter on this level.
+        It also notes whether positive couplings matter on this level, and whether coarse rows are sparse.
         """
         A = level.A
         kind, limit, positive = np.empty(A.n, np.int8), np.empty(A.n), np.empty(A.n, np.float32)
@@ -115,6 +120,10 @@ class Algebraic(Coarsening):
         splitting._find_strength(limit, positive, kind, self.theta, self.dominant, A.d, A.closed, *entries)
         level.mixed = float(np.median(positive)) > MIXED
         count = splitting._split(kind, limit, level.natural, *entries)
+        dense = level.depth == 0 and count > DENSE * A.n
+        if dense and splitting._count_strong(limit, A.weights, A.indptr) > ALL_AROUND * A.n:
+            count = splitting._thin(kind, limit, level.natural, *entries)
+            level.sparse = True
         return kind, limit, count
 
     def interpolation(self, level: AlgebraicLevel, kind: np.ndarray, limit: np.ndarray, count: int) -> Interpolation:
@@ -123,12 +132,12 @@ class Algebraic(Coarsening):
         entries = A.weights, A.indices, A.indptr
         number = np.empty(A.n, np.int32)
         number[natural] = np.cumsum(kind[natural] == splitting.COARSE, dtype=np.int32) - np.int32(1)
-        broad = level.mixed and level.depth == 0
+        broad = level.mixed and level.depth == 0 and not level.sparse
         slots, width = rows.BROAD if broad else rows.NARROW
         cut = self.cut * FINER[0] if broad else self.cut
         wide = np.empty((A.n, width), np.int32), np.empty((A.n, width), np.float32)
         rows._extend(*wide, kind, number, limit, *entries, count, cut)
-        if broad:
+        if broad or level.sparse:  # many rows are interpolated from afar
             places = np.full((rows.PIECES, count), -1, np.int32)
             for begin, end in itertools.pairwise(level.ends):
                 rows._relax_rows(*wide, places, kind, *entries, begin, end, self.cut * FINER[1])

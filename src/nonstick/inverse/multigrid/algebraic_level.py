@@ -129,6 +129,8 @@ class AlgebraicLevel(Level):
         self.bottom: Inverse | None = None
         #: positive couplings matter here
         self.mixed = False
+        #: coarse rows are so far apart that some rows have none next to them
+        self.sparse = False
         self.x, self.b, self.r = (np.zeros(A.n, np.float32) for _ in range(3))
         self._matrix = A.dinv, *A.rows
 

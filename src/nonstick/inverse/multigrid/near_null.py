@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from ...operators.base import Operator
 from . import _near_null as kernels
 
 #: row sums below minus this part of the diagonal speak against constants
@@ -24,6 +25,8 @@ FIT = 0.001
 BETTER = 0.25
 #: if sweeps reduce an entry to this part, they have gone too far
 LEAST = 1e-9
+#: rows whose diagonal is so many times their couplings are held by it, as by a penalty: sweeps leave them out
+HELD = 100.0
 
 
 def near_null(M: sp.csr_array) -> np.ndarray:
@@ -40,6 +43,11 @@ def near_null(M: sp.csr_array) -> np.ndarray:
     return s / np.sqrt(top) if 0.0 < top < np.inf else s
 
 
+def in_other_units(A: Operator) -> bool:
+    """True if row sums speak against constants; asked of an operator, without its entries."""
+    return bool(np.count_nonzero(A.row_sums() < -NEGATIVE * A.diagonal) > FEW * A.n)
+
+
 def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, float]:
     """The best s on the way from a first one towards A s = 0, and the part of the rows against it.
 
@@ -48,8 +56,9 @@ def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray,
     """
     least, now = LEAST * s, s.copy()
     best, left = s, _against(M, d, s)
+    relaxed = np.where(d * s > HELD * (abs(M) @ s - d * s), 0.0, d)
     for _ in range(SWEEPS if left > FIT else 0):
-        kernels._relax(now, least, d, M.data, M.indices, M.indptr)
+        kernels._relax(now, least, relaxed, M.data, M.indices, M.indptr)
         if not (np.isfinite(now).all() and (now > least).all()):
             break
         part = _against(M, d, now)

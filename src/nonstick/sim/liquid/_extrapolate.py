@@ -68,14 +68,29 @@ def _keep_known(largest, known, u, open_share, mass, phi, axis):
             largest[i * ny + j] = best
 
 
+@merged
+def _is_wet(phi, open_share, axis, i, j, k):
+    """Whether there is a face (i, j, k) of an axis that `_known_faces` calls known."""
+    nx, ny, nz = open_share.shape
+    if i < 0 or j < 0 or k < 0 or i >= nx or j >= ny or k >= nz:
+        return False
+    return open_share[i, j, k] > SLIVER and _borders_liquid(phi, i, j, k, axis)
+
+
 @parallel
-def _hold_surface(u, taken, push, open_share, mass, phi, axis):
-    """Let the pressure hold up liquid in cells that the surface cuts below their centres, where no face is an unknown.
+def _hold_surface(u, taken, push, free, thin, open_share, mass, phi, axis):
+    """Let the pressure act on liquid in cells that the surface cuts below their centres, where no face is an unknown.
 
     Such a cell (0 <= φ < ½) counts as air, but holds liquid. The faces around it that border no liquid cell would fall
     freely and pull its particles down, through the surface. They lose what the pressure took from the faces next to
-    them (`taken`) of what gravity gave them (`push`): all of it up to φ = ¼, then less, nothing from φ = ½ on. Other
-    parts of `taken` are left out: they would feed a shear between these faces and the liquid.
+    them (`taken`) of what gravity gave them (`push`): all of it up to φ = ¼, then less, nothing from φ = ½ on.
+
+    The slope of the surface must accelerate them too, and pressure alone would feed a shear between them and the
+    liquid. So, to the share `thin`, they take the velocity of the faces next to them that border liquid, continued
+    linearly: each direction with two of them, a and b, in a row gives 2a - b, and the mean over these directions counts
+    (if there are none, the mean of the neighbours a). This is right without viscosity. The viscosity solve knows that
+    no shear acts on a surface: `thin` is 0 for thick liquid. It is done as far as the pressure holds the liquid there:
+    `free` is the share of gravity that it does not hold, over cells.
     """
     nx, ny, nz = u.shape
     cx, cy, cz = phi.shape
@@ -86,11 +101,30 @@ def _hold_surface(u, taken, push, open_share, mass, phi, axis):
             for k in range(nz):
                 if mass[i, j, k] <= 1e-9 or open_share[i, j, k] <= SLIVER:
                     continue
-                a = phi[max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)]
-                b = phi[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)]
-                if a >= 0.0 and b >= 0.0:
-                    share = min(max(2.0 - 4.0 * min(a, b), 0.0), 1.0)
-                    u[i, j, k] -= share * min(max(taken[i, j, k], least), most)
+                p, q, r = max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)
+                e, f, g = min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)
+                a, b = phi[p, q, r], phi[e, f, g]
+                share = min(max(2.0 - 4.0 * min(a, b), 0.0), 1.0)
+                if a < 0.0 or b < 0.0 or share <= 0.0:
+                    continue
+                own = u[i, j, k] - share * min(max(taken[i, j, k], least), most)
+                straight, lines, total, count = 0.0, 0, 0.0, 0
+                for way in range(6 if thin > 0.0 else 0):
+                    step = 1 if way % 2 else -1
+                    di = step if way // 2 == 0 else 0
+                    dj = step if way // 2 == 1 else 0
+                    dk = step if way // 2 == 2 else 0
+                    if _is_wet(phi, open_share, axis, i + di, j + dj, k + dk):
+                        near = u[i + di, j + dj, k + dk]
+                        total += near
+                        count += 1
+                        if _is_wet(phi, open_share, axis, i + 2 * di, j + 2 * dj, k + 2 * dk):
+                            straight += 2.0 * near - u[i + 2 * di, j + 2 * dj, k + 2 * dk]
+                            lines += 1
+                if count > 0:
+                    held = 1.0 - (free[p, q, r] if a < b else free[e, f, g])
+                    own += thin * share * held * ((straight / lines if lines > 0 else total / count) - own)
+                u[i, j, k] = own
 
 
 @parallel

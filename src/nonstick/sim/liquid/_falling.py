@@ -74,3 +74,15 @@ def _gained(partial, vel, share, k0, k1, k2, batch):
             total += f * k1 * (vel[1, p] + 0.5 * f * k1)
             total += f * k2 * (vel[2, p] + 0.5 * f * k2)
         partial[q] = total
+
+
+@parallel_sum
+def _work_on_held(work, vel, share, k0, k1, k2, batch):
+    """work[q] = sum of (1 - share[p]) · (k0, k1, k2) · velocity over the q-th batch of particles."""
+    n = share.size
+    for q in prange(work.size):
+        begin = np.uintp(q) * np.uintp(batch)
+        total = 0.0
+        for p in range(begin, min(np.uintp(n), begin + np.uintp(batch))):
+            total += (1.0 - share[p]) * (k0 * vel[0, p] + k1 * vel[1, p] + k2 * vel[2, p])
+        work[q] = total

@@ -106,8 +106,8 @@ class Alone:
         """Solve a problem of which several processes have parts, in the rows of their cells and ghost cells."""
         raise AssertionError("one process solves its problems by itself")
 
-    def thicken(self, problem: ViscosityProblem, rtol: float) -> Any:
-        """The same for a viscosity problem."""
+    def thicken(self, problem: ViscosityProblem, rtol: float, start: Sequence[np.ndarray] | None = None) -> Any:
+        """The same for a viscosity problem; `start` is a velocity near the solution."""
         raise AssertionError("one process solves its problems by itself")
 
     #: half sweeps after which the ghost cells must be filled again; 0: never

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import NonstickError
 from ..states import check_array
-from ._falling import _fall, _gained
+from ._falling import _fall, _gained, _work_on_held
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
 from .layout import Layout
 
@@ -115,6 +115,14 @@ class Cloud:
         _gained(parts, self.vel, self.fall, *gain, BATCH)
         return float(parts.sum())
 
+    def work_on_held(self, gain: np.ndarray) -> float:
+        """Work of gravity, for particles of mass 1, on the share of the particles that does not fall freely."""
+        if not np.any(gain):
+            return 0.0
+        work = np.empty(-(-self.n // BATCH))
+        _work_on_held(work, self.vel, self.fall, *map(float, gain), BATCH)
+        return float(work.sum())
+
     def fastest(self) -> float:
         """The largest velocity component."""
         largest = np.zeros(-(-self.n // BATCH), np.float32)
@@ -137,6 +145,7 @@ class Cloud:
         if "fall" in state:  # older states have none: their velocities do not lag
             check_array("fall", state, (n,), np.float32, 0.0, 1.0)
             check_array("added", state, (), float)
+        check_array("credit", {"credit": np.zeros(2)} | dict(state), (2,), float, 0.0)
         check_array("dt", state, (), float, 0.0)
         check_array("sources", {"sources": self.sources} | dict(state), (None, 2), np.int64, 0)
         if "id" in state:

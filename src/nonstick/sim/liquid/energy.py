@@ -6,9 +6,16 @@ a face have more mass than its volume. The pressure then throws them out with mo
 step, up to 1.4 % of all energy that a splash can lose. No other part of a step adds as much. Transfers only lose energy
 (`_energy`), steps in time lose it to second order, and when evening out lifts particles, their kinetic energy is
 reduced by the same amount.
+
+A wave is another matter. Its energy goes from height to motion and back, and the two are known to a few percent only:
+the sum rises and falls a little, twice in a period. If every rise were taken away and every fall stayed, a wave would
+lose a tenth of its energy in a period. So a step may add what steps before it lost, within narrow limits (`Credit`).
+The energy never exceeds what it was at first.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,14 +30,55 @@ GIVEN_BACK = 0.9
 ALL = 0.1
 #: a little more is taken, so that the sum does not grow by rounding of velocities
 SAFETY = 1e-6
+#: largest credit, as a share of the largest kinetic energy of late
+SWING = 0.03
+#: largest gain of a step that may use it, as such a share: impacts add more
+IN_A_STEP = 0.003
 
 
-def energy(p: Cloud, gravity: np.ndarray, ranks: Alone) -> tuple[float, float]:
-    """Sums over particles of kinetic energy in (m/s)² and of -g · x in m/s² times cells."""
+@dataclass
+class Credit:
+    """Energy that steps lost, and that the next steps may add again."""
+
+    #: J
+    credit: float = 0.0
+    #: the largest kinetic energy of late, in joule: it is forgotten in the period of a wave
+    motion: float = 0.0
+
+    def excess(self, gain: float, kinetic: float, dt: float, rate: float) -> float:
+        """The part of the energy `gain` of a step of length dt that its particles must give back.
+
+        `rate` is the frequency (1/s) of the longest wave, or infinite.
+        """
+        fades = min(dt * rate, 1.0)
+        self.motion = max(kinetic, self.motion * (1.0 - fades))
+        if gain > IN_A_STEP * self.motion:
+            self.credit = 0.0
+        allowed = min(max(gain, 0.0), self.credit)
+        self.credit = min(self.credit - min(gain, allowed), SWING * self.motion)
+        return max(gain, 0.0) - allowed
+
+    def array(self) -> np.ndarray:
+        """Both numbers, for a checkpoint."""
+        return np.array([self.credit, self.motion])
+
+
+def wave_frequency(length: float, gravity: np.ndarray) -> float:
+    """Frequency of a wave of this length in deep liquid; infinite without gravity."""
+    pull = float(np.linalg.norm(gravity))
+    return float(np.sqrt(pull / (2.0 * np.pi * length))) if pull > 0.0 else np.inf
+
+
+def energy(p: Cloud, gravity: np.ndarray, ranks: Alone, lag: float = 0.0) -> tuple[float, float]:
+    """Sums over particles of kinetic energy in (m/s)² and of -g · x in m/s² times cells.
+
+    Velocities of particles that do not fall freely are those of `lag` seconds ago. Pressure does no work on all of the
+    liquid, so its kinetic energy has grown by the work of gravity since then.
+    """
     parts = -(-p.n // BATCH)
     kinetic, height = np.zeros(parts), np.zeros(parts)
     _energy(kinetic, height, ranks.position(p.x), p.vel, p.aff, p.affine, *gravity, BATCH)
-    return ranks.sum(float(kinetic.sum())), ranks.sum(float(height.sum()))
+    return ranks.sum(float(kinetic.sum()) + p.work_on_held(lag * gravity)), ranks.sum(float(height.sum()))
 
 
 def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float, ranks: Alone) -> None:

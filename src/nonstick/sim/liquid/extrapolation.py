@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._extrapolate import _extrapolate, _find_taken, _hold_surface, _keep_known
+from ._falling import _free_share
 from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _put, _put_found
 from .solids import Solids
 
@@ -33,15 +34,20 @@ def hold_surface(
     mass: list[np.ndarray],
     phi: np.ndarray,
     solids: Solids,
+    thin: float = 1.0,
 ) -> None:
-    """Let the pressure hold up particles in cells that the surface cuts below their centres, in place.
+    """Let the pressure act on particles in cells that the surface cuts below their centres, in place.
 
-    `push` (3) is what gravity gave, and `taken`, from `find_taken`, what the pressure took.
+    `push` (3) is what gravity gave, and `taken`, from `find_taken`, what the pressure took. `thin` is 1 without
+    viscosity and 0 for thick liquid.
     """
+    if not push.any():
+        return
+    free = np.empty(phi.shape)
+    _free_share(free, *taken, *solids.open, *push, solids.layout.first)
     for axis in solids.layout.axes:
-        if push[axis] != 0.0:
-            around = solids.open[axis], mass[axis], phi, axis
-            _hold_surface(velocity[axis], taken[axis], push[axis], *around)
+        around = solids.open[axis], mass[axis], phi, axis
+        _hold_surface(velocity[axis], taken[axis], push[axis], free, thin, *around)
 
 
 def extend(

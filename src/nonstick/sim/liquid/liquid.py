@@ -178,7 +178,8 @@ class Liquid:
                 held = unpressed
                 find_taken(held, velocity, tracker.phi, self.solids)
             push = kick * tracker.gravity
-            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids)
+            thin = self.viscosity.thin(mu, tracker.gravity)
+            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids, thin)
             if self.viscosity.acts:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2

@@ -18,7 +18,7 @@ from ._falling import _free_share, _look_up
 from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
 from .cell_viscosity import cell_viscosity
 from .cloud import Cloud
-from .energy import energy, give_back
+from .energy import Credit, energy, give_back, wave_frequency
 from .extrapolation import fill_gaps
 from .layout import Layout
 from .motion import first_gradient, first_velocity, varies
@@ -62,6 +62,7 @@ class Particles:
         self.lag = 0.0
         #: kinetic energy of the particles in joule that is not energy of the flow (`_gather_velocity`)
         self._added = 0.0
+        self._credit = Credit()
         self.cloud = Cloud(self.layout, setting.transfer == "apic", viscosity.carried)
         self.phi = np.full(self.layout.three, 1.5)
         #: True if φ belongs to the present particles
@@ -227,7 +228,7 @@ class Particles:
 
     def to_grid(self) -> GridVelocity:
         """Momentum and mass of the particles on the faces around them, with the velocities of `lag` seconds ago."""
-        energy = sum(self.energy())
+        energy = sum(self._energies())
         self.cloud.hurry(-self.lag * self.gravity)
         velocity, mass = self._on_faces()
         before = [u.copy() for u in velocity] if self.flip > 0.0 else velocity
@@ -287,7 +288,10 @@ class Particles:
         )  # fmt: skip
         cloud.hurry(self.lag * self.gravity)
         if not flow.fed:
-            excess = sum(self.energy()) - flow.start.energy
+            kinetic, potential = self._energies()
+            gain = kinetic + potential - flow.start.energy
+            rate = wave_frequency(max(self.scene.model.domain.size), self.gravity)
+            excess = self._credit.excess(gain, kinetic, flow.dt, rate)
             if excess > 0.0:
                 give_back(cloud, old, flow.dt * self.gravity, excess / self.mass, self.ranks)
         self.ranks.settle(cloud)
@@ -314,7 +318,7 @@ class Particles:
         lift = -self.dx * self._work(shift, mass)
         if lift <= 0.0:
             return
-        kinetic, potential, heat = *self.energy(), self.mass * flow.start.heat
+        kinetic, potential, heat = *self._energies(), self.mass * flow.start.heat
         # energy after moving, with the velocity that falling particles gain until then
         gained = self.mass * self.ranks.sum(self.cloud.energy_of_falling(self.lag * self.gravity))
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
@@ -340,8 +344,13 @@ class Particles:
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy of the particles."""
-        kinetic, height = energy(self.ranks.own_particles(self.cloud), self.gravity, self.ranks)
-        return max(self.mass * kinetic - self._added, 0.0), self.mass * self.dx * height
+        kinetic, potential = self._energies()
+        return max(kinetic, 0.0), potential
+
+    def _energies(self) -> tuple[float, float]:
+        """Kinetic and potential energy; the first may be a little below zero."""
+        kinetic, height = energy(self.ranks.own_particles(self.cloud), self.gravity, self.ranks, self.lag)
+        return self.mass * kinetic - self._added, self.mass * self.dx * height
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 
@@ -362,16 +371,9 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.ranks.own_particles(self.cloud)
         ids = {"id": c.id, "born": np.array(c.born)}
-        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
-        return {
-            "x": self.ranks.position(c.x),
-            "vel": c.vel,
-            "aff": c.aff,
-            "mu": c.mu,
-            **ids,
-            "dt": np.array(self._last_dt),
-            **own,
-        }
+        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources, "credit": self._credit.array()}
+        columns = {"x": self.ranks.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu}
+        return {**columns, **ids, "dt": np.array(self._last_dt), **own}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
@@ -383,6 +385,7 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = self.ranks.here(state["x"]), state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
+        self._credit = Credit(*map(float, state["credit"])) if "credit" in state else Credit()
         c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
         c.sources = state.get("sources", c.sources[:0])
         self._last_dt, self._sorted, self.settled = float(state["dt"]), False, False

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...grid.flat import flat_distance
 from ._gaps import _gap_planes
+from ._straighten import _straighten
 from ._surface import RADIUS, _fill_holes, _surface_band, _surface_particles, _weigh
 from .cloud import Cloud
 from .solids import Solids
@@ -40,6 +41,9 @@ class ParticleSurface:
             self.per_cell, True, self.up,
         )  # fmt: skip
         solids.ranks.fill_cells(phi)
+        for _ in range(2):  # the second time from neighbours that are right already
+            _straighten(phi, phi.copy(), solids.centre)
+            solids.ranks.fill_cells(phi)
         _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
         solids.ranks.fill_cells(phi)
         return weight

@@ -26,8 +26,12 @@ from .viscous_walls import Walls, touches, walls_of
 STRONGER = ("visc-auto", "visc-cg")
 #: layers of faces in the air that thick liquid drags along
 DRAGGED = 2
+#: a first solve, for the shear at tilted walls, may have so many times the residual of the second one
+LOOSE = 30.0
 #: liquid fraction of a face above which the solve says how fast it moves
 SOLVED = 0.2
+#: ν / √(g dx³) up to which liquid is thin, and from which on it is thick
+THIN, THICK = 0.5, 5.0
 
 
 class Viscosity:
@@ -64,6 +68,17 @@ class Viscosity:
     def _is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
         """True if the velocity spreads over a cell within the step: one boolean, or one for each cell."""
         return np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
+
+    def thin(self, mu: np.ndarray | float, gravity: np.ndarray) -> float:
+        """1 if the waves of a few cells hardly feel viscosity, 0 if viscosity spreads velocities faster than they move.
+
+        The number that decides is ν / √(g dx³). It does not depend on the step.
+        """
+        if not self.acts:
+            return 1.0
+        pull = float(np.linalg.norm(gravity)) * self.solids.grid.dx**3
+        number = float(np.max(mu)) / (self.rho * np.sqrt(pull)) if pull > 0.0 else np.inf
+        return min(max((THICK - number) / (THICK - THIN), 0.0), 1.0)
 
     def holds(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
         """Cells in which walls hold the liquid by pressure too, or None; `sources` as in `solve`.
@@ -141,19 +156,28 @@ class Viscosity:
                 walls.distance[a] = np.where(inside, np.maximum(walls.distance[a], 0.0), walls.distance[a])
         self._solved = [(f > SOLVED) & free for f, free in zip(faces, fluid)]
         problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
-        if solids.ranks.shared:
+        if isinstance(problem, ViscosityWithBodies):
+            best = self._found(problem, self.rtol, None)
+            solids.push(best.motions)
+            return best
+        first = self._found(problem, LOOSE * self.rtol, None)
+        problem.correct_walls(first.velocity)
+        best = self._found(problem, self.rtol, first.velocity)
+        best.iterations += first.iterations
+        return best
+
+    def _found(self, problem: ViscosityProblem | ViscosityWithBodies, rtol: float, start) -> Any:
+        """The solution, or the best one found; `start` are face arrays near it, or None."""
+        if self.solids.ranks.shared:
             assert isinstance(problem, ViscosityProblem)
-            return solids.ranks.thicken(problem, self.rtol)
+            return self.solids.ranks.thicken(problem, rtol, start)
         best: ViscositySolution | BodyViscositySolution | None = None
         for name in dict.fromkeys((self.method, *STRONGER)):
-            solution = problem.solve(name, rtol=self.rtol, criterion="papers")
+            solution = problem.solve(name, x0=start, rtol=rtol, criterion="papers")
             if best is None or solution.kkt() < best.kkt():
                 best = solution
             if solution.converged:
                 break
-        assert best is not None
-        if isinstance(best, BodyViscositySolution):
-            solids.push(best.motions)
         return best
 
     def _problem(self, walls: Walls, mu, dt: float, volumes) -> ViscosityProblem | ViscosityWithBodies:
