@@ -142,8 +142,9 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
     towards them. A cell that holds half as many particles again as it has room for is liquid even if their mean lies
     far from its centre, so that particles crowded into a corner always get a pressure. A centre with less than SPRAY
     of a full neighbourhood around it is not liquid: one or two particles would be a drop of several times their volume,
-    or nothing, depending on where they lie between centres. The share falls to 0.4 SPRAY where φ is near ½ anyway: a
-    flat surface half a cell below the centre has just SPRAY, and noise would make its φ jump.
+    or nothing, depending on where they lie between centres. Where φ is near ½
+    anyway, a smaller share makes it ½ by degrees: a flat surface half a cell below the centre has just SPRAY, and noise
+    would make its φ jump.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
@@ -235,8 +236,9 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                     at = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2) / total / RADIUS * (table.size - 1)
                     q = min(int(at), table.size - 2)
                     value = table[q] + (at - q) * (table[q + 1] - table[q])
-                if own < few * min(max(8.0 * (0.5 - value), 0.4), 1.0):
-                    value = max(value, 0.5)
+                if own < few and value < 0.5:
+                    width = 0.6 * few * min(max(8.0 * (value - 0.25), 0.0), 1.0)
+                    value += (0.5 - value) * (min((few - own) / width, 1.0) if width > 0.0 else 1.0)
                 q = (i * ny + j) * nz + k
                 if start[q + 1] - start[q] > 1.5 * per_cell * max(space[i, j, k], 0.5):
                     value = min(value, -0.25)
