@@ -286,8 +286,9 @@ class Liquid:
 
     def _fed(self) -> bool:
         """True if something other than gravity may do work on the liquid in this step."""
-        push = self.ranks.any(bool(np.any(self.solids.separation)))
-        walls = self.solids.moving or bool(len(self.bodies)) or push
+        solids = self.solids
+        moves = solids.moving and any(u.any() for u in solids.velocity)  # a paddle that has stopped does no work
+        walls = bool(len(self.bodies)) or self.ranks.any(bool(moves or np.any(solids.separation)))
         pushed = any(f.acts(self.time - 2.0 * self.tracker.lag) or f.acts(self.time) for f in self.forces)
         return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
 
