@@ -36,10 +36,10 @@ def _continue_into_solids(values, queue, u, grade, wall, moving, axis, distance)
     that leave a wall and stretch would take such a velocity with them, stretch more, and speed up without a force.
     `wall` is the velocity of solids on these faces, read if `moving`.
 
-    Liquid clings to walls where `distance` (to the wall, in cells, shaped like u) is below zero; an array of size 1
-    stands for none. If such a wall is nearer to the face queue[q] than to a, then u follows the parabola through a, b
-    and the velocity of the wall, which the line a, b would miss by a cell's share. This is limited to steps between 0
-    and twice a - b: at a boundary layer thinner than a cell, where a and b differ little, the liquid is not held back.
+    Liquid clings to walls where `distance` (to the wall, in cells, shaped like u) is not above 0; an array of size 1
+    stands for none, and NaN for a wall that it does not cling to. If such a wall is nearer to the face queue[q] than to
+    a, then u follows the parabola through a, b and the velocity of the wall. This is limited to steps between 0 and
+    twice a - b: at a boundary layer thinner than a cell, where a and b differ little, the liquid is not held back.
     """
     nx, ny, nz = u.shape
     clings = distance.size == u.size
@@ -66,7 +66,7 @@ def _continue_into_solids(values, queue, u, grade, wall, moving, axis, distance)
                 more = near - u[a, b, c]
                 if clings:
                     deep, high = -distance[i, j, k], distance[i + di, j + dj, k + dk]
-                    if deep > 0.0 and high >= deep:
+                    if deep >= 0.0 and high >= deep and high > 0.0:
                         share = high / (high + deep)
                         one = (near - (wall[i + di, j + dj, k + dk] if moving else 0.0)) / share
                         two = (u[a, b, c] - (wall[a, b, c] if moving else 0.0)) / (share + 1.0)

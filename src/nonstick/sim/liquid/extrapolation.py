@@ -18,7 +18,7 @@ class Passage:
 
     #: open shares; 0 too on faces with their middles in a wall, which have the velocity of the wall in a viscous step
     open: list[np.ndarray]
-    #: distances of the faces in cells, below 0 in walls to which liquid clings; arrays of size 1 if there are none
+    #: distances of the faces to walls, in cells, NaN in those to which no liquid clings; of size 1 if it clings to none
     clinging: list[np.ndarray] = field(default_factory=lambda: [np.zeros((1, 1, 1))] * 3)
 
 

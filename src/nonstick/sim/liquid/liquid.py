@@ -18,9 +18,7 @@ Arrays have three axes (`layout.Layout`), lengths are in cells and velocities in
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -39,14 +37,13 @@ from .pressure import PressureResult, Projection
 from .regions import region
 from .solids import Solids
 from .sources import Source
+from .stopwatch import Stopwatch
 from .tracker import Flow, GridVelocity, Tracker
 from .viscosity import LOOSE, Viscosity
 from .volume import Ledger
 
 #: most that liquid may move in a step, in lengths of the domain
 LONGEST = 20
-
-STAGES = ("surface", "transfer", "pressure", "viscosity", "extrapolation", "advection")
 
 
 @dataclass
@@ -76,21 +73,6 @@ class Observer(Protocol):
 
     def moved(self) -> None:
         """The liquid has moved; its particles are still in the same order."""
-
-
-class Stopwatch:
-    """Seconds spent in each stage: `with watch("pressure"): …`."""
-
-    def __init__(self) -> None:
-        self.seconds = dict.fromkeys(STAGES, 0.0)
-
-    @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[stage] += time.perf_counter() - began
 
 
 class Liquid:
@@ -248,13 +230,14 @@ class Liquid:
         be without pressure.
         """
         drop, lift = self.layout.drop_faces, self.layout.lift_faces
-        before, thick = velocity, None
+        before: list[np.ndarray] = velocity
+        thick: Any = None
         for last in (True,) if len(self.bodies) else (False, True):
             with watch("viscosity"):
                 if thick is None:
-                    thick = self.viscosity.solve(
-                        self.phi(), drop(before), outcome.solution.pressure, mu, dt, self._flowing()
-                    )
+                    free, pressure = drop(start.velocity), outcome.solution.pressure
+                    thick = self.viscosity.solve(self.phi(), drop(before), free, pressure, mu, dt, self._flowing())
+                    before = lift(thick.source.velocity)
                 else:
                     thick = self.viscosity.solve_again(thick, drop(before), drop(velocity))
                 spread = lift(thick.velocity)
@@ -263,7 +246,8 @@ class Liquid:
                 velocity, outcome = self._project(spread, dt, divergence, acted=self.pressure, loose=loose)
                 self.pressure = self.projection.pressure
                 if not last:
-                    before = [b - s + v for b, s, v in zip(before, spread, velocity)]
+                    changes = zip(self.solids.open, before, spread, velocity)
+                    before = [np.where(share > 0.0, b - s + v, b) for share, b, s, v in changes]
         start.heat = self._heat(start.mass, before, spread)
         unpressed = [u + s - b for u, s, b in zip(start.velocity, spread, before)]
         whole = replace(outcome, solution=replace(outcome.solution, pressure=self.pressure))

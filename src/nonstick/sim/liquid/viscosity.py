@@ -126,7 +126,7 @@ class Viscosity:
             u[far] = spread[far]
 
     def solve(
-        self, phi: np.ndarray, velocity, pressure: np.ndarray, mu: np.ndarray | float, dt: float, sources=()
+        self, phi: np.ndarray, velocity, unpressed, pressure: np.ndarray, mu: np.ndarray | float, dt: float, sources=()
     ) -> ViscositySolution | BodyViscositySolution:
         """Solve for the viscosity of one step, for `solve_again` without bodies; arrays are in the user's dimension.
 
@@ -136,6 +136,8 @@ class Viscosity:
             Distance to the surface at cell centres, in metres.
         velocity, pressure
             After the first projection.
+        unpressed
+            The velocity before it.
         mu
             Dynamic viscosity, a number or an array over cells.
         dt
@@ -146,7 +148,7 @@ class Viscosity:
         """
         solids = self.solids
         faces, cells, edges = liquid_volumes(phi)
-        walls = walls_of(solids, velocity, edges, pressure)
+        walls = walls_of(solids, velocity, unpressed, edges, pressure)
         fluid, given = walls.fluid, walls.velocity
         self.passage = self._passage(walls)
         for source, time in sources:
@@ -182,7 +184,7 @@ class Viscosity:
         """Faces in walls have the wall's velocity in the solve: that of the liquid is continued from other faces."""
         layout = self.solids.layout
         free = zip(layout.lift_faces(walls.fluid), self.solids.open)
-        return Passage([np.where(f, share, 0.0) for f, share in free], layout.lift_faces(walls.distance))
+        return Passage([np.where(f, share, 0.0) for f, share in free], layout.lift_faces(walls.clinging))
 
     def _found(self, problem: ViscosityProblem | ViscosityWithBodies, rtol: float, start) -> Any:
         """The solution, or the best one found; `start` are face arrays near it, or None."""

@@ -2,8 +2,8 @@
 
 Every projection of a step changes the velocity by -dt/ρ ∇p, so its gradient at an open face is ρ (u - u')/dt, with the
 ghost value of the surface included. A step with viscosity has several projections; their pressures add up to the force
-that acted. In a cell the pressure is linear: p + ∇p · (x - centre), the gradient being the mean of the open faces. This is
-exact in still water, up to the walls and the surface, for walls anywhere in the cell.
+that acted. In a cell the pressure is linear: p + ∇p · (x - centre), the gradient being the mean of the open faces. This
+is exact in still water, up to the walls and the surface, for walls anywhere in the cell.
 """
 
 from __future__ import annotations
