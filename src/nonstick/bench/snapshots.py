@@ -50,20 +50,39 @@ def snapshots(scene: str, n: int, frames: int, **keys: Any) -> Iterator[Snapshot
     last: np.ndarray | None = None
     found: list[Snapshot] = []
 
-    def watch(report) -> None:
+    def watch(problem: PressureProblem) -> None:
         nonlocal last
-        problem = report.outcome.problem
         active = None if last is None else problem.rows.from_grid(last)
         found.append(Snapshot(problem, active, simulation.frame + 1, len(found)))
         last = simulation.liquid.projection.active
 
-    simulation.watch = watch
+    watch_problems(simulation, watch)
     for _ in range(frames):
         found.clear()
         simulation.next_frame()
         for snapshot in found:
             snapshot.substeps = len(found)
             yield snapshot
+
+
+def watch_problems(simulation: Simulation, watch: Callable[[PressureProblem], object]) -> None:
+    """Call `watch` with the pressure problem of every substep, as it was before the solve.
+
+    A step reuses the arrays of the velocity before the pressure acted, so they are copied here and put back.
+    """
+    stage = simulation.liquid.projection
+    solve, before = stage.solve, list[np.ndarray]()
+
+    def solve_copy(phi, velocity, *rest):
+        before[:] = [u.copy() for u in velocity]
+        return solve(phi, velocity, *rest)
+
+    def report(found) -> None:
+        found.outcome.problem.velocity = tuple(before)
+        watch(found.outcome.problem)
+
+    stage.solve = solve_copy  # type: ignore[method-assign]
+    simulation.watch = report
 
 
 def first_of(
