@@ -30,7 +30,10 @@ def scene_of(size: Size) -> Scene:
     floor = (2 + OFFSET) * dx
     walls = [
         {"shape": {"type": "box", "low": [-9.0, -9.0], "high": [9.0, floor]}},
-        {"shape": {"type": "box", "low": [-99.0, floor + 1.0], "high": [99.0, 9.0]}, "motion": {"velocity": [1.0, 0.0]}},
+        {
+            "shape": {"type": "box", "low": [-99.0, floor + 1.0], "high": [99.0, 9.0]},
+            "motion": {"velocity": [1.0, 0.0]},
+        },
     ]
     probes = [
         {"name": name, "type": "velocity", "at": [x, y + floor]} for name, ((x, y), _, _) in PLACES.items()
