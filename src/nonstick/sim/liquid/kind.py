@@ -122,7 +122,7 @@ class LiquidKind(Kind):
     # -- words and pictures ---------------------------------------------------------------------------
 
     def summary(self, rows: list[dict[str, str]]) -> dict[str, Any]:
-        from .liquid import STAGES
+        from .stopwatch import STAGES
 
         stages = [s for s in STAGES if s != "viscosity" or column(rows, "viscosity_iterations").any()]
         energy = column(rows, "kinetic") + column(rows, "potential")
