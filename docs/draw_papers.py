@@ -57,7 +57,7 @@ class Figure:
 FIGURES = {
     "lai-5.1": Figure("circle", (15, 30, 50, 80), 64),
     "lai-5.2": Figure("square", (15, 30, 50, 80), 64),
-    "lai-5.3": Figure("sphere", (20, 50, 70, 90), 64, counted=20),
+    "lai-5.3": Figure("sphere", (20, 50, 70, 90), 32, counted=20),
     "lai-5.6": Figure(
         "maze", (20, 40, 60, 100), 64, {"fas": {"solver.method": "fas-mg"}, "newton": {"solver.method": "newton"}}
     ),

@@ -278,8 +278,10 @@ def test_snapshots_carry_the_policy_of_the_substep_before():
     assert (second.active == expected).mean() > 0.99 and (second.active != 0).any()
 
 
-def test_snapshots_are_built_afresh():
-    snapshot = first_of("circle", 16, 2)
+@pytest.mark.parametrize("viscosity", [0.0, 10.0])
+def test_snapshots_are_built_afresh(viscosity):
+    """With viscosity a step has further solves, of what is left: the snapshot is the first one."""
+    snapshot = first_of("circle", 16, 2, **{"physics.viscosity": viscosity})
     assert snapshot.frame == 2 and snapshot.substep == 0
     fresh, solved = snapshot.build(), snapshot.problem.problem
     assert fresh.n == snapshot.problem.rows.n and fresh is not solved

@@ -68,18 +68,25 @@ def snapshots(scene: str, n: int, frames: int, **keys: Any) -> Iterator[Snapshot
 def watch_problems(simulation: Simulation, watch: Callable[[PressureProblem], object]) -> None:
     """Call `watch` with the pressure problem of every substep, as it was before the solve.
 
-    A step reuses the arrays of the velocity before the pressure acted, so they are copied here and put back.
+    A step reuses the arrays of the velocity before the pressure acted, so they are copied here and put back. A step
+    with viscosity solves again for what is left; these solves do not count.
     """
     stage = simulation.liquid.projection
-    solve, before = stage.solve, list[np.ndarray]()
+    solve, first = stage.solve, list[PressureProblem]()
+    before: tuple[np.ndarray, ...] = ()
 
-    def solve_copy(phi, velocity, *rest):
-        before[:] = [u.copy() for u in velocity]
-        return solve(phi, velocity, *rest)
+    def solve_copy(phi, velocity, *rest, **further):
+        nonlocal before
+        if further.get("acted") is not None:
+            return solve(phi, velocity, *rest, **further)
+        before = tuple(u.copy() for u in velocity)
+        outcome = solve(phi, velocity, *rest, **further)
+        first[:] = [outcome.problem]
+        return outcome
 
     def report(found) -> None:
-        found.outcome.problem.velocity = tuple(before)
-        watch(found.outcome.problem)
+        first[0].velocity = before
+        watch(first[0])
 
     stage.solve = solve_copy  # type: ignore[method-assign]
     simulation.watch = report
