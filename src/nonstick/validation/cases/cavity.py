@@ -74,7 +74,7 @@ CASES = (
         "Ghia, Ghia, Shin, J. Comput. Phys. 48 (1982), tables I and II",
         tuple(map(_published, PLACES)),
         measure,
-        quick=(Size(16), Size(20)),
+        quick=(Size(16), Size(24)),
         full=(Size(20), Size(40), Size(60), Size(40, 2)),
     ),
 )
