@@ -9,9 +9,9 @@ behind them: in the middle of a film 12 h long this adds 0.2 % to the flux, on e
 - flux: the mean of flow probes in nine planes across the film, less what the plate carries along, over the exact flux
   of a film of the measured depth. The number of particles sets the depth, to a hundredth of a cell, and the flux grows
   with its third power. Along the grid it is the mean of gauges. On a tilted film of 8 cells these read 0.03 cells too
-  little, because its surface is uneven by a tenth of a cell; there it is the volume of liquid within three to five depths
-  of the middle, which count less and less, over this length. Between two plates the flux is relative to the drive with
-  the pressure gradient.
+  little, because its surface is uneven by a tenth of a cell; there it is the volume of liquid within three to five
+  depths of the middle, which count less and less, over this length. Between two plates the flux is relative to the
+  drive with the pressure gradient.
 - profile: velocities of particles less the exact ones, averaged over layers half a cell thick; root of the mean square
   over the layers, over the mean velocity. Most of it is what linear interpolation between faces misses of a parabola.
 
