@@ -25,6 +25,8 @@ MOST = 20_000
 class Thickened:
     """The result, with the names of a `ViscositySolution`."""
 
+    #: the problem of this rank
+    source: ViscosityProblem = field(repr=False)
     velocity: tuple[np.ndarray, ...] = field(repr=False)
     iterations: int
     residual: float
@@ -53,7 +55,7 @@ def solve_viscosity(
     """
     if comm.size == 1:
         alone = problem.solve(x0=start, rtol=rtol)
-        return Thickened(alone.velocity, alone.iterations, alone.kkt(), alone.converged, alone.method)
+        return Thickened(problem, alone.velocity, alone.iterations, alone.kkt(), alone.converged, alone.method)
     faces = problem.faces
     own = np.zeros(len(faces), bool)
     for axis, halo in enumerate(halos):
@@ -68,7 +70,7 @@ def solve_viscosity(
     velocity = problem.with_unknowns(full)
     for halo, values in zip(halos, velocity):
         halo.exchange(values)
-    return Thickened(velocity, iterations, residual / scale, residual <= rtol * scale)
+    return Thickened(problem, velocity, iterations, residual / scale, residual <= rtol * scale)
 
 
 def _numbered(comm: Comm, halos: Sequence[Halo], faces: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, int]:

@@ -39,7 +39,7 @@ from .solids import Solids
 from .sources import Source
 from .stopwatch import Stopwatch
 from .tracker import Flow, GridVelocity, Tracker
-from .viscosity import LOOSE, Viscosity
+from .viscosity import Viscosity
 from .volume import Ledger
 
 #: most that liquid may move in a step, in lengths of the domain
@@ -196,11 +196,11 @@ class Liquid:
             force.push(own, self.time, lag, dt)
 
     def _project(
-        self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None, **further: Any
+        self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None, acted: np.ndarray | None = None
     ) -> tuple[list[np.ndarray], PressureResult]:
-        """The velocity after the pressure has acted on it; `further` as in `Projection.solve`."""
+        """The velocity after the pressure has acted on it; the last arguments are those of `Projection.solve`."""
         own = self.layout.drop_faces(velocity)
-        outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence, **further)
+        outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence, acted)
         if self.observer is not None:
             self.observer.projected(outcome)
         return self.layout.lift_faces(outcome.solution.velocity), outcome
@@ -230,7 +230,7 @@ class Liquid:
         be without pressure.
         """
         drop, lift = self.layout.drop_faces, self.layout.lift_faces
-        before: list[np.ndarray] = velocity
+        before, first = velocity, outcome
         thick: Any = None
         for last in (True,) if len(self.bodies) else (False, True):
             with watch("viscosity"):
@@ -242,15 +242,16 @@ class Liquid:
                     thick = self.viscosity.solve_again(thick, drop(before), drop(velocity))
                 spread = lift(thick.velocity)
             with watch("pressure"):
-                loose = 1.0 if last else LOOSE
-                velocity, outcome = self._project(spread, dt, divergence, acted=self.pressure, loose=loose)
+                velocity, outcome = self._project(spread, dt, divergence, self.pressure)
                 self.pressure = self.projection.pressure
                 if not last:
                     changes = zip(self.solids.open, before, spread, velocity)
                     before = [np.where(share > 0.0, b - s + v, b) for share, b, s, v in changes]
         start.heat = self._heat(start.mass, before, spread)
         unpressed = [u + s - b for u, s, b in zip(start.velocity, spread, before)]
-        whole = replace(outcome, solution=replace(outcome.solution, pressure=self.pressure))
+        # the problem is the first one, whose walls do not pull; messages of both
+        whole = replace(outcome, problem=first.problem, failed=[*first.failed, *outcome.failed])
+        whole.solution = replace(outcome.solution, pressure=self.pressure)
         return velocity, whole, thick, unpressed
 
     def _heat(self, mass: list[np.ndarray], before: list[np.ndarray], after: list[np.ndarray]) -> float:
