@@ -92,6 +92,7 @@ def _hold_surface(u, taken, push, limit, free, thin, open_share, mass, phi, axis
     can do: in a splash 2a - b is no velocity of the liquid, and doubled the speed of single particles. This is right
     without viscosity. The viscosity solve knows that no shear acts on a surface: `thin` is 0 for thick liquid. It is
     done as far as the pressure holds the liquid there: `free` is the share of gravity that it does not hold, over cells.
+    Both cells of a face count, by their liquid: the one with more of it would depend on rounding errors.
     """
     nx, ny, nz = u.shape
     cx, cy, cz = phi.shape
@@ -123,7 +124,8 @@ def _hold_surface(u, taken, push, limit, free, thin, open_share, mass, phi, axis
                             straight += 2.0 * near - u[i + 2 * di, j + 2 * dj, k + 2 * dk]
                             lines += 1
                 if count > 0:
-                    held = 1.0 - (free[p, q, r] if a < b else free[e, f, g])
+                    wa, wb = max(0.5 - a, 0.0), max(0.5 - b, 0.0)  # liquid shares of the two cells
+                    held = 1.0 - (wa * free[p, q, r] + wb * free[e, f, g]) / (wa + wb)
                     change = (straight / lines if lines > 0 else total / count) - own
                     own += thin * share * held * min(max(change, -limit), limit)
                 u[i, j, k] = own
