@@ -108,7 +108,7 @@ EXTRA-docs := [docs]
 	@touch $@
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python
-	@echo "installing nonstick$(EXTRA-$*) into .venv ..."
+	@echo "installing nonstick$(EXTRA-$*) into .venv, which can take a few minutes ..."
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.$(EXTRA-$*)'
 	@touch $@
 

@@ -1,22 +1,26 @@
 """What the papers' algorithms do exactly as printed, beside ours: every number that the docs quote about that.
 
-Ten studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
+Thirteen studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
 alone, and all but one), `ties` (Andersen's eq. 26), `units` (Lai's literal multigrid, Takahashi–Batty's constants),
 `warm` (Lai's start from the last policy, after gravity has turned by three degrees), `coarse` (direct discretisation
 against R A P), `jacobi` (the damping of Aanjaneya's baseline), `walls` (its test problem in 2D with walls where solid
 faces are), `springs` (the quadratic penalty and the augmented Lagrangian that Takahashi–Batty tried, §7.3), `random`
-(matrices that make policies repeat and the search on θ fail). All are counts and errors, no seconds.
+(matrices that make policies repeat and the search on θ fail), `price` (what projections cost inside the colours and
+after each sweep), `accuracy` (what Newton's method leaves on finer grids), `stops` (interior point with two CG
+iterations a step, as Takahashi and Batty have them, and looser stops). Only `price` is about seconds.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 from common import Rows, options, progress, show
 
 import nonstick
-from nonstick import cases
+from nonstick import cases, registry
+from nonstick.bench.snapshots import first_of, spread
 from nonstick.bench.version import version
 from nonstick.bench.visc import ball
 from nonstick.compositions import CYCLE
@@ -253,9 +257,50 @@ def random(sizes):
     yield {"case": f"{count} random", "n": 24, "method": "newton: most steps", "outer_iterations": slowest}
 
 
+def price(sizes):
+    """Processor time of 3 full and 4 V-cycles without set-up, over that of the same cycles without projection."""
+    methods = ("fmg+cm+no-lcp", "fmg+cm", "fmg+cm+literal")
+    for scene, n in [(scene, n) for scene in ("rotated-box", "dam-break-sphere") for n in sizes]:
+        step = first_of(scene, n, 9, **{"walls.pressure": "cut"})
+        took, setups = dict.fromkeys(methods, np.inf), []
+        for method in 12 * methods:  # in turns, and the shortest counts: other work can only slow a solve down
+            problem, began = step.build(), time.process_time()
+            s = solved(problem, method, rtol=1e-14)
+            seconds = time.process_time() - began
+            took[method] = min(took[method], seconds)
+            setups.append(seconds * s.setup_seconds / s.seconds)
+        setup = float(np.median(setups))  # the same for all three
+        for method, seconds in took.items():
+            slower = round(100 * ((seconds - setup) / (took["fmg+cm+no-lcp"] - setup) - 1), 1)
+            yield {"case": scene, "n": n, "method": method, "slower_percent": slower}
+
+
+def accuracy(sizes):
+    """KKT that Newton's method leaves in frame 20 of `andersen-2`, with the paper's settings and with ours."""
+    for n in sizes:
+        step = first_of("andersen-2", n, 20)
+        for method in ("newton", "newton+paper"):
+            s = solved(step.build(), method)
+            count = {"iterations": s.iterations, "outer_iterations": s.outer_iterations}
+            yield {"case": "andersen-2", "n": n, "method": method, "kkt": s.kkt(), **count}
+
+
+def stops(sizes):
+    """`ipm-pd` in five frames of the double dam break, with three and two CG iterations a step, to 1e-6 and 1e-3."""
+    for case, walls, n in [(*pair, n) for pair in (("non-splashy", "cut"), ("splashy", "all")) for n in sizes]:
+        steps = spread("double-dam-break", n, 40, 5, **{"walls.pressure": walls, "time.cfl": 3.0})
+        for inner, rtol in ((3, 1e-6), (2, 1e-6), (3, 1e-3), (2, 1e-3)):
+            method = replace(registry.get("ipm-pd"), inner_maxiter=inner)
+            found = [solved(step.build(), method, rtol=rtol) for step in steps]
+            keys, kkt = ("iterations", "outer_iterations"), max(s.kkt() for s in found)
+            count = {key: float(np.mean([getattr(s, key) for s in found])) for key in keys}
+            yield {"case": case, "n": n, "method": f"{inner} CG iterations, {rtol:g}", "kkt": kkt, **count}
+
+
 CHOICE = {
     "cycles": cycles, "repairs": repairs, "ties": ties, "units": units, "warm": warm, "coarse": coarse,
-    "jacobi": jacobi, "walls": walls, "springs": springs, "random": random,
+    "jacobi": jacobi, "walls": walls, "springs": springs, "random": random, "price": price, "accuracy": accuracy,
+    "stops": stops,
 }  # fmt: skip
 STUDIES = tuple(CHOICE)
 
@@ -268,6 +313,7 @@ def main(out="benchmarks/results", sizes=(32, 64), studies=STUDIES):
             for row in CHOICE[name](sizes):
                 rows.add({"study": name, **row, "version": version()})
     heads = ("study", "case", "n", "method", "kkt", "error", "iterations", "outer_iterations", "failed", "converged")
+    heads = (*heads, "slower_percent")
     show("as printed", heads, [[row.get(head) for head in heads] for row in rows if row["study"] in studies])
     return rows
 

@@ -15,6 +15,7 @@ import time
 import numpy as np
 
 from nonstick import PressureProblem, Scene, Simulation
+from nonstick.bench.snapshots import watch_problems
 from nonstick.discretise.coupling import Body
 from nonstick.grid.mac import Grid
 from nonstick.grid.shapes import Box
@@ -80,8 +81,8 @@ def scene(name: str, resolution: int = 48, frames: int = 20, steps: int = 10) ->
     for _ in range(frames):
         simulation.next_frame()
     total = np.zeros(2)
-    found = []
-    simulation.watch = lambda report: found.append(report.outcome.problem)
+    found: list[PressureProblem] = []
+    watch_problems(simulation, found.append)
     while len(found) < steps:
         simulation.next_frame()
     for coupled in found[:steps]:

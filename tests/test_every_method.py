@@ -77,6 +77,17 @@ def test_bare_matrix(method):
     judge(method, A, rng.normal(size=len(cells)), low, high, None)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_thousand_unknowns_on_a_grid(method):
+    """Some methods solve a coarser problem first if there are more than a thousand unknowns."""
+    problem = nonstick.cases.build("circle2d", 56).problem
+    solution = nonstick.solve_problem(problem, method)
+    assert problem.n > 1000
+    if registry.entries()[method].converges:
+        assert solution.converged, solution
+        assert registry.get(method).linear or solution.kkt() <= 1e-6
+
+
 def judge(method, A, b, low, high, cells):
     refusal = expected_refusal(method, cells)
     if refusal:

@@ -125,5 +125,7 @@ def test_unknown_names_and_kinds():
         registry.get("pi-pgc")
     with pytest.raises(nonstick.NonstickError, match="must be a name"):
         registry.get(3)
+    with pytest.raises(nonstick.NonstickError, match=r"give an object of it: ProjectedSOR\("):
+        registry.get(nonstick.solvers.ProjectedSOR)
     with pytest.raises(nonstick.NonstickError, match="known are box, linear, viscosity"):
         registry.register("x", "y", kind="heat")

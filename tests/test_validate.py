@@ -33,6 +33,7 @@ MISTAKES = {
     "not square": ((np.ones((3, 4)), B), {}, ("square", "3 × 4")),
     "a vector as A": ((np.ones(4), B), {}, ("A must be a matrix", "(4)")),
     "no matrix": ((object(), B), {}, ("scipy.sparse", "object")),
+    "the name of a file": (("A.mtx", B), {}, ("not the name of a file", "load_problem")),
     "ragged list": (([[1.0], [1.0, 2.0]], B), {}, ("two-dimensional array", "list")),
     "NaN in A": ((changed(1, 2, np.nan), B), {}, ("A[1, 2] is nan",)),
     "inf in A": ((changed(3, 3, np.inf), B), {}, ("A[3, 3] is inf",)),

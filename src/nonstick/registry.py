@@ -194,6 +194,8 @@ def entries() -> dict[str, Entry]:
 def get(method: str | Method) -> Method:
     """The method of that name; a method object passes through."""
     if not isinstance(method, str):
+        if isinstance(method, type):
+            raise NonstickError(f"method is the class {method.__name__}; give an object of it: {method.__name__}(…)")
         if not hasattr(method, "solve"):
             raise NonstickError(
                 f"method must be a name or a method object, not {brief(method)}; nonstick.methods() lists names"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import PurePath
 
 import numpy as np
 import scipy.sparse as sp
@@ -154,6 +155,8 @@ def damage(A) -> str:
 
 
 def _dense(A, name: str) -> np.ndarray:
+    if isinstance(A, (str, PurePath)):
+        raise NonstickError(f"{name} must be a matrix, not the name of a file; nonstick.load_problem reads a file")
     try:
         out = np.asarray(A)
     except ValueError:

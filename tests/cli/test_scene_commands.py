@@ -23,6 +23,7 @@ def test_ctrl_c_says_how_to_go_on_and_nothing_is_lost(run, tmp_path, monkeypatch
     assert code == 1 and f"nonstick resume {path}" in out and err.endswith("nonstick: interrupted\n")
     code, out, err = run("info", path)
     assert code == 0 and "2 frames, interrupted" in out
+    assert "advection" in out and "viscosity" not in out  # stages that the scene does not have are not shown
     code, out, err = run("render", path, "-s", "colour=pressure")  # an unfinished run can be looked at
     assert code == 0 and (path / "preview.mp4").is_file()
     monkeypatch.undo()

@@ -5,21 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse.linalg as sla
+from places import faces_of
 
 from nonstick import NonstickError, ViscosityProblem
 from nonstick.discretise.viscosity_bodies import ViscosityWithBodies, ViscousBody
 
 METHODS = ("visc-auto", "visc-box-mg", "visc-cg", "visc-mic-cg", "visc-direct")
-
-
-def faces_of(cells, h):
-    """For every component the coordinates of its faces."""
-    d = len(cells)
-    out = []
-    for a in range(d):
-        lines = [(np.arange(n + (i == a)) + (0.0 if i == a else 0.5)) * h for i, n in enumerate(cells)]
-        out.append(np.meshgrid(*lines, indexing="ij"))
-    return out
 
 
 def scene(cells, mu=1.0, mass=None, walls=True, seed=0, bodies=1, radius=0.16, **more):

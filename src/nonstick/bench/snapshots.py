@@ -50,20 +50,46 @@ def snapshots(scene: str, n: int, frames: int, **keys: Any) -> Iterator[Snapshot
     last: np.ndarray | None = None
     found: list[Snapshot] = []
 
-    def watch(report) -> None:
+    def watch(problem: PressureProblem) -> None:
         nonlocal last
-        problem = report.outcome.problem
         active = None if last is None else problem.rows.from_grid(last)
         found.append(Snapshot(problem, active, simulation.frame + 1, len(found)))
         last = simulation.liquid.projection.active
 
-    simulation.watch = watch
+    watch_problems(simulation, watch)
     for _ in range(frames):
         found.clear()
         simulation.next_frame()
         for snapshot in found:
             snapshot.substeps = len(found)
             yield snapshot
+
+
+def watch_problems(simulation: Simulation, watch: Callable[[PressureProblem], object]) -> None:
+    """Call `watch` with the pressure problem of every substep, as it was before the solve.
+
+    A step reuses the arrays of the velocity before the pressure acted, so they are copied here and put back. A step
+    with viscosity solves again for what is left; these solves do not count.
+    """
+    stage = simulation.liquid.projection
+    solve, first = stage.solve, list[PressureProblem]()
+    before: tuple[np.ndarray, ...] = ()
+
+    def solve_copy(phi, velocity, *rest, **further):
+        nonlocal before
+        if further.get("acted") is not None:
+            return solve(phi, velocity, *rest, **further)
+        before = tuple(u.copy() for u in velocity)
+        outcome = solve(phi, velocity, *rest, **further)
+        first[:] = [outcome.problem]
+        return outcome
+
+    def report(found) -> None:
+        first[0].velocity = before
+        watch(first[0])
+
+    stage.solve = solve_copy  # type: ignore[method-assign]
+    simulation.watch = report
 
 
 def first_of(

@@ -178,8 +178,8 @@ def bench(
     if resume and json_file in (None, "-"):
         fail("--resume continues the table of a --json FILE: give --json with that file")
     entry = from_file(case) if case.endswith(PROBLEM_FILES) else get(case)
-    if not folder.is_dir():
-        fail(f"--figures needs a directory, but {folder} is not one; create it first")
+    if folder.is_file():
+        fail(f"--figures needs a directory, but {folder} is a file")
     limited = maxiter is not None or time_limit is not None
     errors = screen()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
@@ -194,6 +194,7 @@ def bench(
             announce=lambda text: progress.update(task, description=f"{case}: {text}"),
             done=lambda share: progress.update(task, total=1.0, completed=share),
         )  # fmt: skip
+        folder.mkdir(parents=True, exist_ok=True)
         if json_file not in (None, "-"):
             if not resume:
                 write_text(json_file, to_json(rows))  # report a bad path before the work

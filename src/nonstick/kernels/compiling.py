@@ -34,7 +34,7 @@ class CompilationLog(Listener):
         if not self._told:
             self._told = True
             log.info(
-                "compiling kernels for their first use, which can take a minute; they are kept in %s",
+                "compiling kernels for their first use, which can take a minute or two; they are kept in %s",
                 config.CACHE_DIR or cache_folder(),
             )
         self._begun.append(time.perf_counter())

@@ -24,7 +24,7 @@ ADVICE = {
     "is safeguarded",
     "breakdown": "the method broke down in its arithmetic: check that A is positive definite and not badly scaled, "
     "then take another method; 'auto' is safeguarded",
-    "infeasible": "the problem has no solution: an enclosed pocket is compressed; see the message",
+    "infeasible": "the problem has no solution",
     "indefinite": "A is not positive definite, so there may be no solution or several, and no method here finds them",
 }
 

@@ -136,12 +136,12 @@ class Settled:
         """A sentence on what had to be changed, for the message of the solution."""
         bad = self.infeasible
         worst = max(bad, key=lambda p: abs(p.total))
-        what = "is" if len(bad) == 1 else "are"
-        pockets = "one pocket" if len(bad) == 1 else f"{len(bad)} pockets"
+        pockets = "one part" if len(bad) == 1 else f"{len(bad)} parts"
         return (
-            f"{pockets} without a free surface {what} compressed or expanded, and no wall there lets liquid separate "
-            f"(sum of b up to {worst.total:.3g} over {worst.size} cells), so no solution exists; "
-            "the mean of b was subtracted there"
+            f"A is singular on {pockets} of the unknowns (rows sum to zero), b does not sum to zero there (up to "
+            f"{worst.total:.3g} over {worst.size} unknowns) and no bound makes up for it, so no solution exists; the "
+            "mean of b was subtracted there; in a liquid this is a pocket without a free surface that is compressed or "
+            "expanded, and no wall there lets it separate"
         )
 
 

@@ -64,7 +64,11 @@ class ProjectedSweeps:
                 _csr_relax(x, b, lower, upper, *self._csr, omega, True)
 
     def there_and_back(self, x, b, lower, upper):
-        """One sweep in the order of the rows and one in the opposite order; not for stencils."""
+        """One sweep in the order of the rows, or of the colours of a stencil, and one in the opposite order."""
+        if self._stencil:
+            for colour in (0, 1, 0):  # a second sweep over the same colour would change nothing
+                _stencil_relax(x, b, lower, upper, *self._stencil, colour, 1.0, True)
+            return
         *matrix, order = self._csr
         for rows in (order, order[::-1].copy()):
             _csr_relax(x, b, lower, upper, *matrix, rows, 1.0, True)

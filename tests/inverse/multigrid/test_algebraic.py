@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
-from levels import dense, grid, interpolation, rotated
+from gallery import grid, rotated
+from levels import dense, interpolation
 
 from nonstick.inverse.krylov.bicgstab import BiCGStab
 from nonstick.inverse.krylov.cg import CG

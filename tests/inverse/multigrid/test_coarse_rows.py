@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from levels import dense, grid, interpolation, rotated
+from gallery import grid, rotated
+from levels import dense, interpolation
 
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.multigrid import _interpolation as interpolation_rows

@@ -12,7 +12,7 @@ from nonstick.sim.liquid._falling import _free_share
 from nonstick.sim.liquid._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
 from nonstick.sim.liquid._surface import _normal
 from nonstick.sim.liquid.alone import Alone
-from nonstick.sim.liquid.extrapolation import STEEPEST, extend, find_taken, hold_surface
+from nonstick.sim.liquid.extrapolation import STEEPEST, Passage, extend, find_taken, hold_surface
 from nonstick.sim.liquid.pressed import LIGHT, SHARE, least_pressure
 from nonstick.sim.liquid.solids import Solids
 from nonstick.sim.liquid.spacing import in_flight, keep_centre
@@ -38,14 +38,22 @@ def round_scene(dimension):
     )
 
 
+def parabola(x, points):
+    """The value at x of the polynomial of degree 2 through three points."""
+    return sum(y * np.prod([(x - o) / (at - o) for o, _ in points if o != at]) for at, y in points)
+
+
+@pytest.mark.parametrize("clings", [False, True])
 @pytest.mark.parametrize("moving", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_continuing_into_solids_matches_the_twin(shape, moving):
+def test_continuing_into_solids_matches_the_twin(shape, moving, clings):
     own = 1
     rng = np.random.default_rng(1)
     u, opened = rng.normal(size=shape), np.where(rng.random(shape) < 0.6, 0.0, rng.random(shape))
     known, wall = (rng.random(shape) < 0.4).astype(np.int8), rng.normal(size=shape)
+    distance = rng.normal(size=shape) if clings else np.zeros((1, 1, 1))
     u[known == 0] = 0.0
+    bent = 0
     grade, queue = known.copy(), np.empty(u.size, np.int32)
     count = _extrapolate(u, known, queue, 3)
     expected, level = u.copy(), grade.copy()
@@ -58,9 +66,15 @@ def test_continuing_into_solids_matches_the_twin(shape, moving):
             lines = []
             for n, f in neighbours(c, shape):
                 if all(0 <= k < m for k, m in zip(f, shape)) and level[n] and level[f]:
-                    faster = (expected[n] - expected[f]) * (expected[n] - wall[c] * moving) > 0.0
+                    more = expected[n] - expected[f]
+                    if clings and distance[c] <= 0.0 and distance[n] >= -distance[c]:
+                        y, s = distance[n] / (distance[n] - distance[c]), wall * moving
+                        relative = [(0.0, 0.0), (y, expected[n] - s[n]), (y + 1.0, expected[f] - s[f])]
+                        more = np.clip(parabola(y - 1.0, relative) + s[c] - expected[n], *sorted((0.0, 2.0 * more)))
+                        bent += 1
+                    faster = more * (expected[n] - wall[c] * moving) > 0.0
                     limited = faster and n[own] != c[own]  # along its own axis no velocity grows into a solid
-                    lines.append(expected[n] if limited else 2.0 * expected[n] - expected[f])
+                    lines.append(expected[n] + (0.0 if limited else more))
             if lines:
                 new[c] = np.mean(lines)
         for c, value in new.items():
@@ -69,10 +83,24 @@ def test_continuing_into_solids_matches_the_twin(shape, moving):
     assert (opened.ravel()[faces] <= SLIVER).all() and 5 < faces.size < count
     values = np.empty(faces.size)
     for _ in range(2):
-        _continue_into_solids(values, faces, u, grade, wall, moving, own)
+        _continue_into_solids(values, faces, u, grade, wall, moving, own, distance)
         _put_found(u, grade, faces, values)
     np.testing.assert_allclose(u, expected, rtol=1e-13, atol=1e-13)
-    assert np.array_equal(grade, level) and (grade == 2).sum() > 5
+    assert np.array_equal(grade, level) and (grade == 2).sum() > 5 and (bent > 0) == clings
+
+
+@pytest.mark.parametrize("offset", [0.55, 0.75, 1.0])
+def test_a_parabola_over_a_wall_goes_on_behind_it(offset):
+    """Liquid that clings to a moving wall, which lies below the middle of a face by less than half a cell."""
+    y = np.arange(6) - 1.0 + offset
+    u = (0.3 + y * (9.0 - y)).reshape(1, 6, 1)
+    grade, face = (y > 0.0).astype(np.int8).reshape(u.shape), np.zeros(1, np.int32)
+    wall, value = np.full(u.shape, 0.3), np.empty(1)
+    _continue_into_solids(value, face, u, grade, wall, True, 0, y.reshape(u.shape))
+    assert value[0] == pytest.approx(u[0, 0, 0], rel=1e-12)
+    thin = np.where(y > 0.0, 1.0, 0.3).reshape(u.shape)  # the boundary layer is thinner than a cell
+    _continue_into_solids(value, face, thin, grade, wall, True, 0, y.reshape(u.shape))
+    assert value[0] == 1.0
 
 
 @pytest.mark.parametrize("moving", [False, True])
@@ -120,7 +148,7 @@ def test_a_rotation_goes_on_in_the_wall(dimension):
         exact.append(turn.copy())
         velocity.append(np.where(solids.open[axis] > SLIVER, turn, 0.0) if axis >= first else turn)
     mass = [np.zeros(v.shape) for v in velocity]
-    extend(velocity, mass, np.full(cells, -1.0), solids, np.ones(cells, np.int8), 4)
+    extend(velocity, mass, np.full(cells, -1.0), solids, Passage(solids.open), np.ones(cells, np.int8), 4)
     for axis in (1, 2):
         middle = solids.nodes
         for other in {0, 1, 2} - {axis}:
@@ -139,7 +167,7 @@ def test_what_was_taken_goes_on_beyond_the_liquid_as_in_the_twin(dimension):
     phi = rng.normal(0.4, 1.0, layout.three)
     before, after = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(2))
     given, found = [b - a for b, a in zip(before, after)], before
-    find_taken(found, after, phi, solids)
+    find_taken(found, after, phi, solids, Passage(solids.open))
     for axis in layout.axes:
         known = np.zeros(given[axis].shape, bool)
         for c in np.ndindex(known.shape):
@@ -177,7 +205,7 @@ def test_liquid_above_the_last_centre_is_held(dimension, thin):
     phi = rng.normal(0.2, 0.3, layout.three)
     u, taken, mass = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(3))
     push, found = np.array([0.0, 0.4, -0.5]), [v.copy() for v in u]
-    hold_surface(found, taken, push, mass, phi, solids, thin)
+    hold_surface(found, taken, push, mass, phi, solids, Passage(solids.open), thin)
     free = np.empty(phi.shape)
     _free_share(free, *taken, *solids.open, *push, layout.first)
     kinds, limit, clipped = {"line": 0, "mean": 0, "weight": 0}, STEEPEST * np.linalg.norm(push), 0

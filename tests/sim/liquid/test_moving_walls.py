@@ -44,6 +44,28 @@ def test_only_the_wall_that_moves_has_a_velocity():
     assert max(abs(r["volume_error"]) for r in rows) < 0.005
 
 
+@pytest.mark.parametrize("lid", [0.5, 0.53, 0.55, 0.56, 0.59])
+def test_a_sliding_lid_does_not_pump(lid):
+    """A lid that slides along itself, out of one side and in at the other, leaves liquid at rest without divergence."""
+    scene = Scene(
+        {
+            "domain": {"size": [1.0, 0.7], "resolution": 10},
+            "physics": {"gravity": [0.0, 0.0]},
+            "liquid": [{"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.7]}}],
+            "solid": [
+                {
+                    "shape": {"type": "box", "low": [-9.0, lid], "high": [9.0, 3.0]},
+                    "motion": {"velocity": [1.0, 0.0]},
+                }
+            ],
+        }
+    )
+    simulation = Simulation(scene)
+    simulation.step(0.001)
+    assert np.abs(simulation.grid.pressure).max() < 1e-9
+    assert np.abs(simulation.particles.velocity).max() < 1e-12
+
+
 def test_a_paddle_that_stops_leaves_the_water_to_calm_down():
     paddle = {
         "shape": {"type": "capsule", "start": [0.5, 0.15], "end": [0.5, 0.45], "radius": 0.06, "rotate": 10.0},

@@ -150,7 +150,7 @@ def test_a_rotating_container_keeps_liquid_rigid_in_the_viscosity_solve():
     solids = simulation.liquid.solids
     velocity = [np.broadcast_to(w, s.shape).copy() for w, s in zip(_rigid(scene), solids.weights)]
     pressure = np.zeros(scene.shape)
-    solution = simulation.liquid.viscosity.solve(-np.ones(scene.shape), velocity, pressure, 1e4, 0.01)
+    solution = simulation.liquid.viscosity.solve(-np.ones(scene.shape), velocity, velocity, pressure, 1e4, 0.01)
     inside = [w > 0 for w in solids.weights]
     for found, given, here in zip(solution.velocity, velocity, inside):
         np.testing.assert_allclose(found[here], given[here], atol=2e-3)

@@ -33,7 +33,7 @@ def test_a_viscous_blob_hangs_or_lets_go(viscous, falls):
     fallen = before - mean_height(simulation)
     free_fall = 0.5 * 9.81 * time**2
     if falls:
-        assert 0.6 * free_fall < fallen < free_fall
+        assert fallen == pytest.approx(free_fall, rel=1e-4)
     else:
         assert abs(fallen) < 0.01
 

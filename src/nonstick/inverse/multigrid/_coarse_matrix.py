@@ -144,13 +144,13 @@ def _graph_to_csr(indptr, indices, slot, over_i, over_j, used, cursor):
 
 
 @serial
-def _count_inner_couplings(cells, indices, indptr):
-    """Entries between unknowns of one block: weak faces inside a block, whose two sides have the same colour."""
-    count = 0
+def _couples_within_blocks(cells, indices, indptr):
+    """Whether two unknowns of one block are coupled: a weak face inside a block, whose two sides have one colour."""
     for i in range(cells.size):
         for q in range(indptr[i], indptr[i + 1]):
-            count += cells[indices[q]] == cells[i]
-    return count
+            if cells[indices[q]] == cells[i]:
+                return True
+    return False
 
 
 # -- the values -----------------------------------------------------------------------------------------------------

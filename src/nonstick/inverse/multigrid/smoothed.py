@@ -17,13 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ...operators.base import Operator
 from ...operators.csr import CSROperator
 from ...operators.transfer import MatrixTransfer
 from ..precond.spai0 import SPAI0
 from ._aggregation import _drop_weak, _gather_aggregates
 from .hierarchy import Stepwise
-from .smoothers import Smoother, SmootherRecipe
+from .smoothers import DiagonalSweeps, SmootherRecipe
 
 
 @dataclass(frozen=True)
@@ -88,23 +87,7 @@ class SPAI0Sweeps(SmootherRecipe):
     """x += m (b - A x) with the diagonal m of `precond.spai0`: a Jacobi sweep that needs no damping factor."""
 
     def setup(self, A):
-        return _Diagonal(A)
-
-
-class _Diagonal(Smoother):
-    def __init__(self, A: Operator):
-        self.A = A
-        self._step = SPAI0().setup(A).scale.copy()
+        step = SPAI0().setup(A).scale.copy()
         if A.free is not None:
-            self._step[~A.free] = 0.0
-        self._r = np.empty(A.n)
-
-    def pre(self, x, b):
-        self.A.residual(b, x, self._r)
-        self._r *= self._step
-        x += self._r
-
-    post = pre
-
-    def pre_from_zero(self, x, b):
-        np.multiply(self._step, b, out=x)
+            step[~A.free] = 0.0
+        return DiagonalSweeps(A, step)

@@ -83,7 +83,8 @@ class DampedJacobi(SmootherRecipe):
     omega: float = 2 / 3
 
     def setup(self, A):
-        return _JacobiSweeps(A, self.omega)
+        d = relaxed_diagonal(A)
+        return DiagonalSweeps(A, np.divide(self.omega, d, out=np.zeros_like(d), where=d > 0))
 
 
 def relaxed_diagonal(A: Operator) -> np.ndarray:
@@ -145,12 +146,12 @@ class _Ordered(Smoother):
         self._sweep(x, b, self._post)
 
 
-class _JacobiSweeps(Smoother):
-    def __init__(self, A: Operator, omega: float):
-        self.A = A
-        d = relaxed_diagonal(A)
-        self._step = np.divide(omega, d, out=np.zeros_like(d), where=d > 0)
-        self._r = np.empty_like(d)
+class DiagonalSweeps(Smoother):
+    """x += step (b - A x), with one step for each row."""
+
+    def __init__(self, A: Operator, step: np.ndarray):
+        self.A, self._step = A, step
+        self._r = np.empty_like(step)
 
     def pre(self, x, b):
         self.A.residual(b, x, self._r)

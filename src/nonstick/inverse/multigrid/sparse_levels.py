@@ -149,7 +149,7 @@ class SparseLevels:
 
     def pack(self, cycle: Cycle) -> list[Level]:
         """The levels of a cycle. Small levels move into common arrays; their fields become views of them."""
-        inner = sum(coarse_matrix._count_inner_couplings(v.cells, v.indices, v.indptr) for v in self.levels)
+        inner = any(coarse_matrix._couples_within_blocks(v.cells, v.indices, v.indptr) for v in self.levels)
         last = len(self.levels) - 1
         first = 0 if inner else next((k for k, v in enumerate(self.levels) if v.n <= PACKED_SIZE), last)
         tail = PackedTail(self.levels[first:], cycle, SequentialNotes if inner else GaussSeidelNotes)

@@ -25,7 +25,7 @@ def _keep_closed(queue, count, open_share):
 
 
 @parallel
-def _continue_into_solids(values, queue, u, grade, wall, moving, axis):
+def _continue_into_solids(values, queue, u, grade, wall, moving, axis, distance):
     """Continue u linearly into solids, by one layer: a rotation keeps its rate up to the wall and beyond.
 
     `queue` lists closed faces. `grade` is above 0 where u is known, and 0 elsewhere. Each direction with two known
@@ -35,8 +35,14 @@ def _continue_into_solids(values, queue, u, grade, wall, moving, axis):
     Along its own axis u must not become faster on the way into the solid, relative to it: a is taken instead. Drops
     that leave a wall and stretch would take such a velocity with them, stretch more, and speed up without a force.
     `wall` is the velocity of solids on these faces, read if `moving`.
+
+    Liquid clings to walls where `distance` (to the wall, in cells, shaped like u) is not above 0; an array of size 1
+    stands for none, and NaN for a wall that it does not cling to. If such a wall is nearer to the face queue[q] than to
+    a, then u follows the parabola through a, b and the velocity of the wall. This is limited to steps between 0 and
+    twice a - b: at a boundary layer thinner than a cell, where a and b differ little, the liquid is not held back.
     """
     nx, ny, nz = u.shape
+    clings = distance.size == u.size
     for q in prange(queue.size):
         t = np.int64(queue[q])
         k = t % nz
@@ -58,6 +64,14 @@ def _continue_into_solids(values, queue, u, grade, wall, moving, axis):
             if grade[i + di, j + dj, k + dk] > 0 and grade[a, b, c] > 0:
                 near = u[i + di, j + dj, k + dk]
                 more = near - u[a, b, c]
+                if clings:
+                    deep, high = -distance[i, j, k], distance[i + di, j + dj, k + dk]
+                    if deep >= 0.0 and high >= deep and high > 0.0:
+                        share = high / (high + deep)
+                        one = (near - (wall[i + di, j + dj, k + dk] if moving else 0.0)) / share
+                        two = (u[a, b, c] - (wall[a, b, c] if moving else 0.0)) / (share + 1.0)
+                        curved = at_rest + (share - 1.0) * (2.0 * one - two) - near
+                        more = min(max(curved, min(0.0, 2.0 * more)), max(0.0, 2.0 * more))
                 if way // 2 == axis and more * (near - at_rest) > 0.0:
                     more = 0.0
                 total += near + more

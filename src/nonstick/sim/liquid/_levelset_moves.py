@@ -9,6 +9,7 @@ from numba import prange
 
 from ...kernels import merged, parallel, serial
 from ...kernels._interpolate import _sample, _velocity
+from ._eikonal import _eikonal
 
 
 @merged
@@ -170,18 +171,6 @@ def _sweep_distance(phi, fixed, rounds):
                             x = 1e30
                         y = min(abs(phi[i, max(j - 1, 0), k]), abs(phi[i, min(j + 1, ny - 1), k]))
                         z = min(abs(phi[i, j, max(k - 1, 0)]), abs(phi[i, j, min(k + 1, nz - 1)]))
-                        # ascending
-                        if x > y:
-                            x, y = y, x
-                        if y > z:
-                            y, z = z, y
-                        if x > y:
-                            x, y = y, x
-                        d = x + 1.0
-                        if d > y:
-                            d = 0.5 * (x + y + np.sqrt(max(2.0 - (x - y) * (x - y), 0.0)))
-                            if d > z:
-                                s = x + y + z
-                                d = (s + np.sqrt(max(s * s - 3.0 * (x * x + y * y + z * z - 1.0), 0.0))) / 3.0
+                        d = _eikonal(x, y, z)
                         if d < abs(phi[i, j, k]):
                             phi[i, j, k] = -d if phi[i, j, k] < 0.0 else d

@@ -8,29 +8,12 @@ between two centres, so this moved it by a fiftieth of a cell, on every grid: a 
 import numpy as np
 from numba import prange
 
-from ...kernels import merged, parallel
+from ...kernels import parallel
 from ...kernels._interpolate import _stride
+from ._eikonal import _eikonal
 
 #: φ is replaced between these distances from the surface, in cells; farther away it is not needed
 NEAR, FAR = 0.5, 1.0
-
-
-@merged
-def _eikonal(a, b, c):
-    """The x with max(x - a, 0)² + max(x - b, 0)² + max(x - c, 0)² = 1."""
-    if a > b:
-        a, b = b, a
-    if b > c:
-        b, c = c, b
-    if a > b:
-        a, b = b, a
-    x = a + 1.0
-    if x > b:
-        x = 0.5 * (a + b + np.sqrt(2.0 - (a - b) ** 2))
-        if x > c:
-            s = a + b + c
-            x = (s + np.sqrt(s * s - 3.0 * (a * a + b * b + c * c - 1.0))) / 3.0
-    return x
 
 
 @parallel

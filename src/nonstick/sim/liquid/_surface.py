@@ -142,9 +142,8 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
     towards them. A cell that holds half as many particles again as it has room for is liquid even if their mean lies
     far from its centre, so that particles crowded into a corner always get a pressure. A centre with less than SPRAY
     of a full neighbourhood around it is not liquid: one or two particles would be a drop of several times their volume,
-    or nothing, depending on where they lie between centres. Where φ is near ½
-    anyway, a smaller share makes it ½ by degrees: a flat surface half a cell below the centre has just SPRAY, and noise
-    would make its φ jump.
+    or nothing, depending on where they lie between centres. Where φ is near ½ anyway, a smaller share makes it ½ by
+    degrees: a flat surface half a cell below the centre has just SPRAY, and noise would make its φ jump.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from ._extrapolate import _extrapolate, _find_taken, _hold_surface, _keep_known
@@ -13,12 +15,24 @@ from .solids import Solids
 STEEPEST = 0.5
 
 
+@dataclass
+class Passage:
+    """The faces on which a step finds the velocity of the liquid; arrays on three axes."""
+
+    #: open shares; 0 too on faces with their middles in a wall, which have the velocity of the wall in a viscous step
+    open: list[np.ndarray]
+    #: distances of the faces to walls, in cells, NaN in those to which no liquid clings; of size 1 if it clings to none
+    clinging: list[np.ndarray] = field(default_factory=lambda: [np.zeros((1, 1, 1))] * 3)
+
+
 def fill_gaps(u: np.ndarray, known: np.ndarray) -> None:
     """Set faces of one axis that are not known to the mean of their neighbours, two layers deep, in place."""
     _extrapolate(u, known, np.empty(u.size, np.int32), 2)
 
 
-def find_taken(before: list[np.ndarray], after: list[np.ndarray], phi: np.ndarray, solids: Solids) -> None:
+def find_taken(
+    before: list[np.ndarray], after: list[np.ndarray], phi: np.ndarray, solids: Solids, passage: Passage
+) -> None:
     """Replace the velocity `before` by what was taken from it, in place.
 
     Faces that do not touch liquid: one layer is the mean of its neighbours, others are 0.
@@ -26,7 +40,7 @@ def find_taken(before: list[np.ndarray], after: list[np.ndarray], phi: np.ndarra
     for axis in solids.layout.axes:
         u = before[axis]
         known = np.empty(u.shape, np.int8)
-        _find_taken(u, known, after[axis], solids.open[axis], phi, axis)
+        _find_taken(u, known, after[axis], passage.open[axis], phi, axis)
         _extrapolate(u, known, np.empty(u.size, np.int32), 1)
 
 
@@ -37,6 +51,7 @@ def hold_surface(
     mass: list[np.ndarray],
     phi: np.ndarray,
     solids: Solids,
+    passage: Passage,
     thin: float = 1.0,
 ) -> None:
     """Let the pressure act on particles in cells that the surface cuts below their centres, in place.
@@ -47,10 +62,10 @@ def hold_surface(
     if not push.any():
         return
     free = np.empty(phi.shape)
-    _free_share(free, *taken, *solids.open, *push, solids.layout.first)
+    _free_share(free, *taken, *passage.open, *push, solids.layout.first)
     limit = STEEPEST * float(np.linalg.norm(push))
     for axis in solids.layout.axes:
-        around = solids.open[axis], mass[axis], phi, axis
+        around = passage.open[axis], mass[axis], phi, axis
         _hold_surface(velocity[axis], taken[axis], push[axis], limit, free, thin, *around)
 
 
@@ -59,6 +74,7 @@ def extend(
     mass: list[np.ndarray],
     phi: np.ndarray,
     solids: Solids,
+    passage: Passage,
     sticky: np.ndarray,
     layers: int,
 ) -> float:
@@ -71,14 +87,14 @@ def extend(
     closed = []
     fastest = 0.0
     for axis in axes:
-        u, around = velocity[axis], (solids.open[axis], mass[axis], phi, axis)
+        u, around = velocity[axis], (passage.open[axis], mass[axis], phi, axis)
         known, largest = np.empty(u.shape, np.int8), np.empty(u.shape[0] * u.shape[1])
         _keep_known(largest, known, u, *around)
         fastest = max(fastest, float(largest.max(initial=0.0)))
         grade, queue = known.copy(), np.empty(u.size, np.int32)
         count = _extrapolate(u, known, queue, layers)
-        closed.append(queue[: _keep_closed(queue, count, solids.open[axis])].copy())
-        _into_solids(u, grade, closed[-1], solids, axis)
+        closed.append(queue[: _keep_closed(queue, count, passage.open[axis])].copy())
+        _into_solids(u, grade, closed[-1], solids, axis, passage.clinging[axis])
     results = []  # all axes are read before any is written
     for axis, faces in zip(axes, closed):
         values = np.empty(faces.size)
@@ -92,9 +108,11 @@ def extend(
     return solids.ranks.max(fastest)
 
 
-def _into_solids(u: np.ndarray, grade: np.ndarray, faces: np.ndarray, solids: Solids, axis: int) -> None:
+def _into_solids(
+    u: np.ndarray, grade: np.ndarray, faces: np.ndarray, solids: Solids, axis: int, clinging: np.ndarray
+) -> None:
     """Continue the velocity linearly on closed faces, two layers deep; the second layer uses the first one."""
     values = np.empty(faces.size)
     for _layer in range(2):
-        _continue_into_solids(values, faces, u, grade, solids.velocity[axis], solids.moving, axis)
+        _continue_into_solids(values, faces, u, grade, solids.velocity[axis], solids.moving, axis, clinging)
         _put_found(u, grade, faces, values)

@@ -122,9 +122,9 @@ class LiquidKind(Kind):
     # -- words and pictures ---------------------------------------------------------------------------
 
     def summary(self, rows: list[dict[str, str]]) -> dict[str, Any]:
-        from .liquid import STAGES
+        from .stopwatch import STAGES
 
-        stages = [s for s in STAGES if s != "viscosity" or column(rows, "viscosity_seconds").any()]
+        stages = [s for s in STAGES if s != "viscosity" or column(rows, "viscosity_iterations").any()]
         energy = column(rows, "kinetic") + column(rows, "potential")
         if rows[0].get("body_kinetic"):  # empty without bodies, and missing in runs of older versions
             energy += column(rows, "body_kinetic") + column(rows, "body_potential")

@@ -4,7 +4,7 @@
     velocity on the faces             transfer       by the tracker
     u += kick g                       transfer       forces
     0 ≤ p ⟂ div u ≥ 0 at walls        pressure       nonstick.discretise.pressure
-    viscosity, pressure again         viscosity      where liquid is viscous
+    viscosity, pressure again         viscosity      where liquid is viscous: `_thicken`
     u beyond the liquid               extrapolation  walls remove only the forbidden part
     the liquid moves with u           advection      by the tracker
 
@@ -18,11 +18,9 @@ Arrays have three axes (`layout.Layout`), lengths are in cells and velocities in
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,21 +30,20 @@ from ...scenes.scene import Scene
 from ..states import check_array
 from .alone import Alone
 from .bodies import Bodies, make
-from .extrapolation import extend, find_taken, hold_surface
+from .extrapolation import Passage, extend, find_taken, hold_surface
 from .forces import Force
 from .pressed import least_pressure
 from .pressure import PressureResult, Projection
 from .regions import region
 from .solids import Solids
 from .sources import Source
-from .tracker import Flow, Tracker
-from .viscosity import Viscosity
+from .stopwatch import Stopwatch
+from .tracker import Flow, GridVelocity, Tracker
+from .viscosity import LOOSE, Viscosity
 from .volume import Ledger
 
 #: most that liquid may move in a step, in lengths of the domain
 LONGEST = 20
-
-STAGES = ("surface", "transfer", "pressure", "viscosity", "extrapolation", "advection")
 
 
 @dataclass
@@ -76,21 +73,6 @@ class Observer(Protocol):
 
     def moved(self) -> None:
         """The liquid has moved; its particles are still in the same order."""
-
-
-class Stopwatch:
-    """Seconds spent in each stage: `with watch("pressure"): …`."""
-
-    def __init__(self) -> None:
-        self.seconds = dict.fromkeys(STAGES, 0.0)
-
-    @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[stage] += time.perf_counter() - began
 
 
 class Liquid:
@@ -161,36 +143,32 @@ class Liquid:
         with watch("pressure"):
             velocity, outcome = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
-        thick, unpressed = None, start.velocity
+        thick, unpressed, passage = None, start.velocity, Passage(self.solids.open)
         if self.viscosity.acts:
-            with watch("viscosity"):
-                thick = self._thicken(velocity, outcome, mu, kick)
-                start.heat = self._heat(start.mass, velocity, thick.velocity)
-            with watch("pressure"):  # project again, because the viscosity step adds divergence
-                spread = self.layout.lift_faces(thick.velocity)
-                unpressed = [u + s - v for u, s, v in zip(unpressed, spread, velocity)]
-                velocity, outcome = self._project(spread, kick, added.divergence)
-                self.pressure = self.pressure + outcome.solution.pressure
+            velocity, outcome, thick, unpressed = self._thicken(
+                watch, start, velocity, outcome, mu, kick, added.divergence
+            )
+            passage = self.viscosity.passage
         with watch("extrapolation"):
             taken = held = start.velocity
-            find_taken(taken, velocity, tracker.phi, self.solids)
+            find_taken(taken, velocity, tracker.phi, self.solids, passage)
             if thick is not None:
                 held = unpressed
-                find_taken(held, velocity, tracker.phi, self.solids)
+                find_taken(held, velocity, tracker.phi, self.solids, passage)
             push = kick * tracker.gravity
             thin = self.viscosity.thin(mu, tracker.gravity)
-            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids, thin)
+            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids, passage, thin)
             if self.viscosity.acts:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers = math.ceil(self.scene.model.time.cfl) + 2
             keep = np.maximum(sticky, self._pressed(outcome))
-            fastest = extend(velocity, start.mass, tracker.phi, self.solids, keep, layers)
+            fastest = extend(velocity, start.mass, tracker.phi, self.solids, passage, keep, layers)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
             of_bodies -= sum(self.bodies.energy())
-            flow = Flow(velocity, start, outcome, dt, kick, push, taken, sticky, self._fed(), of_bodies)
+            flow = Flow(velocity, start, outcome, dt, kick, push, taken, passage.open, sticky, self._fed(), of_bodies)
             if self.observer is not None:
                 self.observer.moving(flow)
             tracker.move(flow)
@@ -218,11 +196,11 @@ class Liquid:
             force.push(own, self.time, lag, dt)
 
     def _project(
-        self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None
+        self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None, **further: Any
     ) -> tuple[list[np.ndarray], PressureResult]:
-        """The velocity after the pressure has acted on it."""
+        """The velocity after the pressure has acted on it; `further` as in `Projection.solve`."""
         own = self.layout.drop_faces(velocity)
-        outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence)
+        outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence, **further)
         if self.observer is not None:
             self.observer.projected(outcome)
         return self.layout.lift_faces(outcome.solution.velocity), outcome
@@ -238,15 +216,47 @@ class Liquid:
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
         return self.layout.lift(pressed).astype(np.int8)
 
-    def _thicken(self, velocity: list[np.ndarray], outcome: PressureResult, mu: np.ndarray | float, dt: float):
-        """The velocity after viscosity has acted on it."""
-        own, pressure = self.layout.drop_faces(velocity), outcome.solution.pressure
-        return self.viscosity.solve(self.phi(), own, pressure, mu, dt, self._flowing())
+    def _thicken(
+        self, watch: Stopwatch, start: GridVelocity, velocity: list[np.ndarray], outcome: PressureResult,
+        mu: np.ndarray | float, dt: float, divergence: np.ndarray | None,
+    ) -> tuple[list[np.ndarray], PressureResult, ViscositySolution, list[np.ndarray]]:  # fmt: skip
+        """Let viscosity and the pressure that it calls for act on a velocity.
 
-    def _heat(self, mass: list[np.ndarray], before: list[np.ndarray], after: Sequence[np.ndarray]) -> float:
+        Viscosity adds divergence, so the velocity u₁ is projected again: with a pressure p₂, which leaves a slip of
+        dt/ρ ∂p₂/∂s at walls. So all is done twice, the second time from u₁ - dt/ρ ∇p₂, and what is left to project is
+        small. With bodies it is done once: twice, the speed of a sinking sphere would depend more on the step.
+
+        Returns the velocity, the pressure of the whole step, the solution for viscosity, and the velocity as it would
+        be without pressure.
+        """
+        drop, lift = self.layout.drop_faces, self.layout.lift_faces
+        before: list[np.ndarray] = velocity
+        thick: Any = None
+        for last in (True,) if len(self.bodies) else (False, True):
+            with watch("viscosity"):
+                if thick is None:
+                    free, pressure = drop(start.velocity), outcome.solution.pressure
+                    thick = self.viscosity.solve(self.phi(), drop(before), free, pressure, mu, dt, self._flowing())
+                    before = lift(thick.source.velocity)
+                else:
+                    thick = self.viscosity.solve_again(thick, drop(before), drop(velocity))
+                spread = lift(thick.velocity)
+            with watch("pressure"):
+                loose = 1.0 if last else LOOSE
+                velocity, outcome = self._project(spread, dt, divergence, acted=self.pressure, loose=loose)
+                self.pressure = self.projection.pressure
+                if not last:
+                    changes = zip(self.solids.open, before, spread, velocity)
+                    before = [np.where(share > 0.0, b - s + v, b) for share, b, s, v in changes]
+        start.heat = self._heat(start.mass, before, spread)
+        unpressed = [u + s - b for u, s, b in zip(start.velocity, spread, before)]
+        whole = replace(outcome, solution=replace(outcome.solution, pressure=self.pressure))
+        return velocity, whole, thick, unpressed
+
+    def _heat(self, mass: list[np.ndarray], before: list[np.ndarray], after: list[np.ndarray]) -> float:
         """Kinetic energy that viscosity has taken, for masses on the faces."""
         total = 0.0
-        for axis, m, u, v in zip(range(3), mass, before, self.layout.lift_faces(after)):
+        for axis, m, u, v in zip(range(3), mass, before, after):
             if axis in self.layout.axes:
                 total += 0.5 * float(self.ranks.own_faces(m * (u - v) * (u + v), axis).sum())
         return max(self.ranks.sum(total), 0.0)

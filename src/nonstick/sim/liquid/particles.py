@@ -306,7 +306,7 @@ class Particles:
         cloud, push = self.cloud, flow.push
         if push.any():
             share = np.empty(self.layout.three)
-            _free_share(share, *flow.taken, *self.solids.open, *push, self.layout.first)
+            _free_share(share, *flow.taken, *flow.open, *push, self.layout.first)
             _look_up(cloud.fall, share, cloud.x)
 
     def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:

@@ -51,6 +51,8 @@ class Projection:
         dt: float,
         hold: np.ndarray | None = None,
         divergence: np.ndarray | None = None,
+        acted: np.ndarray | None = None,
+        loose: float = 1.0,
     ) -> PressureResult:
         """Solve for the pressure of one step; all arrays are in the user's dimension.
 
@@ -66,16 +68,24 @@ class Projection:
             Cells whose walls may pull, regardless of `walls.pressure` of the scene.
         divergence
             The divergence that sources need, over cells, in 1/s.
+        acted
+            Pressure that has acted in this step before, for a further projection: walls may pull back what they have
+            pushed. The result is the pressure beyond it.
+        loose
+            The tolerance is this many times that of the scene.
         """
-        problem = self._problem(phi, velocity, dt, hold, divergence)
-        outcome = self._together(problem) if self.solids.ranks.shared else self._try_methods(problem)
-        self.pressure = outcome.solution.pressure
+        problem = self._problem(phi, velocity, dt, hold, divergence, acted)
+        rtol = loose * self.solver.rtol
+        if acted is not None:
+            self.pressure = np.zeros_like(acted)
+        outcome = self._together(problem, rtol) if self.solids.ranks.shared else self._try_methods(problem, rtol)
+        self.pressure = outcome.solution.pressure if acted is None else acted + outcome.solution.pressure
         self.active = problem.rows.to_grid(outcome.solution.active)
         if problem.coupling is not None:
             self.solids.push([(m.velocity, m.spin) for m in outcome.solution.bodies])
         return outcome
 
-    def _problem(self, phi, velocity, dt: float, hold, divergence) -> PressureProblem:
+    def _problem(self, phi, velocity, dt: float, hold, divergence, acted) -> PressureProblem:
         """The pressure problem with the solids at their present positions."""
         solids = self.solids
         extra: dict[str, Any] = {}
@@ -84,26 +94,29 @@ class Projection:
             extra["bodies"] = coupling
         elif solids.moving:
             extra["solid_velocity"] = solids.layout.drop_faces(solids.velocity)
+        adhesion = _given(solids.adhesion)
+        if acted is not None and not (isinstance(solids.mode, str) and solids.mode == "edge"):
+            adhesion = solids.adhesion + np.maximum(acted, 0.0)
         return PressureProblem(
             phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
-            walls=self._walls(hold), adhesion=_given(solids.adhesion), separation=_given(solids.separation),
+            walls=self._walls(hold), adhesion=adhesion, separation=_given(solids.separation),
             source=divergence, **extra,
         )  # fmt: skip
 
-    def _together(self, problem: PressureProblem) -> PressureResult:
+    def _together(self, problem: PressureProblem, rtol: float) -> PressureResult:
         """Solve a problem of which other processes have other parts."""
         solver, ranks = self.solver, self.solids.ranks
         x0 = active = None
         if solver.warm_start and ranks.any(bool(self.pressure.any())):
             x0, active = (problem.rows.from_grid(a) for a in (self.pressure, self.active))
-        solution = problem.with_fields(ranks.solve(problem.problem, x0, active, solver.rtol, solver.maxiter))
+        solution = problem.with_fields(ranks.solve(problem.problem, x0, active, rtol, solver.maxiter))
         unknowns = int(ranks.sum(int(np.count_nonzero(ranks.own(problem.rows.to_grid(np.ones(problem.n, bool)))))))
         done = solution.converged or solution.status == "infeasible"
         failed = [] if done else [f"{solution.method}: {solution.message}"]
         kkt = float(solution.notes.get("corrected_kkt", solution.notes["kkt"]))  # type: ignore[arg-type]
         return PressureResult(problem, solution, kkt, solution.method, failed, unknowns)
 
-    def _try_methods(self, problem: PressureProblem) -> PressureResult:
+    def _try_methods(self, problem: PressureProblem, rtol: float) -> PressureResult:
         """Solve by the scene's method, and by others if it misses its tolerance; the best result is kept."""
         solver = self.solver
         start: dict[str, Any] = {}
@@ -115,7 +128,7 @@ class Projection:
             limit = solver.maxiter if name == registry.name_of(solver.method) else None
             # What counts is the divergence of a cell against the largest one, which is the papers' number: liquid that
             # hardly moves need not be still to its own last digits.
-            options: dict[str, Any] = {"rtol": solver.rtol, "maxiter": limit, "criterion": "papers"}
+            options: dict[str, Any] = {"rtol": rtol, "maxiter": limit, "criterion": "papers"}
             solution = problem.solve(name, **options, **(start if not failed else {}))
             # A compressed pocket has no solution: the problem without its mean is solved, and other methods do not
             # help.

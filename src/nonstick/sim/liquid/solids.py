@@ -8,7 +8,7 @@ closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Solids:
         self.driven = any(s.motion is not None for s in self.list)
         self._pose: bytes | None = None
         self._static: tuple[np.ndarray, ...] | None = None
+        #: shares of the first and last faces of each axis that solids cover, bodies not counted
+        self._covered: list[np.ndarray] = []
         #: open shares of faces, and the cells they cut
         self._cut: tuple[tuple[np.ndarray, ...], np.ndarray] | None = None
         self.coupling: Coupling | None = None
@@ -124,6 +126,7 @@ class Solids:
             weights = [np.ones(grid.face_shape(a)) for a in range(grid.dimension)]
             if static:
                 weights = list(open_fractions(np.minimum.reduce(static), self._largest(static)))
+            self._covered = [1.0 - w[_ends(a)] for a, w in enumerate(weights)]
             self._static = tuple(close_edges(w, a) for a, w in enumerate(weights))
         still = self._static
         bodies = [s.body for s in self.list if s.body is not None]
@@ -266,8 +269,32 @@ class Solids:
                 if solid.motion is not None or solid.body is not None:
                     mine = nearest == index
                     out[mine] = np.broadcast_to(solid.speed(axis, points, self.time), out.shape)[mine]
+            if self.driven:
+                out[_ends(axis)] = self._through_sides(axis)
             velocity.append(out)
         self.velocity = self.layout.lift_faces(velocity)
+
+    def _through_sides(self, axis: int) -> np.ndarray:
+        """Velocity on the first and last faces of an axis: that of the solid which passes, times the share it covers.
+
+        A lid that slides along carries volume out through a side. If only faces with their middles in the lid had its
+        velocity, the volume of up to half a face would be wrong, and the liquid below would have to make up for it.
+        """
+        ends = _ends(axis)
+        best = np.full(self._covered[axis].shape, np.inf)
+        out = np.zeros(best.shape)
+        for solid, here in zip(self.list, self.distances):
+            if solid.body is None:
+                for other in range(self.grid.dimension):
+                    if other != axis:
+                        here = between(here, other)
+                closer = here[ends] < best
+                speed = 0.0
+                if solid.motion is not None:
+                    speed = np.broadcast_to(solid.speed(axis, self.grid.faces(axis), self.time), here.shape)[ends]
+                out = np.where(closer, speed, out)
+                best = np.minimum(here[ends], best)
+        return out * self._covered[axis]
 
     def fastest(self) -> float:
         """The largest velocity component of a solid at a face."""
@@ -317,6 +344,11 @@ class Solids:
     def placed(self, solid: Solid) -> Shape:
         """The shape of a solid at its present position."""
         return solid.placed(self.time)
+
+
+def _ends(axis: int) -> tuple[Any, ...]:
+    """The index of the first and the last faces of an axis."""
+    return (slice(None),) * axis + ([0, -1],)
 
 
 def _now(value: float | Keyed, time: float) -> float:

@@ -50,6 +50,8 @@ class Flow:
     push: np.ndarray
     #: velocity that pressure and viscosity took from the faces
     taken: list[np.ndarray]
+    #: open shares of the faces on which the velocity is that of liquid
+    open: list[np.ndarray]
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray
     #: True if something other than gravity may have done work on the liquid

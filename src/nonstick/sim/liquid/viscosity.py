@@ -1,4 +1,4 @@
-"""The viscosity stage, between two projections (Aanjaneya §4.1), and viscous liquid at walls.
+"""The viscosity stage, between projections (Aanjaneya §4.1), and viscous liquid at walls.
 
 - `no-slip`: liquid at a wall moves with it, and its shear is that of the wall's true distance. Thick liquid does not
   leave the wall: the pressure may pull it there. Liquid is thick if its velocity spreads over a cell within the step.
@@ -19,6 +19,7 @@ from ...discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithB
 from ...discretise.viscosity_fields import liquid_volumes
 from ...scenes.schema import Ramp, SceneModel
 from ._extrapolate import _continue_linearly, _known_faces
+from .extrapolation import Passage
 from .solids import Solids
 from .viscous_walls import Walls, touches, walls_of
 
@@ -26,7 +27,7 @@ from .viscous_walls import Walls, touches, walls_of
 STRONGER = ("visc-auto", "visc-cg")
 #: layers of faces in the air that thick liquid drags along
 DRAGGED = 2
-#: a first solve, for the shear at tilted walls, may have so many times the residual of the second one
+#: a first solve, which the second one starts from, may have so many times its residual
 LOOSE = 30.0
 #: liquid fraction of a face above which the solve says how fast it moves
 SOLVED = 0.2
@@ -50,6 +51,8 @@ class Viscosity:
         self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
         #: faces whose velocity the last solve determined; none before the first one
         self._solved = [np.zeros(f.shape, bool) for f in solids.layout.drop_faces(solids.open)]
+        #: where the last solve has found the velocity of liquid
+        self.passage = Passage(solids.open)
 
     @property
     def acts(self) -> bool:
@@ -123,9 +126,9 @@ class Viscosity:
             u[far] = spread[far]
 
     def solve(
-        self, phi: np.ndarray, velocity, pressure: np.ndarray, mu: np.ndarray | float, dt: float, sources=()
+        self, phi: np.ndarray, velocity, unpressed, pressure: np.ndarray, mu: np.ndarray | float, dt: float, sources=()
     ) -> ViscositySolution | BodyViscositySolution:
-        """Solve for the viscosity of one step; all arrays are in the user's dimension.
+        """Solve for the viscosity of one step, for `solve_again` without bodies; arrays are in the user's dimension.
 
         Parameters
         ----------
@@ -133,6 +136,8 @@ class Viscosity:
             Distance to the surface at cell centres, in metres.
         velocity, pressure
             After the first projection.
+        unpressed
+            The velocity before it.
         mu
             Dynamic viscosity, a number or an array over cells.
         dt
@@ -143,8 +148,9 @@ class Viscosity:
         """
         solids = self.solids
         faces, cells, edges = liquid_volumes(phi)
-        walls = walls_of(solids, velocity, edges, pressure)
+        walls = walls_of(solids, velocity, unpressed, edges, pressure)
         fluid, given = walls.fluid, walls.velocity
+        self.passage = self._passage(walls)
         for source, time in sources:
             shape = source.at(time)
             for a in range(len(fluid)):
@@ -160,11 +166,25 @@ class Viscosity:
             best = self._found(problem, self.rtol, None)
             solids.push(best.motions)
             return best
-        first = self._found(problem, LOOSE * self.rtol, None)
-        problem.correct_walls(first.velocity)
-        best = self._found(problem, self.rtol, first.velocity)
+        return self._found(problem, LOOSE * self.rtol, None)
+
+    def solve_again(self, first: ViscositySolution, velocity, near) -> ViscositySolution:
+        """Solve from another velocity, with the shear at tilted walls that the first solution shows.
+
+        `near` is a velocity close to the solution.
+        """
+        problem, found = first.source, first.velocity
+        problem.restart(velocity)
+        problem.correct_walls(found)
+        best = self._found(problem, self.rtol, near)
         best.iterations += first.iterations
         return best
+
+    def _passage(self, walls: Walls) -> Passage:
+        """Faces in walls have the wall's velocity in the solve: that of the liquid is continued from other faces."""
+        layout = self.solids.layout
+        free = zip(layout.lift_faces(walls.fluid), self.solids.open)
+        return Passage([np.where(f, share, 0.0) for f, share in free], layout.lift_faces(walls.clinging))
 
     def _found(self, problem: ViscosityProblem | ViscosityWithBodies, rtol: float, start) -> Any:
         """The solution, or the best one found; `start` are face arrays near it, or None."""

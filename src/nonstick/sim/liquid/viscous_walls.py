@@ -26,31 +26,37 @@ class Walls:
     distance: list[np.ndarray]
     #: liquid fractions at edges, 0 where no shear acts
     edges: tuple[np.ndarray, ...]
+    #: the distances, NaN in solids to which no liquid clings
+    clinging: list[np.ndarray]
 
 
-def walls_of(solids: Solids, velocity, edges, pressure: np.ndarray) -> Walls:
-    """The walls of a step; `pressure` of the projection before says where liquid presses on them."""
+def walls_of(solids: Solids, velocity, unpressed, edges, pressure: np.ndarray) -> Walls:
+    """The walls of a step; `pressure` of the projection before says where liquid presses on them.
+
+    On faces that have left a wall the liquid moves as it did before that projection (`unpressed`): the projection
+    leaves closed faces the velocity of their solid.
+    """
     layout = solids.layout
     distance = _face_distances(solids)
     solid = [_closed(d <= 0.0, a) for a, d in enumerate(distance)]
     given = [np.where(s, w, u) for s, u, w in zip(solid, velocity, layout.drop_faces(solids.velocity))]
-    fluid = [~s for s in solid]
+    fluid, clinging = [~s for s in solid], distance
     for kind in ("slip", "separating"):
         if kind not in solids.viscous:
             continue
         mine, sides = _of_kind(solids, solid, kind)
         free = np.ones(pressure.shape, bool)
         if kind == "slip":
-            distance = [np.where(m, 0.0, d) for m, d in zip(mine, distance)]
+            distance, clinging = ([np.where(m, v, d) for m, d in zip(mine, distance)] for v in (0.0, np.nan))
         else:
             # include cells of air: liquid that has begun to leave still fills a part of them
             free = pressure <= 0.0
             left = [m & touches(free, a) for a, m in enumerate(mine)]
             fluid = [f | at for f, at in zip(fluid, left)]
-            given = [np.where(at, u, g) for at, u, g in zip(left, velocity, given)]
+            given = [np.where(at, u, g) for at, u, g in zip(left, unpressed, given)]
         around = layout.lift_faces(mine), sides, layout.lift(free)
         edges = tuple(e * ~layout.drop(_at_walls(*around, axis)) for axis, e in zip(layout.edge_axes, edges))
-    return Walls(fluid, given, distance, edges)
+    return Walls(fluid, given, distance, edges, clinging)
 
 
 def _face_distances(solids: Solids) -> list[np.ndarray]:

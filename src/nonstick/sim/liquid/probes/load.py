@@ -1,9 +1,9 @@
 """The pressure of a whole step and its gradient, and the pressure at any point.
 
 Every projection of a step changes the velocity by -dt/ρ ∇p, so its gradient at an open face is ρ (u - u')/dt, with the
-ghost value of the surface included. A step with viscosity has two projections; their pressures add up to the force that
-acted. In a cell the pressure is linear: p + ∇p · (x - centre), the gradient being the mean of the open faces. This is
-exact in still water, up to the walls and the surface, for walls anywhere in the cell.
+ghost value of the surface included. A step with viscosity has several projections; their pressures add up to the force
+that acted. In a cell the pressure is linear: p + ∇p · (x - centre), the gradient being the mean of the open faces. This
+is exact in still water, up to the walls and the surface, for walls anywhere in the cell.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Load:
         problem, solution = outcome.problem, outcome.solution
         scale = problem.rho / problem.dt
         slopes = [scale * (u - v) for u, v in zip(problem.velocity, solution.velocity)]
+        before = self.pressure
         if self.count:
             self.pressure = self.pressure + solution.pressure
             self.gradient = [a + b for a, b in zip(self.gradient, slopes)]
@@ -46,7 +47,7 @@ class Load:
         #: cells with an unknown
         self.known = problem.rows.to_grid(np.ones(problem.rows.n, np.int8)).astype(bool)
         #: least pressure that a cell can have
-        self.least = problem.rows.to_grid(problem.problem.box.lower, fill=-np.inf)
+        self.least = before + problem.rows.to_grid(problem.problem.box.lower, fill=-np.inf)
         self._slopes: list[np.ndarray] | None = None
 
     @property
