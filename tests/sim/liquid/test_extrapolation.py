@@ -227,7 +227,9 @@ def test_liquid_above_the_last_centre_is_held(dimension, thin):
                 lines = [2.0 * u[axis][n] - u[axis][f] for n, f in beside if wet(f)]
                 value -= share * np.clip(taken[axis][c], min(push[axis], 0.0), max(push[axis], 0.0))
                 if beside:
-                    held = 1.0 - np.average([free[low], free[high]], weights=[max(0.5 - phi[c], 0.0) for c in (low, high)])
+                    held = 1.0 - np.average(
+                        [free[low], free[high]], weights=[max(0.5 - phi[c], 0.0) for c in (low, high)]
+                    )
                     target = np.mean(lines or [u[axis][n] for n, _ in beside])
                     change = np.clip(target - value, -limit, limit)
                     clipped += change != target - value
