@@ -91,8 +91,8 @@ def _hold_surface(u, taken, push, limit, free, thin, open_share, mass, phi, axis
     (if there are none, the mean of the neighbours a). It changes a velocity by at most `limit`, which is what the slope
     can do: in a splash 2a - b is no velocity of the liquid, and doubled the speed of single particles. This is right
     without viscosity. The viscosity solve knows that no shear acts on a surface: `thin` is 0 for thick liquid. It is
-    done as far as the pressure holds the liquid there: `free` is the share of gravity that it does not hold, over cells.
-    Both cells of a face count, by their liquid: the one with more of it would depend on rounding errors.
+    done as far as the pressure holds the liquid there: `free` is the share of gravity that it does not hold, over
+    cells. Both cells of a face count, by their liquid: the one with more of it would depend on rounding errors.
     """
     nx, ny, nz = u.shape
     cx, cy, cz = phi.shape

@@ -9,9 +9,9 @@ reduced by the same amount.
 
 A wave is another matter. Its energy goes from height to motion and back. At the surface the pressure acts on volumes
 and particles carry the mass, so the sum rises and falls a little, twice in a period: by 1 % of the kinetic energy with
-96 cells along the wave, whatever the steps. If every rise were taken away and every fall stayed, the wave would lose 1 %
-of its energy in a period (3 % with 48 cells, 10 % with 32). So a step may add what steps before it lost, within narrow
-limits (`Credit`). The energy never exceeds what it was at first.
+96 cells along the wave, whatever the steps. If every rise were taken away and every fall stayed, the wave would lose
+1 % of its energy in a period (3 % with 48 cells, 10 % with 32). So a step may add what steps before it lost, within
+narrow limits (`Credit`). The energy never exceeds what it was at first.
 """
 
 from __future__ import annotations
