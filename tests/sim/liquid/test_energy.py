@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from nonstick import Scene, Simulation
 from nonstick.sim.liquid._energy import _energy, _gains, _take_gains
 from nonstick.sim.liquid._falling import _work_on_held
-from nonstick.sim.liquid.energy import IN_A_STEP, SWING, Credit
+from nonstick.sim.liquid.energy import IN_A_PERIOD, IN_A_STEP, SWING, Credit
 
 OFFSETS = ((0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0))
 
@@ -78,8 +79,21 @@ def test_a_step_may_add_what_steps_before_it_lost():
     assert credit.excess(0.02, 0.0, 0.1, 1.0) == pytest.approx(0.01)  # a credit of 0.01 was left
     credit.excess(-5.0, 10.0, 0.1, 1.0)
     assert credit.credit == pytest.approx(SWING * 10.0)  # not all that an impact takes
+    assert credit.excess(0.02, 10.0, 0.01, 1.0) == pytest.approx(0.02 - IN_A_PERIOD * 0.01 * 10.0)  # a little at a time
     assert credit.excess(1.1 * IN_A_STEP * 10.0, 10.0, 0.1, 1.0) == pytest.approx(1.1 * IN_A_STEP * 10.0)
     assert credit.credit == 0.0  # what an impact adds is taken
     credit.excess(-5.0, 10.0, 0.1, 1.0)
     credit.excess(0.0, 1.0, 2.0, 1.0)  # forgotten
     assert credit.motion == 1.0 and credit.credit == pytest.approx(SWING)
+
+
+def test_particles_that_slow_down_lose_energy():
+    """In still water the work of gravity on velocities of noise is larger than their kinetic energy."""
+    simulation = Simulation(Scene.load("tilted-tank", {"domain.resolution": 16}))
+    simulation.next_frame()
+    cloud, liquid = simulation.liquid.tracker.cloud, simulation.liquid
+    for chosen in (cloud.vel[2] > 0.0, cloud.vel[2] < 0.0):
+        before = liquid.tracker._energies()[0]
+        part = 0.5 * liquid.tracker.mass * float((cloud.vel[:, chosen].astype(float) ** 2).sum())
+        cloud.vel[:, chosen] *= 0.5
+        assert part > 0.0 and liquid.tracker._energies()[0] - before == pytest.approx(-0.75 * part, rel=1e-4)

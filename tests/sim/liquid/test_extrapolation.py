@@ -12,8 +12,8 @@ from nonstick.sim.liquid._falling import _free_share
 from nonstick.sim.liquid._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
 from nonstick.sim.liquid._surface import _normal
 from nonstick.sim.liquid.alone import Alone
-from nonstick.sim.liquid.extrapolation import Passage, extend, find_taken, hold_surface
-from nonstick.sim.liquid.pressed import LIGHT, SHARE, least_pressure
+from nonstick.sim.liquid.extrapolation import STEEPEST, Passage, extend, find_taken, hold_surface
+from nonstick.sim.liquid.pressed import LIGHT, SHARE, STILL, least_pressure
 from nonstick.sim.liquid.solids import Solids
 from nonstick.sim.liquid.spacing import in_flight, keep_centre
 
@@ -208,7 +208,7 @@ def test_liquid_above_the_last_centre_is_held(dimension, thin):
     hold_surface(found, taken, push, mass, phi, solids, Passage(solids.open), thin)
     free = np.empty(phi.shape)
     _free_share(free, *taken, *solids.open, *push, layout.first)
-    kinds = {"line": 0, "mean": 0, "weight": 0}
+    kinds, limit, clipped = {"line": 0, "mean": 0, "weight": 0}, STEEPEST * np.linalg.norm(push), 0
     for axis in layout.axes:
 
         def cells(c, axis=axis):
@@ -227,11 +227,16 @@ def test_liquid_above_the_last_centre_is_held(dimension, thin):
                 lines = [2.0 * u[axis][n] - u[axis][f] for n, f in beside if wet(f)]
                 value -= share * np.clip(taken[axis][c], min(push[axis], 0.0), max(push[axis], 0.0))
                 if beside:
-                    held = 1.0 - free[low if phi[low] < phi[high] else high]
+                    held = 1.0 - np.average(
+                        [free[low], free[high]], weights=[max(0.5 - phi[c], 0.0) for c in (low, high)]
+                    )
                     target = np.mean(lines or [u[axis][n] for n, _ in beside])
-                    value += thin * share * held * (target - value)
+                    change = np.clip(target - value, -limit, limit)
+                    clipped += change != target - value
+                    value += thin * share * held * change
                 kinds["line" if lines else "mean" if beside else "weight"] += 1
             assert found[axis][c] == pytest.approx(value, abs=1e-13)
+    assert not thin or 0 < clipped < kinds["line"] + kinds["mean"]
     assert sum(kinds.values()) >= 20 and (kinds["line"] and kinds["mean"] if thin else kinds["weight"] > 10)
 
 
@@ -261,10 +266,12 @@ def test_pressed_is_what_exceeds_rounding_errors():
     ranks, gravity = Solids(scene).ranks, np.array([0.0, 3.0, -4.0])
     weight = 5.0 * scene.model.physics.density * scene.dx  # of a layer of one cell
     flying, still = np.array([0.0, -1e-9]) * weight, np.array([0.5, 100.0]) * weight
-    assert least_pressure(flying, scene, gravity, ranks) == pytest.approx(LIGHT * weight)
-    assert least_pressure(still, scene, gravity, ranks) < still[0]  # liquid one cell deep presses on the floor
-    assert least_pressure(-1e6 * still, scene, gravity, ranks) == pytest.approx(SHARE * 1e8 * weight)
-    assert least_pressure(np.empty(0), scene, gravity, ranks) == pytest.approx(LIGHT * weight)
+    assert least_pressure(flying, scene, gravity, ranks, 0.01) == pytest.approx(LIGHT * weight)
+    assert least_pressure(still, scene, gravity, ranks, 0.01) < still[0]  # liquid one cell deep presses on the floor
+    assert least_pressure(-1e6 * still, scene, gravity, ranks, 0.01) == pytest.approx(SHARE * 1e8 * weight)
+    assert least_pressure(np.empty(0), scene, gravity, ranks, 0.01) == pytest.approx(LIGHT * weight)
+    floating = least_pressure(flying, scene, np.zeros(3), ranks, 0.01)
+    assert floating == pytest.approx(max(1000.0 * STILL * (scene.dx / 0.01) ** 2, SHARE * flying.max()))
 
 
 @pytest.mark.parametrize("depth", [3.1, 3.25, 3.4, 3.9])

@@ -8,12 +8,9 @@ from ...kernels import merged
 @merged
 def _eikonal(a, b, c):
     """The x with max(x - a, 0)² + max(x - b, 0)² + max(x - c, 0)² = 1, in cells (Zhao 2005)."""
-    if a > b:
-        a, b = b, a
-    if b > c:
-        b, c = c, b
-    if a > b:
-        a, b = b, a
+    a, b = min(a, b), max(a, b)
+    b, c = min(b, c), max(b, c)
+    a, b = min(a, b), max(a, b)
     x = a + 1.0
     if x > b:
         x = 0.5 * (a + b + np.sqrt(max(2.0 - (a - b) * (a - b), 0.0)))

@@ -78,7 +78,7 @@ def _is_wet(phi, open_share, axis, i, j, k):
 
 
 @parallel
-def _hold_surface(u, taken, push, free, thin, open_share, mass, phi, axis):
+def _hold_surface(u, taken, push, limit, free, thin, open_share, mass, phi, axis):
     """Let the pressure act on liquid in cells that the surface cuts below their centres, where no face is an unknown.
 
     Such a cell (0 <= φ < ½) counts as air, but holds liquid. The faces around it that border no liquid cell would fall
@@ -88,9 +88,11 @@ def _hold_surface(u, taken, push, free, thin, open_share, mass, phi, axis):
     The slope of the surface must accelerate them too, and pressure alone would feed a shear between them and the
     liquid. So, to the share `thin`, they take the velocity of the faces next to them that border liquid, continued
     linearly: each direction with two of them, a and b, in a row gives 2a - b, and the mean over these directions counts
-    (if there are none, the mean of the neighbours a). This is right without viscosity. The viscosity solve knows that
-    no shear acts on a surface: `thin` is 0 for thick liquid. It is done as far as the pressure holds the liquid there:
-    `free` is the share of gravity that it does not hold, over cells.
+    (if there are none, the mean of the neighbours a). It changes a velocity by at most `limit`, which is what the slope
+    can do: in a splash 2a - b is no velocity of the liquid, and doubled the speed of single particles. This is right
+    without viscosity. The viscosity solve knows that no shear acts on a surface: `thin` is 0 for thick liquid. It is
+    done as far as the pressure holds the liquid there: `free` is the share of gravity that it does not hold, over
+    cells. Both cells of a face count, by their liquid: the one with more of it would depend on rounding errors.
     """
     nx, ny, nz = u.shape
     cx, cy, cz = phi.shape
@@ -122,8 +124,10 @@ def _hold_surface(u, taken, push, free, thin, open_share, mass, phi, axis):
                             straight += 2.0 * near - u[i + 2 * di, j + 2 * dj, k + 2 * dk]
                             lines += 1
                 if count > 0:
-                    held = 1.0 - (free[p, q, r] if a < b else free[e, f, g])
-                    own += thin * share * held * ((straight / lines if lines > 0 else total / count) - own)
+                    wa, wb = max(0.5 - a, 0.0), max(0.5 - b, 0.0)  # liquid shares of the two cells
+                    held = 1.0 - (wa * free[p, q, r] + wb * free[e, f, g]) / (wa + wb)
+                    change = (straight / lines if lines > 0 else total / count) - own
+                    own += thin * share * held * min(max(change, -limit), limit)
                 u[i, j, k] = own
 
 

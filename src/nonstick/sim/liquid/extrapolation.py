@@ -11,6 +11,9 @@ from ._falling import _free_share
 from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _put, _put_found
 from .solids import Solids
 
+#: largest acceleration of the surface by its slope, as a share of gravity: g sin α cos α along the horizontal
+STEEPEST = 0.5
+
 
 @dataclass
 class Passage:
@@ -54,15 +57,16 @@ def hold_surface(
     """Let the pressure act on particles in cells that the surface cuts below their centres, in place.
 
     `push` (3) is what gravity gave, and `taken`, from `find_taken`, what the pressure took. `thin` is 1 without
-    viscosity and 0 for thick liquid.
+    viscosity and 0 for thick liquid. A slope cannot change a velocity by more than STEEPEST times the push.
     """
     if not push.any():
         return
     free = np.empty(phi.shape)
     _free_share(free, *taken, *passage.open, *push, solids.layout.first)
+    limit = STEEPEST * float(np.linalg.norm(push))
     for axis in solids.layout.axes:
         around = passage.open[axis], mass[axis], phi, axis
-        _hold_surface(velocity[axis], taken[axis], push[axis], free, thin, *around)
+        _hold_surface(velocity[axis], taken[axis], push[axis], limit, free, thin, *around)
 
 
 def extend(

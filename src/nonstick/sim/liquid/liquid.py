@@ -211,7 +211,7 @@ class Liquid:
         Otherwise the rise of the liquid above would reach down to the wall, and carry off the particles there.
         """
         pressure = outcome.solution.pressure
-        pressed = pressure > least_pressure(pressure, self.scene, self.tracker.gravity, self.ranks)
+        pressed = pressure > least_pressure(pressure, self.scene, self.tracker.gravity, self.ranks, outcome.problem.dt)
         if np.any(self.solids.separation):
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
         return self.layout.lift(pressed).astype(np.int8)

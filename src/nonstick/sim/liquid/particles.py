@@ -18,7 +18,7 @@ from ._falling import _free_share, _look_up
 from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
 from .cell_viscosity import cell_viscosity
 from .cloud import Cloud
-from .energy import Credit, energy, give_back, wave_frequency
+from .energy import Credit, energy, give_back, surplus, wave_frequency
 from .extrapolation import fill_gaps
 from .layout import Layout
 from .motion import first_gradient, first_velocity, varies
@@ -60,7 +60,7 @@ class Particles:
         self.gravity = self.layout.vector(scene.gravity)
         #: half of the length of the last step
         self.lag = 0.0
-        #: kinetic energy of the particles in joule that is not energy of the flow (`_gather_velocity`)
+        #: kinetic energy of the particles in joule that is not energy of the flow (`energy.surplus`)
         self._added = 0.0
         self._credit = Credit()
         self.cloud = Cloud(self.layout, setting.transfer == "apic", viscosity.carried)
@@ -138,6 +138,7 @@ class Particles:
             self.layout.drop_points(cloud.vel)[:] = velocity
             if cloud.affine:
                 cloud.aff[:] = self.layout.matrices(gradient)
+            self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.ranks)
         self._sorted = self.settled = False
 
     def _sort(self) -> None:
@@ -191,6 +192,7 @@ class Particles:
             gone = shape(*self.points()) < 0
             count = int(self.ranks.sum(int(gone.sum())))
             if count:
+                self._added *= 1.0 - count / self.count
                 self.cloud.keep(~gone)
                 self._sorted = self.settled = False
                 self.ledger.outflow += count * self.worth
@@ -208,7 +210,7 @@ class Particles:
         weight = self._surface.outline(self.phi, cloud)
         gaps = 0.0
         if pressure is not None:
-            least = least_pressure(pressure, self.scene, self.gravity, self.ranks)
+            least = least_pressure(pressure, self.scene, self.gravity, self.ranks, self._last_dt)
             gaps = self._surface.gaps(self.phi, cloud, weight, pressure, least)
         around = (self.ranks.own_starts(cloud.start), float(self.per_cell), self.ranks)
         shift = 0.0
@@ -262,7 +264,7 @@ class Particles:
         spread: Callable[[], np.ndarray] = partial(np.zeros, 3)
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
-            least = least_pressure(pressure, self.scene, self.gravity, self.ranks)
+            least = least_pressure(pressure, self.scene, self.gravity, self.ranks, flow.kick)
             shift = displacement(cloud, self.phi, solids, problem, pressure, least, self.per_cell, self.ledger.offset)
             flies = in_flight(solids, pressure, least)
             spread = partial(self._layer.spread, cloud, self.phi, pressure, least, MARGIN)
@@ -276,7 +278,7 @@ class Particles:
             added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
             cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, LARGEST_TURN, steady,
         )  # fmt: skip
-        self._added = self.mass * self.ranks.sum(float(added.sum()))
+        self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.ranks, added)
         if even_out:
             way, calm = spread(), 1.0 if flies else 1.0 - crushed(self.ledger.offset)
             if calm > 0.0:
@@ -349,7 +351,7 @@ class Particles:
 
     def _energies(self) -> tuple[float, float]:
         """Kinetic and potential energy; the first may be a little below zero."""
-        kinetic, height = energy(self.ranks.own_particles(self.cloud), self.gravity, self.ranks, self.lag)
+        kinetic, height = energy(self.ranks.own_particles(self.cloud), self.gravity, self.ranks)
         return self.mass * kinetic - self._added, self.mass * self.dx * height
 
     # -- frames and checkpoints -----------------------------------------------------------------------
