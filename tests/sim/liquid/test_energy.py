@@ -6,7 +6,6 @@ import pytest
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid._energy import _energy, _gains, _take_gains
 from nonstick.sim.liquid._falling import _work_on_held
-from nonstick.sim.liquid.energy import IN_A_PERIOD, IN_A_STEP, SWING, Credit
 
 OFFSETS = ((0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0))
 
@@ -69,22 +68,6 @@ def test_work_on_what_does_not_fall():
     _work_on_held(work, vel, share, *gain, 100)
     each = (1.0 - share.astype(float)) * (np.array(gain) @ vel.astype(float))
     np.testing.assert_allclose(work, np.add.reduceat(each, [0, 100, 200, 300]), rtol=1e-5, atol=1e-5)
-
-
-def test_a_step_may_add_what_steps_before_it_lost():
-    credit = Credit()
-    assert credit.excess(0.01, 10.0, 0.1, 1.0) == 0.01  # nothing was lost yet
-    assert credit.excess(-0.03, 10.0, 0.1, 1.0) == 0.0
-    assert credit.excess(0.02, 0.0, 0.1, 1.0) == 0.0
-    assert credit.excess(0.02, 0.0, 0.1, 1.0) == pytest.approx(0.01)  # a credit of 0.01 was left
-    credit.excess(-5.0, 10.0, 0.1, 1.0)
-    assert credit.credit == pytest.approx(SWING * 10.0)  # not all that an impact takes
-    assert credit.excess(0.02, 10.0, 0.01, 1.0) == pytest.approx(0.02 - IN_A_PERIOD * 0.01 * 10.0)  # a little at a time
-    assert credit.excess(1.1 * IN_A_STEP * 10.0, 10.0, 0.1, 1.0) == pytest.approx(1.1 * IN_A_STEP * 10.0)
-    assert credit.credit == 0.0  # what an impact adds is taken
-    credit.excess(-5.0, 10.0, 0.1, 1.0)
-    credit.excess(0.0, 1.0, 2.0, 1.0)  # forgotten
-    assert credit.motion == 1.0 and credit.credit == pytest.approx(SWING)
 
 
 def test_particles_that_slow_down_lose_energy():

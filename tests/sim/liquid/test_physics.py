@@ -73,7 +73,7 @@ def test_energy_and_volume_of_a_splash(transfer):
 def test_energy_never_grows(name, more):
     rise, above = all_scenes.rises(*all_scenes.history(name, 12 if name == "dam-break-sphere" else 32, 60, **more))
     # still water: walls push particles out of themselves by rounding's worth, and no motion pays
-    assert rise < 0.0015 and above < (2e-3 if name == "tilted-tank" else 2e-7)
+    assert rise < 1e-4 and above < (2e-3 if name == "tilted-tank" else 2e-7)
 
 
 def test_forces_feed_energy():

@@ -145,7 +145,6 @@ class Cloud:
         if "fall" in state:  # older states have none: their velocities do not lag
             check_array("fall", state, (n,), np.float32, 0.0, 1.0)
             check_array("added", state, (), float)
-        check_array("credit", {"credit": np.zeros(2)} | dict(state), (2,), float, 0.0)
         check_array("dt", state, (), float, 0.0)
         check_array("sources", {"sources": self.sources} | dict(state), (None, 2), np.int64, 0)
         if "id" in state:

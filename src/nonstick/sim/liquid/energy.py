@@ -7,16 +7,13 @@ step, up to 1.4 % of all energy that a splash can lose. No other part of a step 
 (`_energy`), steps in time lose it to second order, and when evening out lifts particles, their kinetic energy is
 reduced by the same amount.
 
-A wave is another matter. Its energy goes from height to motion and back. At the surface the pressure acts on volumes
-and particles carry the mass, so the sum rises and falls a little, twice in a period: by 1 % of the kinetic energy with
-96 cells along the wave, whatever the steps. If every rise were taken away and every fall stayed, the wave would lose
-1 % of its energy in a period (3 % with 48 cells, 10 % with 32). So a step may add what steps before it lost, within
-narrow limits (`Credit`). The energy never exceeds what it was at first.
+A wave pays for this. Its energy goes from height to motion and back. At the surface the pressure acts on volumes and
+particles carry the mass, so the sum would rise and fall a little, twice in a period: by 1 % of the kinetic energy
+with 96 cells along the wave, whatever the steps. Every rise is taken away and every fall stays, which takes 1 % of
+the energy of such a wave in a period (3 % with 48 cells, 10 % with 32).
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,45 +28,6 @@ GIVEN_BACK = 0.9
 ALL = 0.1
 #: a little more is taken, so that the sum does not grow by rounding of velocities
 SAFETY = 1e-6
-#: largest credit, as a share of the largest kinetic energy of late
-SWING = 0.01
-#: most that steps may add in the period of the longest wave, as such a share
-IN_A_PERIOD = 0.05
-#: largest gain of a step that may use the credit, as such a share: impacts add more
-IN_A_STEP = 0.003
-
-
-@dataclass
-class Credit:
-    """Energy that steps lost, and that the next steps may add again."""
-
-    #: J
-    credit: float = 0.0
-    #: the largest kinetic energy of late, in joule: it is forgotten in the period of a wave
-    motion: float = 0.0
-
-    def excess(self, gain: float, kinetic: float, dt: float, rate: float) -> float:
-        """The part of the energy `gain` of a step of length dt that its particles must give back.
-
-        `rate` is the frequency (1/s) of the longest wave, or infinite.
-        """
-        fades = min(dt * rate, 1.0)
-        self.motion = max(kinetic, self.motion * (1.0 - fades))
-        if gain > IN_A_STEP * self.motion:
-            self.credit = 0.0
-        allowed = min(max(gain, 0.0), self.credit, IN_A_PERIOD * fades * self.motion)
-        self.credit = min(self.credit - min(gain, allowed), SWING * self.motion)
-        return max(gain, 0.0) - allowed
-
-    def array(self) -> np.ndarray:
-        """Both numbers, for a checkpoint."""
-        return np.array([self.credit, self.motion])
-
-
-def wave_frequency(length: float, gravity: np.ndarray) -> float:
-    """Frequency of a wave of this length in deep liquid; infinite without gravity."""
-    pull = float(np.linalg.norm(gravity))
-    return float(np.sqrt(pull / (2.0 * np.pi * length))) if pull > 0.0 else np.inf
 
 
 def energy(p: Cloud, gravity: np.ndarray, ranks: Alone) -> tuple[float, float]:

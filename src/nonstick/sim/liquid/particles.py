@@ -18,7 +18,7 @@ from ._falling import _free_share, _look_up
 from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
 from .cell_viscosity import cell_viscosity
 from .cloud import Cloud
-from .energy import Credit, energy, give_back, surplus, wave_frequency
+from .energy import energy, give_back, surplus
 from .extrapolation import fill_gaps
 from .layout import Layout
 from .motion import first_gradient, first_velocity, varies
@@ -62,7 +62,6 @@ class Particles:
         self.lag = 0.0
         #: kinetic energy of the particles in joule that is not energy of the flow (`energy.surplus`)
         self._added = 0.0
-        self._credit = Credit()
         self.cloud = Cloud(self.layout, setting.transfer == "apic", viscosity.carried)
         self.phi = np.full(self.layout.three, 1.5)
         #: True if φ belongs to the present particles
@@ -292,10 +291,8 @@ class Particles:
         if not flow.fed:
             kinetic, potential = self._energies()
             gain = kinetic + potential - flow.start.energy
-            rate = wave_frequency(max(self.scene.model.domain.size), self.gravity)
-            excess = self._credit.excess(gain, kinetic, flow.dt, rate)
-            if excess > 0.0:
-                give_back(cloud, old, flow.dt * self.gravity, excess / self.mass, self.ranks)
+            if gain > 0.0:
+                give_back(cloud, old, flow.dt * self.gravity, gain / self.mass, self.ranks)
         self.ranks.settle(cloud)
         self._last_dt = flow.dt
         self._sorted = self.settled = False
@@ -373,7 +370,7 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.ranks.own_particles(self.cloud)
         ids = {"id": c.id, "born": np.array(c.born)}
-        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources, "credit": self._credit.array()}
+        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
         columns = {"x": self.ranks.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu}
         return {**columns, **ids, "dt": np.array(self._last_dt), **own}
 
@@ -387,7 +384,6 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = self.ranks.here(state["x"]), state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
-        self._credit = Credit(*map(float, state["credit"])) if "credit" in state else Credit()
         c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
         c.sources = state.get("sources", c.sources[:0])
         self._last_dt, self._sorted, self.settled = float(state["dt"]), False, False
