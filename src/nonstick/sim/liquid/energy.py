@@ -25,7 +25,7 @@ from .cloud import Cloud
 #: largest share of its kinetic energy that a particle which gained energy gives back in a step
 GIVEN_BACK = 0.9
 #: largest share of their kinetic energy that all particles give, if the particles that gained cannot give enough
-ALL = 0.1
+ALL = 0.9
 #: a little more is taken, so that the sum does not grow by rounding of velocities
 SAFETY = 1e-6
 
