@@ -286,6 +286,7 @@ def test_snapshots_are_built_afresh(viscosity):
     fresh, solved = snapshot.build(), snapshot.problem.problem
     assert fresh.n == snapshot.problem.rows.n and fresh is not solved
     assert np.array_equal(fresh.b, solved.b)  # the step goes on to use the arrays of its problem's velocity
+    assert (solved.box.lower == 0.0).any() and np.isin(solved.box.lower, (0.0, -np.inf)).all()  # those of the first one
     assert fresh.box.constrained.any() and not snapshot.build("none").box.constrained.any()
 
 

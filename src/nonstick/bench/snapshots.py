@@ -69,24 +69,22 @@ def watch_problems(simulation: Simulation, watch: Callable[[PressureProblem], ob
     """Call `watch` with the pressure problem of every substep, as it was before the solve.
 
     A step reuses the arrays of the velocity before the pressure acted, so they are copied here and put back. A step
-    with viscosity solves again for what is left; these solves do not count.
+    with viscosity solves again for what is left: its problem is the first one.
     """
     stage = simulation.liquid.projection
-    solve, first = stage.solve, list[PressureProblem]()
+    solve = stage.solve
     before: tuple[np.ndarray, ...] = ()
 
-    def solve_copy(phi, velocity, *rest, **further):
+    def solve_copy(phi, velocity, *rest):
         nonlocal before
-        if further.get("acted") is not None:
-            return solve(phi, velocity, *rest, **further)
-        before = tuple(u.copy() for u in velocity)
-        outcome = solve(phi, velocity, *rest, **further)
-        first[:] = [outcome.problem]
-        return outcome
+        before = before or tuple(u.copy() for u in velocity)
+        return solve(phi, velocity, *rest)
 
     def report(found) -> None:
-        first[0].velocity = before
-        watch(first[0])
+        nonlocal before
+        problem = found.outcome.problem
+        problem.velocity, before = before, ()
+        watch(problem)
 
     stage.solve = solve_copy  # type: ignore[method-assign]
     simulation.watch = report
