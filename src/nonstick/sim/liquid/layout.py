@@ -115,3 +115,11 @@ def between(a: np.ndarray, axis: int) -> np.ndarray:
     low, high = [slice(None)] * a.ndim, [slice(None)] * a.ndim
     low[axis], high[axis] = slice(None, -1), slice(1, None)
     return 0.5 * (a[tuple(low)] + a[tuple(high)])
+
+
+def at_faces(nodal: np.ndarray, axis: int) -> np.ndarray:
+    """Nodal values in the middles of the faces of an axis."""
+    for other in range(nodal.ndim):
+        if other != axis:
+            nodal = between(nodal, other)
+    return nodal

@@ -21,7 +21,7 @@ from ...scenes.scene import Scene
 from ...scenes.schema import Keyed
 from ._solids import _open_space, _room
 from .alone import Alone
-from .layout import Layout, between
+from .layout import Layout, at_faces
 from .sides import by_number, nearest_side, sides_of
 from .solid import BODY_ROOM, Solid, joined, solids_of
 
@@ -230,10 +230,7 @@ class Solids:
             # the sides of the domain are at rest: without them a piston at one end would move the wall at the other end
             best, _ = nearest_side(grid.faces(axis), self.whole.size, nearest.shape, False)
             for index, (solid, nodal) in enumerate(zip(self.list, distances)):
-                here = nodal
-                for other in range(grid.dimension):
-                    if other != axis:
-                        here = between(here, other)
+                here = at_faces(nodal, axis)
                 closer = here < best
                 best = np.where(closer, here, best)
                 # far from a spinning body its velocity has no meaning, and would shorten the time step
@@ -248,10 +245,8 @@ class Solids:
         grid, out = self.grid, []
         for axis in range(grid.dimension):
             best, nearest = nearest_side(grid.faces(axis), self.whole.size, grid.face_shape(axis), self._differ)
-            for index, here in enumerate(self.distances):
-                for other in range(grid.dimension):
-                    if other != axis:
-                        here = between(here, other)
+            for index, nodal in enumerate(self.distances):
+                here = at_faces(nodal, axis)
                 nearest[here < best] = index
                 np.minimum(best, here, out=best)
             out.append(nearest)
@@ -283,11 +278,9 @@ class Solids:
         ends = _ends(axis)
         best = np.full(self._covered[axis].shape, np.inf)
         out = np.zeros(best.shape)
-        for solid, here in zip(self.list, self.distances):
+        for solid, nodal in zip(self.list, self.distances):
             if solid.body is None:
-                for other in range(self.grid.dimension):
-                    if other != axis:
-                        here = between(here, other)
+                here = at_faces(nodal, axis)
                 closer = here[ends] < best
                 speed = 0.0
                 if solid.motion is not None:

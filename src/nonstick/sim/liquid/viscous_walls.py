@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .layout import between
+from .layout import at_faces
 from .solids import Solids
 
 
@@ -61,14 +61,7 @@ def walls_of(solids: Solids, velocity, unpressed, edges, pressure: np.ndarray) -
 
 def _face_distances(solids: Solids) -> list[np.ndarray]:
     """Distance to solids in the middles of the faces, in cells."""
-    out = []
-    for a in range(3):
-        value = solids.nodes
-        for axis in range(3):
-            if axis != a:
-                value = between(value, axis)
-        out.append(value)
-    return list(solids.layout.drop_faces(out))
+    return list(solids.layout.drop_faces([at_faces(solids.nodes, a) for a in range(3)]))
 
 
 def _closed(mask: np.ndarray, a: int) -> np.ndarray:
