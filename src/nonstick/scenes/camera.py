@@ -51,6 +51,7 @@ def mixed(value: Any) -> Any:
     """Red, green and blue of a colour that is given as text; other values are left as they are."""
     return rgb(known(value)) if isinstance(value, str) else value
 
+
 #: the smallest and the largest side of a picture
 PIXELS = 64, 8192
 
