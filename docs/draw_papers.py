@@ -5,7 +5,8 @@
 A run that is in DIR already is not made again. The grids are coarser than the papers', so that a picture takes a few
 minutes. docs/papers.md says which sizes the papers have. Beside every picture's name stand, for each of its runs, the
 version of the source, the processor seconds of a frame and the pressure's part of them. `upper` is the share of the
-particles that are in the upper half of the domain and within two cells of a wall, in percent: liquid that hangs.
+particles that are in the upper half of the domain and within two cells of a wall, in percent: liquid that hangs. A
+figure with `times` gets a second picture: the seconds on the clock that the pressure of each frame took.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from make_gallery import LARGE, ROOT, shrunk, size
 
 from nonstick import Scene
+from nonstick.bench.figures import profile
 from nonstick.bench.version import version
 from nonstick.io.rundir import RunDirectory
 from nonstick.render.movie import above, beside, label, write_picture
@@ -52,6 +54,8 @@ class Figure:
     camera: dict[str, Any] = field(default_factory=dict)
     #: the frame in which particles near the upper wall are counted
     counted: int | None = None
+    #: the name of the picture that shows the time of every frame
+    times: str | None = None
 
 
 FIGURES = {
@@ -85,12 +89,16 @@ FIGURES = {
     "andersen-5": Figure("andersen-3", (10, 50, 90, 130), 100),
     "andersen-6": Figure("andersen-4", (10, 50, 90, 130), 100),
     "andersen-7": Figure("andersen-5", (10, 50, 90, 130), 100),
+    "aanjaneya-2": Figure("honey", (20, 45, 70, 100), 96, {"honey": {}}),
+    "aanjaneya-3": Figure("chocolate", (40, 80, 120, 160), 96, {"chocolate": {}}),
     "aanjaneya-4": Figure("armadillo-cake", (0, 15, 40, 80), 64, {"cream": {}}),
+    "aanjaneya-11-liquid": Figure("varying-block", (10, 20, 35, 60), 80, {"block": {}}),
     "aanjaneya-13": Figure("bunny-drop", (0, 12, 20, 30, 40, 60, 80, 120), 40, {"bunnies": {}}),
     "tb-1": Figure("bunny-sphere", (0, 12, 24, 48), 64, {"separating": {}}),
     "tb-4": Figure(
-        "neumann-maze", (5, 15, 30), 32,
+        "neumann-maze", (5, 15, 30), 40,
         {name: {**ONE_STEP, "solver.method": f"{name}-cg"} for name in ("mic", "saamg", "giaamg", "tagiaamg")},
+        times="tb-5",
     ),
     "tb-6": Figure(
         "maze-3d", (0, 15, 30, 50), 40,
@@ -99,6 +107,7 @@ FIGURES = {
             **{name: {"walls.pressure": "all", **LOOSE, "solver.method": name}
                for name in ("saamg-mprgp", "ipm-pd+saamg-cg", "ipm-pd+tagiaamg-cg")},
         },
+        times="tb-7",
     ),
     "tb-8": Figure(
         "double-dam-break", (20, 40, 60), 32,
@@ -114,7 +123,7 @@ FIGURES = {
 def draw(name: str, runs: Path) -> Path:
     """Make the runs of a figure that are missing, and its picture."""
     figure = FIGURES[name]
-    rows, said = [], []
+    rows, said, curves = [], [], {}
     for title, keys in figure.lines.items():
         directory = runs / f"{name}-{title}"
         if not (directory / MADE).is_file():
@@ -127,6 +136,7 @@ def draw(name: str, runs: Path) -> Path:
             images[0] = label(images[0], title)
         rows.append(images)
         said.append(f"{title} {facts(figure, directory)}")
+        curves[title] = pressure_seconds(directory)
     one = len(figure.frames) == 1
     if one:
         image = beside([row[0] for row in rows])
@@ -137,6 +147,8 @@ def draw(name: str, runs: Path) -> Path:
     write_picture(file, image)
     if file.stat().st_size > LARGE:
         write_picture(file, image, 256)
+    if figure.times is not None:
+        profile(IMAGES / f"{figure.times}.png", curves, list(range(1, max(figure.frames) + 1)))
     print(f"{file.name}: {figure.cells} cells; {'; '.join(said)}", flush=True)
     return file
 
@@ -162,6 +174,15 @@ def facts(figure: Figure, directory: Path) -> str:
     if figure.counted is not None:
         said += f", upper {100 * upper(opened, figure.counted):.1f} %"
     return said
+
+
+def pressure_seconds(directory: Path) -> list[float]:
+    """The seconds on the clock that the pressure took, frame by frame."""
+    frames: dict[int, float] = {}
+    for row in RunDirectory.open(directory).rows():
+        frame = int(row["frame"])
+        frames[frame] = frames.get(frame, 0.0) + float(row["pressure_seconds"])
+    return [frames[frame] for frame in sorted(frames)]
 
 
 def upper(opened: RunDirectory, frame: int) -> float:

@@ -94,6 +94,7 @@ def test_all_liquid_in_the_colour_of_a_name(runs, tmp_path):
         (["space", "-f", "9"], "the run has no frame 9: it has the frames 0 to 2"),
         (["space", "-n", "7:9"], "the run has the frames 0 to 2"),
         (["space", "--size", "big"], "for example 640x480"),
+        (["space", "--size", "80x60"], "--size 80x60: a side must have 64 to 8192 pixels"),
         (["space", "--background", "blau"], "is no colour"),
         (["space", "--light", "0", "0", "0"], "points nowhere"),
         (["flat", "--turntable", "90"], "is a 2D run, which has no turntable"),

@@ -73,6 +73,8 @@ def check(words):
         elif script.stem == "draw_plots":
             assert words[2:]
             assert all(f'    "{word.partition(":")[0]}": (' in script.read_text(encoding="utf-8") for word in words[2:])
+        elif script.stem == "draw_stencils":
+            assert words[2:] and all(f'    "{word}": ' in script.read_text(encoding="utf-8") for word in words[2:])
         elif "--studies" in words:
             given = words[words.index("--studies") + 1 :]
             studies = [word for word in given[: next((k for k, w in enumerate(given) if w[:2] == "--"), None)]]

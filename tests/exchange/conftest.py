@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -82,12 +83,33 @@ def _python_with(module: str, chosen: str) -> str | None:
     return None
 
 
-def ask(words: list[str]) -> dict:
+def ask(words: list[str], **environment: str) -> dict:
     """Run a reader; what it prints as JSON in its last line."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=600)
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(words, capture_output=True, text=True, env=inherited | environment, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout[done.stdout.rindex("\n{") if "\n{" in done.stdout else done.stdout.index("{") :])
+
+
+@contextmanager
+def virtual_screen(xvfb: str):
+    """The name of a screen in memory.
+
+    The server chooses a free number and says it when it is ready. (xvfb-run waits three seconds, which are too few on a
+    busy machine.)
+    """
+    ready, said = os.pipe()
+    words = [xvfb, "-displayfd", str(said), "-screen", "0", "1280x1024x24", "-nolisten", "tcp"]
+    server = subprocess.Popen(words, pass_fds=[said], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.close(said)
+    try:
+        with os.fdopen(ready) as pipe:
+            number = pipe.readline().strip()
+        assert number, f"{xvfb} ended before it had a screen"
+        yield f":{number}"
+    finally:
+        server.terminate()
+        server.wait()
 
 
 @pytest.fixture(scope="session")
@@ -104,18 +126,16 @@ def paraview():
     pvpython = shutil.which("pvpython")
     if pvpython is None:
         pytest.skip("ParaView is not installed (Debian: paraview)")
-    screen = [xvfb, "-a", "-s", "-screen 0 1280x1024x24"] if (xvfb := shutil.which("xvfb-run")) else []
+    xvfb = shutil.which("Xvfb")
 
     def report(folder, picture=None):
         words = [pvpython, str(CLIENTS / "paraview_report.py"), str(folder)]
         if picture is None:
             return ask(words)
-        try:
-            return ask([*screen, *words, str(picture)])
-        except AssertionError:  # a virtual screen may start too late on a busy machine
-            return ask([*screen, *words, str(picture)])
+        with virtual_screen(xvfb) as screen:
+            return ask([*words, str(picture)], DISPLAY=screen)
 
-    report.has_screen = bool(screen)
+    report.has_screen = xvfb is not None
     return report
 
 

@@ -17,7 +17,7 @@ import numba
 import numpy as np
 
 from ..errors import NonstickError
-from ..inverse.multigrid.blocks import BlockDirections, BlockHierarchy, Blocks, is_anisotropic
+from ..inverse.multigrid.blocks import BlockHierarchy, Blocks, is_anisotropic
 from ..inverse.multigrid.grid_level import GridLevel
 from ..inverse.multigrid.tail import Bottom
 from ..kernels._vector import peak_and_sum
@@ -244,16 +244,5 @@ class SharedHierarchy(BlockHierarchy):
     def inner(self, q=None):
         return tuple(self.comm.total(np.array(super().inner(q))).tolist())
 
-    def apply(self, r, out):
-        top = self.A.peak(r)
-        if 0.0 < top < np.inf:
-            self.run(r, top)
-            self.leave(out)
-        else:
-            out[:] = 0.0
-        clamped = self.active.view(np.bool_)
-        out[clamped] = r[clamped]
-        return out
-
-    def directions(self, A, flexible=False):
-        return BlockDirections(A, self) if A.free is None else super().directions(A, flexible)
+    def _size(self, r):
+        return self.A.peak(r)

@@ -52,6 +52,10 @@ def mixed(value: Any) -> Any:
     return rgb(known(value)) if isinstance(value, str) else value
 
 
+#: the smallest and the largest side of a picture
+PIXELS = 64, 8192
+
+
 class CameraKeys(Table):
     """Key frames of the camera: its values at given times, constant before the first and after the last."""
 
@@ -81,8 +85,8 @@ class CameraKeys(Table):
 class Camera(Table):
     """The look of the preview."""
 
-    width: int = Field(640, ge=64, le=8192, description="Pixels.")
-    height: int = Field(640, ge=64, le=8192)
+    width: int = Field(640, ge=PIXELS[0], le=PIXELS[1], description="Pixels.")
+    height: int = Field(640, ge=PIXELS[0], le=PIXELS[1])
     azimuth: Number = Field(30.0, description="Degrees the camera is turned around y (3D).")
     elevation: float = Field(18.0, ge=-89.0, le=89.0, description="Degrees the camera looks down (3D).")
     zoom: Positive = 1.0

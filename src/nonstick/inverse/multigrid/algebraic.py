@@ -30,12 +30,12 @@ import numpy as np
 
 from ...kernels._vector import BLOCK
 from ...operators.base import Operator
-from ..base import Directions, Inverse, max_abs
 from . import _colour_sweeps as kernels
 from . import _galerkin_rows as galerkin
 from . import _interpolation as rows
 from . import _splitting as splitting
 from .algebraic_level import AlgebraicLevel, Interpolation, Matrix, colours
+from .copying import CopyingCycle
 from .hierarchy import Coarsening, Multigrid, descend
 from .near_null import near_null, off_diagonals
 
@@ -163,7 +163,7 @@ class Algebraic(Coarsening):
         return AlgebraicLevel(coarse, ends, place, fine.depth + 1)
 
 
-class AlgebraicHierarchy(Inverse):
+class AlgebraicHierarchy(CopyingCycle):
     """The levels of one matrix. `levels[0]` is the finest: S A S with its rows sorted by colour, S a diagonal.
 
     `suited`: coarse rows are chosen for the free set of the operator, not for the whole matrix.
@@ -326,65 +326,22 @@ class AlgebraicHierarchy(Inverse):
     def algebraic(self):
         return self
 
-    def run(self, r: np.ndarray, top: float) -> None:
-        """One application to a right-hand side of size `top`; the result stays in the vectors of the finest level."""
+    def run(self, r, top):
         finest = self.levels[0]
         self._top = top
         kernels._enter(finest.b, r, self.order, self.scale, 1.0 / top)
         for k in range(self.recipe.repeat):
             self.cycle.run(self.levels, 0, from_zero=k == 0)
 
-    def inner(self, q: np.ndarray | None = None) -> tuple[float, float]:
-        """rᵀz and qᵀz of the last cycle."""
+    def inner(self, q=None):
         finest = self.levels[0]
         partial = np.empty((2, -(-finest.n // BLOCK)))
         kernels._inner_blocks(partial, finest.b, finest.x, np.empty(0) if q is None else q, self.order, self.scale)
         rho, along = partial.sum(axis=1)
         return float(rho) * self._top * self._top, float(along) * self._top
 
-    def leave(self, out: np.ndarray, beta: float = 0.0) -> None:
-        """out = z + beta out"""
+    def leave(self, out, beta=0.0):
         kernels._leave(out, self.levels[0].x, self.order, self.scale, self._top, beta)
 
-    def apply(self, r, out):
-        top = max_abs(r)
-        if 0.0 < top < np.inf:
-            self.run(r, top)
-            self.leave(out)
-        else:
-            out[:] = 0.0
-        if self._clamped is not None:  # F A F + (I - F) + D is diagonal there
-            clamped = self._clamped
-            out[clamped] = r[clamped] if self._shift is None else r[clamped] / (1.0 + self._shift[clamped])
-        return out
-
-    def directions(self, A, flexible=False):
-        # Rows clamped by a mask have their own equations: `apply` solves them, a bare cycle does not.
-        return AlgebraicDirections(A, self) if A.free is None else Directions(A, self)
-
-
-class AlgebraicDirections(Directions):
-    """Directions from the cycle's own copies of r and z."""
-
-    def __init__(self, A: Operator, M: AlgebraicHierarchy):
-        self.A, self.cycle = A, M
-
-    @property
-    def z(self):
-        out = np.empty(self.A.n)
-        self.cycle.leave(out)
-        return out
-
-    def hold(self, rows, policy):
-        """The cycle uses the free set and keeps z zero elsewhere."""
-
-    def find(self, r, size):
-        self.cycle.run(r, size or 1.0)
-        return self.cycle.inner()[0]
-
-    def find_along(self, r, size, q):
-        self.cycle.run(r, size or 1.0)
-        return self.cycle.inner(q)
-
-    def add_to(self, p, beta):
-        self.cycle.leave(p, beta)
+    def _outside(self):
+        return self._clamped

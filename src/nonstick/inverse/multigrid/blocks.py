@@ -29,11 +29,10 @@ import numpy as np
 from ...errors import NonstickError
 from ...kernels import _blocks as blocks
 from ...kernels._vector import block_dot32, peak_and_sum
-from ...operators.base import Operator
 from ...operators.stencil import StencilOperator
-from ..base import Directions, Inverse
 from ._strength import _count_torn_blocks
 from .aggregation import TopologyAware
+from .copying import CopyingCycle
 from .cycles import Cycle, Level
 from .grid_level import GridLevel, coarse_rows
 from .hierarchy import Coarsening, Multigrid, descend
@@ -117,7 +116,7 @@ def is_anisotropic(A: StencilOperator, limit: float) -> bool:
     return 3 * int(np.count_nonzero(strong)) > w.shape[1]
 
 
-class BlockHierarchy(Inverse):
+class BlockHierarchy(CopyingCycle):
     """One cycle from a zero guess.
 
     A hierarchy for a matrix on the first coarse level of another may borrow all levels from there down (`above`); the
@@ -337,60 +336,23 @@ class BlockHierarchy(Inverse):
 
     # -- one cycle ----------------------------------------------------------------------------------------------
 
-    def run(self, r: np.ndarray, top: float) -> None:
-        """One cycle for a right-hand side of size `top`; the result stays in the level's own arrays."""
+    def run(self, r, top):
         self._top = top
         self.grids[0].enter(r, 1.0 / top)
         self.cycle.run(self.levels, 0, from_zero=True)
 
-    def inner(self, q: np.ndarray | None = None) -> tuple[float, float]:
-        """rᵀz and qᵀz of the last cycle; rᵀz uses the float32 copies."""
+    def inner(self, q=None):
         finest, size = self.grids[0], self._top * self.scale
         if q is None:
             return block_dot32(finest.b, finest.x) * self._top * size, 0.0
         rho, along = finest.inner(q)
         return rho * self._top * size, along * size
 
-    def leave(self, out: np.ndarray, beta: float = 0.0) -> None:
-        """out = z + beta out"""
+    def leave(self, out, beta=0.0):
         self.grids[0].leave(out, beta, self._top * self.scale)
 
-    def apply(self, r, out):
-        top = float(max(r.max(initial=0.0), -r.min(initial=0.0)))
-        if 0.0 < top < np.inf:
-            self.run(r, top)
-            self.leave(out)
-        else:
-            out[:] = 0.0
-        if self._clamped:  # F A F + (I - F) + D is diagonal there
-            clamped = self.active.view(np.bool_)
-            out[clamped] = r[clamped] if self._shift is None else r[clamped] / (1.0 + self._shift[clamped])
-        return out
-
-    def directions(self, A, flexible=False):
-        # Rows clamped by a mask have their own equations: `apply` solves them, a bare cycle does not.
-        return BlockDirections(A, self) if A.free is None else Directions(A, self)
-
-
-class BlockDirections(Directions):
-    """Directions from the cycle's own float32 copies of r and z; each copy saves a pass over memory."""
-
-    def __init__(self, A: Operator, M: BlockHierarchy):
-        self.A, self.cycle = A, M
-
-    def hold(self, rows, policy):
-        """The cycle uses the free set and keeps z zero elsewhere."""
-
-    def find(self, r, size):
-        self.cycle.run(r, size or 1.0)
-        return self.cycle.inner()[0]
-
-    def find_along(self, r, size, q):
-        self.cycle.run(r, size or 1.0)
-        return self.cycle.inner(q)
-
-    def add_to(self, p, beta):
-        self.cycle.leave(p, beta)
+    def _outside(self):
+        return self.active.view(np.bool_) if self._clamped else None
 
 
 def _four_zeros(n: int) -> tuple[np.ndarray, ...]:

@@ -1,10 +1,9 @@
 """Every built-in scene of liquid: did all solves converge, did the volume hold, did energy grow?
 
 Energy is kinetic (with that of the particles' affine parts) and potential; rises are shown as a share of the largest
-kinetic energy or, where nothing moves, of 1 % of the energy at first. In a wave the sum may rise a little where it fell
-a little before (`sim/liquid/energy.py`); it must not exceed what it was at first. Scenes that are fed energy (inflows,
-forces, moving solids, bodies, a separation velocity) are not asked about it. A size of n cells stands for n cells along
-the longest side in 2D and 3n/8 in 3D.
+kinetic energy or, where nothing moves, of 1 % of the energy at first. Scenes that are fed energy (inflows, forces,
+moving solids, bodies, a separation velocity) are not asked about it. A size of n cells stands for n cells along the
+longest side in 2D and 3n/8 in 3D.
 """
 
 from __future__ import annotations
