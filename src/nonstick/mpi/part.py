@@ -171,11 +171,11 @@ class Part:
         x = np.concatenate(list(pieces), axis=1)
         counts = self.comm.gathered(x.shape[1])
         place = sum(counts[: self.rank]) + np.arange(x.shape[1])
-        owner = self.boxes.owner(np.floor(x[3 - len(self.boxes.shape) :]).astype(np.int64).T)
+        owner = self.boxes.owner(np.floor(x[3 - len(self.boxes.shape) : 3]).astype(np.int64).T)
         rows = np.column_stack([x.T, place])  # numbers up to 2^53 are exact
         got = self.comm.swapped({int(r): rows[owner == r] for r in np.unique(owner)})
-        rows = np.concatenate([np.zeros((0, 4)), *got.values()])  # in the order of ranks, so places rise
-        return np.ascontiguousarray(rows[:, :3].T), rows[:, 3].astype(np.int64), sum(counts)
+        rows = np.concatenate([np.zeros((0, len(x) + 1)), *got.values()])  # in the order of ranks, so places rise
+        return np.ascontiguousarray(rows[:, :-1].T), rows[:, -1].astype(np.int64), sum(counts)
 
     def own_particles(self, cloud: Any) -> Any:
         if not self._mixed:

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid.alone import Alone
-from nonstick.sim.liquid.sources import Chambers, Source, crowding
+from nonstick.sim.liquid.sources import Chambers, crowding, smooth_count, smooth_space
 
 ALONE = Alone(Scene.load("still"))
 POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
@@ -56,18 +56,40 @@ def test_an_outflow_drains_and_every_drop_is_in_the_ledger():
     assert max(abs(r["volume_error"]) for r in rows) < 0.01
 
 
+def lattice(shape, rows=2, shift=0.0):
+    """Particles on a lattice that fills a domain, moved along the last axis, each with its volume."""
+    lines = [(np.arange(rows * n) + 0.5) / rows if n > 1 else np.array([0.5]) for n in shape]
+    lines[-1] = lines[-1] + shift
+    x = np.stack([c.ravel() for c in np.meshgrid(*lines, indexing="ij")])
+    return np.vstack([x, np.full(x.shape[1], rows ** -float(sum(n > 1 for n in shape)))])
+
+
 def test_crowding():
-    space = np.ones((3, 3))
-    new = np.zeros((3, 3))
-    new[1] = 0.25
-    # vacated room, cell by cell more or less
-    there = space - new + np.array([[0.0, 0.0, 0.0], [0.2, -0.1, -0.1], [0.0, 0.0, 0.0]])
-    np.testing.assert_allclose(crowding(there, new, space, ALONE), 0.0, atol=1e-15)
+    space = np.ones((1, 5, 5))
+    new = np.zeros(space.shape)
+    new[0, 2] = 0.25
+    region = np.zeros(space.shape, bool)
+    region[0, 1:4] = True
+    full = lattice(space.shape)
+    light = full * np.array([[1.0], [1.0], [1.0], [1.0 - 1.25 / 14.25]])  # cells at the sides count as 7/8
+    # vacated room: none, wherever particles come
+    some = np.where(np.arange(5) < 3, new, 0.0) * 5.0 / 3.0
+    for came in (new, some):
+        np.testing.assert_allclose(crowding(space, came, space, region, light, ALONE), 0.0, atol=1e-12)
     # no room: all of it
-    np.testing.assert_allclose(crowding(space, new, space, ALONE), new)
+    np.testing.assert_allclose(crowding(space, new, space, region, full, ALONE), new)
     # empty: none; crowded already: at most twice
-    np.testing.assert_array_equal(crowding(0 * space, new, space, ALONE), 0.0)
-    np.testing.assert_allclose(crowding(9 * space, new, space, ALONE), 2 * new)
+    np.testing.assert_array_equal(crowding(0 * space, new, space, region, full[:, :0], ALONE), 0.0)
+    crowded = full * np.array([[1.0], [1.0], [1.0], [9.0]])
+    np.testing.assert_allclose(crowding(9 * space, new, space, region, crowded, ALONE), 2 * new)
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 7), (4, 5, 6)])
+def test_smooth_counts_do_not_jump_when_rows_leave_a_cell(shape):
+    space = smooth_space(np.ones(shape))
+    for shift in (0.0, 0.1, 0.24, 0.26, 0.4):
+        count = smooth_count(lattice(shape, shift=shift), shape)
+        np.testing.assert_allclose(count[..., 1:-1], space[..., 1:-1], atol=1e-12)
 
 
 def test_chambers_take_what_fits():
@@ -135,16 +157,3 @@ def test_a_source_over_liquid_at_a_wall_that_cuts_cells_adds_only_its_flow(cells
         simulation.next_frame()
     flow = simulation.probe_table()["gate.flow"]
     assert flow == pytest.approx(speed * width, rel=0.01)
-
-
-def test_lines_of_a_slanted_stream_stand_still_and_move_with_their_liquid():
-    source, width = Source.all(Scene.load("honey-sheet"))[0], 0.3 / 144
-    v = np.array(source.spec.velocity)
-    lattice = width * (0.5 + np.indices((144, 144)).reshape(2, -1))
-    for time in (0.0, 0.31, 0.74):
-        x = lattice + source.drift(time, width)(lattice)
-        assert np.abs(x - lattice).max() <= 0.5 * width + 1e-12
-        across = x[0] - v[0] / v[1] * (x[1] - 0.3)  # where the lines cross the top of the source
-        along = x[1] - time * v[1]
-        for part in (across, along):
-            np.testing.assert_allclose(part / width % 1.0, 0.5, atol=1e-6)

@@ -125,7 +125,7 @@ class Alone:
 
     def born(self, pieces: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None, int]:
         """Of new particles that the processes have made: the positions of mine, their places in the order of all, and
-        the number of all."""
+        the number of all. Rows after the three coordinates go with the positions."""
         x = np.concatenate(list(pieces), axis=1)
         return x, None, x.shape[1]
 

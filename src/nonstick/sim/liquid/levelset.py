@@ -78,7 +78,7 @@ class LevelSet:
 
     # -- in and out -----------------------------------------------------------------------------------
 
-    def flow_in(self, sources: Sequence[Source], time: float, step: int, dt: float) -> Added:
+    def flow_in(self, sources: Sequence[Source], time: float, dt: float) -> Added:
         """Fill the sources that flow with liquid of their velocity."""
         for source in sources:
             if not source.flows(time):

@@ -132,7 +132,7 @@ class Liquid:
         self.bodies.fall(self.time, tracker.lag, kick)
         with watch("surface"):
             walls_moved = self.solids.update(self.time + dt)
-            added = tracker.flow_in(self.sources, self.time, self.steps, dt)
+            added = tracker.flow_in(self.sources, self.time, dt)
         with watch("viscosity"):
             mu = tracker.viscosity()
             self._hold = self.viscosity.holds(mu, kick, self._flowing())

@@ -148,7 +148,7 @@ class Particles:
 
     # -- in and out -----------------------------------------------------------------------------------
 
-    def flow_in(self, sources: Sequence[Source], time: float, step: int, dt: float) -> Added:
+    def flow_in(self, sources: Sequence[Source], time: float, dt: float) -> Added:
         """Give the liquid in the sources their velocity, and fill the space that has become empty there."""
         if not sources:
             return Added()
@@ -158,12 +158,12 @@ class Particles:
             if source.flows(time):
                 self._impose(source, source.at(time), time)
                 self._sort()
-                self._fill_source(source, index, time, step, dt, added)
+                self._fill_source(source, index, time, dt, added)
         return added
 
-    def _fill_source(self, source: Source, index: int, time: float, step: int, dt: float, added: Added) -> None:
+    def _fill_source(self, source: Source, index: int, time: float, dt: float, added: Added) -> None:
         """Add the particles that one source emits."""
-        new = self._taps.open(source, index, time, step, self._last_dt, self.cloud.start, self.worth)
+        new = self._taps.open(source, index, time, self._last_dt, self.cloud, self.worth)
         if new.choked:
             full = f"inflow.{index} has no room for more liquid: its chamber is full at {time:.4g} s"
             added.remarks.append(("full", full))

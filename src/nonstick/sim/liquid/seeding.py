@@ -11,8 +11,6 @@ from ...grid.shapes import Shape
 from .alone import Alone
 from .solids import Solids
 
-#: how far positions (d, n) of the lattice are moved, in cells
-Shift = Callable[[np.ndarray], np.ndarray]
 #: least distance of a particle from a wall, in cells
 MARGIN = 0.02
 #: particles that are less than this many cells below the surface start on the lattice itself
@@ -32,7 +30,6 @@ def seed(
     per_axis: int,
     jitter: float,
     rng: np.random.Generator,
-    shift: Shift | None = None,
 ) -> np.ndarray:
     """Positions (3, n) in cells that fill a shape outside solids, `per_axis` along each axis of a cell.
 
@@ -40,13 +37,12 @@ def seed(
     a particle. So the number of particles matches the volume up to the wall (`owed` keeps the remainder). With too many
     or too few particles along a wall, evening them out would set still water in motion. Cubes that the surface of the
     shape cuts get particles in the same way, spread as evenly as possible (`_turn`). So liquid has its true depth, and
-    a slight slope is no staircase. A moved lattice ends with whole cubes: a source adds its next layer in time.
+    a slight slope is no staircase.
 
-    Positions deviate from the lattice by `jitter` of its width. `shift` moves the positions (d, n) of the lattice, in
-    cells, by less than its width. Planes of cells are treated one at a time, so that memory grows with the liquid, not
-    with the grid.
+    Positions deviate from the lattice by `jitter` of its width. Planes of cells are treated one at a time, so that
+    memory grows with the liquid, not with the grid.
     """
-    pieces = list(seed_slabs(shape, solids, per_axis, jitter, rng, shift))
+    pieces = list(seed_slabs(shape, solids, per_axis, jitter, rng))
     return np.concatenate(pieces, axis=1)
 
 
@@ -56,14 +52,13 @@ def seed_slabs(
     per_axis: int,
     jitter: float,
     rng: np.random.Generator,
-    shift: Shift | None = None,
 ) -> Iterator[np.ndarray]:
     """The positions of `seed`, plane by plane, in cells of the whole domain.
 
     Each of several processes makes those of some planes. All together make the positions of one process, in its order,
     so that a particle does not depend on their number.
     """
-    lattice = _Lattice(shape, solids, per_axis, jitter, shift)
+    lattice = _Lattice(shape, solids, per_axis, jitter)
     yield lattice.lift(np.empty((len(lattice.grid.shape), 0)))
     if not solids.ranks.shared:
         owed = 0.0
@@ -105,8 +100,8 @@ def _skip(rng: np.random.Generator, numbers: int) -> None:
 class _Lattice:
     """The lattice in a shape; its planes of positions are numbered along the first axis."""
 
-    def __init__(self, shape: Shape, solids: Solids, per_axis: int, jitter: float, shift: Shift | None):
-        self.shape, self.solids, self.per_axis, self.jitter, self.shift = shape, solids, per_axis, jitter, shift
+    def __init__(self, shape: Shape, solids: Solids, per_axis: int, jitter: float):
+        self.shape, self.solids, self.per_axis, self.jitter = shape, solids, per_axis, jitter
         self.grid, self.lift = solids.whole, solids.layout.lift_points
         self.planes = self.grid.shape[0]
 
@@ -124,7 +119,7 @@ class _Lattice:
 
     def positions(self, slab: int, rng: np.random.Generator) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """For every plane of positions of a plane of cells: its number, its positions, and the share of their cubes."""
-        shape, solids, per_axis, shift = self.shape, self.solids, self.per_axis, self.shift
+        shape, solids, per_axis = self.shape, self.solids, self.per_axis
         grid = self.grid
         centre = _centre_distance(shape, grid, slab)
         inside, deep = centre < 1.0, centre < -DEEP
@@ -137,29 +132,20 @@ class _Lattice:
             at = np.stack([np.full(sure.size, slab * per_axis + sub), *across])
             stray = self.jitter * (rng.random(at.shape) - 0.5)
             x = (at + 0.5) / per_axis
-            if shift is not None:
-                x += shift(x)
-                within = np.all((x > 0.0) & (x < np.array(grid.shape)[:, None]), axis=0)
-                x, stray, known = x[:, within], stray[:, within], sure[within]
-            else:
-                known = sure
             # near the surface positions stay on the lattice: a rough surface would make short waves that last for
             # seconds
-            depth = -_distance(shape, grid, x, known)
+            depth = -_distance(shape, grid, x, sure)
             moved = x + stray * np.clip((depth - CALM) / CALM, 0.0, 1.0) / per_axis
             outside = np.any((moved <= 0.0) | (moved >= np.array(grid.shape)[:, None]), axis=0)
             x = np.where(outside, x, moved)
             share, wall = _fit(x, partial(wall_distance, walls), 1.0 / per_axis)
-            if shift is None:
-                y = x.copy()
-                full, edge = _fit(y, lambda y: -_distance(shape, grid, y), 1.0 / per_axis, depth)
-                alone = ~wall.any(axis=0)
-                x[:, alone] = y[:, alone]
-                # where the shape ends at a wall, the wall alone cuts the cube
-                full[(wall * edge).sum(axis=0) > 0.7] = 1.0
-                keep = (share > 0.0) & (full > _turn(at)) & (wall_distance(walls, x) > MARGIN)
-            else:
-                keep = (share > 0.0) & (_distance(shape, grid, x, known) < 0.0)
+            y = x.copy()
+            full, edge = _fit(y, lambda y: -_distance(shape, grid, y), 1.0 / per_axis, depth)
+            alone = ~wall.any(axis=0)
+            x[:, alone] = y[:, alone]
+            # where the shape ends at a wall, the wall alone cuts the cube
+            full[(wall * edge).sum(axis=0) > 0.7] = 1.0
+            keep = (share > 0.0) & (full > _turn(at)) & (wall_distance(walls, x) > MARGIN)
             yield slab * per_axis + sub, x[:, keep], share[keep]
 
 

@@ -1,10 +1,9 @@
 """Sources: regions kept full of liquid, which may move; the liquid they emit, and the room for it.
 
-A step of length dt moves the liquid in a source by v dt relative to the source. So the points to fill are those that
-were outside the source one step ago, in the source's own frame: `x - v dt ∉ S`. They lie on a lattice that moves with
-the liquid, so that each point enters once. The flow of a line of the lattice is exact to one particle; a stream has a
-whole number of lines, so it may be half a particle too thick or too thin on each side. Filling only the empty cells
-would lose the part of a cell that a step leaves empty: a third of the flow at three cells per step.
+A step of length dt moves the liquid in a source by v dt relative to the source. The particles for the space behind it
+have their places on lines that move with the liquid (`streams`), so that each of them enters once and the flow is
+velocity times area. Filling only the empty cells would lose the part of a cell that a step leaves empty: a third of the
+flow at three cells per step.
 
 Under water the room behind the source is not empty: the liquid that enters must push other liquid away. The pressure
 solve gets the divergence for this, `div u = volume entered / dt` (`crowding`). A full chamber takes no more liquid
@@ -13,17 +12,19 @@ solve gets the divergence for this, `div u = volume entered / dt` (`crowding`). 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from ...bodies.motion import Prescribed
-from ...grid.shapes import Shape
+from ...grid.shapes import Box, Shape, sample_meshes
 from ...scenes.scene import Scene
 from ...scenes.schema import Inflow
 from .alone import Alone
 from .regions import region
+from .solids import Solids
+from .streams import Lines, Stream
 
 #: particles for which a cell must have room to be filled
 PARTLY = 0.75
@@ -64,48 +65,45 @@ class Source:
         own = self.spec.velocity[axis]
         return own if self.mover is None else own + self.mover.velocity(axis, points, time)
 
-    def fresh(self, points: list[np.ndarray], time: float, dt: float, width: float) -> np.ndarray:
-        """Mask of the points to fill after a step of length dt (0: all points in the region).
-
-        `width` is the width of the lattice. Both ends of a step use the same bound, a little inside the region.
-        Otherwise rounding could let a row of the lattice on the surface itself enter twice or never.
-        """
-        bound = -1.37e-4 * width
-        region = self.at(time)
-        here = np.asarray(region(*points)) < bound
-        if self.began(time, dt):
-            return here
-        back = [x - dt * v for x, v in zip(points, self.spec.velocity)]
-        return here & (np.asarray(region(*back)) >= bound)
-
     def began(self, time: float, dt: float) -> bool:
         """True if it flows for the first time in this step."""
         return dt <= 0.0 or not self.flows(time - dt)
 
-    def drift(self, time: float, width: float) -> Callable[[np.ndarray], np.ndarray]:
-        """The shift of the lattice of its liquid, modulo its width, at positions (d, n); all in metres.
+    @property
+    def turns(self) -> bool:
+        """True if its region may turn, so that the shadow of the region changes."""
+        motion = self.spec.motion
+        return motion is not None and bool(
+            motion.spin or motion.angle is not None or (motion.keys is not None and motion.keys.angles is not None)
+        )
 
-        The lattice moves with the liquid along the axis of the largest velocity. Its lines along this axis are slanted
-        like the velocity and stand still: if they moved sideways, a stream would be a line of particles thicker or
-        thinner every few steps, which is seen as bands.
+    def offset(self, time: float) -> np.ndarray:
+        """How far its region has moved, turning not counted."""
+        return np.zeros(len(self.spec.velocity)) if self.mover is None else self.mover.at(time)[0]
+
+    def lines(self, time: float, width: float, solids: Solids) -> Lines:
+        """The lines of its liquid, for particles of this width in metres; shifted by the offset of this time.
+
+        A source that stays where it is ends at walls at rest: its liquid comes out of them, or flows along them.
         """
-        velocity = np.array(self.spec.velocity, float)
-        main = int(np.argmax(np.abs(velocity)))
-        offset = np.zeros(len(velocity)) if self.mover is None else np.array(self.mover.at(time)[0], float)
-        slant = velocity / velocity[main] if velocity[main] else np.zeros(len(velocity))
-        low, high = self.shape.bounds(len(velocity))
-        start = (high if velocity[main] < 0.0 else low)[main]
-        start = start if np.isfinite(start) else 0.0
-        along = offset[main] + time * velocity[main]
-        along -= width * np.round(along / width)
-
-        def shift(x: np.ndarray) -> np.ndarray:
-            way = offset[:, None] + slant[:, None] * (x[main] + along - offset[main] - start)
-            way -= width * np.round(way / width)
-            way[main] = along
-            return way
-
-        return shift
+        velocity, d = self.spec.velocity, len(self.spec.velocity)
+        size = solids.scene.model.domain.size
+        if self.mover is not None:
+            shape = self.at(time).move(tuple(-self.offset(time)))
+            if not np.all(np.isfinite(shape.bounds(d))):
+                shape = shape & Box(tuple(-s for s in size), tuple(2.0 * s for s in size))
+            return Stream(shape, velocity, width).lines(fit=not self.turns)
+        shape = self.shape & Box((0.0,) * d, tuple(size))
+        low, high = shape.bounds(d)
+        for solid in solids.list:
+            if solid.motion is None and solid.body is None:
+                wall = sample_meshes(solid.shape, solids.scene.dx)
+                ends = wall.bounds(d)
+                if solid.container:
+                    shape = shape & wall
+                elif np.all(ends[0] < high) and np.all(ends[1] > low):
+                    shape = shape - wall
+        return Stream(shape, velocity, width).lines()
 
 
 def has_room(left: np.ndarray) -> np.ndarray:
@@ -116,19 +114,56 @@ def has_room(left: np.ndarray) -> np.ndarray:
     return left > PARTLY
 
 
-def crowding(there: np.ndarray, new: np.ndarray, space: np.ndarray, ranks: Alone) -> np.ndarray:
+def crowding(
+    there: np.ndarray, new: np.ndarray, space: np.ndarray, region: np.ndarray, x: np.ndarray, ranks: Alone
+) -> np.ndarray:
     """Volume of liquid that must move away because a source adds liquid, over cells; all volumes in cells.
 
-    `there` was in the cells before and `new` comes in. In the open, the liquid has moved away and left enough room;
-    under water there is no room. A single cell may have one particle more or less by chance, so all cells are counted
-    together. Liquid that was crowded there before may also move away, up to the same volume again.
+    `there` was in the cells before and `new` comes in; `region` is the mask of the source's cells; `x` are the
+    particles in and around them, each of the volume `x[3]`. In the open, the liquid has moved away and left enough
+    room; under water there is no room. Liquid that was crowded there before may also move away, up to the same volume
+    again.
+
+    A single cell may have one particle more or less by chance, so all cells of the source are counted together: those
+    without a new particle too, because it is often missing where there is no room. Rows of particles that leave a
+    region would change its count in jumps, so a particle counts for all cells less than a cell away (`smooth_count`).
     """
-    wet = (new > 0.0) & (there >= 0.5 * space)
+    wet = region & (there >= 0.5 * space)
     added = ranks.sum(float(new[wet].sum()))
     if added == 0.0:
         return np.zeros_like(new)
-    excess = min(max(ranks.sum(float((there + new - space)[wet].sum())), 0.0), 2.0 * added)
+    before = smooth_count(x, there.shape) - smooth_space(space)
+    excess = min(max(ranks.sum(float((before + new)[wet].sum())), 0.0), 2.0 * added)
     return np.where(wet, new * (excess / added), 0.0)
+
+
+def smooth_count(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Volume in cells of particles at `x[:3]`, of the volumes `x[3]`, each spread over a cube two cells wide.
+
+    The weight falls linearly along every axis, so that evenly spaced particles give the same count wherever they are.
+    """
+    out = np.zeros(shape)
+    low = np.floor(x[:3] - 0.5).astype(np.int64)
+    part = x[:3] - 0.5 - low
+    axes = [axis for axis in range(3) if shape[axis] > 1]
+    for corner in product((0, 1), repeat=len(axes)):
+        at, weight = [np.zeros(x.shape[1], np.int64)] * 3, x[3]
+        for axis, bit in zip(axes, corner):
+            at[axis] = low[axis] + bit
+            weight = weight * (part[axis] if bit else 1.0 - part[axis])
+        known = np.all([(a >= 0) & (a < n) for a, n in zip(at, shape)], axis=0)
+        np.add.at(out, tuple(a[known] for a in at), weight[known])
+    return out
+
+
+def smooth_space(space: np.ndarray) -> np.ndarray:
+    """The same for full cells: an eighth of a cell counts for each neighbour along an axis."""
+    for axis, size in enumerate(space.shape):
+        if size > 1:
+            padded = np.pad(space, [(int(a == axis),) * 2 for a in range(3)])
+            first, last = ((slice(None),) * axis + (s,) for s in (slice(0, -2), slice(2, None)))
+            space = 0.75 * space + 0.125 * (padded[first] + padded[last])
+    return space
 
 
 class Chambers:

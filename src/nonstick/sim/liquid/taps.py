@@ -1,4 +1,4 @@
-"""The particles that sources emit in a step: those of the lattice in a source that have become empty and have room."""
+"""The particles that sources emit in a step: those whose places have come in, and those of cells that are empty."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...scenes.scene import Scene
-from .seeding import seed_slabs
+from .cloud import Cloud
+from .seeding import wall_distance
 from .solids import Solids
-from .sources import Chambers, Source, crowding, has_room
+from .sources import PARTLY, Chambers, Source, crowding, has_room, smooth_space
+from .streams import Lines
+
+#: a place that is deeper in a wall, in widths of a particle, gets none; particles on a wall are moved out of it later
+DEEPEST = 0.25
 
 
 @dataclass
@@ -34,42 +39,62 @@ class Taps:
         self.setting, self.dx = scene.model.particles, scene.dx
         self.solids, self.layout, self.ranks = solids, solids.layout, solids.ranks
         self._chambers: Chambers | None = None
+        #: by the number of the source
+        self._lines: dict[int, Lines] = {}
         #: indices of sources without room for their liquid
         self._choked: set[int] = set()
 
-    def open(
-        self, source: Source, index: int, time: float, step: int, last_dt: float, start: np.ndarray, worth: float
-    ) -> Emitted:
-        """The particles that a source emits at a time; `start` is that of the sorted particles, of volume `worth`.
+    def open(self, source: Source, index: int, time: float, last_dt: float, cloud: Cloud, worth: float) -> Emitted:
+        """The particles that a source emits at a time; the particles are sorted, and of volume `worth`.
 
         Every process looks at the positions in its own cells; they have numbers among those of all processes.
         """
-        setting, ranks = self.setting, self.ranks
-        width = self.dx / setting.per_axis
-        counts = np.diff(start)
-        rng = np.random.default_rng([setting.seed, index, step])
-        drift = source.drift(time, width)
-        slabs = seed_slabs(
-            source.at(time), self.solids, setting.per_axis, setting.jitter, rng, lambda x: drift(self.dx * x) / self.dx
-        )
-        x, mine, every = ranks.born(slabs)
+        ranks, began = self.ranks, source.began(time, last_dt)
+        counts = np.diff(cloud.start)
+        x, mine, every = ranks.born(iter([self._places(source, index, time, last_dt)]))
+        x, due = x[:3], x[3] > 0.0
         mine = np.arange(every) if mine is None else mine
         cells = np.ravel_multi_index(tuple(ranks.here(x).astype(np.int64)), self.layout.three)
-        fresh = source.fresh([self.dx * c for c in self.layout.drop_points(x)], time, last_dt, width)
-        room = has_room(self.solids.space.reshape(-1)[cells] / worth - counts[cells])
-        fresh &= room | (not source.began(time, last_dt))  # space that is full already is not filled
-        fresh |= (counts[cells] == 0) & room
+        space = self.solids.space.reshape(-1)[cells] / worth
+        room = has_room(space - counts[cells])
+        within = np.asarray(source.at(time)(*(self.dx * c for c in self.layout.drop_points(x)))) < 0.0
+        # space that is full already is not filled; a cell that the source fills only in part may be empty by chance
+        share, coming = (np.bincount(cells, mask, minlength=counts.size)[cells] for mask in (within, due))
+        empty = (counts[cells] == 0) & (coming == 0.0) & (share > PARTLY * space)
+        fresh = within & room if began else due | (within & empty)
+        nodes = self.layout.drop_nodes(self.solids.nodes), 0
+        wall = wall_distance(nodes, self.layout.drop_points(ranks.here(x)))
+        fresh &= wall > -DEEPEST / self.setting.per_axis
         there = worth * counts.reshape(self.layout.three)
         chosen, wanted = self._chosen(fresh, cells, mine, every, there, worth)
         choked = len(chosen) < wanted and index not in self._choked
         if choked:
             self._choked.add(index)
+        region = np.bincount(cells, minlength=there.size).reshape(there.shape) > 0
         place = np.full(every, -1)
         place[chosen] = np.arange(len(chosen))
         place = place[mine]
         x, cells, place = x[:, place >= 0], cells[place >= 0], place[place >= 0]
         new = worth * np.bincount(cells, minlength=there.size).reshape(there.shape)
-        return Emitted(x, place, len(chosen), crowding(there, new, self.solids.space, ranks), choked)
+        spread = np.empty((4, 0))
+        if new.any():
+            near = np.flatnonzero(smooth_space(region.astype(float)))
+            lengths = counts[near]
+            first = np.repeat(cloud.start[near] - np.cumsum(lengths) + lengths, lengths)
+            spread = np.vstack([cloud.x[:, first + np.arange(first.size)], np.full(first.size, worth)])
+        return Emitted(x, place, len(chosen), crowding(there, new, self.solids.space, region, spread, ranks), choked)
+
+    def _places(self, source: Source, index: int, time: float, last_dt: float) -> np.ndarray:
+        """Places in a source, or due in this step, of this process's lines: rows x, y, z in cells, and 1 if due."""
+        lines = self._lines.get(index)
+        if lines is None or source.turns:
+            every = source.lines(time, self.dx / self.setting.per_axis, self.solids)
+            lines = self._lines[index] = every.part(self.ranks.rank, self.ranks.size)
+        speed = max(map(abs, source.spec.velocity))
+        x, due = lines.places(speed * time, speed * last_dt)
+        x = (x + source.offset(time)[:, None]) / self.dx
+        inside = np.all((x > 0.0) & (x < np.array(self.solids.whole.shape)[:, None]), axis=0)
+        return np.vstack([self.layout.lift_points(x[:, inside]), due[inside]])
 
     def _chosen(
         self, fresh: np.ndarray, cells: np.ndarray, mine: np.ndarray, every: int, there: np.ndarray, worth: float

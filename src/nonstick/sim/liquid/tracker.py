@@ -91,7 +91,7 @@ class Tracker(Protocol):
     def fill(self) -> None:
         """Make the initial liquid and start the ledger."""
 
-    def flow_in(self, sources: Sequence[Source], time: float, step: int, dt: float) -> Added:
+    def flow_in(self, sources: Sequence[Source], time: float, dt: float) -> Added:
         """Add the liquid that sources emit at the beginning of a step of length dt."""
 
     def flow_out(self, regions: Sequence[Shape]) -> None:
