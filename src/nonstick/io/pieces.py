@@ -20,7 +20,7 @@ from ..errors import NonstickError
 Arrays = dict[str, np.ndarray]
 
 #: how the arrays of a frame or a checkpoint are cut; others are the same on all ranks
-CELLS = ("phi", "pressure", "active")
+CELLS = ("phi", "pressure", "active", "called_for")
 NODES = ("phi_solid",)
 ROWS = ("position", "velocity", "id", "viscosity", "mu", "fall")
 COLUMNS = ("x", "vel", "aff")

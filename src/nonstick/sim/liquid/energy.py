@@ -21,6 +21,7 @@ from ._energy import _energy, _gains, _take_gains
 from ._particles import BATCH
 from .alone import Alone
 from .cloud import Cloud
+from .layout import Layout
 
 #: largest share of its kinetic energy that a particle which gained energy gives back in a step
 GIVEN_BACK = 0.9
@@ -36,6 +37,17 @@ def energy(p: Cloud, gravity: np.ndarray, ranks: Alone) -> tuple[float, float]:
     kinetic, height = np.zeros(parts), np.zeros(parts)
     _energy(kinetic, height, ranks.position(p.x), p.vel, p.aff, p.affine, *gravity, BATCH)
     return ranks.sum(float(kinetic.sum())), ranks.sum(float(height.sum()))
+
+
+def heat(
+    mass: list[np.ndarray], before: list[np.ndarray], after: list[np.ndarray], layout: Layout, ranks: Alone
+) -> float:
+    """Kinetic energy that viscosity has taken from the velocity `before`, for masses on the faces."""
+    total = 0.0
+    for axis in layout.axes:
+        u, v = before[axis], after[axis]
+        total += 0.5 * float(ranks.own_faces(mass[axis] * (u - v) * (u + v), axis).sum())
+    return max(ranks.sum(total), 0.0)
 
 
 def surplus(p: Cloud, gain: np.ndarray, ranks: Alone, turned: np.ndarray | float = 0.0) -> float:

@@ -30,6 +30,8 @@ from ...scenes.scene import Scene
 from ..states import check_array
 from .alone import Alone
 from .bodies import Bodies, make
+from .called import CalledFor
+from .energy import heat
 from .extrapolation import Passage, extend, find_taken, hold_surface
 from .forces import Force
 from .pressed import least_pressure
@@ -66,7 +68,7 @@ class Observer(Protocol):
     """Looks at a step while it runs, and changes nothing."""
 
     def projected(self, outcome: PressureResult) -> None:
-        """A pressure was solved; a step with viscosity has two."""
+        """A pressure has acted; a step with viscosity has up to four."""
 
     def moving(self, flow: Flow) -> None:
         """The liquid is about to move with this velocity."""
@@ -104,6 +106,7 @@ class Liquid:
         self.layout = self.solids.layout
         self.projection = Projection(self.solids, model.solver, model.physics.density)
         self.viscosity = Viscosity(self.solids, model)
+        self.called = CalledFor(self.solids)
         self.ledger = Ledger()
         self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
         self.sources = Source.all(scene)
@@ -144,7 +147,12 @@ class Liquid:
             velocity, outcome = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
         thick, unpressed, passage = None, start.velocity, Passage(self.solids.open)
+        push, thin = kick * tracker.gravity, self.viscosity.thin(mu, tracker.gravity)
         if self.viscosity.acts:
+            with watch("extrapolation"):  # viscosity must not drag down what the pressure holds
+                taken = [u.copy() for u in start.velocity]
+                find_taken(taken, velocity, tracker.phi, self.solids, passage)
+                hold_surface(velocity, taken, push, start.mass, tracker.phi, self.solids, passage, thin)
             velocity, outcome, thick, unpressed = self._thicken(
                 watch, start, velocity, outcome, mu, kick, added.divergence
             )
@@ -155,13 +163,10 @@ class Liquid:
             if thick is not None:
                 held = unpressed
                 find_taken(held, velocity, tracker.phi, self.solids, passage)
-            push = kick * tracker.gravity
-            thin = self.viscosity.thin(mu, tracker.gravity)
-            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids, passage, thin)
-            if self.viscosity.acts:
+            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids, passage, thin, thick is not None)
+            if thick is not None:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
-            layers = math.ceil(self.scene.model.time.cfl) + 2
-            keep = np.maximum(sticky, self._pressed(outcome))
+            layers, keep = math.ceil(self.scene.model.time.cfl) + 2, np.maximum(sticky, self._pressed(outcome))
             fastest = extend(velocity, start.mass, tracker.phi, self.solids, passage, keep, layers)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
@@ -223,20 +228,27 @@ class Liquid:
         """Let viscosity and the pressure that it calls for act on a velocity.
 
         Viscosity adds divergence, so the velocity u₁ is projected again: with a pressure p₂, which leaves a slip of
-        dt/ρ ∂p₂/∂s at walls. So all is done twice, the second time from u₁ - dt/ρ ∇p₂, and what is left to project is
-        small. With bodies it is done once: twice, the speed of a sinking sphere would depend more on the step.
+        dt/ρ ∂p₂/∂s at walls. So the step begins with p₂ of the last step (`called`), and all is done twice, the second
+        time from u₁ - dt/ρ ∇p₂: what is left to project is small. With bodies it is done once, from u₁: twice, the
+        speed of a sinking sphere would depend more on the step.
 
         Returns the velocity, the pressure of the whole step, the solution for viscosity, and the velocity as it would
         be without pressure.
         """
         drop, lift = self.layout.drop_faces, self.layout.lift_faces
-        before, first = velocity, outcome
+        before, first, p1 = velocity, outcome, outcome.solution.pressure
+        if self._remembers():
+            called = self.called.after(first)
+            pushed = zip(velocity, lift(first.solution.velocity), lift(called.solution.velocity))
+            before, self.pressure = [u - a + b for u, a, b in pushed], p1 + called.solution.pressure
+            if self.observer is not None:
+                self.observer.projected(called)
         thick: Any = None
         for last in (True,) if len(self.bodies) else (False, True):
             with watch("viscosity"):
                 if thick is None:
-                    free, pressure = drop(start.velocity), outcome.solution.pressure
-                    thick = self.viscosity.solve(self.phi(), drop(before), free, pressure, mu, dt, self._flowing())
+                    free = drop(start.velocity)
+                    thick = self.viscosity.solve(self.phi(), drop(before), free, p1, mu, dt, self._flowing())
                     before = lift(thick.source.velocity)
                 else:
                     thick = self.viscosity.solve_again(thick, drop(before), drop(velocity))
@@ -247,20 +259,18 @@ class Liquid:
                 if not last:
                     changes = zip(self.solids.open, before, spread, velocity)
                     before = [np.where(share > 0.0, b - s + v, b) for share, b, s, v in changes]
-        start.heat = self._heat(start.mass, before, spread)
+        if self._remembers():
+            self.called.keep(self.pressure - p1, self.tracker.phi)
+        start.heat = heat(start.mass, before, spread, self.layout, self.ranks)
         unpressed = [u + s - b for u, s, b in zip(start.velocity, spread, before)]
         # the problem is the first one, whose walls do not pull; messages of both
         whole = replace(outcome, problem=first.problem, failed=[*first.failed, *outcome.failed])
         whole.solution = replace(outcome.solution, pressure=self.pressure)
         return velocity, whole, thick, unpressed
 
-    def _heat(self, mass: list[np.ndarray], before: list[np.ndarray], after: list[np.ndarray]) -> float:
-        """Kinetic energy that viscosity has taken, for masses on the faces."""
-        total = 0.0
-        for axis, m, u, v in zip(range(3), mass, before, after):
-            if axis in self.layout.axes:
-                total += 0.5 * float(self.ranks.own_faces(m * (u - v) * (u + v), axis).sum())
-        return max(self.ranks.sum(total), 0.0)
+    def _remembers(self) -> bool:
+        """True if a step begins with the viscous pressure of the last one."""
+        return self.viscosity.acts and not len(self.bodies) and not self.projection.at_edges
 
     def _check_flow(self, velocity: list[np.ndarray], fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""
@@ -352,6 +362,7 @@ class Liquid:
             "pressure": self.ranks.own(self.projection.pressure), "active": self.ranks.own(self.projection.active),
             "steps": np.array(self.steps), "time": np.array(self.time), "lag": np.array(self.tracker.lag),
             "ledger": self.ledger.array(),
+            **({"called_for": self.ranks.own(self.called.pressure)} if self._remembers() else {}),
             **self.bodies.state(),
         }  # fmt: skip
 
@@ -362,6 +373,8 @@ class Liquid:
         cells = self.ranks.own(self.projection.active).shape
         check_array("pressure", state, cells, float)
         check_array("active", state, cells, self.projection.active.dtype)
+        if "called_for" in state:
+            check_array("called_for", state, cells, float)
         check_array("steps", state, (), np.int64, 0)
         check_array("time", state, (), float, 0.0)
         if "lag" in state:
@@ -375,6 +388,8 @@ class Liquid:
             self.ranks.with_ghosts, (state["pressure"], state["active"])
         )
         self.pressure = self.projection.pressure
+        if "called_for" in state:
+            self.called.pressure = self.ranks.with_ghosts(state["called_for"])
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag
         self.ledger.restore(state["ledger"])

@@ -44,6 +44,11 @@ class Projection:
         #: cells cut by solids, if no solid moves
         self._cut: np.ndarray | None = None
 
+    @property
+    def at_edges(self) -> bool:
+        """True if walls separate at the edges of cells (`walls.pressure = "edge"`), not in cells."""
+        return isinstance(self.solids.mode, str) and self.solids.mode == "edge"
+
     def solve(
         self,
         phi: np.ndarray,
@@ -91,8 +96,8 @@ class Projection:
         elif solids.moving:
             extra["solid_velocity"] = solids.layout.drop_faces(solids.velocity)
         adhesion = _given(solids.adhesion)
-        if acted is not None and not (isinstance(solids.mode, str) and solids.mode == "edge"):
-            adhesion = solids.adhesion + np.maximum(acted, 0.0)
+        if acted is not None and not self.at_edges:
+            adhesion = np.maximum(solids.adhesion + acted, 0.0)
         return PressureProblem(
             phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
             walls=self._walls(hold), adhesion=adhesion, separation=_given(solids.separation),
@@ -141,7 +146,7 @@ class Projection:
         """Names of methods to try, in this order."""
         own = registry.name_of(self.solver.method)
         names: tuple[str, ...] = (own, *STRONGER)
-        if isinstance(self.solids.mode, str) and self.solids.mode == "edge":
+        if self.at_edges:
             names = STRONGER_EDGES if own == "auto" else (own, *STRONGER_EDGES)
         known = [name for name in dict.fromkeys(names) if name == own or name in registry.methods()]
         if problem.coupling is not None:

@@ -24,11 +24,11 @@ def tank(dimension: int, ratio: float, size: Size) -> Scene:
     n = size.cells
     wide = np.full(dimension, 0.8)
     middle = 0.5 * wide
-    bottom = DEPTH - ratio * HEIGHT * (1.0 - WIDTH ** (dimension - 1) / 0.8 ** (dimension - 1))
-    middle[1] = (bottom if ratio < 1.0 else 0.25) + 0.5 * HEIGHT + (0.4 / n if ratio < 1.0 else 0.0)
+    # liquid is laid out to the depth DEPTH beside the box, and none of it where the box is
+    bottom = DEPTH - ratio * HEIGHT + 0.4 / n if ratio < 1.0 else 0.25
+    middle[1] = bottom + 0.5 * HEIGHT
     half = np.full(dimension, 0.5 * WIDTH)
     half[1] = 0.5 * HEIGHT
-    # liquid of the depth DEPTH is laid out first; what the box displaces is missing, as the draft takes into account
     top = wide.copy()
     top[1] = DEPTH
     return Scene(
@@ -98,7 +98,7 @@ def _case(dimension: int, quick: tuple[Size, ...], full: tuple[Size, ...]) -> Ca
         "Archimedes, On Floating Bodies: draft / height = density ratio",
         (
             *(
-                Published(f"draft-{r}", f"draft of a box of ratio {r}", r, 0.04, quick=0.06, scale=1.0)
+                Published(f"draft-{r}", f"draft of a box of ratio {r}", r, 0.02, quick=0.03, scale=1.0)
                 for r in FLOATING
             ),
             Published("hovers", "way of a box of ratio 1 in 1 s, in cells", 0.0, 0.1, scale=1.0),
