@@ -27,7 +27,6 @@ import numpy as np
 from ..discretise.coupling import Whole
 from ..discretise.viscosity import ViscosityProblem
 from ..grid.mac import Part as PartOfGrid
-from ..io.pieces import CELLS
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from .boxes import Box, Boxes
@@ -245,7 +244,7 @@ class Part:
         if out["aff"].shape[0] != 9:
             out["aff"] = np.zeros((len(state["aff"]), out["x"].shape[1]), np.float32)
         new = boxes[self.rank]
-        for name in [name for name in CELLS if name in state]:  # the same on all ranks
+        for name in [name for name in ("pressure", "active", "called_for") if name in state]:  # the same on all ranks
             both = {r: self.own_box.meet(boxes[r]) for r in range(self.size)}
             sent = {r: state[name][b.within(self.own_box)].reshape(-1) for r, b in both.items() if b.size}
             field = np.zeros(new.shape, state[name].dtype)

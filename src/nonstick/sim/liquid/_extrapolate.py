@@ -78,12 +78,13 @@ def _is_wet(phi, open_share, axis, i, j, k):
 
 
 @parallel
-def _hold_surface(u, taken, push, limit, free, thin, open_share, mass, phi, axis):
+def _hold_surface(u, taken, once, push, limit, free, thin, open_share, mass, phi, axis):
     """Let the pressure act on liquid in cells that the surface cuts below their centres, where no face is an unknown.
 
     Such a cell (0 <= φ < ½) counts as air, but holds liquid. The faces around it that border no liquid cell would fall
     freely and pull its particles down, through the surface. They lose what the pressure took from the faces next to
-    them (`taken`) of what gravity gave them (`push`): all of it up to φ = ¼, then less, nothing from φ = ½ on.
+    them (`taken`) of what gravity gave them (`push`): all of it up to φ = ¼, then less, nothing from φ = ½ on; and this
+    only `once`, which is 1 or, later in the same step, 0.
 
     The slope of the surface must accelerate them too, and pressure alone would feed a shear between them and the
     liquid. So, to the share `thin`, they take the velocity of the faces next to them that border liquid, continued
@@ -109,7 +110,7 @@ def _hold_surface(u, taken, push, limit, free, thin, open_share, mass, phi, axis
                 share = min(max(2.0 - 4.0 * min(a, b), 0.0), 1.0)
                 if a < 0.0 or b < 0.0 or share <= 0.0:
                     continue
-                own = u[i, j, k] - share * min(max(taken[i, j, k], least), most)
+                own = u[i, j, k] - once * share * min(max(taken[i, j, k], least), most)
                 straight, lines, total, count = 0.0, 0, 0.0, 0
                 for way in range(6 if thin > 0.0 else 0):
                     step = 1 if way % 2 else -1

@@ -53,11 +53,13 @@ def hold_surface(
     solids: Solids,
     passage: Passage,
     thin: float = 1.0,
+    again: bool = False,
 ) -> None:
     """Let the pressure act on particles in cells that the surface cuts below their centres, in place.
 
     `push` (3) is what gravity gave, and `taken`, from `find_taken`, what the pressure took. `thin` is 1 without
     viscosity and 0 for thick liquid. A slope cannot change a velocity by more than STEEPEST times the push.
+    `again`: the pressure has acted on them in this step, and what viscosity has done since must stay.
     """
     if not push.any():
         return
@@ -66,7 +68,7 @@ def hold_surface(
     limit = STEEPEST * float(np.linalg.norm(push))
     for axis in solids.layout.axes:
         around = passage.open[axis], mass[axis], phi, axis
-        _hold_surface(velocity[axis], taken[axis], push[axis], limit, free, thin, *around)
+        _hold_surface(velocity[axis], taken[axis], 0.0 if again else 1.0, push[axis], limit, free, thin, *around)
 
 
 def extend(

@@ -147,7 +147,12 @@ class Liquid:
             velocity, outcome = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.solution.pressure
         thick, unpressed, passage = None, start.velocity, Passage(self.solids.open)
+        push, thin = kick * tracker.gravity, self.viscosity.thin(mu, tracker.gravity)
         if self.viscosity.acts:
+            with watch("extrapolation"):  # viscosity must not drag down what the pressure holds
+                taken = [u.copy() for u in start.velocity]
+                find_taken(taken, velocity, tracker.phi, self.solids, passage)
+                hold_surface(velocity, taken, push, start.mass, tracker.phi, self.solids, passage, thin)
             velocity, outcome, thick, unpressed = self._thicken(
                 watch, start, velocity, outcome, mu, kick, added.divergence
             )
@@ -158,13 +163,10 @@ class Liquid:
             if thick is not None:
                 held = unpressed
                 find_taken(held, velocity, tracker.phi, self.solids, passage)
-            push = kick * tracker.gravity
-            thin = self.viscosity.thin(mu, tracker.gravity)
-            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids, passage, thin)
-            if self.viscosity.acts:
+            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids, passage, thin, thick is not None)
+            if thick is not None:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
-            layers = math.ceil(self.scene.model.time.cfl) + 2
-            keep = np.maximum(sticky, self._pressed(outcome))
+            layers, keep = math.ceil(self.scene.model.time.cfl) + 2, np.maximum(sticky, self._pressed(outcome))
             fastest = extend(velocity, start.mass, tracker.phi, self.solids, passage, keep, layers)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
@@ -237,7 +239,8 @@ class Liquid:
         before, first, p1 = velocity, outcome, outcome.solution.pressure
         if self._remembers():
             called = self.called.after(first)
-            before, self.pressure = lift(called.solution.velocity), p1 + called.solution.pressure
+            pushed = zip(velocity, lift(first.solution.velocity), lift(called.solution.velocity))
+            before, self.pressure = [u - a + b for u, a, b in pushed], p1 + called.solution.pressure
             if self.observer is not None:
                 self.observer.projected(called)
         thick: Any = None

@@ -156,13 +156,14 @@ class Particles:
         added = Added(np.zeros(self.solids.grid.shape))
         for index, source in enumerate(sources):
             if source.flows(time):
-                self._impose(source, source.at(time), time)
+                fallen = self.lag > 0.0  # in the first step it is not known what holds the liquid
+                free = self._taps.impose(source, time, dt, self.cloud, self.points(), self.gravity, fallen)
                 self._sort()
-                self._fill_source(source, index, time, dt, added)
+                self._fill_source(source, index, time, dt, free, added)
         return added
 
-    def _fill_source(self, source: Source, index: int, time: float, dt: float, added: Added) -> None:
-        """Add the particles that one source emits."""
+    def _fill_source(self, source: Source, index: int, time: float, dt: float, free: float, added: Added) -> None:
+        """Add the particles that one source emits; `free` is the share of gravity that nothing holds in it."""
         new = self._taps.open(source, index, time, self._last_dt, self.cloud, self.worth)
         if new.choked:
             full = f"inflow.{index} has no room for more liquid: its chamber is full at {time:.4g} s"
@@ -170,20 +171,10 @@ class Particles:
         assert added.divergence is not None
         added.divergence += self.layout.drop(new.crowding) / dt
         points = self.points(new.x)
-        velocity = [source.velocity(axis, points, time) for axis in range(len(points))]
+        velocity = self._taps.velocity(source, points, time, dt, free * self.gravity)
         kind = len(self.scene.model.liquid) + index
         self._add(new.x, velocity, source.spec.viscosity, kind, new.places, new.count)
         self.ledger.inflow += new.count * self.worth
-
-    def _impose(self, source: Source, shape: Shape, time: float) -> None:
-        """Give the particles in a source its velocity."""
-        points = self.points()
-        inside = np.flatnonzero(np.asarray(shape(*points)) < 0)
-        if inside.size:
-            here = [c[inside] for c in points]
-            for axis, row in enumerate(self.layout.drop_points(self.cloud.vel)):
-                row[inside] = source.velocity(axis, here, time)
-            self.cloud.fall[inside] = 1.0
 
     def flow_out(self, regions: Sequence[Shape]) -> None:
         """Remove the particles in the regions."""

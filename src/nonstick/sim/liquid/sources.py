@@ -69,6 +69,26 @@ class Source:
         """True if it flows for the first time in this step."""
         return dt <= 0.0 or not self.flows(time - dt)
 
+    def supported(self, points: list[np.ndarray], time: float, dt: float) -> np.ndarray:
+        """Seconds of gravity to take from the velocity at points in it, so that a step of length dt is right.
+
+        In a source nothing falls. Liquid that stays in it for the step moves by v dt if half the gravity of the step is
+        taken, and liquid that leaves it after s seconds has the right velocity then if s of it are. The grid mixes the
+        two, so there is a step of transition. Without this, jets would fall as if they had left too early.
+        """
+        region = self.at(time)
+
+        def inside(way: np.ndarray | float) -> np.ndarray:
+            return np.asarray(region(*(x + way * v for x, v in zip(points, self.spec.velocity)))) < 0.0
+
+        stays = inside(2.0 * dt)
+        low, high = np.zeros(stays.shape), np.full(stays.shape, 2.0 * dt)
+        for _ in range(0 if stays.all() else 12):
+            middle = 0.5 * (low + high)
+            within = inside(middle)
+            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        return np.where(stays, 0.5 * dt, np.minimum(low, 1.5 * dt - 0.5 * low))
+
     @property
     def turns(self) -> bool:
         """True if its region may turn, so that the shadow of the region changes."""

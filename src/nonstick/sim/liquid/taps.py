@@ -33,7 +33,7 @@ class Emitted:
 
 
 class Taps:
-    """Chooses the particles that sources emit."""
+    """Chooses the particles that sources emit, and their velocity."""
 
     def __init__(self, scene: Scene, solids: Solids):
         self.setting, self.dx = scene.model.particles, scene.dx
@@ -83,6 +83,34 @@ class Taps:
             first = np.repeat(cloud.start[near] - np.cumsum(lengths) + lengths, lengths)
             spread = np.vstack([cloud.x[:, first + np.arange(first.size)], np.full(first.size, worth)])
         return Emitted(x, place, len(chosen), crowding(there, new, self.solids.space, region, spread, ranks), choked)
+
+    def impose(
+        self, source: Source, time: float, dt: float, cloud: Cloud, points: list[np.ndarray], gravity: np.ndarray,
+        fallen: bool,
+    ) -> float:  # fmt: skip
+        """Give the particles in a source, at `points`, its velocity; returns the share of gravity that nothing holds.
+
+        Without `fallen` the share is not known, and taken as zero.
+        """
+        inside = np.flatnonzero(np.asarray(source.at(time)(*points)) < 0.0)
+        fall = cloud.fall[inside].astype(float) if fallen else np.zeros(inside.size)
+        own = self.ranks.mine(self.ranks.position(cloud.x[:, inside]))
+        count, total = self.ranks.sum(float(own.sum())), self.ranks.sum(float(fall[own].sum()))
+        if inside.size:
+            velocity = self.velocity(source, [c[inside] for c in points], time, dt, fall * gravity[:, None])
+            for row, v in zip(self.layout.drop_points(cloud.vel), velocity):
+                row[inside] = v
+            cloud.fall[inside] = 1.0
+            if cloud.affine and not source.turns:
+                cloud.aff[:, inside] = 0.0
+        return total / count if count else float(fallen)
+
+    def velocity(
+        self, source: Source, points: list[np.ndarray], time: float, dt: float, pull: np.ndarray
+    ) -> list[np.ndarray]:
+        """The velocity of a source's liquid at points, less what it holds of a pull (3,) or (3, n) in this step."""
+        held = source.supported(points, time, dt)
+        return [source.velocity(a, points, time) - held * g for a, g in enumerate(pull[self.layout.first :])]
 
     def _places(self, source: Source, index: int, time: float, last_dt: float) -> np.ndarray:
         """Places in a source, or due in this step, of this process's lines: rows x, y, z in cells, and 1 if due."""
