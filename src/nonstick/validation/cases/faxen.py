@@ -5,7 +5,7 @@ of the cylinder is
 
     F = 4π μ U / λ,    λ = -log k - 0.9157 + 1.7244 k² - 1.7302 k⁴ + 2.4056 k⁶ - 4.5913 k⁸
 
-(Faxén, Proc. R. Swedish Acad. Eng. Sci. 187, 1946; Happel and Brenner, Low Reynolds Number Hydrodynamics, 1965), so it
+(Faxén, Proc. R. Swedish Acad. Eng. Sci. 187, 1946; Happel, Brenner, Low Reynolds Number Hydrodynamics, 1965), so it
 sinks at U = Δρ g a² λ/(4 μ). The channel is 30 radii long; the disc starts from rest, 20 radii above its floor, and the
 speed is the slope of its way between 0.5 and 1 s: the time l²/(π² ν) of the flow is 0.1 s. A size of n cells stands for
 n cells between the walls: the diameter has a fifth of them.
@@ -62,7 +62,7 @@ CASES = (
     Case(
         "faxen",
         "A cylinder sinks slowly between two walls: speed",
-        "Faxén, Proc. R. Swedish Acad. Eng. Sci. 187, 1946; Happel and Brenner, Low Reynolds Number Hydrodynamics, 1965",
+        "Faxén, Proc. R. Swedish Acad. Eng. Sci. 187, 1946; Happel, Brenner, Low Reynolds Number Hydrodynamics, 1965",
         (Published("speed", "speed", 1e3 * SPEED, 0.03, "mm/s", quick=0.06),),
         measure,
         quick=(Size(16), Size(32)),
