@@ -91,7 +91,7 @@ CASES = (
         ),
         measure,
         quick=(Size(32),),
-        full=(Size(32), Size(48), Size(96), Size(48, 2)),
+        full=(Size(32), Size(48), Size(96), Size(96, 2)),
         axes=("time in s", "height of the wave in m"),
         data={"exact": (TIMES, exact(TIMES))},
     ),
