@@ -23,9 +23,9 @@ HEAD = """\
 Every table and figure of the five papers: the paper's numbers, ours, the size of each, the command, the version of the
 source that ran it, and whether it agrees. Counts are in the unit of the paper. The papers' seconds are from other
 machines, so compare ratios. Ours are processor seconds of one thread unless the row says otherwise. A version is that
-of the package and a hash of its source, as in every row that `nonstick bench` writes; "older" rows were measured before
-rows had one. `docs/make_papers.py` writes this page from docs/papers.toml; `docs/draw_papers.py` draws the pictures of
-liquid, on coarser grids than the papers', `docs/draw_plots.py` curves and fields, `docs/draw_stencils.py` stencils.
+of the package and a hash of its source, as in every row that `nonstick bench` writes. `docs/make_papers.py` writes this
+page from docs/papers.toml; `docs/draw_papers.py` draws the pictures of liquid, on coarser grids than the papers',
+`docs/draw_plots.py` curves and fields, `docs/draw_stencils.py` stencils.
 
 `nonstick bench … --json rows.json --resume` continues a table that was stopped, so long tables run in pieces.
 """
