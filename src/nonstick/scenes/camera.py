@@ -18,6 +18,8 @@ NAMES = {
     "orange": "#e8822a", "yellow": "#e8c72e", "green": "#3d9a50", "teal": "#1f8f8f", "blue": "#2b62c4",
     "purple": "#7a45a8", "pink": "#e27fa6", "brown": "#7a5230",
 }  # fmt: skip
+#: the smallest and the largest side of a picture
+PIXELS = 64, 8192
 #: pictures are stored with this gamma, see `render.space`
 _GAMMA = 0.9
 
@@ -50,10 +52,6 @@ Colour = Annotated[str, Field(max_length=20), AfterValidator(known)]
 def mixed(value: Any) -> Any:
     """Red, green and blue of a colour that is given as text; other values are left as they are."""
     return rgb(known(value)) if isinstance(value, str) else value
-
-
-#: the smallest and the largest side of a picture
-PIXELS = 64, 8192
 
 
 class CameraKeys(Table):

@@ -19,6 +19,7 @@ import numpy as np
 from ...scenes.scene import Scene
 from ...sim.liquid.simulation import Simulation
 from ..case import Case, Measured, Published, Size
+from ..rings import compare
 
 RADIUS, RATE, NU, END = 0.4, 1.0, 0.05, 0.4
 
@@ -58,21 +59,7 @@ def measure(size: Size) -> Measured:
     simulation = Simulation(scene)
     while simulation.time < END - 1e-9:
         simulation.next_frame()
-    particles = simulation.particles
-    x = particles.position - 0.5
-    r = np.hypot(*x.T)
-    speed = (x[:, 0] * particles.velocity[:, 1] - x[:, 1] * particles.velocity[:, 0]) / r
-    right = exact(r, simulation.time)
-    ring = np.clip((10.0 * r / RADIUS).astype(int), 0, 9)
-    count = np.maximum(np.bincount(ring, minlength=10), 1)
-    found, true, middle = (np.bincount(ring, v, 10) / count for v in (speed, right, r))
-    return Measured(
-        {
-            "momentum": float((r * speed).sum() / (r * right).sum()),
-            "profile": float(np.abs(found - true).max()) / (RATE * RADIUS),
-        },
-        {"speed": (middle, found)},
-    )
+    return compare(simulation, 0.5, (0.0, RADIUS), lambda r: exact(r, simulation.time), RATE * RADIUS)
 
 
 def _marks() -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -12,6 +12,7 @@ import numpy as np
 from ...scenes.scene import Scene
 from ...sim.liquid.simulation import Simulation
 from ..case import Case, Measured, Published, Size
+from ..rings import compare
 
 INNER, OUTER, RATE, NU, END = 0.2, 0.45, 1.0, 0.05, 3.0
 
@@ -42,16 +43,7 @@ def measure(size: Size) -> Measured:
     simulation = Simulation(scene)
     while simulation.time < END - 1e-9:
         simulation.next_frame()
-    p = simulation.particles
-    x = p.position - 0.5
-    r = np.hypot(*x.T)
-    speed = (x[:, 0] * p.velocity[:, 1] - x[:, 1] * p.velocity[:, 0]) / r
-    momentum = float((r * speed).sum() / (r * exact(r)).sum())
-    ring = np.clip((10 * (r - INNER) / (OUTER - INNER)).astype(int), 0, 9)
-    count = np.maximum(np.bincount(ring, minlength=10), 1)
-    found, right, middle = (np.bincount(ring, v, 10) / count for v in (speed, exact(r), r))
-    worst = float(np.abs(found - right).max()) / (RATE * INNER)
-    return Measured({"momentum": momentum, "profile": worst}, {"speed": (middle, found)})
+    return compare(simulation, 0.5, (INNER, OUTER), exact, RATE * INNER)
 
 
 CASES = (
