@@ -195,9 +195,10 @@ def test_a_displacement_that_keeps_the_centre():
         np.testing.assert_allclose(found, e, atol=1e-12)
 
 
+@pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("thin", [1.0, 0.3, 0.0])
 @pytest.mark.parametrize("dimension", [2, 3])
-def test_liquid_above_the_last_centre_is_held(dimension, thin):
+def test_liquid_above_the_last_centre_is_held(dimension, thin, again):
     """Faces beside cells that are cut below their centres move like the liquid below them."""
     rng = np.random.default_rng(5)
     solids = Solids(round_scene(dimension))
@@ -205,7 +206,7 @@ def test_liquid_above_the_last_centre_is_held(dimension, thin):
     phi = rng.normal(0.2, 0.3, layout.three)
     u, taken, mass = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(3))
     push, found = np.array([0.0, 0.4, -0.5]), [v.copy() for v in u]
-    hold_surface(found, taken, push, mass, phi, solids, Passage(solids.open), thin)
+    hold_surface(found, taken, push, mass, phi, solids, Passage(solids.open), thin, again)
     free = np.empty(phi.shape)
     _free_share(free, *taken, *solids.open, *push, layout.first)
     kinds, limit, clipped = {"line": 0, "mean": 0, "weight": 0}, STEEPEST * np.linalg.norm(push), 0
@@ -225,7 +226,7 @@ def test_liquid_above_the_last_centre_is_held(dimension, thin):
                 share = np.interp(near, [0.25, 0.5], [1.0, 0.0])
                 beside = [(n, f) for n, f in neighbours(c, u[axis].shape) if wet(n) and thin * share > 0.0]
                 lines = [2.0 * u[axis][n] - u[axis][f] for n, f in beside if wet(f)]
-                value -= share * np.clip(taken[axis][c], min(push[axis], 0.0), max(push[axis], 0.0))
+                value -= (not again) * share * np.clip(taken[axis][c], min(push[axis], 0.0), max(push[axis], 0.0))
                 if beside:
                     held = 1.0 - np.average(
                         [free[low], free[high]], weights=[max(0.5 - phi[c], 0.0) for c in (low, high)]
