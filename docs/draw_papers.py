@@ -1,9 +1,10 @@
 """Draw the figures of the papers that show liquid: each line of a picture is a run, its columns are frames.
 
-    python docs/draw_papers.py [--runs DIR] [NAME ...]       one picture, docs/images/papers/NAME.png, for each name
+    python docs/draw_papers.py [--runs DIR] [--cells N] [NAME ...]   one picture, docs/images/papers/NAME.png, for each
 
 A run that is in DIR already is not made again. The grids are coarser than the papers', so that a picture takes a few
-minutes. docs/papers.md says which sizes the papers have. Beside every picture's name stand, for each of its runs, the
+minutes; `--cells` gives another number of cells along the longest side. docs/papers.md says which sizes the papers
+have, and on which grid each picture there was made. Beside every picture's name stand, for each of its runs, the
 version of the source, the processor seconds of a frame and the pressure's part of them. `upper` is the share of the
 particles that are in the upper half of the domain and within two cells of a wall, in percent: liquid that hangs. A
 figure with `times` gets a second picture: the seconds on the clock that the pressure of each frame took.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +121,14 @@ FIGURES = {
 }  # fmt: skip
 
 
-def draw(name: str, runs: Path) -> Path:
+def draw(name: str, runs: Path, cells: int | None = None) -> Path:
     """Make the runs of a figure that are missing, and its picture."""
     figure = FIGURES[name]
+    if cells is not None:
+        figure = replace(figure, cells=cells)
     rows, said, curves = [], [], {}
     for title, keys in figure.lines.items():
-        directory = runs / f"{name}-{title}"
+        directory = runs / f"{name}-{title}-{figure.cells}"
         if not (directory / MADE).is_file():
             make(figure, keys, directory)
         scene = RunDirectory.open(directory).scene()
@@ -200,10 +203,11 @@ def upper(opened: RunDirectory, frame: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "papers", help="where the runs are")
+    parser.add_argument("--cells", type=int, help="cells along the longest side, in place of each figure's own")
     parser.add_argument("names", nargs="*", choices=[[], *FIGURES], help="only these pictures")
     given = parser.parse_args()
     for name in given.names or FIGURES:
-        draw(name, given.runs)
+        draw(name, given.runs, given.cells)
 
 
 if __name__ == "__main__":
