@@ -13,6 +13,7 @@ import numpy as np
 from numba import prange
 
 from ..kernels import parallel, serial
+from .window import Window
 
 #: a smaller fraction is a rounding error (a surface through grid points), not liquid
 TRACE = 1e-10
@@ -128,11 +129,8 @@ def control_volumes(
 ) -> None:
     """Fill `outs[n]` (zeros, padded by one) with `factors[n]` times the liquid fractions of samples `samples[n]`.
 
-    The level set is extended linearly beyond the box.
+    `phi` has two layers of cells more than the box on all sides (`extended`).
     """
-    for axis in range(3):
-        phi = _extend(_extend(phi, axis), axis)
-    phi = np.ascontiguousarray(phi)
     state = np.full(phi.shape, 2, np.int8)
     _cell_states(state, phi)
     cells = np.array([n - 4 for n in phi.shape], np.int64)
@@ -140,12 +138,30 @@ def control_volumes(
         _control_volumes(out, phi, state, cells, *shift, factor)
 
 
-def _extend(phi: np.ndarray, axis: int) -> np.ndarray:
-    """One more layer on both sides of an axis, by linear extrapolation."""
-    first, last = np.take(phi, [0], axis), np.take(phi, [-1], axis)
-    if phi.shape[axis] > 1:
-        before = 2 * first - np.take(phi, [1], axis)
-        after = 2 * last - np.take(phi, [-2], axis)
-    else:
-        before, after = first, last
-    return np.concatenate([before, phi, after], axis)
+def extended(phi: np.ndarray, window: Window) -> np.ndarray:
+    """φ in a window and two layers of cells around it; beyond the grid it goes on linearly. Always three axes."""
+    wide = window.widened(2)
+    part, first = wide.part(phi), 3 - phi.ndim
+    part = part.reshape((1,) * first + part.shape)
+    for axis in range(3):
+        missing = (2, 2)
+        if axis >= first:
+            k = axis - first
+            missing = 2 - (window.low[k] - wide.low[k]), 2 - (wide.high[k] - window.high[k])
+        part = _extend(part, axis, *missing)
+    return np.ascontiguousarray(part)
+
+
+def _extend(phi: np.ndarray, axis: int, before: int, after: int) -> np.ndarray:
+    """So many more layers on the two sides of an axis, by linear extrapolation."""
+    if not before and not after:
+        return phi
+    parts = [phi]
+    for layers, ends in ((before, (0, 1)), (after, (-1, -2))):
+        last, inner = (np.take(phi, [end if phi.shape[axis] > 1 else 0], axis) for end in ends)
+        beyond = []
+        for _ in range(layers):
+            last, inner = 2 * last - inner, last
+            beyond.append(last)
+        parts = [*beyond[::-1], *parts] if ends[0] == 0 else [*parts, *beyond]
+    return np.concatenate(parts, axis)

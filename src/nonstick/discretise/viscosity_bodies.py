@@ -154,7 +154,7 @@ class ViscosityWithBodies(Discretised):
                 given[a][at] = 0.0 if i in self.free else k @ self.before[i]
             fluid[a] = fluid[a] & (o < 0)
         self.liquid = ViscosityProblem(
-            velocity=given, viscosity=viscosity, dt=dt, dx=dx, rho=rho, fluid=fluid, **where
+            velocity=given, viscosity=viscosity, dt=dt, dx=dx, rho=rho, fluid=fluid, whole=True, **where
         )  # fmt: skip
         self._couple(masses, rho * dx**d)
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from .. import validate
 from ..errors import NonstickError
 from ..operators.face_grid import FaceGrid, face_shift
-from ._volumes import control_volumes
+from ._volumes import control_volumes, extended
 from .fields import sequence
+from .window import Window
 
 
 def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:
     """(faces, cells, edges): liquid fractions from a level set at cell centres, as `volumes` is given."""
     phi = np.asarray(phi)
-    grid = FaceGrid.of(phi.shape)
+    window = Window.of_liquid(checked_level_set(phi, phi.shape))
+    grid = FaceGrid.of(window.shape)
     mass, stress = np.zeros((3, *grid.padded)), np.zeros((4, *grid.padded))
-    volumes_from_level_set(grid, mass, stress, phi, (1.0, 1.0))
-    faces = tuple(grid.user(mass[a][grid.face_window(a)]) for a in grid.axes)
-    edges = tuple(grid.user(stress[1 + e][grid.edge_window(e)]) for e in grid.edges)
-    return faces, grid.user(stress[0][grid.window()]), edges
+    volumes_from_level_set(grid, mass, stress, phi, window, (1.0, 1.0))
+    faces = tuple(window.back(grid.user(mass[a][grid.face_window(a)])) for a in grid.axes)
+    edges = tuple(window.back(grid.user(stress[1 + e][grid.edge_window(e)])) for e in grid.edges)
+    return faces, window.back(grid.user(stress[0][grid.window()])), edges
+
+
+def checked_level_set(phi, cells: tuple[int, ...]) -> np.ndarray:
+    return checked_array("phi_liquid", phi, cells).astype(np.float64, copy=False)
 
 
 def checked_array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
@@ -45,18 +51,24 @@ def checked_viscosity(grid: FaceGrid, viscosity) -> np.ndarray:
     return mu
 
 
-def volumes_from_level_set(grid: FaceGrid, mass, stress, phi, factors: tuple[float, float]) -> None:
-    cells = grid.cells[3 - grid.dimension :]
-    phi = checked_array("phi_liquid", phi, cells).astype(np.float64, copy=False).reshape(grid.cells)
+def volumes_from_level_set(
+    grid: FaceGrid, mass, stress, phi: np.ndarray, window: Window, factors: tuple[float, float]
+) -> None:
+    """Fill mass and stress, which are those of a window; φ is that of the whole grid."""
     samples = [face_shift(a) for a in grid.axes] + [(0, 0, 0)] + [grid.edge_shift(e) for e in grid.edges]
     if grid.dimension == 2:  # one layer of cells: there are no samples between layers
         samples = [(0, s1, s2) for _, s1, s2 in samples]
     times = [1.0 for _ in grid.axes] + [factors[0]] + [factors[1] for _ in grid.edges]
     outs = [mass[a] for a in grid.axes] + [stress[0]] + [stress[1 + e] for e in grid.edges]
-    control_volumes(phi, samples, times, outs)
+    control_volumes(extended(phi, window), samples, times, outs)
 
 
-def volumes_as_given(grid: FaceGrid, mass, stress, volumes, factors: tuple[float, float]) -> None:
+#: liquid fractions of faces, of cells and of edges
+Volumes = tuple[list[np.ndarray], np.ndarray, list[np.ndarray]]
+
+
+def checked_volumes(grid: FaceGrid, volumes) -> Volumes:
+    """Volumes that a user gives."""
     try:
         faces, cells, edges = volumes
         faces, edges = list(faces), list(edges)
@@ -64,17 +76,29 @@ def volumes_as_given(grid: FaceGrid, mass, stress, volumes, factors: tuple[float
         raise NonstickError("volumes must be (faces, cells, edges): a tuple, an array and a tuple") from None
     if len(faces) != grid.dimension or len(edges) != len(grid.edges):
         raise NonstickError(f"volumes need {grid.dimension} face arrays and {len(grid.edges)} edge arrays")
-    parts = [("volumes: cells", cells, stress[0][grid.window()], factors[0])]
-    for n, a in enumerate(grid.axes):
-        parts.append((f"volumes: faces[{n}]", faces[n], mass[a][grid.face_window(a)], 1.0))
-    for n, e in enumerate(grid.edges):
-        parts.append((f"volumes: edges[{n}]", edges[n], stress[1 + e][grid.edge_window(e)], factors[1]))
-    for name, value, window, factor in parts:
-        window = grid.user(window)
-        value = checked_array(name, value, window.shape)
-        if value.min(initial=0.0) < 0.0:
-            raise NonstickError(f"{name} has negative fractions")
-        np.multiply(value, factor, out=window)
+    return (
+        [_fractions(f"faces[{n}]", faces[n], grid, face_shift(a)) for n, a in enumerate(grid.axes)],
+        _fractions("cells", cells, grid, (0, 0, 0)),
+        [_fractions(f"edges[{n}]", edges[n], grid, grid.edge_shift(e)) for n, e in enumerate(grid.edges)],
+    )
+
+
+def _fractions(name: str, value, grid: FaceGrid, shift: tuple[int, int, int]) -> np.ndarray:
+    shape = tuple(grid.cells[a] + shift[a] for a in grid.axes)
+    value = checked_array(f"volumes: {name}", value, shape)
+    if value.min(initial=0.0) < 0.0:
+        raise NonstickError(f"volumes: {name} has negative fractions")
+    return value
+
+
+def volumes_as_given(grid: FaceGrid, mass, stress, volumes: Volumes, window: Window, factors) -> None:
+    """Fill mass and stress, which are those of a window; the volumes are those of the whole grid."""
+    faces, cells, edges = volumes
+    parts = [(cells, stress[0][grid.window()], factors[0])]
+    parts += [(faces[n], mass[a][grid.face_window(a)], 1.0) for n, a in enumerate(grid.axes)]
+    parts += [(edges[n], stress[1 + e][grid.edge_window(e)], factors[1]) for n, e in enumerate(grid.edges)]
+    for value, out, factor in parts:
+        np.multiply(window.part(value), factor, out=grid.user(out))
 
 
 def times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray) -> None:
@@ -121,3 +145,24 @@ def face_means(grid: FaceGrid, phi_solid) -> Iterator[np.ndarray]:
         for axis in range(grid.dimension):
             value = value if axis == a else _pairs(value, axis)
         yield value
+
+
+def unknown_faces(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, fluid: Sequence[np.ndarray]) -> np.ndarray:
+    """(3, *padded) booleans: faces that are not solid, and have mass or touch a stress sample."""
+    out = np.zeros((3, *grid.padded), np.bool_)
+    for n, a in enumerate(grid.axes):
+        window = grid.face_window(a)
+        touched = mass[a][window] > 0
+        touched |= stress[0][window] > 0
+        touched |= stress[0][_shifted(window, a, -1)] > 0
+        for e in grid.edges:
+            if e != a:
+                across = 3 - a - e
+                touched |= stress[1 + e][window] > 0
+                touched |= stress[1 + e][_shifted(window, across, 1)] > 0
+        grid.user(out[a][window])[...] = grid.user(touched) & fluid[n]
+    return out
+
+
+def _shifted(window: tuple[slice, ...], axis: int, by: int) -> tuple[slice, ...]:
+    return tuple(slice(w.start + by, w.stop + by) if i == axis else w for i, w in enumerate(window))
