@@ -96,10 +96,11 @@ def virtual_screen(xvfb: str):
     """The name of a screen in memory.
 
     The server chooses a free number and says it when it is ready. (xvfb-run waits three seconds, which are too few on a
-    busy machine.)
+    busy machine.) Without `-noreset` it starts afresh when its last client leaves, and refuses the next one until it is
+    ready again: ParaView connects several times, and more than half of its attempts failed.
     """
     ready, said = os.pipe()
-    words = [xvfb, "-displayfd", str(said), "-screen", "0", "1280x1024x24", "-nolisten", "tcp"]
+    words = [xvfb, "-displayfd", str(said), "-screen", "0", "1280x1024x24", "-nolisten", "tcp", "-noreset"]
     server = subprocess.Popen(words, pass_fds=[said], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     os.close(said)
     try:
