@@ -66,3 +66,14 @@ def test_every_column_is_described():
 @pytest.mark.parametrize("command", [c.name or c.callback.__name__ for c in app.registered_commands])
 def test_every_command_is_described(command):
     assert re.search(rf"nonstick .*\b{command}\b", page("cli.md")), f"nonstick {command} is not in cli.md"
+
+
+def test_every_built_in_scene_is_listed():
+    from nonstick.scenes import builtin
+
+    text = page("scenes.md").partition("\n## Built-in scenes\n")[2].partition("\n## ")[0]
+    listed = words(text)
+    for first, last in re.findall(r"`([\w-]+-)1` … `\1(\d)`", text):
+        listed |= {f"{first}{k}" for k in range(1, int(last) + 1)}
+    assert builtin().keys() | builtin("heat").keys() <= listed
+    assert len(builtin()) > 40
