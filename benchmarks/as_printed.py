@@ -297,7 +297,7 @@ def stops(sizes):
             method = replace(registry.get("ipm-pd"), inner_maxiter=inner)
             yield {"case": case, "n": n, "method": f"{inner} CG iterations, {rtol:g}", **_means(steps, method, rtol)}
         for norm in (1e2, 1.0):
-            method = replace(registry.get("ipm-pd+literal"), inner_maxiter=2, step_norm=norm)
+            method = replace(registry.get("ipm-pd+literal+stop"), step_norm=norm)
             yield {"case": case, "n": n, "method": f"as printed, steps below {norm:g}", **_means(steps, method, 1e-6)}
 
 

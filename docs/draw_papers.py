@@ -94,7 +94,7 @@ FIGURES = {
     "aanjaneya-3": Figure("chocolate", (40, 80, 120, 160), 96, {"chocolate": {}}),
     "aanjaneya-4": Figure("armadillo-cake", (0, 15, 40, 80), 64, {"cream": {}}),
     "aanjaneya-11-liquid": Figure("varying-block", (10, 20, 35, 60), 80, {"block": {}}),
-    "aanjaneya-13": Figure("bunny-drop", (0, 12, 20, 30, 40, 60, 80, 120), 40, {"bunnies": {}}),
+    "aanjaneya-13": Figure("bunny-drop", (0, 12, 20, 30, 40, 60, 120, 200), 40, {"bunnies": {}}),
     "tb-1": Figure("bunny-sphere", (0, 12, 24, 48), 64, {"separating": {}}),
     "tb-4": Figure(
         "neumann-maze", (5, 15, 30), 40,

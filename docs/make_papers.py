@@ -9,6 +9,7 @@ ours, with the `version` of the source that ran (`nonstick.bench.version`); `pic
 
 from __future__ import annotations
 
+import argparse
 import re
 import tomllib
 from pathlib import Path
@@ -82,5 +83,6 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     PAGE.write_text(page(), encoding="utf-8")
     print(PAGE)

@@ -196,6 +196,7 @@ METHODS: dict[str, Method] = {
     "ipm-pd+mic-cg": InteriorPoint(CG(Deflated(MIC())), inner_maxiter=MANY),
     "ipm-pd+saamg-cg": InteriorPoint(CG(Deflated(SAAMG)), inner_maxiter=FEW),
     "ipm-pd+literal": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=2, literal=True),
+    "ipm-pd+literal+stop": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=2, literal=True, step_norm=100.0),
     "plb": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="log-barrier"),
     "ipm-p": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="primal"),
     "ipm-pd+hs": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, step=0.5, patience=25),

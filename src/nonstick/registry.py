@@ -103,6 +103,7 @@ _METHODS: dict[str, Entry] = {
     "ipm-pd+mic-cg": Entry("primal-dual interior point over CG with modified incomplete Cholesky"),
     "ipm-pd+saamg-cg": Entry("primal-dual interior point over CG with smoothed-aggregation multigrid"),
     "ipm-pd+literal": _shown_to_fail("ipm-pd as printed: the paper's constants in the units given, 2 CG iterations"),
+    "ipm-pd+literal+stop": _shown_to_fail("ipm-pd+literal with the paper's stop: Newton steps below 100, not rtol"),
     "plb": _shown_to_fail("primal log-barrier method (ill-conditioned: for comparison)"),
     "ipm-p": _shown_to_fail("interior point on the primal system (ill-conditioned: for comparison)"),
     "ipm-pd+hs": Entry("ipm-pd with halved steps (slow: for comparison)"),

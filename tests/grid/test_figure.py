@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from nonstick.bench.mazes import maze
 from nonstick.errors import NonstickError
 from nonstick.grid import Figure, Grid, Maze
+from nonstick.grid.shapes.figure import _FIGURES, _extent
 from nonstick.scenes import build
 from nonstick.scenes.scene import Scene
 
@@ -42,6 +43,28 @@ def test_a_figure_scales_and_moves():
     assert np.allclose(large(*there), 2 * small(*x), atol=1e-12)
     with pytest.raises(NonstickError, match="three dimensions"):
         Figure("dragon", (0.5, 0.5), 1.0)
+
+
+@pytest.mark.parametrize("name", ["bunny", "armadillo", "dragon"])
+def test_figures_have_the_distance_of_a_slow_twin(name):
+    """All cones one after another, with no short cut."""
+
+    def round_cone(x, start, end):
+        way = end[:3] - start[:3]
+        t = np.clip((x - start[:3]) @ way / (way @ way), 0.0, 1.0)
+        return np.linalg.norm(x - start[:3] - t[:, None] * way, axis=1) - (start[3] + t * (end[3] - start[3]))
+
+    chains, width, ripples = _FIGURES[name]()
+    low, high = _extent(name)
+    x = np.random.default_rng(1).uniform(low - 0.3, high + 0.3, (4000, 3))
+    phi = np.full(len(x), np.inf)
+    for chain in chains:
+        for start, end in zip(np.array(chain)[:-1], np.array(chain)[1:]):
+            cone = round_cone(x, start, end)
+            overlap = np.maximum(width - np.abs(phi - cone), 0.0)
+            phi = np.minimum(phi, cone) - overlap**2 / (4.0 * width)
+    figure = Figure(name, tuple(0.5 * (low + high)), float((high - low).max()))
+    np.testing.assert_allclose(figure(*x.T), phi + ripples(*x.T), atol=1e-13)
 
 
 def test_a_mesh_of_your_own_takes_its_place(tmp_path):

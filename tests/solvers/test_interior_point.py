@@ -245,3 +245,22 @@ def test_as_printed_it_depends_on_units_and_ours_does_not():
         for name in ("ipm-pd", "ipm-pd+literal")
     }
     assert len(steps["ipm-pd"]) == 1 and len(steps["ipm-pd+literal"]) == 2
+
+
+def test_the_stop_of_the_paper_counts_newton_steps_in_the_units_of_the_problem():
+    problem = nonstick.cases.build("circle2d", 32).problem
+    A, box = problem.A.matrix(), problem.box
+
+    def solved(k, name, rtol=1e-6):
+        return nonstick.solve(
+            A, k * problem.b, k * box.lower, k * box.upper, cells=problem.A.cells, method=name, criterion="papers",
+            rtol=rtol,
+        )  # fmt: skip
+
+    large = solved(1e6, "ipm-pd+literal+stop")
+    assert large.converged and large.notes["newton_step_norm"] <= 100.0
+    assert large.iterations <= 2 * large.outer_iterations
+    # rtol plays no part, and a problem in smaller units ends after its first steps
+    assert solved(1e6, "ipm-pd+literal+stop", 1e-12).iterations == large.iterations
+    small = solved(1e-3, "ipm-pd+literal+stop")
+    assert small.outer_iterations < large.outer_iterations

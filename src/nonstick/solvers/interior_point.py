@@ -57,7 +57,8 @@ class InteriorPoint(Method):
     mu, epsilon, slack, multiplier : float
         Barrier parameter, smallest slack and multiplier, and their start values, all in normalised units.
     step_norm : float, optional
-        Stop on the paper's Newton step norm (normalised) instead of the KKT residual.
+        Stop on the paper's Newton step norm instead of the KKT residual; in the units of the problem if `literal`,
+        else normalised.
     patience : int
         Steps without progress after which inner solves are made more accurate.
     literal : bool

@@ -17,8 +17,12 @@ from typing import Literal
 import numpy as np
 
 from ...errors import NonstickError
+from ._cones import _blended_cones
 from .base import Corners, Positive, Shape, Vector
 from .mesh import Mesh
+
+#: points whose coordinates are in memory at a time
+_AT_A_TIME = 1_000_000
 
 #: x, y, z and radius of the balls of a chain
 Chain = list[tuple[float, float, float, float]]
@@ -68,14 +72,17 @@ class Figure(Shape):
     def distance(self, *x):
         low, high = _extent(self.name)
         scale = self.size / (high - low).max()
-        local = [(np.asarray(a, float) - b) / scale + c for a, b, c in zip(x, self._box[0], low)]
         chains, blend, ripples = _FIGURES[self.name]()
-        phi = None
-        for chain in chains:
-            for start, end in pairwise(chain):
-                part = _round_cone(local, start, end)
-                phi = part if phi is None else _smooth_minimum(phi, part, blend)
-        return scale * (phi + ripples(*local))
+        x = np.broadcast_arrays(*x)
+        out = np.empty(x[0].shape)
+        flat = out.reshape(-1)
+        for begin in range(0, flat.size, _AT_A_TIME):
+            part = slice(begin, begin + _AT_A_TIME)
+            local = np.stack([(a.flat[part] - b) / scale + c for a, b, c in zip(x, self._box[0], low)])
+            _blended_cones(flat[part], local, _cones(self.name), blend)
+            flat[part] += ripples(*local)
+        out *= scale
+        return out
 
 
 def _fitted(mesh: Mesh, figure: Figure) -> Mesh:
@@ -86,19 +93,17 @@ def _fitted(mesh: Mesh, figure: Figure) -> Mesh:
     return Mesh(vertices, mesh.faces, mesh.repaired)
 
 
-def _round_cone(x, start, end):
-    """Distance to a ball that moves from `start` to `end` while its radius changes."""
-    along = [b - a for a, b in zip(start[:3], end[:3])]
-    t = sum((p - a) * d for p, a, d in zip(x, start, along)) / max(sum(d * d for d in along), 1e-12)
-    t = np.clip(t, 0.0, 1.0)
-    apart = sum((p - a - t * d) ** 2 for p, a, d in zip(x, start, along))
-    return np.sqrt(apart) - (start[3] + t * (end[3] - start[3]))
-
-
-def _smooth_minimum(a, b, width: float):
-    """The smaller one, rounded where they differ by less than `width`."""
-    overlap = np.maximum(width - np.abs(a - b), 0.0)
-    return np.minimum(a, b) - overlap * overlap / (4.0 * width)
+@cache
+def _cones(name: str) -> np.ndarray:
+    """The round cones of a figure as the kernel takes them."""
+    rows = []
+    for chain in _FIGURES[name]()[0]:
+        for first, last in pairwise(np.array(chain)):
+            way, change = np.split(last - first, [3])
+            square = float(way @ way)
+            around = [*(first[:3] + 0.5 * way), 0.5 * np.sqrt(square) + max(first[3], last[3])]
+            rows.append([*first[:3], *way, 1.0 / max(square, 1e-12), first[3], *change, *around])
+    return np.array(rows)
 
 
 @cache
