@@ -37,6 +37,7 @@ WITHOUT_PICTURE = {
     "matrices",
     "meshes",
     "nonsymmetric",
+    "quoted",
     "ranks",
     "ranks_simulation",
     "ranks_step",
@@ -67,6 +68,12 @@ def test_matrices_without_a_grid(tmp_path, capsys):
 def test_bodies_against_solids_in_their_place():
     rows = importlib.import_module("coupled").main(n=10, runs=1)
     assert len(rows) == 12 and all(row["coupled"] > 0 and row["iterations"] > 0 for row in rows)
+
+
+def test_quoted_counts(tmp_path, capsys):
+    rows = importlib.import_module("quoted").main(tmp_path, (10,), ("omega", "levels", "pieces"))
+    assert all(row["converged"] for row in rows) and {row["study"] for row in rows} == {"omega", "levels", "pieces"}
+    assert "S = 3" in capsys.readouterr().out
 
 
 @pytest.mark.slow
