@@ -90,7 +90,7 @@ FIGURES = {
     "andersen-5": Figure("andersen-3", (10, 50, 90, 130), 100),
     "andersen-6": Figure("andersen-4", (10, 50, 90, 130), 100),
     "andersen-7": Figure("andersen-5", (10, 50, 90, 130), 100),
-    "aanjaneya-2": Figure("honey", (20, 45, 70, 100), 96, {"honey": {}}),
+    "aanjaneya-2": Figure("honey", (20, 45, 70, 100), 96, {"honey": {"time.max_substeps": 1}}),
     "aanjaneya-3": Figure("chocolate", (40, 80, 120, 160), 96, {"chocolate": {}}),
     "aanjaneya-4": Figure("armadillo-cake", (0, 15, 40, 80), 64, {"cream": {}}),
     "aanjaneya-11-liquid": Figure("varying-block", (10, 20, 35, 60), 80, {"block": {}}),

@@ -224,10 +224,19 @@ def _continue_linearly(u, known, layers):
     of the known neighbours.
     """
     nx, ny, nz = u.shape
-    for _layer in range(layers):
-        for i in range(nx):
-            for j in range(ny):
-                for k in range(nz):
+    # the box of all known values, which grows by a cell with every layer
+    low, high = np.array((nx, ny, nz)), np.array((-1, -1, -1))
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                if known[i, j, k] == 1:
+                    low[0], low[1], low[2] = min(low[0], i), min(low[1], j), min(low[2], k)
+                    high[0], high[1], high[2] = max(high[0], i), max(high[1], j), max(high[2], k)
+    for layer in range(1, layers + 1):
+        first, last = np.maximum(low - layer, 0), np.minimum(high + layer + 1, np.array(u.shape))
+        for i in range(first[0], last[0]):
+            for j in range(first[1], last[1]):
+                for k in range(first[2], last[2]):
                     if known[i, j, k] != 0:
                         continue
                     straight, lines, total, count = 0.0, 0, 0.0, 0
@@ -252,8 +261,8 @@ def _continue_linearly(u, known, layers):
                     elif count:
                         u[i, j, k] = total / count
                         known[i, j, k] = 2
-        for i in range(nx):
-            for j in range(ny):
-                for k in range(nz):
+        for i in range(first[0], last[0]):
+            for j in range(first[1], last[1]):
+                for k in range(first[2], last[2]):
                     if known[i, j, k] == 2:
                         known[i, j, k] = 1
