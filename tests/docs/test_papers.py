@@ -69,7 +69,9 @@ def check(words):
         script = pages.ROOT / words[1]
         assert script.is_file()
         if script.stem == "draw_papers":
-            assert words[2:] and set(words[2:]) <= set(figures())
+            names, _, cells = " ".join(words[2:]).partition(" --cells ")
+            assert names and set(names.split()) <= set(figures())
+            assert not cells or int(cells) > 0
         elif script.stem == "draw_plots":
             assert words[2:]
             assert all(f'    "{word.partition(":")[0]}": (' in script.read_text(encoding="utf-8") for word in words[2:])
