@@ -17,7 +17,6 @@ from typing import Literal
 import numpy as np
 
 from ...errors import NonstickError
-from ._cones import _blended_cones
 from .base import Corners, Positive, Shape, Vector
 from .mesh import Mesh
 
@@ -70,6 +69,8 @@ class Figure(Shape):
         return self._box
 
     def distance(self, *x):
+        from ._cones import _blended_cones  # numba is loaded when a shape is sampled, not when a scene is read
+
         low, high = _extent(self.name)
         scale = self.size / (high - low).max()
         chains, blend, ripples = _FIGURES[self.name]()
