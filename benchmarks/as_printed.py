@@ -16,12 +16,11 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from common import Rows, options, progress, show
+from common import options, run_studies
 
 import nonstick
 from nonstick import cases, registry
 from nonstick.bench.snapshots import first_of, spread
-from nonstick.bench.version import version
 from nonstick.bench.visc import ball
 from nonstick.compositions import CYCLE
 from nonstick.inverse import CG, Direct
@@ -318,16 +317,8 @@ STUDIES = tuple(CHOICE)
 
 
 def main(out="benchmarks/results", sizes=(32, 64), studies=STUDIES):
-    rows = Rows(out, "as_printed", ("study", "case", "n", "method"))
-    with progress("as printed", len(studies)) as step:
-        for name in studies:
-            step(name)
-            for row in CHOICE[name](sizes):
-                rows.add({"study": name, **row, "version": version()})
-    heads = ("study", "case", "n", "method", "kkt", "error", "iterations", "outer_iterations", "failed", "converged")
-    heads = (*heads, "slower_percent")
-    show("as printed", heads, [[row.get(head) for head in heads] for row in rows if row["study"] in studies])
-    return rows
+    heads = ("kkt", "error", "iterations", "outer_iterations", "failed", "converged", "slower_percent")
+    return run_studies(out, "as_printed", {name: CHOICE[name] for name in studies}, sizes, heads)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from rich.table import Table
 
 from nonstick.bench.measure import measure, warm_up
 from nonstick.bench.registry import Plan
+from nonstick.bench.version import version
 from nonstick.io.atomic import write_text
 
 screen = Console(stderr=True)
@@ -86,6 +87,23 @@ def show(title: str, heads: Sequence[str], lines: Sequence[Sequence[object]]) ->
     for line in lines:
         table.add_row(*(_text(value) for value in line))
     Console(width=None if screen.is_terminal else 140).print(table)
+
+
+def run_studies(
+    out: str, name: str, studies: Mapping[str, Callable[[Sequence[int]], Iterable[dict]]], sizes: Sequence[int],
+    heads: Sequence[str],
+) -> Rows:  # fmt: skip
+    """The rows of some studies, each a function of the sizes, in `out`/`name`.json; `heads` are columns to show."""
+    first = ("study", "case", "n", "method")
+    rows = Rows(out, name, first)
+    with progress(name, len(studies)) as step:
+        for study, made in studies.items():
+            step(study)
+            for row in made(sizes):
+                rows.add({"study": study, **row, "version": version()})
+    heads = (*first, *heads)
+    show(name, heads, [[row.get(head) for head in heads] for row in rows if row["study"] in studies])
+    return rows
 
 
 def _text(value: object) -> str:

@@ -9,13 +9,12 @@ rules), `alpha` (the scaling of coarse matrices, with the paper's merging) and `
 from __future__ import annotations
 
 import numpy as np
-from common import Rows, options, progress, show
+from common import options, run_studies
 
 import nonstick
 from nonstick import PressureProblem, cases, compositions
 from nonstick.bench.mazes import open_faces
 from nonstick.bench.tb import MAZES, neumann_maze
-from nonstick.bench.version import version
 from nonstick.inverse import CG
 from nonstick.inverse.multigrid.aggregation import TopologyAware
 from nonstick.solvers import ChentanezMuller, ProjectedSOR
@@ -119,15 +118,7 @@ STUDIES = tuple(CHOICE)
 
 
 def main(out="benchmarks/results", sizes=(32, 48), studies=STUDIES):
-    rows = Rows(out, "quoted", ("study", "case", "n", "method"))
-    with progress("quoted", len(studies)) as step:
-        for name in studies:
-            step(name)
-            for row in CHOICE[name](sizes):
-                rows.add({"study": name, **row, "version": version()})
-    heads = ("study", "case", "n", "method", "iterations", "converged")
-    show("quoted", heads, [[row.get(head) for head in heads] for row in rows if row["study"] in studies])
-    return rows
+    return run_studies(out, "quoted", {name: CHOICE[name] for name in studies}, sizes, ("iterations", "converged"))
 
 
 if __name__ == "__main__":
