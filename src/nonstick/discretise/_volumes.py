@@ -129,7 +129,7 @@ def control_volumes(
 ) -> None:
     """Fill `outs[n]` (zeros, padded by one) with `factors[n]` times the liquid fractions of samples `samples[n]`.
 
-    `phi` has two layers of cells more than the box on all sides (`extended`).
+    `phi` has two layers of cells more than the box on all sides (`with_surroundings`).
     """
     state = np.full(phi.shape, 2, np.int8)
     _cell_states(state, phi)
@@ -138,7 +138,7 @@ def control_volumes(
         _control_volumes(out, phi, state, cells, *shift, factor)
 
 
-def extended(phi: np.ndarray, window: Window) -> np.ndarray:
+def with_surroundings(phi: np.ndarray, window: Window) -> np.ndarray:
     """φ in a window and two layers of cells around it; beyond the grid it goes on linearly. Always three axes."""
     wide = window.widened(2)
     part, first = wide.part(phi), 3 - phi.ndim

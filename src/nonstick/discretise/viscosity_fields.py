@@ -9,7 +9,7 @@ import numpy as np
 from .. import validate
 from ..errors import NonstickError
 from ..operators.face_grid import FaceGrid, face_shift
-from ._volumes import control_volumes, extended
+from ._volumes import control_volumes, with_surroundings
 from .fields import sequence
 from .window import Window
 
@@ -60,7 +60,7 @@ def volumes_from_level_set(
         samples = [(0, s1, s2) for _, s1, s2 in samples]
     times = [1.0 for _ in grid.axes] + [factors[0]] + [factors[1] for _ in grid.edges]
     outs = [mass[a] for a in grid.axes] + [stress[0]] + [stress[1 + e] for e in grid.edges]
-    control_volumes(extended(phi, window), samples, times, outs)
+    control_volumes(with_surroundings(phi, window), samples, times, outs)
 
 
 #: liquid fractions of faces, of cells and of edges

@@ -9,7 +9,7 @@ import numpy as np
 
 #: cells without liquid that a window has around its liquid, where the grid goes on
 MARGIN = 3
-#: a window begins at a multiple of this, so that its coarser grids are those of the whole grid
+#: a window begins at a multiple of this, so that the cells of its five next coarser grids are those of the whole grid
 ALIGNED = 32
 
 

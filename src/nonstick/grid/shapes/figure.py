@@ -73,7 +73,7 @@ class Figure(Shape):
 
         low, high = _extent(self.name)
         scale = self.size / (high - low).max()
-        chains, blend, ripples = _FIGURES[self.name]()
+        _, blend, ripples = _FIGURES[self.name]()
         x = np.broadcast_arrays(*x)
         out = np.empty(x[0].shape)
         flat = out.reshape(-1)
