@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from . import registry, validate
 from .errors import EntriesNeededError, NonstickError
-from .options import suggesting, unknown_option
+from .options import STOPPING, Criterion, Stopping, suggesting, unknown_option
 from .problem.box import BoxProblem
 from .problem.constraints import LinearConstraints
 from .problem.given import Given
-from .problem.monitor import Criterion, Monitor, Start, row_tolerance
+from .problem.monitor import FAILED, Monitor, Start
 from .problem.solution import Solution
-from .solvers import refine
 from .solvers.base import Method
 from .solvers.constrained import solve_constrained
 from .solvers.definite import ZERO, indefinite, smallest_curvature
-from .solvers.pockets import Settled, settle
+from .solvers.pockets import without_pockets
+from .solvers.refinement import refine, solve_substitute
 
 
 @suggesting
@@ -115,12 +116,8 @@ def solve(
     >>> np.round(solution.x, 3)
     array([0.233, 0.067, 0.   , 0.   , 0.   , 0.   , 0.   , 0.067, 0.233])
     """
-    stop = {
-        "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
-        "criterion": criterion,
-    }  # fmt: skip
-    began = _check_options(method, stop)
-    return _solve(Given(A, cells, diagonal), b, lower, upper, method, x0, active, stop, began, constraints=constraints)
+    run = Run.by(method, Stopping(rtol, atol, maxiter, time_limit, criterion, callback))
+    return _solve(run, Given(A, cells, diagonal), b, lower, upper, x0, active, constraints)
 
 
 def lcp(M, q, **options) -> Solution:
@@ -149,42 +146,27 @@ def lcp(M, q, **options) -> Solution:
     """
     if options.keys() & {"lower", "upper"}:
         raise NonstickError("an LCP has the bounds 0 and inf; use nonstick.solve for others")
-    given = {name: options.pop(name, None) for name in ("cells", "diagonal")}
-    rest = {"method": "auto"} | {name: options.pop(name) for name in _NOT_STOPPING if name in options}
+    matrix = {name: options.pop(name, None) for name in ("cells", "diagonal")}
+    start = {name: options.pop(name, None) for name in ("x0", "active", "constraints")}
+    method = options.pop("method", "auto")
     for word in options:
-        if word not in _STOPPING:
-            unknown_option(word, [*_STOPPING, *given, *_NOT_STOPPING], "lcp")
-    began = _check_options(rest["method"], options)
-    M = Given(M, **given, names=("M", "q"))
-    rest = dict.fromkeys(("x0", "active")) | rest
-    return _solve(M, q, 0.0, np.inf, stop=options, began=began, sign=-1.0, **rest)
+        if word not in STOPPING:
+            unknown_option(word, [*STOPPING, *matrix, *start, "method"], "lcp")
+    run = Run.by(method, Stopping(**options))
+    return _solve(run, Given(M, **matrix, names=("M", "q")), q, 0.0, np.inf, **start, sign=-1.0)
 
 
-#: the options that say when a solve ends, and the others that do not belong to the matrix
-_STOPPING = ("rtol", "atol", "maxiter", "callback", "time_limit", "criterion")
-_NOT_STOPPING = ("method", "x0", "active", "constraints")
-
-
-def _check_options(method, stop: dict) -> float:
-    """Report bad options before any work is done; returns the time when the work begins."""
-    began = time.perf_counter()
-    validate.stopping(**stop)
-    registry.get(method)
-    return began
-
-
-def _solve(
-    given: Given, b, lower, upper, method, x0, active, stop: dict, began: float, sign=1.0, constraints=None
-) -> Solution:
+def _solve(run: Run, given: Given, b, lower, upper, x0, active, constraints, sign: float = 1.0) -> Solution:
     """Solve with a matrix that is checked; b is multiplied by `sign` first."""
     problem = given.problem(b, lower, upper, sign)
-    x0 = None if x0 is None else given.vector(x0, "x0")
-    active = None if active is None else given.enter(validate.active(active, given.n))
-    if constraints is not None:
+    x0, active = given.start(x0, active)
+    if constraints is None:
+        solution = run.solve(problem, x0, active, given.back)
+    else:
         C, low, high = validate.constraints(constraints, given.n)
-        constraints = C if given.order is None else C[:, given.order], low, high
-    solution = given.solution(_solve_problem(problem, method, x0, active, stop, began, given.back, constraints))
-    return replace(solution, seconds=time.perf_counter() - began)
+        limits = LinearConstraints(C if given.order is None else C[:, given.order], low, high)
+        solution = _solve_with_constraints(run, problem, limits, x0, given.back)
+    return replace(given.solution(solution), seconds=time.perf_counter() - run.began)
 
 
 @suggesting
@@ -194,12 +176,7 @@ def solve_problem(
     *,
     x0=None,
     active=None,
-    rtol: float = 1e-6,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    callback=None,
-    time_limit: float | None = None,
-    criterion: Criterion = "rows",
+    **stopping,
 ) -> Solution:
     """Solve a problem that is already built.
 
@@ -230,84 +207,103 @@ def solve_problem(
     >>> first.converged, again.iterations
     (True, 0)
     """
-    stop = {
-        "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
-        "criterion": criterion,
-    }  # fmt: skip
-    validate.stopping(**stop)
-    x0 = None if x0 is None else validate.vector(x0, problem.n, "x0")
-    active = None if active is None else validate.active(active, problem.n)
-    return _solve_problem(problem, method, x0, active, stop, time.perf_counter())
+    run = Run.by(method, Stopping(**stopping))
+    return run.solve(problem, *Given(problem.A).start(x0, active))
 
 
-def _solve_problem(
-    problem: BoxProblem, method: str | Method, x0, active, stop: dict, began: float, back: np.ndarray | None = None,
-    constraints=None,
-) -> Solution:  # fmt: skip
-    """Solve with checked options; `back` puts the unknowns into the order of the caller."""
-    if constraints is not None:
-        return _solve_with_constraints(problem, constraints, method, x0, stop, began, back)
-    name = registry.name_of(method) if isinstance(method, str) else repr(method)
-    return run_method(problem, registry.get(method), name, x0, active, stop, began, back)
+@dataclass(frozen=True)
+class Run:
+    """How a problem is solved: by which method, when it stops, and when its clock began."""
+
+    method: Method
+    name: str
+    stopping: Stopping
+    began: float
+
+    @classmethod
+    def by(cls, method: str | Method, stopping: Stopping) -> Run:
+        """A run of a method or of the name of one; the clock begins now."""
+        began = time.perf_counter()
+        return cls(*registry.named(method), stopping, began)
+
+    def solve(self, problem: BoxProblem, x0=None, active=None, back: np.ndarray | None = None) -> Solution:
+        """Solve a problem; all arguments are checked, and `back` puts the unknowns into the order of the caller."""
+        try:
+            method = self.method.chosen(problem)
+        except NonstickError as error:
+            raise NonstickError(f"method {self.name!r} {error}") from None
+        x = np.zeros(problem.n) if x0 is None else np.array(x0, float)
+        cold = active is None and not problem.A.largest(int(x.any()))
+        start = Start(x, None if active is None else problem.box.clampable(active), cold)
+        monitor = Monitor(problem, self.stopping, method.linear, self.began)
+        if back is not None:
+            monitor = monitor.within(lift=lambda x: x[back])
+        monitor.progress.path.append(method.label)
+        try:
+            _solve_all(method, problem, start, monitor)
+        except EntriesNeededError as error:
+            raise NonstickError(f"method {self.name!r} {error}") from None
+        _judge(method, problem, x, x0, monitor)
+        return Solution.of(problem, x, self.name, monitor)
 
 
-def run_method(
-    problem: BoxProblem, recipe: Method, name: str, x0, active, stop: dict, began: float, back: np.ndarray | None = None
+def _solve_all(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+    """Solve, by way of a problem without pockets if there are some."""
+    substitute = without_pockets(problem, method.linear, method.preconditioner)
+    if substitute is None:
+        if problem.A.unknowns:
+            problem.box.project(start.x, out=start.x)
+            refine(method, problem, start, monitor)
+        return
+    sound = solve_substitute(substitute, partial(refine, method), start, monitor)
+    kinds = [pocket.kind for pocket in substitute.pockets]
+    monitor.notes["pockets"] = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    if not substitute.infeasible:
+        return
+    monitor.notes["corrected_kkt"] = monitor.within(substitute.judge).measure(start.x)
+    if sound:
+        monitor.stop("infeasible", substitute.sentence)
+    else:
+        monitor.remark(substitute.sentence)
+
+
+def _judge(method: Method, problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
+    """Keep the start if it was better, and look for the reason of a failure in the matrix."""
+    A, stopping, status, progress = problem.A, monitor.stopping, monitor.status, monitor.progress
+    if status in ("converged", "infeasible"):
+        if stopping.criterion == "rows" and not method.linear and indefinite(A):
+            monitor.remark("A is not positive definite, so there may be other solutions")
+        return
+    if not method.as_printed:
+        _no_worse(problem, x, x0, monitor)
+    limited = stopping.maxiter is not None and status in ("", "maxiter")
+    failed = status in (*FAILED, "maxiter") and not limited
+    if failed and not progress.negative and A.symmetric and not A.shared:
+        progress.negative = smallest_curvature(A) < ZERO
+
+
+def _solve_with_constraints(
+    run: Run, problem: BoxProblem, limits: LinearConstraints, x0, back: np.ndarray | None
 ) -> Solution:
-    """Solve by a method with this name; all arguments are checked."""
-    try:
-        recipe.check(problem)
-    except NonstickError as error:
-        raise NonstickError(f"method {name!r} {error}") from None
-    recipe = recipe.chosen(problem)
-    x = np.zeros(problem.n) if x0 is None else np.array(x0, float)
-    if active is not None:  # rows that no longer have a bound (walls move) cannot be clamped
-        active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
-    cold = active is None and not problem.A.largest(int(x.any()))
-    monitor = Monitor(problem, linear=recipe.linear, began=began, **stop)
-    if back is not None:
-        monitor.outer.append(lambda x: x[back])
-    settled = settle(problem, recipe.linear, recipe.preconditioner)
-    try:
-        if settled is not None:
-            _solve_settled(settled, recipe, x, active, cold, monitor)
-        elif problem.A.unknowns:
-            problem.box.project(x, out=x)
-            refine.run(recipe, problem, Start(x, active, cold), monitor)
-    except EntriesNeededError as error:
-        raise NonstickError(f"method {name!r} {error}") from None
-    if monitor.status not in ("converged", "infeasible"):
-        if not recipe.as_printed:
-            _no_worse(problem, x, x0, monitor)
-        if not monitor.negative and monitor.gave_up and problem.A.symmetric and not problem.A.shared:
-            monitor.negative = smallest_curvature(problem.A) < ZERO
-    elif monitor.criterion == "rows" and not recipe.linear and indefinite(problem.A):
-        monitor.remark("A is not positive definite, so there may be other solutions")
-    return Solution.of(problem, x, name, monitor)
-
-
-def _solve_with_constraints(problem: BoxProblem, constraints, method, x0, stop: dict, began: float, back) -> Solution:
     """Solve with linear constraints: a box problem for each guess of their multipliers."""
     from .compositions import face_solver  # which loads every solver
 
-    limits = LinearConstraints(*validate.constraints(constraints, problem.n))
-    stop = {"rtol": 1e-6, "atol": 0.0, "criterion": "rows", "time_limit": None} | stop
-    asked = stop["rtol"]
+    stopping = run.stopping
 
     def solve(problem: BoxProblem, x0, active) -> Solution:
         # The step that meets the constraints adds an error of its own, so the box problems are solved more exactly.
-        within = stop | {"rtol": 0.5 * asked}
-        if stop["time_limit"] is not None:
-            within["time_limit"] = max(stop["time_limit"] - (time.perf_counter() - began), 1e-9)
-        return _solve_problem(problem, method, x0, active, within, time.perf_counter(), back)
+        left = stopping.time_limit
+        if left is not None:
+            left = max(left - (time.perf_counter() - run.began), 1e-9)
+        within = replace(stopping, rtol=0.5 * stopping.rtol, time_limit=left)
+        return replace(run, stopping=within, began=time.perf_counter()).solve(problem, x0, active, back)
 
     def holds(problem: BoxProblem, x: np.ndarray) -> bool:
-        if problem.kkt(x) > max(asked, stop["atol"] / problem.scale):
+        if problem.kkt(x) > max(stopping.rtol, stopping.atol / problem.scale):
             return False
-        return stop["criterion"] == "papers" or problem.row_error(x).value <= row_tolerance(asked)
+        return stopping.criterion == "papers" or problem.row_error(x).value <= stopping.row_rtol
 
-    solution = solve_constrained(problem, limits, solve, holds, face_solver(problem.A), asked, x0)
-    return replace(solution, seconds=time.perf_counter() - began)
+    return solve_constrained(problem, limits, solve, holds, face_solver(problem.A), stopping.rtol, x0)
 
 
 def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
@@ -320,48 +316,8 @@ def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
     problem.box.project(start, out=start)
     before = monitor.measure(start)
     after = monitor.measure(x)
-    limited = monitor.maxiter is not None or monitor.time_limit is not None
-    if after <= monitor.asked or (limited and np.isfinite(after)):
+    if after <= monitor.asked or (monitor.stopping.limited and np.isfinite(after)):
         return
     if not after <= before < np.inf:
         x[:] = start
         monitor.remark("what it reached was worse than where it began, and x is the start")
-
-
-def _solve_settled(settled: Settled, recipe: Method, x: np.ndarray, active, cold: bool, monitor: Monitor) -> None:
-    """Solve the stand-in of a problem with pockets; the residual of x is taken from the problem itself."""
-    asked, judged = monitor.asked, settled.corrected()
-    for _ in range(6):
-        monitor.problem = problem = settled.problem
-        problem.box.project(x, out=x)
-        if active is not None:  # rows without a bound in the stand-in cannot be clamped
-            active = np.where(np.isfinite(problem.box.at(active)), active, 0).astype(np.int8)
-        monitor.renew(monitor.tolerance)
-        refine.run(recipe, problem, Start(x, active, cold), monitor)
-        cold = False
-        settled.restore(x)
-        monitor.problem = judged
-        residual = monitor.measure(x)
-        sound = residual <= asked and monitor.holds(x)
-        if sound or monitor.status not in ("converged", "stagnated", "diverged", "breakdown"):
-            break
-        # Three causes are possible: the method cannot treat a singular matrix; a ground lies in the wrong place; or the
-        # ground holds the sum of the remaining residuals of its pocket.
-        if settled.ground():
-            x[~np.isfinite(x)] = 0.0
-        elif monitor.status != "converged":
-            break
-        elif settled.moved(x):
-            active = None
-        else:
-            monitor.tolerance = 0.3 * monitor.asked * min(asked / max(residual, asked), 1.0)
-    monitor.asked = monitor.tolerance = asked
-    if settled.infeasible:
-        monitor.notes["corrected_kkt"] = residual
-    if settled.infeasible and sound:
-        monitor.stop("infeasible", settled.sentence)
-    elif settled.infeasible:
-        monitor.remark(settled.sentence)
-    monitor.problem = settled.original
-    kinds = [pocket.kind for pocket in settled.pockets]
-    monitor.notes["pockets"] = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}

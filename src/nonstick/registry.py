@@ -194,6 +194,11 @@ def entries() -> dict[str, Entry]:
 
 def get(method: str | Method) -> Method:
     """The method of that name; a method object passes through."""
+    return named(method)[0]
+
+
+def named(method: str | Method) -> tuple[Method, str]:
+    """A method with its name: that of the registry, or the `repr` of an object."""
     if not isinstance(method, str):
         if isinstance(method, type):
             raise NonstickError(f"method is the class {method.__name__}; give an object of it: {method.__name__}(…)")
@@ -201,11 +206,11 @@ def get(method: str | Method) -> Method:
             raise NonstickError(
                 f"method must be a name or a method object, not {brief(method)}; nonstick.methods() lists names"
             )
-        return method
-    method = name_of(method)
-    build = _METHODS[method].build
+        return method, repr(method)
+    name = name_of(method)
+    build = _METHODS[name].build
     # `compositions` imports every solver, so it is loaded only when the first built-in method is asked for.
-    return build() if build else import_module(".compositions", __package__).METHODS[method]
+    return build() if build else import_module(".compositions", __package__).METHODS[name], name
 
 
 def name_of(method: str) -> str:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from . import registry, validate
-from .api import run_method
+from . import registry
+from .api import Run
 from .errors import NonstickError
 from .inverse.base import Recipe
 from .inverse.kept import Kept, Shelf
 from .operators.base import Operator
-from .options import suggesting
+from .options import Stopping, suggesting
 from .problem.box import BoxProblem
 from .problem.given import Given
-from .problem.monitor import Criterion, Monitor
 from .problem.solution import Solution
 from .show import Shown
 from .solvers.base import Method
@@ -68,8 +67,7 @@ class Solver(Shown):
 
     @suggesting
     def __init__(self, A, *, cells=None, method: str | Method = "auto", diagonal=None, warm: bool = True):
-        recipe = registry.get(method)
-        self.name = registry.name_of(method) if isinstance(method, str) else repr(method)
+        recipe, self.name = registry.named(method)
         self.warm = warm
         #: the last solution in the order of the operator
         self._last: Solution | None = None
@@ -107,12 +105,7 @@ class Solver(Shown):
         *,
         x0=None,
         active=None,
-        rtol: float = 1e-6,
-        atol: float = 0.0,
-        maxiter: int | None = None,
-        callback: Callable[[Monitor], object] | None = None,
-        time_limit: float | None = None,
-        criterion: Criterion = "rows",
+        **stopping,
     ) -> Solution:
         """Solve for one right-hand side and one pair of bounds.
 
@@ -143,21 +136,12 @@ class Solver(Shown):
         >>> solver.solve([1.0, -3.0], lower=-1.0).x.round(6)
         array([ 0., -1.])
         """
-        stop: dict[str, Any] = {
-            "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
-            "criterion": criterion,
-        }  # fmt: skip
-        validate.stopping(**stop)
+        stop = Stopping(**stopping)
         with self._alone():
-            began, given = time.perf_counter(), self._given
+            run, given = Run(self._method, self.name, stop, time.perf_counter()), self._given
             problem = given.problem(b, lower, upper)
-            if x0 is not None:
-                x0 = given.vector(x0, "x0")
-            if active is not None:
-                active = given.enter(validate.active(active, self.n))
-            elif x0 is None:
-                x0, active = self._start(problem)
-            inner = run_method(problem, self._method, self.name, x0, active, stop, began, given.back)
+            x0, active = self._start(problem) if x0 is None and active is None else given.start(x0, active)
+            inner = run.solve(problem, x0, active, given.back)
             self._last = inner if np.isfinite(inner.x).all() else None
             return given.solution(inner)
 

@@ -13,7 +13,7 @@ from pathlib import PurePath
 import numpy as np
 import scipy.sparse as sp
 
-from .errors import NonstickError, brief
+from .errors import NonstickError
 
 #: |a_ij - a_ji| allowed, relative to sqrt(a_ii a_jj), which bounds |a_ij| in a positive definite matrix
 SYMMETRY_RTOL = 1e-8
@@ -326,30 +326,6 @@ def c_order(coordinates: np.ndarray) -> np.ndarray | None:
     """The permutation that sorts cells in the order of a C array; None if they are sorted."""
     order = np.lexsort(coordinates.T[::-1])
     return None if np.array_equal(order, np.arange(order.size)) else order
-
-
-def stopping(
-    rtol: float = 1e-6,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    callback=None,
-    time_limit: float | None = None,
-    criterion: str = "rows",
-) -> None:
-    """Check the stopping options, which are the same for every method."""
-    for value, name in ((rtol, "rtol"), (atol, "atol")):
-        if not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
-            raise NonstickError(f"{name} must be zero or a positive number, not {brief(value)}")
-    if rtol == 0 and atol == 0:
-        raise NonstickError("rtol must be positive (or zero with a positive atol): no method reaches a residual of 0")
-    if maxiter is not None and (not isinstance(maxiter, (int, np.integer)) or maxiter < 1):
-        raise NonstickError(f"maxiter must be a positive integer or None, not {brief(maxiter)}")
-    if callback is not None and not callable(callback):
-        raise NonstickError(f"callback must be a function of one argument, not {brief(callback)}")
-    if time_limit is not None and (not isinstance(time_limit, (int, float, np.number)) or not time_limit >= 0):
-        raise NonstickError(f"time_limit must be a number of seconds, zero or more, or None, not {brief(time_limit)}")
-    if not isinstance(criterion, str) or criterion not in ("rows", "papers"):
-        raise NonstickError(f"criterion must be 'rows' or 'papers', not {brief(criterion)}")
 
 
 def numbers(values, name: str) -> np.ndarray:

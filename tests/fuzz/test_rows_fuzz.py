@@ -12,7 +12,7 @@ from scaled import EPS, Reference, allowance, explained, natural_residual, probl
 
 import nonstick
 from nonstick import registry
-from nonstick.problem.monitor import row_tolerance
+from nonstick.options import Stopping
 
 METHODS = [name for name, entry in registry.entries().items() if entry.complete and not name.startswith("fmg")]
 #: methods that need cells, and those for large problems: others need thousands of iterations there
@@ -37,7 +37,7 @@ def attempt(seed: int):
         return method, "refused", 0.0, 0.0, note
     if not s.converged:
         return method, s.status, 0.0, 0.0, f"{note}: {s.message}"
-    allowed = allowance(p, s.x, row_tolerance(rtol))
+    allowed = allowance(p, s.x, Stopping(rtol).row_rtol)
     assert (np.abs(natural_residual(p, s.x)) <= 1.01 * allowed + 4 * EPS * np.abs(p.A) @ np.abs(s.x)).all(), note
     # where rows differ so much that rounding in one hides the others, every row may hold to its last digit only
     assert s.kkt() <= rtol or s.row_error() == 0.0, note

@@ -10,9 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .. import registry, validate
+from .. import registry
 from ..errors import NonstickError
 from ..optional import missing
+from ..options import Stopping
 from .journal import Journal
 from .row import Row
 
@@ -86,7 +87,7 @@ class Benchmark:
             if n < 2:
                 raise NonstickError(f"size {n} is too small: a grid needs at least 2 cells along each side")
         plan = Plan(sizes, method_names(methods or self.methods), **options)
-        validate.stopping(plan.rtol, 0.0, plan.maxiter)
+        Stopping(plan.rtol, maxiter=plan.maxiter)  # which checks them
         for word in plan.only:
             if not any(word in part for part in self.parts):
                 known = f"its parts are {', '.join(map(repr, self.parts))}" if self.parts else "it has one part"

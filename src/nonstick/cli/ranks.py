@@ -14,6 +14,7 @@ from ..io.atomic import replacing
 from ..io.problem_file import ProblemFile, read_problem, read_rows
 from ..mpi import rows
 from ..mpi.comm import Comm, world
+from ..options import Stopping
 from ..problem.given import Given
 from ..problem.monitor import Monitor
 from ..problem.solution import Solution
@@ -80,7 +81,7 @@ def _by_petsc(comm: Comm, file: Path, method: str, given: dict, stop: dict) -> r
     peer = petsc_driver.Peer(PETSc, data, stop["rtol"])
     kind, options = petsc_driver.PEERS[method]
     y, seconds, _ = petsc_driver.timed(PETSc, peer, kind, options)
-    monitor = Monitor(box, stop["rtol"])
+    monitor = Monitor(box, Stopping(stop["rtol"]))
     monitor.iterations, monitor.outer_iterations = peer.iterations, peer.outer
     solution = whole.solution(Solution.of(box, comm.joined(y.array_r.copy()) * (peer.t / peer.s), method, monitor))
     solution.seconds = seconds

@@ -64,12 +64,13 @@ def solve(
 
     nonstick solve problem.npz --method fas-mg --rtol 1e-8 --json row.json
     """
-    from .. import registry, validate
+    from .. import registry
     from ..errors import NonstickError
     from ..io.atomic import write_text
     from ..io.problem_file import is_problem, read_vector, solution_file
     from ..mpi import launched
     from ..mpi.comm import world
+    from ..options import Stopping
 
     if ranks is not None:
         from ..mpi.launch import on_ranks
@@ -88,8 +89,8 @@ def solve(
     for path in (target, Path(json_file or "-")):
         if not path.parent.is_dir():
             fail(f"cannot write {path}: there is no directory {path.parent}")
-    validate.stopping(rtol, maxiter=maxiter, time_limit=time_limit)
     stop = {"rtol": rtol, "maxiter": maxiter, "time_limit": time_limit}
+    Stopping(**stop)  # reports bad options before a large file is read
     given = {} if rhs is None else {"b": read_vector(rhs)}
     given |= {
         name: _bound(text, f"--{name}") for name, text in (("lower", lower), ("upper", upper)) if text is not None
@@ -114,6 +115,8 @@ def solve(
             f"({row['outer_iterations']} outer), KKT {row['kkt']:.2e}, row error {row['row_error']:.2e}, "
             f"{row['seconds']:.3g} s"
         )
+        if "path" in row:
+            say(f"by {row['path']}")
         say(f"x and dual are in {target}")
     if not row["converged"]:
         print(f"nonstick: not converged: {row['message']}", file=sys.stderr)
@@ -149,6 +152,7 @@ def _solve_here(file: Path, method: str, given: dict, target: Path, stop: dict) 
         "converged": solution.converged,
         "status": solution.status,
         "message": solution.message,
+        "path": solution.path,
         "solution": str(target),
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import fields
 from typing import ClassVar, TypeVar
 
@@ -11,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..api import solve_problem
-from ..options import suggesting
+from ..options import Criterion, suggesting
 from ..problem.box import BoxProblem
-from ..problem.monitor import Criterion, Monitor
 from ..problem.solution import Solution
 from ..show import Shown
 from ..solvers.base import Method
@@ -62,12 +60,7 @@ class Discretised(Shown, ABC):
         *,
         x0=None,
         active=None,
-        rtol: float = 1e-6,
-        atol: float = 0.0,
-        maxiter: int | None = None,
-        callback: Callable[[Monitor], object] | None = None,
-        time_limit: float | None = None,
-        criterion: Criterion | None = None,
+        **stopping,
     ):
         """Solve, and bring the answer back to the grid.
 
@@ -88,11 +81,9 @@ class Discretised(Shown, ABC):
             As from `nonstick.solve`, with the fields of this kind of problem added.
         """
         guess = self.first_guess() if x0 is None else self.as_vector(x0)
-        solution = solve_problem(
-            self.problem, self.default_method if method is None else method, x0=guess, active=active, rtol=rtol,
-            atol=atol, maxiter=maxiter, callback=callback, time_limit=time_limit,
-            criterion=self.default_criterion if criterion is None else criterion,
-        )  # fmt: skip
+        stopping["criterion"] = stopping.get("criterion") or self.default_criterion
+        method = self.default_method if method is None else method
+        solution = solve_problem(self.problem, method, x0=guess, active=active, **stopping)
         return self.with_fields(solution)
 
     def first_guess(self) -> np.ndarray | None:

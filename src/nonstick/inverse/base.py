@@ -7,6 +7,7 @@ makes the state. `repr(recipe)` is the label in tables.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -115,6 +116,11 @@ class Recipe(ABC):
     #: True if it also solves with a matrix that is not symmetric
     general: ClassVar[bool] = False
 
+    @property
+    def label(self) -> str:
+        """A few words for the path of a solve."""
+        return label(self)
+
     @abstractmethod
     def setup(self, operator: Operator, reuse: Inverse | None = None) -> Inverse:
         """Build the inverse. `reuse` is an inverse this recipe made for the same operator before its
@@ -127,6 +133,16 @@ class Recipe(ABC):
     def chosen(self, operator: Operator) -> Recipe:
         """The recipe that `setup` uses for this operator; it differs from `self` if the recipe selects among others."""
         return self
+
+
+def label(part: object) -> str:
+    """A recipe or a method in a few words, for the path of a solve: "CG over multigrid", "policy iteration over CG"."""
+    name = type(part).__name__
+    words = name if name.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    words = " ".join(word if word.isupper() else word.lower() for word in words.split())
+    inner = getattr(part, "M", None) or getattr(part, "inner", None)
+    plain = not isinstance(inner, Recipe) or isinstance(inner, NoPreconditioner)
+    return words if plain else f"{words} over {inner.label}"
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ import time
 
 import numpy as np
 
-from .. import validate
-from ..api import run_method
+from ..api import Run
+from ..options import Stopping
 from ..problem.box import BoxProblem
-from ..problem.monitor import Criterion
 from ..problem.solution import Solution
 from ..solvers.active_set import ActiveSet
 from .method import AUTO
@@ -21,13 +20,8 @@ def solve_shared(
     *,
     x0: np.ndarray | None = None,
     active: np.ndarray | None = None,
-    rtol: float = 1e-6,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    callback=None,
-    time_limit: float | None = None,
-    criterion: Criterion = "rows",
     method: ActiveSet = AUTO,
+    **stopping,
 ) -> Solution:
     """Solve a problem of which every rank has a part, by `auto`; every rank calls it with the same options.
 
@@ -50,29 +44,9 @@ def solve_shared(
     """
     x0 = None if x0 is None else shared.enter(np.asarray(x0, float))
     active = None if active is None else shared.enter(active)
-    return solve_problem(
-        shared.problem, x0=x0, active=active, rtol=rtol, atol=atol, maxiter=maxiter, callback=callback,
-        time_limit=time_limit, criterion=criterion, method=method,
-    )  # fmt: skip
+    return solve_problem(shared.problem, x0=x0, active=active, method=method, **stopping)
 
 
-def solve_problem(
-    problem: BoxProblem,
-    *,
-    x0=None,
-    active=None,
-    rtol: float = 1e-6,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    callback=None,
-    time_limit: float | None = None,
-    criterion: Criterion = "rows",
-    method: ActiveSet = AUTO,
-) -> Solution:
+def solve_problem(problem: BoxProblem, *, x0=None, active=None, method: ActiveSet = AUTO, **stopping) -> Solution:
     """The same for vectors of the problem itself, with ghosts."""
-    stop = {
-        "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "time_limit": time_limit,
-        "criterion": criterion,
-    }  # fmt: skip
-    validate.stopping(**stop)
-    return run_method(problem, method, "auto", x0, active, stop, time.perf_counter())
+    return Run(method, "auto", Stopping(**stopping), time.perf_counter()).solve(problem, x0, active)

@@ -38,10 +38,6 @@ class Operator(ABC):
     has_entries: bool = True
     #: operators with the same one have their entries in the same places; None: nothing is known
     pattern: object = None
-    #: parts whose rows all sum to zero, once `solvers.pockets` has looked for them
-    closed_parts: list[np.ndarray] | None = None
-    #: whether `solvers.definite` has found negative curvature after a solve; None: it has not looked
-    indefinite: bool | None = None
     #: methods that need A = Aᵀ refuse an operator for which this is False
     symmetric: bool = True
     #: True if other ranks have other rows of it

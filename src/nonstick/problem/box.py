@@ -59,6 +59,10 @@ class Box:
         """The bound each clamped row sits on, 0 on free rows."""
         return np.where(active < 0, self.lower, np.where(active > 0, self.upper, 0.0))
 
+    def clampable(self, active: np.ndarray) -> np.ndarray:
+        """An active set without the rows that have no bound to be clamped at: walls move."""
+        return np.where(np.isfinite(self.at(active)), active, 0).astype(np.int8)
+
     def max_step(self, x: np.ndarray, p: np.ndarray) -> float:
         """The largest alpha >= 0 for which x - alpha p stays in the box."""
         with np.errstate(divide="ignore", invalid="ignore"):

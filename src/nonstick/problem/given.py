@@ -92,6 +92,11 @@ class Given:
         low, high = validate.bounds(lower, upper, self.n)
         return BoxProblem(self.operator, b, self.enter(low), self.enter(high))
 
+    def start(self, x0, active) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """A checked x0 and active set in the order of the operator; None stays None."""
+        x0 = None if x0 is None else self.vector(x0, "x0")
+        return x0, None if active is None else self.enter(validate.active(active, self.n))
+
     def solution(self, solution: Solution) -> Solution:
         """A solution of such a problem in the caller's order."""
         if self.order is None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..options import ROW_FACTOR, Stopping
 from .box import BoxProblem
 from .history import History
 from .rows import RowError, exhausted, row_error
@@ -27,20 +28,26 @@ ADVICE = {
     "infeasible": "the problem has no solution",
     "indefinite": "A is not positive definite, so there may be no solution or several, and no method here finds them",
 }
+#: a method that ends with one of these has failed; none: it came to its own limit of iterations
+FAILED = ("", "stagnated", "diverged", "breakdown")
 
-#: when a solve has converged: by every row and the papers' number, or by the papers' number alone
-Criterion = Literal["rows", "papers"]
-#: inside a linear solve the callback is called once in this many iterations
-CALL_EVERY = 50
-#: a row may be off by this many times rtol in its own units: where all rows have one scale, the KKT residual then
-#: decides, and the row test costs no iteration (with 1 it costs one of eight on the half-filled sphere)
-ROW_FACTOR = 10.0
-#: rows are not asked for more digits than their arithmetic has
-LEAST_ROW_RTOL = 1e-14
-#: so many residuals without a gain may mean that rounding allows none
-STUCK = 16
-#: no method can aim at less in the max norm
-LEAST_KKT = 1e-18
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a monitor waits."""
+
+    #: inside a linear solve the callback is called once in this many iterations
+    call_every: int = 50
+    #: residuals without a gain after which rounding may be the reason; asked again after twice as many
+    stuck: int = 16
+    #: residuals without a gain, and per unknown, after which none is expected
+    diverged: int = 2000
+    diverged_per_unknown: int = 4
+    #: no method can aim at less in the max norm
+    least_kkt: float = 1e-18
+
+
+PATIENCE = Patience()
 
 
 @dataclass
@@ -56,13 +63,27 @@ class Start:
     cold: bool = False
 
 
-def row_tolerance(rtol: float) -> float:
-    """The row error at which a solve to `rtol` has converged."""
-    return max(ROW_FACTOR * rtol, LEAST_ROW_RTOL)
+@dataclass
+class Progress:
+    """What a solve has done so far; all monitors of one solve share it."""
+
+    began: float
+    iterations: int = 0
+    outer_iterations: int = 0
+    setup_seconds: float = 0.0
+    #: a direction p with pᵀA p < 0 was met: A is not positive definite
+    negative: bool = False
+    history: History = field(default_factory=History)
+    notes: dict[str, object] = field(default_factory=dict)
+    #: sentences for the user, for every status
+    remarks: list[str] = field(default_factory=list)
+    #: what was tried: the method, then one entry for each time that another one took over
+    path: list[str] = field(default_factory=list)
+    questions: int = 0
 
 
 class Monitor:
-    """Stopping rule, counters, history and clock of one solve; every method reports to it.
+    """Stopping rule, counters, history and clock of a solve; every method reports to it.
 
     A method calls `check(x, g)` once per outer iteration and stops when `check` returns True, adds to `iterations`
     (the unit of work its paper counts) and `outer_iterations`, and may call `stop` with a status. Long inner solves
@@ -71,49 +92,90 @@ class Monitor:
     A solve has converged if the KKT residual is at most `asked` and every row passes the row test (`rows`), or if
     rounding lets no row become better (`exhausted`). While the KKT residual is small enough and some row is not,
     `tolerance`, which methods aim at, is lowered step by step.
+
+    A part of a solve that has another problem or another tolerance gets a monitor of its own from `within`.
     """
 
     def __init__(
         self,
         problem: BoxProblem,
-        rtol: float = 1e-6,
-        atol: float = 0.0,
-        maxiter: int | None = None,
-        callback: Callable[[Monitor], object] | None = None,
+        stopping: Stopping = Stopping(),  # noqa: B008  # it is frozen
         linear: bool = False,
-        *,
-        criterion: Criterion = "rows",
-        time_limit: float | None = None,
         began: float | None = None,
     ):
-        self.problem = problem
+        self.problem, self.stopping = problem, stopping
         #: a baseline that ignores the bounds is judged by the linear residual (`Method.linear`)
         self.linear = linear
-        self.criterion = criterion
-        self.rtol, self.atol = rtol, atol
         #: the KKT residual asked for, and the one that methods aim at
-        self.asked = self.tolerance = max(rtol, atol / problem.scale)
-        self.maxiter, self.time_limit = maxiter, time_limit
-        self.callback = callback
-        self.iterations = 0
-        self.outer_iterations = 0
-        self.history = History()
+        self.asked = self.tolerance = max(stopping.rtol, stopping.atol / problem.scale)
         self.kkt = np.inf
         self.status = ""
         self.message = ""
-        self.notes: dict[str, object] = {}
-        self.remarks: list[str] = []
-        self.setup_seconds = 0.0
-        #: a direction p with pᵀA p < 0 was met: A is not positive definite
-        self.negative = False
-        #: how a point of the method becomes a point of the user; set where a problem is solved by way of another one
-        self.outer: list[Callable[[np.ndarray], np.ndarray]] = []
-        #: the problem and the point in it by which rows are judged, if that is not `problem` itself
-        self.judged: Callable[[np.ndarray], tuple[BoxProblem, np.ndarray]] | None = None
+        self.progress = Progress(time.perf_counter() if began is None else began)
+        #: how a point of the method becomes a point of the caller
+        self._lift: Callable[[np.ndarray], np.ndarray] | None = None
+        #: the problem, and the map to its points, by which rows are judged, if that is not `problem` itself
+        self._judge: tuple[BoxProblem, Callable[[np.ndarray], np.ndarray]] | None = None
         self._iterate: np.ndarray | Callable[[], np.ndarray] = np.empty(0)
         self._best, self._best_at = np.inf, 0
-        self._asked_inside = 0
-        self._began = time.perf_counter() if began is None else began
+
+    def within(
+        self,
+        problem: BoxProblem | None = None,
+        tolerance: float | None = None,
+        lift: Callable[[np.ndarray], np.ndarray] | None = None,
+        judged: bool = False,
+    ) -> Monitor:
+        """The monitor of a part of this solve: with another problem or tolerance, with the same counters and clock.
+
+        `lift` makes a point of this monitor from a point of the part. With `judged`, rows are judged by the problem of
+        this monitor at that point.
+        """
+        part = copy.copy(self)
+        part.problem = self.problem if problem is None else problem
+        part.asked = part.tolerance = self.asked if tolerance is None else tolerance
+        part.status = part.message = ""
+        part._best, part._best_at = np.inf, len(self.history)
+        if lift is not None:
+            outer = self._lift
+            part._lift = lift if outer is None else lambda x: outer(lift(x))
+        if judged:
+            assert lift is not None
+            part._judge = self.problem, lift
+        return part
+
+    # -- counters -------------------------------------------------------------------------------------------
+
+    @property
+    def iterations(self) -> int:
+        """Iterations so far, in the unit that the method counts."""
+        return self.progress.iterations
+
+    @iterations.setter
+    def iterations(self, count: int) -> None:
+        self.progress.iterations = count
+
+    @property
+    def outer_iterations(self) -> int:
+        """Changes of the set or of the linear system so far."""
+        return self.progress.outer_iterations
+
+    @outer_iterations.setter
+    def outer_iterations(self, count: int) -> None:
+        self.progress.outer_iterations = count
+
+    @property
+    def history(self) -> History:
+        return self.progress.history
+
+    @property
+    def notes(self) -> dict[str, object]:
+        """Numbers particular to a method."""
+        return self.progress.notes
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.progress.began
 
     @contextmanager
     def setup(self) -> Iterator[None]:
@@ -122,20 +184,20 @@ class Monitor:
         try:
             yield
         finally:
-            self.setup_seconds += time.perf_counter() - began
+            self.progress.setup_seconds += time.perf_counter() - began
 
     def limit(self, default: int) -> int:
         """The iteration limit: the user's, or the method's own default."""
-        return default if self.maxiter is None else self.maxiter
+        return default if self.stopping.maxiter is None else self.stopping.maxiter
 
     # -- the stopping rule ----------------------------------------------------------------------------------
 
     def check(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
         """Record the residual; True when the method should stop."""
         self.record(self.measure(x, g), x)
-        if (self.kkt <= self.asked and self.holds(x, g)) or (self._stuck and self.exhausted(x, g)):
+        if (self.kkt <= self.asked and self.rows_converged(x, g)) or (self._stuck and self.exhausted(x, g)):
             self.stop("converged")
-        elif self._lost and not self.status:
+        elif self._diverged and not self.status:
             self.give_up(x, g)
         return bool(self.status)
 
@@ -149,56 +211,53 @@ class Monitor:
         if kkt <= self.tolerance or not np.isfinite(kkt):
             return True
         self.record(kkt, x)
-        return bool(self.status) or self._lost or self._stuck
+        return bool(self.status) or self._diverged or self._stuck
 
-    def holds(self, x: np.ndarray | Callable[[], np.ndarray], g: np.ndarray | None = None) -> bool:
+    def rows_converged(self, x: np.ndarray | Callable[[], np.ndarray], g: np.ndarray | None = None) -> bool:
         """The row test, for an x whose KKT residual is small enough; if it fails, methods aim at a lower residual.
 
         x may be a function that returns it, which is called if the test needs it.
         """
-        if self.criterion == "papers":
+        if self.stopping.criterion == "papers":
             return True
         x = x() if callable(x) else x
+        allowed, failures = self.stopping.row_rtol, self.notes.get("row_test", 0)
         # Once a row has failed, the scales differ, and the method goes on to what was asked for.
-        enough = self.row_rtol / ROW_FACTOR if "row_test" in self.notes else self.row_rtol
+        enough = allowed / ROW_FACTOR if failures else allowed
         error = self.row_error(x, g, enough=enough)
         if error.value <= enough:
             return True
-        self.notes["row_test"] = int(self.notes.get("row_test", 0)) + 1  # type: ignore[call-overload]
+        self.notes["row_test"] = failures + 1  # type: ignore[operator]
         if self.kkt <= self.tolerance:  # the method has reached what it aimed at
             # All rows are expected to fall alike, but one that depends on others has to wait for them.
-            self.tolerance = self.kkt * min(max(0.05 * self.row_rtol / error.value, 0.03), 0.3)
-            if self.tolerance < LEAST_KKT:
+            self.tolerance = self.kkt * min(max(0.05 * allowed / error.value, 0.03), 0.3)
+            if self.tolerance < PATIENCE.least_kkt:
                 self.stop("stagnated")
         return False
 
-    @property
-    def row_rtol(self) -> float:
-        """The row error that counts as converged."""
-        return row_tolerance(self.rtol)
-
     def row_error(self, x: np.ndarray, g: np.ndarray | None = None, enough: float = 0.0) -> RowError:
         """The row error of a point of the method."""
-        problem = self.problem
-        if self.judged is not None:
-            (problem, x), g = self.judged(x), None
-        g = problem.gradient(x) if g is None else g
-        return row_error(problem, x, g, linear=self.linear, atol=self.atol, enough=enough)
+        problem, x, g = self._judged(x, g)
+        return row_error(problem, x, g, linear=self.linear, atol=self.stopping.atol, enough=enough)
 
     def exhausted(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
         """True if rounding lets no row of this point of the method become better."""
-        problem = self.problem
-        if self.criterion == "papers" or self.problem.A.largest(int(not np.isfinite(x).all())):
+        if self.stopping.criterion == "papers" or self.problem.A.largest(int(not np.isfinite(x).all())):
             return False
-        if self.judged is not None:
-            (problem, x), g = self.judged(x), None
-        return exhausted(problem, x, problem.gradient(x) if g is None else g, linear=self.linear)
+        problem, x, g = self._judged(x, g)
+        return exhausted(problem, x, g, linear=self.linear)
+
+    def _judged(self, x: np.ndarray, g: np.ndarray | None) -> tuple[BoxProblem, np.ndarray, np.ndarray]:
+        """The problem by which rows are judged, the point in it, and the gradient there."""
+        problem = self.problem
+        if self._judge is not None:
+            problem, lift = self._judge
+            x, g = lift(x), None
+        return problem, x, problem.gradient(x) if g is None else g
 
     def measure(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """The residual that `rtol` is compared with: KKT, or |A x - b| for a linear baseline."""
-        if self.linear:
-            return self.problem.linear_residual(x, g)
-        return self.problem.kkt(x, g)
+        return self.problem.linear_residual(x, g) if self.linear else self.problem.kkt(x, g)
 
     def record(
         self, kkt: float, x: np.ndarray | Callable[[], np.ndarray], again: bool = False, tell: bool = True
@@ -215,78 +274,66 @@ class Monitor:
             self.stop("diverged")
         if tell:
             self._tell()
-        self._look_at_the_clock()
+        self._check_clock()
 
     def interrupted(self, residual: float = 0.0) -> bool:
         """True if a linear solve inside a method should end: the time is over, or the callback has said stop.
 
         It fits as the `watch` of a linear solve. The callback is called here too, once in 50 iterations.
         """
-        self._asked_inside += 1
-        if self._asked_inside % CALL_EVERY == 0 and not self.status:
+        self.progress.questions += 1
+        if self.progress.questions % PATIENCE.call_every == 0 and not self.status:
             self._tell()
-        self._look_at_the_clock()
+        self._check_clock()
         return bool(self.status)
 
     def _tell(self) -> None:
         """Call the callback."""
         try:
-            if self.callback is not None:
-                self.callback(self)
+            if self.stopping.callback is not None:
+                self.stopping.callback(self)
         except Exception as error:
             error.of_callback = True  # type: ignore[attr-defined]  # a mistake of the user, not a breakdown of the solve
             raise
 
-    def _look_at_the_clock(self) -> None:
-        if self.time_limit is None or self.status:
-            return
-        if self.problem.A.largest(self.seconds) >= self.time_limit:
-            self.stop("time", f"stopped at the time limit of {self.time_limit:g} s")
+    def _check_clock(self) -> None:
+        limit = self.stopping.time_limit
+        if limit is not None and not self.status and self.problem.A.largest(self.seconds) >= limit:
+            self.stop("time", f"stopped at the time limit of {limit:g} s")
 
     @property
     def _stuck(self) -> bool:
         """True 16, 32, 64 … residuals after the best: rounding may be the reason, and it is worth a product to know."""
         since = len(self.history) - self._best_at
-        return self.criterion == "rows" and since >= STUCK and since & (since - 1) == 0
+        return self.stopping.criterion == "rows" and since >= PATIENCE.stuck and since & (since - 1) == 0
 
     @property
-    def _lost(self) -> bool:
+    def _diverged(self) -> bool:
         """Far more iterations than unknowns, or than any method needs, without a gain: it will not come."""
-        return len(self.history) - self._best_at > max(2000, 4 * self.problem.A.unknowns)
+        enough = max(PATIENCE.diverged, PATIENCE.diverged_per_unknown * self.problem.A.unknowns)
+        return len(self.history) - self._best_at > enough
 
     def stop(self, status: str, message: str = "") -> None:
         """End the solve: the method returns at its next check, with this status unless it has converged by then."""
-        self.status = status
-        self.message = message
+        self.status, self.message = status, message
 
-    @property
-    def gave_up(self) -> bool:
-        """True if a method ended without success and no limit of the user's stopped it."""
-        limited = self.maxiter is not None and self.status in ("", "maxiter")
-        return self.status in ("", "maxiter", "stagnated", "diverged", "breakdown") and not limited
-
-    def meet(self, negative: bool) -> None:
+    def record_curvature(self, negative: bool) -> None:
         """A method met a direction; if pᵀA p < 0 there, A is not positive definite, and going on makes no sense."""
         if negative:
-            self.negative = True
+            self.progress.negative = True
             self.stop("indefinite")
 
-    def renew(self, tolerance: float) -> None:
-        """Begin another solve that is a part of this one, with its own tolerance."""
-        self.status = self.message = ""
-        self.asked = self.tolerance = tolerance
-        self._best, self._best_at = np.inf, len(self.history)
+    # -- for the user ---------------------------------------------------------------------------------------
 
     def remark(self, sentence: str) -> None:
         """Add a remark for the user to the message, once, for every status."""
-        if sentence not in self.remarks:
-            self.remarks.append(sentence)
+        if sentence not in self.progress.remarks:
+            self.progress.remarks.append(sentence)
 
-    # -- for callbacks --------------------------------------------------------------------------------------
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._began
+    def leave(self, following: str, reason: str) -> None:
+        """Enter into the path of the solve that another method or preconditioner takes over, and why."""
+        self.notes["finished_by"] = following
+        self.progress.path.append(f"left for {following} after {self.iterations} iterations: {reason}")
 
     @property
     def x(self) -> np.ndarray:
@@ -295,6 +342,4 @@ class Monitor:
         A linear solve inside a method works on vectors of its own: there this is the iterate before that solve.
         """
         x = self._iterate() if callable(self._iterate) else self._iterate.copy()
-        for back in reversed(self.outer):
-            x = back(x)
-        return x
+        return x if self._lift is None else self._lift(x)

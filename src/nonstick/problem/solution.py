@@ -49,6 +49,8 @@ class Solution(Shown):
         The total time with all checks, and the part of it spent on building hierarchies and preconditioners.
     notes : dict
         Counters particular to a method: steps by kind, levels, …
+    path : str
+        What was tried, in one line: the method, and what took over from it, when and why.
     multipliers : ndarray, optional
         With linear constraints: one number y for each row of C, positive where C x is at its lower bound, negative
         where it is at its upper bound. `dual` is then A x − b − Cᵀy, and `kkt()` includes y.
@@ -80,6 +82,7 @@ class Solution(Shown):
     notes: dict[str, object] = field(default_factory=dict, repr=False)
     #: y of the linear constraints, one for each row of C; None without constraints
     multipliers: np.ndarray | None = field(default=None, repr=False)
+    path: str = ""
 
     def kkt(self) -> float:
         """The optimality residual of `x` against max|b|, recomputed: the number of the papers."""
@@ -111,6 +114,7 @@ class Solution(Shown):
             "seconds": f"{self.seconds:.3g} ({self.setup_seconds:.3g} set-up)",
             "x": span(self.x),
             "at a bound": f"{touching} of {self.x.size}",
+            "path": self.path,
             "message": self.message,
         }
 
@@ -144,9 +148,9 @@ class Solution(Shown):
         dual = problem.gradient(x)
         residual = monitor.measure(x, dual)
         rows = RowError(0.0, -1)
-        if monitor.criterion == "rows":
-            rows = monitor.row_error(x, dual, enough=monitor.row_rtol)
-        small, sound = bool(residual <= monitor.asked), bool(rows.value <= monitor.row_rtol)
+        if monitor.stopping.criterion == "rows":
+            rows = monitor.row_error(x, dual, enough=monitor.stopping.row_rtol)
+        small, sound = bool(residual <= monitor.asked), bool(rows.value <= monitor.stopping.row_rtol)
         least = not small and monitor.exhausted(x, dual)
         small, sound = small or least, sound or least
         status = monitor.status or "maxiter"
@@ -156,7 +160,7 @@ class Solution(Shown):
             status = "stagnated"
         elif status == "maxiter" and residual > _RUNAWAY * max([1.0, *monitor.history[:1]]) and not monitor.message:
             status = "diverged"  # the advice of "maxiter", to raise it, would not help
-        if monitor.negative and not (small and sound):
+        if monitor.progress.negative and not (small and sound):
             status = "indefinite"
             monitor.message = ""
         name = "linear residual" if monitor.linear else "KKT"
@@ -168,10 +172,11 @@ class Solution(Shown):
             message += f"; row {rows.row} fails the row test: it is off by {rows.value:.1e} of its own terms or box"
         if monitor.linear and problem.box.constrained.any():
             message += f"; the bounds were ignored, KKT of the box problem {problem.kkt(x, dual):.2e}"
-        if monitor.negative and status == "converged":
+        if monitor.progress.negative and status == "converged":
             monitor.remark("A is not positive definite: x satisfies the conditions, but it may be no minimum")
-        message = "; ".join([message, *monitor.remarks])
+        message = "; ".join([message, *monitor.progress.remarks])
         return cls(
             problem, x, dual, method, status == "converged", status, message, monitor.iterations,
-            monitor.outer_iterations, monitor.history, monitor.seconds, monitor.setup_seconds, monitor.notes,
+            monitor.outer_iterations, monitor.history, monitor.seconds, monitor.progress.setup_seconds, monitor.notes,
+            path="; ".join(monitor.progress.path),
         )  # fmt: skip

@@ -30,7 +30,7 @@ from .active_set_loop import ActiveSetCG
 from .base import Method
 from .nearby import Everywhere, nearby
 from .nested import Coarser, CoarserMatrix, Prediction, coarser
-from .rescaled import rescaled
+from .refinement import rescaled, solve_substitute
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class ActiveSet(Method):
             if scaled is None:
                 self._solve(problem, start, monitor)
             else:
-                scaled.solve(self._solve, start, monitor)
+                solve_substitute(scaled, self._solve, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
         loop = self.loop(problem)(self, problem, monitor, M, start.active)

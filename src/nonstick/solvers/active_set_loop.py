@@ -94,7 +94,7 @@ class ActiveSetCG:
             descent, rho = self._direction(rho, curvature, disturbed)
             curvature, old = self._product(), curvature
             if not curvature > 0.0:
-                monitor.meet(self.A.negative(curvature, self.p, self.q))
+                monitor.record_curvature(self.A.negative(curvature, self.p, self.q))
                 if monitor.status:
                     self.problem.box.project(x, out=x)
                     return
@@ -132,7 +132,9 @@ class ActiveSetCG:
                 if guard.gives_up(self.A.fingerprint(self.policy)):
                     self._fall_back(x)
                     return
-        if monitor.maxiter is None and not monitor.status:  # the limit was ours: these coefficients are too much for it
+        if (
+            monitor.stopping.maxiter is None and not monitor.status
+        ):  # the limit was ours: the coefficients are too rough
             self._fall_back(x)
 
     def _relax(self, x: np.ndarray, sweeps: int) -> None:

@@ -110,7 +110,7 @@ class Barrier:
         d = operator.diagonal
         goal = rtol * float(np.abs(r * (d - operator.shift) / d).max(initial=0.0))
         result = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=maxiter, watch=monitor.interrupted)
-        monitor.meet(result.negative)
+        monitor.record_curvature(result.negative)
         held = operator.shift > _HELD * (d - operator.shift)
         if held.any() and not self.literal:
             rest = operator.residual(r, dx, np.empty_like(r))

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from ..errors import NonstickError
-from ..inverse.base import Recipe
+from ..inverse.base import Recipe, label
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 
@@ -58,12 +58,21 @@ class Method(ABC):
         """What preconditions linear systems on parts of an operator of which each of many ranks has some rows."""
         return None
 
+    @property
+    def label(self) -> str:
+        """A few words for the path of a solve."""
+        return label(self)
+
     def check(self, problem: BoxProblem) -> None:
         """Raise NonstickError, with a sentence that says why, for a problem this method cannot treat."""
         self.check_traits(problem.traits)
 
     def chosen(self, problem: BoxProblem) -> Method:
-        """The method that solves this problem; it differs from `self` if the method selects among others."""
+        """The method that solves this problem; it differs from `self` if the method selects among others.
+
+        Raises NonstickError, as `check`, if there is none.
+        """
+        self.check(problem)
         return self
 
     def check_traits(self, traits: frozenset[str]) -> None:

@@ -23,7 +23,7 @@ class Best:
 
     def see(self, step: int, x: np.ndarray, monitor: Monitor) -> None:
         """Look at the x that the monitor has just checked."""
-        kkt, papers = monitor.kkt, monitor.criterion == "papers"
+        kkt, papers = monitor.kkt, monitor.stopping.criterion == "papers"
         rows = np.inf if papers or kkt > monitor.asked else monitor.row_error(x).value
         rank = (kkt, rows) if papers else (max(kkt, monitor.asked), rows)
         if rank < self._rank:

@@ -25,6 +25,7 @@ from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.smoothers import RedBlack
 from ..operators.lowrank import LowRank
 from ..operators.masked import Masked
+from ..options import Stopping
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 from .base import Method
@@ -73,16 +74,23 @@ def _liquid(
 ) -> bool:
     """Improve x for given y; False if the whole solve should end."""
     alone = _alone(problem, low, y)
-    left = None if monitor.time_limit is None else max(monitor.time_limit - monitor.seconds, 0.0)
-    limit = None if monitor.maxiter is None else max(monitor.maxiter - monitor.iterations, 0)
-    inside = Monitor(alone, max(aim, LEAST), maxiter=limit, time_limit=left, criterion="papers")
+    limit, left = monitor.stopping.maxiter, monitor.stopping.time_limit
+    if left is not None:
+        left = max(left - monitor.seconds, 0.0)
+    if limit is not None:
+        limit -= monitor.iterations
+        if limit < 1:
+            monitor.stop("maxiter")
+            return False
+    inside = Monitor(alone, Stopping(max(aim, LEAST), maxiter=limit, time_limit=left, criterion="papers"))
     method.solve(alone, Start(x), inside)
     monitor.iterations += inside.iterations
-    monitor.setup_seconds += inside.setup_seconds
+    monitor.progress.setup_seconds += inside.progress.setup_seconds
     for note in ("levels", "finished_by", "fallback"):
         if note in inside.notes:
             monitor.notes[note] = inside.notes[note]
-    monitor.remarks += [remark for remark in inside.remarks if remark not in monitor.remarks]
+    for remark in inside.progress.remarks:
+        monitor.remark(remark)
     if inside.status in ("converged", "stagnated") or (not inside.status and limit is None):
         return True  # whether it was good enough is seen in the whole problem
     if inside.status == "indefinite":  # a closed part of the liquid that a piston squeezes

@@ -30,13 +30,11 @@ ZERO = -1e-9
 def indefinite(A: Operator) -> bool:
     """True if A is symmetric and a cheap look finds that it has an eigenvalue that is clearly negative.
 
-    Operators on grids are not asked: nothing is assembled for them. An operator remembers the answer.
+    Operators on grids are not asked: nothing is assembled for them.
     """
     if not (0 < A.n <= OFTEN and A.symmetric and A.has_entries) or A.stencil is not None or A.bodies is not None:
         return False
-    if A.indefinite is None:
-        A.indefinite = not _dominant(A) and (smallest_curvature(A) < ZERO if A.n <= ALWAYS else _seen_from_smooth(A))
-    return A.indefinite
+    return not _dominant(A) and (smallest_curvature(A) < ZERO if A.n <= ALWAYS else _seen_from_smooth(A))
 
 
 def _dominant(A: Operator) -> bool:

@@ -59,7 +59,7 @@ def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.n
         with np.errstate(over="ignore", invalid="ignore"):
             slope, curvature = problem.A.dot(g, step), problem.A.dot(step, image)
             if curvature < 0.0:
-                monitor.meet(problem.A.negative(curvature, step, image))
+                monitor.record_curvature(problem.A.negative(curvature, step, image))
         if slope < 0.0 and slope + 0.5 * curvature <= SUFFICIENT * slope:
             x += step
             problem.box.project(x, out=x)

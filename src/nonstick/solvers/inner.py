@@ -30,7 +30,7 @@ def solve_inner(
             b, x, rtol=0.0, atol=atol, maxiter=min(maxiter, inverse.maxiter), watch=monitor.interrupted
         )
         monitor.iterations += result.iterations
-        monitor.meet(result.negative)
+        monitor.record_curvature(result.negative)
         if result.converged or monitor.status or not isinstance(inverse, _Richardson):
             return result.converged
         if not result.residual < result.history[0]:  # also if it is NaN
@@ -42,5 +42,5 @@ def solve_inner(
     cg = _CG(A, inverse.M, 0.0, maxiter)  # type: ignore[attr-defined]
     result = cg.solve(b, x, rtol=0.0, atol=atol, maxiter=maxiter, watch=monitor.interrupted)
     monitor.iterations += result.iterations
-    monitor.meet(result.negative)
+    monitor.record_curvature(result.negative)
     return result.converged

@@ -138,8 +138,8 @@ class InteriorPoint(Method):
         snapped = np.where(active == 0, x, problem.box.at(active))
         if problem.kkt(snapped, problem.gradient(snapped)) > max(monitor.asked, problem.kkt(x, g)):
             return
-        allowed = max(monitor.row_rtol, monitor.row_error(x).value)
-        if monitor.criterion == "papers" or monitor.row_error(snapped).value <= allowed:
+        allowed = max(monitor.stopping.row_rtol, monitor.row_error(x).value)
+        if monitor.stopping.criterion == "papers" or monitor.row_error(snapped).value <= allowed:
             x[:] = snapped
 
     def _done(self, monitor, x, g, norm: float) -> bool:

@@ -89,7 +89,7 @@ class LinearSolve(Method):
                 b, x, rtol=0.0, atol=self.aim * progress.goal, maxiter=progress.limit - monitor.iterations,
                 watch=progress,
             )  # fmt: skip
-            monitor.meet(result.negative)
+            monitor.record_curvature(result.negative)
             progress.end_pass(result.converged)
             if not progress.stuck or monitor.status:
                 continue
@@ -144,7 +144,7 @@ class _Progress:
     def _begin_pass(self, residual: float) -> bool:
         monitor = self.monitor
         self._record(residual, again=self._passes > 0, tell=self.method.baseline or self._passes == 0)
-        if residual <= monitor.asked * self.scale and monitor.holds(self.x):
+        if residual <= monitor.asked * self.scale and monitor.rows_converged(self.x):
             monitor.stop("converged")
         if monitor.status:
             return False

@@ -130,7 +130,7 @@ class _Face:
         A, x, g, p, Ap = self.problem.A, self.x, self.g, self.p, self.Ap
         A.apply(p, Ap)
         curvature, slope = dot(p, Ap), dot(g, p)
-        self.monitor.negative |= curvature < 0.0 and A.negative(curvature, p, Ap)
+        self.monitor.progress.negative |= curvature < 0.0 and A.negative(curvature, p, Ap)
         longest = self.problem.box.max_step(x, p)
         if not slope > 0.0:
             # Rounding has destroyed conjugacy: start again from the preconditioned gradient, unless p already is this
@@ -197,7 +197,7 @@ class _Face:
         direction = self.inverse_diagonal * self.beta
         problem.A.apply(direction, self.Ap)
         curvature = dot(direction, self.Ap)
-        self.monitor.negative |= curvature < 0.0 and problem.A.negative(curvature, direction, self.Ap)
+        self.monitor.progress.negative |= curvature < 0.0 and problem.A.negative(curvature, direction, self.Ap)
         step = min(
             dot(self.g, direction) / curvature if curvature > 0.0 else np.inf,
             problem.box.max_step(self.x, direction),

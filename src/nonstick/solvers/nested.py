@@ -23,6 +23,7 @@ from ..kernels import _blocks as blocks
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.stencil import StencilOperator
+from ..options import Stopping
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from . import _nested as kernels
@@ -36,7 +37,7 @@ class Prediction(Monitor):
     """
 
     def __init__(self, problem: BoxProblem, rtol: float, part: float, finer: Monitor | None = None):
-        super().__init__(problem, rtol, criterion="papers")
+        super().__init__(problem, Stopping(rtol, criterion="papers"))
         self.part, self.finer = part, finer
 
     def watch(self, kkt: float, x: np.ndarray) -> bool:

@@ -300,7 +300,7 @@ class MinMapNewton(Method):
             result = inverse.solve(
                 rhs, v, rtol=0.0, atol=goal, maxiter=min(self.inner_maxiter, left), watch=monitor.interrupted
             )
-            monitor.meet(result.negative)
+            monitor.record_curvature(result.negative)
             return v, result.iterations
 
         def check(x, g, outcome):

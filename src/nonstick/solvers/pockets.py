@@ -28,7 +28,8 @@ ground; sums and extremes go over all ranks (`Operator.total`, `Operator.largest
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,6 +44,8 @@ from ..operators.lowrank import LowRank
 from ..operators.masked import Masked
 from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
+from ..problem.monitor import Start
+from .refinement import Substitute
 
 #: row sums below this part of the diagonal count as zero
 ROW_SUM = 1e-12
@@ -50,6 +53,8 @@ ROW_SUM = 1e-12
 BALANCE = 1e-11
 #: a constant pressure counts as not moving a body if the sum of its forces is below this part of their size
 PUSH = 1e-9
+#: what `find` has found, for as long as the operator exists
+_FOUND: WeakKeyDictionary[Operator, list[np.ndarray]] = WeakKeyDictionary()
 
 
 @dataclass
@@ -71,23 +76,40 @@ class Pocket:
     target: float = 0.0
 
 
-@dataclass
-class Settled:
+class WithoutPockets(Substitute):
     """A problem that methods can solve in place of a problem with pockets, and the map from its solution back."""
 
-    original: BoxProblem
-    problem: BoxProblem
-    pockets: list[Pocket] = field(default_factory=list)
+    def __init__(self, original: BoxProblem, pockets: list[Pocket]):
+        self.original, self.pockets = original, pockets
+        self.problem, self.judge = _grounded(original, pockets), self._compatible()
+
+    def enter(self, start):
+        box, active = self.problem.box, start.active
+        box.project(start.x, out=start.x)
+        return Start(start.x, None if active is None else box.clampable(active), start.cold)
+
+    def leave(self, x):
+        """Shift the pockets that were solved up to a constant."""
+        x = x.copy()
+        for pocket in self.pockets:
+            if pocket.shifted:
+                x[pocket.rows] += _shift(self.original, pocket, x[pocket.rows])
+        return x
+
+    def change(self, start, status):
+        # Three causes are possible: the method cannot treat a singular matrix; a ground lies in the wrong place; or the
+        # ground holds the sum of the remaining residuals of its pocket, and a smaller tolerance helps.
+        if self.ground():
+            start.x[~np.isfinite(start.x)] = 0.0
+        elif status == "converged" and self.moved(start.x):
+            start.active = None
+        else:
+            return False
+        return True
 
     @property
     def infeasible(self) -> list[Pocket]:
         return [p for p in self.pockets if p.kind == "infeasible"]
-
-    def restore(self, x: np.ndarray) -> None:
-        """Shift the pockets that were solved up to a constant, in place."""
-        for pocket in self.pockets:
-            if pocket.shifted:
-                x[pocket.rows] += _shift(self.original, pocket, x[pocket.rows])
 
     def moved(self, x: np.ndarray) -> bool:
         """True if a ground changed the solution; the ground is then moved to a cell that is clamped in x."""
@@ -121,7 +143,7 @@ class Settled:
             self.problem = _grounded(self.original, self.pockets)
         return bool(bare)
 
-    def corrected(self) -> BoxProblem:
+    def _compatible(self) -> BoxProblem:
         """The problem that the solution solves: the given problem, with b made compatible where it was not."""
         b = self.original.b.copy()
         for pocket in self.infeasible:
@@ -145,7 +167,7 @@ class Settled:
         )
 
 
-def settle(problem: BoxProblem, linear: bool = False, cycle: Recipe | None = None) -> Settled | None:
+def without_pockets(problem: BoxProblem, linear: bool = False, cycle: Recipe | None = None) -> WithoutPockets | None:
     """Find the pockets of a problem and make it solvable; None if there are none.
 
     With `linear`, bounds do not count; this is for methods that ignore them. `cycle` solves in pockets that reach over
@@ -156,14 +178,14 @@ def settle(problem: BoxProblem, linear: bool = False, cycle: Recipe | None = Non
     if not found:
         return None
     pockets = [_classify(problem, rows, linear, cycle) for rows in found]
-    return Settled(problem, _grounded(problem, pockets), pockets)
+    return WithoutPockets(problem, pockets)
 
 
 def find(A: Operator) -> list[np.ndarray]:
-    """This rank's rows of every connected part of A whose rows all sum to zero; an operator remembers them."""
-    if A.closed_parts is None:
-        A.closed_parts = A.find_closed_parts(ROW_SUM) if A.bodies is None else _find_around_bodies(A.bodies)
-    return A.closed_parts
+    """This rank's rows of every connected part of A whose rows all sum to zero; they are found once for an operator."""
+    if A not in _FOUND:
+        _FOUND[A] = A.find_closed_parts(ROW_SUM) if A.bodies is None else _find_around_bodies(A.bodies)
+    return _FOUND[A]
 
 
 def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
