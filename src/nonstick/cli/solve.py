@@ -90,7 +90,7 @@ def solve(
         if not path.parent.is_dir():
             fail(f"cannot write {path}: there is no directory {path.parent}")
     stop = {"rtol": rtol, "maxiter": maxiter, "time_limit": time_limit}
-    Stopping(**stop)  # reports bad options before a large file is read
+    Stopping(rtol, maxiter=maxiter, time_limit=time_limit)  # reports bad options before a large file is read
     given = {} if rhs is None else {"b": read_vector(rhs)}
     given |= {
         name: _bound(text, f"--{name}") for name, text in (("lower", lower), ("upper", upper)) if text is not None

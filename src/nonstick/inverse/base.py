@@ -141,8 +141,9 @@ def label(part: object) -> str:
     words = name if name.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     words = " ".join(word if word.isupper() else word.lower() for word in words.split())
     inner = getattr(part, "M", None) or getattr(part, "inner", None)
-    plain = not isinstance(inner, Recipe) or isinstance(inner, NoPreconditioner)
-    return words if plain else f"{words} over {inner.label}"
+    if isinstance(inner, Recipe) and not isinstance(inner, NoPreconditioner):
+        return f"{words} over {inner.label}"
+    return words
 
 
 @dataclass(frozen=True)

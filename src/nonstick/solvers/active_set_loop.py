@@ -132,9 +132,7 @@ class ActiveSetCG:
                 if guard.gives_up(self.A.fingerprint(self.policy)):
                     self._fall_back(x)
                     return
-        if (
-            monitor.stopping.maxiter is None and not monitor.status
-        ):  # the limit was ours: the coefficients are too rough
+        if monitor.stopping.maxiter is None and not monitor.status:  # the limit was ours: rough coefficients
             self._fall_back(x)
 
     def _relax(self, x: np.ndarray, sweeps: int) -> None:
