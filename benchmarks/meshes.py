@@ -18,7 +18,7 @@ import trimesh
 
 from nonstick import Scene, Simulation
 from nonstick.grid import Mesh, sample_meshes
-from nonstick.sim.liquid import regions, solid
+from nonstick.sim.liquid import seeding, solid
 
 FRAMES = 4
 ROLES = ("at rest", "driven", "body", "inflow", "outflow")
@@ -40,7 +40,7 @@ def scene(role: str, n: int, folder: Path) -> Scene:
 
 def seconds(made: Scene, exact: bool) -> tuple[float, float]:
     """Processor time of the start and of a substep."""
-    patches = [patch.object(module, "sample_meshes", _unchanged) for module in (regions, solid) if exact]
+    patches = [patch.object(module, "sample_meshes", _unchanged) for module in (seeding, solid) if exact]
     for one in patches:
         one.start()
     began = time.process_time()

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.stopwatch import STAGES
+from nonstick.sim.liquid.stats import STAGES
 from nonstick.sim.resources import peak_bytes
 
 

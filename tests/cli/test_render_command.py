@@ -6,7 +6,7 @@ import pytest
 from nonstick import NonstickError, Scene
 from nonstick.cli import main
 from nonstick.scenes.camera import Camera, rgb
-from nonstick.sim.liquid.camera import viewpoint
+from nonstick.sim.liquid.preview import viewpoint
 from nonstick.sim.run import run
 
 image_of = pytest.importorskip("PIL.Image")

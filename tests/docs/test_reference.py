@@ -58,7 +58,7 @@ def test_every_scene_key_is_described():
 
 
 def test_every_column_is_described():
-    from nonstick.sim.liquid.columns import COLUMNS
+    from nonstick.sim.liquid.stats import COLUMNS
 
     assert set(COLUMNS) <= words(page("runs.md"))
 

@@ -18,10 +18,9 @@ import numpy as np
 from ..errors import NonstickError
 from ..io.rundir import RunDirectory
 from ..scenes.scene import Scene
-from .findings import Findings
+from .findings import Findings, check_units
 from .preview import Film, Frames
 from .resources import Needs
-from .units import check_units
 
 Row = dict[str, Any]
 

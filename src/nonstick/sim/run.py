@@ -19,10 +19,10 @@ from ..io.rundir import RunDirectory
 from ..mpi.comm import world
 from ..scenes.scene import HARMLESS, Scene
 from .exports import Exports, wanted
+from .findings import repairs
 from .kinds import AnySimulation, Kind, Row, kind_of
 from .resources import peak_bytes, shortages
 from .shared_directory import Files, same_scene
-from .units import repairs
 
 #: called after every frame with its number and its rows
 Progress = Callable[[int, Sequence[Row]], None]

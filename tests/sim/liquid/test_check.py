@@ -81,7 +81,7 @@ def test_walls_of_kind_edge_ask_for_a_method_that_takes_them(method, taken):
 def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_path):
     from nonstick.io.rundir import RunDirectory
     from nonstick.sim import resources
-    from nonstick.sim.liquid.needs import needs
+    from nonstick.sim.liquid.requirements import needs
     from nonstick.sim.run import run
 
     huge = Scene({"domain": {"size": [1.0, 1.0, 1.0], "resolution": 3000}, "liquid": [

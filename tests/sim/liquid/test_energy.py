@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid._energy import _energy, _gains, _take_gains
-from nonstick.sim.liquid._falling import _work_on_held
+from nonstick.sim.liquid._energy import _energy, _gains, _take_gains, _work_on_held
 
 OFFSETS = ((0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.sim.liquid._falling import _fall, _free_share, _gained, _look_up
+from nonstick.sim.liquid._energy import _fall, _free_share, _gained, _look_up
 from nonstick.sim.liquid._spacing import _spread, _wall_cells
 from nonstick.validation.cases.slosh import LEVEL
 

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.sim.liquid.check import check
-from nonstick.sim.liquid.sides import NAMES, nearest_side, sides_of
+from nonstick.sim.liquid.solid import NAMES, nearest_side, sides_of
 from nonstick.sim.liquid.solids import Solids
 
 

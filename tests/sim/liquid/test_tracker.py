@@ -7,7 +7,7 @@ from nonstick import Scene, Simulation
 from nonstick.sim.liquid.levelset import LevelSet
 from nonstick.sim.liquid.liquid import Liquid
 from nonstick.sim.liquid.particles import Particles
-from nonstick.sim.liquid.stopwatch import STAGES
+from nonstick.sim.liquid.stats import STAGES
 
 POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
 

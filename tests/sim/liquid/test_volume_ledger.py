@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.volume import LIMIT, shift_for, volume
+from nonstick.sim.liquid.accounts import LIMIT, shift_for, volume
 
 
 @pytest.mark.parametrize("height", [6.0, 6.3, 6.5])

@@ -13,13 +13,19 @@ from ..exports import wanted
 from ..findings import Findings, reaches_beyond
 from ..resources import disk_shortage, memory_shortage, size
 from .bodies import Bodies, make
-from .methods import check_bodies, check_edges, check_methods, require_liquid
-from .motion import first_velocity
-from .needs import needs, too_large, viscous
-from .pace import given_speed, require_pace
-from .regions import region
-from .seeding import seed
-from .sides import NAMES
+from .requirements import (
+    check_bodies,
+    check_edges,
+    check_methods,
+    given_speed,
+    needs,
+    require_liquid,
+    require_pace,
+    too_large,
+    viscous,
+)
+from .seeding import first_velocity, region, seed
+from .solid import NAMES
 from .solids import Solids
 from .sources import Source
 
@@ -60,7 +66,7 @@ def check(scene: Scene) -> Findings:
     _check_bodies(found, scene, bodies)
     _check_regions(found, scene)
     if scene.model.probe:
-        from .probes.check import check_probes  # loads the solvers
+        from .probes.recorder import check_probes  # loads the solvers
 
         check_probes(found, scene, solids)
     _check_pace(found, scene, solids)

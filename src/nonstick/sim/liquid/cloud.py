@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import NonstickError
 from ..states import check_array
-from ._falling import _fall, _gained, _work_on_held
+from ._energy import _fall, _gained, _work_on_held
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
 from .layout import Layout
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ._energy import _free_share
 from ._extrapolate import _extrapolate, _find_taken, _hold_surface, _keep_known
-from ._falling import _free_share
 from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _put, _put_found
 from .solids import Solids
 

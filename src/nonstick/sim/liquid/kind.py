@@ -11,18 +11,18 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...io import body_files
-from ...io.probes import write_rows
-from ...io.rundir import RunDirectory, damaged
+from ...io.probes import read_probes, write_rows
+from ...io.rundir import PROBES, RunDirectory, damaged
 from ...mpi.comm import world
+from ...render.charts import finish, new_figure
 from ...scenes.scene import Scene
 from ..findings import Findings
 from ..kinds import Kind, Row, column, warm
 from ..preview import Film, Frames
 from ..resources import Needs
 from ..shared_directory import SharedDirectory
-from .columns import COLUMNS
-from .needs import needs
-from .pace import given_speed, require_pace
+from .requirements import given_speed, needs, require_pace
+from .stats import COLUMNS
 
 if TYPE_CHECKING:  # pictures of a run do without the simulator, which is slow to load
     from .simulation import Simulation
@@ -122,7 +122,7 @@ class LiquidKind(Kind):
     # -- words and pictures ---------------------------------------------------------------------------
 
     def summary(self, rows: list[dict[str, str]]) -> dict[str, Any]:
-        from .stopwatch import STAGES
+        from .stats import STAGES
 
         stages = [s for s in STAGES if s != "viscosity" or column(rows, "viscosity_iterations").any()]
         energy = column(rows, "kinetic") + column(rows, "potential")
@@ -177,9 +177,7 @@ class LiquidKind(Kind):
         return scene.replace(changes).model.camera
 
     def chart(self, directory: RunDirectory, path: Path) -> None:
-        from .chart import draw
-
-        draw(directory, path)
+        draw_chart(directory, path)
 
     def film(
         self, path: str | Path, compare: str | Path | None = None, camera: Any = None, frames: Frames = None
@@ -187,3 +185,40 @@ class LiquidKind(Kind):
         from .preview import LiquidFilm
 
         return LiquidFilm(path, compare, camera, frames)
+
+
+def draw_chart(run: RunDirectory, path: Path) -> None:
+    """Write the chart of a run; the numbers are those of stats.csv and probes.csv."""
+    rows = run.rows()
+    if not rows:
+        raise NonstickError(f"{run.path} has no steps yet, so there is nothing to plot")
+    groups: dict[str, list[str]] = {}
+    table = read_probes(run) if run.rows(PROBES) else None
+    for name in table or ():
+        probe, _, part = name.rpartition(".")
+        # flow and volume, force and torque: one panel for each unit
+        groups.setdefault(f"{probe} [{table.units[name]}]", []).append(part)  # type: ignore[union-attr]
+    figure, axes = new_figure(2 + len(groups), 3)
+    time = column(rows, "time")
+    for part in ("kinetic", "potential"):
+        axes[0].plot(time, column(rows, part), label=part, lw=1.2)
+    axes[0].set(title="energy of the liquid", ylabel="J")
+    axes[0].legend(fontsize=8)
+    axes[1].plot(time, 100 * column(rows, "volume_error"), lw=1.2)
+    axes[1].set(title="volume error", ylabel="%")
+    for panel, (title, parts) in zip(axes[2:], groups.items()):
+        assert table is not None
+        probe, _, unit = title.removesuffix("]").rpartition(" [")
+        for part in parts:
+            panel.plot(table.time, table[f"{probe}.{part}"], label=part, lw=1.2)
+        panel.set(title=probe, ylabel=unit)
+        if len(parts) > 1:
+            panel.legend(fontsize=8)
+        else:
+            panel.set_ylabel(f"{parts[0]} in {unit}")
+        if np.isnan(table[f"{probe}.{parts[0]}"]).all():
+            panel.text(0.5, 0.5, "no liquid there", ha="center", transform=panel.transAxes)
+    for panel in axes:
+        panel.set_xlabel("time in s")
+        panel.grid(alpha=0.25)
+    finish(figure, path)

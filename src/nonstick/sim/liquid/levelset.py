@@ -17,14 +17,13 @@ from ...grid.shapes import Shape
 from ...scenes.scene import Scene
 from ..states import check_state
 from ._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
+from .accounts import Ledger, shift_for, volume
 from .layout import between
-from .motion import first_velocity
-from .regions import region
+from .seeding import first_velocity, region
 from .solids import Solids
 from .sources import Source
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity
-from .volume import Ledger, shift_for, volume
 
 #: φ is kept a distance within this many cells of the surface
 BAND = 8.0

@@ -28,21 +28,19 @@ from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
 from ...scenes.scene import Scene
 from ..states import check_array
+from .accounts import Ledger, heat
 from .alone import Alone
 from .bodies import Bodies, make
 from .called import CalledFor
-from .energy import heat
 from .extrapolation import Passage, extend, find_taken, hold_surface
 from .forces import Force
-from .pressed import least_pressure
-from .pressure import PressureResult, Projection
-from .regions import region
+from .pressure import PressureResult, Projection, least_pressure
+from .seeding import region
 from .solids import Solids
 from .sources import Source
-from .stopwatch import Stopwatch
+from .stats import Stopwatch
 from .tracker import Flow, GridVelocity, Tracker
 from .viscosity import Viscosity
-from .volume import Ledger
 
 #: most that liquid may move in a step, in lengths of the domain
 LONGEST = 20

@@ -14,25 +14,21 @@ import numpy as np
 
 from ...grid.shapes import Shape
 from ...scenes.scene import Scene
-from ._falling import _free_share, _look_up
+from ._energy import _free_share, _look_up
 from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
-from .cell_viscosity import cell_viscosity
+from .accounts import Ledger, energy, give_back, shift_for, surplus, volume
 from .cloud import Cloud
-from .energy import energy, give_back, surplus
 from .extrapolation import fill_gaps
 from .layout import Layout
-from .motion import first_gradient, first_velocity, varies
-from .pressed import least_pressure
-from .regions import region
-from .seeding import MARGIN, seed_slabs
+from .pressure import least_pressure
+from .seeding import MARGIN, first_gradient, first_velocity, region, seed_slabs, varies
 from .solids import Solids
 from .sources import Source
 from .spacing import WallLayer, crushed, displacement, in_flight, keep_centre, moments
 from .surface import ParticleSurface
 from .taps import Taps
 from .tracker import Added, Flow, GridVelocity
-from .viscosity import Viscosity
-from .volume import Ledger, shift_for, volume
+from .viscosity import Viscosity, cell_viscosity
 
 #: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
 PAYMENT = 0.02

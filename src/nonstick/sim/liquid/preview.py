@@ -1,9 +1,10 @@
-"""Pictures of liquid runs: all frames for the movie, six of them for the picture."""
+"""Pictures of liquid runs: all frames for the movie, six of them for the picture; their cameras and colours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +16,16 @@ from ...render.camera import Viewpoint
 from ...render.movie import beside, colour_bar, label
 from ...render.palette import AIR
 from ...render.plane import draw as draw_plane
-from ...render.plane import values
+from ...render.plane import on_cells, values
 from ...render.scenery import FINE, Scenery
 from ...render.space import FAST, SKY, THICK, WATER, Studio, Style
-from ...scenes.camera import Camera, rgb
+from ...scenes.camera import Camera, CameraKeys, rgb
+from ...scenes.scene import Scene
+from ...scenes.schema import Ramp
 from ..preview import Film, Frames
 from ..states import check_array
 from .bodies import make
-from .camera import viewpoint
 from .solid import joined, solids_of
-from .tints import FLAT_WATER, Tints
 
 #: frames in the picture
 STILLS = 6
@@ -199,3 +200,80 @@ class LiquidFilm(Film):
                 continue
             parts = [label(i, p.scene.name if self.alone else p.title) for i, p in zip(parts, self.painters)]
             yield label(beside(parts), f"{time:.2f} s", "bottom")
+
+
+def viewpoint(camera: Camera, dx: float, time: float, share: float) -> Viewpoint:
+    """Where the camera is at a time in seconds, which is a share (0..1) of the movie; `dx` turns metres into cells.
+
+    >>> viewpoint(Camera(turntable=360.0), 0.1, 0.0, 0.25).azimuth
+    120.0
+    """
+    at: dict[str, Any] = {name: getattr(camera, name) for name in ("azimuth", "elevation", "zoom", "lens", "target")}
+    if camera.keys is not None:
+        at |= _between(camera.keys, time)
+    if at["target"] is not None:
+        at["target"] = tuple(float(x) / dx for x in at["target"])
+    at["azimuth"] += share * camera.turntable
+    return Viewpoint(**at)
+
+
+def _between(keys: CameraKeys, time: float) -> dict[str, Any]:
+    """The values of key frames at a time."""
+    from scipy.interpolate import PchipInterpolator
+
+    out: dict[str, Any] = {}
+    now = min(max(time, keys.times[0]), keys.times[-1])
+    for name in ("azimuth", "elevation", "zoom", "lens", "target"):
+        values = getattr(keys, name)
+        if values is None:
+            continue
+        table = np.array(values, float)
+        if keys.smooth:
+            found = PchipInterpolator(keys.times, table)(now)
+        else:
+            found = np.array([np.interp(now, keys.times, column) for column in np.atleast_2d(table.T)])
+            found = found if table.ndim > 1 else found[0]
+        out[name] = tuple(found.tolist()) if table.ndim > 1 else float(found)
+    return out
+
+
+#: (least viscosity in Pa s, colour) of liquids without a colour of their own
+BY_VISCOSITY = (
+    (0.0, (0.05, 0.33, 0.56)),
+    (0.03, (0.72, 0.58, 0.13)),
+    (1.0, (0.93, 0.58, 0.08)),
+    (1e4, (0.17, 0.12, 0.10)),
+)
+#: the same in 2D, where liquid is drawn flat; None is the blue of the palette
+FLAT_WATER = (0.16, 0.47, 0.78)
+
+
+class Tints:
+    """One colour for each liquid and inflow of a scene, and from these the colours over cells."""
+
+    def __init__(self, scene: Scene):
+        self.scene = scene
+        model = scene.model
+        every = model.camera.tint
+        self.colours = np.array([every or self._of(source) for source in model.sources] or [every or self._of(None)])
+        #: colour of the first liquid
+        self.main = self.colours[0]
+        self.several = bool((self.colours != self.main).any())
+
+    def _of(self, source) -> tuple[float, ...]:
+        """The colour of a liquid or inflow."""
+        if source is not None and source.colour is not None:
+            return rgb(source.colour)
+        mu = self.scene.model.physics.viscosity if source is None or source.viscosity is None else source.viscosity
+        value = max(mu.values) if isinstance(mu, Ramp) else mu
+        found = [colour for least, colour in BY_VISCOSITY if value >= least][-1]
+        return FLAT_WATER if self.scene.dimension == 2 and found == BY_VISCOSITY[0][1] else found
+
+    def over_cells(self, frame: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Colours (..., 3) over cells where liquids of several colours mix; None if there is one colour."""
+        sources, ids = frame.get("sources"), frame.get("id")
+        if not self.several or sources is None or ids is None or not len(sources) or not len(ids):
+            return None
+        at = np.searchsorted(sources[:, 0], ids, side="right") - 1
+        number = np.clip(sources[np.maximum(at, 0), 1], 0, len(self.colours) - 1)
+        return on_cells(self.colours[number], frame["position"], self.scene.shape, self.scene.dx)

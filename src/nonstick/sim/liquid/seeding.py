@@ -1,4 +1,5 @@
-"""First positions of particles: a lattice that fills a shape up to the walls."""
+"""The liquid at the beginning: regions of the scene, particles that fill them up to the walls,
+and its first velocity."""
 
 from __future__ import annotations
 
@@ -7,7 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from ...grid.shapes import Shape
+from ...bodies.expression import Expression
+from ...errors import NonstickError
+from ...grid.shapes import Shape, sample_meshes
+from ...scenes.geometry import ShapeTable, build
+from ...scenes.scene import Scene
+from ...scenes.schema import Liquid
 from .alone import Alone
 from .solids import Solids
 
@@ -222,3 +228,64 @@ def wall_distance(walls: tuple[np.ndarray, int], x: np.ndarray) -> np.ndarray:
             weight = weight * (f if bit else 1.0 - f)
         total += weight * phi[tuple(b + bit for b, bit in zip(base, bits))]
     return total
+
+
+#: names of the coordinates in formulas
+COORDINATES = ("x", "y", "z")
+
+
+def first_velocity(spec: Liquid, size, points, where: str = "") -> list[np.ndarray | float]:
+    """The components of a liquid's initial velocity at points (metres).
+
+    `size` is the size of the domain, `where` what messages begin with.
+    """
+    given = spec.velocity or (0.0,) * len(points)
+    try:
+        out: list[np.ndarray | float] = [
+            _formula(v, len(points)).field(*points)[0] if isinstance(v, str) else v for v in given
+        ]
+    except NonstickError as error:
+        raise NonstickError(f"{where}.velocity: {error}") from None
+    if spec.spin:
+        about = spec.about or [0.5 * s for s in size]
+        out = [v + rotation(spec.spin, spec.axis, about, a, points) for a, v in enumerate(out)]
+    return out
+
+
+def first_gradient(spec: Liquid, dx: float, points) -> np.ndarray:
+    """The gradient (d, d, n) of that velocity at points, in m/s per cell."""
+    d, n = len(points), np.size(points[0])
+    out = np.zeros((d, d, n))
+    if spec.spin:
+        steps, origin = dx * np.eye(d), (0.0,) * d
+        turn = [[rotation(spec.spin, spec.axis, origin, a, e) for e in steps] for a in range(d)]
+        out += np.array(turn)[:, :, None]
+    for a, v in enumerate(spec.velocity or ()):
+        if isinstance(v, str):
+            out[a] += dx * np.array(_formula(v, d).field(*points)[1])
+    return out
+
+
+def varies(spec: Liquid) -> bool:
+    """True if the initial velocity is not the same everywhere."""
+    return bool(spec.spin) or any(isinstance(v, str) for v in spec.velocity or ())
+
+
+def _formula(text: str, dimension: int) -> Expression:
+    return Expression(text, COORDINATES[:dimension])
+
+
+def rotation(spin: float, turning: tuple[float, ...], about, axis: int, points) -> np.ndarray:
+    """One component of a rotation by `spin` degrees per second about a point (3D: about the direction `turning`)."""
+    rate = float(np.radians(spin))
+    r = [p - c for p, c in zip(points, about)]
+    if len(r) == 2:
+        return -rate * r[1] if axis == 0 else rate * r[0]
+    n = np.asarray(turning, float) / np.linalg.norm(turning) * rate
+    b, c = (axis + 1) % 3, (axis + 2) % 3
+    return n[b] * r[c] - n[c] * r[b]
+
+
+def region(scene: Scene, table: ShapeTable, key: str) -> Shape:
+    """The shape of a table of the scene, its meshes sampled for the scene's grid; messages name the key."""
+    return sample_meshes(build(table, scene.folder, f"{scene.where}: {key}"), scene.dx)

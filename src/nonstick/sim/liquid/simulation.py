@@ -22,15 +22,12 @@ from ...show import Shown
 from ..states import check_array
 from .access import GridArrays, ParticleArrays, read_grid, read_particles, write_particles
 from .alone import Alone
-from .columns import COLUMNS
 from .levelset import LevelSet
 from .liquid import Liquid, Report
-from .methods import check_bodies, check_edges, check_methods, require_liquid
-from .needs import require
-from .pace import WAY
 from .particles import Particles
 from .probes.recorder import Recorder
-from .stopwatch import STAGES
+from .requirements import WAY, check_bodies, check_edges, check_methods, require, require_liquid
+from .stats import COLUMNS, STAGES
 from .tracker import Tracker
 
 #: the tracker for each value of `surface.track`

@@ -1,12 +1,13 @@
-"""`Solid`: one solid of a scene, where it is, and its distance on the grid.
+"""`Solid`: one solid of a scene, where it is, and its distance on the grid; the sides of the domain likewise.
 
 Pictures of a run need no more than this; it loads neither solvers nor SciPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,60 @@ from ...grid.mac import Grid
 from ...grid.shapes import Box, Shape, sample_meshes
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
-from ...scenes.schema import Keyed
-from .sides import sides_of
+from ...scenes.schema import Keyed, WallSettings
+
+#: two for each axis, the lower one first
+NAMES = ("left", "right", "bottom", "top", "back", "front")
+
+
+@dataclass(frozen=True)
+class Side:
+    """What liquid does at a side."""
+
+    pressure: str
+    viscous: str
+    separation: float
+    adhesion: float
+
+
+def sides_of(walls: WallSettings, dimension: int) -> list[Side]:
+    """The sides of a domain, in the order of `NAMES`: their own settings, or those of all walls.
+
+    Examples
+    --------
+    >>> walls = WallSettings(viscous="slip", bottom={"viscous": "no-slip"})
+    >>> [side.viscous for side in sides_of(walls, 2)]
+    ['slip', 'slip', 'no-slip', 'slip']
+    """
+    out = []
+    for name in NAMES[: 2 * dimension]:
+        own, chosen = getattr(walls, name), {}
+        for key in ("pressure", "viscous", "separation", "adhesion"):
+            value = None if own is None else getattr(own, key)
+            chosen[key] = getattr(walls, key) if value is None else value
+        out.append(Side(**chosen))
+    return out
+
+
+def nearest_side(points: Sequence[np.ndarray], size: Sequence[float], shape: tuple[int, ...], named: bool):
+    """Distance of points to the nearest side, and the side as a negative number: -1 is the first of `NAMES`.
+
+    Without `named` all sides have the number -1.
+    """
+    best: Any = np.full(shape, np.inf)
+    which = np.full(shape, -1, np.int16)
+    for axis, (x, length) in enumerate(zip(points, size)):
+        for end, here in enumerate((x, length - x)):
+            if named:
+                which[np.broadcast_to(here, shape) < best] = -1 - (2 * axis + end)
+            np.minimum(best, here, out=best)
+    return best, which
+
+
+def by_number(solids: Sequence[Any], sides: Sequence[Any]) -> list[Any]:
+    """Values of solids and sides in one list: index 0, 1, ... are solids, -1, -2, ... are sides."""
+    return [*solids, *reversed(sides)]
+
 
 #: nodal distance if there is no solid, in cells
 FAR = 1e3

@@ -22,8 +22,7 @@ from ...scenes.schema import Keyed
 from ._solids import _open_space, _room
 from .alone import Alone
 from .layout import Layout, at_faces
-from .sides import by_number, nearest_side, sides_of
-from .solid import BODY_ROOM, Solid, joined, solids_of
+from .solid import BODY_ROOM, Solid, by_number, joined, nearest_side, sides_of, solids_of
 
 if TYPE_CHECKING:  # scenes without bodies do not wait for the coupling, which loads SciPy
     from ...discretise.coupling import Body, Coupling

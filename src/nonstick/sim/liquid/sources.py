@@ -22,7 +22,7 @@ from ...grid.shapes import Box, Shape, sample_meshes
 from ...scenes.scene import Scene
 from ...scenes.schema import Inflow
 from .alone import Alone
-from .regions import region
+from .seeding import region
 from .solids import Solids
 from .streams import Lines, Stream
 

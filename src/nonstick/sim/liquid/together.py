@@ -12,8 +12,8 @@ from ...mpi.comm import Comm
 from ...mpi.part import Part, ghost_layers
 from ...scenes.scene import Scene
 from ..shared_directory import SharedDirectory
-from .needs import viscous
-from .regions import region
+from .requirements import viscous
+from .seeding import region
 from .simulation import Simulation
 
 #: the domain is cut again if a rank has this many times the mean number of particles

@@ -18,10 +18,32 @@ from ...discretise.viscosity import ViscosityProblem, ViscositySolution
 from ...discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
 from ...discretise.viscosity_fields import liquid_volumes
 from ...scenes.schema import Ramp, SceneModel
-from ._extrapolate import _continue_linearly, _known_faces
+from ._extrapolate import _continue_linearly, _extrapolate, _known_faces
+from ._particles import _normalise, _scatter_value
+from .cloud import Cloud
 from .extrapolation import Passage
+from .layout import Layout
 from .solids import Solids
 from .viscous_walls import Walls, touches, walls_of
+
+#: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one layer, a surface
+#: shifted to keep its volume another
+LAYERS = 3
+
+
+def cell_viscosity(cloud: Cloud, layout: Layout) -> np.ndarray:
+    """The mean of the particles around each cell, weighted by the trilinear hat of its centre.
+
+    Cells beyond the particles take the mean of their neighbours, layer by layer: the edges of the surface average over
+    them. The particles must be sorted.
+    """
+    mu, mass = np.zeros(layout.three), np.zeros(layout.three)
+    _scatter_value(mu, mass, cloud.x, cloud.mu, cloud.start, layout.plane)
+    known = np.empty(mu.shape, np.int8)
+    _normalise(mu, known, mass)
+    _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
+    return layout.drop(mu)
+
 
 #: tried when the scene's own method misses its tolerance
 STRONGER = ("visc-auto", "visc-cg")

@@ -6,8 +6,7 @@ import numpy as np
 
 from .base import AXES, Probe
 from .observed import Observed
-from .patches import Patches, solid_patches
-from .surroundings import Surroundings
+from .patches import Patches, Surroundings, solid_patches
 
 
 class Force(Probe):

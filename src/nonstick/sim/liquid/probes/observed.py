@@ -1,4 +1,10 @@
-"""What a probe sees of a step."""
+"""What a probe sees of a step: surface, velocity, and the pressure of the whole step and its gradient.
+
+Every projection of a step changes the velocity by -dt/ρ ∇p, so its gradient at an open face is ρ (u - u')/dt, with the
+ghost value of the surface included. A step with viscosity has several projections; their pressures add up to the force
+that acted. In a cell the pressure is linear: p + ∇p · (x - centre), the gradient being the mean of the open faces. This
+is exact in still water, up to the walls and the surface, for walls anywhere in the cell.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +15,106 @@ import numpy as np
 
 from ..liquid import Liquid
 from ..pressure import PressureResult
-from .load import Load
-from .sample import sample
+
+
+def sample(values: np.ndarray, points: np.ndarray, dx: float, offset: np.ndarray | float) -> np.ndarray:
+    """Linear interpolation of an array whose first entry lies `offset` cells from the corner, at points (n, d)."""
+    from scipy.ndimage import map_coordinates  # slow to load, and few scenes have probes
+
+    return map_coordinates(np.asarray(values, float), (points / dx - offset).T, order=1, mode="nearest")
+
+
+class Load:
+    """The sum over all projections of a step; arrays are in the user's dimension and in SI units."""
+
+    def __init__(self, dx: float) -> None:
+        self.dx = dx
+        self._clear()
+
+    def _clear(self) -> None:
+        self.pressure = np.zeros(())
+        self.gradient: list[np.ndarray] = []
+        self.count = 0
+
+    def begin(self) -> None:
+        """A new step begins."""
+        self._clear()
+
+    def add(self, outcome: PressureResult) -> None:
+        """Another projection of the step."""
+        problem, solution = outcome.problem, outcome.solution
+        scale = problem.rho / problem.dt
+        slopes = [scale * (u - v) for u, v in zip(problem.velocity, solution.velocity)]
+        before = self.pressure
+        if self.count:
+            self.pressure = self.pressure + solution.pressure
+            self.gradient = [a + b for a, b in zip(self.gradient, slopes)]
+        else:
+            self.pressure, self.gradient = solution.pressure, slopes
+        self.count += 1
+        self.phi = problem.phi_liquid
+        self._weights = problem.weights
+        #: cells with an unknown
+        self.known = problem.rows.to_grid(np.ones(problem.rows.n, np.int8)).astype(bool)
+        #: least pressure that a cell can have
+        self.least = before + problem.rows.to_grid(problem.problem.box.lower, fill=-np.inf)
+        self._slopes: list[np.ndarray] | None = None
+
+    @property
+    def slopes(self) -> list[np.ndarray]:
+        """The gradient in cells, one array per axis: the mean over the open faces, weighted by how open they are."""
+        if self._slopes is None:
+            self._slopes = []
+            for axis, (g, w) in enumerate(zip(self.gradient, self._weights)):
+                low, high = _ends(w, axis)
+                a, b = _ends(g, axis)
+                total = low + high
+                mean = np.divide(low * a + high * b, total, out=np.zeros(total.shape), where=total > 0.0)
+                self._slopes.append(mean)
+        return self._slopes
+
+    def at(self, points: np.ndarray, cells: np.ndarray | None = None) -> np.ndarray:
+        """Pressure at points (n, d), or at points of the walls of given `cells` (n, d); 0 where there is air."""
+        shape = self.known.shape
+        if cells is None:
+            cells = np.clip(np.floor(points / self.dx).astype(np.int64), 0, np.array(shape) - 1)
+        cells = self._wet(cells)
+        at = tuple(cells.T)
+        away = points - self.dx * (cells + 0.5)
+        out = self.pressure[at] + sum(g[at] * away[:, axis] for axis, g in enumerate(self.slopes))
+        out = np.maximum(out, self.least[at])
+        surface = sample(self.phi, points, self.dx, 0.5)
+        return np.where(self.known[at] & (surface < 0.0), out, 0.0)
+
+    def _wet(self, cells: np.ndarray) -> np.ndarray:
+        """The cells, and in place of a cell without a pressure its neighbour that is deepest in the liquid.
+
+        The centre of a cell may be above the surface while a part of its walls is wet.
+        """
+        dry = np.flatnonzero(~self.known[tuple(cells.T)])
+        if dry.size == 0:
+            return cells
+        out = cells.copy()
+        best = np.zeros(dry.size)
+        for axis in range(cells.shape[1]):
+            for step in (-1, 1):
+                there = cells[dry].copy()
+                there[:, axis] += step
+                inside = (there[:, axis] >= 0) & (there[:, axis] < self.known.shape[axis])
+                there[:, axis] = np.clip(there[:, axis], 0, self.known.shape[axis] - 1)
+                at = tuple(there.T)
+                face = np.maximum(cells[dry], there)
+                open_ = self._weights[axis][tuple(face.T)] > 0.0
+                better = inside & open_ & self.known[at] & (self.phi[at] < best)
+                out[dry[better]] = there[better]
+                best[better] = self.phi[at][better]
+        return out
+
+
+def _ends(faces: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """The lower and the upper face of every cell."""
+    n = faces.shape[axis]
+    return np.take(faces, range(n - 1), axis), np.take(faces, range(1, n), axis)
 
 
 @dataclass

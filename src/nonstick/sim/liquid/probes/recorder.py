@@ -1,7 +1,8 @@
 """All probes of a running scene: they look at every step and keep a row of numbers for each.
 
 The surface at the end of a step is found when the next step begins, or when a frame ends. So a row waits until then for
-the numbers that need the surface; probes never change a run.
+the numbers that need the surface; probes never change a run. Their check before a run asks whether they lie where
+something can be measured.
 """
 
 from __future__ import annotations
@@ -12,20 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from ....scenes.probes import named
+from ....scenes.probes import WALLS, named
 from ....scenes.scene import Scene
+from ...findings import Findings
 from ..liquid import Liquid
 from ..pressure import PressureResult
+from ..solids import Solids
 from ..tracker import Flow as Moving
 from .base import Probe
 from .flow import Flow
 from .force import Force
-from .height import Height
-from .load import Load
-from .observed import Observed
-from .pressure import Pressure
-from .surroundings import Surroundings
-from .velocity import Velocity
+from .gauges import Height, Pressure, Velocity
+from .observed import Load, Observed, sample
+from .patches import Surroundings
 
 KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Height, Pressure, Velocity, Flow, Force)}
 
@@ -130,3 +130,34 @@ def _mark(probe: Probe) -> int:
     """A number that is the same as long as the table of a probe is."""
     text = probe.name + probe.table.model_dump_json(exclude_none=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little", signed=True)
+
+
+def check_probes(found: Findings, scene: Scene, solids: Solids) -> None:
+    """Warnings for probes that will show nothing."""
+    walls = Surroundings(solids)
+    for index, probe in enumerate(make(scene)):
+        key, table = f"probe.{index} ({probe.name})", probe.table
+        if table.at is not None:
+            points = probe.feet if isinstance(probe, Height) else probe.point
+            outside = [f"({', '.join(f'{c:g}' for c in x)})" for x in points if not _inside(x, scene)]
+            if outside and probe.kind != "flow":
+                found.warnings.append(f"{key} lies outside the domain at {outside[0]}; move it inside")
+            # the foot of a gauge may lie in a floor
+            elif probe.kind in ("pressure", "velocity") and not solids.moving and _buried(points, solids):
+                found.warnings.append(f"{key} lies inside a solid, where there is no liquid; move it out")
+        elif table.on not in scene.model.body_names or table.on in scene.model.solid_names:
+            pieces, _ = walls.patches(table.on or WALLS, probe.region)
+            if not len(pieces.x) and not solids.moving:
+                found.warnings.append(f"{key} finds no wall; check its shape and the solid it names")
+            elif probe.kind == "force":
+                size = float(np.linalg.norm(pieces.area, axis=1).sum())
+                unit = "m²" if scene.dimension == 3 else "m"
+                found.facts.append(f"{key} looks at {size:.4g} {unit} of wall")
+
+
+def _inside(x: np.ndarray, scene: Scene) -> bool:
+    return all(0.0 <= c <= s for c, s in zip(x, scene.model.domain.size))
+
+
+def _buried(points: np.ndarray, solids: Solids) -> bool:
+    return bool(sample(solids.phi, points, solids.grid.dx, 0.0)[0] < -0.5 * solids.grid.dx)

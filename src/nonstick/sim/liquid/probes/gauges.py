@@ -1,12 +1,46 @@
-"""Water height: how much liquid stands above a point, as a gauge that is wet along its length shows it."""
+"""Probes at points and on lines: velocity, pressure (also the mean over a piece of wall), water height."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import Probe
-from .observed import Observed
-from .sample import sample
+from ....scenes.probes import WALLS
+from .base import AXES, Probe
+from .observed import Observed, sample
+from .patches import Surroundings
+
+
+class Velocity(Probe):
+    """The velocity of the liquid at a point; not a number where there is no liquid."""
+
+    kind = "velocity"
+
+    @property
+    def parts(self) -> dict[str, str]:
+        return {f"v{a}": "m/s" for a in AXES[: self.d]}
+
+    def read(self, seen: Observed) -> list[float]:
+        wet = float(seen.surface_distance(self.point)[0]) < 0.0
+        return seen.velocity_at(self.point)[0].tolist() if wet else [np.nan] * self.d
+
+
+class Pressure(Probe):
+    """The pressure above that of the air, which is zero; also zero where there is no liquid."""
+
+    kind = "pressure"
+    walls: Surroundings
+
+    @property
+    def parts(self) -> dict[str, str]:
+        return {"pressure": "Pa"}
+
+    def read(self, seen: Observed) -> list[float]:
+        if self.table.at is not None:
+            return [float(seen.load.at(self.point)[0])]
+        found, _ = self.walls.patches(self.table.on or WALLS, self.region)
+        size = np.linalg.norm(found.area, axis=1)
+        total = float(size.sum())
+        return [float(size @ seen.load.at(found.x, found.cell)) / total if total > 0.0 else np.nan]
 
 
 class Height(Probe):
