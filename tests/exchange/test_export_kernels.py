@@ -5,8 +5,9 @@ import pytest
 from scipy.ndimage import maximum_filter, minimum_filter
 
 from nonstick.exchange import _surface
-from nonstick.exchange._masks import around, widen
+from nonstick.exchange._masks import widen
 from nonstick.exchange.surface import PAD, SHIFT, _kinds, _shift
+from nonstick.grid.box import IndexBox
 from nonstick.grid.flat import flat_distance
 
 
@@ -29,10 +30,10 @@ def test_kinds_of_cells():
 def test_the_box_around_a_mask():
     mask = np.random.default_rng(0).random((20, 21, 22)) < 0.001
     at = np.argwhere(mask)
-    low, high = around(mask, 2)
-    assert low == tuple(np.maximum(at.min(axis=0) - 2, 0))
-    assert high == tuple(np.minimum(at.max(axis=0) + 3, mask.shape))
-    assert around(np.zeros((4, 5)), 1) == ((0, 0), (4, 5))
+    box = IndexBox.around(mask).grown(2, mask.shape)
+    assert box.low == tuple(np.maximum(at.min(axis=0) - 2, 0))
+    assert box.high == tuple(np.minimum(at.max(axis=0) + 3, mask.shape))
+    assert IndexBox.around(np.zeros((4, 5))) is None
 
 
 def test_particles_are_counted_and_those_at_walls_and_sides_are_listed():

@@ -12,8 +12,8 @@ same total volume of liquid.
 import numpy as np
 from numba import prange
 
+from ..grid.box import IndexBox
 from ..kernels import parallel, serial
-from .window import Window
 
 #: a smaller fraction is a rounding error (a surface through grid points), not liquid
 TRACE = 1e-10
@@ -138,10 +138,10 @@ def control_volumes(
         _control_volumes(out, phi, state, cells, *shift, factor)
 
 
-def with_surroundings(phi: np.ndarray, window: Window) -> np.ndarray:
-    """φ in a window and two layers of cells around it; beyond the grid it goes on linearly. Always three axes."""
-    wide = window.widened(2)
-    part, first = wide.part(phi), 3 - phi.ndim
+def with_surroundings(phi: np.ndarray, window: IndexBox) -> np.ndarray:
+    """φ in a box of cells and two layers of cells around it; beyond the grid it goes on linearly. Always three axes."""
+    wide = window.grown(2, phi.shape)
+    part, first = phi[wide.slices], 3 - phi.ndim
     part = part.reshape((1,) * first + part.shape)
     for axis in range(3):
         missing = (2, 2)

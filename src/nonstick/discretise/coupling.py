@@ -34,6 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import NonstickError
+from ..grid.box import IndexBox
 from ..grid.fractions import cover
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
@@ -335,15 +336,10 @@ class Coupling:
 
 def _crop(phi: np.ndarray, corner, dx: float) -> tuple[np.ndarray, tuple[int, ...]]:
     """The window of nodes that matters: no cell outside it is covered by the body or next to a covered cell."""
-    near = phi < 2.0 * dx
-    part, first = [], []
-    for axis, (n, c) in enumerate(zip(phi.shape, corner)):
-        hit = np.flatnonzero(near.any(axis=tuple(a for a in range(phi.ndim) if a != axis)))
-        low = min(int(hit[0]), n - 2) if hit.size else 0
-        high = max(int(hit[-1]) + 1, low + 2) if hit.size else 2
-        part.append(slice(low, high))
-        first.append(int(c) + low)
-    return phi[tuple(part)], tuple(first)
+    box = IndexBox.around(phi < 2.0 * dx) or IndexBox((0,) * phi.ndim, (2,) * phi.ndim)
+    low = tuple(min(l, n - 2) for l, n in zip(box.low, phi.shape))
+    box = IndexBox(low, tuple(max(h, l + 2) for l, h in zip(low, box.high)))
+    return phi[box.slices], tuple(int(c) + l for c, l in zip(corner, low))
 
 
 def _definite(M: np.ndarray) -> bool:

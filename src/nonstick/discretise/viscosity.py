@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NonstickError
+from ..grid.box import IndexBox
 from ..operators.base import Operator
 from ..operators.face_grid import FaceGrid
 from ..operators.faces import FaceSystem, ViscosityOperator
@@ -45,9 +46,10 @@ from .viscosity_fields import (
     unknown_faces,
     volumes_as_given,
     volumes_from_level_set,
+    window_around,
+    window_of_liquid,
 )
 from .viscosity_walls import WallDrag, drag_at_walls
-from .window import Window
 
 
 class _Unbounded(Box):
@@ -186,7 +188,7 @@ class ViscosityProblem(Discretised):
         else:
             volumes = checked_volumes(every, volumes)
         #: the cells that are laid out: those around the liquid
-        self.window = _window(cells, phi_liquid, volumes, whole)
+        self.window, self._cells = _window(cells, phi_liquid, volumes, whole), cells
         #: their grid
         self.grid = grid = FaceGrid.of(self.window.shape)
         m, k = (np.zeros(3 * grid.P), np.zeros(4 * grid.P))
@@ -202,7 +204,7 @@ class ViscosityProblem(Discretised):
             volumes_as_given(grid, mass, stress, volumes, self.window, factors)
         varying = None
         if scale is None:
-            varying = np.ascontiguousarray(self.window.part(self.viscosity)).reshape(grid.cells)
+            varying = np.ascontiguousarray(self._part(self.viscosity)).reshape(grid.cells)
             times_viscosity(grid, stress, varying)
         self.fluid = fluid_faces(every, phi_solid, fluid)
         if solid_velocity is not None:
@@ -216,7 +218,7 @@ class ViscosityProblem(Discretised):
             self.drag = drag_at_walls(grid, mass, stress, padded, walls.reshape(padded.shape))
             np.add.at(m, self.drag.face, self.drag.strength)
             del walls  # it is as large as the velocity
-        active = unknown_faces(grid, mass, stress, [self.window.part(f) for f in self.fluid])
+        active = unknown_faces(grid, mass, stress, [self._part(f) for f in self.fluid])
         strength = None if varying is None else varying * per_mu
         self.system = FaceSystem(grid, m, k, active, scale, padded, strength)
         self.operator = ViscosityOperator(self.system)
@@ -289,7 +291,7 @@ class ViscosityProblem(Discretised):
         self.system.scatter(x, padded)
         box = padded.reshape(3, *grid.padded)
         for a, values in zip(grid.axes, out):
-            self.window.part(values)[...] = grid.user(box[a][grid.face_window(a)])
+            self._part(values)[...] = grid.user(box[a][grid.face_window(a)])
         return out
 
     def _padded_fluid(self) -> np.ndarray:
@@ -297,7 +299,7 @@ class ViscosityProblem(Discretised):
         grid = self.grid
         out = np.zeros((3, *grid.padded), np.bool_)
         for n, a in enumerate(grid.axes):
-            grid.user(out[a][grid.face_window(a)])[...] = self.window.part(self.fluid[n])
+            grid.user(out[a][grid.face_window(a)])[...] = self._part(self.fluid[n])
         return out
 
     def _pad(self, faces: Iterable[np.ndarray]) -> np.ndarray:
@@ -305,8 +307,12 @@ class ViscosityProblem(Discretised):
         grid = self.grid
         out = np.zeros((3, *grid.padded))
         for a, values in zip(grid.axes, faces):
-            grid.user(out[a][grid.face_window(a)])[...] = self.window.part(values)
+            grid.user(out[a][grid.face_window(a)])[...] = self._part(values)
         return out.ravel()
+
+    def _part(self, values: np.ndarray) -> np.ndarray:
+        """The part of a field of the whole grid that is laid out."""
+        return self.window.part(values, self._cells)
 
     def scale_of(self, b: np.ndarray, rows: np.ndarray | None = None) -> float:
         """max|b|, where walls count as if they were a cell away: a wall close to a face makes its row large.
@@ -375,11 +381,11 @@ def _grid_of(velocity: tuple[np.ndarray, ...]) -> FaceGrid:
     return FaceGrid.of(cells)
 
 
-def _window(cells: tuple[int, ...], phi: np.ndarray | None, volumes: Volumes | None, whole: bool) -> Window:
+def _window(cells: tuple[int, ...], phi: np.ndarray | None, volumes: Volumes | None, whole: bool) -> IndexBox:
     if whole:
-        return Window.whole(cells)
+        return IndexBox.whole(cells)
     if volumes is None:
         assert phi is not None
-        return Window.of_liquid(phi)
+        return window_of_liquid(phi)
     faces, middles, edges = volumes
-    return Window.around([*faces, middles, *edges], cells)
+    return window_around([*faces, middles, *edges], cells)

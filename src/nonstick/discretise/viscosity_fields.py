@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 import numpy as np
 
 from .. import validate
 from ..errors import NonstickError
+from ..grid.box import IndexBox
 from ..operators.face_grid import FaceGrid, face_shift
 from ._volumes import control_volumes, with_surroundings
 from .fields import sequence
-from .window import Window
+
+#: cells without liquid that a window has around its liquid, where the grid goes on
+MARGIN = 3
+#: a window begins at a multiple of this, so that the cells of its five next coarser grids are those of the whole grid
+ALIGNED = 32
+
+
+def window_around(fields: Iterable[np.ndarray], grid: tuple[int, ...]) -> IndexBox:
+    """The cells around all values that are not zero, so that the cost of a problem follows its liquid, not its domain.
+
+    Fields are over cells, faces, edges or nodes.
+    """
+    boxes = [box for box in map(IndexBox.around, fields) if box is not None]
+    if not boxes:
+        return IndexBox((0,) * len(grid), (1,) * len(grid))
+    box = reduce(IndexBox.union, boxes).grown(MARGIN, grid)
+    return IndexBox(tuple(l // ALIGNED * ALIGNED for l in box.low), box.high)
+
+
+def window_of_liquid(phi: np.ndarray) -> IndexBox:
+    """The cells around the liquid of a level set at cell centres, which goes on linearly beyond the grid."""
+    liquid = phi < 0.0
+    axes = [axis for axis, n in enumerate(phi.shape) if n > 1]
+    ends = [(axis, at, inner) for axis in axes for at, inner in ((0, 1), (-1, -2))]
+    slopes = [np.abs(np.take(phi, at, axis) - np.take(phi, inner, axis)).max() for axis, at, inner in ends]
+    # two layers further it may have changed by this much along every axis
+    reach = 2.0 * phi.ndim * max(slopes, default=0.0)
+    for axis, at, _ in ends:
+        side = (slice(None),) * axis + (at,)
+        liquid[side] |= phi[side] < reach
+    return window_around([liquid], phi.shape)
 
 
 def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:
     """(faces, cells, edges): liquid fractions from a level set at cell centres, as `volumes` is given."""
     phi = np.asarray(phi)
-    window = Window.of_liquid(checked_level_set(phi, phi.shape))
+    window = window_of_liquid(checked_level_set(phi, phi.shape))
     grid = FaceGrid.of(window.shape)
     mass, stress = np.zeros((3, *grid.padded)), np.zeros((4, *grid.padded))
     volumes_from_level_set(grid, mass, stress, phi, window, (1.0, 1.0))
-    faces = tuple(window.back(grid.user(mass[a][grid.face_window(a)])) for a in grid.axes)
-    edges = tuple(window.back(grid.user(stress[1 + e][grid.edge_window(e)])) for e in grid.edges)
-    return faces, window.back(grid.user(stress[0][grid.window()])), edges
+    faces = tuple(window.back(grid.user(mass[a][grid.face_window(a)]), phi.shape) for a in grid.axes)
+    edges = tuple(window.back(grid.user(stress[1 + e][grid.edge_window(e)]), phi.shape) for e in grid.edges)
+    return faces, window.back(grid.user(stress[0][grid.window()]), phi.shape), edges
 
 
 def checked_level_set(phi, cells: tuple[int, ...]) -> np.ndarray:
@@ -52,7 +84,7 @@ def checked_viscosity(grid: FaceGrid, viscosity) -> np.ndarray:
 
 
 def volumes_from_level_set(
-    grid: FaceGrid, mass, stress, phi: np.ndarray, window: Window, factors: tuple[float, float]
+    grid: FaceGrid, mass, stress, phi: np.ndarray, window: IndexBox, factors: tuple[float, float]
 ) -> None:
     """Fill mass and stress, which are those of a window; φ is that of the whole grid."""
     samples = [face_shift(a) for a in grid.axes] + [(0, 0, 0)] + [grid.edge_shift(e) for e in grid.edges]
@@ -91,14 +123,14 @@ def _fractions(name: str, value, grid: FaceGrid, shift: tuple[int, int, int]) ->
     return value
 
 
-def volumes_as_given(grid: FaceGrid, mass, stress, volumes: Volumes, window: Window, factors) -> None:
+def volumes_as_given(grid: FaceGrid, mass, stress, volumes: Volumes, window: IndexBox, factors) -> None:
     """Fill mass and stress, which are those of a window; the volumes are those of the whole grid."""
     faces, cells, edges = volumes
     parts = [(cells, stress[0][grid.window()], factors[0])]
     parts += [(faces[n], mass[a][grid.face_window(a)], 1.0) for n, a in enumerate(grid.axes)]
     parts += [(edges[n], stress[1 + e][grid.edge_window(e)], factors[1]) for n, e in enumerate(grid.edges)]
     for value, out, factor in parts:
-        np.multiply(window.part(value), factor, out=grid.user(out))
+        np.multiply(window.part(value, cells.shape), factor, out=grid.user(out))
 
 
 def times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Masks over cells: made wider, and the box around them."""
+"""Masks over cells, made wider."""
 
 import numpy as np
 
@@ -20,17 +20,3 @@ def widen(mask: np.ndarray, r: int, outside: bool = False) -> np.ndarray:
                 part[axis] = rim
                 out[tuple(part)] = 1
     return out
-
-
-def around(mask: np.ndarray, r: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """First and last corner of the box around a mask, r wider on every side; the whole box if nothing is in the mask.
-
-    >>> around(np.array([[0, 0, 0, 0], [0, 0, 0, 1]]), 1)
-    ((0, 2), (2, 4))
-    """
-    axes = range(mask.ndim)
-    there = [np.flatnonzero(mask.any(axis=tuple(a for a in axes if a != axis))) for axis in axes]
-    if not len(there[0]):
-        return (0,) * mask.ndim, mask.shape
-    low = tuple(max(int(t[0]) - r, 0) for t in there)
-    return low, tuple(min(int(t[-1]) + 1 + r, n) for t, n in zip(there, mask.shape))

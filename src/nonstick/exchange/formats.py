@@ -9,11 +9,11 @@ import numpy as np
 
 from .. import optional
 from ..errors import NonstickError
+from ..grid.box import IndexBox
 from ..io.atomic import replacing, write_text
 from ..render.palette import PAINTS, SOLID, WATER
 from ..scenes.scene import Scene
 from . import glb, obj, ply, usd, vdb, vtk
-from ._masks import around
 from .format import Format, OneFile, Options, Still
 from .frame import Frame, in_space
 from .mesh import Mesh
@@ -224,16 +224,16 @@ def _fields(shot: Shot, frame: Frame) -> tuple[dict, dict, tuple[int, ...], floa
     level = frame.get("phi") if frame.dimension == 3 else None
     # further than about a cell from the surface φ is constant
     near = np.zeros(frame.grid.shape, bool) if level is None else level < level.max()
-    low, high = around(near, AROUND)
-    box = tuple(slice(a, b) for a, b in zip(low, high))
+    found = (IndexBox.around(near) or IndexBox.whole(near.shape)).grown(AROUND, near.shape)
+    box = found.slices
     cells: dict[str, np.ndarray] = {n: frame.arrays[n][box] for n in ("phi", "pressure") if n in frame.arrays}
     if frame.get("velocity") is not None:
         cells["velocity"] = in_space(np.moveaxis(frame.cell_velocity[(slice(None), *box)], 0, -1))
     nodes = {}
     if shot.walls or shot.bodies:
-        walls = shot.inner_walls(frame)[tuple(slice(a, b + 1) for a, b in zip(low, high))]
+        walls = found.part(shot.inner_walls(frame), near.shape)
         nodes["phi_solid"] = walls * np.float32(frame.dx)
-    return cells, nodes, tuple(b - a for a, b in zip(low, high)), frame.time, low
+    return cells, nodes, found.shape, frame.time, found.low
 
 
 def _solids(shot: Shot, frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

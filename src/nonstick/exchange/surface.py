@@ -15,15 +15,16 @@ as smooth as the surface itself, and no vertex lies in a wall.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from ..errors import NonstickError
+from ..grid.box import IndexBox
 from ..grid.flat import flat_distance
 from ..optional import need
 from . import _surface, _walls
-from ._masks import around, widen
+from ._masks import widen
 from .frame import Frame
 from .mesh import Mesh, of_level_set, of_plane
 from .shot import FAR, Shot
@@ -105,31 +106,16 @@ def _distances(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.nd
     """φ, going on into walls, and the distance to walls, both in cells, and the index of their first sample."""
     if kind == "particles":
         return _from_particles(shot, frame, refine)
-    whole = Box((0,) * frame.dimension, frame.grid.shape)
-    return _from_grid(frame, refine), _solid(shot, frame, refine, whole), whole.first(refine)
+    whole = IndexBox.whole(frame.grid.shape)
+    return _from_grid(frame, refine), _solid(shot, frame, refine, whole), _first(whole, refine)
 
 
-class Box(NamedTuple):
-    """A box of cells, from `low` up to `high`, with PAD samples more on every side."""
-
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-
-    @classmethod
-    def around(cls, count: np.ndarray) -> Box:
-        """The cells where particles can matter, of a grid with some numbers of them: three more on every side."""
-        return cls(*around(count > 0, 3))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(b - a for a, b in zip(self.low, self.high))
-
-    def first(self, refine: int) -> tuple[int, ...]:
-        """The index of the first sample; 0 is the first one in the domain."""
-        return tuple(a * refine - PAD for a in self.low)
+def _first(box: IndexBox, refine: int) -> tuple[int, ...]:
+    """The index of the first sample of a box of cells, with PAD more on every side; 0 is the first in the domain."""
+    return tuple(a * refine - PAD for a in box.low)
 
 
-def _solid(shot: Shot, frame: Frame, refine: int, box: Box) -> np.ndarray:
+def _solid(shot: Shot, frame: Frame, refine: int, box: IndexBox) -> np.ndarray:
     """Distance to walls in cells, at the samples of a box."""
     return shot.solid(frame, refine, PAD, box.low, box.high) / np.float32(frame.dx)
 
@@ -211,11 +197,12 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     limit = _span(refine)
     margin = int(np.ceil(reach))
     own, images = _with_images(shot, frame, reach)
-    box = Box.around(own)
+    # particles can matter in three more cells on every side
+    box = (IndexBox.around(own) or IndexBox.whole(own.shape)).grown(3, own.shape)
     solid = _solid(shot, frame, refine, box)
     inner = tuple(slice(margin, margin + n) for n in box.shape)
     count = np.zeros(tuple(n + 2 * margin for n in box.shape), np.int32)
-    count[inner] = own = own[tuple(slice(a, b) for a, b in zip(box.low, box.high))]
+    count[inner] = own = own[box.slices]
     first = np.array(box.low, np.int64) - margin
     _surface._count(count, images, first)
     kind = _kinds(count, per_cell)
@@ -238,7 +225,7 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     target = share * (frame.count / per_cell if ledger is None else ledger / dx**3) * refine**3
     plain = (kind == 2) & (here == 0)
     _surface._add(phi, here, margin, refine, PAD, _shift(phi, solid, bulk, plain, margin, target, refine))
-    return phi, solid, box.first(refine)
+    return phi, solid, _first(box, refine)
 
 
 def _by_cell(x, dx, images, count, kind, margin, reach, refine, box, per_cell) -> tuple[np.ndarray, np.ndarray]:

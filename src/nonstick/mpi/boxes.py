@@ -8,56 +8,15 @@ Cuts lie at multiples of `align` cells, so that 2×2×2 blocks of cells, and blo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import NonstickError
+from ..grid.box import IndexBox
 from .comm import Comm
 
-
-@dataclass(frozen=True)
-class Box:
-    """The cells `low <= cell < high` of a grid."""
-
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(max(0, h - l) for l, h in zip(self.low, self.high))
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape))
-
-    def meet(self, other: Box) -> Box:
-        """The cells of both; its size is 0 if there are none."""
-        return Box(tuple(map(max, self.low, other.low)), tuple(map(min, self.high, other.high)))
-
-    def grown(self, width: int, shape: Sequence[int]) -> Box:
-        """With `width` more layers on every side, but not beyond a grid of this shape."""
-        return Box(
-            tuple(max(0, l - width) for l in self.low), tuple(min(n, h + width) for h, n in zip(self.high, shape))
-        )
-
-    def within(self, outer: Box) -> tuple[slice, ...]:
-        """Where these cells lie in an array over `outer`."""
-        return tuple(slice(l - o, h - o) for l, h, o in zip(self.low, self.high, outer.low))
-
-    def lifted(self) -> Box:
-        """The same box with three axes."""
-        extra = 3 - len(self.low)
-        return Box((0,) * extra + self.low, (1,) * extra + self.high)
-
-    def numbers(self, outer: Box) -> np.ndarray:
-        """The C-order numbers of these cells in an array over `outer`, in C order."""
-        ranges = [np.arange(l - o, h - o) for l, h, o in zip(self.low, self.high, outer.low)]
-        return np.ravel_multi_index(np.ix_(*ranges), outer.shape).ravel()
-
-
 #: sums of liquid cells over the planes across each axis, for each of several regions
-PlaneSums = Callable[[list[Box]], list[list[np.ndarray]]]
+PlaneSums = Callable[[list[IndexBox]], list[list[np.ndarray]]]
 
 
 class Boxes:
@@ -67,17 +26,19 @@ class Boxes:
     ----------
     shape : tuple
         Of the whole grid.
-    boxes : list of Box
+    boxes : list of IndexBox
         One for each rank.
 
     Examples
     --------
     >>> boxes = Boxes.regular((8, 8), 2, align=2)
     >>> boxes.boxes[1], boxes.owner(np.array([[1, 7], [5, 0]]))
-    (Box(low=(4, 0), high=(8, 8)), array([0, 1]))
+    (IndexBox(low=(4, 0), high=(8, 8)), array([0, 1]))
     """
 
-    def __init__(self, shape: Sequence[int], boxes: list[Box], cuts: list[tuple[int, int, int, int]], align: int = 1):
+    def __init__(
+        self, shape: Sequence[int], boxes: list[IndexBox], cuts: list[tuple[int, int, int, int]], align: int = 1
+    ):
         self.shape, self.boxes, self.align = tuple(int(n) for n in shape), boxes, align
         # a cut is (axis, plane, what is below, what is above): the number of another cut, or -1 - rank
         self.cuts = np.array(cuts, np.int64).reshape(-1, 4)
@@ -85,7 +46,7 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.boxes)
 
-    def __getitem__(self, rank: int) -> Box:
+    def __getitem__(self, rank: int) -> IndexBox:
         return self.boxes[rank]
 
     def owner(self, cells: np.ndarray) -> np.ndarray:
@@ -109,31 +70,31 @@ class Boxes:
 
         cuts = self.cuts.copy()
         cuts[:, 1] //= factor
-        boxes = [Box(up(b.low), up(b.high)) for b in self.boxes]
+        boxes = [IndexBox(up(b.low), up(b.high)) for b in self.boxes]
         return Boxes(up(self.shape), boxes, [tuple(c) for c in cuts], self.align // factor)  # type: ignore[misc]
 
-    def lifted(self) -> Boxes:
+    def three(self) -> Boxes:
         """The same boxes with three axes; the first is one cell thick if there were two."""
         extra = 3 - len(self.shape)
         cuts = [(axis + extra, plane, below, above) for axis, plane, below, above in self.cuts.tolist()]
-        return Boxes((1,) * extra + self.shape, [box.lifted() for box in self.boxes], cuts, self.align)
+        return Boxes((1,) * extra + self.shape, [box.three() for box in self.boxes], cuts, self.align)
 
     @classmethod
     def regular(cls, shape: Sequence[int], parts: int, align: int = 1) -> Boxes:
         """Boxes of about equal volume."""
 
-        def volumes(regions: list[Box]) -> list[list[np.ndarray]]:
+        def volumes(regions: list[IndexBox]) -> list[list[np.ndarray]]:
             return [[np.full(n, region.size // max(n, 1)) for n in region.shape] for region in regions]
 
         return cls._bisected(shape, parts, align, volumes)
 
     @classmethod
-    def by_liquid(cls, comm: Comm, shape: Sequence[int], own: Box, liquid: np.ndarray, align: int = 1) -> Boxes:
+    def by_liquid(cls, comm: Comm, shape: Sequence[int], own: IndexBox, liquid: np.ndarray, align: int = 1) -> Boxes:
         """Boxes with about equal numbers of liquid cells; every rank calls it.
 
         Parameters
         ----------
-        own : Box
+        own : IndexBox
             Where this rank has looked for liquid; the boxes of all ranks cover the grid once, as `regular` or an
             earlier cut does.
         liquid : ndarray of bool
@@ -150,7 +111,7 @@ class Boxes:
         `parts` is the number of boxes; by default one for each rank.
         """
 
-        def sums(regions: list[Box]) -> list[list[np.ndarray]]:
+        def sums(regions: list[IndexBox]) -> list[list[np.ndarray]]:
             out = []
             for region in regions:
                 low = np.array(region.low)
@@ -165,8 +126,8 @@ class Boxes:
 
     @classmethod
     def _bisected(cls, shape: Sequence[int], parts: int, align: int, sums: PlaneSums) -> Boxes:
-        whole = Box((0,) * len(shape), tuple(int(n) for n in shape))
-        boxes: list[Box] = [whole] * parts
+        whole = IndexBox.whole(shape)
+        boxes: list[IndexBox] = [whole] * parts
         cuts: list[tuple[int, int, int, int]] = []
         #: regions to cut, their first rank and number of ranks, and the place where their cut is noted
         todo = [(whole, 0, parts, (-1, 0))]
@@ -184,8 +145,8 @@ class Boxes:
                 half, here = (count + 1) // 2, len(cuts) - 1
                 low, high = list(region.low), list(region.high)
                 low[axis] = high[axis] = plane
-                after.append((Box(region.low, tuple(high)), rank, half, (here, 2)))
-                after.append((Box(tuple(low), region.high), rank + half, count - half, (here, 3)))
+                after.append((IndexBox(region.low, tuple(high)), rank, half, (here, 2)))
+                after.append((IndexBox(tuple(low), region.high), rank + half, count - half, (here, 3)))
             todo = after
         return cls(shape, boxes, cuts, align)
 
@@ -198,7 +159,7 @@ def _note(cuts: list, place: tuple[int, int], value: int) -> None:
         cuts[cut] = tuple(entry)
 
 
-def _best_cut(region: Box, planes: list[np.ndarray], count: int, align: int) -> tuple[int, int]:
+def _best_cut(region: IndexBox, planes: list[np.ndarray], count: int, align: int) -> tuple[int, int]:
     """Axis and plane of the cut of a region for `count` ranks."""
     half = (count + 1) // 2
     if not planes[0].any():  # no liquid here: cut by volume

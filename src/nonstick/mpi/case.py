@@ -6,7 +6,8 @@ import numpy as np
 
 from .. import cases
 from ..errors import NonstickError
-from .boxes import Box, Boxes
+from ..grid.box import IndexBox
+from .boxes import Boxes
 from .comm import Comm
 from .levels import shared_levels
 from .shared import Shared
@@ -28,7 +29,7 @@ def build(comm: Comm, name: str, n: int, **options) -> Shared:
     return Shared(comm, boxes, held, local.problem)
 
 
-def _build(name: str, n: int, held: Box, options: dict) -> cases.Case:
+def _build(name: str, n: int, held: IndexBox, options: dict) -> cases.Case:
     try:
         return cases.build(name, n, window=(held.low, held.high), **options)
     except TypeError:
@@ -37,7 +38,7 @@ def _build(name: str, n: int, held: Box, options: dict) -> cases.Case:
         ) from None
 
 
-def _unknowns(comm: Comm, name: str, n: int, box: Box, options: dict) -> np.ndarray:
+def _unknowns(comm: Comm, name: str, n: int, box: IndexBox, options: dict) -> np.ndarray:
     """True in the cells of a box that are unknowns."""
     held = box.grown(WIDTH, (n,) * len(box.low))
     with comm.together():

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .boxes import Box, Boxes
+from ..grid.box import IndexBox
+from .boxes import Boxes
 from .comm import Comm
 
 
@@ -34,7 +35,7 @@ class Halo:
 
     Attributes
     ----------
-    held, own : Box
+    held, own : IndexBox
         The samples that an array of this rank holds, and those among them that belong to it.
     inside : tuple of slice
         Where the own samples lie in an array.
@@ -60,7 +61,7 @@ class Halo:
         for other in range(comm.size):
             if other == me:
                 continue
-            needed, asked = held[me].meet(owned[other]), held[other].meet(owned[me])
+            needed, asked = held[me].intersection(owned[other]), held[other].intersection(owned[me])
             if needed.size:
                 ghosts.append(needed.numbers(held[me]))
                 there = needed.numbers(held[other])
@@ -158,11 +159,11 @@ def _flat(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8) if array.dtype == np.bool_ else array.reshape(-1)
 
 
-def _owned(box: Box, shape: Sequence[int], stagger: Sequence[int]) -> Box:
-    return Box(box.low, tuple(h + s * (h == n) for h, n, s in zip(box.high, shape, stagger)))
+def _owned(box: IndexBox, shape: Sequence[int], stagger: Sequence[int]) -> IndexBox:
+    return IndexBox(box.low, tuple(h + s * (h == n) for h, n, s in zip(box.high, shape, stagger)))
 
 
-def _held(box: Box, shape: Sequence[int], stagger: Sequence[int], width: int) -> Box:
+def _held(box: IndexBox, shape: Sequence[int], stagger: Sequence[int], width: int) -> IndexBox:
     """The box with its ghosts: the samples of the cells that are held."""
     cells = box.grown(width, shape)
-    return Box(cells.low, tuple(h + s for h, s in zip(cells.high, stagger)))
+    return IndexBox(cells.low, tuple(h + s for h, s in zip(cells.high, stagger)))

@@ -26,10 +26,11 @@ import numpy as np
 
 from ..discretise.coupling import Whole
 from ..discretise.viscosity import ViscosityProblem
+from ..grid.box import IndexBox
 from ..grid.mac import Part as PartOfGrid
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
-from .boxes import Box, Boxes
+from .boxes import Boxes
 from .comm import Comm
 from .halo import Halo
 from .joined import join_parts
@@ -77,7 +78,7 @@ class Part:
         self._faces = [Halo(comm, boxes, width, tuple(int(b == a) for b in range(d))) for a in range(d)]
         self._nodes = Halo(comm, boxes, width, (1,) * d)
         held = self._cells.held
-        self.own_box: Box = boxes[comm.rank]
+        self.own_box: IndexBox = boxes[comm.rank]
         self.grid = PartOfGrid(held.shape, dx, first=held.low)
         self.counted = _Counted(comm, held.low, self._cells.inside, [halo.inside for halo in self._faces])
         #: corner of the grid in cells of the domain, on three axes
@@ -88,7 +89,7 @@ class Part:
         self._around = {
             r: near[r]
             for r in range(comm.size)
-            if r != comm.rank and boxes[r].grown(width, boxes.shape).meet(self.own_box).size
+            if r != comm.rank and boxes[r].grown(width, boxes.shape).intersection(self.own_box).size
         }
         #: True if the particles include those in ghost cells
         self._mixed = False
@@ -245,11 +246,11 @@ class Part:
             out["aff"] = np.zeros((len(state["aff"]), out["x"].shape[1]), np.float32)
         new = boxes[self.rank]
         for name in [name for name in ("pressure", "active", "called_for") if name in state]:  # the same on all ranks
-            both = {r: self.own_box.meet(boxes[r]) for r in range(self.size)}
+            both = {r: self.own_box.intersection(boxes[r]) for r in range(self.size)}
             sent = {r: state[name][b.within(self.own_box)].reshape(-1) for r, b in both.items() if b.size}
             field = np.zeros(new.shape, state[name].dtype)
             for r, values in self.comm.swapped(sent).items():
-                there = new.meet(self.boxes[r])
+                there = new.intersection(self.boxes[r])
                 field[there.within(new)] = values.reshape(there.shape)
             out[name] = field
         return out
@@ -294,7 +295,7 @@ class _Counted(Whole):
         return self.comm.total(values)
 
 
-def _bounds(box: Box, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(box: IndexBox, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper corner of a box in cells on three axes; infinite at the ends of the grid."""
     low = [-np.inf if l == 0 else float(l) for l in box.low]
     high = [np.inf if h == n else float(h) for h, n in zip(box.high, shape)]

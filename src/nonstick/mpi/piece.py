@@ -11,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ..grid.box import IndexBox
 from ..operators.rows import Rows
-from .boxes import Box, Boxes
+from .boxes import Boxes
 from .comm import Comm
 from .halo import Graph, Halo
 
@@ -118,12 +119,12 @@ def graph(comm: Comm, size: int, ghosts: np.ndarray, owners: np.ndarray, there: 
     return out
 
 
-def _frame(box: Box, shape: tuple[int, ...], align: int) -> Box:
+def _frame(box: IndexBox, shape: tuple[int, ...], align: int) -> IndexBox:
     """Where the layout of a rank begins and ends: even on every level whose boxes are aligned."""
     low = tuple(max(0, l - max(align, 1)) for l in box.low)
-    return Box(low, tuple(min(n, h + 1) for h, n in zip(box.high, shape)))
+    return IndexBox(low, tuple(min(n, h + 1) for h, n in zip(box.high, shape)))
 
 
-def inside(cells: np.ndarray, box: Box) -> np.ndarray:
+def inside(cells: np.ndarray, box: IndexBox) -> np.ndarray:
     """True for the cells of a box."""
     return np.asarray(((cells >= np.array(box.low)) & (cells < np.array(box.high))).all(axis=1))

@@ -130,9 +130,7 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
     with comm.together():
         if len(own) > 1 and (np.diff(own, axis=0) == 0).all(axis=1).any():
             raise NonstickError("two rows have the same cell; every unknown needs a cell of its own")
-    piece = Piece(
-        comm, boxes.lifted(), np.column_stack([np.zeros((len(own), 3 - dimension), np.int64), own]), dimension
-    )
+    piece = Piece(comm, boxes.three(), np.column_stack([np.zeros((len(own), 3 - dimension), np.int64), own]), dimension)
     w0, w1, w2, *lowers, d, rhs, low, high, back = mine[:, dimension:].T
     problem = assembled(piece, w0, w1, w2, d, rhs, low, high)
     _check_symmetric(comm, piece, problem, lowers)

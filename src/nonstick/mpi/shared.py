@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NonstickError
+from ..grid.box import IndexBox
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
-from .boxes import Box, Boxes
+from .boxes import Boxes
 from .comm import Comm
 from .piece import Piece, inside
 from .stencil import SharedStencil
@@ -24,7 +25,7 @@ class Shared:
         The ranks; every rank makes a `Shared` at the same time.
     boxes : Boxes
         The boxes of all ranks, 2D or 3D, with an `align` of at least 2.
-    held : Box
+    held : IndexBox
         The cells on which this rank has discretised: its box with one or more layers around it (where the grid has
         them), so that the rows of the box are those of the whole problem.
     local : BoxProblem
@@ -36,7 +37,7 @@ class Shared:
         The problem of all ranks; a vector of it has this rank's rows and one layer of ghosts.
     """
 
-    def __init__(self, comm: Comm, boxes: Boxes, held: Box, local: BoxProblem):
+    def __init__(self, comm: Comm, boxes: Boxes, held: IndexBox, local: BoxProblem):
         with comm.together():
             A = _checked(local)
             if boxes.align < 2:
@@ -44,7 +45,7 @@ class Shared:
                     "boxes of a problem on many ranks are cut at multiples of 2, 4, 8, … cells: give align"
                 )
         self.dimension = len(boxes.shape)
-        lifted, held = boxes.lifted(), held.lifted()
+        lifted, held = boxes.three(), held.three()
         cells = np.stack(np.unravel_index(A.rows.cells, held.shape), axis=1) + np.array(held.low)
         own = np.flatnonzero(inside(cells, lifted[comm.rank]))
         self.piece = Piece(comm, lifted, cells[own], self.dimension)

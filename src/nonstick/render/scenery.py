@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..grid.box import IndexBox
 from ..grid.mac import Grid
 from ..grid.shapes import Shape
 from ._blocks import TRIANGLES, _near_body, _wall_code
@@ -160,13 +161,11 @@ def _around(one: Shape, nodes, spacing: float) -> tuple[slice, ...] | None:
     """The part of the nodes around a shape, from every eighth of them."""
     some = tuple(np.take(x, range(0, x.shape[a], COARSE), a) for a, x in enumerate(nodes))
     near = one.sample(some) < 2.5 * spacing
-    if not near.any():
+    box = IndexBox.around(near)
+    if box is None:
         return None
-    out = []
-    for a, x in enumerate(nodes):
-        hit = np.flatnonzero(near.any(axis=tuple(b for b in range(3) if b != a)))
-        out.append(slice(max(0, COARSE * (hit[0] - 1)), min(x.shape[a], COARSE * (hit[-1] + 1) + 1)))
-    return tuple(out)
+    ends = zip(box.low, box.high, (x.size for x in nodes))
+    return tuple(slice(max(0, COARSE * (low - 1)), min(n, COARSE * high + 1)) for low, high, n in ends)
 
 
 def mark(scenery: Scenery, body: np.ndarray, lists: np.ndarray) -> np.ndarray:

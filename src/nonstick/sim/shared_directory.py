@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import NonstickError
+from ..grid.box import IndexBox
 from ..io import pieces
 from ..io.rundir import RunDirectory, load, save
-from ..mpi.boxes import Box
 from ..mpi.comm import Comm
 from ..scenes.scene import Scene
 
@@ -29,7 +29,7 @@ class SharedDirectory(RunDirectory):
         super().__init__(path)
         self.comm = comm
         #: the boxes of all ranks; set before frames are written
-        self.boxes: list[Box] = []
+        self.boxes: list[IndexBox] = []
 
     def _first(self, action: Callable[[], T]) -> T:
         """What rank 0 finds or does; all ranks get the result, or the error."""
@@ -114,7 +114,7 @@ class SharedDirectory(RunDirectory):
         where = np.array([[box.low, box.high] for box in self.boxes])
         self._first(lambda: save(index, same | {"pieces": where}))
 
-    def read_part(self, frame: int, box: Box) -> dict[str, np.ndarray]:
+    def read_part(self, frame: int, box: IndexBox) -> dict[str, np.ndarray]:
         """The cells of a checkpoint in a box, and the particles there; one piece is in memory at a time."""
         part = np.array([box.low, box.high])
         out: dict[str, np.ndarray] = {}

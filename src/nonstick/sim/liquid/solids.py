@@ -155,21 +155,11 @@ class Solids:
         return joined((solid.measure(grid, self.time) for solid in self.list), grid) / grid.dx, first
 
     def _covering(self, body: RigidBody, distance: np.ndarray) -> Body:
-        """A body in the window of the grid around it."""
+        """A body as the pressure solve takes it."""
         from ...discretise.coupling import Body
 
-        near = distance < 2.0 * self.grid.dx
-        corner, part = [], []
-        for axis, n in enumerate(distance.shape):
-            hit = np.flatnonzero(near.any(axis=tuple(a for a in range(near.ndim) if a != axis)))
-            low, high = (int(hit[0]), int(hit[-1]) + 1) if hit.size else (0, 2)
-            low = min(low, n - 2)
-            corner.append(low)
-            part.append(slice(low, max(high, low + 2)))
-        at = distance[tuple(part)], body.centre, body.velocity, body.spin
-        if not body.dynamic:
-            return Body(*at, corner=tuple(corner))
-        return Body(*at, body.density, body.mass, body.inertia, tuple(corner))
+        at = distance, body.centre, body.velocity, body.spin
+        return Body(*at, body.density, body.mass, body.inertia) if body.dynamic else Body(*at)
 
     def push(self, motions: Sequence[tuple[np.ndarray, np.ndarray | float]]) -> None:
         """Give the bodies the velocities and spins they have after a solve."""

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...errors import NonstickError
-from ...mpi.boxes import Box, Boxes
+from ...grid.box import IndexBox
+from ...mpi.boxes import Boxes
 from ...mpi.comm import Comm
 from ...mpi.part import Part, ghost_layers
 from ...scenes.scene import Scene
@@ -64,7 +65,7 @@ def first_boxes(scene: Scene, comm: Comm) -> Boxes:
     return cut(scene, comm, own, wet)
 
 
-def cut(scene: Scene, comm: Comm, own: Box, load: np.ndarray) -> Boxes:
+def cut(scene: Scene, comm: Comm, own: IndexBox, load: np.ndarray) -> Boxes:
     """Boxes with about equal loads; every rank knows the load of the cells in `own`."""
     for align in ALIGN[:-1]:
         try:
@@ -131,7 +132,7 @@ def restore(scene: Scene, comm: Comm, simulation: SharedSimulation, directory: S
     simulation.session += 1
 
 
-def _loads(state: Mapping[str, np.ndarray], box: Box) -> np.ndarray:
+def _loads(state: Mapping[str, np.ndarray], box: IndexBox) -> np.ndarray:
     """Particles in each cell of a box."""
     x = state["x"][-len(box.low) :]
     cells = tuple(
