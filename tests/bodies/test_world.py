@@ -5,8 +5,8 @@ import pytest
 
 from nonstick import NonstickError
 from nonstick.bodies.body import RigidBody
+from nonstick.bodies.contact import Wall, box_walls
 from nonstick.bodies.motion import Prescribed
-from nonstick.bodies.walls import Wall, box_walls
 from nonstick.bodies.world import World
 from nonstick.grid import shapes as sd
 from nonstick.scenes.schema import Motion

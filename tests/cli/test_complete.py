@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nonstick.cli import complete
+from nonstick.cli import options
 
 
 def test_scenes_and_scene_files(tmp_path, monkeypatch):
@@ -16,10 +16,10 @@ def test_scenes_and_scene_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "circus.toml").write_text("")
     (tmp_path / "circus.txt").write_text("")
-    assert dict(complete.builtin_scenes("")) == {**builtin("liquid"), **builtin("heat")}
-    assert [name for name, _ in complete.scenes("circ")] == ["circle", "circus.toml"]
-    assert [name for name, _ in complete.scenes(f"{tmp_path}/ci")] == [f"{tmp_path}/circus.toml"]
-    assert complete.scenes("nowhere/a") == []
+    assert dict(options.complete_builtin_scenes("")) == {**builtin("liquid"), **builtin("heat")}
+    assert [name for name, _ in options.complete_scenes("circ")] == ["circle", "circus.toml"]
+    assert [name for name, _ in options.complete_scenes(f"{tmp_path}/ci")] == [f"{tmp_path}/circus.toml"]
+    assert options.complete_scenes("nowhere/a") == []
 
 
 def test_runs(tmp_path, monkeypatch):
@@ -28,8 +28,8 @@ def test_runs(tmp_path, monkeypatch):
         (tmp_path / name).mkdir(parents=True)
     for name in ("runs/one", "runs/two", "own"):
         (tmp_path / name / "meta.json").write_text("{}")
-    assert complete.runs("") == ["own", "runs/one", "runs/two"]
-    assert complete.runs("runs/t") == ["runs/two"] and complete.runs("o") == ["own"]
+    assert options.complete_runs("") == ["own", "runs/one", "runs/two"]
+    assert options.complete_runs("runs/t") == ["runs/two"] and options.complete_runs("o") == ["own"]
 
 
 def test_names_are_those_that_the_commands_know():
@@ -38,12 +38,12 @@ def test_names_are_those_that_the_commands_know():
     from nonstick.scenes.scene import KINDS
     from nonstick.view.colours import COLOURS
 
-    assert complete.formats("") == list(FORMATS) and complete.formats("v") == ["vdb", "vtk"]
-    assert complete.kinds("") == list(KINDS)
-    assert complete.colours("") == list(COLOURS)
-    assert dict(complete.methods("")) == methods()
-    assert "circle2d" in dict(complete.cases("circ")) and "circle2d" in complete.problems("circ")
-    assert "slosh" in complete.validations("sl")
+    assert options.complete_formats("") == list(FORMATS) and options.complete_formats("v") == ["vdb", "vtk"]
+    assert options.complete_kinds("") == list(KINDS)
+    assert options.complete_colours("") == list(COLOURS)
+    assert dict(options.complete_methods("")) == methods()
+    assert "circle2d" in dict(options.complete_cases("circ")) and "circle2d" in options.complete_problems("circ")
+    assert "slosh" in options.complete_validations("sl")
 
 
 @pytest.mark.parametrize(

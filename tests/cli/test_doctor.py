@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nonstick.cli import doctor as module
+from nonstick.cli import listing as module
 from nonstick.optional import EXTRAS
 
 

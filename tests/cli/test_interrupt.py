@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from nonstick.cli.interrupt import prompt_interrupt
+from nonstick.cli.terminal import prompt_interrupt
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 

@@ -12,9 +12,8 @@ import pytest
 import scipy.sparse as sp
 from rich.console import Console
 
-from nonstick.cli import screen as module
-from nonstick.cli.screen import close_off, showing_compilation
-from nonstick.cli.terminal import say
+from nonstick.cli import terminal as module
+from nonstick.cli.terminal import close_off, say, showing_compilation
 
 log = logging.getLogger("nonstick.kernels")
 

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick.cli import main
 from nonstick.errors import NonstickError
-from nonstick.view import budget, write_html
+from nonstick.view import html, write_html
 from nonstick.view.artist import Limits
 
 
@@ -24,16 +24,16 @@ def test_a_page_keeps_to_its_budget_and_says_so(splash, tmp_path, megabytes):
 
 
 def test_frames_are_left_out_when_thinning_is_not_enough():
-    triangles, particles = budget._Cost([40_000] * 3, 1_200_000), budget._Cost([25_000] * 3, 300_000)
+    triangles, particles = html._Cost([40_000] * 3, 1_200_000), html._Cost([25_000] * 3, 300_000)
     full = Limits(300_000, 200_000)
-    plan = budget._thinned(10e6, 100, 1, triangles, particles, full)
-    assert plan.every == 1 and budget.LEAST.triangles <= plan.limits.triangles < 10_000
-    plan = budget._thinned(1e6, 100, 1, triangles, particles, full)
-    assert plan.every == 10 and budget.LEAST.triangles <= plan.limits.triangles < 20_000
+    plan = html._thinned(10e6, 100, 1, triangles, particles, full)
+    assert plan.every == 1 and html.LEAST.triangles <= plan.limits.triangles < 10_000
+    plan = html._thinned(1e6, 100, 1, triangles, particles, full)
+    assert plan.every == 10 and html.LEAST.triangles <= plan.limits.triangles < 20_000
 
 
 def test_small_frames_leave_room_for_large_ones():
-    cost = budget._Cost([1_000, 1_000, 40_000], 420_000)
+    cost = html._Cost([1_000, 1_000, 40_000], 420_000)
     most = cost.most(100_000.0)
     assert most == 28_000 and cost.within(most) == pytest.approx(100_000.0)
     assert cost.most(1e9) == 40_000 and cost.most(0.0) == 0
@@ -41,7 +41,7 @@ def test_small_frames_leave_room_for_large_ones():
 
 def test_a_page_that_comes_out_too_large_is_made_again(splash, tmp_path, monkeypatch):
     """The guess may be wrong; the size is not."""
-    monkeypatch.setattr(budget, "compressed", lambda arrays: 1)
+    monkeypatch.setattr(html, "compressed", lambda arrays: 1)
     page = write_html(splash, tmp_path / "a.html", budget=1.2)
     assert page.bytes <= 1.2e6 and page.thinned.startswith("thinned to 1.2 MB: at most")
 
@@ -55,7 +55,7 @@ def test_compressed_counts_like_the_page():
     import zstandard
 
     data = np.arange(1000, dtype=np.float32)
-    assert budget.compressed([data]) == len(zstandard.ZstdCompressor(level=12).compress(data.tobytes()))
+    assert html.compressed([data]) == len(zstandard.ZstdCompressor(level=12).compress(data.tobytes()))
 
 
 def command(*words):

@@ -100,7 +100,7 @@ def test_a_browser_holds_so_many_frames(splash, monkeypatch):
 
 def test_a_run_is_followed_no_faster_than_the_browser_takes_frames(copy, monkeypatch):
     taken = Semaphore(0)
-    monkeypatch.setattr(live, "keep_up", lambda server: taken.acquire(timeout=PATIENCE))
+    monkeypatch.setattr(live, "wait_for_browsers", lambda server: taken.acquire(timeout=PATIENCE))
     for number in range(1, 7):
         (copy / "frames" / f"{number:06d}.npz").rename(copy / f"{number}.npz")
     with LivePage([copy], port=0) as page:
@@ -122,7 +122,7 @@ def test_a_page_that_follows_draws_nothing_ahead(splash, monkeypatch):
         until(lambda: page.stages[0].shown == 0)
         assert not page._idle()  # nobody is there
         monkeypatch.setattr(page.server, "get_clients", lambda: {0: None})
-        monkeypatch.setattr(live, "keep_up", lambda server: None)
+        monkeypatch.setattr(live, "wait_for_browsers", lambda server: None)
         assert page._idle()
         until(lambda: len(page.stages[0].pictures) == 7)
         page.player.follow, page._status = True, "running"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nonstick.view.player import Player, at_same_time
+from nonstick.view.live import Player, at_same_time
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from nonstick.errors import NonstickError
 from nonstick.exchange import Mesh, Shot
 from nonstick.exchange.glb import pack
 from nonstick.render.palette import RAMP
-from nonstick.view.artist import Artist, Limits
+from nonstick.view.artist import Artist, Limits, thin_mesh, thin_particles
 from nonstick.view.colours import Births, Colours, Scale, scales
-from nonstick.view.thin import thin_mesh, thin_particles
 
 
 def unpacked(data: bytes):

@@ -11,18 +11,18 @@ from ..lazy import on_first_use
 
 if TYPE_CHECKING:
     from .body import RigidBody
+    from .contact import Wall, box_walls
     from .expression import Expression
     from .motion import Prescribed
-    from .walls import Wall, box_walls
     from .world import World
 
 _WHERE = {
     "Expression": ".expression",
     "Prescribed": ".motion",
     "RigidBody": ".body",
-    "Wall": ".walls",
+    "Wall": ".contact",
     "World": ".world",
-    "box_walls": ".walls",
+    "box_walls": ".contact",
 }
 __all__ = ["Expression", "Prescribed", "RigidBody", "Wall", "World", "box_walls"]
 

@@ -1,19 +1,21 @@
-"""Contacts between bodies: gap, normal and place, from probes of one body and the distance of the other.
+"""Contacts of bodies with each other and with walls: gap, normal and place, from probes of one body and the distance of
+the other.
 
 For a probe with normal m on one surface, the other's distance φ is read at a small depth s inside, at q = p - s m. The
 gradient n there belongs to the face that is touched, even if p itself has passed an edge. For faces the gap at p is
 φ(q) + s n·m. A round probe of radius r has the gap φ - r. Only some contacts between two partners are kept: those that
-carried load before, then the deepest, then those farthest from the contacts already kept.
+carried load before, then the deepest, then those farthest from the contacts already kept. A wall is an obstacle that
+bodies cannot move: a side of the domain or a solid of the scene.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..grid.shapes import Probes, Shape
+from ..grid.shapes import HalfSpace, Probes, Shape
 
 Key = tuple[int, int, int, int]
 #: contacts kept between two partners
@@ -184,3 +186,57 @@ def _reduce(found: list[list], dimension: int, known: Container[Key]) -> list:
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Cross products of columns (3, n)."""
     return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+@dataclass
+class Wall:
+    """An obstacle that bodies collide with but cannot move.
+
+    Parameters
+    ----------
+    name : str
+        Used in messages.
+    shape : Shape
+        The solid at time 0.
+    place : callable, optional
+        `place(t)` is the shape at time t; without it the wall never moves.
+    speed : callable, optional
+        `speed(t, x)` is its velocity at points (d, n).
+    probes : Probes, optional
+        Probes of its surface at time 0, for a bounded wall.
+    pose : callable, optional
+        `pose(t)` moves the probes: rotation matrix, centre of rotation, offset.
+
+    Examples
+    --------
+    >>> from nonstick.bodies import Wall
+    >>> from nonstick.grid import Box
+    >>> step = Box((0.0, 0.0), (0.5, 0.2))
+    >>> wall = Wall("step", step, probes=step.probes(2))
+    """
+
+    name: str
+    shape: Shape
+    place: Callable[[float], Shape] | None = None
+    speed: Callable[[float, np.ndarray], np.ndarray] | None = None
+    probes: Probes | None = None
+    pose: Callable[[float], tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
+
+
+def box_walls(size: Sequence[float]) -> list[Wall]:
+    """The sides of a box from the origin to `size`.
+
+    Examples
+    --------
+    >>> from nonstick.bodies import box_walls
+    >>> len(box_walls((1.0, 1.0, 1.0)))
+    6
+    """
+    d = len(size)
+    out = []
+    for axis in range(d):
+        for value, sign in ((0.0, 1.0), (float(size[axis]), -1.0)):
+            point, normal = np.zeros(d), np.zeros(d)
+            point[axis], normal[axis] = value, sign
+            out.append(Wall(f"the domain's side {'xyz'[axis]} = {value:g}", HalfSpace(tuple(point), tuple(normal))))
+    return out

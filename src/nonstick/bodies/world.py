@@ -25,8 +25,7 @@ from ..grid.shapes import Probes
 from . import rotation
 from ._contacts import _contact_impulses
 from .body import RigidBody, point_velocity
-from .contact import Contacts, Key, Partner, find
-from .walls import Wall
+from .contact import Contacts, Key, Partner, Wall, find
 
 SWEEPS = 200
 #: the overlap that is not corrected, and the largest tolerated overlap, as shares of a body's least half extent

@@ -13,13 +13,13 @@ from pathlib import Path
 import typer
 
 from ..mpi import launched
-from .screen import showing_compilation
-from .terminal import guarded, say
+from .terminal import guarded, say, showing_compilation
 
 #: modules with an `add(app)`, in the order of the help page
 _COMMANDS = (
-    "scene", "resume", "sweep", "render", "export", "view", "solve", "bench", "validate", "listing", "doctor",
-)  # fmt: skip
+    *("scene", "sweep", "render", "export", "view"),  # runs
+    *("solve", "bench", "validate", "listing"),  # problems
+)
 
 # Typer keeps line ends, so the text is broken to fit 80 columns.
 _HELP = """Liquids that let go of walls.

@@ -9,9 +9,8 @@ from pathlib import Path
 import typer
 from typer.core import TyperCommand
 
-from . import complete
-from .screen import screen
-from .terminal import NOT_CONVERGED, fail, say
+from .options import complete_cases, complete_methods
+from .terminal import NOT_CONVERGED, fail, say, screen
 
 #: endings of the names of problem files
 PROBLEM_FILES = (".npz", ".mtx", ".mtx.gz")
@@ -104,7 +103,7 @@ def add(app: typer.Typer) -> None:
 def _list(asked: bool) -> None:
     if asked:
         from ..bench import benchmarks
-        from .listing import print_list
+        from .terminal import print_list
 
         print_list(
             ("case", "default sizes", "what it is"),
@@ -118,7 +117,7 @@ def bench(
         ...,
         metavar="CASE",
         help="A table or problem from the lists here, or a problem file (.npz, .mtx).",
-        autocompletion=complete.cases,
+        autocompletion=complete_cases,
     ),
     sizes: list[int] = typer.Option(
         [], "--sizes", "-n", metavar="N...", help="Cells along a side, e.g. --sizes 32 64 128.", show_default=False
@@ -127,7 +126,7 @@ def bench(
         [],
         "--methods",
         "-m",
-        autocompletion=complete.methods,
+        autocompletion=complete_methods,
         metavar="NAME...",
         help="Methods, or all: every method that solves the complementarity problem.",
         show_default=False,

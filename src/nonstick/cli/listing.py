@@ -1,25 +1,34 @@
-"""`nonstick methods` and `nonstick cases`: lists of methods and of problems."""
+"""`nonstick methods | cases | doctor`: which methods and problems there are, and what this installation consists of."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import platform
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from . import complete
-from .terminal import fail, say
+from .options import JSON, complete_problems, option
+from .terminal import fail, print_names, say
 
-_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
+#: packages that are always there
+CORE = ("numpy", "scipy", "numba", "llvmlite", "typer", "rich", "pydantic")
+#: bytes each core copies, several times; larger than the caches of most processors
+BLOCK, ROUNDS = 64 * 2**20, 5
 
 
 def add(app: typer.Typer) -> None:
-    app.command("methods")(methods)
-    app.command("cases")(cases)
+    for command in (methods, cases, doctor):
+        app.command(command.__name__)(command)
 
 
-def methods(as_json: bool = _JSON) -> None:
+def methods(as_json: bool = JSON) -> None:
     """List every method, for --method and --methods."""
     from ..registry import methods
 
@@ -28,17 +37,15 @@ def methods(as_json: bool = _JSON) -> None:
 
 def cases(
     name: str | None = typer.Argument(
-        None, metavar="[CASE]", help="The problem to save.", show_default=False, autocompletion=complete.problems
+        None, metavar="[CASE]", help="The problem to save.", show_default=False, autocompletion=complete_problems
     ),
-    save: Path | None = typer.Option(
-        None,
+    save: Path | None = option(
         "--save",
         metavar="FILE",
         help="Write the problem to FILE.npz or FILE.mtx; without CASE: every problem, into the folder FILE.",
-        show_default=False,
     ),
     size: int = typer.Option(32, "--size", "-n", help="Cells (obstacle problems: nodes) per side."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """List the built-in problems and benchmarks, for nonstick bench; or save problems.
 
@@ -63,7 +70,7 @@ def _save(name: str | None, target: Path, size: int) -> None:
     if name is None and target.suffix in (".npz", ".mtx"):
         fail(f"name the problem that goes to {target}: nonstick cases circle2d --save {target}")
     if target.suffix not in (".npz", ".mtx", "") and not target.is_dir():
-        fail(f"a problem is written as .npz or .mtx, and {target} is no folder: name it {target.stem}.npz")
+        fail(f"a problem is written as .npz or .mtx, and {target} is not a folder: name it {target.stem}.npz")
     if target.suffix in (".npz", ".mtx"):
         files = {str(name): target}
     else:
@@ -75,22 +82,93 @@ def _save(name: str | None, target: Path, size: int) -> None:
         say(f"{known}: {problem.n} unknowns, in {file}")
 
 
-def print_names(what: str, rows: Mapping[str, str], as_json: bool) -> None:
-    """Names with a line of text each, as a table or as JSON."""
+def doctor(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) -> None:
+    """Show versions, cores, memory speed, the cache of kernels, and which extras are installed.
+
+    [bold]Example:[/bold]
+
+    nonstick doctor
+    """
+    found = examine()
     if as_json:
-        print(json.dumps(dict(rows), indent=1, ensure_ascii=False))
-    else:
-        print_list((what, "what it is"), list(rows.items()))
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+        return
+    from ..sim.resources import size
+
+    say(f"nonstick {found['nonstick']}, Python {found['python']}, {found['system']}")
+    say("packages   " + ", ".join(f"{name} {number}" for name, number in found["packages"].items()))
+    say(f"cores      {found['cores']}, of which kernels use {found['threads']}")
+    say(f"memory     {size(found['memory_free'])} free, {found['bandwidth'] / 1e9:.1f} GB/s copied on all cores")
+    kept = f"{found['kernels']} files, {size(found['kernels_bytes'])}"
+    say(f"kernels    {found['kernels_folder']}: {kept}; they may be deleted and are compiled again when needed")
+    for name, extra in found["extras"].items():
+        lacks = ", ".join(extra["missing"])
+        state = f"{lacks} missing, get it with: {extra['install']}" if lacks else "installed"
+        say(f"{name:10} {extra['for']}: {state}")
 
 
-def print_list(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """A table of names and their descriptions; the last column may take several lines."""
-    from rich.console import Console
-    from rich.table import Table
+def examine() -> dict[str, Any]:
+    """All findings, as plain values."""
+    from numba import config
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for k, head in enumerate(heads):
-        table.add_column(head, no_wrap=k < len(heads) - 1, style=None if k else "cyan")
-    for line in lines:
-        table.add_row(*line)
-    Console().print(table)
+    from .. import __version__
+    from ..kernels._cache import cache_folder
+    from ..optional import EXTRAS
+    from ..sim.resources import free_memory
+
+    folder = Path(config.CACHE_DIR or cache_folder())
+    files = [f.stat().st_size for f in folder.rglob("*") if f.is_file()] if folder.is_dir() else []
+    cores = _cores()
+    memory = free_memory()
+    return {
+        "nonstick": __version__,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "system": platform.platform(terse=True),
+        "packages": {name: _version(name) for name in CORE},
+        "cores": cores,
+        "threads": int(config.NUMBA_NUM_THREADS),
+        "memory_free": memory if memory < float("inf") else 0.0,
+        "bandwidth": bandwidth(cores),
+        "kernels_folder": str(folder),
+        "kernels": len(files),
+        "kernels_bytes": sum(files),
+        "extras": {
+            name: {
+                "for": purpose,
+                "missing": [package for package in packages if find_spec(package) is None],
+                "install": f"pip install 'nonstick[{name}]'",
+            }
+            for name, (purpose, packages) in EXTRAS.items()
+        },
+    }
+
+
+def bandwidth(cores: int, block: int = BLOCK, rounds: int = ROUNDS) -> float:
+    """Bytes per second that all cores together read and write, the best of some rounds."""
+    import numpy as np
+
+    pairs = [(np.zeros(block // 8), np.ones(block // 8)) for _ in range(cores)]
+    best = float("inf")
+    with ThreadPoolExecutor(cores) as pool:
+        for _ in range(rounds):
+            began = time.perf_counter()
+            list(pool.map(lambda pair: np.copyto(*pair), pairs))  # NumPy lets other threads run meanwhile
+            best = min(best, time.perf_counter() - began)
+    return 2 * block * cores / best
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # slow to load
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"

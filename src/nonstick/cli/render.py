@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from . import complete
-from .export import frame_range
-from .paint import paint
-from .scene import RUN
+from .options import COMPARE, RUN, frame_range, grouped, option
+from .running import paint
 from .terminal import fail
 
 #: degrees between two images of a turn around one frame
@@ -23,50 +22,61 @@ def add(app: typer.Typer) -> None:
     app.command("render")(render)
 
 
+@dataclass(frozen=True)
+class CameraOptions:
+    """Keys of the camera as options."""
+
+    size: str | None = option("--size", metavar="WxH", help="Pixels, e.g. 640x480.")
+    light: tuple[float, float, float] | None = option(
+        "--light", metavar="X Y Z", help="Direction to the sun: 1 1 0 shines from above on the right (3D)."
+    )
+    background: str | None = option("--background", metavar="COLOUR", help="A name such as black, or #rrggbb.")
+    target: tuple[float, float, float] | None = option(
+        "--target", metavar="X Y Z", help="Point in metres to look at (3D)."
+    )
+    lens: float | None = option(
+        "--lens", metavar="MM", help="Focal length: 24 is close with strong perspective, 200 is far and flat (3D)."
+    )
+    turntable: float | None = option("--turntable", metavar="DEGREES", help="Turn of the camera during the movie (3D).")
+    labels: bool | None = option("--labels/--no-labels", help="Write name and time into the picture.")
+    settings: list[str] = typer.Option(
+        [],
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Other keys of the camera: azimuth, elevation, zoom, colour=speed, tint, clear, fps.",
+    )
+
+    def keys(self) -> dict[str, Any]:
+        """The keys that were given, as in the table [camera] of a scene."""
+        from ..scenes.scene import parse_override
+
+        keys: dict[str, Any] = dict(parse_override(text) for text in self.settings) | _size(self.size)
+        for name in ("light", "background", "target", "lens", "turntable", "labels"):
+            value = getattr(self, name)
+            if value is not None:
+                keys[name] = list(value) if isinstance(value, tuple) else value
+        return keys
+
+
+@grouped
 def render(
     directory: Path = RUN,
-    compare: Path | None = typer.Option(
-        None, "--compare", "-c", help="Another run, to show beside.", show_default=False, autocompletion=complete.runs
-    ),
-    out: Path | None = typer.Option(
-        None, "--out", "-o", show_default=False,
+    compare: Path | None = COMPARE,
+    out: Path | None = option(
+        "--out",
+        "-o",
         help="What to write: x.mp4, x.gif, x.png, or a directory for a picture of each frame "
         "(default: preview.mp4 in DIR, and preview.png).",
     ),
-    frame: int | None = typer.Option(
-        None, "--frame", "-f", min=0, show_default=False,
-        help="Only this frame; with --turntable, the camera goes around it.",
+    frame: int | None = option(
+        "--frame", "-f", min=0, help="Only this frame; with --turntable, the camera goes around it."
     ),
-    frames: str | None = typer.Option(
-        None, "--frames", "-n", metavar="A:B", show_default=False,
-        help="Frames A to B - 1; with a third number S every S-th.",
+    frames: str | None = option(
+        "--frames", "-n", metavar="A:B", help="Frames A to B - 1; with a third number S every S-th."
     ),
-    size: str | None = typer.Option(None, "--size", metavar="WxH", help="Pixels, e.g. 640x480.", show_default=False),
-    light: tuple[float, float, float] | None = typer.Option(
-        None, "--light", metavar="X Y Z", show_default=False,
-        help="Direction to the sun: 1 1 0 shines from above on the right (3D).",
-    ),
-    background: str | None = typer.Option(
-        None, "--background", metavar="COLOUR", help="A name such as black, or #rrggbb.", show_default=False
-    ),
-    target: tuple[float, float, float] | None = typer.Option(
-        None, "--target", metavar="X Y Z", show_default=False, help="Point in metres to look at (3D).",
-    ),
-    lens: float | None = typer.Option(
-        None, "--lens", metavar="MM", show_default=False,
-        help="Focal length: 24 is close with strong perspective, 200 is far and flat (3D).",
-    ),
-    turntable: float | None = typer.Option(
-        None, "--turntable", metavar="DEGREES", show_default=False, help="Turn of the camera during the movie (3D).",
-    ),
-    labels: bool | None = typer.Option(
-        None, "--labels/--no-labels", help="Write name and time into the picture.", show_default=False
-    ),
-    settings: list[str] = typer.Option(
-        [], "--set", "-s", metavar="KEY=VALUE",
-        help="Other keys of the camera: azimuth, elevation, zoom, colour=speed, tint, clear, fps.",
-    ),
-) -> None:  # fmt: skip
+    look: CameraOptions = CameraOptions(),
+) -> None:
     """Make a movie, a GIF or pictures of a run, or of two runs side by side.
 
     The ending of --out says what. The scene's table \\[camera] has the same settings; keys there are kept with the run.
@@ -82,7 +92,6 @@ def render(
     nonstick render runs/sphere --out around.mp4 --frame 40 --turntable 360
     """
     from ..io.rundir import RunDirectory
-    from ..scenes.scene import parse_override
     from ..sim.kinds import kind_of
 
     scene = RunDirectory.open(directory).scene()
@@ -95,11 +104,7 @@ def render(
         fail("--frame and --frames were both given: use one of them")
     if out is not None and out.suffix not in ("", ".mp4", ".gif", ".png"):
         fail(f"--out is {out}: its name must end in .mp4, .gif or .png, or have no ending for a directory of pictures")
-    keys: dict[str, Any] = dict(parse_override(text) for text in settings) | _size(size)
-    named = {"light": light, "background": background, "target": target, "lens": lens, "turntable": turntable}
-    keys |= {name: list(v) if isinstance(v, tuple) else v for name, v in named.items() if v is not None}
-    if labels is not None:
-        keys["labels"] = labels
+    keys = look.keys()
     if getattr(scene, "dimension", 3) == 2:
         flat = next((name for name in _IN_SPACE if name in keys), None)
         if flat is not None:

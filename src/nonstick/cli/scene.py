@@ -1,52 +1,33 @@
-"""`nonstick scenes | new | check | run | info`: the simulator."""
+"""`nonstick scenes | new | check | run | info | resume`: the simulator."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from . import complete
-from .paint import paint
-from .screen import close_off, screen
-from .terminal import fail, plain, say
+from .options import FRAMES, JSON, RUN, SCENE, SET, complete_builtin_scenes, complete_kinds, grouped, option
+from .running import Live, check_movie, load_scene, make_movie, overrides, report_run, resumable, say_summary
+from .terminal import fail, print_names, say
 from .together import RANKS, start, together
-
-SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
-_SCENE = typer.Argument(
-    ..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False, autocompletion=complete.scenes
-)
-RUN = typer.Argument(..., metavar="DIR", help="A run directory.", show_default=False, autocompletion=complete.runs)
 
 #: number of lines of each kind in the log that `info` shows
 TOLD = 5
 
 
 def add(app: typer.Typer) -> None:
-    for command in (scenes, new, check, run, info):
+    for command in (scenes, new, check, run, info, resume):
         app.command(command.__name__)(command)
 
 
-def load_scene(source: str | Path, settings: list[str], more: dict | None = None):
-    from ..scenes.scene import Scene, parse_override
-
-    overrides = dict(parse_override(text) for text in settings)
-    return Scene.load(source, {**overrides, **(more or {})})
-
-
 def scenes(
-    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+    as_json: bool = JSON,
     schema: bool = typer.Option(False, "--schema", help="Print the JSON Schema of scene files."),
-    kind: str | None = typer.Option(
-        None,
-        "--kind",
-        help="Only scenes of this kind: liquid or heat.",
-        show_default=False,
-        autocompletion=complete.kinds,
+    kind: str | None = option(
+        "--kind", help="Only scenes of this kind: liquid or heat.", autocompletion=complete_kinds
     ),
 ) -> None:
     """List the built-in scenes.
@@ -56,7 +37,6 @@ def scenes(
     nonstick scenes --schema > scene.schema.json
     """
     from ..scenes.scene import KINDS, builtin, json_schema
-    from .listing import print_names
 
     if kind is not None and kind not in KINDS:
         fail(f"there is no kind of scene {kind!r}; known are {', '.join(KINDS)}")
@@ -70,7 +50,7 @@ def scenes(
 def new(
     file: Path = typer.Argument(..., metavar="FILE.toml", help="The scene file to write.", show_default=False),
     scene: str = typer.Option(
-        "circle", "--from", "-f", help="Which built-in scene to start from.", autocompletion=complete.builtin_scenes
+        "circle", "--from", "-f", help="Which built-in scene to start from.", autocompletion=complete_builtin_scenes
     ),
 ) -> None:
     """Write a scene file to start from: a copy of a built-in scene.
@@ -92,7 +72,7 @@ def new(
     say(f"{file} is a copy of the scene {scene!r}; run it with: nonstick run {file}")
 
 
-def check(scene: str = _SCENE, settings: list[str] = SET, ranks: int | None = RANKS) -> None:
+def check(scene: str = SCENE, settings: list[str] = SET, ranks: int | None = RANKS) -> None:
     """Look at a scene before running it: size, memory, disk, and what may go wrong.
 
     The exit code is 2 if it cannot be run: there is no liquid, or not enough memory.
@@ -119,15 +99,11 @@ def check(scene: str = _SCENE, settings: list[str] = SET, ranks: int | None = RA
 
 
 def run(
-    scene: str = _SCENE,
-    frames: int | None = typer.Option(None, "--frames", "-n", min=1, help="Number of frames.", show_default=False),
-    out: Path | None = typer.Option(
-        None, "--out", "-o", help="Run directory (default: runs/NAME).", show_default=False
-    ),
+    scene: str = SCENE,
+    frames: int | None = FRAMES,
+    out: Path | None = option("--out", "-o", help="Run directory (default: runs/NAME)."),
     settings: list[str] = SET,
-    movie: bool | None = typer.Option(
-        None, "--movie/--no-movie", help="Make preview.mp4 and preview.png at the end.", show_default=False
-    ),
+    movie: bool | None = option("--movie/--no-movie", help="Make preview.mp4 and preview.png at the end."),
     view: bool = typer.Option(False, "--view", help="Open a page in the browser that shows the frames as they appear."),
     ranks: int | None = RANKS,
 ) -> None:
@@ -147,7 +123,7 @@ def run(
 
     start(ranks)
     check_movie(movie)
-    loaded = load_scene(scene, settings, {} if frames is None else {"time.frames": frames})
+    loaded = load_scene(scene, settings, frames)
     kind = kind_of(loaded)
     target = world().shared(out or _free(Path("runs") / safe_name(loaded.name)))
     with together() as speaks, beside(target, view and speaks):
@@ -194,7 +170,7 @@ def info(
     if parent := meta.get("parent"):
         changed = ", ".join(parent.get("changed", {})) or "nothing"
         say(f"a branch from frame {parent.get('frame')} of {parent.get('run')}; changed: {changed}")
-    _say_summary(opened, numbers)
+    say_summary(opened, numbers)
     for row in bodies:
         centre = ", ".join(f"{float(row[k]):.4g}" for k in "xyz" if row.get(k))
         speed = sum(float(row[k]) ** 2 for k in ("vx", "vy", "vz") if row.get(k)) ** 0.5
@@ -212,7 +188,58 @@ def info(
             say(f"{kind}: {count - TOLD} more in {directory / 'log.jsonl'}")
 
 
-# -- what the commands share --------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Changes:
+    """Keys of a scene that are changed."""
+
+    frames: int | None = option("--frames", "-n", min=1, help="New number of frames.")
+    settings: list[str] = SET
+
+
+@grouped
+def resume(
+    directory: Path = RUN,
+    from_frame: int | None = option("--from-frame", min=0, help="Go back to this frame first."),
+    changes: Changes = Changes(),
+    out: Path | None = option("--out", "-o", help="Branch: leave DIR as it is and continue in this new directory."),
+    discard: bool = typer.Option(
+        False, "--discard", help="Delete the frames after --from-frame first, instead of keeping them."
+    ),
+    scene: Path | None = option("--scene", help="The scene file, if you changed it since the run began."),
+    movie: bool | None = option("--movie/--no-movie", help="Make the preview at the end."),
+    ranks: int | None = RANKS,
+) -> None:
+    """Continue a run that was interrupted, or continue from one of its frames with changed physics.
+
+    In the same directory the frames are those of an unbroken run, bit for bit, so only keys that do not change the
+    motion may change: name, frames, output, camera, probes. With --out any other key may change too, except the domain.
+
+    [bold]Example:[/bold]
+
+    nonstick resume runs/honey --from-frame 40 --set physics.viscosity=50 --out runs/thicker
+    """
+    from ..io.rundir import RunDirectory
+    from ..sim.branch import branch
+    from ..sim.kinds import kind_of
+    from ..sim.run import resume as go
+
+    start(ranks)
+    check_movie(movie)
+    if discard and out is not None:
+        fail("--discard deletes frames of DIR, and --out leaves DIR as it is: leave one of them out")
+    own = RunDirectory.open(directory).scene()
+    changed = (own if scene is None else load_scene(scene)).replace(overrides(changes.settings, changes.frames))
+    target = out or directory
+    kind = kind_of(changed)
+    with together() as speaks:
+        with resumable(target), Live(kind, changed.model.time.frames, speaks) as live:
+            if out is not None:
+                branch(directory, out, from_frame, None, live.update, live.warn, changed)
+            else:
+                go(directory, from_frame, None, changed, live.update, live.warn, discard)
+        if speaks:
+            report_run(target)
+            make_movie(target, movie, changed.model.output.movie)
 
 
 def _free(path: Path) -> Path:
@@ -222,104 +249,3 @@ def _free(path: Path) -> Path:
         candidate = path.with_name(f"{path.name}-{k}")
         k += 1
     return candidate
-
-
-@contextmanager
-def resumable(directory: Path) -> Iterator[None]:
-    """On Ctrl-C, and where disk or memory were not enough, say how to continue."""
-    try:
-        yield
-    except (KeyboardInterrupt, MemoryError, OSError):
-        if (directory / "meta.json").is_file():
-            say(f"stopped; continue with: nonstick resume {directory}")
-        raise
-
-
-class Live:
-    """The progress bar of a run; a line per frame where there is no terminal."""
-
-    def __init__(self, kind, frames: int, speaks: bool = True):
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.console = screen()
-        self.kind, self.frames, self.speaks = kind, frames, speaks
-        self.live = self.console.is_terminal and speaks
-        columns = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"),
-                   TextColumn("left"), TimeRemainingColumn())  # fmt: skip
-        self.progress = Progress(*columns, console=self.console, disable=not self.live)
-        self.task = self.progress.add_task("starting", total=frames)
-
-    def __enter__(self):
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_):
-        self.progress.stop()
-
-    def warn(self, sentence: str) -> None:
-        if self.speaks:
-            text = f"warning: {plain(sentence)}"
-            self.console.print(text, markup=False, highlight=False, soft_wrap=not self.console.is_terminal)
-
-    def update(self, frame: int, rows) -> None:
-        if not self.speaks:
-            return
-        close_off()
-        text = self.kind.progress(rows)
-        if self.live:
-            self.progress.update(self.task, completed=frame, description=text)
-        else:
-            print(f"frame {frame}/{self.frames}  {plain(text)}", file=self.console.file, flush=True)
-
-
-def report_run(directory: Path) -> None:
-    """Print the summary of a run at its end."""
-    from ..io.rundir import RunDirectory
-    from ..sim.kinds import kind_of
-
-    opened = RunDirectory.open(directory)
-    numbers = opened.meta().get("summary", {})
-    say(opened.log_lines()[-1]["message"])
-    _say_summary(opened, numbers)
-    if numbers.get("unconverged"):
-        say(f"warning: {numbers['unconverged']} solves missed their tolerance; see {directory / 'log.jsonl'}")
-    for sentence in kind_of(opened.scene()).warnings(numbers):
-        say(f"warning: {sentence}")
-    for line in opened.log_lines():
-        if line["kind"] in ("full", "surfaces", "export"):
-            say(f"warning: {line['message']}")
-    say(f"the run is in {directory}")
-
-
-def _say_summary(opened, numbers: dict) -> None:
-    from ..sim.kinds import kind_of
-
-    if not numbers.get("steps"):
-        say("no steps yet")
-        return
-    for line in kind_of(opened.scene()).report(numbers):
-        say(line)
-    if numbers.get("peak_bytes"):
-        say(f"peak memory {numbers['peak_bytes'] / 2**20:.0f} MB")
-
-
-def check_movie(asked: bool | None) -> None:
-    """If a movie was asked for and cannot be made, raise the error before the run, not after it."""
-    from ..render.movie import obstacle
-
-    sentence = obstacle()
-    if asked and sentence is not None:
-        fail(f"--movie: {sentence}")
-
-
-def make_movie(directory: Path, asked: bool | None, by_default: bool) -> None:
-    """Make the preview if it was asked for, or by default; if its packages are missing, say how to get them."""
-    from ..render.movie import obstacle
-
-    sentence = obstacle()
-    if not (by_default if asked is None else asked):
-        return
-    if sentence is None:
-        paint(directory)
-    else:
-        say(f"no movie: {sentence}, then: nonstick render {directory}")

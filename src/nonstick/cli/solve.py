@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from . import complete
+from .options import complete_methods, grouped, option
 from .terminal import NOT_CONVERGED, fail, say
 
 
@@ -16,6 +18,32 @@ def add(app: typer.Typer) -> None:
     app.command("solve")(solve)
 
 
+@dataclass(frozen=True)
+class StoppingOptions:
+    """When a solve stops."""
+
+    rtol: float = typer.Option(1e-6, help="KKT residual (relative to max|b|) and row error to reach.")
+    maxiter: int | None = option(help="Iteration limit (default: the method's own).")
+    time_limit: float | None = option(help="Time limit in seconds.")
+
+
+@dataclass(frozen=True)
+class ReplacedParts:
+    """Parts of the problem that replace those of the file."""
+
+    rhs: Path | None = option(help="File with b: .npy, .mtx or text (default: that of the problem; ones for a matrix).")
+    lower: str | None = option(help="Lower bound: a number, -inf, or a file (default: that of the problem, or 0).")
+    upper: str | None = option(help="Upper bound: a number, inf, or a file (default: that of the problem, or inf).")
+
+    def read(self) -> dict[str, Any]:
+        from ..io.problem_file import read_vector
+
+        out: dict[str, Any] = {} if self.rhs is None else {"b": read_vector(self.rhs)}
+        bounds = {"lower": self.lower, "upper": self.upper}
+        return out | {name: _bound(text, f"--{name}") for name, text in bounds.items() if text is not None}
+
+
+@grouped
 def solve(
     file: Path = typer.Argument(
         ...,
@@ -25,35 +53,17 @@ def solve(
         show_default=False,
     ),
     method: str = typer.Option(
-        "auto", "--method", "-m", help="Which method; nonstick methods lists all.", autocompletion=complete.methods
+        "auto", "--method", "-m", help="Which method; nonstick methods lists all.", autocompletion=complete_methods
     ),
-    rtol: float = typer.Option(1e-6, help="KKT residual (relative to max|b|) and row error to reach."),
-    maxiter: int | None = typer.Option(None, help="Iteration limit (default: the method's own).", show_default=False),
-    time_limit: float | None = typer.Option(None, help="Stop after so many seconds.", show_default=False),
-    rhs: Path | None = typer.Option(
-        None,
-        help="File with b: .npy, .mtx or text (default: that of the problem; ones for a matrix).",
-        show_default=False,
-    ),
-    lower: str | None = typer.Option(
-        None, help="Lower bound: a number, -inf, or a file (default: that of the problem, or 0).", show_default=False
-    ),
-    upper: str | None = typer.Option(
-        None, help="Upper bound: a number, inf, or a file (default: that of the problem, or inf).", show_default=False
-    ),
-    out: Path | None = typer.Option(
-        None,
+    stopping: StoppingOptions = StoppingOptions(),
+    parts: ReplacedParts = ReplacedParts(),
+    out: Path | None = option(
         "--out",
         "-o",
         help="Where x and dual go (default: beside FILE: p-solution.npz for p.npz, p.mtx-solution.npz for p.mtx).",
-        show_default=False,
     ),
-    ranks: int | None = typer.Option(
-        None, "--ranks", help="Solve on so many ranks of this machine (make mpi).", show_default=False
-    ),
-    json_file: str | None = typer.Option(
-        None, "--json", help="Write one JSON row of results to this file; - prints it.", show_default=False
-    ),
+    ranks: int | None = option("--ranks", help="Number of ranks of this machine to solve on (make mpi)."),
+    json_file: str | None = option("--json", help="Write one JSON row of results to this file; - prints it."),
 ) -> None:
     """Solve min ½ xᵀA x − bᵀx, lower ≤ x ≤ upper, from a file.
 
@@ -66,10 +76,7 @@ def solve(
     """
     from .. import registry
     from ..errors import NonstickError
-    from ..io.atomic import write_text
-    from ..io.problem_file import is_problem, read_vector, solution_file
     from ..mpi import launched
-    from ..mpi.comm import world
     from ..options import Stopping
 
     if ranks is not None:
@@ -79,6 +86,28 @@ def solve(
     shared = launched.ranks() > 1
     if not (shared and method.startswith(("petsc-", "tao-"))):
         registry.name_of(method)  # report a misspelt name before a large file is read
+    target = _target(file, out, json_file)
+    Stopping(**asdict(stopping))  # reports bad options before a large file is read
+    try:
+        if shared:
+            from .ranks import solve_on_ranks
+
+            row = solve_on_ranks(file, method, parts.read(), target, asdict(stopping))
+        else:
+            row = _solve_here(file, method, parts.read(), target, asdict(stopping))
+    except NonstickError as error:
+        said = str(error)
+        raise NonstickError(said if str(file) in said else f"{file}: {said}") from None
+    _report(row, json_file, target)
+    if not row["converged"]:
+        print(f"nonstick: not converged: {row['message']}", file=sys.stderr)
+        raise SystemExit(NOT_CONVERGED)
+
+
+def _target(file: Path, out: Path | None, json_file: str | None) -> Path:
+    """The file of the solution, after a check that all results can be written."""
+    from ..io.problem_file import is_problem, solution_file
+
     target = out or solution_file(file)
     if target.suffix != ".npz":
         fail(f"the solution is written as .npz, but --out is {target}; choose a name that ends in .npz")
@@ -89,38 +118,27 @@ def solve(
     for path in (target, Path(json_file or "-")):
         if not path.parent.is_dir():
             fail(f"cannot write {path}: there is no directory {path.parent}")
-    stop = {"rtol": rtol, "maxiter": maxiter, "time_limit": time_limit}
-    Stopping(rtol, maxiter=maxiter, time_limit=time_limit)  # reports bad options before a large file is read
-    given = {} if rhs is None else {"b": read_vector(rhs)}
-    given |= {
-        name: _bound(text, f"--{name}") for name, text in (("lower", lower), ("upper", upper)) if text is not None
-    }
-    try:
-        if shared:
-            from .ranks import solve_on_ranks
+    return target
 
-            row = solve_on_ranks(file, method, given, target, stop)
-        else:
-            row = _solve_here(file, method, given, target, stop)
-    except NonstickError as error:
-        said = str(error)
-        raise NonstickError(said if str(file) in said else f"{file}: {said}") from None
+
+def _report(row: dict, json_file: str | None, target: Path) -> None:
+    """Print or write the row of results."""
+    from ..io.atomic import write_text
+    from ..mpi.comm import world
+
     if json_file == "-":
         print(json.dumps(row))
-    else:
-        if json_file is not None and world().rank == 0:
-            write_text(json_file, json.dumps(row, indent=1) + "\n")
-        say(
-            f"{row['method']}: {row['unknowns']} unknowns, {row['iterations']} iterations "
-            f"({row['outer_iterations']} outer), KKT {row['kkt']:.2e}, row error {row['row_error']:.2e}, "
-            f"{row['seconds']:.3g} s"
-        )
-        if "path" in row:
-            say(f"by {row['path']}")
-        say(f"x and dual are in {target}")
-    if not row["converged"]:
-        print(f"nonstick: not converged: {row['message']}", file=sys.stderr)
-        raise SystemExit(NOT_CONVERGED)
+        return
+    if json_file is not None and world().rank == 0:
+        write_text(json_file, json.dumps(row, indent=1) + "\n")
+    say(
+        f"{row['method']}: {row['unknowns']} unknowns, {row['iterations']} iterations "
+        f"({row['outer_iterations']} outer), KKT {row['kkt']:.2e}, row error {row['row_error']:.2e}, "
+        f"{row['seconds']:.3g} s"
+    )
+    if "path" in row:
+        say(f"by {row['path']}")
+    say(f"x and dual are in {target}")
 
 
 def _solve_here(file: Path, method: str, given: dict, target: Path, stop: dict) -> dict:
@@ -135,9 +153,8 @@ def _solve_here(file: Path, method: str, given: dict, target: Path, stop: dict) 
         problem.cells = validate.cells(problem.cells, problem.A.shape[0])
     from .. import api  # after the file has been looked at: a damaged one is answered before numba is loaded
 
-    solution = api.solve(
-        problem.A, problem.b, problem.lower, problem.upper, cells=problem.cells, method=method, **stop
-    )  # fmt: skip
+    bounds = problem.lower, problem.upper
+    solution = api.solve(problem.A, problem.b, *bounds, cells=problem.cells, method=method, **stop)
     write_solution(target, solution)
     return {
         "file": str(file),

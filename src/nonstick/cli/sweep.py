@@ -2,50 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from . import complete
-from .scene import SET, load_scene
-from .screen import screen
-from .terminal import fail, plain, say
+from .options import FRAMES, SET, complete_scenes, grouped, option
+from .running import load_scene
+from .terminal import fail, plain, say, screen
 
 
 def add(app: typer.Typer) -> None:
     app.command("sweep")(sweep)
 
 
+@dataclass(frozen=True)
+class Workers:
+    """Where the runs of a sweep are made."""
+
+    jobs: int | None = option("--jobs", "-j", min=1, help="Runs at a time on this machine (default: one per core).")
+    threads: int | None = option(
+        "--threads", min=1, help="Threads of each run (default: the cores shared by the jobs)."
+    )
+    scheduler: str | None = option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the workers of a Dask scheduler make the runs, e.g. tcp://node1:8786. They must see --out under the "
+        "same path.",
+    )
+
+
+@grouped
 def sweep(
     scene: str = typer.Argument(
-        ..., metavar="SCENE|DIR", help="A built-in scene, a file.toml, or the directory of a sweep to go on with.",
-        show_default=False, autocompletion=complete.scenes,
+        ...,
+        metavar="SCENE|DIR",
+        help="A built-in scene, a file.toml, or the directory of a sweep to continue.",
+        show_default=False,
+        autocompletion=complete_scenes,
     ),
     vary: list[str] = typer.Option(
         [], "--vary", "-v", metavar="KEY=A,B,C", help="Values for a key; several --vary give every combination."
     ),
     settings: list[str] = SET,
-    frames: int | None = typer.Option(None, "--frames", "-n", min=1, help="Number of frames.", show_default=False),
-    out: Path | None = typer.Option(
-        None, "--out", "-o", help="Directory of the sweep (default: sweeps/NAME).", show_default=False
-    ),
-    jobs: int | None = typer.Option(
-        None, "--jobs", "-j", min=1, help="Runs at a time on this machine (default: one per core).", show_default=False
-    ),
-    threads: int | None = typer.Option(
-        None, "--threads", min=1, help="Threads of each run (default: the cores shared by the jobs).",
-        show_default=False,
-    ),
-    scheduler: str | None = typer.Option(
-        None, "--scheduler", metavar="ADDRESS", help="Let the workers of a Dask scheduler make the runs, e.g. "
-        "tcp://node1:8786. They must see --out under the same path.", show_default=False,
-    ),
+    frames: int | None = FRAMES,
+    out: Path | None = option("--out", "-o", help="Directory of the sweep (default: sweeps/NAME)."),
+    workers: Workers = Workers(),
     movie: bool = typer.Option(False, "--movie/--no-movie", help="Make the movie of every run."),
     plot: list[str] = typer.Option(
-        [], "--plot", "-p", metavar="COLUMN:KEY", help="Draw a column of sweep.csv against a key, e.g. "
-        "-p seconds:domain.resolution."
+        [],
+        "--plot",
+        "-p",
+        metavar="COLUMN:KEY",
+        help="Draw a column of sweep.csv against a key, e.g. -p seconds:domain.resolution.",
     ),
-) -> None:  # fmt: skip
+) -> None:
     """Run a scene with every combination of the values of some keys.
 
     Every combination is a run directory; sweep.csv has a row for each. The same command again, or nonstick sweep DIR,
@@ -57,10 +69,9 @@ def sweep(
     """
     from ..io.names import safe_name
     from ..sweeps import parse_vary
-    from ..sweeps import sweep as go
+    from ..sweeps import sweep as make
     from ..sweeps.plan import FILE
 
-    known = (Path(scene) / FILE).is_file()
     pairs = [tuple(text.rpartition(":")[::2]) for text in plot]
     for text, (column, key) in zip(plot, pairs):
         if not column or not key:
@@ -69,16 +80,17 @@ def sweep(
     for text in vary:
         key, values = parse_vary(text)
         varied.setdefault(key, []).extend(values)
-    if known and (settings or frames is not None):
-        fail(f"{scene} is a sweep, whose scene is fixed: leave out --set and --frames, or start another sweep")
-    source = scene if known else load_scene(scene, settings, {} if frames is None else {"time.frames": frames})
-    target = Path(scene) if known else out or Path("sweeps") / safe_name(source.name)  # type: ignore[union-attr]
+    source: Any = scene
+    if (Path(scene) / FILE).is_file():
+        if settings or frames is not None:
+            fail(f"{scene} is a sweep, whose scene is fixed: leave out --set and --frames, or start another sweep")
+        target = Path(scene)
+    else:
+        source = load_scene(scene, settings, frames)
+        target = out or Path("sweeps") / safe_name(source.name)
     try:
         with _Live() as live:
-            table = go(
-                source, varied or None, target, jobs=jobs, threads=threads, scheduler=scheduler, movie=movie,
-                progress=live.update,
-            )  # fmt: skip
+            table = make(source, varied or None, target, movie=movie, progress=live.update, **asdict(workers))
     except KeyboardInterrupt:
         say(f"stopped; continue with: nonstick sweep {target}")
         raise

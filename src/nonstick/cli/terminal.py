@@ -1,16 +1,37 @@
-"""Common parts of all commands: plain messages, one-sentence errors, exit codes."""
+"""What all commands write: plain messages, tables, errors of one sentence, exit codes; and how Ctrl-C ends them.
+
+While kernels are compiled, a notice says so on stderr: the command would otherwise seem to hang. On a terminal, a line
+with a spinner counts the kernels. In a pipe there is one line before, one every ten seconds, and one line after. If all
+kernels are in the cache, there is no message. Nothing goes to stdout.
+
+Ctrl-C ends a command within a second. Python serves a signal between two steps of its own code. Inside compiled code,
+while a kernel is compiled or a matrix is factorised, that can take many seconds. A thread watches for this: a Ctrl-C
+that is not served in time ends the process at once. Nothing is lost by that: files are replaced whole or not at all,
+and a run that was killed resumes. Python also drops a Ctrl-C that it serves where no exception can pass, such as in the
+clean-up of an object; compilers do much of that. Such a Ctrl-C is sent again.
+"""
 
 from __future__ import annotations
 
 import errno
+import json
+import logging
 import os
+import signal
 import sys
-from collections.abc import Callable
-from typing import NoReturn
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import NonstickError
-from .interrupt import INTERRUPTED, prompt_interrupt
-from .screen import close_off
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
 
 #: exit codes
 BAD_INPUT = 2
@@ -45,7 +66,7 @@ def _reason(error: OSError) -> str:
     folder = os.path.dirname(where)
     if error.errno == errno.ENOENT and folder and not os.path.isdir(folder):
         return f"cannot use {where}: there is no folder {folder}; make it first"
-    return f"cannot use {where}: {error.strerror or error}" if where else f"cannot go on: {error.strerror or error}"
+    return f"cannot use {where}: {error.strerror or error}" if where else f"cannot continue: {error.strerror or error}"
 
 
 def _interrupted() -> NoReturn:
@@ -73,3 +94,173 @@ def guarded(command: Callable[[], object]) -> None:
         fail(_reason(error))
     except MemoryError:
         fail("there is not enough memory for a problem of this size; make it smaller, or close other programs")
+
+
+#: seconds between lines about a compilation in a pipe
+BEAT = 10.0
+
+
+@cache
+def screen() -> Console:
+    """The one console on stderr; progress bars and notices must share it, or they overwrite each other."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+class CompilingNotice(logging.Handler):
+    """Shows what `nonstick.kernels.compiling` logs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self._kernels, self._seconds = 0, 0.0
+        self._told: tuple[int, float] | None = None
+        self._line: Status | None = None
+        self._kept = True
+        self._last = time.monotonic()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.INFO:
+            self._kept = self._kept and record.__dict__.get("kept", True)
+            self._last = time.monotonic()
+            _print(record.getMessage())
+            return
+        # counts of the whole process; this notice reports only the kernels compiled since it began
+        self._kernels, self._seconds = record.__dict__["kernels"], record.__dict__["seconds"]
+        self._told = self._told or (self._kernels, self._seconds)
+        if not record.__dict__["unfinished"]:
+            self._stop()
+        elif screen().is_terminal:
+            text = f"compiling kernels, {self._kernels - self._told[0]} done"
+            if self._line is None:
+                self._line = screen().status(text, refresh_per_second=4)
+                self._line.start()
+            self._line.update(text)
+        elif time.monotonic() - self._last > BEAT:
+            self._last = time.monotonic()
+            _print(f"compiling kernels, {self._kernels - self._told[0]} done")
+
+    def close_off(self) -> None:
+        """Report the kernels that were compiled since the last report, if there are any."""
+        self._stop()
+        if self._told is not None:
+            kernels, seconds = self._kernels - self._told[0], self._seconds - self._told[1]
+            if kernels:
+                what = "1 kernel" if kernels == 1 else f"{kernels} kernels"
+                after = "the next run starts without this wait" if self._kept else "the next run compiles them again"
+                _print(f"compiled {what} in {seconds:.1f} s; {after}")
+            self._told = (self._kernels, self._seconds)
+
+    def _stop(self) -> None:
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
+
+
+def _print(text: str) -> None:
+    screen().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+_notices: list[CompilingNotice] = []
+
+
+@contextmanager
+def showing_compilation() -> Iterator[None]:
+    """Report kernels that are compiled in this block."""
+    log = logging.getLogger("nonstick.kernels")
+    notice, level = CompilingNotice(), log.level
+    log.addHandler(notice)
+    log.setLevel(logging.DEBUG)
+    _notices.append(notice)
+    try:
+        yield
+    finally:
+        _notices.remove(notice)
+        log.setLevel(level)
+        log.removeHandler(notice)
+        notice.close_off()
+
+
+def close_off() -> None:
+    """Before other output: end the notice of a compilation, if there is one."""
+    for notice in _notices:
+        notice.close_off()
+
+
+#: seconds that Python has to serve a Ctrl-C
+PATIENCE = 0.8
+#: exit code of an interrupted command
+INTERRUPTED = 1
+#: in the pipe in place of the number of a signal: the last Ctrl-C was dropped
+AGAIN = 255
+
+
+@contextmanager
+def prompt_interrupt(patience: float = PATIENCE) -> Iterator[None]:
+    """Serve Ctrl-C as usual; if that takes longer than `patience` seconds, leave the process."""
+    ours = signal.default_int_handler
+    main = threading.current_thread() is threading.main_thread()
+    if sys.platform == "win32" or not main or signal.getsignal(signal.SIGINT) is not ours:
+        yield
+        return
+    served = threading.Event()
+
+    def serve(number, frame):
+        served.set()
+        ours(number, frame)
+
+    reader, writer = os.pipe()
+
+    def dropped(what):
+        if issubclass(what.exc_type, KeyboardInterrupt):
+            os.write(writer, bytes([AGAIN]))
+        else:
+            report(what)
+
+    report, sys.unraisablehook = sys.unraisablehook, dropped
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # written when the signal comes, not when served
+    signal.signal(signal.SIGINT, serve)
+    threading.Thread(target=_watch, args=(reader, served, patience), daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, ours)
+        sys.unraisablehook = report
+        signal.set_wakeup_fd(before)
+        os.close(writer)  # ends the thread
+
+
+def _watch(reader: int, served: threading.Event, patience: float) -> None:
+    while came := os.read(reader, 1):
+        if came[0] == AGAIN:
+            time.sleep(0.02)  # until the place is left
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        elif came[0] == signal.SIGINT:
+            if not served.wait(patience):
+                sys.stderr.write("nonstick: interrupted inside compiled code\n")
+                sys.stderr.flush()
+                os._exit(INTERRUPTED)
+            served.clear()
+    os.close(reader)
+
+
+def print_names(what: str, rows: Mapping[str, str], as_json: bool) -> None:
+    """Names with a line of text each, as a table or as JSON."""
+    if as_json:
+        print(json.dumps(dict(rows), indent=1, ensure_ascii=False))
+    else:
+        print_list((what, "what it is"), list(rows.items()))
+
+
+def print_list(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """A table of names and their descriptions; the last column may take several lines."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for k, head in enumerate(heads):
+        table.add_column(head, no_wrap=k < len(heads) - 1, style=None if k else "cyan")
+    for line in lines:
+        table.add_row(*line)
+    Console().print(table)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import typer
 
-from . import complete
-from .screen import screen
-from .terminal import NOT_CONVERGED, fail, say
+from .options import complete_validations
+from .terminal import NOT_CONVERGED, fail, say, screen
 
 
 def add(app: typer.Typer) -> None:
@@ -17,7 +16,11 @@ def add(app: typer.Typer) -> None:
 
 def validate(
     cases: list[str] = typer.Argument(
-        None, metavar="[CASE]...", help="Cases; none: all.", show_default=False, autocompletion=complete.validations
+        None,
+        metavar="[CASE]...",
+        help="Cases; none: all.",
+        show_default=False,
+        autocompletion=complete_validations,
     ),
     show: bool = typer.Option(False, "--list", help="List the cases."),
     full: bool = typer.Option(False, "--full/--quick", help="Full sizes take minutes to hours; quick ones seconds."),
@@ -41,7 +44,7 @@ def validate(
     import json
 
     from ..validation import experiments
-    from .listing import print_names
+    from .terminal import print_names
 
     known = experiments()
     if show:

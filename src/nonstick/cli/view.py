@@ -8,13 +8,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from . import complete
-from .export import frame_range
-from .terminal import fail, say
+from .options import COMPARE, complete_colours, frame_range, grouped, option, run_directory
+from .terminal import fail, say, screen
 
 #: port of the page
 PORT = 8080
@@ -24,31 +24,38 @@ def add(app: typer.Typer) -> None:
     app.command("view")(view)
 
 
-def view(
-    directory: Path = typer.Argument(
-        ..., metavar="RUN", help="A run directory.", show_default=False, autocompletion=complete.runs,
-    ),
-    compare: Path | None = typer.Option(
-        None, "--compare", "-c", help="Another run, to show beside.", show_default=False, autocompletion=complete.runs
-    ),
-    html: Path | None = typer.Option(
-        None, "--html", metavar="FILE.html", show_default=False,
+@dataclass(frozen=True)
+class PageFile:
+    """A page in one file, instead of one that a server shows."""
+
+    html: Path | None = option(
+        "--html",
+        metavar="FILE.html",
         help="Write one file with a time line, to keep or to mail, instead of opening the page.",
-    ),
+    )
     budget: float = typer.Option(
         20.0, "--budget", metavar="MB", help="With --html: largest size of the file; larger runs are thinned."
-    ),
+    )
     frames: str = typer.Option(
         ":", "--frames", "-n", metavar="A:B", help="With --html: frames A to B - 1; with a third number S every S-th."
-    ),
+    )
+
+
+@grouped
+def view(
+    directory: Path = run_directory("RUN"),
+    compare: Path | None = COMPARE,
+    file: PageFile = PageFile(),
     colour: str = typer.Option(
-        "liquid", "--colour", help="What colours show: liquid, speed, pressure, viscosity or age.",
-        autocompletion=complete.colours,
+        "liquid",
+        "--colour",
+        help="What colours show: liquid, speed, pressure, viscosity or age.",
+        autocompletion=complete_colours,
     ),
     port: int = typer.Option(PORT, "--port", min=0, max=65535, help="Port of the page; 0 is any free one."),
     browser: bool = typer.Option(True, "--browser/--no-browser", help="Open the page in a browser."),
     parent: bool = typer.Option(False, "--parent", hidden=True),
-) -> None:  # fmt: skip
+) -> None:
     """Look at a run in the browser: turn it, play it, go to any frame, show and hide parts.
 
     The page also shows a run that is still going: new frames appear as they are made.
@@ -65,29 +72,27 @@ def view(
     for path in runs:
         if (kind := RunDirectory.open(path).scene().kind) != "liquid":
             fail(f"{path} is a run of {kind}, and the page shows runs of liquid: use nonstick render {path}")
-    if html is not None:
-        _write(directory, compare, html, budget, frames, colour)
+    if file.html is not None:
+        _write(directory, compare, file.html, file, colour)
     else:
         _serve(runs, port, colour, browser, parent)
 
 
-def _write(
-    directory: Path, compare: Path | None, file: Path, budget: float, frames: str, colour: str
-) -> None:  # fmt: skip
+def _write(directory: Path, compare: Path | None, target: Path, file: PageFile, colour: str) -> None:
     from rich.progress import Progress
 
     from ..view import write_html
-    from .screen import screen
 
-    if file.suffix != ".html":
-        fail(f"the page is written as .html, but --html is {file}: choose a name that ends in .html")
-    console = screen()
+    if target.suffix != ".html":
+        fail(f"the page is written as .html, but --html is {target}: choose a name that ends in .html")
+    console, part = screen(), frame_range(file.frames)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("drawing")
-        page = write_html(
-            directory, file, compare=compare, colour=colour, budget=budget, frames=frame_range(frames),
-            tick=lambda done, of: progress.update(task, completed=done, total=of),
-        )  # fmt: skip
+
+        def tick(done: int, of: int) -> None:
+            progress.update(task, completed=done, total=of)
+
+        page = write_html(directory, target, compare=compare, colour=colour, budget=file.budget, frames=part, tick=tick)
     say(f"{page.file}: {page.frames} frames, {page.bytes / 1e6:.1f} MB")
     if page.thinned:
         say(page.thinned)
@@ -100,7 +105,7 @@ def _serve(runs: list[Path], port: int, colour: str, browser: bool, parent: bool
     for path in runs:
         opened = RunDirectory.open(path)
         if not opened.frames() and opened.status() != "running":
-            fail(f"{path} holds no frames, and is not running: go on with nonstick resume {path}")
+            fail(f"{path} holds no frames, and is not running: continue with nonstick resume {path}")
         while not opened.frames():
             time.sleep(0.2)
     family = os.getppid()

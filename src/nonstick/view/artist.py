@@ -1,4 +1,9 @@
-"""What is drawn of one frame: the surface as a small glTF file, particles, and the places of things that move."""
+"""What is drawn of one frame: the surface as a small glTF file, particles, and the positions of moving objects.
+
+So that a browser can hold many frames, triangles are merged where the surface is flat by quadric error metrics
+(Garland, Heckbert: *Surface Simplification Using Quadric Error Metrics*, 1997; the package fast-simplification does
+it), and particles are chosen by their numbers, so that the same ones are shown in every frame.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,6 @@ from ..exchange.glb import pack, quaternion
 from ..exchange.shot import Placement
 from ..exchange.surface import usable
 from .colours import Colours, Scale
-from .thin import thin_mesh, thin_particles
 
 #: cells from which on a surface has one sample a cell and axis
 FINE = 60**3
@@ -146,3 +150,36 @@ class Artist:
         for body in self.shot.bodies:
             moved = body.mesh.vertices + in_space(body.origin).astype(np.float32)
             yield body.name, thin_mesh(body.mesh.with_(vertices=moved), self.limits.triangles // 4)
+
+
+#: multiplier of a hash by multiplication (Knuth, The Art of Computer Programming, 6.4)
+_KNUTH = 2654435761
+
+
+def thin_mesh(mesh: Mesh, most: int) -> Mesh:
+    """The surface with at most about `most` triangles; colours and velocities are left out if any are merged.
+
+    >>> mesh = Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]], np.int32))
+    >>> thin_mesh(mesh, 100) is mesh
+    True
+    """
+    if len(mesh.faces) <= most:
+        return mesh
+    import fast_simplification
+
+    points, faces = fast_simplification.simplify(
+        mesh.vertices.astype(np.float32), mesh.faces.astype(np.int32), target_count=max(most, 4), agg=5
+    )
+    return Mesh(np.asarray(points, np.float32), np.asarray(faces, np.int32))
+
+
+def thin_particles(ids: np.ndarray, most: int) -> np.ndarray:
+    """Which particles to show, at most about `most`: those whose scrambled number is small.
+
+    >>> int(thin_particles(np.arange(1000), 100).sum())
+    100
+    """
+    if len(ids) <= most:
+        return np.ones(len(ids), bool)
+    scrambled = ids.astype(np.uint64) * np.uint64(_KNUTH) % np.uint64(2**32)
+    return scrambled < np.uint64(2**32 * most // len(ids))

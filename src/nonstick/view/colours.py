@@ -1,4 +1,4 @@
-"""What colours can show: speed, pressure, viscosity and age of the liquid, where a frame holds them.
+"""What colours can show: speed, pressure, viscosity and age of the liquid, where a frame holds them; and their legend.
 
 Scales follow from the scene alone, so that a colour means the same in every frame.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..errors import NonstickError
 from ..exchange import Frame, Shot
 from ..exchange.velocity import at_points, on_cells
 from ..io.arrays import ArrayFile
-from ..render.palette import WATER, ramp
+from ..render.palette import RAMP, WATER, ramp
 
 #: choices of the page; `liquid` is the liquid's own colour
 COLOURS = ("liquid", "speed", "pressure", "viscosity", "age")
@@ -153,3 +154,21 @@ def _on_points(frame: Frame, cells: np.ndarray, points: np.ndarray) -> np.ndarra
 
 def _bytes(colour: np.ndarray | Sequence[float]) -> np.ndarray:
     return (255 * np.clip(colour, 0, 1) + 0.5).astype(np.uint8)
+
+
+def legend(scale: Scale | None) -> str:
+    """A bar of colours with the values at its ends; nothing if the liquid has its own colour.
+
+    >>> "4 m/s" in legend(Scale("speed", "m/s", 0.0, 4.0))
+    True
+    """
+    if scale is None:
+        return ""
+    colours = ", ".join("rgb({:.0f}, {:.0f}, {:.0f})".format(*(255 * c)) for c in RAMP)
+    kind = ", logarithmic" if scale.low > 0.0 and scale.high > WIDE * scale.low else ""
+    return (
+        f'<div style="font: 0.8em sans-serif; padding: 0.2em 0.6em; min-width: 14em">{escape(scale.name)}{kind}'
+        f'<div style="height: 0.7em; border-radius: 2px; background: linear-gradient(to right, {colours})"></div>'
+        f'<span style="float: left">{scale.low:.3g}</span>'
+        f'<span style="float: right">{scale.high:.3g} {escape(scale.unit)}</span><br></div>'
+    )

@@ -1,17 +1,20 @@
-"""The page of a run while it is open: controls, and a thread that draws the frame that is asked for.
+"""The page of a run while it is open: a viser server, controls, and a thread that draws the requested frame.
 
-One thread does everything that takes time. Controls only note what is wanted, and the thread looks at the run
-directory, lets the clock go on, draws what is missing, and shows it. When nothing is to do, it draws the next frames
-ahead, as long as somebody looks at the page and no run is followed. After every frame the thread waits until the
-browsers have taken it: a run that makes frames faster than a browser shows them does not swamp it, and a page that
-follows goes on to the last frame there is by then. Frames stay in the browser up to a size and a number; the farthest
-ones go first.
+One thread does everything that takes time. Controls only record what is wanted, and the thread reads the run directory,
+advances the clock, draws what is missing, and shows it. When there is nothing to do, it draws the next frames ahead, as
+long as a browser shows the page and no run is followed. After every frame the thread waits until the browsers have
+received it: a run that makes frames faster than a browser shows them does not flood it, and a page that follows the run
+continues with the last frame there is by then. Frames stay in the browser up to a size and a number; those farthest
+from the current frame are removed first.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import time
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -19,11 +22,9 @@ from typing import Any
 
 from ..errors import NonstickError
 from ..exchange import Shot
+from ..optional import need
 from .artist import Artist
-from .colours import COLOURS, scales
-from .legend import legend
-from .player import Player, at_same_time
-from .server import HOST, keep_up, serving
+from .colours import COLOURS, legend, scales
 from .stage import PARTS, stages
 
 #: bytes of frames that a browser holds, and frames of a run
@@ -159,7 +160,7 @@ class LivePage:
             if self._painted != self._colour:
                 self._repaint()
             if self._show(self.player.number) or (self._idle() and self._draw_ahead()):
-                keep_up(self.server)
+                wait_for_browsers(self.server)
             clock = max(clock, time.monotonic() - 2 * TURN)  # no frame is skipped because one took long to draw
             self._tell()
 
@@ -292,3 +293,120 @@ def _set(handle: Any, name: str, value: Any) -> None:
     """Change a control only if it changes: every change is sent to the browser."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)
+
+
+class Player:
+    """A clock over the frames of a run.
+
+    Parameters
+    ----------
+    fps : float
+        Frames per second of the run.
+
+    Examples
+    --------
+    >>> player = Player(fps=10.0)
+    >>> player.extend([0, 1, 2, 3])
+    >>> player.playing = True
+    >>> player.tick(0.25), player.number
+    (True, 2)
+    >>> player.tick(0.25), player.number
+    (True, 3)
+    >>> player.tick(0.25), player.number        # after the last frame comes the first
+    (True, 0)
+    """
+
+    def __init__(self, fps: float):
+        self.fps = fps
+        self.frames: list[int] = []
+        self.number = 0
+        self.playing = False
+        self.follow = False
+        self.speed = 1.0
+        self._part = 0.0
+
+    def extend(self, frames: Sequence[int]) -> None:
+        """The frames there are now; a page that follows goes to the last one."""
+        self.frames = list(frames)
+        if self.frames and self.follow and not self.playing:
+            self.number = self.frames[-1]
+        self.number = self.nearest(self.number)
+
+    def nearest(self, number: int) -> int:
+        """The last frame there is that is not after a number, or the first one."""
+        return self.frames[max(bisect_right(self.frames, number) - 1, 0)] if self.frames else 0
+
+    def go(self, number: int) -> None:
+        """Show a frame, and stay there."""
+        self.playing = self.follow = False
+        self.number, self._part = self.nearest(number), 0.0
+
+    def step(self, by: int) -> None:
+        """Some frames forwards or backwards, and stay there; after the last comes the first."""
+        if self.frames:
+            self.go(self.frames[(bisect_left(self.frames, self.number) + by) % len(self.frames)])
+
+    def tick(self, seconds: float) -> bool:
+        """Let time pass; True if another frame is to be shown."""
+        if not self.playing or len(self.frames) < 2:
+            return False
+        self._part += seconds * self.fps * self.speed
+        whole = int(self._part)
+        self._part -= whole
+        before = self.number
+        if whole and before >= self.frames[-1]:
+            self.number = self.frames[0]
+        elif whole:
+            self.number = self.nearest(before + whole)
+        return self.number != before
+
+    def ahead(self, count: int) -> list[int]:
+        """The next frames in the order in which they will be shown."""
+        here = bisect_left(self.frames, self.number)
+        return [self.frames[(here + k) % len(self.frames)] for k in range(min(count, len(self.frames)))]
+
+
+def at_same_time(frames: Sequence[int], fps: float, number: int, own_fps: float) -> int | None:
+    """The frame of another run that is nearest in time to a frame of this run; None if it has no frames.
+
+    >>> at_same_time([0, 1, 2, 3], 30.0, 4, 60.0)
+    2
+    """
+    return min(frames, key=lambda n: (abs(n / fps - number / own_fps), n)) if frames else None
+
+
+#: only programs on this computer reach the page
+HOST = "127.0.0.1"
+#: seconds to wait for a browser that does not answer
+PATIENCE = 3.0
+
+
+@contextlib.contextmanager
+def serving(port: int = 0, title: str = "nonstick") -> Iterator[Any]:
+    """A `viser.ViserServer` on this computer; port 0 is any free one, and a port in use gives the next free one."""
+    need("view", "viser", "fast_simplification")
+    import viser
+
+    with _quiet():
+        server = viser.ViserServer(host=HOST, port=port, label=title, verbose=False)
+    try:
+        yield server
+    finally:
+        with _quiet():
+            server.stop()
+
+
+def wait_for_browsers(server: Any, seconds: float = PATIENCE) -> None:
+    """Wait until every browser has taken what was sent to it; at most `seconds` for one that does not answer.
+
+    Browsers handle messages in their order, in the loop that draws: an answer to any question says that what was sent
+    before has arrived. The question here is for a value that no page has ever stored.
+    """
+    server.flush()
+    for client in server.get_clients().values():
+        with contextlib.suppress(RuntimeError, TimeoutError):  # it was closed, or is busy
+            client.local_storage.get_item("nonstick", timeout=seconds)
+
+
+def _quiet() -> contextlib.AbstractContextManager[Any]:
+    return contextlib.redirect_stdout(io.StringIO())

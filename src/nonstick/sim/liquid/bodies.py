@@ -9,8 +9,8 @@ import numpy as np
 
 from ...bodies import rotation
 from ...bodies.body import RigidBody
+from ...bodies.contact import Wall, box_walls
 from ...bodies.motion import Prescribed
-from ...bodies.walls import Wall, box_walls
 from ...bodies.world import World
 from ...errors import NonstickError
 from ...grid.shapes import Complement
