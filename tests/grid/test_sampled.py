@@ -10,7 +10,7 @@ from scipy.interpolate import RegularGridInterpolator
 
 from nonstick.grid import Ball, Mesh, Shape, sample_meshes
 from nonstick.grid.shapes import sampled
-from nonstick.grid.shapes._sampled import _read_samples
+from nonstick.grid.shapes._distance import _read_samples
 from nonstick.grid.shapes.sampled import MARGIN, SIDE, TESTED, SampledMesh, Samples
 
 WIDTH = 1.0 / 24

@@ -9,7 +9,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from nonstick.io.market import read_market
+from nonstick.io.problem_file import read_market
 
 rng = np.random.default_rng(3)
 LOWER = sp.csr_array(np.tril(rng.standard_normal((7, 7))) * (rng.random((7, 7)) < 0.5))

@@ -57,7 +57,8 @@ def test_kernels_use_it_and_strangers_do_not(monkeypatch):
 
 
 def test_a_kernel_that_is_kept_needs_no_compiler():
-    call = "import numpy as np\nfrom nonstick.kernels._union import _flatten\n_flatten(np.arange(3, dtype=np.int64))\n"
+    call = "import numpy as np\nfrom nonstick.kernels._components import _flatten\n"
+    call += "_flatten(np.arange(3, dtype=np.int64))\n"
     exec(call, {})  # compiled, or in the cache since an earlier run
     ask = call + "import sys\nprint('numba.np.linalg' in sys.modules, 'numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)

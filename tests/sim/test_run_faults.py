@@ -11,8 +11,8 @@ import pytest
 
 from nonstick import NonstickError, Scene
 from nonstick.io import atomic
+from nonstick.io.atomic import safe_name
 from nonstick.io.lock import Lock
-from nonstick.io.names import safe_name
 from nonstick.io.rundir import RunDirectory
 from nonstick.sim.run import resume, run, summary
 

@@ -96,7 +96,7 @@ def test_seams_and_triangles_there_twice_are_repaired(tmp_path):
     mesh = trimesh.creation.box()
     loose = trimesh.Trimesh(mesh.triangles.reshape(-1, 3), np.arange(36).reshape(-1, 3), process=False)
     loose.faces = np.vstack([loose.faces, loose.faces[:1]])
-    from nonstick.grid.shapes.repair import close
+    from nonstick.grid.shapes.mesh import close
 
     assert not loose.is_watertight
     words = close(loose)

@@ -60,7 +60,7 @@ def new(
     nonstick new splash.toml --from sphere
     """
     from ..io.atomic import write_text
-    from ..scenes.library import builtin_text
+    from ..scenes import builtin_text
 
     if file.suffix != ".toml":
         fail(f"the name of a scene file must end in .toml, but {str(file)!r} does not")
@@ -115,7 +115,7 @@ def run(
 
     nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
     """
-    from ..io.names import safe_name
+    from ..io.atomic import safe_name
     from ..mpi.comm import world
     from ..sim.kinds import kind_of
     from ..sim.run import run as go

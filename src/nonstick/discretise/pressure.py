@@ -27,8 +27,8 @@ import numpy as np
 from .. import validate
 from ..errors import NonstickError
 from ..grid.fractions import centre_distance, open_part
-from ..grid.labels import wall_cells
 from ..grid.levelset import THETA_MIN
+from ..grid.masks import wall_cells
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..options import suggesting

@@ -16,7 +16,7 @@ from ..bodies.motion import Prescribed
 from ..errors import NonstickError, brief
 from ..grid.mac import Grid
 from ..grid.shapes import Box, Complement, Posed, Shape
-from ..io.names import safe_name
+from ..io.atomic import safe_name
 from ..io.rundir import RunDirectory
 from ..scenes.geometry import build
 from .frame import Frame

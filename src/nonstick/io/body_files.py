@@ -14,8 +14,7 @@ import numpy as np
 
 from ..bodies.body import RigidBody
 from ..optional import missing
-from .atomic import write_text
-from .names import safe_names
+from .atomic import safe_names, write_text
 from .rundir import RunDirectory
 
 #: lattice cells along the longest side

@@ -1,7 +1,72 @@
-"""Connected parts of an operator by union-find, on a stencil over chains: unknowns coupled along the last axis."""
+"""Connected parts by union-find: of an operator on a stencil over chains (unknowns coupled along the last axis), and of
+the cells of a mask.
+
+Sets are trees: `root[i]` leads to the smallest member of the set of i.
+"""
 
 from . import inline, serial
-from ._union import _unite
+
+
+@inline
+def _is_open(t, w0, w1, w2, d, offsets, tolerance):
+    """True if the sum of row t is larger than rounding errors."""
+    total = d[t] - (w0[t] + w1[t] + w2[t])
+    for axis, w in enumerate((w0, w1, w2)):
+        o = offsets[2 * axis]
+        if o != 0:
+            total -= w[t + o]
+    return abs(total) > tolerance * d[t]
+
+
+@serial
+def _closed_parts(closed, label, w0, w1, w2, d, start, offset, tolerance):
+    """closed[c] = True if every row of part c sums to zero; returns the number of these parts.
+
+    Usually there are none. A free surface often comes last in C order, if an axis points up. So the search begins with
+    the middles and ends of segments, backwards.
+    """
+    left = closed.size
+    closed[:] = True
+    for everywhere in range(2):
+        for s in range(start.size - 2, -1, -1):
+            middle = (start[s] + start[s + 1]) >> 1
+            first, step = (start[s], 1) if everywhere else (middle, max(start[s + 1] - 1 - middle, 1))
+            for t in range(first, start[s + 1], step):
+                if closed[label[t]] and _is_open(t, w0, w1, w2, d, offset[s], tolerance):
+                    closed[label[t]] = False
+                    left -= 1
+                    if left == 0:
+                        return 0
+    return left
+
+
+@inline
+def _find(root, i):
+    while root[i] != i:
+        root[i] = root[root[i]]
+        i = root[i]
+    return i
+
+
+@inline
+def _unite(root, i, j):
+    """The smaller root leads, so that roots precede what they lead."""
+    i = _find(root, i)
+    j = _find(root, j)
+    if i < j:
+        root[j] = i
+    elif j < i:
+        root[i] = j
+
+
+@serial
+def _flatten(root):
+    """root[i] becomes the last element of its chain."""
+    for i in range(root.size):
+        r = root[i]
+        while root[r] != r:
+            r = root[r]
+        root[i] = r
 
 
 @serial
@@ -67,34 +132,39 @@ def _csr_components(label, data, indices, indptr):
     return _number(label, label.size)
 
 
-@inline
-def _is_open(t, w0, w1, w2, d, offsets, tolerance):
-    """True if the sum of row t is larger than rounding errors."""
-    total = d[t] - (w0[t] + w1[t] + w2[t])
-    for axis, w in enumerate((w0, w1, w2)):
-        o = offsets[2 * axis]
-        if o != 0:
-            total -= w[t + o]
-    return abs(total) > tolerance * d[t]
-
-
 @serial
-def _closed_parts(closed, label, w0, w1, w2, d, start, offset, tolerance):
-    """closed[c] = True if every row of part c sums to zero; returns the number of these parts.
+def _label(label, parent, mask):
+    """label = number of the part of a cell, from 1 in the order of first cells, 0 outside; returns the number of parts.
 
-    Usually there are none. A free surface often comes last in C order, if an axis points up. So the search begins with
-    the middles and ends of segments, backwards.
+    Cells of one run along the last axis share an entry of `parent`, which has room for one entry per cell.
     """
-    left = closed.size
-    closed[:] = True
-    for everywhere in range(2):
-        for s in range(start.size - 2, -1, -1):
-            middle = (start[s] + start[s + 1]) >> 1
-            first, step = (start[s], 1) if everywhere else (middle, max(start[s + 1] - 1 - middle, 1))
-            for t in range(first, start[s + 1], step):
-                if closed[label[t]] and _is_open(t, w0, w1, w2, d, offset[s], tolerance):
-                    closed[label[t]] = False
-                    left -= 1
-                    if left == 0:
-                        return 0
-    return left
+    nx, ny, nz = mask.shape
+    runs = 0
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                if not mask[i, j, k]:
+                    label[i, j, k] = 0
+                    continue
+                if k == 0 or not mask[i, j, k - 1]:
+                    parent[runs] = runs
+                    runs += 1
+                a = runs - 1
+                label[i, j, k] = runs
+                if i > 0 and mask[i - 1, j, k]:
+                    _unite(parent, a, label[i - 1, j, k] - 1)
+                if j > 0 and mask[i, j - 1, k]:
+                    _unite(parent, a, label[i, j - 1, k] - 1)
+    count = 0
+    for r in range(runs):  # roots precede their children, whose parents are numbers already
+        if parent[r] == r:
+            count += 1
+            parent[r] = count
+        else:
+            parent[r] = parent[parent[r]]
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                if label[i, j, k] > 0:
+                    label[i, j, k] = parent[label[i, j, k] - 1]
+    return count

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..grid.parts import connected_parts
+from ..grid.masks import connected_parts
 from .comm import Comm
 
 

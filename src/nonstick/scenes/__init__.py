@@ -1,28 +1,61 @@
 """Scenes: the tables of scene files, the built-in ones, and the `Scene` class.
 
-The names below load on first use, so that commands that need only a file do not wait for numpy.
+The names in `_WHERE` load on first use, so that commands that need only a file do not wait for numpy.
 """
 
 from __future__ import annotations
 
+import difflib
+import tomllib
+from importlib import resources
 from typing import TYPE_CHECKING
 
+from ..errors import NonstickError
 from ..lazy import on_first_use
 
 if TYPE_CHECKING:
     from .geometry import build
-    from .library import builtin, builtin_text
     from .scene import KINDS, Scene, json_schema, parse_override
 
 _WHERE = {
     "KINDS": ".scene",
     "Scene": ".scene",
     "build": ".geometry",
-    "builtin": ".library",
-    "builtin_text": ".library",
     "json_schema": ".scene",
     "parse_override": ".scene",
 }
 __all__ = ["KINDS", "Scene", "build", "builtin", "builtin_text", "json_schema", "parse_override"]
 
 __getattr__ = on_first_use(__name__, _WHERE)
+
+
+def builtin(kind: str = "liquid") -> dict[str, str]:
+    """Names of the built-in scenes of a kind with a line of description.
+
+    Examples
+    --------
+    >>> from nonstick.scenes import builtin
+    >>> "circle" in builtin(), "heat" in builtin("heat")
+    (True, True)
+    """
+    out = {}
+    for file in sorted(resources.files(__package__).iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".toml"):
+            data = tomllib.loads(file.read_text(encoding="utf-8"))
+            if data.get("kind", "liquid") == kind:
+                out[file.name[:-5]] = data.get("description", "")
+    return out
+
+
+def builtin_text(name: str) -> str:
+    """The file of a built-in scene."""
+    file = resources.files(__package__) / f"{name}.toml"
+    if not file.is_file():
+        names = [f.name[:-5] for f in resources.files(__package__).iterdir() if f.name.endswith(".toml")]
+        close = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
+        hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
+        raise NonstickError(
+            f"there is no scene {name!r}{hint}; `nonstick scenes` lists the built-in scenes; "
+            "the name of a scene file must end in .toml"
+        )
+    return file.read_text(encoding="utf-8")

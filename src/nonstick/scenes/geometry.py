@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from ..errors import NonstickError, brief
 from ..grid import shapes as sd
-from .suggest import suggestion
+from .messages import suggestion
 from .tables import MOST, Direction, Number, Table, Vector
 
 

@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from ..bodies.expression import Expression
 from ..errors import NonstickError, brief
 from ..show import Shown
+from . import builtin, builtin_text
 from .geometry import with_shapes
 from .heat import HeatModel
-from .library import builtin, builtin_text
 from .messages import sentence
 from .schema import SceneModel
 from .tables import SceneTables

@@ -11,10 +11,21 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from .camera import Camera, Colour
-from .formulas import Formula, Formulas, VelocityField
 from .geometry import Shape
 from .probes import SIDES, WALLS, Probe, named
-from .tables import Direction, Name, NotNegative, Number, Positive, SceneTables, Table, Vector
+from .tables import (
+    Direction,
+    Formula,
+    Formulas,
+    Name,
+    NotNegative,
+    Number,
+    Positive,
+    SceneTables,
+    Table,
+    Vector,
+    VelocityField,
+)
 
 Walls = Literal["none", "cut", "solid", "edge", "all"]
 Viscous = Literal["no-slip", "slip", "separating"]

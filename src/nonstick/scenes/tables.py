@@ -1,4 +1,4 @@
-"""The common parts of all scene files: types of numbers, the domain, and the keys that every kind of scene has."""
+"""The common parts of all scene files: types of numbers and formulas, the domain, the keys of every kind of scene."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
+
+from ..bodies.expression import Expression
+from ..errors import NonstickError
 
 
 def in_space(value: tuple, info: ValidationInfo) -> tuple:
@@ -88,3 +91,38 @@ class SceneTables(Table):
         """Cells along each axis; a side that is not a multiple of dx gets one more cell, which the wall cuts."""
         dx = self.domain.dx
         return tuple(max(1, int(-(-s // dx)) if s % dx > 1e-6 * dx else round(s / dx)) for s in self.domain.size)
+
+
+def _parsed(text: str, variables: tuple[str, ...] = ("t",)) -> str:
+    """Refuse a formula that is not arithmetic of these variables."""
+    try:
+        Expression(text, variables)
+    except NonstickError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _in_dimension(values: tuple, info: ValidationInfo) -> tuple:
+    """Refuse z in the formulas of a 2D scene."""
+    variables = ("x", "y", "z")[: (info.context or {}).get("dimension")]
+    for text in values:
+        if isinstance(text, str):
+            _parsed(text, variables)
+    return values
+
+
+#: a formula of the time t in seconds
+Formula = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(lambda text: _parsed(text))]
+#: one formula or number for every axis
+Formulas = Annotated[tuple[Formula | Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
+#: a formula of the place x, y, z in metres
+FieldFormula = Annotated[
+    str, Field(min_length=1, max_length=500), AfterValidator(lambda text: _parsed(text, ("x", "y", "z")))
+]
+#: a velocity that may vary in space: one formula or number for every axis
+VelocityField = Annotated[
+    tuple[FieldFormula | Number, ...],
+    Field(min_length=2, max_length=3),
+    AfterValidator(in_space),
+    AfterValidator(_in_dimension),
+]

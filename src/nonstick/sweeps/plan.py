@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NonstickError
-from ..io.atomic import write_text
-from ..io.names import safe_names
+from ..io.atomic import safe_names, write_text
 from ..scenes.scene import Scene, parse_override
 
 #: the file of a plan in the directory of its sweep

@@ -107,7 +107,7 @@ def _planned(scene: Scene | str | Path, vary: Mapping[str, Sequence[Any]] | None
         return (old if vary is None else Plan(old.scene, vary).joined(Path(scene))), Path(scene)
     loaded = scene if isinstance(scene, Scene) else Scene.load(scene)
     plan = Plan(loaded, vary or {})
-    from ..io.names import safe_name
+    from ..io.atomic import safe_name
 
     directory = Path("sweeps") / safe_name(loaded.name) if out is None else Path(out)
     if directory.exists() and not directory.is_dir():

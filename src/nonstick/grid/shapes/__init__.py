@@ -6,13 +6,24 @@ is the complement of what it holds).
 """
 
 from .base import Direction, Moments, Positive, Probes, Shape, Vector, shape_kinds
-from .combined import Complement, Difference, Intersection, Shell, Union, difference, intersection, union
-from .cylinder import Cylinder
+from .combined import (
+    Complement,
+    Difference,
+    Intersection,
+    Moved,
+    Posed,
+    Rotated,
+    Shell,
+    Union,
+    difference,
+    intersection,
+    rotated_box,
+    union,
+)
 from .figure import Figure
 from .maze import Maze
 from .mesh import Mesh
-from .placed import Moved, Posed, Rotated, rotated_box
-from .primitives import Ball, Box, Capsule, HalfSpace, Torus
+from .primitives import Ball, Box, Capsule, Cylinder, HalfSpace, Torus
 from .sampled import sample_meshes
 
 __all__ = [

@@ -123,7 +123,7 @@ class Shape(ABC):
 
     def moments(self, dimension: int) -> Moments:
         """Volume, centre and second moments of a bounded shape."""
-        from .quadrature import integrate
+        from .measure import integrate
 
         found = self.exact_moments(dimension) or integrate(self, dimension)
         if not found.volume > 0.0:
@@ -132,7 +132,7 @@ class Shape(ABC):
 
     def probes(self, dimension: int) -> Probes:
         """Points that touch other shapes; an unbounded shape has none."""
-        from .sampling import sample_surface
+        from .measure import sample_surface
 
         return sample_surface(self, dimension)
 
@@ -193,13 +193,13 @@ class Shape(ABC):
 
     def rotate(self, angle: float, axis: Sequence[float] = (0.0, 0.0, 1.0), centre: Vector | None = None) -> Shape:
         """Turned by `angle` (radians) about `centre`; in 3D about the direction `axis`."""
-        from .placed import Rotated
+        from .combined import Rotated
 
         return Rotated(self, angle, axis, centre)
 
     def move(self, offset: Vector) -> Shape:
         """Shifted by `offset`."""
-        from .placed import Moved
+        from .combined import Moved
 
         return Moved(self, tuple(offset))
 

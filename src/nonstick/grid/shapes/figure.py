@@ -69,7 +69,7 @@ class Figure(Shape):
         return self._box
 
     def distance(self, *x):
-        from ._cones import _blended_cones  # numba is loaded when a shape is sampled, not when a scene is read
+        from ._distance import _blended_cones  # numba is loaded when a shape is sampled, not when a scene is read
 
         low, high = _extent(self.name)
         scale = self.size / (high - low).max()

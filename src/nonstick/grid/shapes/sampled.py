@@ -153,7 +153,7 @@ class Samples:
 
     def read(self, mesh: Mesh, points: np.ndarray) -> np.ndarray:
         """Distance at points (n, 3)."""
-        from ._sampled import _read_samples  # loads numba, which the check of a scene does without
+        from ._distance import _read_samples  # loads numba, which the check of a scene does without
 
         out = np.empty(len(points))
         _read_samples(out, points, self.origin, self.h, SIDE, self.coarse, self.brick, self.fine, self.doubtful)

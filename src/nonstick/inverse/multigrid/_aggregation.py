@@ -4,7 +4,7 @@ The matrix of the merged ones is in `_coarse_matrix`.
 """
 
 from ...kernels import inline, serial
-from ...kernels._union import _unite
+from ...kernels._components import _unite
 from ._strength import _strong
 
 

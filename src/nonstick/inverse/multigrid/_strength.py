@@ -15,7 +15,7 @@ from numba import prange
 
 from ...kernels import inline, parallel, serial
 from ...kernels._blocks import _face, _segment_of
-from ...kernels._union import _find, _unite
+from ...kernels._components import _find, _unite
 
 
 @inline

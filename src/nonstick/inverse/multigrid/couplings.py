@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...kernels._union import _flatten
+from ...kernels._components import _flatten
 from ...operators.base import Operator
 from ...operators.rows import Rows
 from . import _aggregation as merging

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import NonstickError
-from ...grid.parts import connected_parts
+from ...grid.masks import connected_parts
 from ...io.rundir import RunDirectory, damaged
 from ...mpi.comm import world
 from ...scenes.heat import HeatModel

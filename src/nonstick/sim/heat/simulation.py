@@ -16,7 +16,7 @@ import numpy as np
 from ...discretise.diffusion import DiffusionProblem, DiffusionSolution
 from ...errors import NonstickError
 from ...grid.mac import Grid
-from ...grid.parts import connected_parts
+from ...grid.masks import connected_parts
 from ...grid.shapes import Figure, Shape
 from ...scenes.geometry import build
 from ...scenes.heat import HeatModel

@@ -15,7 +15,7 @@ import numpy as np
 from ...discretise.coupling import WHOLE_GRID
 from ...discretise.viscosity import ViscosityProblem
 from ...grid.mac import Grid
-from ...grid.parts import connected_parts
+from ...grid.masks import connected_parts
 from ...scenes.scene import Scene
 
 if TYPE_CHECKING:  # the solvers are slow to load, and a check needs none

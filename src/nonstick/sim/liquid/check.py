@@ -6,7 +6,7 @@ import numpy as np
 
 from ...bodies.body import RigidBody
 from ...grid.mac import Grid
-from ...grid.parts import connected_parts
+from ...grid.masks import connected_parts
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..exports import wanted

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import registry
 from ...discretise.pressure import PressureProblem, PressureSolution
-from ...grid.labels import cut_cells, wall_cells
+from ...grid.masks import cut_cells, wall_cells
 from ...scenes.scene import Scene
 from ...scenes.schema import Solver
 from .alone import Alone

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...bodies.body import RigidBody
 from ...grid.fractions import centre_distance, close_edges, open_fractions
-from ...grid.labels import cut_cells, wall_cells
 from ...grid.mac import Grid, Part
+from ...grid.masks import cut_cells, wall_cells
 from ...grid.shapes import Shape
 from ...scenes.scene import Scene
 from ...scenes.schema import Keyed

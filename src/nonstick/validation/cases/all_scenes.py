@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...scenes.library import builtin
+from ...scenes import builtin
 from ...scenes.scene import Scene
 from ...sim.liquid.simulation import Simulation
 from ..case import Case, Measured, Published, Size

@@ -1,4 +1,4 @@
-"""The cells in which liquid may separate from walls: constraint sets by name.
+"""Sets of cells as masks: the cells in which liquid may separate from walls, by name, and connected parts.
 
 - `cut`    cells that lie in both liquid and solid: some face is not fully open (Lai, figure 3.1, grey)
 - `solid`  unknowns whose centre lies in the solid (Chentanez–Müller, eq. 17)
@@ -14,6 +14,7 @@ import difflib
 import numpy as np
 
 from ..errors import NonstickError, brief
+from ..kernels._components import _label
 
 WALLS = ("cut", "solid", "edge", "all", "none")
 
@@ -57,3 +58,18 @@ def wall_cells(walls, weights: tuple[np.ndarray, ...], centre: np.ndarray, shape
             f"walls must be a name or a boolean array of shape {tuple(shape)}, not {mask.dtype} of shape {mask.shape}"
         )
     return mask.astype(bool)
+
+
+def connected_parts(mask: np.ndarray) -> tuple[np.ndarray, int]:
+    """The number of the part of each cell, from 1 in the order of first cells and 0 outside, and the number of parts.
+
+    Examples
+    --------
+    >>> connected_parts(np.array([[True, False, True], [True, False, False]]))
+    (array([[1, 0, 2],
+           [1, 0, 0]], dtype=int32), 2)
+    """
+    cells = np.ascontiguousarray(mask, bool).reshape((*mask.shape, *(1,) * (3 - mask.ndim)))
+    label = np.empty(cells.shape, np.int32)
+    count = _label(label, np.empty(cells.size, np.int32), cells)
+    return label.reshape(mask.shape), int(count)
