@@ -16,7 +16,7 @@ import numpy as np
 from nonstick.compositions import AUTO, CYCLE
 from nonstick.inverse.base import Inverse, Recipe
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.multigrid.aggregation import TopologyAware
+from nonstick.inverse.multigrid.aggregation.coarsening import TopologyAware
 from nonstick.kernels._vector import dot
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked

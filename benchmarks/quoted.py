@@ -16,7 +16,7 @@ from nonstick import PressureProblem, cases, compositions
 from nonstick.bench.mazes import open_faces
 from nonstick.bench.tb import MAZES, neumann_maze
 from nonstick.inverse import CG
-from nonstick.inverse.multigrid.aggregation import TopologyAware
+from nonstick.inverse.multigrid.aggregation.coarsening import TopologyAware
 from nonstick.solvers import ChentanezMuller, ProjectedSOR
 from nonstick.solvers.linear import LinearSolve
 

@@ -25,7 +25,7 @@ from nonstick.bench.visc import RADIUS, ball, ball_in_a_box
 from nonstick.bench.visc_simulated import sampled
 from nonstick.discretise.viscosity import ViscousBox
 from nonstick.inverse import GIA, TopologyAware, Voxels
-from nonstick.inverse.multigrid.face_voxels import fine_labels
+from nonstick.inverse.multigrid.faces.coarsening import fine_labels
 from nonstick.render.charts import finish, new_figure
 from nonstick.render.heat import HeatView, legend
 from nonstick.render.movie import above, label, write_picture

@@ -18,8 +18,8 @@ from nonstick import PressureProblem
 from nonstick.bench.version import version
 from nonstick.bench.visc import ball_in_a_box
 from nonstick.inverse import Voxels
-from nonstick.inverse.multigrid.face_box import Face, full_box, stencil_box
-from nonstick.inverse.multigrid.face_transfer import FaceTransfer
+from nonstick.inverse.multigrid.faces.box import Face, full_box, stencil_box
+from nonstick.inverse.multigrid.faces.coarsening import FaceTransfer
 from nonstick.inverse.multigrid.geometric import Faces, Geometric, Halved
 from nonstick.render.charts import COLOURS, finish, new_figure
 

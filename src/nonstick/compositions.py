@@ -18,22 +18,18 @@ from .inverse.krylov.direct import Direct, Factor
 from .inverse.krylov.gmres import GMRES
 from .inverse.krylov.richardson import Richardson
 from .inverse.krylov.safeguarded import Safeguarded
-from .inverse.multigrid.aggregation import GIA, Aggregation, TopologyAware
+from .inverse.multigrid.aggregation.coarsening import GIA, Aggregation, TopologyAware
+from .inverse.multigrid.aggregation.levels import Packed
+from .inverse.multigrid.aggregation.smoothed import Smoothed
 from .inverse.multigrid.algebraic import Algebraic
 from .inverse.multigrid.blocks import Blocks
 from .inverse.multigrid.cycles import Resmoothed, V, W
-from .inverse.multigrid.face_box import BoxSweep
-from .inverse.multigrid.face_chebyshev import Chebyshev, ViscousBottom
-from .inverse.multigrid.face_jacobi import BandJacobi
-from .inverse.multigrid.face_level import FaceCoarsening, FaceSmootherRecipe
-from .inverse.multigrid.face_volumes import MeanVolumes
-from .inverse.multigrid.face_voxels import Voxels
+from .inverse.multigrid.faces.box import BoxSweep
+from .inverse.multigrid.faces.coarsening import FaceCoarsening, MeanVolumes, Voxels
+from .inverse.multigrid.faces.smoothers import BandJacobi, Chebyshev, ViscousBottom
 from .inverse.multigrid.geometric import Assembled, Geometric
 from .inverse.multigrid.hierarchy import Multigrid, Sweeps
-from .inverse.multigrid.packed import Packed
-from .inverse.multigrid.rbssor import RBSSOR
-from .inverse.multigrid.smoothed import Smoothed, SPAI0Sweeps
-from .inverse.multigrid.smoothers import Lexicographic, RedBlack
+from .inverse.multigrid.smoothers import RBSSOR, Lexicographic, RedBlack, SmootherRecipe, SPAI0Sweeps
 from .inverse.precond.as_matrix import AsMatrix
 from .inverse.precond.bordered import WithBorder
 from .inverse.precond.deflation import Deflated
@@ -124,7 +120,7 @@ def face_solver(A: Operator) -> Recipe:
 FEW, MANY = 3, 100
 
 
-def face_multigrid(coarsening: FaceCoarsening, smoother: FaceSmootherRecipe, bottom: Recipe | None = None) -> Recipe:
+def face_multigrid(coarsening: FaceCoarsening, smoother: SmootherRecipe, bottom: Recipe | None = None) -> Recipe:
     """Aanjaneya's V(1,1) cycle over faces, by default with conjugate gradients at the bottom (§7).
 
     They stop at 1e-7, which is exact enough to keep the cycle symmetric.

@@ -21,8 +21,8 @@ import numpy as np
 from .. import cases, compositions, registry
 from ..discretise.pressure import PressureProblem
 from ..inverse.krylov.cg import CG
+from ..inverse.multigrid.aggregation.levels import Packed
 from ..inverse.multigrid.hierarchy import Multigrid
-from ..inverse.multigrid.packed import Packed
 from ..inverse.precond.deflation import Deflated
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator

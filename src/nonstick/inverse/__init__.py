@@ -8,20 +8,17 @@ from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
 from .krylov.richardson import Richardson
 from .krylov.safeguarded import Safeguarded
-from .multigrid.aggregation import GIA, Pairwise, TopologyAware
+from .multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
+from .multigrid.aggregation.smoothed import Smoothed
 from .multigrid.algebraic import Algebraic
 from .multigrid.blocks import Blocks
 from .multigrid.cycles import F, Full, K, Resmoothed, V, W
-from .multigrid.face_box import BoxSweep
-from .multigrid.face_chebyshev import Chebyshev, ViscousBottom
-from .multigrid.face_jacobi import BandJacobi
-from .multigrid.face_volumes import MeanVolumes
-from .multigrid.face_voxels import Voxels
+from .multigrid.faces.box import BoxSweep
+from .multigrid.faces.coarsening import MeanVolumes, Voxels
+from .multigrid.faces.smoothers import BandJacobi, Chebyshev, ViscousBottom
 from .multigrid.geometric import Geometric
 from .multigrid.hierarchy import Multigrid, Sweeps
-from .multigrid.rbssor import RBSSOR
-from .multigrid.smoothed import Smoothed, SPAI0Sweeps
-from .multigrid.smoothers import DampedJacobi, Lexicographic, RedBlack
+from .multigrid.smoothers import RBSSOR, DampedJacobi, Lexicographic, RedBlack, SPAI0Sweeps
 from .precond.ainv import AINV
 from .precond.as_matrix import AsMatrix
 from .precond.bordered import WithBorder

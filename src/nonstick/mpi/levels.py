@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import NonstickError
 from ..inverse.multigrid.blocks import BlockHierarchy, Blocks, is_anisotropic
 from ..inverse.multigrid.grid_level import GridLevel
-from ..inverse.multigrid.tail import Bottom
+from ..inverse.multigrid.level import Level
 from ..kernels._vector import peak_and_sum
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
@@ -111,7 +111,7 @@ class _Copy(BlockHierarchy):
         self.scale = 1.0
 
 
-class Gate(Bottom):
+class Gate(Level):
     """The last level of the ranks: it gathers its right-hand side and visits the levels that every rank holds."""
 
     def __init__(self, piece: Piece, shape: tuple[int, ...]):

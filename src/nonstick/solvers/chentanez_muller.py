@@ -271,7 +271,7 @@ class PlainLevel(ProjectedLevel):
 
     def smooth(self, count):
         for _ in range(count):
-            self._red_black.pre(self.x, self.b)
+            self._red_black.pre(self)
 
     def measure(self):
         self.A.residual(self.b, self.x, self.r)
@@ -282,7 +282,7 @@ class LiteralLevel(PlainLevel):
 
     def smooth(self, count):
         for _ in range(count):
-            self._red_black.pre(self.x, self.b)
+            self._red_black.pre(self)
             _clip(self.x, self.lower, self.upper)
 
 

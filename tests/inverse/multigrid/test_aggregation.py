@@ -8,11 +8,12 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.multigrid.aggregation import GIA, Pairwise, TopologyAware
+from nonstick.inverse.multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
+from nonstick.inverse.multigrid.aggregation.levels import Packed
 from nonstick.inverse.multigrid.cycles import Resmoothed
 from nonstick.inverse.multigrid.hierarchy import Multigrid
-from nonstick.inverse.multigrid.packed import Packed
-from nonstick.inverse.multigrid.rbssor import RBSSOR
+from nonstick.inverse.multigrid.level import OperatorLevel
+from nonstick.inverse.multigrid.smoothers import RBSSOR
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 from nonstick.operators.rows import Rows
@@ -35,6 +36,15 @@ def laplacian(mask, dirichlet=0.0) -> StencilOperator:
 def tagiaamg(visits=2, smallest=1, coarsening=None):
     c = coarsening or TopologyAware()
     return Multigrid(c, RBSSOR(), Resmoothed(visits=visits), coarsest=Packed(c, 1.2, visits), smallest=smallest)
+
+
+def packed_levels(A, coarsening=None):
+    """Matrix, colours, parents and cells of every level, in the order of the level."""
+    made = Packed(coarsening or TopologyAware()).setup(A).levels
+    for level in made:
+        off = sp.csr_array((-level.weights, level.indices, level.indptr), shape=(level.n, level.n))
+        colour = np.repeat(np.arange(level.ends.size - 1), np.diff(level.ends))
+        yield CSROperator(off + sp.diags_array(level.excess - off.sum(axis=1)), level.cells), colour, level.parent
 
 
 def dense(inverse, n):
@@ -84,9 +94,9 @@ def test_cells_connected_only_outside_their_block_stay_apart():
     mask = np.ones((3, 6), bool)
     mask[1, :5] = False
     A = laplacian(np.pad(mask, ((1, 0), (0, 0))))
-    levels = Packed().hierarchy(A)
+    levels = list(packed_levels(A))
     assert [level[0].n for level in levels][-1] == 1
-    top = {tuple(c): p for c, p in zip(A.cells, levels[0][2])}
+    top = {tuple(c): p for c, p in zip(levels[0][0].cells, levels[0][2])}
     assert top[1, 0] != top[3, 0]
 
 
@@ -131,17 +141,20 @@ def test_fused_sweeps_equal_plain_relaxation(make_stencil, form):
             x = np.where(rows & alive, x + omega * (b - M @ x) / d, x)
         return x
 
-    smoother = RBSSOR(omega).setup(A)
-    x, r = np.empty(A.n), np.empty(A.n)
-    smoother.pre_from_zero_residual(x, b, r)
+    level = OperatorLevel(A, RBSSOR(omega).setup(A))
+    level.b[:] = b
+    x, r = level.x, level.r
+    level.smooth(1, from_zero=True)
+    assert level.fresh
     plain = relax(np.zeros(A.n), red, ~red)
     np.testing.assert_allclose(x, plain, atol=1e-13)
     np.testing.assert_allclose(r[alive], (b - M @ plain)[alive], atol=1e-13)
-    smoother.resmooth_residual(x, b, r)
+    level.resmooth(1)
+    assert level.fresh
     plain = relax(plain, red, ~red, ~red, red)
     np.testing.assert_allclose(x, plain, atol=1e-13)
     np.testing.assert_allclose(r[alive], (b - M @ plain)[alive], atol=1e-13)
-    smoother.post(x, b)
+    level.smooth_back(1)
     np.testing.assert_allclose(x, relax(plain, ~red, red), atol=1e-13)
 
 
@@ -228,7 +241,7 @@ def rooms(count: int, room: int, door: int, seed: int = 0):
 def test_weak_couplings_do_not_merge():
     """Against the definition: parts of the graph of couplings >= theta times the strongest of either row."""
     A = laplacian(rooms(2, 5, 1))
-    levels = Packed(TopologyAware(0.55, 0.35, 0.0)).hierarchy(A)
+    levels = list(packed_levels(A, TopologyAware(0.55, 0.35, 0.0)))
     separated = 0
     for (operator, colour, parent), (coarse, _, _) in pairwise(levels):
         M = sp.coo_array(operator.matrix())
@@ -314,7 +327,7 @@ def test_one_unknown_per_connected_part():
     mask = np.zeros((20, 9, 7), bool)
     mask[:9], mask[11:18], mask[19, 4, 3] = True, True, True
     A = laplacian(mask)
-    levels = Packed().hierarchy(A)
+    levels = list(packed_levels(A))
     ends = []
     for operator, _, parent in levels:
         ends += list(operator.diagonal if parent is None else operator.diagonal[parent < 0])

@@ -10,14 +10,20 @@ import pytest
 
 from nonstick import ViscosityProblem
 from nonstick.compositions import BOX_MG, CHEBYSHEV_MG, face_multigrid
-from nonstick.inverse.multigrid.face_box import BoxSmoother, BoxSweep, BoxTable, full_box, stencil_box
-from nonstick.inverse.multigrid.face_chebyshev import Chebyshev, ViscousBottom
-from nonstick.inverse.multigrid.face_jacobi import BandJacobi
-from nonstick.inverse.multigrid.face_level import FaceLevel
-from nonstick.inverse.multigrid.face_transfer import FaceTransfer
-from nonstick.inverse.multigrid.face_volumes import MeanVolumes, coarsen_volumes
-from nonstick.inverse.multigrid.face_voxels import AIR, FLUID, SOLID, Voxels, coarsen_voxels
+from nonstick.inverse.multigrid.faces.box import BoxSmoother, BoxSweep, BoxTable, full_box, stencil_box
+from nonstick.inverse.multigrid.faces.coarsening import (
+    AIR,
+    FLUID,
+    SOLID,
+    FaceTransfer,
+    MeanVolumes,
+    Voxels,
+    coarsen_volumes,
+    coarsen_voxels,
+)
+from nonstick.inverse.multigrid.faces.smoothers import BandJacobi, Chebyshev, ViscousBottom
 from nonstick.inverse.multigrid.hierarchy import Sweeps
+from nonstick.inverse.multigrid.level import OperatorLevel
 from nonstick.kernels._faces import _faces_polynomial, _faces_polynomial_small, _faces_scaled
 
 
@@ -168,8 +174,7 @@ def test_chebyshev_smoother_is_its_polynomial():
     T = np.polynomial.chebyshev.Chebyshev.basis(degree)
     damped = T((middle - values) / half) / T(middle / half)
     error = (vectors * damped) @ vectors.T / np.sqrt(d)[:, None] * np.sqrt(d)
-    smoother = Chebyshev(degree, ratio).setup(S)
-    level = smoother.level(S)
+    level = OperatorLevel(S, Chebyshev(degree, ratio).setup(S))
     exact = np.random.default_rng(0).standard_normal(S.n)
     S.scatter(A @ exact, level.b)
     level.smooth(1, from_zero=True)
@@ -208,7 +213,7 @@ def test_box_sweep_against_its_twin(cells, variable):
         for centre in sweep:
             box = neighbourhood(problem, centre)
             x[box] += np.linalg.solve(A[np.ix_(box, box)], (b - A @ x)[box])
-        level = FaceLevel(S, smoother)
+        level = OperatorLevel(S, smoother)
         S.scatter(b, level.b)
         level.smooth(1, from_zero=True)
         if sweep is not order:

@@ -5,9 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from nonstick.inverse.krylov.cg import CG
+from nonstick.inverse.multigrid.aggregation.smoothed import Smoothed
 from nonstick.inverse.multigrid.cycles import V
 from nonstick.inverse.multigrid.hierarchy import Multigrid
-from nonstick.inverse.multigrid.smoothed import Smoothed, SPAI0Sweeps
+from nonstick.inverse.multigrid.smoothers import SPAI0Sweeps
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 

@@ -1,15 +1,15 @@
 """Multigrid: `Multigrid(coarsening, smoother, cycle)`, with coarsenings for grids, faces and bare matrices."""
 
-from .aggregation import GIA, Pairwise, TopologyAware
+from .aggregation.coarsening import GIA, Pairwise, TopologyAware
+from .aggregation.levels import Packed
+from .aggregation.smoothed import Smoothed
 from .algebraic import Algebraic
 from .blocks import Blocks
-from .cycles import Cycle, F, Full, K, Level, Resmoothed, V, W
+from .cycles import Cycle, F, Full, K, Resmoothed, V, W
 from .geometric import Geometric
 from .hierarchy import Bottom, Coarsening, Multigrid, Stepwise
-from .packed import Packed
-from .rbssor import RBSSOR
-from .smoothed import Smoothed, SPAI0Sweeps
-from .smoothers import DampedJacobi, Lexicographic, RedBlack
+from .level import Level
+from .smoothers import RBSSOR, DampedJacobi, Lexicographic, RedBlack, SPAI0Sweeps
 
 __all__ = [
     "GIA",

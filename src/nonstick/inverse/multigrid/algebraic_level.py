@@ -6,13 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...kernels import ONE_THREAD_BELOW
-from ...kernels._vector import block_dot32
 from ...operators.csr import CSROperator
 from ..base import Inverse
 from . import _colour_sweeps as kernels
 from . import _galerkin_rows as galerkin
 from . import _splitting as splitting
-from .cycles import Level
+from .level import Level
 
 
 class Matrix:
@@ -164,31 +163,6 @@ class AlgebraicLevel(Level):
         self.x[:] = self.bottom.apply(self.b.astype(np.float64), np.empty(self.n))
         self.x[self.A.dinv == 0.0] = 0.0
 
-    # -- two steps of conjugate gradients, for `cycles.K` --------------------------------------------------------
-
-    def keep(self):
-        """x is the first direction: keep it, and make b the residual of the best multiple of it."""
-        if not hasattr(self, "_c"):
-            self._c, self._v, self._right = (np.empty(self.n, np.float32) for _ in range(3))
-        self._right[:] = self.b
-        self._c[:] = self.x
-        kernels._product_rows(self._v, self.x, *self._matrix)
-        self._curvature = block_dot32(self._c, self._v)
-        self._along = block_dot32(self._c, self.b)
-        if self._curvature > 0.0:
-            self.b -= np.float32(self._along / self._curvature) * self._v
-
-    def combine(self):
-        """x is the second direction: the best combination of both; b is again the right-hand side."""
-        rho, along = self._curvature, self._along
-        if not rho > 0.0:
-            self.x[:] = self._c
-            self.b[:] = self._right
-            return
-        gamma, slope = block_dot32(self.x, self._v), block_dot32(self.x, self.b)
-        kernels._product_rows(self._v, self.x, *self._matrix)
-        left = block_dot32(self.x, self._v) - gamma * gamma / rho
-        second = slope / left if left > 0.0 else 0.0
-        self.x *= np.float32(second)
-        self.x += np.float32((along - gamma * second) / rho) * self._c
-        self.b[:] = self._right
+    def product(self, x, out):
+        kernels._product_rows(out, x, *self._matrix)
+        return out

@@ -13,7 +13,7 @@ is a symmetric cycle for `F A F + (I - F) + D` on a stencil operator A, with a f
 
 Large levels are blocks of the level above. Where blocks would join liquid across a wall, and on small levels,
 aggregates are the strongly connected parts of blocks, as `TopologyAware` makes them, here in single precision
-(`sparse_levels`). The small levels are packed into one (`tail`).
+(`aggregation.levels`). The small levels are packed into one (`coloured`).
 
 Float32 inside a float64 CG halves the memory traffic, which limits the speed of the cycle.
 """
@@ -30,14 +30,15 @@ from ...errors import NonstickError
 from ...kernels import _blocks as blocks
 from ...kernels._vector import block_dot32, peak_and_sum
 from ...operators.stencil import StencilOperator
-from ._strength import _count_torn_blocks
-from .aggregation import TopologyAware
+from .aggregation._strength import _count_torn_blocks
+from .aggregation.coarsening import TopologyAware
+from .aggregation.levels import PACKED_SIZE, Aggregates, strong_parts, sure_weight
 from .copying import CopyingCycle
-from .cycles import Cycle, Level
+from .cycles import Cycle
 from .grid_level import GridLevel, coarse_rows
 from .hierarchy import Coarsening, Multigrid, descend
+from .level import Level
 from .smoothers import RedBlack
-from .sparse_levels import PACKED_SIZE, SparseLevels, strong_parts, sure_weight
 
 #: cells that are looked at to find anisotropy
 SAMPLE = 10_000
@@ -195,7 +196,7 @@ class BlockHierarchy(CopyingCycle):
         if self._rough and self.parents:  # blocks contain weakly coupled cells: coarse levels need more work
             self.cycle = self.cycle.stronger()
         last = self.grids[-1]
-        self.tail = SparseLevels(last.rows, last.groups, self.matrices[-1], self._largest, self._tail_scale, self.rule)
+        self.tail = Aggregates(last.rows, last.groups, self.matrices[-1], self._largest, self._tail_scale, self.rule)
         self.visited = self.tail.pack(self.cycle)
         last.set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
 

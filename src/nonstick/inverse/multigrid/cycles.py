@@ -1,6 +1,6 @@
 """Multigrid cycles for linear problems: V, W, F, full and resmoothed; the one recursion of this package.
 
-A cycle improves x for `A x = b` on a list of levels, the finest first, and uses only the five methods of `Level`. V, W
+A cycle improves x for `A x = b` on a list of levels, the finest first, and uses only the verbs of `Level`. V, W
 and resmoothed cycles are symmetric if smoothing after the correction is the adjoint of smoothing before it; F and full
 are not, so use them in `Richardson`, not in CG.
 """
@@ -10,49 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-
-class Level(ABC):
-    """One level of a hierarchy: it holds x and b, and the transfer to the next coarser level and back."""
-
-    #: the correction, and the right-hand side it is for
-    x: Any
-    b: Any
-
-    @abstractmethod
-    def smooth(self, sweeps: int, from_zero: bool) -> None:
-        """Improve x before the coarse correction; `from_zero` starts from x = 0 and ignores the present x."""
-
-    @abstractmethod
-    def restrict_residual(self, coarse: Level, from_zero: bool) -> None:
-        """coarse.b = R (b - A x); `from_zero` is that of the last smoothing, which may save work."""
-
-    @abstractmethod
-    def correct(self, coarse: Level) -> None:
-        """x += P coarse.x"""
-
-    @abstractmethod
-    def smooth_back(self, sweeps: int) -> None:
-        """Improve x after the coarse correction: the adjoint of `smooth`."""
-
-    def resmooth(self, sweeps: int) -> None:
-        """Improve x between two coarse corrections of a resmoothed cycle; symmetric."""
-        self.smooth(sweeps, False)
-        self.smooth_back(sweeps)
-
-    def keep(self) -> None:
-        """x is a first direction: store it, and make b the residual of its best multiple (`K`)."""
-        raise TypeError(f"{type(self).__name__} has no Krylov steps")
-
-    def combine(self) -> None:
-        """x is a second direction: make x the best combination of the two, and b what it was (`K`)."""
-        raise TypeError(f"{type(self).__name__} has no Krylov steps")
-
-    def solve(self) -> None:
-        """x ≈ A⁻¹ b; only used on the coarsest level."""
-        raise TypeError(f"{type(self).__name__} cannot be the coarsest level")
-
+from .level import Level
 
 Levels = Sequence[Level]
 

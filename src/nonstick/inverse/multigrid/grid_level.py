@@ -7,10 +7,11 @@ import numpy as np
 from ...kernels import _blocks as blocks
 from ...operators.rows import Rows
 from . import _redblack as rb
-from .level import RedBlackLevel
+from ._passes import START
+from .coloured import ColouredLevel
 
 
-class GridLevel(RedBlackLevel):
+class GridLevel(ColouredLevel):
     """Colour-split arrays of one level, and its transfer to the next.
 
     `x` and `b` hold red unknowns first and black unknowns from `black0` on. `weights` and `excess` are the float64
@@ -102,6 +103,19 @@ class GridLevel(RedBlackLevel):
         return float(rho), float(along)
 
     # -- the verbs of a level -----------------------------------------------------------------------------
+
+    def run(self, operation, first, end, keep=0.0, gain=1.0):
+        if first == 1:
+            self.relax_black()
+        elif operation == START:
+            self.start_red()
+        else:
+            self.relax_red()
+
+    def smooth(self, sweeps, from_zero):
+        super().smooth(sweeps, from_zero)
+        #: after one sweep from zero the residual of red comes only from the black pass
+        self.fresh = from_zero and sweeps == 1
 
     def restrict_residual(self, coarse, from_zero):
         """Black was relaxed last and has no residual."""

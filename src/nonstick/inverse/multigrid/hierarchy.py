@@ -16,11 +16,11 @@ import numpy as np
 
 from ...operators.base import Operator
 from ...operators.transfer import Transfer
-from ..base import Inverse, Recipe
+from ..base import Directions, Inverse, Recipe
 from ._dense import _factor, _substitute
 from .cycles import Cycle, V
 from .level import OperatorLevel
-from .smoothers import RedBlack, Smoother, SmootherRecipe
+from .smoothers import RedBlack, SmootherRecipe
 
 
 class Sized(Protocol):
@@ -48,7 +48,7 @@ def descend(level: L, step: Callable[[L], L | None], smallest: int = 0, most: in
     smallest
         A level with at most this many unknowns is not coarsened.
     most
-        At most so many levels follow.
+        Maximum number of levels.
 
     Examples
     --------
@@ -109,6 +109,10 @@ class Stepwise(Coarsening):
         """
         raise TypeError(f"{type(self).__name__} has no refresh")
 
+    def directions(self, A: Operator, cycle: MultigridInverse) -> Directions:
+        """The cycle as conjugate gradients use it."""
+        return Directions(A, cycle)
+
     def can_refresh(self, operator: Operator, levels: list[OperatorLevel]) -> bool:
         """True if `levels` can be refreshed for the present operator, False if they must be built again."""
         return type(self).refresh is not Stepwise.refresh
@@ -129,7 +133,7 @@ class Bottom(Recipe):
 
     def setup(self, operator, reuse=None):
         if operator.n > self.dense:
-            return _Sweeps(self.smoother.setup(operator), self.sweeps)
+            return _Sweeps(operator, self.smoother, self.sweeps, self.sweeps)
         M = operator.matrix().toarray().astype(np.float64)
         if not operator.symmetric:
             return _Inverted(M)
@@ -177,19 +181,6 @@ class _Inverted(Inverse):
 
     def apply(self, r, out):
         out[:] = self.inverse @ r
-        return out
-
-
-class _Sweeps(Inverse):
-    def __init__(self, smoother: Smoother, sweeps: int):
-        self.smoother, self.sweeps = smoother, sweeps
-
-    def apply(self, r, out):
-        self.smoother.pre_from_zero(out, r)
-        for _ in range(self.sweeps - 1):
-            self.smoother.pre(out, r)
-        for _ in range(self.sweeps):
-            self.smoother.post(out, r)
         return out
 
 
@@ -245,8 +236,8 @@ class MultigridInverse(Inverse):
 
     def _assemble(self, operators: list[Operator], transfers: list[Transfer], bottom: Inverse | None = None) -> None:
         recipe = self.recipe
-        self.levels = [recipe.smoother.setup(A).level(A) for A in operators[:-1]]
-        self.levels.append(recipe.smoother.coarsest(operators[-1]))
+        self.levels = [OperatorLevel(A, recipe.smoother.setup(A)) for A in operators[:-1]]
+        self.levels.append(OperatorLevel(operators[-1]))
         for level, transfer in zip(self.levels, transfers):
             level.transfer = transfer
         self.levels[-1].bottom = recipe.coarsest.setup(operators[-1], bottom)
@@ -257,8 +248,12 @@ class MultigridInverse(Inverse):
     def notes(self):
         return {"levels": len(self.levels), "unknowns": [level.A.n for level in self.levels]}
 
+    @property
+    def linear(self):
+        return self.recipe.cycle.linear
+
     def directions(self, A, flexible=False):
-        return self.levels[0].directions(A, self)
+        return self.coarsening.directions(A, self)
 
     def run(self) -> None:
         """x of the finest level for its b, from a zero guess: symmetric if the cycle is."""
@@ -300,18 +295,21 @@ class Sweeps(Recipe):
     sweeps: int = 1
 
     def setup(self, operator, reuse=None):
-        return _LevelSweeps(self.smoother.setup(operator).level(operator), self.sweeps)
+        return _Sweeps(operator, self.smoother, self.sweeps, 0)
 
 
-class _LevelSweeps(Inverse):
-    def __init__(self, level: OperatorLevel, sweeps: int):
-        self.level, self.sweeps = level, sweeps
-        level.x = level.b = level.x[:0]  # the vectors of the caller are used
+class _Sweeps(Inverse):
+    """`pre` sweeps from zero, then `post` adjoint ones."""
+
+    def __init__(self, A: Operator, smoother: SmootherRecipe, pre: int, post: int):
+        self.level, self.pre, self.post = OperatorLevel(A, smoother.setup(A)), pre, post
+        self.level.x = self.level.b = self.level.x[:0]  # the vectors of the caller are used
 
     def apply(self, r, out):
         level = self.level
         level.x, level.b = out, r
-        level.smooth(self.sweeps, from_zero=True)
+        level.smooth(self.pre, from_zero=True)
+        level.smooth_back(self.post)
         if level.x is not out:  # a smoother may swap the vectors of its level
             level.r, level.x = level.x, out
             out[:] = level.r

@@ -6,16 +6,16 @@ So it is enough if a coupling is strong for one of the two, the one with the sma
 its only neighbour. With theta = 0 every coupling is strong, which is Takahashi–Batty's rule (§4.2). Across an
 anisotropy larger than 1/theta cells do not merge, because errors are not smooth there. This gives semicoarsening.
 
-`_aggregation` applies the rule to any matrix. The kernels here are for blocks of a row layout. There most faces need no
+`_merge` applies the rule to any matrix. The kernels here are for blocks of a row layout. There most faces need no
 search for the strongest: a weight of at least `sure`, theta times the largest weight, is always strong.
 """
 
 import numpy as np
 from numba import prange
 
-from ...kernels import inline, parallel, serial
-from ...kernels._blocks import _face, _segment_of
-from ...kernels._components import _find, _unite
+from ....kernels import inline, parallel, serial
+from ....kernels._blocks import _face, _segment_of
+from ....kernels._components import _find, _unite
 
 
 @inline

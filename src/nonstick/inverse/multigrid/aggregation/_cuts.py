@@ -15,7 +15,7 @@ MANY members are first contracted along their strongest couplings; parts with mo
 
 import numpy as np
 
-from ...kernels import inline, serial
+from ....kernels import inline, serial
 
 MANY = 10
 TOO_MANY = 64

@@ -12,13 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...kernels._components import _flatten
-from ...operators.base import Operator
-from ...operators.rows import Rows
-from . import _aggregation as merging
+from ....kernels._components import _flatten
+from ....operators.base import Operator
+from ....operators.rows import Rows
+from ..grid_level import one_group
 from . import _coarse_matrix as kernels
 from . import _cuts as cuts
-from .grid_level import one_group
+from . import _merge as merging
 
 
 class Couplings(ABC):

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...operators.face_grid import FaceGrid
-from ...operators.faces import FaceSystem
-from ._face_box import _assemble_box, _box_sweep, _mark_boxes
-from .face_level import FaceLevel, FaceSmoother, FaceSmootherRecipe
+from ....operators.face_grid import FaceGrid
+from ....operators.faces import FaceSystem
+from ..level import OperatorLevel
+from ..smoothers import Smoother, SmootherRecipe
+from ._box import _assemble_box, _box_sweep, _mark_boxes
+from .coarsening import require_faces
 
 #: a slab must be at least this thick, so that every second slab is independent
 SLAB = 4
@@ -92,7 +94,7 @@ def _move(o: tuple[int, int, int], axis: int, by: int) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True)
-class BoxSweep(FaceSmootherRecipe):
+class BoxSweep(SmootherRecipe):
     """One sweep over all boxes before the coarse correction, the reverse sweep after it.
 
     Parameters
@@ -109,10 +111,11 @@ class BoxSweep(FaceSmootherRecipe):
     full: bool = False
 
     def setup(self, A):
+        require_faces(A)
         return BoxSmoother(A, BoxTable(full_box() if self.full else stencil_box()))
 
 
-class BoxSmoother(FaceSmoother):
+class BoxSmoother(Smoother):
     """Boxes of one system: the plain ones, their common inverse, and the slabs that may run in parallel."""
 
     def __init__(self, system: FaceSystem, table: BoxTable):
@@ -160,7 +163,7 @@ class BoxSmoother(FaceSmoother):
         for colour in (1, 0):
             self._sweep(level, colour, True)
 
-    def _sweep(self, level: FaceLevel, colour: int, backward: bool) -> None:
+    def _sweep(self, level: OperatorLevel, colour: int, backward: bool) -> None:
         S, T = self.system, self.table
         _box_sweep(
             level.x, level.b, S.m, S.k, self.kind, S.runs, self.slabs, colour, backward, S.plain, S.strides, S.P,

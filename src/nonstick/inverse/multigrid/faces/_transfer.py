@@ -12,7 +12,7 @@ and with unit stride, into a line of `scratch` (one for each thread); the last a
 import numpy as np
 from numba import get_thread_id, prange
 
-from ...kernels import parallel
+from ....kernels import parallel
 
 u64 = np.uint64
 

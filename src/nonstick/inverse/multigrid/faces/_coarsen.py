@@ -15,7 +15,7 @@ method diverged.)
 import numpy as np
 from numba import prange
 
-from ...kernels import parallel, serial
+from ....kernels import parallel, serial
 
 _REACH = np.array([[0, 0, 0, 0], [-1, 0, 1, 2], [-1, 0, 1, 0], [0, 1, 0, 0]], np.int64)
 _SHARE = np.array([[1.0, 0.0, 0.0, 0.0], [0.125, 0.375, 0.375, 0.125], [0.25, 0.5, 0.25, 0.0], [0.5, 0.5, 0.0, 0.0]])

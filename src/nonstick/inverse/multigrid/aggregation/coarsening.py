@@ -21,18 +21,19 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ...kernels import _blocks as grid_blocks
-from ...operators.base import Operator
-from ...operators.csr import CSROperator
-from ...operators.masked import Masked
-from ...operators.rows import Rows
-from ...operators.stencil import StencilOperator
-from ...operators.transfer import AggregateTransfer, Transfer
-from ._aggregation import _match_pairs, _separate_colours
+from ....errors import NonstickError
+from ....kernels import _blocks as grid_blocks
+from ....operators.base import Operator
+from ....operators.csr import CSROperator
+from ....operators.masked import Masked
+from ....operators.rows import Rows
+from ....operators.stencil import StencilOperator
+from ....operators.transfer import AggregateTransfer, Transfer
+from ..grid_level import coarse_rows, one_group
+from ..hierarchy import Stepwise
 from ._coarse_matrix import _close_rows
+from ._merge import _match_pairs, _separate_colours
 from .couplings import Couplings, coarse_pattern, couplings_of
-from .grid_level import coarse_rows, one_group
-from .hierarchy import Stepwise
 
 #: a row sum below this fraction of the diagonal is a rounding error: the row is pure Neumann
 _ROUNDING = 1e-12
@@ -47,6 +48,10 @@ class Aggregation(Stepwise):
     @abstractmethod
     def aggregate(self, A: Operator) -> tuple[np.ndarray, int, np.ndarray | None] | None:
         """Parent of each unknown, number of parents, their cells; None if no unknowns would merge."""
+
+    def merge(self, couplings: Couplings, cells: np.ndarray) -> tuple[np.ndarray, int, np.ndarray] | None:
+        """`aggregate` from the couplings of a matrix and the cells of its unknowns, for aggregations on a grid."""
+        raise NonstickError(f"{self!r} needs no cells, and cannot merge by them")
 
     def galerkin(self, A: Operator, free, transfer: AggregateTransfer, cells, old: Operator | None) -> Operator:
         """alpha PᵀAP of the base operator, without clamped rows; `old` is the same for another free set."""
@@ -131,10 +136,11 @@ class TopologyAware(Aggregation):
             return None
         if A.cells is None:
             return Pairwise(self.alpha).aggregate(A)
-        cells = np.asarray(A.cells)
+        return self.merge(couplings_of(A), np.asarray(A.cells))
+
+    def merge(self, couplings, cells):
         if cells.min() < 0:  # halving must end in one block, but -1 and 0 would stay apart
             cells = cells - (int(cells.min()) >> 20 << 20)
-        couplings = couplings_of(A)
         strongest = couplings.strongest()
         linked = strongest > 0.0
         # A level that is hardly smaller would double the work of a W-cycle: take larger blocks at once.
@@ -143,8 +149,10 @@ class TopologyAware(Aggregation):
             block, colour = blocks(cells)
             cells = cells >> 1
             whole = not (block[linked] != block[linked][:1]).any()
-            root = self.parts(couplings, strongest, block, whole)
-            roots = np.flatnonzero((root == np.arange(A.n)) & linked)
+            root = couplings.join(strongest, block, self.theta)
+            if self.cut and not whole:
+                couplings.cut(root, self.cut)
+            roots = np.flatnonzero((root == np.arange(root.size)) & linked)
             parent, count = number_parts(root, roots, colour[roots]), roots.size
             if count == 0:
                 return None
@@ -154,13 +162,6 @@ class TopologyAware(Aggregation):
         coarse_cells = np.empty((count, cells.shape[1]), np.int32)
         coarse_cells[parent[linked]] = cells[linked]
         return parent, count, coarse_cells
-
-    def parts(self, couplings: Couplings, strongest: np.ndarray, block: np.ndarray, whole: bool) -> np.ndarray:
-        """The first unknown of the part of its block that each unknown belongs to; `whole`: there is one block only."""
-        root = couplings.join(strongest, block, self.theta)
-        if self.cut and not whole:
-            couplings.cut(root, self.cut)
-        return root
 
 
 @dataclass(frozen=True)
@@ -175,12 +176,15 @@ class GIA(Aggregation):
         if A.stencil is not None:
             rows, parent = _coarse_rows(A.stencil)
             return parent, rows.n, None
-        block, colour = blocks(A.cells)
+        return self.merge(couplings_of(A), np.asarray(A.cells))
+
+    def merge(self, couplings, cells):
+        block, colour = blocks(cells)
         _, first, inverse = np.unique(block, return_index=True, return_inverse=True)
         order = np.argsort(colour[first], kind="stable")
         number = np.empty(order.size, np.int32)
         number[order] = np.arange(order.size)
-        return number[inverse], order.size, np.asarray(A.cells)[first[order]] >> 1
+        return number[inverse], order.size, cells[first[order]] >> 1
 
     def galerkin(self, A, free, transfer, cells, old):
         if A.stencil is not None:

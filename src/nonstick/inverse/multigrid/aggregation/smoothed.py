@@ -17,12 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ...operators.csr import CSROperator
-from ...operators.transfer import MatrixTransfer
-from ..precond.spai0 import SPAI0
-from ._aggregation import _drop_weak, _gather_aggregates
-from .hierarchy import Stepwise
-from .smoothers import DiagonalSweeps, SmootherRecipe
+from ....operators.csr import CSROperator
+from ....operators.transfer import MatrixTransfer
+from ..hierarchy import Stepwise
+from ._merge import _drop_weak, _gather_aggregates
 
 
 @dataclass(frozen=True)
@@ -80,14 +78,3 @@ class Smoothed(Stepwise):
         if depth == 0:
             transfer.truncate(A.free)
         return coarse, transfer
-
-
-@dataclass(frozen=True)
-class SPAI0Sweeps(SmootherRecipe):
-    """x += m (b - A x) with the diagonal m of `precond.spai0`: a Jacobi sweep that needs no damping factor."""
-
-    def setup(self, A):
-        step = SPAI0().setup(A).scale.copy()
-        if A.free is not None:
-            step[~A.free] = 0.0
-        return DiagonalSweeps(A, step)

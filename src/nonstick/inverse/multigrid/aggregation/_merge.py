@@ -3,8 +3,8 @@
 The matrix of the merged ones is in `_coarse_matrix`.
 """
 
-from ...kernels import inline, serial
-from ...kernels._components import _unite
+from ....kernels import inline, serial
+from ....kernels._components import _unite
 from ._strength import _strong
 
 
@@ -75,20 +75,6 @@ def _join_csr(root, strongest, block, theta, data, indices, indptr):
             j = indices[q]
             if j > i and data[q] != 0.0:
                 _join(root, strongest, block, theta, i, j, abs(data[q]))
-
-
-@serial
-def _blocks_of(block, colour, cells, shape):
-    """The 2x2x2 block of each cell, numbered in C order, and the block's colour (0 red, 1 black)."""
-    cy = (shape[1] + 1) >> 1
-    cz = (shape[2] + 1) >> 1
-    for t in range(cells.size):
-        row = cells[t] // shape[2]
-        i = row // shape[1] >> 1
-        j = row % shape[1] >> 1
-        k = cells[t] % shape[2] >> 1
-        block[t] = (i * cy + j) * cz + k
-        colour[t] = (i + j + k) & 1
 
 
 @serial

@@ -13,8 +13,8 @@ The source is a stencil (face weights, `start`, `offset`) or a matrix in CSR for
 import numpy as np
 from numba import prange
 
-from ...kernels import merged, parallel, serial
-from ...kernels._blocks import _face, _segment_of
+from ....kernels import merged, parallel, serial
+from ....kernels._blocks import _face, _segment_of
 
 # -- the pattern ----------------------------------------------------------------------------------------------------
 
@@ -141,16 +141,6 @@ def _graph_to_csr(indptr, indices, slot, over_i, over_j, used, cursor):
             m += 1
     indptr[n] = m
     return m
-
-
-@serial
-def _couples_within_blocks(cells, indices, indptr):
-    """Whether two unknowns of one block are coupled: a weak face inside a block, whose two sides have one colour."""
-    for i in range(cells.size):
-        for q in range(indptr[i], indptr[i + 1]):
-            if cells[indices[q]] == cells[i]:
-                return True
-    return False
 
 
 # -- the values -----------------------------------------------------------------------------------------------------

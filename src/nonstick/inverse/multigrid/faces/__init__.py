@@ -1,0 +1,1 @@
+"""Multigrid over face velocities, for the viscosity system: coarser grids, transfers and smoothers."""
