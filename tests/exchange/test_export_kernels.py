@@ -5,10 +5,10 @@ import pytest
 from scipy.ndimage import maximum_filter, minimum_filter
 
 from nonstick.exchange import _surface
-from nonstick.exchange._masks import widen
+from nonstick.exchange.cells import widen
 from nonstick.exchange.surface import PAD, SHIFT, _kinds, _shift
 from nonstick.grid.box import IndexBox
-from nonstick.grid.flat import flat_distance
+from nonstick.grid.levelset import flat_distance
 
 
 @pytest.mark.parametrize("r", [1, 2, 4])

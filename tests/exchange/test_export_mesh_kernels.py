@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.ndimage import map_coordinates, maximum_filter
 
-from nonstick.exchange import _cubes, _walls, velocity
-from nonstick.exchange._text import rows
+from nonstick.exchange import _cubes, _walls
+from nonstick.exchange.cells import _means, _spread, at_points
 from nonstick.exchange.mesh import Mesh, of_level_set
+from nonstick.exchange.obj import rows
 
 
 def test_phi_ends_behind_walls():
@@ -99,7 +100,7 @@ def test_velocity_of_cells(shape):
     x = rng.uniform(-0.1, 1.1, (300, d)).astype(np.float32)
     v = rng.normal(size=x.shape).astype(np.float32)
     out, count = np.zeros((d, *shape), np.float32), np.zeros(shape, np.int32)
-    velocity._means(out, count, x, v, np.float32(7.0))
+    _means(out, count, x, v, np.float32(7.0))
     cells = np.clip((x * np.float32(7.0)).astype(int), 0, np.array(shape[-d:]) - 1)
     where = tuple(cells.T) if d == 3 else (np.zeros(300, int), *cells.T)
     twin, number = np.zeros((d, *shape)), np.zeros(shape)
@@ -120,7 +121,7 @@ def test_velocity_spreads_by_a_layer(shape):
     for at in np.argwhere(wider & ~known):
         box = tuple(slice(max(a - 1, 0), a + 2) for a in at)
         twin[(slice(None), *at)] = [field[box][known[box]].mean() for field in out]
-    velocity._spread(out, known.view(np.uint8), wider.view(np.uint8))
+    _spread(out, known.view(np.uint8), wider.view(np.uint8))
     np.testing.assert_allclose(out, twin, atol=1e-6)
 
 
@@ -130,7 +131,7 @@ def test_values_at_points(d):
     cells = rng.normal(size=(d, *(6, 7, 8)[:d])).astype(np.float32)
     points = rng.uniform(-0.1, 1.0, (200, d))
     twin = [map_coordinates(f.astype(float), points.T * 8.0 - 0.5, order=1, mode="nearest") for f in cells]
-    np.testing.assert_allclose(velocity.at_points(cells, points, 0.125), np.stack(twin, axis=1), atol=1e-5)
+    np.testing.assert_allclose(at_points(cells, points, 0.125), np.stack(twin, axis=1), atol=1e-5)
 
 
 # -- marching cubes ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from nonstick import NonstickError
 from nonstick.exchange import LAYOUT, Frame, Shot
-from nonstick.exchange.velocity import at_points, on_faces
+from nonstick.exchange.cells import at_points, on_faces
 from nonstick.grid.mac import Grid
 
 PAGE = next(Path(__file__).parents[2].joinpath("docs").rglob("export.md"))

@@ -13,6 +13,7 @@ their `pad`. Nothing is computed in cells where φ is constant, so that the cost
 import numpy as np
 from numba import njit, prange
 
+from ..grid._levelset import _tabulated
 from ..kernels import merged, parallel, parallel_sum, serial
 
 # Sums may be reordered, for SIMD.
@@ -169,8 +170,7 @@ def _particle_distance(
                             value = reach
                             if total > least:
                                 at = min(np.sqrt(m0 * m0 + m1 * m1 + m2 * m2) / total, np.float32(1.0)) * steps
-                                q = min(int(at), table.size - 2)
-                                value = reach * (table[q] + (at - q) * (table[q + 1] - table[q]))
+                                value = reach * _tabulated(table, at)
                                 nearest = reach * np.sqrt(max(1.0 - best, 0.0))
                                 value = max(value, nearest - largest)
                                 # few particles are drops: balls that samples cannot miss

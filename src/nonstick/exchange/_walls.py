@@ -3,38 +3,22 @@
 import numpy as np
 from numba import prange
 
+from ..grid._levelset import _normal, _slope, _towards_image
 from ..kernels import merged, parallel
 from ..kernels._interpolate import _sample
 
 
-@merged
-def _slope(field, a, b, c):
-    """Central difference of a field at (a, b, c), per sample."""
-    g0 = _sample(field, a + 0.5, b, c) - _sample(field, a - 0.5, b, c)
-    g1 = _sample(field, a, b + 0.5, c) - _sample(field, a, b - 0.5, c)
-    g2 = _sample(field, a, b, c + 0.5) - _sample(field, a, b, c - 0.5)
-    return g0, g1, g2
-
-
 @parallel
 def _mirror(image, good, x, nodes, reach, up):
-    """Images of particles (n, 3) in walls nearer than the reach; `good` where there is one, which lies in the wall.
-
-    Taken along the horizontal where the wall is steep, so that a level surface stays level up to the wall.
-    """
+    """Images of particles (n, 3) in walls nearer than the reach; `good` where there is one, which lies in the wall."""
     for p in prange(len(x)):
         a, b, c = x[p, 0], x[p, 1], x[p, 2]
         good[p] = False
         s = _sample(nodes, a, b, c)
         if s <= 0.0 or s >= reach:
             continue
-        n0, n1, n2 = _slope(nodes, a, b, c)
-        size = max(np.sqrt(n0 * n0 + n1 * n1 + n2 * n2), 1e-9)
-        n0, n1, n2 = n0 / size, n1 / size, n2 / size
-        rise = n0 * up[0] + n1 * up[1] + n2 * up[2]
-        level = 1.0 - rise * rise
-        if level > 0.25:
-            n0, n1, n2 = (n0 - rise * up[0]) / level, (n1 - rise * up[1]) / level, (n2 - rise * up[2]) / level
+        n0, n1, n2 = _normal(nodes, a, b, c)
+        n0, n1, n2 = _towards_image(n0, n1, n2, up)
         a, b, c = a - 2.0 * s * n0, b - 2.0 * s * n1, c - 2.0 * s * n2
         image[p, 0], image[p, 1], image[p, 2] = a, b, c
         good[p] = _sample(nodes, a, b, c) < 0.0

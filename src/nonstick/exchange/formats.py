@@ -14,12 +14,12 @@ from ..io.atomic import replacing, write_text
 from ..render.palette import PAINTS, SOLID, WATER
 from ..scenes.scene import Scene
 from . import glb, obj, ply, usd, vdb, vtk
+from .cells import LAYERS, on_faces
 from .format import Format, OneFile, Options, Still
 from .frame import Frame, in_space
 from .mesh import Mesh
 from .shot import Shot
 from .surface import Kind, level_set
-from .velocity import LAYERS, on_faces
 
 #: cells around those near the surface for which ParaView gets fields: as far as velocity is continued into the air
 AROUND = LAYERS

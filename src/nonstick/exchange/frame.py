@@ -160,7 +160,7 @@ class Frame:
     @cached_property
     def cell_velocity(self) -> np.ndarray:
         """Velocity at cell centres, `[axis, i, j(, k)]`: means of particles, continued a few cells into the air."""
-        from .velocity import on_cells
+        from .cells import on_cells
 
         return on_cells(self)
 

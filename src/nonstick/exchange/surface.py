@@ -21,14 +21,13 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..grid.box import IndexBox
-from ..grid.flat import flat_distance
+from ..grid.levelset import flat_distance
 from ..optional import need
 from . import _surface, _walls
-from ._masks import widen
+from .cells import at_points, widen
 from .frame import Frame
 from .mesh import Mesh, of_level_set, of_plane
 from .shot import FAR, Shot
-from .velocity import at_points
 
 Kind = Literal["grid", "particles", "splashsurf"]
 KINDS = ("grid", "particles", "splashsurf")

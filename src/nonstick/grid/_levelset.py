@@ -1,6 +1,72 @@
-"""Level sets on cells: extension into solids."""
+"""Level sets on cells: extension into solids, and the functions of which surfaces from particles are made."""
 
-from ..kernels import serial
+import numpy as np
+
+from ..kernels import merged, serial
+from ..kernels._interpolate import _sample
+
+
+@merged
+def _slope(field, a, b, c):
+    """Central difference of a nodal field at (a, b, c), per cell of the field."""
+    g0 = _sample(field, a + 0.5, b, c) - _sample(field, a - 0.5, b, c)
+    g1 = _sample(field, a, b + 0.5, c) - _sample(field, a, b - 0.5, c)
+    g2 = _sample(field, a, b, c + 0.5) - _sample(field, a, b, c - 0.5)
+    return g0, g1, g2
+
+
+@merged
+def _unit(g0, g1, g2):
+    """A vector of length 1, or zero."""
+    size = np.sqrt(g0 * g0 + g1 * g1 + g2 * g2)
+    if size > 1e-9:
+        return g0 / size, g1 / size, g2 / size
+    return 0.0, 0.0, 0.0
+
+
+@merged
+def _normal(solid, a, b, c):
+    """The normal of walls at (a, b, c), from their nodal distance; zero where it is flat."""
+    g0, g1, g2 = _slope(solid, a, b, c)
+    return _unit(g0, g1, g2)
+
+
+@merged
+def _towards_image(n0, n1, n2, up):
+    """The direction m of mirror images in a wall with the normal n, with n · m = 1.
+
+    It is the normal, and along the horizontal where the wall is steep, so that a level surface stays level up to it.
+    """
+    rise = n0 * up[0] + n1 * up[1] + n2 * up[2]
+    level = 1.0 - rise * rise
+    if level > 0.25:
+        return (n0 - rise * up[0]) / level, (n1 - rise * up[1]) / level, (n2 - rise * up[2]) / level
+    return n0, n1, n2
+
+
+@merged
+def _tabulated(table, at):
+    """The value between the entries of a table; the last two entries go on beyond its end."""
+    q = min(int(at), table.size - 2)
+    return table[q] + (at - q) * (table[q + 1] - table[q])
+
+
+@merged
+def _eikonal(a, b, c):
+    """The x with max(x - a, 0)² + max(x - b, 0)² + max(x - c, 0)² = 1, in cells (Zhao 2005).
+
+    The distance of a cell from a surface, from the distances of its neighbours: |∇φ| = 1 by upwind differences.
+    """
+    a, b = min(a, b), max(a, b)
+    b, c = min(b, c), max(b, c)
+    a, b = min(a, b), max(a, b)
+    x = a + 1.0
+    if x > b:
+        x = 0.5 * (a + b + np.sqrt(max(2.0 - (a - b) * (a - b), 0.0)))
+        if x > c:
+            s = a + b + c
+            x = (s + np.sqrt(max(s * s - 3.0 * (a * a + b * b + c * c - 1.0), 0.0))) / 3.0
+    return x
 
 
 @serial

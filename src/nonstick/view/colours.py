@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..exchange import Frame, Shot
-from ..exchange.velocity import at_points, on_cells
+from ..exchange.cells import at_points, on_cells
 from ..io.arrays import ArrayFile
 from ..render.palette import RAMP, WATER, ramp
 

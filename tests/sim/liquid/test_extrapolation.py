@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
+from nonstick.grid._levelset import _normal
 from nonstick.kernels._interpolate import _sample
 from nonstick.sim.liquid._energy import _free_share
 from nonstick.sim.liquid._extrapolate import SLIVER, _extrapolate
 from nonstick.sim.liquid._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
-from nonstick.sim.liquid._surface import _normal
 from nonstick.sim.liquid.alone import Alone
 from nonstick.sim.liquid.extrapolation import STEEPEST, Passage, extend, find_taken, hold_surface
 from nonstick.sim.liquid.pressure import LIGHT, SHARE, STILL, least_pressure

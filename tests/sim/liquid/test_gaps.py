@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nonstick.grid.flat import flat_distance
+from nonstick.grid.levelset import flat_distance
 from nonstick.sim.liquid._gaps import FULL, SLACK, _gap_planes
 from nonstick.sim.liquid._surface import RADIUS, _weigh
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nonstick.grid.flat import flat_distance
 from nonstick.grid.fractions import centre_distance
+from nonstick.grid.levelset import flat_distance
 from nonstick.render.space import smooth
 from nonstick.sim.liquid._extrapolate import _extrapolate, _keep_known, _known_faces
 from nonstick.sim.liquid._into_solids import _constrain, _put

@@ -10,9 +10,10 @@ lengths are in cells.
 import numpy as np
 from numba import prange
 
+from ...grid._levelset import _normal
 from ...kernels import merged, parallel
 from ...kernels._interpolate import _stride
-from ._surface import RADIUS, _normal, _pull
+from ._surface import RADIUS, _pull
 
 #: centres farther from a wall than this are ignored
 NEAR = 1.25

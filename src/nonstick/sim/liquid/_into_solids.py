@@ -6,6 +6,7 @@ The kernels work on a list of faces, given by their places in the flat array of 
 import numpy as np
 from numba import prange
 
+from ...grid._levelset import _unit
 from ...kernels import merged, parallel, serial
 from ...kernels._interpolate import _mix
 from ._extrapolate import SLIVER
@@ -156,11 +157,7 @@ def _constrain(values, queue, axis, u, v, w, solid, su, sv, sw, moving, sticky, 
             n1, n0, n2 = _slopes(flat, node, s1, s0, 1)
         else:
             n2, n0, n1 = _slopes(flat, node, 1, s0, s1)
-        size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-        if size > 1e-9:
-            n0, n1, n2 = n0 / size, n1 / size, n2 / size
-        else:
-            n0, n1, n2 = 0.0, 0.0, 0.0
+        n0, n1, n2 = _unit(n0, n1, n2)
         # velocity at the middle of the face: its own component, and the mean of four values for each other component
         r0, r1, r2 = 0.0, own, own
         if first == 0:

@@ -2,7 +2,7 @@
 
 `φ(c) = T(|c - x̄|)`, x̄ the weighted mean of the particles within 1.5 cells of the centre c (weights (1 - s²)³,
 s = distance/1.5 cells). Zhu & Bridson 2005 take T(δ) = δ - r. Here T makes φ the exact distance for a flat surface
-above evenly filled space (`grid.flat`), so that no radius has to be tuned to get the volume right.
+above evenly filled space (`grid.levelset.flat_distance`), so that no radius has to be tuned to get the volume right.
 
 Close to a wall only half of that neighbourhood can hold particles, which would bend the surface. So particles are
 mirrored at walls: exactly at the sides of the grid, across the local tangent plane at other solids. Where a wall is
@@ -15,8 +15,9 @@ next to it), and liquid separates from the wall as soon as the gap exceeds about
 import numpy as np
 from numba import prange
 
+from ...grid._levelset import _eikonal, _normal, _tabulated, _towards_image
 from ...kernels import merged, merged_sum, parallel
-from ...kernels._interpolate import _sample, _stride
+from ...kernels._interpolate import _stride
 
 #: particles within this many cells of a centre count
 RADIUS = 1.5
@@ -68,18 +69,6 @@ def _surface_band(kind, start, centre, space, per_cell, closed):
                 if some & 1 == 1:
                     found = 2 if deep else 1
                 kind[i, j, k] = found if centre[i, j, k] >= -1.25 else 0
-
-
-@merged
-def _normal(solid, a, b, c):
-    """Central difference of the nodal wall distance at (a, b, c), normalised; zero where flat."""
-    g0 = _sample(solid, a + 0.5, b, c) - _sample(solid, a - 0.5, b, c)
-    g1 = _sample(solid, a, b + 0.5, c) - _sample(solid, a, b - 0.5, c)
-    g2 = _sample(solid, a, b, c + 0.5) - _sample(solid, a, b, c - 0.5)
-    size = np.sqrt(g0 * g0 + g1 * g1 + g2 * g2)
-    if size > 1e-9:
-        return g0 / size, g1 / size, g2 / size
-    return 0.0, 0.0, 0.0
 
 
 @parallel
@@ -165,13 +154,7 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                 m0, m1, m2 = 0.0, 0.0, 0.0  # direction of the mirror image, with n · m = 1
                 if mirror:
                     n0, n1, n2 = _normal(solid, a, b, c)
-                    m0, m1, m2 = n0, n1, n2
-                    rise = n0 * up[0] + n1 * up[1] + n2 * up[2]
-                    level = 1.0 - rise * rise
-                    if level > 0.25:
-                        m0 = (n0 - rise * up[0]) / level
-                        m1 = (n1 - rise * up[1]) / level
-                        m2 = (n2 - rise * up[2]) / level
+                    m0, m1, m2 = _towards_image(n0, n1, n2, up)
                 if s < 0.0:
                     a -= 2.0 * s * m0
                     b -= 2.0 * s * m1
@@ -232,9 +215,7 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                                 c2 += e2
                 value = OUTSIDE
                 if total > 0.0:
-                    at = np.sqrt(c0 * c0 + c1 * c1 + c2 * c2) / total / RADIUS * (table.size - 1)
-                    q = min(int(at), table.size - 2)
-                    value = table[q] + (at - q) * (table[q + 1] - table[q])
+                    value = _tabulated(table, np.sqrt(c0 * c0 + c1 * c1 + c2 * c2) / total / RADIUS * (table.size - 1))
                 if own < few and value < 0.5:
                     width = 0.6 * few * min(max(8.0 * (value - 0.25), 0.0), 1.0)
                     value += (0.5 - value) * (min((few - own) / width, 1.0) if width > 0.0 else 1.0)
@@ -320,3 +301,45 @@ def _volume_planes(partial, phi, space, offset, start, per_cell):
                         part = max(part, min((start[q + 1] - start[q]) / per_cell, 1.0))
                 s += part
         partial[i] = s
+
+
+#: φ is replaced between these distances from the surface, in cells; farther away it is not needed
+NEAR, FAR = 0.5, 1.0
+
+
+@parallel
+def _straighten(phi, source, centre):
+    """φ by |∇φ| = 1 where NEAR < |φ| < FAR, exact for flat surfaces; `source` is a copy of φ.
+
+    The particles around a centre tell well how far the surface is if it is closer than half a cell. Farther away they
+    are all around the centre, or hardly there, and φ is off by up to a tenth of a cell. The surface lies where φ is
+    zero between two centres, so this moved it by a fiftieth of a cell: a film was as much too deep or too thin.
+
+    Signs stay, and so do cells with |φ| <= NEAR, and with them the volume that φ encloses. Centres in solids, where
+    `centre` is negative, are neither changed nor used: their φ is that of a mirror image.
+    """
+    nx, ny, nz = phi.shape
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
+        for j in range(ny):
+            for k in range(nz):
+                own = source[i, j, k]
+                if not NEAR < abs(own) < FAR or centre[i, j, k] < 0.0:
+                    continue
+                sign = 1.0 if own > 0.0 else -1.0
+                a, b, c = 1e3, 1e3, 1e3
+                if i > 0 and centre[i - 1, j, k] >= 0.0:
+                    a = sign * source[i - 1, j, k]
+                if i + 1 < nx and centre[i + 1, j, k] >= 0.0:
+                    a = min(a, sign * source[i + 1, j, k])
+                if j > 0 and centre[i, j - 1, k] >= 0.0:
+                    b = sign * source[i, j - 1, k]
+                if j + 1 < ny and centre[i, j + 1, k] >= 0.0:
+                    b = min(b, sign * source[i, j + 1, k])
+                if k > 0 and centre[i, j, k - 1] >= 0.0:
+                    c = sign * source[i, j, k - 1]
+                if k + 1 < nz and centre[i, j, k + 1] >= 0.0:
+                    c = min(c, sign * source[i, j, k + 1])
+                if min(a, b, c) < NEAR:
+                    phi[i, j, k] = sign * min(max(_eikonal(a, b, c), NEAR), FAR)

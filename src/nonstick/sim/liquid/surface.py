@@ -6,10 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...grid.flat import flat_distance
+from ...grid.levelset import flat_distance
 from ._gaps import _gap_planes
-from ._straighten import _straighten
-from ._surface import RADIUS, _fill_holes, _surface_band, _surface_particles, _weigh
+from ._surface import RADIUS, _fill_holes, _straighten, _surface_band, _surface_particles, _weigh
 from .cloud import Cloud
 from .solids import Solids
 

@@ -1,8 +1,8 @@
-"""Velocity on cells from particles, and at any point from cells.
+"""Fields over cells: masks made wider, velocity from particles, and values at any point.
 
-A cell takes the mean of its particles. Cells without particles take the mean of the neighbours that have a velocity,
-layer by layer, because a surface lies up to half a cell outside the particles, and programs that blur or move things
-look a little further.
+A cell takes the mean velocity of its particles. Cells without particles take the mean of the neighbours that have a
+velocity, layer by layer, because a surface lies up to half a cell outside the particles, and programs that blur or move
+things look a little further.
 """
 
 from __future__ import annotations
@@ -14,10 +14,29 @@ from numba import prange
 
 from ..kernels import parallel, serial
 from ..kernels._interpolate import _sample
-from ._masks import widen
 
 if TYPE_CHECKING:
     from .frame import Frame
+
+
+def widen(mask: np.ndarray, r: int, outside: bool = False) -> np.ndarray:
+    """Cells within r of one in the mask along every axis, as uint8; `outside` says whether those beyond are in it."""
+    out = np.array(mask, np.uint8, order="C")
+    for axis in range(out.ndim):
+        before, part = out.copy(), [slice(None)] * out.ndim
+        for d in range(1, r + 1):
+            part[axis] = slice(d, None)
+            later = tuple(part)
+            part[axis] = slice(None, -d)
+            sooner = tuple(part)
+            out[later] |= before[sooner]
+            out[sooner] |= before[later]
+        if outside:
+            for rim in (slice(None, r), slice(-r, None)):
+                part[axis] = rim
+                out[tuple(part)] = 1
+    return out
+
 
 #: layers of air that get a velocity
 LAYERS = 3
