@@ -246,7 +246,7 @@ def random(sizes):
         lower = np.where(rng.random(n) < 0.7, 0.0, -np.inf)
         upper = np.where(rng.random(n) < 0.3, 1.0, np.inf)
         policy = nonstick.solve(A, b, lower, upper, method=PolicyIteration(Direct()), rtol=1e-8, criterion="papers")
-        repeated += "fallback" in policy.notes
+        repeated += "finished_by" in policy.notes
         failed += not nonstick.solve(A, b, lower, upper, method=plain, rtol=1e-8, criterion="papers").converged
         ours = nonstick.solve(A, b, lower, upper, method=MinMapNewton(Direct()), rtol=1e-8, criterion="papers")
         assert policy.converged and ours.converged

@@ -131,11 +131,11 @@ def same_fas() -> FAS:
 
 def comparators() -> dict[str, tuple[Method, Cycles | None]]:
     """Name → method, and the counter of its cycles (None: its own iterations are cycles)."""
-    cold, parts = replace(AUTO, many=10**12), (AUTO.M, AUTO.strong, AUTO.last)
+    cold = replace(AUTO, many=10**12)
     out: dict[str, tuple[Method, Cycles | None]] = {
         "auto": (cold, None),
-        "auto, CG restarted after a change": (Less(*parts, many=10**12), None),
-        "auto, no CG": (Less(*parts, many=10**12, restart="step"), None),
+        "auto, CG restarted after a change": (Less(AUTO.M, many=10**12), None),
+        "auto, no CG": (Less(AUTO.M, many=10**12, restart="step"), None),
         "auto, no sweeps": (replace(cold, sweeps=0), None),
     }
     for name, make in (

@@ -68,7 +68,7 @@ def main(sizes=(50, 100, 200, 400), speeds=(1.0, 100.0, 1e3, 1e4), count: int = 
             high = np.where(rng.random(n) < 0.5, rng.uniform(0.05, 1.0, n), np.inf)
             s = nonstick.solve(A, b, low, high)
             ends[kind][s.status] += 1
-            ends[kind]["rescued"] += "fallback" in s.notes
+            ends[kind]["rescued"] += "finished_by" in s.notes
         print(f"{kind}: {dict(ends[kind])}")
     return ends
 

@@ -8,8 +8,10 @@ import scipy.sparse as sp
 
 import nonstick
 from nonstick import registry, validate
-from nonstick.inverse import CG
-from nonstick.solvers import PolicyIteration
+from nonstick.inverse import CG, ILU
+from nonstick.options import Stopping
+from nonstick.problem import Monitor
+from nonstick.solvers import FAS, MethodCascade, PolicyIteration
 
 ENTRIES = registry.entries()
 
@@ -172,3 +174,27 @@ def test_a_large_indefinite_matrix_is_named():
     for method in ("auto", "ipm-pd", "mic-mprgp", "pgs"):
         solution = nonstick.solve(A, np.cos(np.arange(n)), method=method, time_limit=60.0)
         assert not solution.converged and "not positive definite" in solution.message, (method, solution.message)
+
+
+def test_the_path_of_a_solve_says_what_was_tried():
+    problem = nonstick.cases.build("circle2d", 16).problem
+    assert nonstick.solve_problem(problem).path == "active-set CG over blocks multigrid"
+    assert nonstick.solve_problem(problem, "mg-cg").path == "CG over blocks multigrid"
+    assert nonstick.solve_problem(problem, "pi-pcg").path == "policy iteration over CG over ILU"
+    hard = MethodCascade((FAS(patience=1, progress=1e-9), PolicyIteration(CG(ILU()))))
+    solution = nonstick.solve_problem(problem, hard, rtol=1e-9)
+    taken_over = "left for policy iteration over CG over ILU after 1 iterations: progress was too slow"
+    assert solution.converged and solution.path == f"FAS; {taken_over}"
+    assert solution.notes["finished_by"] == "policy iteration over CG over ILU"
+    assert "finished the solve: progress was too slow" in solution.message and taken_over in repr(solution)
+
+
+def test_a_part_of_a_solve_leaves_the_whole_as_it_is():
+    problem = nonstick.cases.build("circle2d", 8).problem
+    whole = Monitor(problem, Stopping(1e-8))
+    part = whole.within(tolerance=1e-3, lift=lambda x: 2.0 * x)
+    part.iterations += 3
+    assert part.check(np.zeros(problem.n)) is False and whole.iterations == 3 and len(whole.history) == 1
+    part.stop("stagnated")
+    assert (whole.status, whole.asked, whole.tolerance) == ("", 1e-8, 1e-8) and part.asked == 1e-3
+    assert part.within().status == "" and part.x.shape == (problem.n,)

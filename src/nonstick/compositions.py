@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from .inverse.base import FirstThatFits, Recipe
+from .inverse.base import Recipe
+from .inverse.cascade import Cascade, Trial, Within
 from .inverse.krylov.bicgstab import BiCGStab
 from .inverse.krylov.cg import CG
 from .inverse.krylov.direct import Direct, Factor
 from .inverse.krylov.gmres import GMRES
 from .inverse.krylov.richardson import Richardson
-from .inverse.krylov.safeguarded import Safeguarded
 from .inverse.multigrid.aggregation.coarsening import GIA, Aggregation, TopologyAware
 from .inverse.multigrid.aggregation.levels import Packed
 from .inverse.multigrid.aggregation.smoothed import Smoothed
@@ -37,11 +37,11 @@ from .inverse.precond.ilu import ILU
 from .inverse.precond.jacobi import Jacobi
 from .inverse.precond.mic import MIC
 from .inverse.precond.reused import Reused
-from .inverse.precond.tried import Tried
 from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.active_set import ActiveSet
 from .solvers.base import Method
+from .solvers.cascade import MethodCascade
 from .solvers.chentanez_muller import ChentanezMuller
 from .solvers.fas import FAS
 from .solvers.interior_point import InteriorPoint
@@ -52,7 +52,6 @@ from .solvers.newton import MinMapNewton
 from .solvers.penalty import Penalty
 from .solvers.policy import PolicyIteration
 from .solvers.projected_gs import ProjectedSOR
-from .solvers.suited import Suited
 
 # -- parts with a name of their own ---------------------------------------------------------------------------
 
@@ -97,16 +96,15 @@ GIAAMG = giaamg()
 
 #: Ours: blocks of cells on grids, coarse rows by Ruge and Stüben for bare matrices, in float32; bodies are deflated.
 AMG = Multigrid(Algebraic(), cycle=V(1, 1), smallest=100)
-CYCLE = FirstThatFits(Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), FirstThatFits(AMG, SAAMG))
+CYCLE = Cascade((Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32), AMG, SAAMG))
 #: Fourth-order or nearly singular matrices defeat every cycle; a few thousand unknowns are then factored.
 FACTOR = Factor(shift=1e-14, most=10_000)
-AUTO = ActiveSet(
-    Deflated(CYCLE), strong=Deflated(FirstThatFits(FACTOR, SAAMG)), last=Deflated(FirstThatFits(FACTOR, Jacobi()))
-)
+STRONG, SAFE = Deflated(Cascade((FACTOR, SAAMG))), Deflated(Cascade((FACTOR, Jacobi())))
+AUTO = ActiveSet(Cascade(((Within(60), Deflated(CYCLE)), STRONG, SAFE)))
 
 #: Ours, for matrices that are not symmetric: incomplete factors where convection rules, coarse rows elsewhere.
-ONE_WAY = Tried(ILU(), AMG)
-GENERAL = PolicyIteration(Safeguarded(BiCGStab(ONE_WAY)), forcing=0.1, nested=True)
+ONE_WAY = Cascade(((Trial(), ILU()), AMG))
+GENERAL = PolicyIteration(Cascade(((Within(300), BiCGStab(ONE_WAY)), Direct())), forcing=0.1, nested=True)
 
 
 def face_solver(A: Operator) -> Recipe:
@@ -129,15 +127,18 @@ def face_multigrid(coarsening: FaceCoarsening, smoother: SmootherRecipe, bottom:
     return Multigrid(coarsening, smoother, V(1, 1), coarsest=bottom or cg, smallest=4000)
 
 
-def viscous(M: Recipe, *then: Recipe) -> LinearSolve:
-    """Conjugate gradients for a viscosity step, with or without bodies; `then` are stronger preconditioners."""
-    first, *others = (CG(WithBorder(part)) for part in (M, *then))
-    return unbounded(first, *others)
+def viscous(M: Recipe, then: Recipe | None = None) -> LinearSolve:
+    """Conjugate gradients for a viscosity step, with or without bodies; `then` is a stronger preconditioner.
+
+    M may fail: viscosity that jumps within a few cells, or rounding.
+    """
+    cg = CG(WithBorder(M))
+    return unbounded(cg if then is None else Cascade(((Within(10, pace=0.5), cg), CG(WithBorder(then)))))
 
 
-def unbounded(inner: Recipe, *then: Recipe, maxiter: int = 20_000) -> LinearSolve:
+def unbounded(inner: Recipe, maxiter: int = 20_000) -> LinearSolve:
     """The solve of a linear system that has no bounds."""
-    return LinearSolve(inner, maxiter, then, baseline=False, aim=1.0)
+    return LinearSolve(inner, maxiter, baseline=False, aim=1.0)
 
 
 BOX_MG = face_multigrid(MeanVolumes(), BoxSweep())
@@ -158,14 +159,14 @@ METHODS: dict[str, Method] = {
     "pe-pcg": Penalty(LAI_PCG),
     "pe-mg": Penalty(LAI_MG),
     "pe-mg+literal": Penalty(LAI_LITERAL_MG),
-    "fas-mg": FAS(patience=10, progress=0.1, fallback=PolicyIteration(CG(LAI_CYCLE))),
+    "fas-mg": MethodCascade((FAS(patience=10, progress=0.1), PolicyIteration(CG(LAI_CYCLE)))),
     "fas-mg+literal": _literal_fas(),
     "fas-mg+trilinear": _literal_fas(scheme="trilinear"),
     "fas-mg+pwc": _literal_fas(scheme="constant"),
     "fas-mg+simple-boundary": _literal_fas(one_sided=False, normalise=False),
     "fas-mg+direct": _literal_fas(direct=True),
     # Chentanez–Müller 2012
-    "fmg": ChentanezMuller(),
+    "fmg": MethodCascade((ChentanezMuller(), ProjectedSOR(omega=None))),
     "fmg+cm": ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3),
     "fmg+cm+literal": ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3, literal=True),
     "fmg+cm+no-lcp": ChentanezMuller(full_cycles=3, v_cycles=4, projected=False),
@@ -174,7 +175,7 @@ METHODS: dict[str, Method] = {
     "psor": ProjectedSOR(omega=None),
     # Andersen 2017
     "newton": MinMapNewton(CG(Deflated(ILU()))),
-    "newton+mg": MinMapNewton(CG(Deflated(FirstThatFits(Multigrid(Geometric(), RedBlack(), V(1, 1)), SAAMG)))),
+    "newton+mg": MinMapNewton(CG(Deflated(Cascade((Multigrid(Geometric(), RedBlack(), V(1, 1)), SAAMG))))),
     "newton+reused": MinMapNewton(CG(Reused(Deflated(ILU())))),
     "newton+paper": MinMapNewton.paper(CG(Deflated())),
     "newton+paper+ties": MinMapNewton.paper(CG(Deflated()), clamp_ties=True),
@@ -216,8 +217,8 @@ METHODS: dict[str, Method] = {
     "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
     # ours
     "jacobi-mprgp": MPRGP(Jacobi()),
-    "auto": Suited((AUTO, GENERAL)),
+    "auto": MethodCascade((AUTO, GENERAL), when="refused"),
     "pi-bicgstab": GENERAL,
-    "pi-gmres": PolicyIteration(Safeguarded(GMRES(ONE_WAY)), forcing=0.1, nested=True),
+    "pi-gmres": PolicyIteration(Cascade(((Within(300), GMRES(ONE_WAY)), Direct())), forcing=0.1, nested=True),
     "mg-cg": replace(AUTO, bounded=False),
 }

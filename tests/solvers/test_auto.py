@@ -19,8 +19,7 @@ from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
 from nonstick.problem.box import BoxProblem
 from nonstick.problem.monitor import Monitor
-from nonstick.solvers.active_set_loop import ActiveSetCG
-from nonstick.solvers.guard import Guard
+from nonstick.solvers.active_set_loop import ActiveSetCG, Guard
 from nonstick.solvers.nearby import SWEEP_RADIUS, Nearby
 from nonstick.solvers.nested import Coarser
 
@@ -192,7 +191,7 @@ def test_a_look_judges_as_the_problem_does(size):
     assert np.array_equal(loop.policy, problem.box.split(x, -loop.r, A.diagonal)[loop.rows])
     assert np.isclose(loop._kkt(), problem.kkt(x, g)) and loop._flips.sum() == np.count_nonzero(loop.policy)
     before = loop.policy.copy()
-    loop._look(x + 1.0, np.inf)
+    loop._test_bounds(x + 1.0, np.inf)
     assert np.array_equal(loop.policy, before) and not loop.flipped
 
 

@@ -158,8 +158,8 @@ def test_repeating_policies_end_in_a_descent(method):
         b = rng.standard_normal(12)
         s = nonstick.solve(sp.csr_array(M), b, method=method, rtol=1e-8)
         assert s.converged, (seed, s.message)
-        fallbacks += "fallback" in s.notes
-        if "fallback" in s.notes:
+        fallbacks += "finished_by" in s.notes
+        if "finished_by" in s.notes:
             assert "descent" in s.message
     if method == "pi-pcg":
         assert fallbacks > 0
@@ -195,14 +195,14 @@ def test_all_methods_agree_on_liquids(case, n):
         assert s.converged, (method, s.message)
         assert np.abs(s.x - reference.x).max() < 1e-5 * scale, method
         if method == "fas-mg":
-            assert "fallback" not in s.notes and s.iterations <= 15
+            assert "finished_by" not in s.notes and s.iterations <= 15
 
 
 def test_chambers_under_a_ceiling_stop_the_plain_cycle_but_not_ours():
     problem = cases.build("maze2d", 64).problem
     assert solve_problem(problem, "fas-mg+literal").status == "stagnated"
     s = solve_problem(problem, "fas-mg")
-    assert s.converged and s.iterations <= 10 and "fallback" not in s.notes
+    assert s.converged and s.iterations <= 10 and "finished_by" not in s.notes
 
 
 @pytest.mark.parametrize("method", BARE + GRID)

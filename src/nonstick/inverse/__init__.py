@@ -1,13 +1,13 @@
 """Approximate inverses: `recipe.setup(operator)` makes an `Inverse`, `inverse.apply(r, out)` uses it."""
 
-from .base import FirstThatFits, Identity, Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
+from .base import Identity, Inverse, IterativeInverse, LinearResult, NoPreconditioner, Recipe
+from .cascade import Cascade, Trial, Within
 from .krylov.bicgstab import BiCGStab
 from .krylov.cg import CG
 from .krylov.cr import CR
 from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
 from .krylov.richardson import Richardson
-from .krylov.safeguarded import Safeguarded
 from .multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
 from .multigrid.aggregation.smoothed import Smoothed
 from .multigrid.algebraic import Algebraic
@@ -28,7 +28,6 @@ from .precond.jacobi import Jacobi
 from .precond.mic import MIC
 from .precond.reused import Reused
 from .precond.spai0 import SPAI0
-from .precond.tried import Tried
 
 __all__ = [
     "AINV",
@@ -46,13 +45,13 @@ __all__ = [
     "BiCGStab",
     "Blocks",
     "BoxSweep",
+    "Cascade",
     "Chebyshev",
     "DampedJacobi",
     "Deflated",
     "Direct",
     "F",
     "Factor",
-    "FirstThatFits",
     "Full",
     "Geometric",
     "Identity",
@@ -72,14 +71,14 @@ __all__ = [
     "Reused",
     "Richardson",
     "SPAI0Sweeps",
-    "Safeguarded",
     "Smoothed",
     "Sweeps",
     "TopologyAware",
-    "Tried",
+    "Trial",
     "V",
     "ViscousBottom",
     "Voxels",
     "W",
     "WithBorder",
+    "Within",
 ]

@@ -20,6 +20,7 @@ from ..kernels._active_set import _zero_clamped
 from ..operators.base import Operator
 
 if TYPE_CHECKING:
+    from .cascade import Within
     from .multigrid.algebraic import AlgebraicHierarchy
     from .multigrid.blocks import BlockHierarchy
 
@@ -29,6 +30,10 @@ class Inverse(ABC):
 
     #: data for tables: levels and their unknowns
     notes: Mapping[str, object] = MappingProxyType({})
+    #: the step of the cascade that made it, the words for it, and when it is to be left
+    step: int = 0
+    label: str = ""
+    patience: Within | None = None
 
     @property
     def linear(self) -> bool:
@@ -115,6 +120,8 @@ class Recipe(ABC):
 
     #: True if it also solves with a matrix that is not symmetric
     general: ClassVar[bool] = False
+    #: True if it only adapts the recipe in it: labels leave it out
+    wraps: ClassVar[bool] = False
 
     @property
     def label(self) -> str:
@@ -134,45 +141,25 @@ class Recipe(ABC):
         """The recipe that `setup` uses for this operator; it differs from `self` if the recipe selects among others."""
         return self
 
+    def following(self, operator: Operator, step: int) -> Inverse | None:
+        """The inverse that takes over from that of a step of a cascade, which has failed; None if there is none."""
+        return None
+
 
 def label(part: object) -> str:
-    """A recipe or a method in a few words, for the path of a solve: "CG over multigrid", "policy iteration over CG"."""
-    name = type(part).__name__
-    words = name if name.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    words = " ".join(word if word.isupper() else word.lower() for word in words.split())
-    inner = getattr(part, "M", None) or getattr(part, "inner", None)
+    """A recipe or a method in a few words: "CG over algebraic multigrid", "policy iteration over CG"."""
+    coarsening = getattr(part, "coarsening", None)
+    inner = next((getattr(part, name) for name in ("M", "inner", "recipe") if hasattr(part, name)), None)
+    words = f"{_words(coarsening)} multigrid" if isinstance(part, Recipe) and coarsening else _words(part)
     if isinstance(inner, Recipe) and not isinstance(inner, NoPreconditioner):
-        return f"{words} over {inner.label}"
+        return inner.label if getattr(part, "wraps", False) else f"{words} over {inner.label}"
     return words
 
 
-@dataclass(frozen=True)
-class FirstThatFits(Recipe):
-    """`first` if it can be set up for the operator, `otherwise` if not.
-
-    Examples
-    --------
-    Blocks of cells on grids, smoothed aggregation for bare matrices:
-
-    >>> from nonstick.compositions import SAAMG
-    >>> from nonstick.inverse import Blocks, FirstThatFits, Multigrid
-    >>> from nonstick.operators.csr import CSROperator
-    >>> cycle = FirstThatFits(Multigrid(Blocks()), SAAMG)
-    >>> cycle.chosen(CSROperator([[2.0, -1.0], [-1.0, 2.0]])) == SAAMG
-    True
-    """
-
-    first: Recipe
-    otherwise: Recipe
-
-    def setup(self, operator, reuse=None):
-        return self.chosen(operator).setup(operator, reuse)
-
-    def fits(self, operator):
-        return self.first.fits(operator) or self.otherwise.fits(operator)
-
-    def chosen(self, operator):
-        return (self.first if self.first.fits(operator) else self.otherwise).chosen(operator)
+def _words(thing: object) -> str:
+    """The name of its class, in words."""
+    words = re.sub(r"(?<=[a-z]{2})(?=[A-Z])", " ", type(thing).__name__).split()
+    return " ".join(word if re.search("[A-Z].*[A-Z]", word) else word.lower() for word in words)
 
 
 @dataclass

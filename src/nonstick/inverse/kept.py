@@ -66,6 +66,16 @@ class Kept(Recipe):
         shelf.put(operator, inverse)
         return inverse
 
+    def following(self, operator, step):
+        inverse = self.recipe.following(operator, step)
+        if inverse is not None and self.shelf.holds(operator):
+            self.shelf.put(operator, inverse)
+        return inverse
+
+    @property
+    def label(self):
+        return self.recipe.label
+
     @property
     def general(self) -> bool:  # type: ignore[override]
         return self.recipe.general

@@ -33,7 +33,7 @@ class SharedLoop(ActiveSetCG):
         if disturbed or not curvature > 0.0 or not isinstance(cycle, SharedHierarchy):
             return super()._direction(rho_old, curvature, disturbed)
         z, s = np.empty(self.A.n), np.empty(self.A.n)
-        cycle.run(self.r, self._top())
+        cycle.run(self.r, self._largest_residual())
         cycle.leave(z)
         self.A.apply(z, s)
         own = *BlockHierarchy.inner(cycle, self.q), dot(z, s)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..inverse.cascade import Cascade
 from ..inverse.multigrid.cycles import W
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.smoothers import RedBlack
@@ -42,4 +43,4 @@ class SharedActiveSet(ActiveSet):
 
 
 CYCLE = Multigrid(SharedBlocks(0.65), RedBlack(), W(1, 1), dtype=np.float32)
-AUTO = SharedActiveSet(Deflated(CYCLE), strong=Deflated(CYCLE), last=Deflated(Jacobi()))
+AUTO = SharedActiveSet(Cascade((Deflated(CYCLE), Deflated(Jacobi()))))

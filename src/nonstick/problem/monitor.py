@@ -330,10 +330,20 @@ class Monitor:
         if sentence not in self.progress.remarks:
             self.progress.remarks.append(sentence)
 
+    def describe(self, words: str) -> None:
+        """Say in the path of the solve what is at work from its beginning."""
+        self.progress.path[:1] = [words]
+
     def leave(self, following: str, reason: str) -> None:
-        """Enter into the path of the solve that another method or preconditioner takes over, and why."""
-        self.notes["finished_by"] = following
+        """Enter into the path of the solve that another preconditioner takes over, and why."""
         self.progress.path.append(f"left for {following} after {self.iterations} iterations: {reason}")
+
+    def hand_over(self, following: str, reason: str) -> None:
+        """The same for another method or solver, which goes on with the solve; the user is told."""
+        self.status = self.message = ""
+        self.leave(following, reason)
+        self.notes["finished_by"] = following
+        self.remark(f"{following} finished the solve: {reason}")
 
     @property
     def x(self) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from .active_set import ActiveSet
 from .base import Method
+from .cascade import MethodCascade
 from .chentanez_muller import ChentanezMuller
 from .fas import FAS
 from .interior_point import InteriorPoint
@@ -12,7 +13,6 @@ from .newton import MinMapNewton, minimum_map_newton
 from .penalty import Penalty
 from .policy import PolicyIteration
 from .projected_gs import ProjectedSOR
-from .suited import Suited
 
 __all__ = [
     "FAS",
@@ -23,10 +23,10 @@ __all__ = [
     "LinearSolve",
     "Mehrotra",
     "Method",
+    "MethodCascade",
     "MinMapNewton",
     "Penalty",
     "PolicyIteration",
     "ProjectedSOR",
-    "Suited",
     "minimum_map_newton",
 ]

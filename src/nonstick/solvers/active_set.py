@@ -40,11 +40,8 @@ class ActiveSet(Method):
     Parameters
     ----------
     M
-        The preconditioner.
-    strong
-        The preconditioner used after `strain` iterations: slower, but robust for rough coefficients.
-    last
-        Preconditioner of the monotone descent, which is used if neither `M` nor `strong` converged.
+        The preconditioner: a `Cascade` of a fast one, of a strong one for rough coefficients, which takes over after
+        the number of iterations that its `Within` says, and of one that is safe in the monotone descent.
     bounded
         False ignores the bounds: the same loop is then multigrid CG for A x = b.
     sweeps
@@ -62,8 +59,6 @@ class ActiveSet(Method):
         Tolerance of the coarser solves, and the part of the first residual at which they may stop.
     trust
         Number of iterations in which a set given with the problem is kept, regardless of x.
-    strain
-        Number of iterations after which `M` (or float32) counts as too weak for the coefficients.
     renewal
         After so many iterations an algebraic hierarchy may be set up anew for the free set.
     patience
@@ -81,8 +76,6 @@ class ActiveSet(Method):
     """
 
     M: Recipe
-    strong: Recipe
-    last: Recipe
     bounded: bool = True
     sweeps: int = 2
     slack: float = 0.1
@@ -93,7 +86,6 @@ class ActiveSet(Method):
     coarse_rtol: float = 1e-4
     coarse_part: float = 0.03
     trust: int = 2
-    strain: int = 60
     renewal: int = 15
     patience: int = 40
 

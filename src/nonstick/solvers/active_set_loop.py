@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,6 @@ from ..operators.masked import Masked
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from .face_descent import face_descent
-from .guard import Guard
 from .nearby import Everywhere
 
 if TYPE_CHECKING:
@@ -41,20 +41,21 @@ class ActiveSetCG:
         self.bounded = A.total(self.rows.size)
         self.lower, self.upper, d = (v if every else v[self.rows] for v in (box.lower, box.upper, A.diagonal))
         self.policy = np.zeros(self.rows.size, np.int8) if active is None else active[self.rows]
-        self._settled = self.policy.copy()  # the policy for which x was last adjusted
+        self._held_policy = self.policy.copy()  # the policy for which x was last adjusted
         self._all = self.rows if every else np.arange(self.rows.size)
         self._moved = np.empty(self.rows.size, np.int64)
         self.r, self.p, self.q = (np.zeros(A.n) for _ in range(3))
         blocks = -(-A.n // kernels.BLOCK)
         self._peak, self._flips = np.zeros(blocks), np.zeros(blocks, np.int64)
-        #: the largest residual, and whether a policy has changed, as `_look` and `_advance` found them
+        #: the largest residual, and whether a policy has changed, as `_test_bounds` and `_advance` found them
         self.peak, self.flipped = 0.0, False
         edges = np.searchsorted(self.rows, kernels.BLOCK * np.arange(blocks + 1))
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
-        #: how many more iterations this preconditioner may take: without the entries of A there is only the diagonal
-        self._ease = 1 if options.M.fits(A) else 10
-        self.recipe = options.M.chosen(A) if options.M.fits(A) else options.last
+        #: how many more iterations the preconditioner may take: without the entries of A there is only the diagonal
+        self._ease = 1 if A.has_entries or A.shared else 10
+        self.recipe = options.M.chosen(A)
+        monitor.describe(f"{'active-set ' if options.bounded else ''}CG over {self.recipe.label}")
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
         self.masked = Masked(A, self._free() if A.largest(int(self.policy.any())) else None)
         with monitor.setup():
@@ -71,19 +72,19 @@ class ActiveSetCG:
         monitor = self.monitor
         if active is not None:
             self.policy[:] = active[self.rows]
-            self._settled[:] = self.policy
+            self._held_policy[:] = self.policy
             self._clamp(x)
             self.A.residual(self.b, x, self.r)
-            self._look(x, np.inf)
+            self._test_bounds(x, np.inf)
         elif self.bounded:
             bare = predicted and self.M.algebraic is not None
             self._relax(x, self.options.bare_sweeps if bare else self.options.sweeps)
             if predicted and self._kkt() > 1.0:
-                self._doubt(x)
-            self._follow(x)
+                self._compare_with_zero(x)
+            self._hold_active_set(x)
         else:
             self.A.residual(self.b, x, self.r)
-            self._look(x, np.inf)
+            self._test_bounds(x, np.inf)
         if monitor.watch(self._kkt(), x) and self._verified(x):
             return
         self._refresh()
@@ -99,7 +100,7 @@ class ActiveSetCG:
                     self.problem.box.project(x, out=x)
                     return
                 if not old > 0.0:  # p was z: M is not positive here, which can happen if A is not an M-matrix
-                    self._fall_back(x)
+                    self._fall_back(x, "the preconditioner is not positive definite")
                     return
                 curvature = 0.0
                 continue
@@ -110,7 +111,8 @@ class ActiveSetCG:
             kernels._advance(x, self.r, self.p, self.q, descent / curvature, *self._judge, slack, self._flips)
             self._sum_up()
             monitor.iterations += 1
-            if monitor.iterations == self.options.strain and self._strengthen(x):
+            weak = self.M.patience is not None and monitor.iterations == self.M.patience.iterations
+            if weak and self._strengthen(x):
                 curvature = 0.0
             if monitor.iterations % self.options.renewal == 0 and self.M.algebraic is not None:
                 self.M.algebraic.slow = True
@@ -126,21 +128,21 @@ class ActiveSetCG:
                 disturbed = True
             if self.flipped:
                 monitor.outer_iterations += 1
-                self._settle(x)
+                self._update_active_set(x)
                 self._refresh()
                 disturbed = True
                 if guard.gives_up(self.A.fingerprint(self.policy)):
-                    self._fall_back(x)
+                    self._fall_back(x, "active sets repeated")
                     return
         if monitor.stopping.maxiter is None and not monitor.status:  # the limit was ours: rough coefficients
-            self._fall_back(x)
+            self._fall_back(x, "no convergence")
 
     def _relax(self, x: np.ndarray, sweeps: int) -> None:
         """Sweeps over all rows, and a first policy."""
         self._nearby().relax(x, self.b, *self.bounds, self.r, sweeps)
-        self._look(x)
+        self._test_bounds(x)
 
-    def _doubt(self, x: np.ndarray) -> None:
+    def _compare_with_zero(self, x: np.ndarray) -> None:
         """Use zero if its energy is lower: coarse problems do not resolve all coefficients."""
         zero = self.problem.box.project(np.zeros(self.A.n))
         if self._energy(zero) < self._energy(x):
@@ -157,18 +159,18 @@ class ActiveSetCG:
             self.near = self.options.nearby(self.A)
         return self.near
 
-    def _settle(self, x: np.ndarray) -> None:
+    def _update_active_set(self, x: np.ndarray) -> None:
         """The set has changed: clip x, relax around the change, and update the policy."""
-        changed = np.flatnonzero(self.policy != self._settled)
-        self._settled[:] = self.policy
+        changed = np.flatnonzero(self.policy != self._held_policy)
+        self._held_policy[:] = self.policy
         kernels._clamp(self._moved, x, self.rows, self.lower, self.upper, self.policy, changed)
         self._nearby().relax(x, self.b, *self.bounds, self.r, self.options.sweeps, self.rows[changed])
-        self._look(x, whole=False)
-        self._follow(x)
+        self._test_bounds(x, whole=False)
+        self._hold_active_set(x)
 
-    def _follow(self, x: np.ndarray) -> None:
+    def _hold_active_set(self, x: np.ndarray) -> None:
         """Put rows that changed again, or that sweeps moved off their bounds, where their policy says; update r."""
-        self._settled[:] = self.policy
+        self._held_policy[:] = self.policy
         moved = self._clamp(x)
         if self.A.largest(moved.size):
             self._nearby().residual(self.b, x, self.r, moved)
@@ -185,9 +187,9 @@ class ActiveSetCG:
         direction even if the set has changed since, so the search directions of CG stay useful.
         """
         if self.flexible:
-            rho, along = self.z.find_along(self.r, self._top(), self.q)
+            rho, along = self.z.find_along(self.r, self._largest_residual(), self.q)
         else:
-            rho, along = self.z.find(self.r, self._top()), 0.0
+            rho, along = self.z.find(self.r, self._largest_residual()), 0.0
         beta = 0.0
         if curvature > 0.0:
             beta = -along / curvature if self.flexible else rho / rho_old
@@ -211,14 +213,14 @@ class ActiveSetCG:
             kernels._zero_clamped(self.p, self.rows, self.policy)
         return self.A.dot(self.r, self.p)
 
-    def _top(self) -> float:
+    def _largest_residual(self) -> float:
         """A scale for r that brings it into the range of float32."""
         return self.peak or 1.0
 
     def _slack(self) -> float:
         return self.options.slack * self.monitor.tolerance * self.problem.scale
 
-    def _look(self, x: np.ndarray, slack: float | None = None, whole: bool = True) -> None:
+    def _test_bounds(self, x: np.ndarray, slack: float | None = None, whole: bool = True) -> None:
         """The residual, and a new policy unless the slack is infinite."""
         kernels._look(x, self.r, *self._judge, self._slack() if slack is None else slack, self._flips, whole)
         self._sum_up()
@@ -240,7 +242,7 @@ class ActiveSetCG:
         if "row_test" in self.monitor.notes:
             # Small rows fail: their ties are within the slack of large ones. r is not a recurrence now: judge all.
             flipped = self.flipped
-            self._look(x, 0.0)
+            self._test_bounds(x, 0.0)
             self.flipped |= flipped
         return False
 
@@ -265,17 +267,50 @@ class ActiveSetCG:
         return free
 
     def _strengthen(self, x) -> bool:
-        """Continue with the strong preconditioner, if that is another one and A has the entries that it needs."""
-        if self.recipe == self.options.strong or not self.options.strong.fits(self.A):
-            return False
-        self.recipe, self.masked = self.options.strong, Masked(self.A, self._free())
-        self.A.residual(self.b, x, self.r)
+        """Continue with the next preconditioner of the cascade, if there is one that A has the entries for."""
+        masked = Masked(self.A, self._free())
         with self.monitor.setup():
-            self._precondition(self.recipe.setup(self.masked))
+            M = self.recipe.following(masked, self.M.step)
+        if M is None:
+            return False
+        self.monitor.leave(M.label, "the coefficients are too rough")
+        self.masked = masked
+        self.A.residual(self.b, x, self.r)
+        self._precondition(M)
         return True
 
-    def _fall_back(self, x) -> None:
+    def _fall_back(self, x, reason: str) -> None:
         """Monotone descent: slow, but it always converges."""
-        self.monitor.notes["finished_by"] = "descent"
-        recipe = self.options.last if self.recipe == self.options.strong else self.recipe
-        face_descent(self.problem, x, CG(recipe), self.monitor, self.monitor.limit(10_000))
+        monitor = self.monitor
+        monitor.hand_over("monotone descent", reason)
+        # If the strong preconditioner failed too, the next one is safe.
+        M = self.recipe.following(self.masked, self.M.step) if self.M.step else None
+        cg = CG(self.recipe)
+        inverse = cg.around(self.masked, self.M if M is None else M)
+        face_descent(self.problem, x, cg, monitor, monitor.limit(10_000), inverse)
+
+
+class Guard:
+    """Watches the active sets of an iteration that has no convergence proof.
+
+    If a set occurs for the third time, or if changes do not stop, the set is held until the face problem is solved.
+    From then on this is policy iteration, which on M-matrices never has the same set twice. If a set still occurs
+    again, the guard gives up.
+    """
+
+    def __init__(self, patience: int):
+        self.patience = patience
+        self.hold = False
+        self.changes = 0
+        self._seen: Counter[int] = Counter()
+
+    def gives_up(self, active: np.ndarray) -> bool:
+        self.changes += 1
+        key = hash(active.tobytes())
+        self._seen[key] += 1
+        if self.hold:
+            return self._seen[key] > 1
+        if self._seen[key] > 2 or self.changes > self.patience:
+            self.hold = True
+            self._seen.clear()
+        return False

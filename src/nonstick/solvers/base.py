@@ -49,6 +49,8 @@ class Method(ABC):
     treats: ClassVar[frozenset[str]] = frozenset({"bodies"})
     #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
     linear: ClassVar[bool] = False
+    #: needs a stencil: with rigid bodies it solves for the liquid alone (`bodies_apart`)
+    needs_stencil: ClassVar[bool] = False
     #: a method shown as its paper prints it, or of fixed work: what it leaves is its result, even if that is worse than
     #: the start
     as_printed: ClassVar[bool] = False

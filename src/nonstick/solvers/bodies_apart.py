@@ -86,9 +86,10 @@ def _liquid(
     method.solve(alone, Start(x), inside)
     monitor.iterations += inside.iterations
     monitor.progress.setup_seconds += inside.progress.setup_seconds
-    for note in ("levels", "finished_by", "fallback"):
+    for note in ("levels", "finished_by"):
         if note in inside.notes:
             monitor.notes[note] = inside.notes[note]
+    monitor.progress.path += [line for line in inside.progress.path if line not in monitor.progress.path]
     for remark in inside.progress.remarks:
         monitor.remark(remark)
     if inside.status in ("converged", "stagnated") or (not inside.status and limit is None):

@@ -19,7 +19,7 @@ things:
 - interpolation is one-sided: it does not cross walls;
 - a coarse correction is cut to the box, and damped if it would raise the energy 1/2 p'Ap - b'p. Sweeps never raise the
   energy, so the cycle converges for all coarse grids, even if a thin wall vanishes on them. If it converges too slowly
-  (mazes of passages narrower than a coarse cell), projected SOR takes over.
+  (mazes of passages narrower than a coarse cell), the method stagnates; in `fmg` projected SOR then takes over.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from ..problem.box import BoxProblem
 from ._bounds import _clip, _feasible_step, _free_rows
 from .base import Method
 from .bodies_apart import solve_apart
-from .projected_gs import EdgeSweeps, ProjectedSOR, ProjectedSweeps
+from .fas import stalled
+from .projected_gs import EdgeSweeps, ProjectedSweeps
 
 #: the coarsest level has at most this many unknowns, unless the grid cannot be halved that often
 SMALLEST = 50
@@ -115,8 +116,8 @@ class ChentanezMuller(Method):
         total = limit if self.v_cycles is None else min(limit, full + self.v_cycles)
         watched = self.full_cycles is None and self.projected and (self.literal or problem.edges is None)
         while not monitor.check(top.x, problem.gradient(top.x, g)) and monitor.iterations < total:
-            if watched and _slow(monitor.history, 0.9 if self.literal else 0.3):
-                self.give_up(problem, start, monitor)
+            if watched and stalled(monitor.history, PATIENCE, 0.9 if self.literal else 0.3, PATIENCE):
+                monitor.stop("stagnated")
                 break
             if monitor.iterations < full:
                 self.full_cycle(levels)
@@ -125,17 +126,6 @@ class ChentanezMuller(Method):
             monitor.iterations += 1
             monitor.outer_iterations += 1
         monitor.notes["levels"] = [level.A.n for level in levels]
-
-    def give_up(self, problem, start, monitor) -> None:
-        """Cycles have become too slow: the literal method stops with this status, ours finishes with projected SOR."""
-        if self.literal:
-            monitor.stop("stagnated")
-        else:
-            monitor.notes["finished_by"] = "projected SOR"
-            monitor.remark(
-                f"progress was too slow after {monitor.iterations} cycles, so projected SOR finished the solve"
-            )
-            ProjectedSOR(omega=None).solve(problem, start, monitor)
 
     def full_cycle(self, levels: list[ProjectedLevel]) -> None:
         """Algorithm 3: restrict the residual to the coarsest level, then do one cycle per level, coarse to fine."""
@@ -217,12 +207,6 @@ def _halves_again(problem: BoxProblem) -> bool:
     """The paper's M = log₂ min(Bx, By, Bz) levels: the last grid is two cells wide."""
     rows = problem.A.stencil.rows  # type: ignore[union-attr]  # a problem that can be coarsened lies on a grid
     return min(rows.shape[3 - rows.dimension :]) >= 4
-
-
-def _slow(history: list[float], progress: float) -> bool:
-    """True if the last cycles together reduced the residual by less than the factor `progress`."""
-    before, after = history[:-PATIENCE], history[-PATIENCE:]
-    return len(before) >= PATIENCE and min(after) > progress * min(before)
 
 
 class ProjectedLevel:

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..inverse.base import Recipe
+from ..inverse.base import Inverse, Recipe
 from ..operators.masked import Masked
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
-from .inner import solve_inner
+from .cascade import accelerated, solve_inner
 
 SUFFICIENT = 1e-4
 HALVINGS = 40
 
 
-def face_descent(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Monitor, limit: int) -> None:
-    """Improve x in place until the monitor or the iteration limit stops it."""
+def face_descent(
+    problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Monitor, limit: int, inverse: Inverse | None = None
+) -> None:
+    """Improve x in place until the monitor or the iteration limit stops it.
+
+    `inverse` was made by `inner`, or has its preconditioner, for another free set.
+    """
     A, box = problem.A, problem.box
     d = np.where(A.diagonal > 0, A.diagonal, 1.0)
     g, rhs = np.empty(problem.n), np.empty(problem.n)
-    masked, inverse = Masked(A), None
+    masked, inner = Masked(A), accelerated(inner)
     box.project(x, out=x)
     problem.gradient(x, g)
     while not monitor.check(x, g) and monitor.iterations < limit:

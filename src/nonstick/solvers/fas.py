@@ -18,6 +18,7 @@ Departures from the paper:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from ..operators.base import Operator
 from ..operators.stencil import ONE_THREAD_BELOW
 from ..operators.transfer import Transfer
 from ..problem.box import BoxProblem
-from ..problem.monitor import Start
 from ._fas import _clip_residual, _coarse_equation, _csr_solve, _hold, _spread_band
 from .base import Method
 from .bodies_apart import solve_apart
@@ -61,8 +61,6 @@ class FAS(Method):
         The method has stagnated if `patience` cycles did not reduce the residual to the part `progress` of its value.
     direct : bool
         Discretise coarse levels again (`problem.coarsen()`) instead of taking R A P.
-    fallback : Method, optional
-        The method that finishes a solve that stagnated.
 
     Examples
     --------
@@ -85,11 +83,11 @@ class FAS(Method):
     patience: int = 20
     progress: float = 0.5
     direct: bool = False
-    fallback: Method | None = None
+    needs_stencil: ClassVar[bool] = True
 
     @property
     def treats(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset(() if self.fallback is None else {"bodies"})  # the paper's method has no bodies
+        return frozenset({"bodies"} if self.band else ())  # the paper's method has no bodies
 
     def check(self, problem):
         super().check(problem)
@@ -105,29 +103,15 @@ class FAS(Method):
         top, x = levels[0], start.x
         x -= top.shift
         top.x = x
-        stalled = False
         while not monitor.check(*top.unshifted(problem)) and monitor.iterations < monitor.limit(self.maxiter):
-            stalled = self.stalled(monitor.history)
-            if stalled:
+            if stalled(monitor.history, self.patience, self.progress):
+                monitor.stop("diverged" if monitor.kkt > monitor.history[0] else "stagnated")
                 break
             self.cycle(levels, 0)
             monitor.iterations += 1
             monitor.outer_iterations += 1
         x += top.shift
         problem.box.project(x, out=x)
-        if stalled and self.fallback is None:
-            monitor.stop("diverged" if monitor.kkt > monitor.history[0] else "stagnated")
-        elif stalled:
-            monitor.notes["fallback"] = repr(self.fallback)
-            monitor.notes["finished_by"] = "policy iteration"
-            monitor.remark(
-                f"progress was too slow after {monitor.iterations} FAS cycles, so policy iteration finished the solve"
-            )
-            self.fallback.solve(problem, Start(x), monitor)
-
-    def stalled(self, history: list[float]) -> bool:
-        before, after = history[: -self.patience], history[-self.patience :]
-        return bool(before) and min(after) > self.progress * min(before)
 
     def cycle(self, levels: list[FASLevel], k: int) -> None:
         """Algorithm 3: one V-cycle for N(x) = f on level k."""
@@ -250,6 +234,12 @@ class FASLevel:
         """x and g in the units of the problem."""
         np.add(self.x, self.shift, out=self.x0)
         return self.x0, problem.gradient(self.x0, self._q)
+
+
+def stalled(history: list[float], patience: int, progress: float, least: int = 1) -> bool:
+    """True if the last `patience` cycles together did not reduce the residual to the part `progress`."""
+    before, after = history[:-patience], history[-patience:]
+    return len(before) >= least and min(after) > progress * min(before)
 
 
 def _both_ways(order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

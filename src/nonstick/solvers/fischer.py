@@ -22,7 +22,7 @@ from ..inverse.base import Recipe
 from ..operators.masked import Masked
 from ..problem.box import Box, BoxProblem
 from ..problem.monitor import Monitor
-from .inner import solve_inner
+from .cascade import accelerated, solve_inner
 
 SUFFICIENT = 1e-4
 HALVINGS = 40
@@ -70,7 +70,7 @@ def fischer_newton(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: M
     """Improve x in place until the monitor or the iteration limit stops it."""
     A, n, d = problem.A, problem.n, problem.A.diagonal
     equations = FischerBurmeister(problem.box, d)
-    masked, inverse = Masked(A), None
+    masked, inner, inverse = Masked(A), accelerated(inner), None
     transposed = A.matrix().T
     g, rhs = problem.gradient(x), np.empty(n)
     phi, alpha, beta = equations(x, g)

@@ -30,9 +30,8 @@ import numpy as np
 from ..inverse.base import Recipe
 from ..inverse.krylov.cg import CG
 from ..operators.masked import Masked
-from .barrier import Barrier
+from .barrier import Barrier, Best
 from .base import Method
-from .best import Best
 
 #: fraction of the longest feasible step that step selection takes
 _INSIDE = 0.995

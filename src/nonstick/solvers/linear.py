@@ -1,4 +1,4 @@
-"""`A x = b` by one linear solver, or by several in turn.
+"""`A x = b` by one linear solver, or by several in turn (`Cascade`).
 
 For a problem with bounds this is a baseline that ignores them ("No LCP" of Lai's tables: walls that hold on to liquid).
 It has converged when the linear residual meets rtol; its KKT residual as a box problem may stay large. For a problem
@@ -17,9 +17,9 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..inverse.base import IterativeInverse, Recipe
+from ..inverse.cascade import InTurn
 from ..inverse.krylov.cg import CG
 from ..inverse.precond.ilu import ILU
-from ..operators.base import Operator
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from .base import Method
@@ -29,18 +29,12 @@ from .base import Method
 class LinearSolve(Method):
     """A linear solve by `inner`: CG(ILU()), CG(MIC()), CG(Multigrid(...)), Direct(), ...
 
-    A cheap preconditioner may fail (viscosity that jumps within a few cells, rounding). `then` holds stronger
-    preconditioners, which are used in turn if iterations converge slowly or not at all.
-
     Parameters
     ----------
     inner : Recipe
         Makes an iterative inverse.
     maxiter : int
         Limit of its iterations.
-    then : tuple of Recipe
-        The next one takes over if after `patience` iterations the residual is above `pace`**iterations of its first
-        value, or if it no longer falls.
     baseline : bool
         True: bounds are allowed but ignored, and an outer iteration is a whole solve. False: only for problems without
         bounds; every iteration is an outer iteration and is reported to the monitor.
@@ -59,9 +53,6 @@ class LinearSolve(Method):
 
     inner: Recipe = field(default_factory=lambda: CG(ILU()))
     maxiter: int = 10_000
-    then: tuple[Recipe, ...] = ()
-    patience: int = 10
-    pace: float = 0.5
     baseline: bool = True
     aim: float = 0.9
 
@@ -80,40 +71,30 @@ class LinearSolve(Method):
     def solve(self, problem, start, monitor):
         A = problem.A if self.baseline else problem.A.native
         b, x = A.right_hand_side(problem.b), A.enter(start.x)
-        left = list(self.then)
-        inverse: IterativeInverse | None = _set_up(self.inner, A, monitor)
+        with monitor.setup():
+            inverse = self.inner.setup(A)
+        assert isinstance(inverse, IterativeInverse)
         progress = _Progress(self, problem, lambda: A.leave(x, np.empty(problem.n)), monitor)
+        if isinstance(inverse, InTurn):
+            inverse.report = progress.start_again
         while not monitor.status:
-            progress.may_switch = bool(left)
             result = inverse.solve(
                 b, x, rtol=0.0, atol=self.aim * progress.goal, maxiter=progress.limit - monitor.iterations,
                 watch=progress,
             )  # fmt: skip
             monitor.record_curvature(result.negative)
-            progress.end_pass(result.converged)
+            progress.end_pass()
             if not progress.stuck or monitor.status:
                 continue
-            if not left:
+            if not (isinstance(inverse, InTurn) and inverse.advance("the residual no longer falls")):
                 monitor.stop("stagnated")
-                break
-            inverse = None  # free its memory first
-            inverse = _set_up(left.pop(0), A, monitor)
-            monitor.notes["switched_at"] = monitor.iterations
-            progress.start_again()
-        inverse = None  # free its memory before x is written
+        monitor.notes.update(inverse.notes)
+        del inverse, result  # free their memory before x is written
         A.leave(x, start.x)
 
 
-def _set_up(recipe: Recipe, A: Operator, monitor: Monitor) -> IterativeInverse:
-    with monitor.setup():
-        inverse = recipe.setup(A)
-    assert isinstance(inverse, IterativeInverse)
-    monitor.notes.update(inverse.notes)
-    return inverse
-
-
 class _Progress:
-    """Watches the passes of a linear solve: reports to the monitor, and ends a pass that converges too slowly.
+    """Watches the passes of a linear solve, and reports to the monitor.
 
     A pass is one call of an inverse's `solve`; the first residual it reports is a true residual.
     """
@@ -121,11 +102,9 @@ class _Progress:
     def __init__(self, method: LinearSolve, problem: BoxProblem, x: Callable[[], np.ndarray], monitor: Monitor):
         self.method, self.scale, self.x, self.monitor = method, problem.scale, x, monitor
         self.limit = monitor.limit(method.maxiter)
-        #: True if another inverse could take over
-        self.may_switch = False
         #: True if another pass of this inverse will not help
         self.stuck = False
-        self._slow = self._iterating = False
+        self._iterating = False
         self._passes = self._entries = 0
         self._first = np.inf
 
@@ -151,7 +130,7 @@ class _Progress:
         if monitor.iterations >= self.limit:
             monitor.stop("maxiter")
         else:
-            self.stuck = self._slow or not residual <= 0.5 * self._first
+            self.stuck = not residual <= 0.5 * self._first
         self._first = residual
         return not monitor.status and not self.stuck
 
@@ -160,22 +139,20 @@ class _Progress:
         monitor.iterations += 1
         monitor.outer_iterations += not method.baseline
         self._record(residual, again=False, tell=not method.baseline)
-        done = self._entries - 1
-        slow = self.may_switch and done >= method.patience and residual > self._first * method.pace**done
-        return not slow and not monitor.status
+        return not monitor.status
 
     def _record(self, residual: float, again: bool, tell: bool) -> None:
         """Enter a residual, or correct the last one."""
         self.monitor.record(residual / self.scale, self.x, again, tell)
 
-    def end_pass(self, converged: bool) -> None:
-        """A pass ends; without convergence it was slow, broke down, or reached the limit."""
-        self._slow = self.may_switch and not converged
+    def end_pass(self) -> None:
+        """A pass ends: it has converged, broke down, or reached the limit."""
         self.monitor.outer_iterations += self.method.baseline and self._iterating
         self._passes += 1
         self._entries = 0
 
-    def start_again(self) -> None:
+    def start_again(self, following: str, reason: str) -> None:
         """Another inverse takes over."""
-        self.stuck = self._slow = False
-        self._first = np.inf
+        self.monitor.leave(following, reason)
+        self.monitor.notes["switched_at"] = self.monitor.iterations
+        self.stuck, self._first = False, np.inf

@@ -15,9 +15,8 @@ from ..inverse.base import Recipe
 from ..inverse.krylov.cg import CG
 from ..kernels._vector import dot
 from ..operators.masked import Masked
-from .barrier import Barrier
+from .barrier import Barrier, Best
 from .base import Method
-from .best import Best
 
 #: rows whose diagonal is below this fraction of the median belong to slivers of cells
 _SLIVER = 1e-2

@@ -17,8 +17,8 @@ import numpy as np
 from ..inverse.base import Recipe
 from ..operators.masked import Masked
 from .base import Method
+from .cascade import accelerated, solve_inner
 from .face_descent import face_descent
-from .inner import solve_inner
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Penalty(Method):
         limit = monitor.limit(self.maxiter)
         sharper = 1.0  # the inner tolerance is multiplied by this
         rhs, y, feasible = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
-        masked, inverse = Masked(A), None
+        masked, inner, inverse = Masked(A), accelerated(self.inner), None
         if monitor.check(x):
             return
         violated = violations(x, box) if start.active is None else start.active
@@ -66,8 +66,7 @@ class Penalty(Method):
             seen.add(violated.tobytes())
             if repeated:
                 if sharper < 1e-3:
-                    monitor.notes["fallback"] = monitor.notes["finished_by"] = "descent"
-                    monitor.remark("penalised sets repeated, so a monotone descent finished the solve")
+                    monitor.hand_over("monotone descent", "penalised sets repeated")
                     face_descent(problem, feasible, self.inner, monitor, limit)
                     break
                 sharper *= 1e-2
@@ -75,7 +74,7 @@ class Penalty(Method):
             bound = box.at(violated)
             spring = self.strength / min(max(monitor.tolerance, 1e-12), 1.0) * A.diagonal
             with monitor.setup():
-                inverse = self.inner.setup(masked.update(None, np.where(violated != 0, spring, 0.0)), inverse)
+                inverse = inner.setup(masked.update(None, np.where(violated != 0, spring, 0.0)), inverse)
             A.residual(b, bound, rhs)
             np.subtract(x, bound, out=y)
             goal = sharper * self.inner_factor * monitor.tolerance * problem.scale

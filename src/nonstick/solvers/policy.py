@@ -25,9 +25,9 @@ from ..operators.masked import Masked
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 from .base import Method
+from .cascade import accelerated, solve_inner
 from .face_descent import face_descent
 from .fischer import fischer_newton
-from .inner import solve_inner
 from .nested import Prediction, coarser
 from .projected_gs import ProjectedSweeps
 
@@ -92,7 +92,7 @@ class PolicyIteration(Method):
         limit = monitor.limit(self.maxiter)
         sharper = 1.0  # the inner tolerance is multiplied by this
         g, rhs, y = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
-        masked, inverse = Masked(A), None
+        masked, inner, inverse = Masked(A), accelerated(self.inner), None
         sweeps = None if A.symmetric else ProjectedSweeps(A)
         if self.nested and start.cold and problem.n > self.large and box.constrained.any():
             inverse = self._predict(problem, masked, x, monitor)
@@ -111,9 +111,7 @@ class PolicyIteration(Method):
             wanders = not A.symmetric and since > self.patience
             if (repeated or wanders) and self.inner_maxiter is None:
                 if wanders or sharper < 1e-3:  # and the cause is not low accuracy
-                    monitor.notes["fallback"] = monitor.notes["finished_by"] = "descent"
-                    what = "wandered" if wanders else "repeated"
-                    monitor.remark(f"policies {what}, so a monotone descent finished the solve")
+                    monitor.hand_over("monotone descent", f"policies {'wandered' if wanders else 'repeated'}")
                     descend = face_descent if A.symmetric else fischer_newton
                     descend(problem, x, self.inner, monitor, limit)
                     break
@@ -122,7 +120,7 @@ class PolicyIteration(Method):
             free = policy == 0
             bound = box.at(policy)
             with monitor.setup():
-                inverse = self.inner.setup(masked.update(free), inverse)
+                inverse = inner.setup(masked.update(free), inverse)
             A.residual(b, bound, rhs)
             rhs[~free] = 0.0
             np.multiply(x, free, out=y)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nonstick.inverse import CG, GMRES, ILU, BiCGStab, Direct, Safeguarded
+from nonstick.inverse import CG, GMRES, ILU, BiCGStab, Cascade, Direct, Within
 from nonstick.operators import CSROperator, Masked
 
 
@@ -67,7 +67,7 @@ def test_krylov_methods_solve_with_it(krylov):
 
 
 def test_only_some_recipes_are_general():
-    assert BiCGStab().general and GMRES().general and Direct().general and Safeguarded().general
+    assert BiCGStab().general and GMRES().general and Direct().general and Cascade((BiCGStab(), Direct())).general
     assert not CG().general
 
 
@@ -77,19 +77,22 @@ STALL = np.roll(np.eye(60), 1, axis=1) + 1e-3 * np.eye(60)
 
 def test_what_stalls_is_solved_by_the_safeguard():
     A = CSROperator(STALL, symmetric=False)
-    recipe = Safeguarded(GMRES(restart=5), Direct(), patience=20)
+    recipe = Cascade(((Within(20), GMRES(restart=5)), Direct()))
     b, x = np.eye(60)[0], np.zeros(60)
     assert not GMRES(restart=5).setup(A).solve(b, x.copy(), rtol=1e-8, maxiter=20).converged
     inverse = recipe.setup(A)
-    assert not inverse.failed
+    assert inverse.inverse.step == 0
+    left = []
+    inverse.report = lambda *words: left.append(words)
     result = inverse.solve(b, x, rtol=1e-8)
-    assert result.converged and inverse.failed and np.abs(STALL @ x - b).max() <= 1e-8
-    assert recipe.setup(A, inverse).failed  # it is not tried again
+    assert left == [("direct", "no convergence in 20 iterations")]
+    assert result.converged and inverse.inverse.step == 1 and np.abs(STALL @ x - b).max() <= 1e-8
+    assert recipe.setup(A, inverse).step == 1  # the first is not tried again
 
 
 def test_the_callers_limit_is_not_a_failure():
-    inverse = Safeguarded(GMRES(restart=5), Direct(), patience=20).setup(CSROperator(STALL, symmetric=False))
+    inverse = Cascade(((Within(20), GMRES(restart=5)), Direct())).setup(CSROperator(STALL, symmetric=False))
     result = inverse.solve(np.eye(60)[0], np.zeros(60), rtol=1e-8, maxiter=10)
-    assert result.iterations == 10 and not result.converged and not inverse.failed
+    assert result.iterations == 10 and not result.converged and inverse.inverse.step == 0
     stopped = inverse.solve(np.eye(60)[0], np.zeros(60), rtol=1e-8, watch=lambda residual: True)
-    assert not stopped.converged and not inverse.failed
+    assert not stopped.converged and inverse.inverse.step == 0

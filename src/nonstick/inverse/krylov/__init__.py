@@ -6,6 +6,5 @@ from .cr import CR
 from .direct import Direct
 from .gmres import GMRES
 from .richardson import Richardson
-from .safeguarded import Safeguarded
 
-__all__ = ["CG", "CR", "GMRES", "BiCGStab", "Direct", "Richardson", "Safeguarded"]
+__all__ = ["CG", "CR", "GMRES", "BiCGStab", "Direct", "Richardson"]

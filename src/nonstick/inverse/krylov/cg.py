@@ -23,8 +23,11 @@ class CG(Recipe):
     maxiter: int = 10_000
 
     def setup(self, operator, reuse=None):
-        inner = None if reuse is None else reuse.M
-        return _CG(operator, self.M.setup(operator, inner), self.rtol, self.maxiter)
+        return self.around(operator, self.M.setup(operator, None if reuse is None else reuse.M))
+
+    def around(self, operator: Operator, M: Inverse) -> _CG:
+        """Conjugate gradients over a preconditioner that is set up already."""
+        return _CG(operator, M, self.rtol, self.maxiter)
 
 
 class _CG(IterativeInverse):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class AsMatrix(Recipe):
     """
 
     recipe: Recipe
+    wraps: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
         return _AsMatrix(operator, self.recipe.setup(CSROperator(operator.matrix(), operator.cells)))

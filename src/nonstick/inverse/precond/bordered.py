@@ -10,6 +10,7 @@ liquid and a light body apart.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,7 @@ class WithBorder(Recipe):
     """
 
     M: Recipe = field(default_factory=NoPreconditioner)
+    wraps: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
         bordered = operator.border

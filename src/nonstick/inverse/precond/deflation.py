@@ -15,6 +15,7 @@ Y.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,6 +47,7 @@ class Deflated(Recipe):
     """
 
     M: Recipe = field(default_factory=NoPreconditioner)
+    wraps: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
         low = operator.bodies

@@ -1,0 +1,112 @@
+"""Methods and linear solves that take over from each other, with one report: the path of the solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..inverse.base import Inverse, IterativeInverse, Recipe
+from ..inverse.cascade import Cascade, InTurn, Within
+from ..inverse.krylov.cg import CG
+from ..inverse.krylov.richardson import Richardson
+from ..operators.base import Operator
+from ..problem.monitor import FAILED, Monitor, Start
+from .base import Method
+from .bodies_apart import solve_apart
+
+
+@dataclass(frozen=True)
+class MethodCascade(Method):
+    """Several methods, of which the next one takes over where the first is of no use.
+
+    Parameters
+    ----------
+    methods : tuple of Method
+        In the order of preference.
+    when : str
+        "failed": the next one goes on from the x of a method that has failed. "refused": it solves the problems that
+        the first does not treat.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.inverse import CG, GMRES
+    >>> from nonstick.solvers import MethodCascade, PolicyIteration
+    >>> method = MethodCascade((PolicyIteration(CG()), PolicyIteration(GMRES())), when="refused")
+    >>> problem = nonstick.BoxProblem([[2.0, -1.5], [-0.5, 2.0]], [1.0, 1.0])
+    >>> method.chosen(problem).inner
+    GMRES(M=NoPreconditioner(), restart=50, rtol=1e-08, maxiter=10000)
+    """
+
+    methods: tuple[Method, ...]
+    when: Literal["failed", "refused"] = "failed"
+
+    @property
+    def treats(self) -> frozenset[str]:  # type: ignore[override]
+        able = self.methods[:1] if self.when == "failed" else self.methods
+        return frozenset().union(*(method.treats for method in able))
+
+    @property
+    def label(self):
+        return self.methods[0].label
+
+    @property
+    def as_printed(self) -> bool:  # type: ignore[override]
+        return self.methods[0].as_printed
+
+    def check(self, problem):
+        self.chosen(problem)
+
+    def chosen(self, problem):
+        able, refusals = [], []
+        for method in self.methods:
+            try:
+                able.append(method.chosen(problem))
+            except NonstickError as error:
+                refusals.append(error)
+                if self.when == "failed" and not able:
+                    raise
+        if not able:
+            raise refusals[0]
+        return able[0] if self.when == "refused" else MethodCascade(tuple(able))
+
+    def solve(self, problem, start, monitor):
+        if self.methods[0].needs_stencil and problem.A.bodies is not None:
+            solve_apart(self, problem, start, monitor)
+            return
+        for method, following in zip(self.methods, (*self.methods[1:], None)):
+            method.solve(problem, start, monitor)
+            limited = monitor.stopping.maxiter is not None and not monitor.status
+            if following is None or limited or monitor.status not in FAILED:
+                return
+            monitor.hand_over(following.label, "progress was too slow")
+            start = Start(start.x)
+
+
+def accelerated(inner: Recipe) -> Recipe:
+    """A linear solver for a matrix that may be far from a discretised Laplacian.
+
+    There a multigrid iteration may diverge. As the preconditioner of CG it cannot.
+    """
+    if not isinstance(inner, Richardson):
+        return inner
+    return Cascade(((Within(inner.maxiter), inner), CG(inner.M, maxiter=20_000)))
+
+
+def solve_inner(
+    inverse: Inverse, A: Operator, b: np.ndarray, x: np.ndarray, atol: float, maxiter: int, monitor: Monitor
+) -> bool:
+    """Improve x until max|b - A x| <= atol; counts the iterations in the monitor. True if it converged."""
+    if not isinstance(inverse, IterativeInverse):  # a direct solver: one correction of the residual
+        x += inverse.apply(A.residual(b, x, np.empty_like(b)), np.empty_like(x))
+        monitor.iterations += 1
+        return True
+    if isinstance(inverse, InTurn):
+        inverse.report = monitor.hand_over
+    result = inverse.solve(b, x, rtol=0.0, atol=atol, maxiter=min(maxiter, inverse.maxiter), watch=monitor.interrupted)
+    monitor.iterations += result.iterations
+    monitor.record_curvature(result.negative)
+    return result.converged
