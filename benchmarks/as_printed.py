@@ -20,8 +20,7 @@ from common import options, run_studies
 
 import nonstick
 from nonstick import cases, registry
-from nonstick.bench.snapshots import first_of, spread
-from nonstick.bench.visc import ball
+from nonstick.bench.problems import ball, first_of, sampled, snapshots
 from nonstick.compositions import CYCLE
 from nonstick.inverse import CG, Direct
 from nonstick.inverse.multigrid.geometric import Geometric
@@ -291,7 +290,7 @@ def stops(sizes):
     constrained rows only, so with more constraints the same number asks for more.
     """
     for case, walls, n in [(*pair, n) for pair in (("non-splashy", "cut"), ("splashy", "all")) for n in sizes]:
-        steps = spread("double-dam-break", n, 40, 5, **{"walls.pressure": walls, "time.cfl": 3.0})
+        steps = sampled(snapshots("double-dam-break", n, 40, **{"walls.pressure": walls, "time.cfl": 3.0}), 40, 5)
         for inner, rtol in ((3, 1e-6), (2, 1e-6), (3, 1e-3), (2, 1e-3)):
             method = replace(registry.get("ipm-pd"), inner_maxiter=inner)
             yield {"case": case, "n": n, "method": f"{inner} CG iterations, {rtol:g}", **_means(steps, method, rtol)}

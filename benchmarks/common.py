@@ -19,7 +19,7 @@ from rich.table import Table
 
 from nonstick.bench.measure import measure, warm_up
 from nonstick.bench.registry import Plan
-from nonstick.bench.version import version
+from nonstick.bench.row import version
 from nonstick.io.atomic import write_text
 
 screen = Console(stderr=True)

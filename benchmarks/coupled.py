@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from nonstick import PressureProblem, Scene, Simulation
-from nonstick.bench.snapshots import watch_problems
+from nonstick.bench.problems import watch_problems
 from nonstick.discretise.coupling import Body
 from nonstick.grid.mac import Grid
 from nonstick.grid.shapes import Box

@@ -10,7 +10,7 @@ import numpy as np
 from common import Rows, figure, options, progress, show
 
 from nonstick import api, cases
-from nonstick.bench.mazes import maze
+from nonstick.bench.problems import maze
 from nonstick.operators.rows import Rows as Layout
 from nonstick.operators.stencil import StencilOperator
 from nonstick.problem.box import BoxProblem

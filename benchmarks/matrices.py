@@ -27,7 +27,7 @@ from gallery import bearing, grid, jumps, rescaled, rotated, solid, torsion, tri
 
 from nonstick import NonstickError
 from nonstick.bench import petsc
-from nonstick.bench.version import version
+from nonstick.bench.row import version
 from nonstick.compositions import AUTO
 from nonstick.inverse.base import Inverse, Recipe
 from nonstick.operators.convert import as_operator

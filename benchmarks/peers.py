@@ -12,8 +12,8 @@ from common import Rows, figure, options, progress, show
 
 from nonstick import cases
 from nonstick.bench import peers
+from nonstick.bench.measure import sweep
 from nonstick.bench.registry import Plan
-from nonstick.bench.static import sweep
 
 OURS = ("auto", "mg-cg")
 PALETTE = (*(f"C{k}" for k in range(10)), "k", "0.65")

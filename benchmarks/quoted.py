@@ -13,8 +13,8 @@ from common import options, run_studies
 
 import nonstick
 from nonstick import PressureProblem, cases, compositions
-from nonstick.bench.mazes import open_faces
-from nonstick.bench.tb import MAZES, neumann_maze
+from nonstick.bench.problems import neumann_maze, open_faces
+from nonstick.bench.tables import tables
 from nonstick.inverse import CG
 from nonstick.inverse.multigrid.aggregation.coarsening import TopologyAware
 from nonstick.solvers import ChentanezMuller, ProjectedSOR
@@ -62,11 +62,10 @@ def levels(sizes):
 
 def rooms(sizes):
     """CG iterations to 1e-8 in closed mazes of rooms; the paper's merging, with `theta`, with `theta` and `cut`."""
-    kind = type(MAZES["narrow 3/1"])
     for n in sizes:
         for room in ROOMS:
             if n + room[1] >= 2 * sum(room[:2]):
-                problem = neumann_maze(n, kind(*room))
+                problem = neumann_maze(n, *room)
                 for label, rules in (
                     ("as in the paper", (0, 0)),
                     ("theta", (0.35, 0)),
@@ -80,7 +79,7 @@ def rooms(sizes):
 
 def alpha(sizes):
     """CG iterations to 1e-8, W-cycles, the paper's merging (tagiaamg) and blocks (giaamg)."""
-    builders = {name: lambda n, kind=kind: neumann_maze(n, kind) for name, kind in MAZES.items()}
+    builders = {part.name: part.build for part in tables()["tb-table1"].parts}
     builders |= {"sphere3d": lambda n: cases.build("sphere3d", n).problem}
     for case, n in [(case, n) for case in builders for n in sizes]:
         problem = builders[case](n)

@@ -18,6 +18,8 @@ import json
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -74,18 +76,19 @@ def counts(name: str, method: str, cells: int | None) -> dict[str, object]:
 def record(cells: int | None, only: list[str], part: str) -> dict[str, dict[str, object]]:
     lines: dict[str, dict[str, object]] = {}
 
-    def note(key: str, line: dict[str, object], began: float) -> None:
-        lines[key] = line
+    def note(key: str, measure: Callable[[], dict[str, object]]) -> None:
+        began = time.perf_counter()
+        lines[key] = line = measure()
         print(f"{key:48} {time.perf_counter() - began:6.1f} s  {line}", flush=True)
 
     wanted = [m for m in nonstick.methods() if not m.startswith(("visc-", "stokes-"))]
     for name in sorted(cases.names()):
         if part != "scenes" and (not only or name in only):
             for method in wanted:
-                note(f"{name} {method}", counts(name, method, cells), time.perf_counter())
+                note(f"{name} {method}", partial(counts, name, method, cells))
     for name in sorted(scenes.builtin()):
         if part != "cases" and (not only or name in only):
-            note(f"scene {name}", motion(name, cells), time.perf_counter())
+            note(f"scene {name}", partial(motion, name, cells))
     return lines
 
 

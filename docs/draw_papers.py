@@ -24,7 +24,7 @@ from make_gallery import LARGE, ROOT, shrunk, size
 
 from nonstick import Scene
 from nonstick.bench.figures import profile
-from nonstick.bench.version import version
+from nonstick.bench.row import version
 from nonstick.io.rundir import RunDirectory
 from nonstick.render.movie import above, beside, label, write_picture
 from nonstick.scenes.geometry import build

@@ -19,10 +19,8 @@ from make_gallery import LARGE, ROOT, shrunk
 from nonstick import PressureProblem
 from nonstick.api import solve_problem
 from nonstick.bench import figures
-from nonstick.bench.means import Trace
-from nonstick.bench.version import version
-from nonstick.bench.visc import RADIUS, ball, ball_in_a_box
-from nonstick.bench.visc_simulated import sampled
+from nonstick.bench.problems import RADIUS, ball, ball_in_a_box, sampled, viscous_snapshots
+from nonstick.bench.row import Trace, version
 from nonstick.discretise.viscosity import ViscousBox
 from nonstick.inverse import GIA, TopologyAware, Voxels
 from nonstick.inverse.multigrid.faces.coarsening import fine_labels
@@ -115,7 +113,7 @@ def merging(n: int, file: Path) -> None:
 
 def varying_block(n: int, file: Path) -> None:
     """Aanjaneya, figure 11 right: smoothers where the viscosity varies by 30 000, frame 40 of `varying-block`."""
-    source = sampled("varying-block", n, 40, 2)[-1]
+    source = sampled(viscous_snapshots("varying-block", n, 40), 40, 2)[-1].problem
     curves = {method: curve(source.problem, method, source.advected()) for method in SMOOTHERS}
     figures.convergence(file, {f"varying viscosity, {n} cells": curves})
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from nonstick import PressureProblem
-from nonstick.bench.version import version
-from nonstick.bench.visc import ball_in_a_box
+from nonstick.bench.problems import ball_in_a_box
+from nonstick.bench.row import version
 from nonstick.inverse import Voxels
 from nonstick.inverse.multigrid.faces.box import Face, full_box, stencil_box
 from nonstick.inverse.multigrid.faces.coarsening import FaceTransfer

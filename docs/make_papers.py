@@ -3,7 +3,7 @@
     python docs/make_papers.py
 
 A row has `item` and `what`; `theirs` and `their_size`, the paper's numbers; `ours` and `our_size`; `commands` that make
-ours, with the `version` of the source that ran (`nonstick.bench.version`); `pictures` below docs/images; a `status`:
+ours, with the `version` of the source (`nonstick.bench.row.version`); `pictures` below docs/images; a `status`:
 "reproduced", "differs" or "not run", the last two with `because`.
 """
 

@@ -9,11 +9,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from nonstick import cases
-from nonstick.bench import Plan, Row, benchmark, get, registry
+from nonstick.bench import Plan, Row, benchmark, get, registry, sweep
 from nonstick.bench.layout import print_tables
 from nonstick.bench.measure import measure
 from nonstick.bench.row import to_json
-from nonstick.bench.static import sweep
 from nonstick.cli import app
 from nonstick.cli.bench import _ManyValues
 from nonstick.errors import NonstickError

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick.bench import Row
-from nonstick.bench.means import mean_row, quartiles
+from nonstick.bench.row import mean_row, quartiles
 
 
 def row(iterations, outer=1, seconds=1.0, converged=True, **more):

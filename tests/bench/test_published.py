@@ -3,7 +3,15 @@
 import pytest
 
 from nonstick import registry
-from nonstick.bench import published
+from nonstick.bench.tables import published, tables
+
+
+def rows_of(table):
+    """(size, method) → the row that the paper prints."""
+    return {(row.n, row.method): row for row in published(table)}
+
+
+LAI = [name for name in tables() if name.startswith("lai")]
 
 
 @pytest.mark.parametrize(
@@ -28,41 +36,45 @@ from nonstick.bench import published
     ],
 )
 def test_iterations_of_lai(table, n, method, count):
-    assert published.ITERATIONS[table][n][method] == count
+    assert rows_of(table)[n, method].iterations == count
 
 
 def test_outer_iterations_and_seconds_of_lai():
-    assert published.OUTER["lai-table1"][256]["pe-mg"] == 1.63
-    assert published.OUTER["lai-table2"][128]["newton"] == 2.91
-    assert published.SECONDS["lai-table1"][256]["newton"] == 2.59
-    assert published.SECONDS["lai-table2"][256]["fmg"] == 510.71
-    assert published.SECONDS["lai-table7"][128]["pi-mg"] == 0.7
+    one, two, seven = (rows_of(f"lai-table{k}") for k in (1, 2, 7))
+    assert one[256, "pe-mg"].outer_iterations == 1.63 and two[128, "newton"].outer_iterations == 2.91
+    assert one[256, "newton"].seconds == 2.59 and two[256, "fmg"].seconds == 510.71
+    assert seven[128, "pi-mg"].seconds == 0.7
 
 
 def test_what_was_not_run_has_no_number():
-    assert "newton" not in published.ITERATIONS["lai-table2"][256]
-    assert "newton" not in published.OUTER["lai-table2"][256]
-    assert "no-lcp" not in published.ITERATIONS["lai-table7"][32]
-    assert set(published.DIVERGED["lai-table12"]) == {
-        (n, m) for n in (128, 256) for m in ("fas-mg+simple-boundary", "fas-mg+direct")
-    }
+    assert (256, "newton") not in rows_of("lai-table2") and (32, "no-lcp") not in rows_of("lai-table7")
+    diverged = {place for place, row in rows_of("lai-table12").items() if row.reason == "the paper: diverged"}
+    assert diverged == {(n, m) for n in (128, 256) for m in ("fas-mg+simple-boundary", "fas-mg+direct")}
+    assert not any(rows_of("lai-table12")[place].must_converge for place in diverged)
 
 
-def test_tables_are_complete():
-    sizes = {table: tuple(rows) for table, rows in published.ITERATIONS.items()}
-    assert all(
-        rows == ((32, 64, 128) if table == "lai-table7" else (32, 64, 128, 256)) for table, rows in sizes.items()
-    )
-    for rows in published.SECONDS.values():
-        assert all(len(row) >= 7 for row in rows.values())
+@pytest.mark.parametrize("table", LAI)
+def test_tables_are_complete(table):
+    sizes = (32, 64, 128) if table == "lai-table7" else (32, 64, 128, 256)
+    assert tuple(dict.fromkeys(n for n, _ in rows_of(table))) == sizes
+    if table in ("lai-table1", "lai-table2", "lai-table7"):
+        assert all(row.seconds is not None for row in rows_of(table).values())
 
 
 def test_other_papers():
-    assert published.CM_TABLE1["rotated-box"] == (128, 109.78, 122.97)
-    assert round(100 * (21.26 / 19.00 - 1), 2) == 11.89 and published.CM_TABLE1["ball-box"] == (64, 19.00, 21.26)
-    assert published.ANDERSEN_TABLE1 == {64: 15, 128: 25, 256: 15, 512: 16, 1024: 5}
+    cm = rows_of("cm-table1")
+    assert (cm[128, "rotated-box"].seconds, cm[128, "rotated-box LCP"].seconds) == (0.10978, 0.12297)
+    for scene, n in (("ball-box", 64), ("dam-break-box", 64), ("rotated-box", 128), ("dam-break-sphere", 128)):
+        slower = 100 * (cm[n, f"{scene} LCP"].seconds / cm[n, scene].seconds - 1)
+        assert cm[n, f"{scene} LCP"].extra == {"LCP slower by %": round(slower, 2)} and not cm[n, scene].extra
+    andersen = {row.n: row.extra["LCP slower by %"] for row in published("andersen-table1")}
+    assert andersen == {64: 15, 128: 25, 256: 15, 512: 16, 1024: 5}
+    assert rows_of("tb-table4")[128, "saamg-mprgp"].seconds == 23.87 / 2.4  # printed: seconds and substeps a frame
+
+
+def test_nonzeros_are_the_sum_of_what_is_printed():
+    assert all(row.nonzeros == sum(row.extra.values()) for row in published("tb-table1"))
 
 
 def test_every_method_is_one_of_ours():
-    names = {m for rows in published.ITERATIONS.values() for row in rows.values() for m in row}
-    assert names <= set(registry.methods())
+    assert {method for table in LAI for _, method in rows_of(table)} <= set(registry.methods())

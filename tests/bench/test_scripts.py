@@ -41,6 +41,7 @@ WITHOUT_PICTURE = {
     "ranks",
     "ranks_simulation",
     "ranks_step",
+    "record",
     "step_time",
 }
 

@@ -6,15 +6,17 @@ from scipy.ndimage import label
 
 from nonstick import registry
 from nonstick.bench import get
-from nonstick.bench.mazes import maze, open_faces
-from nonstick.bench.tb import BARRIERS, MAZES, bounded_source, count_nonzeros, liquid_maze, neumann_maze
+from nonstick.bench.problems import bounded_source, liquid_maze, maze, neumann_maze, open_faces
+from nonstick.bench.tables import count_nonzeros, tables
+
+MAZES = {part.name: part.options for part in tables()["tb-table1"].parts}
 
 
 @pytest.mark.parametrize("kind", MAZES.values(), ids=list(MAZES))
 def test_mazes_are_connected_and_have_walls(kind):
-    cells = maze(40, kind.corridor, kind.wall, door=kind.door)
+    cells = maze(40, **kind)
     assert max(cells.shape) <= 40 and label(cells)[1] == 1 and 0.1 < cells.mean() < 0.95
-    problem = neumann_maze(40, kind)
+    problem = neumann_maze(40, **kind)
     assert problem.n == cells.sum()
     assert np.abs(problem.A.row_sums()).max() <= 1e-9 * problem.A.diagonal.max(), "pure Neumann"
     assert abs(problem.b.sum()) <= 1e-9 * np.abs(problem.b).sum(), "solvable"
@@ -56,7 +58,7 @@ def test_table2_interior_point_needs_the_fewest_steps():
         if "published" not in row.case:
             assert row.converged, row
             steps[row.method] = row.outer_iterations
-    assert set(steps) == set(BARRIERS)
+    assert set(steps) == set(tables()["tb-table2"].methods)
     assert steps["ipm-pd"] <= 12 and steps["ipm-pd"] == min(steps.values()), steps
 
 

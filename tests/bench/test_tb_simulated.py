@@ -2,14 +2,7 @@
 
 import pytest
 
-from nonstick.bench import get, tb_simulated
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tb_simulated, "FRAMES", 3)
-    monkeypatch.setattr(tb_simulated, "SAMPLES", 2)
+from nonstick.bench import get
 
 
 @pytest.mark.slow
@@ -17,9 +10,9 @@ def short(monkeypatch, tmp_path):
     "table, methods", [("tb-figure5", ("tagiaamg-cg",)), ("tb-table4", ("ipm-pd+tagiaamg-cg",)), ("tb-table5", ())]
 )
 def test_tables(table, methods, tmp_path):
-    rows = list(get(table).run(get(table).plan((16,), methods)))
+    rows = list(get(table).run(get(table).plan((16,), methods, frames=3, samples=2, folder=tmp_path)))
     measured = [row for row in rows if "published" not in row.case]
-    assert {row.method for row in measured} == set(methods or tb_simulated.FORMULATIONS)
+    assert {row.method for row in measured} == set(methods or get(table).parts)
     assert all(row.converged and row.seconds > 0 for row in measured), measured
     assert any("published" in row.case for row in rows)
     assert (tmp_path / f"bench-{table}-16.png").stat().st_size > 1000

@@ -3,7 +3,7 @@
 import pytest
 
 from nonstick.bench import get
-from nonstick.bench.visc import ball
+from nonstick.bench.problems import ball
 
 
 def rows(name, sizes, methods, **options):

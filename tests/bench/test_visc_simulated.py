@@ -2,17 +2,15 @@
 
 import pytest
 
-from nonstick.bench import visc_simulated
-from nonstick.bench.registry import Plan
+from nonstick.bench import get
+from nonstick.bench.problems import viscous_snapshots
 
 
 @pytest.mark.slow
-def test_table3_reduces_the_residual_of_the_scenes_by_a_hundred(monkeypatch):
-    monkeypatch.setattr(visc_simulated, "FRAMES", 2)
-    monkeypatch.setattr(visc_simulated, "SAMPLES", 2)
-    monkeypatch.setattr(visc_simulated, "SCENES", ("viscous-drop", "body-drop"))
-    plan = Plan(sizes=(24,), methods=("visc-auto", "visc-cg"))
-    rows = list(visc_simulated.table3(plan))
+def test_table3_reduces_the_residual_of_the_scenes_by_a_hundred():
+    table = get("visc-table3")
+    plan = table.plan((24,), ("visc-auto", "visc-cg"), only=("viscous-drop", "body-drop"), frames=2, samples=2)
+    rows = list(table.run(plan))
     own = [r for r in rows if "published" not in r.case]
     assert [r.method for r in own] == ["visc-auto", "visc-cg"] * 2
     assert all(r.converged and r.kkt is not None and r.iterations > 0 for r in own)
@@ -22,4 +20,4 @@ def test_table3_reduces_the_residual_of_the_scenes_by_a_hundred(monkeypatch):
 
 
 def test_steps_in_free_fall_are_left_out():
-    assert visc_simulated.sampled("varying-block", 20, 1, 1) == []
+    assert list(viscous_snapshots("varying-block", 20, 1)) == []

@@ -9,7 +9,7 @@ from scipy.ndimage import label
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from nonstick.bench.mazes import maze
+from nonstick.bench.problems import maze
 from nonstick.errors import NonstickError
 from nonstick.grid import Figure, Grid, Maze
 from nonstick.grid.shapes.figure import _FIGURES, _extent

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..render.charts import COLOURS, finish, new_figure
-from .means import Trace, quartiles
+from .row import Trace, quartiles
 
 #: the height at which a residual of zero is drawn
 FLOOR = 1e-16

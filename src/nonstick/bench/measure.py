@@ -21,6 +21,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numba
 from numba.core import event
@@ -33,8 +34,7 @@ from ..problem.solution import Solution
 from ..solvers.base import Method
 from .journal import checksum
 from .registry import Plan
-from .row import Row
-from .version import version
+from .row import Row, version
 
 #: a solve shorter than this is run `REPEATS` times, and the fastest counts: other processes can only slow a solve down
 SHORT_SECONDS = 3.0
@@ -126,6 +126,17 @@ def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -
         _solve(build(), method, plan)
     except NonstickError:
         return
+
+
+def sweep(case: str, build: Callable[[int], BoxProblem], plan: Plan, warm_size: int = 16) -> Iterator[Row]:
+    """Every method on every size; other tables may use this with their own builder."""
+    for k, method in enumerate(plan.methods):
+        plan.done(k / len(plan.methods))
+        plan.announce(f"{method}: compiling")
+        warm_up(method, partial(build, warm_size), plan)
+        for n in plan.sizes:
+            plan.announce(f"{method} at {n}")
+            yield measure(case, n, method, partial(build, n), plan)
 
 
 def _must(method: str | Method, name: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -86,6 +85,8 @@ class Benchmark:
         for n in sizes:
             if n < 2:
                 raise NonstickError(f"size {n} is too small: a grid needs at least 2 cells along each side")
+        if methods and not self.methods:
+            raise NonstickError(f"{self.name} has its own methods: remove --methods")
         plan = Plan(sizes, method_names(methods or self.methods), **options)
         Stopping(plan.rtol, maxiter=plan.maxiter)  # which checks them
         for word in plan.only:
@@ -119,9 +120,8 @@ def benchmark(
 
 def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by name: the static cases, then the tables."""
-    package = import_module(__package__)
-    for module in pkgutil.iter_modules(package.__path__):
-        import_module(f"{__package__}.{module.name}")
+    for module in ("tables", "peers"):
+        import_module(f"{__package__}.{module}")
     return dict(_BENCHMARKS)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bench.version import version
+from ..bench.row import version
 from ..errors import NonstickError
 from ..io.atomic import write_text
 from .case import Case, Curve, Published, Size
