@@ -269,9 +269,9 @@ def test_snapshots_are_built_afresh(viscosity):
 
 def test_help_names_tables_that_exist():
     from nonstick.bench import benchmarks
-    from nonstick.cli.bench import _HELP
+    from nonstick.cli.bench import _help
 
-    named = set(re.findall(r"\b(?:lai|cm|andersen|tb|visc)-[a-z0-9]+\b", _HELP))
+    named = set(re.findall(r"\b(?:lai|cm|andersen|tb|visc)-[a-z0-9]+\b", _help()))
     assert named <= set(benchmarks())
     asked = (
         {f"lai-table{k}" for k in (1, 2, 7, 9, 10, 11, 12)}

@@ -197,7 +197,7 @@ def published(table: str) -> list[Row]:
         sizes = sorted({int(n) for of in quantities.values() for n in of})
         for n in sizes:
             for k, method in enumerate(block["methods"]):
-                values = {}
+                values: dict[str, Any] = {}
                 for key, of in quantities.items():
                     given = of.get(str(n), ())
                     value = given if not isinstance(given, list | tuple) else given[k] if k < len(given) else "-"
@@ -513,11 +513,12 @@ def count_nonzeros(method: Method, problem: BoxProblem) -> tuple[int, int] | Non
     for level in inverse.levels[:-1]:
         systems += level.A.core.matrix().nnz
         transfers += 2 * level.transfer.matrix().nnz
-    last = inverse.levels[-1].A.core
-    packed = M.coarsest.hierarchy(last) if isinstance(M.coarsest, Packed) else None
-    for operator, _, parent in packed or [(last, None, None)]:
-        systems += operator.matrix().nnz
-        transfers += 0 if parent is None else 2 * int(np.count_nonzero(parent >= 0))
+    last = inverse.levels[-1].A
+    packed = M.coarsest.setup(last).levels if isinstance(M.coarsest, Packed) else ()
+    systems += sum(int(np.count_nonzero(below.weights)) + below.n for below in packed)
+    transfers += sum(2 * int(np.count_nonzero(below.parent >= 0)) for below in packed[:-1])
+    if not packed:
+        systems += last.core.matrix().nnz
     return transfers, systems
 
 
