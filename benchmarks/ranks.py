@@ -31,8 +31,8 @@ def memory(key: str) -> float:
 
 def shared(name: str, n: int, repeat: int) -> dict:
     from nonstick.mpi import case
-    from nonstick.mpi.comm import world
     from nonstick.mpi.solve import solve_shared
+    from nonstick.parallel.comm import world
 
     comm = world()
     solve_shared(case.build(comm, name, 12))  # compiles
@@ -86,7 +86,7 @@ def main() -> None:
     options = parser.parse_args()
     sizes = list(options.sizes)
     if options.weak:
-        from nonstick.mpi.comm import world
+        from nonstick.parallel.comm import world
 
         sizes.append(4 * round(options.weak * world().size ** (1 / 3) / 4))
     for n in sizes:

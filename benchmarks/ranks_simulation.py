@@ -29,7 +29,7 @@ def main() -> None:
     import numpy as np
 
     from nonstick import Scene, Simulation
-    from nonstick.mpi.comm import world
+    from nonstick.parallel.comm import world
     from nonstick.sim.liquid.together import simulate
 
     comm = world()

@@ -42,8 +42,8 @@ def main() -> None:
     import numpy as np
 
     from nonstick import Scene
-    from nonstick.mpi.comm import world
     from nonstick.mpi.part import Part
+    from nonstick.parallel.comm import world
     from nonstick.sim.liquid.together import simulate
 
     comm = world()

@@ -22,6 +22,7 @@ LAYERS = (
     "show",
     "kernels",
     "grid",
+    "parallel",
     "operators",
     "validate",
     "problem",

@@ -233,7 +233,7 @@ class Run:
         except NonstickError as error:
             raise NonstickError(f"method {self.name!r} {error}") from None
         x = np.zeros(problem.n) if x0 is None else np.array(x0, float)
-        cold = active is None and not problem.A.largest(int(x.any()))
+        cold = active is None and not problem.A.comm.largest(int(x.any()))
         start = Start(x, None if active is None else problem.box.clampable(active), cold)
         monitor = Monitor(problem, self.stopping, method.linear, self.began)
         if back is not None:
@@ -278,7 +278,7 @@ def _judge(method: Method, problem: BoxProblem, x: np.ndarray, x0, monitor: Moni
         _no_worse(problem, x, x0, monitor)
     limited = stopping.maxiter is not None and status in ("", "maxiter")
     failed = status in (*FAILED, "maxiter") and not limited
-    if failed and not progress.negative and A.symmetric and not A.shared:
+    if failed and not progress.negative and A.symmetric and A.comm.size == 1:
         progress.negative = smallest_curvature(A) < ZERO
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nonstick.mpi.comm import world
+from nonstick.parallel.comm import world
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError
-from nonstick.mpi.boxes import Boxes
+from nonstick.parallel.boxes import Boxes
 
 SHAPE = (40, 24, 32)
 

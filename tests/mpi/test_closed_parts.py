@@ -5,9 +5,9 @@ import pytest
 
 from nonstick import PressureProblem, Scene, Simulation, solve_problem
 from nonstick.mpi import levels
-from nonstick.mpi.boxes import Boxes
 from nonstick.mpi.shared import Shared
 from nonstick.mpi.solve import solve_shared
+from nonstick.parallel.boxes import Boxes
 from nonstick.sim.liquid.together import simulate
 from nonstick.solvers.pockets import find
 

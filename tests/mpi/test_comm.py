@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError
-from nonstick.mpi import launched
+from nonstick.parallel import launch
 
 
 def test_sums_and_maxima(comm):
@@ -54,4 +54,4 @@ def test_the_error_of_one_rank_is_raised_on_all(comm):
     ],
 )
 def test_the_launcher_is_recognised(environment, ranks):
-    assert launched.ranks(environment) == ranks
+    assert launch.ranks(environment) == ranks

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nonstick.mpi.boxes import Boxes
-from nonstick.mpi.halo import Halo
+from nonstick.parallel.boxes import Boxes
+from nonstick.parallel.halo import Halo
 
 SHAPES = [(13, 9), (11, 8, 7)]
 

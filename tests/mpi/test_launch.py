@@ -10,13 +10,13 @@ import pytest
 
 from nonstick import cases
 from nonstick.io.rundir import RunDirectory
-from nonstick.mpi import launched
-from nonstick.mpi.launch import _without_ranks, on_ranks
 from nonstick.optional import missing
+from nonstick.parallel import launch
+from nonstick.parallel.launch import _without_ranks, on_ranks
 
-launched.find_petsc()
+launch.find_petsc()
 pytestmark = [
-    pytest.mark.skipif(launched.ranks() > 1, reason="these tests start ranks themselves"),
+    pytest.mark.skipif(launch.ranks() > 1, reason="these tests start ranks themselves"),
     pytest.mark.skipif(missing("mpi", "mpi4py", "petsc4py") is not None, reason="needs the environment of make mpi"),
 ]
 
@@ -71,14 +71,14 @@ def test_bad_input_ends_in_one_sentence(problem, tmp_path):
 CRASH = """
 import os, sys, signal
 from nonstick import NonstickError
-from nonstick.mpi.ending import ending_together
-from nonstick.mpi.comm import world
+from nonstick.parallel.launch import end_together
+from nonstick.parallel.comm import world
 def command():
     if world().rank == 1:
         {what}
     world().wait()
     world().wait()
-ending_together(command)
+end_together(command)
 """
 
 
@@ -98,7 +98,7 @@ def test_a_rank_that_fails_alone_ends_all(tmp_path):
 def test_a_killed_rank_is_one_sentence_and_exit_code_2(tmp_path):
     plugin = tmp_path / "kill.py"
     plugin.write_text(
-        "import os, signal\nfrom nonstick.mpi.comm import world\n"
+        "import os, signal\nfrom nonstick.parallel.comm import world\n"
         "if os.environ.get('OMPI_COMM_WORLD_SIZE'):\n"
         "    if world().rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    world().wait()\n"
@@ -111,7 +111,7 @@ def test_a_killed_rank_is_one_sentence_and_exit_code_2(tmp_path):
 
 DIE = """
 import os, pathlib, signal, threading, time
-from nonstick.mpi.comm import world
+from nonstick.parallel.comm import world
 def die():
     while not pathlib.Path({sign!r}).exists():
         time.sleep(0.02)
@@ -121,7 +121,7 @@ if os.environ.get("OMPI_COMM_WORLD_SIZE") and world().rank == 1:
 """
 FULL = """
 import os, resource
-from nonstick.mpi.comm import world
+from nonstick.parallel.comm import world
 if os.environ.get("OMPI_COMM_WORLD_SIZE") and world().rank == 1:
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 """

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.mpi.boxes import Boxes
 from nonstick.mpi.part import Part, ghost_layers
+from nonstick.parallel.boxes import Boxes
 from nonstick.sim.liquid.cloud import Cloud
 from nonstick.sim.liquid.layout import Layout
 from nonstick.sim.liquid.together import first_boxes, obstacle, part_of, simulate

@@ -8,10 +8,10 @@ import pytest
 import nonstick
 from nonstick import NonstickError, cases
 from nonstick.mpi import case, levels
-from nonstick.mpi.boxes import Boxes
 from nonstick.mpi.method import AUTO
 from nonstick.mpi.shared import Shared
 from nonstick.mpi.solve import solve_shared
+from nonstick.parallel.boxes import Boxes
 from nonstick.problem.monitor import Monitor
 from nonstick.solvers.face_descent import face_descent
 

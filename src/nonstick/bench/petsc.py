@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..mpi.launched import petsc_home
+from ..parallel.launch import petsc_home
 from ..problem.box import BoxProblem
 from .petsc_driver import PEERS
 from .row import Row

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from ..mpi import launched
+from ..parallel import launch
 from .terminal import guarded, say, showing_compilation
 
 #: modules with an `add(app)`, in the order of the help page
@@ -94,11 +94,9 @@ def main(words: list[str] | None = None) -> None:
         with showing_compilation():
             guarded(lambda: app(_plugins_first(words), prog_name="nonstick"))
 
-    if launched.ranks() > 1:
-        launched.one_thread_per_rank()
-        from ..mpi.ending import ending_together
-
-        ending_together(command)
+    if launch.ranks() > 1:
+        launch.one_thread_per_rank()
+        launch.end_together(command)
     command()
 
 

@@ -13,8 +13,8 @@ from ..errors import NonstickError
 from ..io.atomic import replacing
 from ..io.problem_file import ProblemFile, read_problem, read_rows
 from ..mpi import rows
-from ..mpi.comm import Comm, world
 from ..options import Stopping
+from ..parallel.comm import Comm, world
 from ..problem.given import Given
 from ..problem.monitor import Monitor
 from ..problem.solution import Solution
@@ -63,11 +63,6 @@ def _by_auto(comm: Comm, file: Path, given: dict, stop: dict) -> rows.Answer:
 
 def _by_petsc(comm: Comm, file: Path, method: str, given: dict, stop: dict) -> rows.Answer:
     """SNESVI or TAO; every rank reads the whole file, and `maxiter` and `time_limit` do not apply."""
-    import petsc4py
-
-    petsc4py.init([])
-    from petsc4py import PETSc
-
     problem: ProblemFile = read_problem(file)
     for name, values in given.items():
         setattr(problem, name, values)
@@ -78,9 +73,9 @@ def _by_petsc(comm: Comm, file: Path, method: str, given: dict, stop: dict) -> r
         "A_data": M.data, "A_indices": M.indices, "A_indptr": M.indptr, "b": box.b, "lower": box.box.lower,
         "upper": box.box.upper, "diagonal": box.A.diagonal,
     }  # fmt: skip
-    peer = petsc_driver.Peer(PETSc, data, stop["rtol"])
+    peer = petsc_driver.Peer(comm.petsc, data, stop["rtol"])
     kind, options = petsc_driver.PEERS[method]
-    y, seconds, _ = petsc_driver.timed(PETSc, peer, kind, options)
+    y, seconds, _ = petsc_driver.timed(comm.petsc, peer, kind, options)
     monitor = Monitor(box, Stopping(stop["rtol"]))
     monitor.iterations, monitor.outer_iterations = peer.iterations, peer.outer
     solution = whole.solution(Solution.of(box, comm.joined(y.array_r.copy()) * (peer.t / peer.s), method, monitor))

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import typer
 
+from ..parallel import launch
 from .options import FRAMES, JSON, RUN, SCENE, SET, complete_builtin_scenes, complete_kinds, grouped, option
 from .running import Live, check_movie, load_scene, make_movie, overrides, report_run, resumable, say_summary
 from .terminal import fail, print_names, say
-from .together import RANKS, start, together
 
+RANKS = option("--ranks", min=1, help="Run on this many ranks, started by mpiexec (see make mpi).")
 #: number of lines of each kind in the log that `info` shows
 TOLD = 5
 
@@ -116,17 +117,18 @@ def run(
     nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
     """
     from ..io.atomic import safe_name
-    from ..mpi.comm import world
+    from ..parallel.comm import world
     from ..sim.kinds import kind_of
     from ..sim.run import run as go
     from .view import beside
 
-    start(ranks)
+    on_ranks(ranks)
     check_movie(movie)
     loaded = load_scene(scene, settings, frames)
     kind = kind_of(loaded)
     target = world().shared(out or _free(Path("runs") / safe_name(loaded.name)))
-    with together() as speaks, beside(target, view and speaks):
+    speaks = world().rank == 0
+    with beside(target, view and speaks):
         with resumable(target), Live(kind, loaded.model.time.frames, speaks) as live, kind.compiling(loaded):
             go(loaded, target, live.update, live.warn)
         if speaks:
@@ -219,11 +221,12 @@ def resume(
     nonstick resume runs/honey --from-frame 40 --set physics.viscosity=50 --out runs/thicker
     """
     from ..io.rundir import RunDirectory
+    from ..parallel.comm import world
     from ..sim.branch import branch
     from ..sim.kinds import kind_of
     from ..sim.run import resume as go
 
-    start(ranks)
+    on_ranks(ranks)
     check_movie(movie)
     if discard and out is not None:
         fail("--discard deletes frames of DIR, and --out leaves DIR as it is: leave one of them out")
@@ -231,15 +234,21 @@ def resume(
     changed = (own if scene is None else load_scene(scene)).replace(overrides(changes.settings, changes.frames))
     target = out or directory
     kind = kind_of(changed)
-    with together() as speaks:
-        with resumable(target), Live(kind, changed.model.time.frames, speaks) as live:
-            if out is not None:
-                branch(directory, out, from_frame, None, live.update, live.warn, changed)
-            else:
-                go(directory, from_frame, None, changed, live.update, live.warn, discard)
-        if speaks:
-            report_run(target)
-            make_movie(target, movie, changed.model.output.movie)
+    speaks = world().rank == 0
+    with resumable(target), Live(kind, changed.model.time.frames, speaks) as live:
+        if out is not None:
+            branch(directory, out, from_frame, None, live.update, live.warn, changed)
+        else:
+            go(directory, from_frame, None, changed, live.update, live.warn, discard)
+    if speaks:
+        report_run(target)
+        make_movie(target, movie, changed.model.output.movie)
+
+
+def on_ranks(ranks: int | None) -> None:
+    """If ranks were asked for and this is not one of them: start them, wait, and leave with their exit code."""
+    if (ranks or 1) > 1 and launch.ranks() == 1:
+        raise SystemExit(launch.on_ranks(ranks or 1))
 
 
 def _free(path: Path) -> Path:

@@ -76,14 +76,12 @@ def solve(
     """
     from .. import registry
     from ..errors import NonstickError
-    from ..mpi import launched
     from ..options import Stopping
+    from ..parallel import launch
 
     if ranks is not None:
-        from ..mpi.launch import on_ranks
-
-        raise SystemExit(on_ranks(ranks))
-    shared = launched.ranks() > 1
+        raise SystemExit(launch.on_ranks(ranks))
+    shared = launch.ranks() > 1
     if not (shared and method.startswith(("petsc-", "tao-"))):
         registry.name_of(method)  # report a misspelt name before a large file is read
     target = _target(file, out, json_file)
@@ -124,7 +122,7 @@ def _target(file: Path, out: Path | None, json_file: str | None) -> Path:
 def _report(row: dict, json_file: str | None, target: Path) -> None:
     """Print or write the row of results."""
     from ..io.atomic import write_text
-    from ..mpi.comm import world
+    from ..parallel.comm import world
 
     if json_file == "-":
         print(json.dumps(row))

@@ -39,6 +39,7 @@ from ..grid.fractions import cover
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
+from ..parallel.comm import SELF, Comm
 
 Faces = tuple[np.ndarray, ...]
 
@@ -99,6 +100,7 @@ class Whole:
 
     #: the first cell of this part of the grid
     first: tuple[int, ...] = ()
+    comm: Comm = SELF
 
     def own_cells(self, shape: tuple[int, ...]) -> np.ndarray | None:
         """Mask of the cells that count here; None: all."""
@@ -107,10 +109,6 @@ class Whole:
     def own_faces(self, window: tuple[slice, ...], axis: int) -> tuple[slice, ...]:
         """The part of a window of faces that counts here, as slices of the window."""
         return (slice(None),) * len(window)
-
-    def total(self, values: np.ndarray) -> np.ndarray:
-        """The sum of an array over all parts."""
-        return values
 
 
 WHOLE_GRID = Whole()
@@ -185,7 +183,7 @@ class Covered:
             for i, a in arms:
                 for j, b in arms:
                     M[i, j] += float((s * a * b)[own].sum())
-        M = self.part.total(M)
+        M = self.part.comm.total(M)
         volume = np.diag(M)[:d].copy() * self.dx**d
         if exact is not None:
             known = float(body.mass) / body.density  # type: ignore[arg-type]
@@ -209,7 +207,7 @@ class Covered:
     def displaced(self) -> float:
         """The volume of the body on the grid, in cells."""
         own = [float(s[self.part.own_faces(self.window(axis), axis)].sum()) for axis, s in enumerate(self.shares)]
-        return float(self.part.total(np.array(own)).max())
+        return float(self.part.comm.total(np.array(own)).max())
 
     def flux(self) -> np.ndarray:
         """G on the cells of the window: one more axis, over the degrees of freedom."""
@@ -316,7 +314,7 @@ class Coupling:
         t, j, v = (np.concatenate([np.empty(0, np.int64), *part]) for part in (where, column, value))
         touched, t = np.unique(t, return_inverse=True)
         U = sp.csr_array((v, (t, j.astype(np.int64))), shape=(touched.size, S.shape[0]))
-        return LowRank(A, touched.astype(np.int64), U, 0.5 * (S + S.T), light, self.part.total)
+        return LowRank(A, touched.astype(np.int64), U, 0.5 * (S + S.T), light, self.part.comm)
 
     def moved(self, operator: LowRank, pressure: np.ndarray, dt: float) -> list[MovedBody]:
         """The bodies after the pressure (a vector over the unknowns) has acted on them for dt."""

@@ -7,8 +7,8 @@ import numpy as np
 from .. import cases
 from ..errors import NonstickError
 from ..grid.box import IndexBox
-from .boxes import Boxes
-from .comm import Comm
+from ..parallel.boxes import Boxes
+from ..parallel.comm import Comm
 from .levels import shared_levels
 from .shared import Shared
 

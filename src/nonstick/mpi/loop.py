@@ -37,7 +37,7 @@ class SharedLoop(ActiveSetCG):
         cycle.leave(z)
         self.A.apply(z, s)
         own = *BlockHierarchy.inner(cycle, self.q), dot(z, s)
-        rho, along, energy = self.A.total(np.array(own)).tolist()
+        rho, along, energy = self.A.comm.total(np.array(own)).tolist()
         beta = -along / curvature if self.flexible else rho / rho_old
         after = energy + 2.0 * beta * along + beta * beta * curvature
         self.A.combine(self.p, z, beta)

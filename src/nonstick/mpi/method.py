@@ -34,12 +34,16 @@ class SharedActiveSet(ActiveSet):
     def coarser(self, problem, M):
         if isinstance(problem.A, SharedStencil):
             return SharedCoarser(problem, M) if isinstance(M, SharedHierarchy) else None
-        return None if problem.A.shared else super().coarser(problem, M)
+        return None if _bodies_on_ranks(problem.A) else super().coarser(problem, M)
 
     def nearby(self, A):
         if isinstance(A, SharedStencil):
             return SharedNearby(A)
-        return SharedAroundBodies(A.bodies) if A.shared and A.bodies is not None else super().nearby(A)
+        return SharedAroundBodies(A.bodies) if _bodies_on_ranks(A) else super().nearby(A)
+
+
+def _bodies_on_ranks(A) -> bool:
+    return A.bodies is not None and isinstance(A.bodies.base, SharedStencil)
 
 
 CYCLE = Multigrid(SharedBlocks(0.65), RedBlack(), W(1, 1), dtype=np.float32)

@@ -28,12 +28,12 @@ from ..discretise.coupling import Whole
 from ..discretise.viscosity import ViscosityProblem
 from ..grid.box import IndexBox
 from ..grid.mac import Part as PartOfGrid
+from ..parallel.boxes import Boxes
+from ..parallel.comm import Comm
+from ..parallel.components import join_parts
+from ..parallel.halo import Halo
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
-from .boxes import Boxes
-from .comm import Comm
-from .halo import Halo
-from .joined import join_parts
 from .shared import Shared, bare
 from .solve import solve_shared
 from .viscous import Thickened, solve_viscosity
@@ -290,9 +290,6 @@ class _Counted(Whole):
     def own_faces(self, window, axis):
         both = [(max(w.start, o.start), max(min(w.stop, o.stop), w.start)) for w, o in zip(window, self._faces[axis])]
         return tuple(slice(low - w.start, max(high, low) - w.start) for (low, high), w in zip(both, window))
-
-    def total(self, values):
-        return self.comm.total(values)
 
 
 def _bounds(box: IndexBox, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..grid.box import IndexBox
 from ..operators.rows import Rows
-from .boxes import Boxes
-from .comm import Comm
-from .halo import Graph, Halo
+from ..parallel.boxes import Boxes
+from ..parallel.comm import Comm
+from ..parallel.halo import Graph, Halo
 
 
 class Piece:

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 
 from .. import validate
 from ..errors import NonstickError
+from ..parallel.boxes import Boxes
+from ..parallel.comm import Comm, world
 from ..problem.solution import Solution
-from .boxes import Boxes
-from .comm import Comm, world
 from .levels import shared_levels
 from .piece import Piece
 from .shared import assembled

@@ -9,9 +9,9 @@ from ..grid.box import IndexBox
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.stencil import StencilOperator
+from ..parallel.boxes import Boxes
+from ..parallel.comm import Comm
 from ..problem.box import BoxProblem
-from .boxes import Boxes
-from .comm import Comm
 from .piece import Piece, inside
 from .stencil import SharedStencil
 

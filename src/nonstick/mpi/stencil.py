@@ -6,21 +6,18 @@ what they return the ghosts are zero, so that a sum over the vector counts every
 
 from __future__ import annotations
 
-from zlib import crc32
-
 import numpy as np
 
 from ..kernels._vector import dot
 from ..operators.base import closed_rows
 from ..operators.stencil import StencilOperator
-from .joined import united
+from ..parallel.components import united
 from .piece import Piece
 
 
 class SharedStencil(StencilOperator):
     """One rank's rows of a stencil operator; `weights` and `diagonal` are those of the rows of `piece`."""
 
-    shared = True
     has_entries = False
 
     def __init__(self, piece: Piece, weights: tuple[np.ndarray, np.ndarray, np.ndarray], diagonal: np.ndarray):
@@ -30,22 +27,6 @@ class SharedStencil(StencilOperator):
     @property
     def unknowns(self):
         return self.piece.count
-
-    def total(self, values):
-        return self.comm.total(values)
-
-    def largest(self, values):
-        return self.comm.largest(values)
-
-    def joined(self, values):
-        return self.comm.joined(values)
-
-    def first(self, flag):
-        flags = self.comm.gathered(bool(flag))
-        return bool(flag) and not any(flags[: self.comm.rank])
-
-    def fingerprint(self, values):
-        return np.array(self.comm.gathered(crc32(np.ascontiguousarray(values).tobytes())), np.int64)
 
     def exchange(self, x: np.ndarray) -> None:
         """Bring the ghosts of a vector up to date."""

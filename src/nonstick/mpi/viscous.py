@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..discretise.viscosity import ViscosityProblem
-from .comm import Comm
-from .halo import Halo
+from ..parallel.comm import Comm
+from ..parallel.halo import Halo
 
 #: PETSc measures residuals in the 2-norm, we in the max norm: the 2-norm asked for is lowered until the max norm holds
 PASSES = 8
@@ -98,11 +98,7 @@ def _solved(
     goal: float,
 ) -> tuple[np.ndarray, int, float]:
     """x of the own faces, iterations, max|A x - b| of all ranks."""
-    import petsc4py
-
-    petsc4py.init([])
-    from petsc4py import PETSc
-
+    PETSc = comm.petsc
     M = problem.operator.matrix()[np.flatnonzero(own)]
     columns = numbers[M.indices]
     assert columns.min(initial=0) >= 0, "a row of this rank is coupled to a face that is no unknown of its owner"
@@ -110,10 +106,10 @@ def _solved(
     M.sort_indices()
     size = (M.shape[0], total)
     csr = (M.indptr.astype(PETSc.IntType), M.indices.astype(PETSc.IntType), M.data)
-    A = PETSc.Mat().createAIJ((size, size), csr=csr, comm=comm.mpi)  # type: ignore[attr-defined]
+    A = PETSc.Mat().createAIJ((size, size), csr=csr, comm=comm.mpi)
     b, x, r = A.createVecLeft(), A.createVecRight(), A.createVecLeft()
     b.array[:], x.array[:] = problem.problem.b[own], start[own]
-    solver = PETSc.KSP().create(comm.mpi)  # type: ignore[attr-defined]
+    solver = PETSc.KSP().create(comm.mpi)
     solver.setOperators(A)
     solver.setType("cg")
     solver.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)

@@ -11,12 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..kernels._vector import _axpy, _xpby, dot, peak_and_sum
+from ..parallel.comm import SELF, Comm
 
 if TYPE_CHECKING:
     from .bordered import Bordered
@@ -40,8 +41,8 @@ class Operator(ABC):
     pattern: object = None
     #: methods that need A = Aᵀ refuse an operator for which this is False
     symmetric: bool = True
-    #: True if other ranks have other rows of it
-    shared: bool = False
+    #: the ranks that have rows of it
+    comm: Comm = SELF
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -92,32 +93,10 @@ class Operator(ABC):
         closed[label[np.abs(self.row_sums()) > tolerance * self.diagonal]] = False
         return closed
 
-    # -- one of many ranks: sums and maxima over the rows of all of them; alone, these are the values themselves -------
-
     @property
     def unknowns(self) -> int:
         """The number of unknowns on all ranks."""
         return self.n
-
-    def total(self, values: Any) -> Any:
-        """The sum over all ranks of a number or an array."""
-        return values
-
-    def largest(self, values: Any) -> Any:
-        """The maximum over all ranks of a number or of every entry of an array."""
-        return values
-
-    def joined(self, values: np.ndarray) -> np.ndarray:
-        """The arrays of all ranks, one after the other along the first axis."""
-        return values
-
-    def first(self, flag: bool) -> bool:
-        """True on the first rank on which the flag is True, and on no other."""
-        return flag
-
-    def fingerprint(self, values: np.ndarray) -> np.ndarray:
-        """An array that is equal on all ranks, and equal to an earlier one if `values` was equal on every rank."""
-        return values
 
     # -- what it is made of --------------------------------------------------------------------------------
 

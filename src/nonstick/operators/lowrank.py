@@ -8,11 +8,10 @@ On many ranks each has the rows of U that belong to it, all have S, and Uᵀx is
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.sparse as sp
 
+from ..parallel.comm import Comm
 from .base import Operator
 
 
@@ -20,17 +19,17 @@ class LowRank(Operator):
     """`rows` (ascending) are the numbers of the non-zero rows of U, `U` holds these (CSR), `S` is semidefinite.
 
     `light` estimates, column by column, the eigenvalue the term adds to 1 in the metric of the base: for a rigid body,
-    the density of the liquid divided by that of the body. Preconditioners treat large values separately. `pool` sums an
-    array over all ranks; by default that of the base.
+    the density of the liquid divided by that of the body. Preconditioners treat large values separately. `pool` are the
+    ranks whose products with Uᵀ are summed; by default those of the base.
     """
 
     def __init__(
         self, base: Operator, rows: np.ndarray, U, S: np.ndarray, light: np.ndarray | None = None,
-        pool: Callable[[np.ndarray], np.ndarray] | None = None,
+        pool: Comm | None = None,
     ):  # fmt: skip
         self.base = base
-        self._pool = base.total if pool is None else pool
-        self.n = base.n
+        self.n, self.comm = base.n, base.comm
+        self._pool = self.comm if pool is None else pool
         self.touched = np.ascontiguousarray(rows, dtype=np.int64)
         self.U = sp.csr_array(U, dtype=np.float64)
         self.S = np.ascontiguousarray(S, dtype=np.float64)
@@ -53,7 +52,7 @@ class LowRank(Operator):
 
     def gather(self, x: np.ndarray) -> np.ndarray:
         """Uᵀ x"""
-        return self._pool(self._transposed @ x[self.touched])
+        return self._pool.total(self._transposed @ x[self.touched])
 
     def spread(self, c: np.ndarray, out: np.ndarray) -> None:
         """out += U c"""
@@ -71,7 +70,7 @@ class LowRank(Operator):
 
     def magnitude(self, x, out):
         self.base.magnitude(x, out)
-        size = self._pool(abs(self._transposed) @ np.abs(x[self.touched]))
+        size = self._pool.total(abs(self._transposed) @ np.abs(x[self.touched]))
         out[self.touched] += abs(self.U) @ (np.abs(self.S) @ size)
         return out
 
@@ -96,7 +95,7 @@ class LowRank(Operator):
         entries = sp.coo_array(self.U)
         body = connected_components(sp.csr_array(self.S != 0), directed=False)[1] if self.rank else np.empty(0, int)
         part, column = label[self.touched[entries.row]], count + body[entries.col]
-        part, column = self.base.joined(np.stack([part, column], axis=1).astype(np.int64)).T
+        part, column = self.comm.joined(np.stack([part, column], axis=1).astype(np.int64)).T
         size = count + self.rank
         links = sp.coo_array((np.ones(part.size), (part, column)), shape=(size, size))
         _, merged = connected_components(sp.csr_array(links), directed=False)
@@ -106,31 +105,12 @@ class LowRank(Operator):
     # -- many ranks ---------------------------------------------------------------------------------------
 
     @property
-    def shared(self):  # type: ignore[override]
-        return self.base.shared
-
-    @property
     def has_entries(self):  # type: ignore[override]
         return self.base.has_entries
 
     @property
     def unknowns(self):
         return self.base.unknowns
-
-    def total(self, values):
-        return self.base.total(values)
-
-    def largest(self, values):
-        return self.base.largest(values)
-
-    def joined(self, values):
-        return self.base.joined(values)
-
-    def first(self, flag):
-        return self.base.first(flag)
-
-    def fingerprint(self, values):
-        return self.base.fingerprint(values)
 
     def dot(self, x, y):
         return self.base.dot(x, y)

@@ -21,7 +21,7 @@ class Masked(Operator):
 
     def __init__(self, A: Operator, free: np.ndarray | None = None, shift: np.ndarray | None = None):
         self.A = A
-        self.n = A.n
+        self.n, self.comm = A.n, A.comm
         self._work = np.empty(A.n, A.dtype)
         self.update(free, shift)
 
@@ -72,20 +72,6 @@ class Masked(Operator):
     @property
     def bodies(self):
         return self.A.bodies
-
-    @property
-    def unknowns(self):
-        return self.A.unknowns
-
-    @property
-    def shared(self):  # type: ignore[override]
-        return self.A.shared
-
-    def total(self, values):
-        return self.A.total(values)
-
-    def largest(self, values):
-        return self.A.largest(values)
 
     def dot(self, x, y):
         return self.A.dot(x, y)

@@ -117,7 +117,7 @@ class BoxProblem(Shown):
         self.A: Operator = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
         self.box = Box(_spread(lower, A.n), _spread(upper, A.n))
-        self.scale = A.largest(peak_and_sum(self.b)[0]) or self._scale_of_bounds()
+        self.scale = A.comm.largest(peak_and_sum(self.b)[0]) or self._scale_of_bounds()
         self.coarser = coarser
         self.edges = edges
         if edges is not None and self.box.constrained.any():
@@ -133,7 +133,7 @@ class BoxProblem(Shown):
     def _scale_of_bounds(self) -> float:
         """The scale of residuals if b = 0: how far zero lies outside the box, in the units of b."""
         outside = np.abs(self.A.diagonal * self.box.project(np.zeros(self.n)))
-        return float(self.A.largest(outside.max(initial=0.0))) or 1.0
+        return float(self.A.comm.largest(outside.max(initial=0.0))) or 1.0
 
     def gradient(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """g = A x - b"""
@@ -174,7 +174,7 @@ class BoxProblem(Shown):
         g = self.gradient(x, self._work) if g is None else g
         if self.edges is not None:
             return float(np.abs(self.natural_residual(x, g)).max(initial=0.0)) / self.scale
-        return self.A.largest(kkt_peak(x, g, self.A.diagonal, self.box.lower, self.box.upper)) / self.scale
+        return self.A.comm.largest(kkt_peak(x, g, self.A.diagonal, self.box.lower, self.box.upper)) / self.scale
 
     def row_error(self, x: np.ndarray, g: np.ndarray | None = None) -> RowError:
         """The largest error of a row, each in its own units, and the number of that row (`problem.rows`)."""
@@ -183,7 +183,7 @@ class BoxProblem(Shown):
     def linear_residual(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """max|A x - b| / max|b|: what a solve that ignores the bounds makes small."""
         g = self.gradient(x, self._work) if g is None else g
-        return self.A.largest(peak_and_sum(g)[0]) / self.scale
+        return self.A.comm.largest(peak_and_sum(g)[0]) / self.scale
 
     def objective(self, x: np.ndarray) -> float:
         return float(0.5 * (x @ (self.A @ x)) - self.b @ x)

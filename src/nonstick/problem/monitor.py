@@ -242,7 +242,7 @@ class Monitor:
 
     def exhausted(self, x: np.ndarray, g: np.ndarray | None = None) -> bool:
         """True if rounding lets no row of this point of the method become better."""
-        if self.stopping.criterion == "papers" or self.problem.A.largest(int(not np.isfinite(x).all())):
+        if self.stopping.criterion == "papers" or self.problem.A.comm.largest(int(not np.isfinite(x).all())):
             return False
         problem, x, g = self._judged(x, g)
         return exhausted(problem, x, g, linear=self.linear)
@@ -298,7 +298,7 @@ class Monitor:
 
     def _check_clock(self) -> None:
         limit = self.stopping.time_limit
-        if limit is not None and not self.status and self.problem.A.largest(self.seconds) >= limit:
+        if limit is not None and not self.status and self.problem.A.comm.largest(self.seconds) >= limit:
             self.stop("time", f"stopped at the time limit of {limit:g} s")
 
     @property

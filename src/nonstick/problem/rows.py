@@ -77,13 +77,13 @@ def row_error(
     box = problem.box.lower, problem.box.upper, v, given
     sizes = (0.0, 0.0, atol)
     if not strict:
-        sizes = (*problem.A.largest(np.array([plain.max(initial=0.0), scaled.max(initial=0.0)])).tolist(), atol)
+        sizes = (*problem.A.comm.largest(np.array([plain.max(initial=0.0), scaled.max(initial=0.0)])).tolist(), atol)
 
     def judge(size: np.ndarray, exact: bool) -> RowError:
         kernels._block_rows(worst, where, x, g, problem.b, d, *box, size, exact, *sizes)
         k = int(np.argmax(worst)) if blocks else 0
         own = RowError(float(worst[k]), int(where[k])) if blocks else RowError(0.0, -1)
-        value = problem.A.largest(own.value)
+        value = problem.A.comm.largest(own.value)
         return own if value == own.value else RowError(value, -1)
 
     quick = judge(x, False)
@@ -102,5 +102,5 @@ def exhausted(problem: BoxProblem, x: np.ndarray, g: np.ndarray, *, linear: bool
         return False
     with np.errstate(over="ignore", invalid="ignore"):  # sums of a huge x have no size, and do not count
         parts = [np.abs(x) @ problem.A.magnitude(x, np.empty(x.size)), x @ (g + problem.b)]
-    size, energy = problem.A.total(np.array(parts)).tolist()
+    size, energy = problem.A.comm.total(np.array(parts)).tolist()
     return energy >= RESOLVED * size if 0.0 < size < np.inf else size == 0.0

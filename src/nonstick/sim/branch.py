@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import NonstickError
 from ..io import pieces
 from ..io.rundir import PROBES, RunDirectory
-from ..mpi.comm import world
+from ..parallel.comm import world
 from ..scenes.scene import Scene
 from .exports import Exports, wanted
 from .kinds import AnySimulation, Kind, kind_of

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import NonstickError
 from ..io.rundir import RunDirectory
-from ..mpi.comm import world
+from ..parallel.comm import world
 from ..scenes.scene import HARMLESS, Scene
 from .exports import Exports, wanted
 from .findings import repairs

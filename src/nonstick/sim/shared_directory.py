@@ -16,7 +16,7 @@ from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..io import pieces
 from ..io.rundir import RunDirectory, load, save
-from ..mpi.comm import Comm
+from ..parallel.comm import Comm
 from ..scenes.scene import Scene
 
 T = TypeVar("T")

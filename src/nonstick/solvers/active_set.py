@@ -110,7 +110,9 @@ class ActiveSet(Method):
     def _worth_predicting(self, problem: BoxProblem, M: Inverse) -> bool:
         large, many = (self.large, self.many) if M.algebraic is None else (self.bare_large, self.bare_large // 20)
         A = problem.A
-        return self.bounded and A.unknowns > large and A.total(int(np.count_nonzero(problem.box.constrained))) > many
+        return (
+            self.bounded and A.unknowns > large and A.comm.total(int(np.count_nonzero(problem.box.constrained))) > many
+        )
 
     def loop(self, problem: BoxProblem) -> type[ActiveSetCG]:
         """The loop for a problem."""

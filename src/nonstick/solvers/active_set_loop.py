@@ -38,7 +38,7 @@ class ActiveSetCG:
         self.rows = np.flatnonzero(constrained)
         every = self.rows.size == A.n  # then copies of vectors for the bounded rows are not needed
         #: bounded rows on all ranks
-        self.bounded = A.total(self.rows.size)
+        self.bounded = A.comm.total(self.rows.size)
         self.lower, self.upper, d = (v if every else v[self.rows] for v in (box.lower, box.upper, A.diagonal))
         self.policy = np.zeros(self.rows.size, np.int8) if active is None else active[self.rows]
         self._held_policy = self.policy.copy()  # the policy for which x was last adjusted
@@ -57,7 +57,7 @@ class ActiveSetCG:
         self.recipe = options.M.chosen(A)
         monitor.describe(f"{'active-set ' if options.bounded else ''}CG over {self.recipe.label}")
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
-        self.masked = Masked(A, self._free() if A.largest(int(self.policy.any())) else None)
+        self.masked = Masked(A, self._free() if A.comm.largest(int(self.policy.any())) else None)
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
 
@@ -131,7 +131,7 @@ class ActiveSetCG:
                 self._update_active_set(x)
                 self._refresh()
                 disturbed = True
-                if guard.gives_up(self.A.fingerprint(self.policy)):
+                if guard.gives_up(self.A.comm.fingerprint(self.policy)):
                     self._fall_back(x, "active sets repeated")
                     return
         if monitor.stopping.maxiter is None and not monitor.status:  # the limit was ours: rough coefficients
@@ -172,7 +172,7 @@ class ActiveSetCG:
         """Put rows that changed again, or that sweeps moved off their bounds, where their policy says; update r."""
         self._held_policy[:] = self.policy
         moved = self._clamp(x)
-        if self.A.largest(moved.size):
+        if self.A.comm.largest(moved.size):
             self._nearby().residual(self.b, x, self.r, moved)
 
     def _clamp(self, x: np.ndarray) -> np.ndarray:
@@ -226,7 +226,7 @@ class ActiveSetCG:
         self._sum_up()
 
     def _sum_up(self) -> None:
-        peak, flips = self.A.largest(np.array([self._peak.max(initial=0.0), self._flips.any()])).tolist()
+        peak, flips = self.A.comm.largest(np.array([self._peak.max(initial=0.0), self._flips.any()])).tolist()
         self.peak, self.flipped = peak, flips > 0.0
 
     def _kkt(self) -> float:
@@ -250,7 +250,7 @@ class ActiveSetCG:
         """True if the residual on the free rows will be negligible after the step."""
         left = self.r - alpha * self.q
         left[self.rows[self.policy != 0]] = 0.0
-        return self.A.largest(np.abs(left).max(initial=0.0)) <= 0.1 * self.monitor.tolerance * self.problem.scale
+        return self.A.comm.largest(np.abs(left).max(initial=0.0)) <= 0.1 * self.monitor.tolerance * self.problem.scale
 
     def _refresh(self) -> None:
         """M for the rows that are free now."""

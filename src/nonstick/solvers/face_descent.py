@@ -37,7 +37,7 @@ def face_descent(
         monitor.iterations += 1
         moved = _projected_search(problem, x, g, -g / d, monitor)
         free = ((x > box.lower) | (g < 0)) & ((x < box.upper) | (g > 0))
-        if A.largest(int(free.any())):
+        if A.comm.largest(int(free.any())):
             with monitor.setup():
                 inverse = inner.setup(masked.update(free), inverse)
             np.multiply(g, -1.0, out=rhs)

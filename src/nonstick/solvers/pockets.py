@@ -22,7 +22,7 @@ result is checked and the ground is moved. If a method fails on a compatible poc
 selects the solution with x_j = 0.
 
 A pocket may reach over many ranks. Each of them then has its own rows of it, maybe none, and one of them has the
-ground; sums and extremes go over all ranks (`Operator.total`, `Operator.largest`).
+ground; sums and extremes go over all ranks (`Operator.comm`).
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class WithoutPockets(Substitute):
         change = False
         for pocket in self.pockets:
             rows, j = pocket.rows, pocket.ground
-            if pocket.shifted or not pocket.grounded or not A.largest(int(j >= 0 and x[j] != pocket.target)):
+            if pocket.shifted or not pocket.grounded or not A.comm.largest(int(j >= 0 and x[j] != pocket.target)):
                 continue
             at_lower, at_upper = x[rows] <= lower[rows], x[rows] >= upper[rows]
             force = np.where(at_lower, dual[rows], np.where(at_upper, -dual[rows], -np.inf))
@@ -137,7 +137,7 @@ class WithoutPockets(Substitute):
         bare = [p for p in self.pockets if p.shifted and not p.grounded]
         for pocket in bare:
             pocket.grounded = True
-            if self.original.A.first(pocket.rows.size > 0):
+            if self.original.A.comm.first(pocket.rows.size > 0):
                 pocket.ground = int(pocket.rows[0])
         if bare:
             self.problem = _grounded(self.original, self.pockets)
@@ -199,12 +199,12 @@ def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
     mine = part[A.touched]
     hit = mine >= 0
     sums = sp.csr_array((np.ones(hit.sum()), (mine[hit], np.flatnonzero(hit))), shape=(len(closed), A.touched.size))
-    push, size = A.total(np.stack([(sums @ A.U).toarray(), (sums @ abs(A.U)).toarray()]))
+    push, size = A.comm.total(np.stack([(sums @ A.U).toarray(), (sums @ abs(A.U)).toarray()]))
     size = np.maximum(size, ROW_SUM * size.max(axis=0))
     moves = (np.abs(push) > PUSH * size).any(axis=1)
     found = [rows for rows, m in zip(closed, moves) if not m]
     _, label = A.components()
-    name = A.largest(np.array([label[rows[0]] if rows.size else -1 for rows in closed]))
+    name = A.comm.largest(np.array([label[rows[0]] if rows.size else -1 for rows in closed]))
     for group in np.unique(name[moves]):
         members = np.flatnonzero(moves & (name == group))
         if (np.abs(push[members].sum(axis=0)) <= PUSH * size[members].sum(axis=0)).all():
@@ -216,7 +216,7 @@ def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool, cycle: Recipe
     A, b = problem.A, problem.b[rows]
     lower, upper = problem.box.lower[rows], problem.box.upper[rows]
     low, high = np.isfinite(lower), np.isfinite(upper)
-    sums = A.total(np.array([rows.size, b.sum(), np.abs(b).sum(), low.sum(), high.sum()], float)).tolist()
+    sums = A.comm.total(np.array([rows.size, b.sum(), np.abs(b).sum(), low.sum(), high.sum()], float)).tolist()
     size, total, any_low, any_high = int(sums[0]), sums[1], sums[3] > 0, sums[4] > 0
     if problem.edges is not None:
         any_low = bool(np.isin(problem.edges.a, rows).any())
@@ -235,7 +235,7 @@ def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool, cycle: Recipe
         return Pocket(rows, size, total, kind, shifted=True)
     y = _neumann(A, rows, b - total / size, cycle)
     if kind == "compatible":
-        ends = A.largest(np.array([np.max(y - upper, initial=-np.inf), np.max(lower - y, initial=-np.inf)]))
+        ends = A.comm.largest(np.array([np.max(y - upper, initial=-np.inf), np.max(lower - y, initial=-np.inf)]))
         if ends.sum() <= 0:
             return Pocket(rows, size, total, kind, shifted=True)
     if total <= 0 and any_low:
@@ -250,8 +250,8 @@ def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool, cycle: Recipe
 def _greatest(A: Operator, values: np.ndarray, rows: np.ndarray) -> tuple[float, int]:
     """The largest value over all ranks, and the row that has it; -1 on other ranks than the first that has it."""
     own = float(np.max(values, initial=-np.inf))
-    best = float(A.largest(own))
-    mine = A.first(rows.size > 0 and own == best)
+    best = float(A.comm.largest(own))
+    mine = A.comm.first(rows.size > 0 and own == best)
     return best, int(rows[np.argmax(values)]) if mine else -1
 
 
@@ -266,17 +266,19 @@ def _shift(problem: BoxProblem, pocket: Pocket, x: np.ndarray) -> float:
             return -float(problem.edges.values(full)[inside].min())
         return -float(x.mean())
     lower, upper = problem.box.lower[rows], problem.box.upper[rows]
-    up, down = A.largest(np.array([np.max(lower - x, initial=-np.inf), np.max(x - upper, initial=-np.inf)])).tolist()
+    up, down = A.comm.largest(
+        np.array([np.max(lower - x, initial=-np.inf), np.max(x - upper, initial=-np.inf)])
+    ).tolist()
     if up > -np.inf:
         return up
     if down > -np.inf:
         return -down
-    return -float(A.total(float(x.sum()))) / pocket.size
+    return -float(A.comm.total(float(x.sum()))) / pocket.size
 
 
 def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray, cycle: Recipe | None) -> np.ndarray:
     """A solution of A y = b on one pocket, with the mean of b removed; it is used only to compare cells."""
-    if A.shared:
+    if A.comm.size > 1:
         assert cycle is not None
         inside, full, out = np.zeros(A.n, bool), np.zeros(A.n), np.zeros(A.n)
         inside[rows], full[rows] = True, b

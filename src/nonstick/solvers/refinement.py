@@ -78,7 +78,7 @@ def refine(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) 
     """Let a method solve, and correct its answer until every row holds or nothing is gained."""
     _attempt(method, problem, start, monitor)
     _correct_rows(method, start.x, monitor)
-    alone = problem.A.symmetric and not problem.A.shared
+    alone = problem.A.symmetric and problem.A.comm.size == 1
     if alone and _correct_rows(LAST, start.x, monitor) and monitor.status == "converged":
         monitor.remark("policy iteration finished the rows that the method could not finish")
     if monitor.status in (*FAILED, "maxiter", "time") and monitor.exhausted(start.x):
@@ -135,7 +135,7 @@ def _correct(method: Method, x: np.ndarray, monitor: Monitor) -> Monitor:
     correction = BoxProblem(problem.A, -g, low, high, problem.coarser)
     correction.may_float = problem.may_float
     left = np.abs(g if linear else problem.natural_residual(base, g)).max(initial=0.0)
-    correction.scale = float(problem.A.largest(left)) or problem.scale
+    correction.scale = float(problem.A.comm.largest(left)) or problem.scale
 
     def corrected(e: np.ndarray) -> np.ndarray:
         if linear:
@@ -187,7 +187,7 @@ def solve_substitute(
     judge = monitor.within(substitute.judge)
     for _ in range(SETTINGS.attempts):
         # Ranks look at an iterate one by one, but the way back may need them all.
-        lift = None if substitute.judge.A.shared else substitute.leave
+        lift = None if substitute.judge.A.comm.size > 1 else substitute.leave
         part = monitor.within(substitute.problem, tolerance, lift)
         inner = substitute.enter(start)
         solve(substitute.problem, inner, part)

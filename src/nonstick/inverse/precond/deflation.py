@@ -78,7 +78,7 @@ class DeflatedInverse(Inverse):
         self.Z = M.setup(self._bare)
         self._r = np.empty(operator.n)
         # Many ranks do without: the layers around a body would reach over several of them.
-        groups = [] if low.base.stencil is None or low.shared else light_bodies(low)
+        groups = [] if low.base.stencil is None or low.comm.size > 1 else light_bodies(low)
         self.around = Surroundings(low, groups) if groups else None
         if self.around is not None:
             self.around.adapt(operator.free, operator.shift, first=True)

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import NonstickError
 from ...grid.masks import connected_parts
 from ...io.rundir import RunDirectory, damaged
-from ...mpi.comm import world
+from ...parallel.comm import world
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..findings import Findings, reaches_beyond

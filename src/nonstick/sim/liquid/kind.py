@@ -13,7 +13,7 @@ from ...errors import NonstickError
 from ...io import body_files
 from ...io.probes import read_probes, write_rows
 from ...io.rundir import PROBES, RunDirectory, damaged
-from ...mpi.comm import world
+from ...parallel.comm import world
 from ...render.charts import finish, new_figure
 from ...scenes.scene import Scene
 from ..findings import Findings

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...grid.box import IndexBox
-from ...mpi.boxes import Boxes
-from ...mpi.comm import Comm
 from ...mpi.part import Part, ghost_layers
+from ...parallel.boxes import Boxes
+from ...parallel.comm import Comm
 from ...scenes.scene import Scene
 from ..shared_directory import SharedDirectory
 from .requirements import viscous

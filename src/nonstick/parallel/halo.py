@@ -42,7 +42,7 @@ class Halo:
 
     Examples
     --------
-    >>> from nonstick.mpi.comm import world
+    >>> from nonstick.parallel.comm import world
     >>> halo = Halo(world(), Boxes.regular((4, 6), 1), 2, stagger=(1, 0))
     >>> halo.held.shape, halo.own.shape
     ((5, 6), (5, 6))
@@ -107,45 +107,32 @@ class Graph:
         self._received, self._owners = self.ghosts.size, len(roots)
         self._sf: Any = None
         if comm.size > 1:
-            import petsc4py
-            from mpi4py import MPI
-
-            petsc4py.init([])
-            from petsc4py import PETSc
-
-            from .ranks import mpi_type
-
-            self._mpi, self._type = MPI, mpi_type
-            # Python frees graphs whenever it likes, on each rank at another time. PETSc's last object on a communicator
-            # frees that too, for which all ranks must meet: one object stays, so that this never happens.
-            if comm.anchor is None:
-                comm.anchor = PETSc.SF().create(comm=comm.mpi)  # type: ignore[attr-defined]
-            self._sf = PETSc.SF().create(comm=comm.mpi)  # type: ignore[attr-defined]
-            remote = np.concatenate([np.zeros((0, 2), np.int64), *roots]).astype(PETSc.IntType)
-            self._sf.setGraph(size, self.ghosts.astype(PETSc.IntType), np.ascontiguousarray(remote).ravel())
+            kind = comm.petsc.IntType
+            remote = np.concatenate([np.zeros((0, 2), np.int64), *roots]).astype(kind)
+            self._sf = comm.petsc.SF().create(comm=comm.mpi)
+            self._sf.setGraph(size, self.ghosts.astype(kind), np.ascontiguousarray(remote).ravel())
             self._sf.setUp()
 
     def exchange(self, *arrays: np.ndarray) -> None:
         """Copy from owners to ghosts."""
-        if self._sf is None:
-            return
-        begun = [(self._type(flat.dtype), flat) for flat in map(_flat, arrays)]
-        for kind, flat in begun:
-            self._sf.bcastBegin(kind, flat, flat, self._mpi.REPLACE)
-        for kind, flat in begun:
-            self._sf.bcastEnd(kind, flat, flat, self._mpi.REPLACE)
-        self._count(self.neighbours, self.sent, arrays)
+        if self._sf is not None:
+            self._run(self._sf.bcastBegin, self._sf.bcastEnd, "REPLACE", arrays)
+            self._count(self.neighbours, self.sent, arrays)
 
     def add(self, *arrays: np.ndarray) -> None:
         """Add ghosts to what their owners have."""
-        if self._sf is None:
-            return
-        begun = [(self._type(flat.dtype), flat) for flat in map(_flat, arrays)]
-        for kind, flat in begun:
-            self._sf.reduceBegin(kind, flat, flat, self._mpi.SUM)
-        for kind, flat in begun:
-            self._sf.reduceEnd(kind, flat, flat, self._mpi.SUM)
-        self._count(self._owners, self._received, arrays)
+        if self._sf is not None:
+            self._run(self._sf.reduceBegin, self._sf.reduceEnd, "SUM", arrays)
+            self._count(self._owners, self._received, arrays)
+
+    def _run(self, begin: Any, end: Any, operation: str, arrays: Sequence[np.ndarray]) -> None:
+        from .ranks import MPI, mpi_type
+
+        how = getattr(MPI, operation)
+        begun = [(mpi_type(flat.dtype), flat) for flat in map(_flat, arrays)]
+        for step in (begin, end):
+            for kind, flat in begun:
+                step(kind, flat, flat, how)
 
     def _count(self, messages: int, values: int, arrays: Sequence[np.ndarray]) -> None:
         traffic = self.comm.traffic

@@ -1,9 +1,12 @@
-"""`Comm` for many ranks, by mpi4py."""
+"""`Comm` for many ranks. Only this file imports mpi4py and petsc4py."""
 
 from __future__ import annotations
 
 import os
+import time
+from functools import cached_property
 from typing import Any
+from zlib import crc32
 
 import mpi4py
 import numpy as np
@@ -29,6 +32,18 @@ class Ranks(Comm):
 
             numba.set_num_threads(1)
 
+    @cached_property
+    def petsc(self) -> Any:
+        """PETSc. Python frees its objects whenever it likes, on each rank at another time; the last object on a
+        communicator frees that too, for which all ranks must meet. One object stays, so that this never happens."""
+        import petsc4py
+
+        petsc4py.init([])
+        from petsc4py import PETSc
+
+        self._anchor = PETSc.SF().create(comm=self.mpi)
+        return PETSc
+
     def _collected(self, values: Any) -> np.ndarray:
         """The arrays of all ranks along a new first axis."""
         own = np.asarray(values, order="C")
@@ -51,6 +66,12 @@ class Ranks(Comm):
 
     def any(self, flag):
         return bool(self.largest(int(flag)))
+
+    def first(self, flag):
+        return bool(flag) and not any(self.gathered(bool(flag))[: self.rank])
+
+    def fingerprint(self, values):
+        return np.array(self.gathered(crc32(np.ascontiguousarray(values).tobytes())), np.int64)
 
     def gathered(self, thing):
         self.traffic.reductions += 1
@@ -83,10 +104,11 @@ class Ranks(Comm):
         out: dict[int, np.ndarray] = {}
         if self.rank in sends:
             out[self.rank] = sends[self.rank]
-        waiting = [self.mpi.isend((p.dtype, p.shape[1:]), r, _TAG) for r, p in sends.items() if r != self.rank]
-        waiting += [
-            self.mpi.Isend([p.reshape(-1).view(np.uint8), MPI.BYTE], r, _TAG + 1) for r, p in self._others(sends)
-        ]
+        others = {r: p for r, p in sends.items() if r != self.rank}
+        waiting = [self.mpi.isend((p.dtype, p.shape[1:]), r, _TAG) for r, p in others.items()]
+        waiting += [self.mpi.Isend(_bytes(p), r, _TAG + 1) for r, p in others.items()]
+        self.traffic.messages += len(others)
+        self.traffic.bytes += sum(p.nbytes for p in others.values())
         for r in np.flatnonzero(coming):
             if r != self.rank:
                 dtype, shape = self.mpi.recv(source=r, tag=_TAG)
@@ -95,19 +117,20 @@ class Ranks(Comm):
         MPI.Request.waitall(waiting)
         return dict(sorted(out.items()))
 
-    def _others(self, sends):
-        for r, piece in sends.items():
-            if r != self.rank:
-                self.count(1, piece.nbytes)
-                yield r, piece
-
-    def count(self, messages: int, size: int) -> None:
-        """Add to what this rank has sent."""
-        self.traffic.messages += messages
-        self.traffic.bytes += size
-
     def wait(self):
         self.mpi.Barrier()
+
+    def all_come_within(self, seconds):
+        request = self.mpi.Ibarrier()
+        end = time.monotonic() + seconds
+        while not request.Test():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def abort(self, code):
+        self.mpi.Abort(code)
 
     def agree(self, error):
         sentences = self.gathered(None if error is None else _sentence(error))

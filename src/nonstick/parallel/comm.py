@@ -1,7 +1,7 @@
 """What ranks tell one another: sums in a fixed order, maxima, objects, pieces of arrays, and errors.
 
-`world()` is all ranks of this run. Without mpiexec it is one rank, `Comm`, which needs neither mpi4py nor petsc4py, so
-the same code serves both.
+`world()` is all ranks of this run. Without mpiexec it is `SELF`, one rank alone, which answers for itself at no cost,
+does not change a bit and needs neither mpi4py nor petsc4py. So a run in one process is a run on one rank.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import optional
 from ..errors import NonstickError
-from . import launched
+from . import launch
 
 
 @dataclass
@@ -36,8 +36,9 @@ class Comm:
 
     rank: int = 0
     size: int = 1
-    #: keeps PETSc's copy of the communicator (`halo.Graph`)
-    anchor: Any = None
+    #: on many ranks: mpi4py's communicator, and PETSc
+    mpi: Any = None
+    petsc: Any = None
 
     def __init__(self) -> None:
         self.traffic = Traffic()
@@ -59,6 +60,14 @@ class Comm:
     def any(self, flag: bool) -> bool:
         """True if the flag is True on at least one rank."""
         return bool(flag)
+
+    def first(self, flag: bool) -> bool:
+        """True on the first rank on which the flag is True, and on no other."""
+        return bool(flag)
+
+    def fingerprint(self, values: np.ndarray) -> np.ndarray:
+        """An array that is equal on all ranks, and equal to an earlier one if `values` was equal on every rank."""
+        return values
 
     def gathered(self, thing: Any) -> list[Any]:
         """The objects of all ranks, in the order of ranks, on every rank."""
@@ -85,6 +94,14 @@ class Comm:
     def wait(self) -> None:
         """Go on when all ranks have come here."""
 
+    def all_come_within(self, seconds: float) -> bool:
+        """True if every rank comes here in time."""
+        return True
+
+    def abort(self, code: int) -> None:
+        """End all ranks at once."""
+        raise SystemExit(code)
+
     def agree(self, error: Exception | None) -> None:
         """Raise the error of the first rank that has one, on all ranks; every rank calls it."""
         if error is not None:
@@ -104,6 +121,10 @@ class Comm:
         self.agree(caught)
 
 
+#: one process alone
+SELF = Comm()
+
+
 @cache
 def world() -> Comm:
     """All ranks of this run.
@@ -118,9 +139,9 @@ def world() -> Comm:
     >>> world().size, world().total(3)
     (1, 3)
     """
-    if launched.ranks() < 2:
-        return Comm()
-    launched.find_petsc()
+    if launch.ranks() < 2:
+        return SELF
+    launch.find_petsc()
     optional.need("mpi", "mpi4py", "petsc4py")
     from .ranks import Ranks
 
