@@ -68,7 +68,8 @@ class Ranks(Comm):
         return bool(self.largest(int(flag)))
 
     def first(self, flag):
-        return bool(flag) and not any(self.gathered(bool(flag))[: self.rank])
+        flags = self.gathered(bool(flag))  # on every rank
+        return flags[self.rank] and not any(flags[: self.rank])
 
     def fingerprint(self, values):
         return np.array(self.gathered(crc32(np.ascontiguousarray(values).tobytes())), np.int64)
