@@ -18,11 +18,10 @@ from .piece import Piece
 class SharedStencil(StencilOperator):
     """One rank's rows of a stencil operator; `weights` and `diagonal` are those of the rows of `piece`."""
 
-    has_entries = False
-
     def __init__(self, piece: Piece, weights: tuple[np.ndarray, np.ndarray, np.ndarray], diagonal: np.ndarray):
         super().__init__(piece.rows, weights, diagonal)
         self.piece, self.comm = piece, piece.comm
+        self.has_entries = self.comm.size == 1
 
     @property
     def unknowns(self):
@@ -98,4 +97,6 @@ class SharedStencil(StencilOperator):
         return total, number[first[self.comm.rank] : first[self.comm.rank + 1]]
 
     def matrix(self):
+        if self.has_entries:
+            return super().matrix()
         raise TypeError("a rank has only its own rows of this matrix")

@@ -53,7 +53,7 @@ class ActiveSetCG:
         self._judge = (constrained.view(np.uint8), self._peak, self.rows, edges, d, self.lower, self.upper, self.policy)
         self.near: Everywhere | None = None
         #: how many more iterations the preconditioner may take: without the entries of A there is only the diagonal
-        self._ease = 1 if A.has_entries or A.shared else 10
+        self._ease = 1 if A.has_entries or A.comm.size > 1 else 10
         self.recipe = options.M.chosen(A)
         monitor.describe(f"{'active-set ' if options.bounded else ''}CG over {self.recipe.label}")
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
