@@ -1,10 +1,4 @@
-"""What a frame of a run holds, and where each number of it sits.
-
-`LAYOUT` is the table of the page on export; a test compares it with the frames the simulator writes. Lengths are in
-metres from the lower corner of the domain, y points up. Arrays over cells are `[i, j(, k)]` = x, y(, z): the centre of
-cell (i, j, k) is at `dx · (i + ½, j + ½, k + ½)`. Arrays over nodes are one longer along every axis: node (i, j, k) is
-at `dx · (i, j, k)`.
-"""
+"""A frame of a run: its arrays, checked, and the grid they lie on; `grid.columns` says where each number sits."""
 
 from __future__ import annotations
 
@@ -12,42 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import NonstickError
+from ..grid.columns import FRAME as LAYOUT
 from ..grid.mac import Grid
 from ..io.rundir import damaged
-
-
-class Entry(NamedTuple):
-    """One array of a frame file."""
-
-    where: str
-    unit: str
-    meaning: str
-
-
-#: arrays of frames/NNNNNN.npz: where they sit (a scalar, particles, cells, nodes or bodies), unit, meaning
-LAYOUT = {
-    "time": Entry("scalar", "s", "time of the frame"),
-    "dx": Entry("scalar", "m", "width of a cell"),
-    "volume": Entry("scalar", "m³", "volume of the liquid by the ledger (2D: m²)"),
-    "position": Entry("particles", "m", "where each particle is"),
-    "velocity": Entry("particles", "m/s", "how fast it moves"),
-    "viscosity": Entry("particles", "Pa s", "its viscosity, where that varies"),
-    "id": Entry("particles", "1", "a number that stays with a particle from frame to frame"),
-    "born": Entry("scalar", "1", "how many particles were made so far; the next one gets this id"),
-    "sources": Entry("m × 2", "1", "(first id, number) where particles begin to come from another liquid or inflow"),
-    "phi": Entry("cells", "m", "distance to the liquid's surface, negative in the liquid, reliable near the surface"),
-    "pressure": Entry("cells", "Pa", "pressure of the last substep (3D: with `output.pressure`)"),
-    "phi_solid": Entry("nodes", "m", "distance to the walls, negative in them, if a wall moves; bodies left out"),
-    "body_centre": Entry("bodies", "m", "centre of mass"),
-    "body_orientation": Entry("bodies", "1", "rotation since time 0: quaternion w x y z (2D: one angle in radians)"),
-    "body_velocity": Entry("bodies", "m/s", "velocity of the centre of mass"),
-    "body_spin": Entry("bodies", "rad/s", "angular velocity (2D: one number)"),
-}
 
 
 @dataclass(frozen=True)
@@ -85,18 +50,14 @@ class Frame:
 
     def _fault(self) -> str:
         """What is wrong with the arrays; nothing if they are sound."""
-        n, d = self.count, self.dimension
-        shapes = {"position": (n, d), "velocity": (n, d), "viscosity": (n,), "id": (n,), "volume": (),
-                  "phi": self.grid.shape, "pressure": self.grid.shape, "phi_solid": self.grid.node_shape}  # fmt: skip
         bodies = len(np.atleast_1d(self.arrays["body_centre"])) if "body_centre" in self.arrays else 0
-        turn, spin = (1, 1) if d == 2 else (4, 3)
-        shapes |= {"time": (), "dx": (), "body_centre": (bodies, d), "body_velocity": (bodies, d),
-                   "body_orientation": (bodies, turn), "body_spin": (bodies, spin)}  # fmt: skip
-        for name, shape in shapes.items():
-            if name in self.arrays and np.asarray(self.arrays[name]).dtype.kind not in "biuf":
-                return f"{name} does not hold numbers"
-            if name in self.arrays and np.shape(self.arrays[name]) != shape:
-                return f"{name} has shape {np.shape(self.arrays[name])} and not {shape}"
+        for name, column in LAYOUT.items():
+            if name in self.arrays and name not in ("born", "sources"):
+                shape = column.shape(self.grid.shape, self.count, bodies)
+                if np.asarray(self.arrays[name]).dtype.kind not in "biuf":
+                    return f"{name} does not hold numbers"
+                if np.shape(self.arrays[name]) != shape:
+                    return f"{name} has shape {np.shape(self.arrays[name])} and not {shape}"
         if "id" in self.arrays and self.arrays["id"].dtype.kind not in "iu":
             return "id holds numbers that are not whole"
         for name in ("position", "velocity", "phi", "volume", "time", "body_centre", "body_orientation"):

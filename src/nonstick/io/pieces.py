@@ -16,14 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import NonstickError
+from ..grid.columns import kind_of
 
 Arrays = dict[str, np.ndarray]
 
-#: how the arrays of a frame or a checkpoint are cut; others are the same on all ranks
-CELLS = ("phi", "pressure", "active", "called_for")
-NODES = ("phi_solid",)
-ROWS = ("position", "velocity", "id", "viscosity", "mu", "fall")
-COLUMNS = ("x", "vel", "aff")
 #: most pieces of a frame
 MOST = 100_000
 
@@ -56,9 +52,8 @@ def cut(arrays: Mapping[str, np.ndarray]) -> tuple[Arrays, Arrays]:
     """What belongs into the piece of a rank, and what belongs into the index."""
     piece: Arrays = {}
     index: Arrays = {}
-    kinds = {"cells": CELLS, "nodes": NODES, "rows": ROWS, "columns": COLUMNS}
     for name, values in arrays.items():
-        kind = next((k for k, names in kinds.items() if name in names), None)
+        kind = kind_of(name)
         if kind is None:
             index[name] = values
         else:

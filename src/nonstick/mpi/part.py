@@ -27,6 +27,7 @@ import numpy as np
 from ..discretise.coupling import Whole
 from ..discretise.viscosity import ViscosityProblem
 from ..grid.box import IndexBox
+from ..grid.columns import FIELDS, PARTICLES
 from ..grid.mac import Part as PartOfGrid
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm
@@ -235,7 +236,7 @@ class Part:
         cells = np.floor(state["x"][3 - len(boxes.shape) :]).astype(np.int64).T
         owner = boxes.owner(cells)
         thick = self.comm.any(len(state["mu"]) > 0)
-        for name in ("x", "vel", "aff", "fall", "id", "mu"):
+        for name in PARTICLES:
             values = state[name].T  # particles along the first axis
             if {"aff": len(state["aff"]) == 9, "mu": thick}.get(name, True):  # the same on all ranks
                 sent = {int(r): values[owner == r] for r in np.unique(owner)}
@@ -245,7 +246,7 @@ class Part:
         if out["aff"].shape[0] != 9:
             out["aff"] = np.zeros((len(state["aff"]), out["x"].shape[1]), np.float32)
         new = boxes[self.rank]
-        for name in [name for name in ("pressure", "active", "called_for") if name in state]:  # the same on all ranks
+        for name in [name for name in FIELDS if name in state]:  # the same on all ranks
             both = {r: self.own_box.intersection(boxes[r]) for r in range(self.size)}
             sent = {r: state[name][b.within(self.own_box)].reshape(-1) for r, b in both.items() if b.size}
             field = np.zeros(new.shape, state[name].dtype)
@@ -313,8 +314,7 @@ def _inside(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 def _columns(cloud: Any) -> list[tuple[str, int]]:
     """Columns of a cloud that travel besides positions, and their rows."""
-    every = (("vel", 3), ("aff", 9 if cloud.affine else 0), ("fall", 1), ("id", 1), ("mu", int(cloud.thick)))
-    return [(name, width) for name, width in every if width]
+    return [(name, width) for name, width in cloud.columns().items() if width and name != "x"]
 
 
 def _packed(cloud: Any, x: np.ndarray, which: np.ndarray) -> np.ndarray:

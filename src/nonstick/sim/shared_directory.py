@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..grid.box import IndexBox
+from ..grid.columns import FIELDS, PARTICLES
 from ..io import pieces
 from ..io.rundir import RunDirectory, load, save
 from ..parallel.comm import Comm
@@ -124,11 +125,10 @@ class SharedDirectory(RunDirectory):
                 inside = tuple(map(slice, box.low, box.high))
                 x = out["x"][-len(box.low) :]
                 mine = np.all((x >= part[0][:, None]) & (x < part[1][:, None]), axis=0)
-                for name in pieces.CELLS:
-                    if name in out:
-                        out[name] = np.ascontiguousarray(out[name][inside])
-                for name in (*pieces.ROWS, *pieces.COLUMNS):
-                    if name in out and out[name].shape[-1] == mine.size:
+                for name in FIELDS.keys() & out:
+                    out[name] = np.ascontiguousarray(out[name][inside])
+                for name in PARTICLES.keys() & out:
+                    if out[name].shape[-1] == mine.size:
                         out[name] = np.ascontiguousarray(out[name][..., mine])
         return out
 

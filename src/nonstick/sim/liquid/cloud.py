@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...errors import NonstickError
+from ...grid.columns import PARTICLES
 from ..states import check_array
 from ._energy import _fall, _gained, _work_on_held
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
@@ -27,17 +28,19 @@ class Cloud:
 
     #: four bytes a particle are enough for 4 294 967 296 births
     ID = np.uint32
+    x: np.ndarray
+    vel: np.ndarray
+    aff: np.ndarray
+    fall: np.ndarray
+    id: np.ndarray
+    mu: np.ndarray
 
     def __init__(self, layout: Layout, affine: bool, thick: bool = False):
         self.layout = layout
         self.affine = affine
         self.thick = thick
-        self.x = np.empty((3, 0))
-        self.vel = np.empty((3, 0), np.float32)
-        self.aff = np.empty((9, 0), np.float32)
-        self.mu = np.empty(0, np.float32)
-        self.fall = np.empty(0, np.float32)
-        self.id = np.empty(0, self.ID)
+        for name, column in PARTICLES.items():
+            setattr(self, name, np.empty((column.width, 0) if column.width else 0, column.dtype))
         self.born = 0
         self.sources = np.zeros((0, 2), np.int64)
         self.start = np.zeros(int(np.prod(layout.three)) + 1, np.int64)
@@ -74,13 +77,15 @@ class Cloud:
 
     def keep(self, mask: np.ndarray) -> None:
         """Remove the particles outside the mask."""
-        self.x = np.ascontiguousarray(self.x[:, mask])
-        self.vel = np.ascontiguousarray(self.vel[:, mask])
-        self.fall = self.fall[mask]
-        self.aff = np.ascontiguousarray(self.aff[:, mask])
-        self.id = self.id[mask]
-        if self.thick:
-            self.mu = self.mu[mask]
+        for name in PARTICLES:
+            column = getattr(self, name)
+            if column.shape[-1]:  # without a viscosity of their own there are no entries
+                setattr(self, name, np.ascontiguousarray(column[..., mask]))
+
+    def columns(self) -> dict[str, int]:
+        """How many numbers each particle has in every column; 0 in columns that are not used."""
+        used = {"aff": self.affine, "mu": self.thick}
+        return {name: int(used.get(name, True)) * (c.numbers() or 1) for name, c in PARTICLES.items()}
 
     def sort(self) -> None:
         """Sort the particles by cell; the sort is stable, so the order is unique."""
@@ -90,14 +95,9 @@ class Cloud:
         order = np.empty(n, np.int32)
         _sort_by_cell(order, self.start, cell)
         del cell
-        _reorder(self.x, np.empty(n), order, first)
-        room = np.empty(n, np.float32)
-        _reorder(self.vel, room, order, first)
-        _reorder(self.aff, room, order, 3 * first)
-        _reorder(self.fall.reshape(1, n), room, order, 0)
-        _reorder(self.id.reshape(1, n), room.view(self.ID), order, 0)
-        if self.thick:
-            _reorder(self.mu.reshape(1, n), room, order, 0)
+        for column in (np.atleast_2d(getattr(self, name)) for name in PARTICLES):
+            if column.size:
+                _reorder(column, np.empty(n, column.dtype), order, first * len(column) // 3)
 
     def hurry(self, gain: np.ndarray) -> None:
         """Add to velocities what falling gains: `gain` is the gain of a particle that falls freely."""
@@ -134,16 +134,18 @@ class Cloud:
         _scale(self.vel, np.float32(factor))
         _scale(self.aff, np.float32(factor))
 
-    def check(self, state: Mapping[str, np.ndarray], shape: tuple[int, int, int]) -> None:
-        """Refuse a state that particles in a domain of this shape cannot have."""
+    def check(self, state: Mapping[str, np.ndarray], domain: tuple[int, int, int]) -> None:
+        """Refuse a state that particles in a domain of so many cells cannot have."""
         n = check_array("x", state, (3, None), float).shape[1]
-        for axis, cells in enumerate(shape):
+        for axis, cells in enumerate(domain):
             check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
-        check_array("vel", state, (3, n), np.float32)
-        check_array("aff", state, (9 if self.affine else None, n), np.float32)
-        check_array("mu", state, (n if self.thick else 0,), np.float32, 0.0)
-        if "fall" in state:  # older states have none: their velocities do not lag
-            check_array("fall", state, (n,), np.float32, 0.0, 1.0)
+        shapes: dict[str, tuple[int | None, ...]] = {
+            "vel": (3, n), "aff": (9 if self.affine else None, n), "mu": (n if self.thick else 0,), "fall": (n,),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            if name in state or name != "fall":  # older states have none: their velocities do not lag
+                check_array(name, state, shape, *PARTICLES[name].values)
+        if "fall" in state:
             check_array("added", state, (), float)
         check_array("dt", state, (), float, 0.0)
         check_array("sources", {"sources": self.sources} | dict(state), (None, 2), np.int64, 0)

@@ -26,6 +26,7 @@ import numpy as np
 
 from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
+from ...grid.columns import FIELDS, NUMBERS
 from ...scenes.scene import Scene
 from ..states import check_array
 from .accounts import Ledger, heat
@@ -369,14 +370,9 @@ class Liquid:
         self.tracker.check(state)
         self.bodies.check(state)
         cells = self.ranks.own(self.projection.active).shape
-        check_array("pressure", state, cells, float)
-        check_array("active", state, cells, self.projection.active.dtype)
-        if "called_for" in state:
-            check_array("called_for", state, cells, float)
-        check_array("steps", state, (), np.int64, 0)
-        check_array("time", state, (), float, 0.0)
-        if "lag" in state:
-            check_array("lag", state, (), float, 0.0)
+        for name, column in (FIELDS | NUMBERS).items():
+            if name in state or name not in ("called_for", "lag"):  # a state of an older version has none
+                check_array(name, state, cells if name in FIELDS else (), *column.values)
         if check_array("ledger", state, (None,), float).size < self.ledger.array().size:
             raise NonstickError("ledger has too few numbers")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import NonstickError
+from ...grid.columns import FRAME
 from ...grid.mac import Grid
 from ...grid.shapes import Shape
 from ...io.rundir import RunDirectory, damaged
@@ -67,22 +68,13 @@ class Painter:
         """The arrays of a frame, after a look at them: a file may be damaged."""
         plain = self.scene.dimension == 3 and self.camera.colour == "liquid" and not self.tints.several
         data = self.run.read_frame(frame, PLAIN if plain else None)
-        d, cells = self.scene.dimension, self.scene.shape
         count, bodies = len(np.atleast_1d(data.get("position", ()))), len(self._bodies)
-        nodes = tuple(n + 1 for n in cells)
-        shapes: dict[str, tuple[tuple[int | None, ...], type]] = {
-            "phi": (cells, np.float32), "pressure": (cells, np.float32), "phi_solid": (nodes, np.float32),
-            "position": ((count, d), np.float32), "velocity": ((count, d), np.float32),
-            "viscosity": ((count,), np.float32), "id": ((count,), np.uint32), "sources": ((None, 2), np.int64),
-            "body_centre": ((bodies, d), float),
-            "body_orientation": ((bodies, 1 if d == 2 else 4), float),
-        }  # fmt: skip
         needed = ["phi_solid"] if any(s.motion is not None for s in self.scene.model.solid) else []
         needed += ["body_centre", "body_orientation"] if bodies else []
         try:
-            for name, (shape, dtype) in shapes.items():
-                if name in data or name in needed:
-                    check_array(name, data, shape, dtype)
+            for name, column in FRAME.items():
+                if column.where != "scalar" and (name in data or name in needed):
+                    check_array(name, data, column.shape(self.scene.shape, count, bodies), column.dtype)
         except NonstickError as error:
             raise damaged(self.run.frame_file(frame), str(error)) from None
         return data

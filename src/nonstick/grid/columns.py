@@ -1,0 +1,112 @@
+"""The arrays of frames and checkpoints: where each sits, its type and its shape.
+
+Frames, checkpoints, the pieces of ranks and all checks of files are made from these tables. Lengths of frames are in
+metres from the lower corner of the domain, y points up. Arrays over cells are `[i, j(, k)]` = x, y(, z): the centre of
+cell (i, j, k) is at `dx · (i + ½, j + ½, k + ½)`. Arrays over nodes are one longer along every axis: node (i, j, k) is
+at `dx · (i, j, k)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+#: how many numbers a place or a velocity, an orientation and a spin have in 2D and in 3D
+AXES, TURN, SPIN = {2: 2, 3: 3}, {2: 1, 3: 4}, {2: 1, 3: 3}
+
+
+class Column(NamedTuple):
+    """One array of a frame or a checkpoint."""
+
+    #: a scalar, particles, cells, nodes, bodies, or its shape in words
+    where: str
+    unit: str
+    meaning: str
+    dtype: type = np.float32
+    #: numbers of each particle or body, if it has more than one; the same, or by the dimension
+    width: int | Mapping[int, int] = 0
+    #: bounds of the values
+    low: float = -np.inf
+    high: float = np.inf
+
+    @property
+    def values(self) -> tuple[type, float, float]:
+        """What the values may be: their type and bounds."""
+        return self.dtype, self.low, self.high
+
+    def numbers(self, dimension: int = 3) -> int:
+        """The width in a dimension."""
+        return self.width if isinstance(self.width, int) else self.width[dimension]
+
+    def shape(self, cells: tuple[int, ...], particles: int, bodies: int) -> tuple[int | None, ...]:
+        """The shape in a frame on a grid of some cells, with some particles and bodies; None: any length."""
+        one = self.numbers(len(cells))
+        more = (one,) if one else ()
+        places: dict[str, tuple[int | None, ...]] = {
+            "scalar": (), "cells": cells, "nodes": tuple(n + 1 for n in cells), "particles": (particles, *more),
+            "bodies": (bodies, *more),
+        }  # fmt: skip
+        return places.get(self.where, (None, *more))
+
+
+#: arrays of frames/NNNNNN.npz: where they sit (a scalar, particles, cells, nodes or bodies), unit, meaning
+FRAME = {
+    "time": Column("scalar", "s", "time of the frame", float),
+    "dx": Column("scalar", "m", "width of a cell", float),
+    "volume": Column("scalar", "m³", "volume of the liquid by the ledger (2D: m²)", float),
+    "position": Column("particles", "m", "where each particle is", width=AXES),
+    "velocity": Column("particles", "m/s", "how fast it moves", width=AXES),
+    "viscosity": Column("particles", "Pa s", "its viscosity, where that varies"),
+    "id": Column("particles", "1", "a number that stays with a particle from frame to frame", np.uint32),
+    "born": Column("scalar", "1", "how many particles were made so far; the next one gets this id", np.int64),
+    "sources": Column("m × 2", "1", "(first id, number) where particles begin to come from another liquid or inflow",
+                      np.int64, 2),
+    "phi": Column("cells", "m", "distance to the liquid's surface, negative in the liquid, reliable near the surface"),
+    "pressure": Column("cells", "Pa", "pressure of the last substep (3D: with `output.pressure`)"),
+    "phi_solid": Column("nodes", "m", "distance to the walls, negative in them, if a wall moves; bodies left out"),
+    "body_centre": Column("bodies", "m", "centre of mass", float, AXES),
+    "body_orientation": Column("bodies", "1", "rotation since time 0: quaternion w x y z (2D: one angle in radians)",
+                               float, TURN),
+    "body_velocity": Column("bodies", "m/s", "velocity of the centre of mass", float, AXES),
+    "body_spin": Column("bodies", "rad/s", "angular velocity (2D: one number)", float, SPIN),
+}  # fmt: skip
+
+#: columns of particles in a checkpoint, `[number, particle]`, on three axes
+PARTICLES = {
+    "x": Column("particles", "cells", "where each particle is", float, 3),
+    "vel": Column("particles", "m/s", "how fast it moves", width=3),
+    "aff": Column("particles", "m/s per cell", "rows of the APIC matrix; none without APIC", width=9),
+    "fall": Column("particles", "1", "share of gravity that no pressure held in the last step", low=0.0, high=1.0),
+    "id": FRAME["id"],
+    "mu": Column("particles", "Pa s", "viscosity; no entries unless it varies", low=0.0),
+}
+#: fields over cells in a checkpoint
+FIELDS = {
+    "pressure": Column("cells", "Pa", "pressure, from which the next step starts", float),
+    "active": Column("cells", "1", "contact set, from which the next step starts", np.int8),
+    "called_for": Column("cells", "Pa", "pressure that viscosity calls for, if there is any", float),
+}
+#: numbers of a checkpoint
+NUMBERS = {
+    "steps": Column("scalar", "1", "steps so far", np.int64, low=0.0),
+    "time": Column("scalar", "s", "time", float, low=0.0),
+    "lag": Column("scalar", "s", "how far velocities are behind the time", float, low=0.0),
+}
+
+
+def kind_of(name: str) -> str | None:
+    """How an array of a frame or a checkpoint is cut into pieces; None if it is the same on all ranks.
+
+    Over `cells` or `nodes`; with particles along the first axis (`rows`) or along the last one (`columns`).
+
+    >>> [kind_of(name) for name in ("phi", "position", "vel", "fall", "time")]
+    ['cells', 'rows', 'columns', 'rows', None]
+    """
+    column = (FRAME | PARTICLES | FIELDS).get(name)
+    if column is None or column.where in ("scalar", "bodies", "m × 2"):
+        return None
+    if column.where == "particles":
+        return "columns" if name in PARTICLES and column.width else "rows"
+    return column.where
