@@ -17,11 +17,11 @@ class CSROperator(Operator):
     """
 
     def __init__(self, A, cells: np.ndarray | None = None, symmetric: bool = True):
-        A = sp.csr_array(A, dtype=np.float64)
-        A.sum_duplicates()
-        A.sort_indices()
+        if not (isinstance(A, sp.csr_array) and A.dtype == np.float64 and A.has_canonical_format):
+            A = sp.csr_array(A, dtype=np.float64)
+            A.sum_duplicates()
         if A.indices.dtype != np.int32 and A.nnz < 2**31:  # SciPy gives either; one width needs one compilation
-            A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
+            A = sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape)
         self._A = A
         self.n = A.shape[0]
         self.diagonal = A.diagonal()

@@ -88,6 +88,11 @@ class Solution(Shown):
         """The optimality residual of `x` against max|b|, recomputed: the number of the papers."""
         return self.problem.kkt(self.x)
 
+    @property
+    def residual(self) -> float:
+        """`kkt()`, or that of the problem made compatible if the given one has no solution."""
+        return float(self.notes.get("corrected_kkt") or self.kkt())  # type: ignore[arg-type]
+
     def row_error(self) -> float:
         """The largest error of a row in its own units, recomputed (`BoxProblem.row_error`)."""
         return self.problem.row_error(self.x).value

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..operators.base import Operator
+from .base import once_for_an_operator
 
 #: more unknowns are not factorised
 DENSE = 1500
@@ -27,6 +28,7 @@ STEPS = 100
 ZERO = -1e-9
 
 
+@once_for_an_operator
 def indefinite(A: Operator) -> bool:
     """True if A is symmetric and a cheap look finds that it has an eigenvalue that is clearly negative.
 

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,6 +44,7 @@ from ..operators.masked import Masked
 from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 from ..problem.monitor import Start
+from .base import once_for_an_operator
 from .refinement import Substitute
 
 #: row sums below this part of the diagonal count as zero
@@ -53,8 +53,6 @@ ROW_SUM = 1e-12
 BALANCE = 1e-11
 #: a constant pressure counts as not moving a body if the sum of its forces is below this part of their size
 PUSH = 1e-9
-#: what `find` has found, for as long as the operator exists
-_FOUND: WeakKeyDictionary[Operator, list[np.ndarray]] = WeakKeyDictionary()
 
 
 @dataclass
@@ -181,11 +179,10 @@ def without_pockets(problem: BoxProblem, linear: bool = False, cycle: Recipe | N
     return WithoutPockets(problem, pockets)
 
 
+@once_for_an_operator
 def find(A: Operator) -> list[np.ndarray]:
     """This rank's rows of every connected part of A whose rows all sum to zero; they are found once for an operator."""
-    if A not in _FOUND:
-        _FOUND[A] = A.find_closed_parts(ROW_SUM) if A.bodies is None else _find_around_bodies(A.bodies)
-    return _FOUND[A]
+    return A.find_closed_parts(ROW_SUM) if A.bodies is None else _find_around_bodies(A.bodies)
 
 
 def _find_around_bodies(A: LowRank) -> list[np.ndarray]:

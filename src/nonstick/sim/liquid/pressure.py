@@ -121,28 +121,16 @@ class Projection:
 
     def _try_methods(self, problem: PressureProblem) -> PressureResult:
         """Solve by the scene's method, and by others if it misses its tolerance; the best result is kept."""
-        solver = self.solver
+        solver, methods = self.solver, self._candidates(problem)
         start: dict[str, Any] = {}
         if solver.warm_start and self.pressure.any():
             start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
-        failed: list[str] = []
-        best: PressureResult | None = None
-        for name in self._candidates(problem):
-            limit = solver.maxiter if name == registry.name_of(solver.method) else None
-            # What counts is the divergence of a cell against the largest one, which is the papers' number: liquid that
-            # hardly moves need not be still to its own last digits.
-            options: dict[str, Any] = {"rtol": solver.rtol, "maxiter": limit, "criterion": "papers"}
-            solution = problem.solve(name, **options, **(start if not failed else {}))
-            # A compressed pocket has no solution: the problem without its mean is solved, and other methods do not
-            # help.
-            kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))  # type: ignore[arg-type]
-            if best is None or kkt < best.kkt:
-                best = PressureResult(problem, solution, kkt, name, failed, problem.rows.n)
-            if solution.converged or solution.status == "infeasible":
-                break
-            failed.append(f"{name}: {solution.message}")
-        assert best is not None
-        return best
+        if methods[0] == registry.name_of(solver.method):
+            start["maxiter"] = solver.maxiter
+        # What counts is the divergence of a cell against the largest one, which is the papers' number: liquid that
+        # hardly moves need not be still to its own last digits.
+        solution, failed = problem.solve_in_turn(methods, rtol=solver.rtol, criterion="papers", **start)
+        return PressureResult(problem, solution, solution.residual, solution.method, failed, problem.rows.n)
 
     def _candidates(self, problem: PressureProblem) -> list[str]:
         """Names of methods to try, in this order."""

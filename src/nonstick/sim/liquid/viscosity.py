@@ -213,14 +213,8 @@ class Viscosity:
         if self.solids.ranks.shared:
             assert isinstance(problem, ViscosityProblem)
             return self.solids.ranks.thicken(problem, rtol, start)
-        best: ViscositySolution | BodyViscositySolution | None = None
-        for name in dict.fromkeys((self.method, *STRONGER)):
-            solution = problem.solve(name, x0=start, rtol=rtol, criterion="papers")
-            if best is None or solution.kkt() < best.kkt():
-                best = solution
-            if solution.converged:
-                break
-        return best
+        methods = dict.fromkeys((self.method, *STRONGER))
+        return problem.solve_in_turn(methods, x0=start, rtol=rtol, criterion="papers")[0]
 
     def _problem(self, walls: Walls, mu, dt: float, volumes) -> ViscosityProblem | ViscosityWithBodies:
         """The problem of the liquid, or of liquid and bodies: faces in a body move with it and exert a drag on it."""
