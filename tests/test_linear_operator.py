@@ -10,6 +10,7 @@ from nonstick import registry
 from nonstick.errors import NonstickError
 from nonstick.inverse import CG, Jacobi
 from nonstick.operators import Masked, Products
+from nonstick.operators.products import scaled_norm
 from nonstick.solvers import Penalty, PolicyIteration
 
 N = 24
@@ -126,4 +127,4 @@ def test_the_operator():
     np.testing.assert_allclose(op.row_sums(), A @ np.ones(N * N))
     assert op.components()[0] == 1 and not Masked(op).has_entries
     largest = 1.0 + np.cos(np.pi / (N + 1))  # of the five-point matrix over its diagonal
-    assert largest <= op.scaled_norm(1.0 / A.diagonal()) <= 1.5 * largest
+    assert largest <= scaled_norm(op, 1.0 / A.diagonal()) <= 1.5 * largest

@@ -15,7 +15,7 @@ from . import registry
 from .api import Run
 from .errors import NonstickError
 from .inverse.base import Recipe
-from .inverse.kept import Kept, Shelf
+from .inverse.cache import Cached, InverseCache
 from .operators.base import Operator
 from .options import Stopping, suggesting
 from .problem.box import BoxProblem
@@ -207,7 +207,7 @@ M = TypeVar("M", bound=Method)
 
 
 def keeping(method: M, core: Operator) -> M:
-    """The method with a shelf for every recipe in it, so that its set-ups outlive a solve."""
+    """The method with a cache for every recipe in it, so that its set-ups outlive a solve."""
     if not is_dataclass(method):
         return method
     changes = {part.name: _kept(getattr(method, part.name), core) for part in fields(method)}
@@ -217,7 +217,7 @@ def keeping(method: M, core: Operator) -> M:
 def _kept(value, core: Operator):
     """A part of a method that keeps its set-ups; None if there is nothing to keep."""
     if isinstance(value, Recipe):
-        return Kept(value, Shelf(core))
+        return Cached(value, InverseCache(core))
     if isinstance(value, Method):
         return keeping(value, core)
     if isinstance(value, tuple) and any(isinstance(part, Recipe | Method) for part in value):

@@ -21,8 +21,7 @@ from ..operators.base import Operator
 
 if TYPE_CHECKING:
     from .cascade import Within
-    from .multigrid.algebraic import AlgebraicHierarchy
-    from .multigrid.blocks import BlockHierarchy
+    from .multigrid.copying import Hierarchy
 
 
 class Inverse(ABC):
@@ -53,13 +52,8 @@ class Inverse(ABC):
         return Directions(A, self)
 
     @property
-    def blocks(self) -> BlockHierarchy | None:
-        """The hierarchy of blocks that this is or contains: nested iteration takes its coarse grids from it."""
-        return None
-
-    @property
-    def algebraic(self) -> AlgebraicHierarchy | None:
-        """The hierarchy of aggregates that this is or contains: nested iteration takes its coarse problems from it."""
+    def hierarchy(self) -> Hierarchy | None:
+        """The hierarchy that this is or contains, if nested iteration can take coarse problems from it."""
         return None
 
 

@@ -175,8 +175,8 @@ class InTurn(IterativeInverse):
         self.rtol, self.maxiter = inverse.rtol, 10_000
 
     @property
-    def algebraic(self):
-        return self.inverse.algebraic
+    def hierarchy(self):
+        return self.inverse.hierarchy
 
     @property
     def notes(self):

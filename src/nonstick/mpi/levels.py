@@ -189,8 +189,8 @@ class SharedHierarchy(BlockHierarchy):
         self.visited = [self.gate]
         self._fill_tail(np.zeros(self.grids[-1].rows.n, np.int8))
 
-    def _borrow(self, above):
-        above._lent = True
+    def _share_levels(self, above):
+        above._levels_shared = True
         self.comm = above.comm
         self.grids, self.parents, self.cycle = above.grids[1:], above.parents[1:], above.cycle
         self.gate, self._gate_parent, self.visited = above.gate, above._gate_parent, above.visited
@@ -227,12 +227,12 @@ class SharedHierarchy(BlockHierarchy):
             self.grids[0].set_diagonal(self._diagonal, self.active, self.scale)
         elif cells.size:
             self.grids[0].toggle_diagonal(self._diagonal, self.active, cells, self.scale)
-        touched = np.union1d(self._behind, cells) if self._behind.size else cells
-        self._behind = touched[self.active[touched] != self._coarse_active[touched]]
-        behind, self._clamped = self.comm.total(np.array([self._behind.size, np.count_nonzero(self.active)])).tolist()
-        if self._lent or behind > self.lag * self._clamped:
-            self._refresh_coarse(self._behind)
-            self._behind, self._lent = self._behind[:0], False
+        touched = np.union1d(self._outdated, cells) if self._outdated.size else cells
+        self._outdated = touched[self.active[touched] != self._coarse_active[touched]]
+        behind, self._clamped = self.comm.total(np.array([self._outdated.size, np.count_nonzero(self.active)])).tolist()
+        if self._levels_shared or behind > self.lag * self._clamped:
+            self._refresh_coarse(self._outdated)
+            self._outdated, self._levels_shared = self._outdated[:0], False
 
     def _refresh_coarse(self, behind):
         if self.parents:

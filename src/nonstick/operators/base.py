@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels._components import _csr_components
 from ..kernels._vector import _axpy, _xpby, dot, peak_and_sum
 from ..parallel.comm import SELF, Comm
 
 if TYPE_CHECKING:
-    from .bordered import Bordered
     from .lowrank import LowRank
     from .stencil import StencilOperator
 
@@ -28,148 +28,14 @@ if TYPE_CHECKING:
 SHORT = 32_768
 
 
-class Operator(ABC):
-    """A linear operator on vectors of `n` unknowns, symmetric unless `symmetric` says otherwise."""
+class Vectors:
+    """The vectors of one layout: flat arrays over the unknowns here, padded arrays or parts of them in subclasses."""
 
     n: int
-    diagonal: np.ndarray
-    #: (n, d) integer grid coordinates of the unknowns, or None for a bare matrix
-    cells: np.ndarray | None = None
-    #: False if only products and the diagonal are known, and `matrix` refuses
-    has_entries: bool = True
-    #: operators with the same one have their entries in the same places; None: nothing is known
-    pattern: object = None
-    #: methods that need A = Aᵀ refuse an operator for which this is False
-    symmetric: bool = True
-    #: the ranks that have rows of it
-    comm: Comm = SELF
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.n, self.n
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.diagonal.dtype
-
-    @abstractmethod
-    def apply(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """out = A x"""
-
-    def energy(self, x: np.ndarray, out: np.ndarray) -> float:
-        """out = A x; returns xᵀA x."""
-        self.apply(x, out)
-        return self.dot(x, out)
-
-    def residual(self, b: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """out = b - A x"""
-        self.apply(x, out)
-        np.subtract(b, out, out=out)
-        return out
-
-    @abstractmethod
-    def matrix(self) -> sp.csr_array:
-        """The assembled matrix, made and stored on the first call; only for methods that need the entries."""
-
-    @abstractmethod
-    def row_sums(self) -> np.ndarray:
-        """A 1: zero on rows that are coupled only to their neighbours (pure Neumann)."""
-
-    @abstractmethod
-    def components(self) -> tuple[int, np.ndarray]:
-        """Connected parts of the graph of A: their number and the label of each unknown."""
-
-    def find_closed_parts(self, tolerance: float) -> list[np.ndarray]:
-        """Rows of every connected part whose rows all sum to zero; on many ranks, this rank's rows of every such part.
-
-        A row sum below `tolerance` times the diagonal counts as zero.
-        """
-        count, label = self.components()
-        return closed_rows(label, self._closed(count, label, tolerance))
-
-    def _closed(self, count: int, label: np.ndarray, tolerance: float) -> np.ndarray:
-        """For each part, True if its rows sum to zero."""
-        closed = np.ones(count, bool)
-        closed[label[np.abs(self.row_sums()) > tolerance * self.diagonal]] = False
-        return closed
-
-    @property
-    def unknowns(self) -> int:
-        """The number of unknowns on all ranks."""
-        return self.n
-
-    # -- what it is made of --------------------------------------------------------------------------------
-
-    @property
-    def core(self) -> Operator:
-        """The operator without masks; free rows have the same off-diagonal entries in both."""
-        return self
-
-    @property
-    def free(self) -> np.ndarray | None:
-        """The rows that no mask clamps; None: all rows."""
-        return None
-
-    @property
-    def shift(self) -> np.ndarray | None:
-        """The shift that masks add to the diagonal of the core; None: no shift."""
-        return None
-
-    @property
-    def stencil(self) -> StencilOperator | None:
-        """This operator as conductances on the faces of a grid; None if it is masked or of another kind."""
-        return None
-
-    @property
-    def bodies(self) -> LowRank | None:
-        """The low-rank term of rigid bodies, under masks too; None without bodies."""
-        return None
-
-    @property
-    def border(self) -> Bordered | None:
-        """This operator as [A C; Cᵀ D], if it has a border."""
-        return None
-
-    # -- variations ----------------------------------------------------------------------------------------
-
-    def part(self, rows: np.ndarray) -> Operator:
-        """The operator on some of the unknowns (ascending), without its couplings to the others."""
-        raise TypeError(f"{type(self).__name__} has no parts")
-
-    def plus_diagonal(self, shift: np.ndarray) -> Operator:
-        """A + diag(shift), of the same kind as A."""
-        raise TypeError(f"{type(self).__name__} takes no other diagonal")
-
-    def scaled_norm(self, scale: np.ndarray) -> float:
-        """A bound of |diag(scale) A| by sums of absolute values (at most 2 for 1/diagonal and dominant rows)."""
-        return float((self.absolute_row_sums() * scale).max(initial=0.0)) or 1.0
-
-    def absolute_row_sums(self) -> np.ndarray:
-        """|A| 1"""
-        return np.asarray(abs(self.matrix()).sum(axis=1)).ravel()
-
-    def magnitude(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """out = |A||x|: the size of the terms that a row of A x is the sum of."""
-        out[:] = abs(self.matrix()) @ np.abs(x)
-        return out
-
-    def jacobi(self, damping: float = 1.0) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """The function of (r, out) that makes out = damping D⁻¹ r; rows without an equation (diagonal 0) get 0."""
-        d = self.diagonal
-        scale = np.zeros(d.size, d.dtype)
-        np.divide(damping, d, out=scale, where=d > 0)
-        return partial(np.multiply, scale)
-
-    def astype(self, dtype) -> Operator:
-        """The same operator in another precision."""
-        raise TypeError(f"{type(self).__name__} has one precision only")
-
-    # -- vectors: those of this operator's layout ----------------------------------------------------------
-
-    @property
-    def native(self) -> Operator:
-        """The same operator on the vectors it is fastest on."""
-        return self
 
     def zeros(self, dtype=np.float64) -> np.ndarray:
         """A vector of the layout."""
@@ -222,6 +88,128 @@ class Operator(ABC):
         _axpy(x, alpha, p)
         _axpy(r, -alpha, q)
         return self.peak(r)
+
+
+class Operator(Vectors, ABC):
+    """A linear operator on vectors of `n` unknowns, symmetric unless `symmetric` says otherwise."""
+
+    diagonal: np.ndarray
+    #: (n, d) integer grid coordinates of the unknowns, or None for a bare matrix
+    cells: np.ndarray | None = None
+    #: False if only products and the diagonal are known, and `matrix` refuses
+    has_entries: bool = True
+    #: operators with the same one have their entries in the same places; None: nothing is known
+    pattern: object = None
+    #: methods that need A = Aᵀ refuse an operator for which this is False
+    symmetric: bool = True
+    #: the ranks that have rows of it
+    comm: Comm = SELF
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.diagonal.dtype
+
+    @abstractmethod
+    def apply(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """out = A x"""
+
+    def energy(self, x: np.ndarray, out: np.ndarray) -> float:
+        """out = A x; returns xᵀA x."""
+        self.apply(x, out)
+        return self.dot(x, out)
+
+    def residual(self, b: np.ndarray, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """out = b - A x"""
+        self.apply(x, out)
+        np.subtract(b, out, out=out)
+        return out
+
+    @abstractmethod
+    def matrix(self) -> sp.csr_array:
+        """The assembled matrix, made and stored on the first call; only for methods that need the entries."""
+
+    def row_sums(self) -> np.ndarray:
+        """A 1: zero on rows that are coupled only to their neighbours (pure Neumann)."""
+        ones = self.enter(np.ones(self.n, self.dtype))
+        return self.apply(ones, np.zeros_like(ones))
+
+    def components(self) -> tuple[int, np.ndarray]:
+        """Connected parts of the graph of A: their number and the label of each unknown."""
+        M, label = self.matrix(), np.empty(self.n, np.int32)
+        return _csr_components(label, M.data, M.indices, M.indptr), label
+
+    def find_closed_parts(self, tolerance: float) -> list[np.ndarray]:
+        """Rows of every connected part whose rows all sum to zero; on many ranks, this rank's rows of every such part.
+
+        A row sum below `tolerance` times the diagonal counts as zero.
+        """
+        count, label = self.components()
+        closed = np.ones(count, bool)
+        closed[label[np.abs(self.row_sums()) > tolerance * self.diagonal]] = False
+        return closed_rows(label, closed)
+
+    @property
+    def unknowns(self) -> int:
+        """The number of unknowns on all ranks."""
+        return self.n
+
+    # -- what it is made of --------------------------------------------------------------------------------
+
+    @property
+    def core(self) -> Operator:
+        """The operator without masks; free rows have the same off-diagonal entries in both."""
+        return self
+
+    @property
+    def free(self) -> np.ndarray | None:
+        """The rows that no mask clamps; None: all rows."""
+        return None
+
+    @property
+    def shift(self) -> np.ndarray | None:
+        """The shift that masks add to the diagonal of the core; None: no shift."""
+        return None
+
+    @property
+    def stencil(self) -> StencilOperator | None:
+        """This operator as conductances on the faces of a grid; None if it is masked or of another kind."""
+        return None
+
+    @property
+    def bodies(self) -> LowRank | None:
+        """The low-rank term of rigid bodies, under masks too; None without bodies."""
+        return None
+
+    # -- variations ----------------------------------------------------------------------------------------
+
+    def part(self, rows: np.ndarray) -> Operator:
+        """The operator on some of the unknowns (ascending), without its couplings to the others."""
+        raise TypeError(f"{type(self).__name__} has no parts")
+
+    def plus_diagonal(self, shift: np.ndarray) -> Operator:
+        """A + diag(shift), of the same kind as A."""
+        raise TypeError(f"{type(self).__name__} takes no other diagonal")
+
+    def magnitude(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """out = |A||x|: the size of the terms that a row of A x is the sum of."""
+        out[:] = abs(self.matrix()) @ np.abs(x)
+        return out
+
+    def jacobi(self, damping: float = 1.0) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """The function of (r, out) that makes out = damping D⁻¹ r; rows without an equation (diagonal 0) get 0."""
+        d = self.diagonal
+        scale = np.zeros(d.size, d.dtype)
+        np.divide(damping, d, out=scale, where=d > 0)
+        return partial(np.multiply, scale)
+
+    def astype(self, dtype) -> Operator:
+        """The same operator in another precision."""
+        raise TypeError(f"{type(self).__name__} has one precision only")
+
+    @property
+    def native(self) -> Operator:
+        """The same operator on the vectors it is fastest on."""
+        return self
 
     def __matmul__(self, x: np.ndarray) -> np.ndarray:
         return self.apply(x, np.empty_like(x))

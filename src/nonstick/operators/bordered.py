@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import Operator
-from .csr import CSROperator
 
 
 class Bordered(Operator):
@@ -47,10 +46,6 @@ class Bordered(Operator):
         self.m = D.shape[0]
         self.n = A.n + self.m
         self._size = A.zeros().size
-
-    @property
-    def border(self) -> Bordered:
-        return self
 
     @property
     def native(self) -> Bordered:
@@ -108,12 +103,6 @@ class Bordered(Operator):
         coo = sp.coo_array(self.C)
         C = sp.csr_array((coo.data, (self.touched[coo.row], coo.col)), shape=(self.A.n, self.m))
         return sp.csr_array(sp.block_array([[self.A.matrix(), C], [C.T, sp.csr_array(self.D)]]))
-
-    def row_sums(self):
-        return self.apply(self.enter(np.ones(self.n)), self.zeros())
-
-    def components(self):
-        return CSROperator(self.matrix()).components()
 
     # -- vectors -------------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels._components import _csr_components
 from ..kernels._csr import _csr_apply, _csr_magnitude, _csr_residual
 from .base import Operator
 
@@ -46,15 +45,8 @@ class CSROperator(Operator):
     def matrix(self) -> sp.csr_array:
         return self._A
 
-    def row_sums(self) -> np.ndarray:
-        return self @ np.ones(self.n)
-
     def part(self, rows):
         return CSROperator(self._A[rows][:, rows], symmetric=self.symmetric)
 
     def plus_diagonal(self, shift):
         return CSROperator(self._A + sp.diags_array(shift), self.cells, self.symmetric)
-
-    def components(self):
-        label = np.empty(self.n, np.int32)
-        return _csr_components(label, self._A.data, self._A.indices, self._A.indptr), label

@@ -31,7 +31,6 @@ from ..kernels._faces import (
 )
 from ..kernels._vector import peak_and_sum
 from .base import Operator
-from .csr import CSROperator
 from .face_grid import FaceGrid, cell_array
 
 #: plain stretches shorter than this do not get their own loop
@@ -153,12 +152,6 @@ class FaceSystem(Operator):
     def _jacobi(self, damping: float, r: np.ndarray, out: np.ndarray) -> np.ndarray:
         _faces_scaled(out, r, *self.coefficients, damping)
         return out
-
-    def row_sums(self):
-        return self.apply(self.enter(np.ones(self.n)), self.zeros())
-
-    def components(self):
-        return CSROperator(self.matrix()).components()
 
     # -- vectors -------------------------------------------------------------------------------------------
 
@@ -320,12 +313,6 @@ class ViscosityOperator(Operator):
         if self._matrix is None:
             self._matrix = self.system.matrix()
         return self._matrix
-
-    def row_sums(self) -> np.ndarray:
-        return self @ np.ones(self.n)
-
-    def components(self):
-        return CSROperator(self.matrix()).components()
 
 
 class Within:

@@ -84,9 +84,6 @@ class LowRank(Operator):
         count[self.touched + 1] = np.diff(self.U.indptr)
         return np.cumsum(count)
 
-    def row_sums(self) -> np.ndarray:
-        return self @ np.ones(self.n)
-
     def components(self):
         """Parts of the graph; a column of U joins all parts in which it has entries."""
         from scipy.sparse.csgraph import connected_components  # slow to load, rarely needed
@@ -128,9 +125,3 @@ class LowRank(Operator):
         at[at == rows.size] = 0
         inside = np.flatnonzero(rows[at] == self.touched) if rows.size else np.empty(0, np.int64)
         return LowRank(self.base.part(rows), at[inside], self.U[inside], self.S, self.light)
-
-    def scaled_norm(self, scale):
-        """The largest eigenvalue of a body relative to the base operator."""
-        part = scale[self.touched][:, None] * self.U.toarray()
-        own = np.linalg.eigvals(self.S @ (self.U.T @ part)).real.max(initial=0.0)
-        return self.base.scaled_norm(scale) + float(own)

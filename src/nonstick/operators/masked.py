@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import Operator
-from .csr import CSROperator
 
 
 class Masked(Operator):
@@ -106,10 +105,5 @@ class Masked(Operator):
         A.eliminate_zeros()
         return A
 
-    def row_sums(self):
-        return self @ np.ones(self.n, self.dtype)
-
     def components(self):
-        if not self.has_entries:
-            return self.A.components()
-        return CSROperator(self.matrix()).components()
+        return super().components() if self.has_entries else self.A.components()

@@ -54,9 +54,6 @@ class Products(Operator):
         np.abs(self.apply(x, out), out=out)
         return np.maximum(out, np.abs(self.diagonal * x), out=out)
 
-    def row_sums(self):
-        return self @ np.ones(self.n)
-
     def components(self):
         """One part: without entries nobody knows more."""
         return min(self.n, 1), np.zeros(self.n, np.int32)
@@ -72,15 +69,27 @@ class Products(Operator):
     def plus_diagonal(self, shift):
         return Products(lambda x: np.asarray(self.product(x)).reshape(self.n) + shift * x, self.diagonal + shift)
 
-    def scaled_norm(self, scale):
-        """The largest eigenvalue of diag(scale) A by power iteration, with a reserve: that is a lower estimate."""
-        x, y = np.random.default_rng(0).standard_normal(self.n), np.empty(self.n)
-        value = 0.0
-        for _ in range(POWER_STEPS):
-            size = float(np.sqrt(self.dot(x, x / np.where(scale > 0, scale, 1.0))))
-            if not size > 0.0:
-                return 1.0
-            x /= size
-            value = max(value, self.energy(x, y))
-            np.multiply(scale, y, out=x)
-        return RESERVE * value or 1.0
+
+def scaled_norm(A: Operator, scale: np.ndarray) -> float:
+    """A bound of |diag(scale) A| by sums of absolute values (at most 2 for 1/diagonal and dominant rows).
+
+    With bodies, plus the largest eigenvalue of a body relative to the operator without them. Without entries, the
+    largest eigenvalue by power iteration, with a reserve: that is a lower estimate.
+    """
+    low = A.bodies
+    if low is not None:
+        part = scale[low.touched][:, None] * low.U.toarray()
+        own = np.linalg.eigvals(low.S @ (low.U.T @ part)).real.max(initial=0.0)
+        return scaled_norm(low.base, scale) + float(own)
+    x, y = np.ones(A.n), np.empty(A.n)
+    if A.has_entries:
+        return float((A.magnitude(x, y) * scale).max(initial=0.0)) or 1.0
+    x, value = np.random.default_rng(0).standard_normal(A.n), 0.0
+    for _ in range(POWER_STEPS):
+        size = float(np.sqrt(A.dot(x, x / np.where(scale > 0, scale, 1.0))))
+        if not size > 0.0:
+            return 1.0
+        x /= size
+        value = max(value, A.energy(x, y))
+        np.multiply(scale, y, out=x)
+    return RESERVE * value or 1.0

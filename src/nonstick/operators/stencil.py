@@ -15,7 +15,7 @@ from ..kernels._stencil import (
     _stencil_residual,
     _stencil_residual_small,
 )
-from .base import Operator
+from .base import Operator, closed_rows
 from .rows import Rows
 
 
@@ -73,13 +73,8 @@ class StencilOperator(Operator):
             self._matrix = sp.csr_array((data, indices, indptr), shape=self.shape)
         return self._matrix
 
-    def row_sums(self) -> np.ndarray:
-        return self @ np.ones(self.n, self.dtype)
-
-    def absolute_row_sums(self) -> np.ndarray:
-        return 2.0 * self.diagonal - self.row_sums()  # off-diagonals are not positive
-
     def magnitude(self, x, out):
+        # off-diagonals are not positive
         size = np.abs(x)
         self.apply(size, out)
         size *= 2.0 * self.diagonal
@@ -103,10 +98,11 @@ class StencilOperator(Operator):
         count = _stencil_components(label, work, *self.weights, self.rows.start, self.rows.offset)
         return count, label
 
-    def _closed(self, count, label, tolerance):
+    def find_closed_parts(self, tolerance):
+        count, label = self.components()
         closed = np.ones(count, bool)
         _closed_parts(closed, label, *self.weights, self.diagonal, self.rows.start, self.rows.offset, tolerance)
-        return closed
+        return closed_rows(label, closed)
 
     @classmethod
     def from_matrix(cls, A, cells: np.ndarray) -> StencilOperator | None:

@@ -29,7 +29,7 @@ from ..problem.monitor import Monitor, Start
 from .active_set_loop import ActiveSetCG
 from .base import Method
 from .nearby import Everywhere, nearby
-from .nested import Coarser, CoarserMatrix, Prediction, coarser
+from .nested import Coarser, CoarserMatrix, Prediction, coarser, without_grid
 from .refinement import rescaled, solve_substitute
 
 
@@ -108,7 +108,7 @@ class ActiveSet(Method):
         loop.run(start.x, start.active if self.bounded else None, predicted)
 
     def _worth_predicting(self, problem: BoxProblem, M: Inverse) -> bool:
-        large, many = (self.large, self.many) if M.algebraic is None else (self.bare_large, self.bare_large // 20)
+        large, many = (self.large, self.many) if not without_grid(M) else (self.bare_large, self.bare_large // 20)
         A = problem.A
         return (
             self.bounded and A.unknowns > large and A.comm.total(int(np.count_nonzero(problem.box.constrained))) > many

@@ -15,6 +15,7 @@ from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from .face_descent import face_descent
 from .nearby import Everywhere
+from .nested import without_grid
 
 if TYPE_CHECKING:
     from .active_set import ActiveSet
@@ -77,7 +78,7 @@ class ActiveSetCG:
             self.A.residual(self.b, x, self.r)
             self._test_bounds(x, np.inf)
         elif self.bounded:
-            bare = predicted and self.M.algebraic is not None
+            bare = predicted and without_grid(self.M)
             self._relax(x, self.options.bare_sweeps if bare else self.options.sweeps)
             if predicted and self._kkt() > 1.0:
                 self._compare_with_zero(x)
@@ -114,8 +115,8 @@ class ActiveSetCG:
             weak = self.M.patience is not None and monitor.iterations == self.M.patience.iterations
             if weak and self._strengthen(x):
                 curvature = 0.0
-            if monitor.iterations % self.options.renewal == 0 and self.M.algebraic is not None:
-                self.M.algebraic.slow = True
+            if monitor.iterations % self.options.renewal == 0 and self.M.hierarchy is not None:
+                self.M.hierarchy.slow = True
                 self._refresh()
             if slack == np.inf:
                 if monitor.interrupted():
@@ -195,7 +196,7 @@ class ActiveSetCG:
             beta = -along / curvature if self.flexible else rho / rho_old
         descent = self._combine(beta, rho, disturbed)
         # Few free rows are solved after few steps: what is left of a float32 z after β p is then rounding.
-        least = 0.0 if self.M.algebraic is None else 1e-3 * rho
+        least = 1e-3 * rho if without_grid(self.M) else 0.0
         if not descent > least and beta != 0.0:
             descent = self._combine(0.0, rho, False)
         return descent, rho
@@ -207,7 +208,7 @@ class ActiveSetCG:
     def _combine(self, beta: float, rho: float, disturbed: bool) -> float:
         """p = z + β p on the free rows; rᵀp."""
         self.z.add_to(self.p, beta)
-        if beta == 0.0 or not (disturbed or self.M.algebraic):
+        if beta == 0.0 or not (disturbed or without_grid(self.M)):
             return rho  # the last step was exact: rᵀp of its direction is 0
         if disturbed:
             kernels._zero_clamped(self.p, self.rows, self.policy)

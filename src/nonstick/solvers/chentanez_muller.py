@@ -180,16 +180,21 @@ class ChentanezMuller(Method):
             level.take_step()
             level.smooth(self.pre + self.post)
 
-    def level(self, A: Operator) -> ProjectedLevel:
+    def level(self, A: Operator, edges: EdgeSweeps | None = None) -> ProjectedLevel:
         """One grid of the hierarchy."""
-        return (PlainLevel if not self.projected else LiteralLevel if self.literal else ProjectedLevel)(A)
+        plain = not self.projected
+        kind = "plain" if plain else "literal" if self.literal and edges is None else "projected"
+        return ProjectedLevel(A, kind, edges)
 
     def discretise(self, problem: BoxProblem) -> list[ProjectedLevel]:
         """The hierarchy, finest level first."""
         if not problem.can_coarsen:
             problem.coarsen()  # raises an error for bare matrices, which this method cannot treat
-        levels = [EdgeLevel(problem) if self.projected and problem.edges is not None else self.level(problem.A)]
-        if not isinstance(levels[0], EdgeLevel):
+        edges = None
+        if self.projected and problem.edges is not None:
+            edges = EdgeSweeps(problem.A, problem.b, problem.edges)
+        levels = [self.level(problem.A, edges)]
+        if edges is None:
             levels[0].b = problem.b
         if self.projected and problem.edges is None:
             levels[0].lower, levels[0].upper = problem.box.lower, problem.box.upper
@@ -210,18 +215,27 @@ def _halves_again(problem: BoxProblem) -> bool:
 
 
 class ProjectedLevel:
-    """One grid: its operator, smoother and vectors, and the transfer to the next coarser grid."""
+    """One grid: its operator, sweeps and vectors, and the transfer to the next coarser grid.
+
+    `kind` is "projected"; "literal" as printed: both colours, then the projection, and every residual counts; or
+    "plain": the same without bounds. With `edges`, the constraints on the edges of walls of the finest level (§3.1),
+    sweeps project the edges and b includes their pushes; coarse levels have bounds on the cells that keep the edges
+    feasible.
+    """
 
     #: to the next coarser level; the coarsest has a direct solver instead
     transfer: MatrixTransfer
     bottom: Inverse
 
-    def __init__(self, A: Operator):
-        self.A = A
+    def __init__(self, A: Operator, kind: str = "projected", edges: EdgeSweeps | None = None):
+        self.A, self.kind, self.edges = A, kind, edges
+        self._red_black = RedBlack().setup(A)
         self.sweeps = ProjectedSweeps(A)
         self.x, self.b, self.r, self.step, self._work = (np.zeros(A.n) for _ in range(5))
         self.lower, self.upper = np.full(A.n, -np.inf), np.full(A.n, np.inf)
         self.free = np.ones(A.n, bool)
+        if edges is not None:
+            self.b = edges.b
 
     def connect(self, coarse: Operator, one_sided: bool) -> None:
         """Trilinear interpolation, one-sided as in Lai's transfers or plain; R = Pᵀ/2ᵈ."""
@@ -229,12 +243,24 @@ class ProjectedLevel:
         self.transfer.truncate(self.free)
 
     def smooth(self, count: int) -> None:
-        self.sweeps.run(self.x, self.b, self.lower, self.upper, 1.0, count)
+        if self.edges is not None:
+            self.edges.run(self.x, 1.0, count)
+        elif self.kind == "projected":
+            self.sweeps.run(self.x, self.b, self.lower, self.upper, 1.0, count)
+        else:
+            for _ in range(count):
+                self._red_black.pre(self)
+                if self.kind == "literal":
+                    _clip(self.x, self.lower, self.upper)
 
     def measure(self) -> None:
         """Compute the residual, and mark the rows that it does not press against a bound."""
+        if self.edges is not None:
+            edges = self.edges.edges
+            _edge_bounds(self.lower, self.x, edges.a, edges.b, edges.theta)
         self.A.residual(self.b, self.x, self.r)
-        _free_rows(self.free, self.x, self.r, self.lower, self.upper)
+        if self.kind == "projected":
+            _free_rows(self.free, self.x, self.r, self.lower, self.upper)
 
     def take_step(self) -> None:
         """x += alpha·(step cut to the box), with the alpha in [0, 1] of lowest energy; r is that of `measure`."""
@@ -244,49 +270,3 @@ class ProjectedLevel:
             self.A.apply(self.step, self._work)
             curvature = dot(self.step, self._work)
             _axpy(self.x, min(1.0, gain / curvature) if curvature > 0.0 else 1.0, self.step)
-
-
-class PlainLevel(ProjectedLevel):
-    """Without bounds: red-black Gauss–Seidel, and every residual counts."""
-
-    def __init__(self, A: Operator):
-        super().__init__(A)
-        self._red_black = RedBlack().setup(A)
-
-    def smooth(self, count):
-        for _ in range(count):
-            self._red_black.pre(self)
-
-    def measure(self):
-        self.A.residual(self.b, self.x, self.r)
-
-
-class LiteralLevel(PlainLevel):
-    """As printed: both colours, then the projection; every residual counts."""
-
-    def smooth(self, count):
-        for _ in range(count):
-            self._red_black.pre(self)
-            _clip(self.x, self.lower, self.upper)
-
-
-class EdgeLevel(ProjectedLevel):
-    """The finest level of a problem with constraints on the edges of its walls (§3.1).
-
-    Sweeps project the edges; b includes their pushes. Coarse levels have bounds on the cells that keep the edges
-    feasible.
-    """
-
-    def __init__(self, problem: BoxProblem):
-        super().__init__(problem.A)
-        assert problem.edges is not None
-        self.edges = problem.edges
-        self.edge_sweeps = EdgeSweeps(problem.A, problem.b, problem.edges)
-        self.b = self.edge_sweeps.b
-
-    def smooth(self, count):
-        self.edge_sweeps.run(self.x, 1.0, count)
-
-    def measure(self):
-        _edge_bounds(self.lower, self.x, self.edges.a, self.edges.b, self.edges.theta)
-        super().measure()

@@ -24,6 +24,7 @@ import numpy as np
 from ..inverse.base import Inverse, NoPreconditioner, Recipe
 from ..kernels._vector import dot
 from ..operators.masked import Masked
+from ..operators.products import scaled_norm
 from .base import Method
 
 
@@ -83,7 +84,7 @@ class _Face:
         self.z, self.p, self.Ap, self.trial, self.work = (np.empty(n) for _ in range(5))
         d = problem.A.diagonal
         self.inverse_diagonal = np.divide(1.0, d, out=np.zeros(n), where=d > 0.0)
-        self.fixed_step = 1.9 / problem.A.scaled_norm(self.inverse_diagonal)
+        self.fixed_step = 1.9 / scaled_norm(problem.A, self.inverse_diagonal)
         self.operator: Masked | None = None
         self.M: Inverse | None = None
         self.setups = 0

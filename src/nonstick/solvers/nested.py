@@ -133,9 +133,14 @@ class CoarserMatrix:
 
 def coarser(problem: BoxProblem, M: Inverse) -> Coarser | CoarserMatrix | None:
     """The coarser problem that the hierarchy of a preconditioner offers; None if there is none."""
-    if M.blocks is not None:
-        return Coarser(problem, M.blocks)
-    levels = M.algebraic
-    if levels is None or len(levels.levels) < 2:
-        return None
-    return CoarserMatrix(problem, levels)
+    hierarchy = M.hierarchy
+    if isinstance(hierarchy, BlockHierarchy):
+        return Coarser(problem, hierarchy)
+    if isinstance(hierarchy, AlgebraicHierarchy) and len(hierarchy.levels) > 1:
+        return CoarserMatrix(problem, hierarchy)
+    return None
+
+
+def without_grid(M: Inverse) -> bool:
+    """True if the hierarchy of a preconditioner knows no grid."""
+    return M.hierarchy is not None and not M.hierarchy.on_grid

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nonstick.inverse.multigrid.cycles import F, Full, V, W
+from nonstick.errors import NonstickError
+from nonstick.inverse import CG, Chebyshev
+from nonstick.inverse.multigrid import GIA, RBSSOR, Algebraic, Blocks, Geometric, Pairwise, Smoothed, TopologyAware
+from nonstick.inverse.multigrid.cycles import F, Full, K, Resmoothed, V, W
 from nonstick.inverse.multigrid.hierarchy import Bottom, Multigrid, Stepwise, descend
 from nonstick.inverse.multigrid.smoothers import DampedJacobi, Lexicographic, RedBlack
 from nonstick.operators.csr import CSROperator
@@ -14,6 +17,8 @@ from nonstick.operators.masked import Masked
 from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
 from nonstick.operators.transfer import AggregateTransfer
+
+COARSENINGS = [Blocks(), TopologyAware(), GIA(), Pairwise(), Smoothed(), Geometric()]
 
 
 class Pairs(Stepwise):
@@ -137,3 +142,21 @@ def test_coarsening_ends_where_a_level_does_not_shrink():
     assert sizes(64, half, smallest=20) == [32, 16]
     assert sizes(64, half, most=2) == [32, 16]
     assert sizes(64, lambda n: SimpleNamespace(n=n)) == [] and sizes(64, lambda n: None) == []
+
+
+@pytest.mark.parametrize("cycle", [V(1, 1), W(1, 1), K(1, 1), Resmoothed(1, 1)], ids=repr)
+@pytest.mark.parametrize("smoother", [RedBlack(), DampedJacobi(), Lexicographic(), RBSSOR(1.2)], ids=repr)
+@pytest.mark.parametrize(
+    "coarsening", [Blocks(), TopologyAware(), GIA(), Pairwise(), Smoothed(), Geometric()], ids=repr
+)
+def test_every_smoother_coarsening_and_cycle_compose(make_stencil, coarsening, smoother, cycle):
+    A = make_stencil((13, 12), 8)
+    b = np.random.default_rng(0).standard_normal(A.n)
+    solver = CG(Multigrid(coarsening, smoother, cycle, smallest=10)).setup(A)
+    assert solver.solve(b, np.zeros(A.n), rtol=1e-6, maxiter=60).converged
+
+
+@pytest.mark.parametrize("recipe", [Multigrid(Algebraic(), DampedJacobi()), Multigrid(Blocks(), Chebyshev())], ids=repr)
+def test_what_does_not_compose_says_why(make_stencil, recipe):
+    with pytest.raises(NonstickError):
+        recipe.setup(make_stencil((13, 12), 8))

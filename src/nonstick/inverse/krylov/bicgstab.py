@@ -38,8 +38,8 @@ class _BiCGStab(IterativeInverse):
         self._r, self._shadow, self._p, self._v, self._t, self._z = (np.empty(A.n) for _ in range(6))
 
     @property
-    def algebraic(self):
-        return self.M.algebraic
+    def hierarchy(self):
+        return self.M.hierarchy
 
     def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
         A, M, r, shadow, p, v, t, z = self.A, self.M, self._r, self._shadow, self._p, self._v, self._t, self._z

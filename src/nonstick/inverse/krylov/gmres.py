@@ -42,8 +42,8 @@ class _GMRES(IterativeInverse):
         self._R = np.zeros((self.restart + 1, self.restart))
 
     @property
-    def algebraic(self):
-        return self.M.algebraic
+    def hierarchy(self):
+        return self.M.hierarchy
 
     def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
         course = self.course(max_abs(b), rtol, atol, maxiter, watch)

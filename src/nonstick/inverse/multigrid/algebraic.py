@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import NonstickError
 from ...kernels._vector import BLOCK
 from ...operators.base import Operator
 from . import _colour_sweeps as kernels
@@ -35,9 +36,10 @@ from . import _galerkin_rows as galerkin
 from . import _interpolation as rows
 from . import _splitting as splitting
 from .algebraic_level import AlgebraicLevel, Interpolation, Matrix, colours
-from .copying import CopyingCycle
+from .copying import Hierarchy
 from .hierarchy import Coarsening, Multigrid, descend
 from .near_null import near_null, off_diagonals
+from .smoothers import RedBlack
 
 #: if more than this part of the rows has changed, coarse matrices are filled as a whole
 MANY = 0.05
@@ -100,6 +102,13 @@ class Algebraic(Coarsening):
         return splitting._count_unfit(M.data, M.indices, M.indptr) <= UNFIT * A.n
 
     def hierarchy(self, multigrid, operator, reuse):
+        if multigrid.smoother != RedBlack():
+            raise NonstickError(
+                f"Algebraic() relaxes many colours by Gauss–Seidel and cannot use {multigrid.smoother!r}: "
+                "take Smoothed() or Pairwise() for other smoothers of a bare matrix"
+            )
+        if multigrid.dtype not in (None, np.float32):
+            raise NonstickError("Algebraic() keeps its matrices in float32; take Smoothed() or Pairwise() for float64")
         suited = isinstance(reuse, AlgebraicHierarchy) and reuse.outdated(operator)
         if isinstance(reuse, AlgebraicHierarchy) and not suited:
             if reuse.follow(operator):
@@ -163,11 +172,13 @@ class Algebraic(Coarsening):
         return AlgebraicLevel(coarse, ends, place, fine.depth + 1)
 
 
-class AlgebraicHierarchy(CopyingCycle):
+class AlgebraicHierarchy(Hierarchy):
     """The levels of one matrix. `levels[0]` is the finest: S A S with its rows sorted by colour, S a diagonal.
 
     `suited`: coarse rows are chosen for the free set of the operator, not for the whole matrix.
     """
+
+    on_grid = False
 
     def __init__(self, multigrid: Multigrid, coarsening: Algebraic, operator: Operator, suited: bool = False):
         self.recipe, self.coarsening = multigrid, coarsening
@@ -190,7 +201,7 @@ class AlgebraicHierarchy(CopyingCycle):
         self._begin(operator)
 
     def _begin(self, operator: Operator) -> None:
-        self._lent, self._top, self.slow = False, 1.0, False
+        self._levels_shared, self._top, self.slow = False, 1.0, False
         #: positive couplings: coarse levels need more work
         self.cycle = self.recipe.cycle.stronger() if self.levels[0].mixed else self.recipe.cycle
         self._solve_bottom()
@@ -224,7 +235,7 @@ class AlgebraicHierarchy(CopyingCycle):
         changed = np.flatnonzero(closed != A.closed)
         A.closed[:] = closed
         A.find_diagonals(changed)
-        if self._lent:
+        if self._levels_shared:
             self._fill(None)
         elif changed.size:
             self._fill(None if changed.size > MANY * A.n else A.around(changed))
@@ -250,16 +261,16 @@ class AlgebraicHierarchy(CopyingCycle):
         """New values of a matrix with the same pattern; coarse rows and interpolation stay."""
         self.base, self._shift = operator.core, operator.shift
         self._take(self.base.matrix(), self.levels[0].A, np.empty(0, np.int32))
-        self._lent = True
+        self._levels_shared = True
         self.follow(operator)
 
     def _fill(self, changed: np.ndarray | None) -> None:
         """Coarse matrices after the rows `changed` (None: all rows) of the finest have changed."""
         for fine, coarse in zip(self.levels, self.levels[1:]):
-            if self._lent:  # another problem has closed rows there
+            if self._levels_shared:  # another problem has closed rows there
                 coarse.A.closed[:] = 0
             changed = fine.P.fill(coarse.A, fine.A, changed)
-        self._lent = False
+        self._levels_shared = False
         self._solve_bottom()
 
     def below(self, operator: Operator) -> AlgebraicHierarchy:
@@ -273,7 +284,7 @@ class AlgebraicHierarchy(CopyingCycle):
         view.order = np.arange(operator.n, dtype=np.int32)
         view.scale = np.ones(operator.n)
         view._closed = np.zeros(operator.n, np.int8)
-        self._lent = True
+        self._levels_shared = True
         view._begin(operator)
         return view
 
@@ -321,10 +332,6 @@ class AlgebraicHierarchy(CopyingCycle):
     @property
     def linear(self):
         return self.cycle.linear
-
-    @property
-    def algebraic(self):
-        return self
 
     def run(self, r, top):
         finest = self.levels[0]

@@ -33,7 +33,7 @@ from ...operators.stencil import StencilOperator
 from .aggregation._strength import _count_torn_blocks
 from .aggregation.coarsening import TopologyAware
 from .aggregation.levels import PACKED_SIZE, Aggregates, strong_parts, sure_weight
-from .copying import CopyingCycle
+from .copying import Hierarchy
 from .cycles import Cycle
 from .grid_level import GridLevel, coarse_rows
 from .hierarchy import Coarsening, Multigrid, descend
@@ -48,7 +48,8 @@ SAMPLE = 10_000
 class Blocks(Coarsening):
     """Blocks while they are many and whole, then topology-aware aggregates, all in float32.
 
-    For stencil operators and red-black Gauss–Seidel.
+    For stencil operators. With other smoothers than `RedBlack()`, in float64 and for K-cycles, all levels are
+    topology-aware aggregates, which are blocks where these are whole.
 
     Parameters
     ----------
@@ -89,10 +90,9 @@ class Blocks(Coarsening):
     def hierarchy(self, multigrid, operator, reuse):
         if operator.core.stencil is None:
             raise NonstickError("blocks of cells need a stencil operator: pass the cells of the unknowns")
-        if multigrid.smoother != RedBlack():
-            raise NonstickError(f"Blocks() relaxes by RedBlack(), not by {multigrid.smoother!r}")
-        if multigrid.dtype not in (None, np.float32):
-            raise NonstickError("Blocks() works in float32")
+        fast = multigrid.smoother == RedBlack() and multigrid.dtype in (None, np.float32) and multigrid.cycle.linear
+        if not fast:  # the same aggregates on levels that any smoother and any cycle runs on
+            return self.below.hierarchy(multigrid, operator, reuse)
         core = operator.core.stencil
         if reuse is None or reuse.A.rows is not core.rows:
             reuse = BlockHierarchy(multigrid, core)
@@ -117,12 +117,14 @@ def is_anisotropic(A: StencilOperator, limit: float) -> bool:
     return 3 * int(np.count_nonzero(strong)) > w.shape[1]
 
 
-class BlockHierarchy(CopyingCycle):
+class BlockHierarchy(Hierarchy):
     """One cycle from a zero guess.
 
     A hierarchy for a matrix on the first coarse level of another may borrow all levels from there down (`above`); the
     other hierarchy restores its own matrices at its next refresh.
     """
+
+    on_grid = True
 
     def __init__(self, multigrid: Multigrid, A: StencilOperator, above: BlockHierarchy | None = None):
         self.multigrid = multigrid
@@ -133,7 +135,7 @@ class BlockHierarchy(CopyingCycle):
         # Where a few cells have much larger weights than all others, one cell among many is not negligible.
         self.lag = 0.0 if self._rough else coarsening.lag
         if above is not None and above.parents:
-            self._borrow(above)
+            self._share_levels(above)
         else:
             self._build()
         self._no_mask = np.zeros(max(self.grids[-1].rows.n, 1), np.int8)
@@ -150,7 +152,7 @@ class BlockHierarchy(CopyingCycle):
         self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
         #: clamped cells, changes not yet in the coarse matrices, and True if another hierarchy has used the coarse
         #: levels
-        self._clamped, self._behind, self._lent = 0, np.zeros(0, np.int64), False
+        self._clamped, self._outdated, self._levels_shared = 0, np.zeros(0, np.int64), False
         #: the diagonal and its shift; row sums are in `matrices[0]`
         self._diagonal: np.ndarray = A.diagonal
         self._shift: np.ndarray | None = None
@@ -172,10 +174,6 @@ class BlockHierarchy(CopyingCycle):
     def below(self, A: StencilOperator) -> BlockHierarchy:
         """A hierarchy for a matrix on the first coarse level of this one."""
         return BlockHierarchy(self.multigrid, A, self)
-
-    @property
-    def blocks(self):
-        return self
 
     def _build(self) -> None:
         """Structured levels while there are many blocks and walls do not cut them, then topology-aware levels."""
@@ -221,9 +219,9 @@ class BlockHierarchy(CopyingCycle):
         )  # fmt: skip
         return torn >= limit
 
-    def _borrow(self, above: BlockHierarchy) -> None:
+    def _share_levels(self, above: BlockHierarchy) -> None:
         """The levels of `above` below its finest, with the matrices of this operator."""
-        above._lent = True
+        above._levels_shared = True
         self.grids, self.parents, self.cycle = above.grids[1:], above.parents[1:], above.cycle
         self.tail, self.visited = above.tail, above.visited
         self._fill()
@@ -268,7 +266,7 @@ class BlockHierarchy(CopyingCycle):
 
     def _toggle(self, cells: np.ndarray) -> None:
         """Move cells into or out of the free set, and restore levels that another hierarchy used."""
-        if not cells.size and not self._lent:
+        if not cells.size and not self._levels_shared:
             return
         self.active[cells] ^= 1
         self._clamped += 2 * int(np.count_nonzero(self.active[cells])) - cells.size
@@ -276,11 +274,11 @@ class BlockHierarchy(CopyingCycle):
             self.grids[0].set_diagonal(self._diagonal, self.active, self.scale)
         else:
             self.grids[0].toggle_diagonal(self._diagonal, self.active, cells, self.scale)
-        touched = np.union1d(self._behind, cells) if self._behind.size else cells
-        self._behind = touched[self.active[touched] != self._coarse_active[touched]]
-        if self._lent or self._behind.size > self.lag * self._clamped:
-            self._refresh_coarse(self._behind)
-            self._behind, self._lent = self._behind[:0], False
+        touched = np.union1d(self._outdated, cells) if self._outdated.size else cells
+        self._outdated = touched[self.active[touched] != self._coarse_active[touched]]
+        if self._levels_shared or self._outdated.size > self.lag * self._clamped:
+            self._refresh_coarse(self._outdated)
+            self._outdated, self._levels_shared = self._outdated[:0], False
 
     def _refill(self, active: np.ndarray, shift: np.ndarray | None) -> None:
         """For a new shift, compute all matrices from the finest one."""
@@ -294,7 +292,7 @@ class BlockHierarchy(CopyingCycle):
         self._clamped = int(np.count_nonzero(active))
         self.grids[0].set_diagonal(self._diagonal, self.active, self.scale)
         self._refresh_coarse(np.arange(self.A.n))
-        self._behind, self._lent = self._behind[:0], False
+        self._outdated, self._levels_shared = self._outdated[:0], False
 
     def _refresh_coarse(self, behind: np.ndarray) -> None:
         """Bring the coarse matrices up to date with the cells that entered or left the free set."""

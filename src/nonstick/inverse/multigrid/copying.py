@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,11 +15,30 @@ from ...operators.base import Operator
 from ..base import Directions, Inverse, max_abs
 
 
-class CopyingCycle(Inverse):
-    """One cycle from a zero guess for `F A F + (I - F) + D`, with a free set F and a shift D."""
+class Hierarchy(Inverse):
+    """One cycle from a zero guess for `F A F + (I - F) + D`, with a free set F and a shift D.
+
+    It also offers the coarse problem of nested iteration, and lends its levels to that: `below`.
+    """
+
+    #: True if coarse problems are those of a coarser grid
+    on_grid: ClassVar[bool]
+    #: set by a solve that takes many iterations: levels may be made anew for its free set
+    slow: bool = False
 
     #: D, or None
     _shift: np.ndarray | None
+
+    @property
+    def hierarchy(self):
+        return self
+
+    @abstractmethod
+    def below(self, A: Any) -> Hierarchy:
+        """The hierarchy of a matrix on the first coarse level, on the levels of this one.
+
+        This hierarchy restores its own matrices when it is refreshed.
+        """
 
     @abstractmethod
     def run(self, r: np.ndarray, top: float) -> None:
@@ -59,7 +79,7 @@ class CopyingCycle(Inverse):
 class CopiedDirections(Directions):
     """Directions from the cycle's copies of r and z."""
 
-    def __init__(self, A: Operator, M: CopyingCycle):
+    def __init__(self, A: Operator, M: Hierarchy):
         self.A, self.cycle = A, M
 
     @property

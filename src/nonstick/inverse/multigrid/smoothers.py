@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import NonstickError
 from ...kernels._csr import _csr_relax
 from ...kernels._stencil import _stencil_relax, _stencil_relax_small
 from ...operators.base import Operator
@@ -140,6 +141,8 @@ class _Ordered(Smoother):
     """Sequential relaxation of a CSR matrix in a fixed order."""
 
     def __init__(self, A: Operator, order: np.ndarray, omega: float, symmetric: bool):
+        if A.native is A and A.zeros().size != A.n:
+            raise NonstickError("row by row relaxation needs compact vectors; for face velocities take BoxSweep()")
         M = A.matrix()
         none = np.empty(0)
         self._tables = none, none, relaxed_diagonal(A), M.data, M.indices, M.indptr

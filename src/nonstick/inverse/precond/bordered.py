@@ -47,11 +47,10 @@ class WithBorder(Recipe):
     wraps: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
-        bordered = operator.border
-        if bordered is None:
+        if not isinstance(operator, Bordered):
             return self.M.setup(operator, reuse)
-        M = self.M if bordered.A.n else NoPreconditioner()
-        return BorderedInverse(bordered, M.setup(bordered.A))
+        M = self.M if operator.A.n else NoPreconditioner()
+        return BorderedInverse(operator, M.setup(operator.A))
 
 
 class BorderedInverse(Inverse):

@@ -103,15 +103,17 @@ class DeflatedInverse(Inverse):
         return out
 
     @property
-    def blocks(self):
-        return self.Z.blocks
+    def hierarchy(self):
+        """That of Z; coarse problems without a grid do not include bodies."""
+        inner = self.Z.hierarchy
+        return inner if inner is not None and inner.on_grid else None
 
     @property
     def linear(self):
         return self.Z.linear
 
     def directions(self, A, flexible=False):
-        if flexible or A.free is not None or self.Z.blocks is None:
+        if flexible or A.free is not None or self.hierarchy is None:
             return Directions(A, self)
         inner = self.Z.directions(A)
         return inner if self.around is None else DeflatedDirections(inner, self.around)

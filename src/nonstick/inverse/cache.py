@@ -11,16 +11,16 @@ from .base import Inverse, Recipe
 
 
 @dataclass
-class Shelf:
-    """The place of the last inverse that a recipe made for `core`, and what it was made for."""
+class InverseCache:
+    """The last inverse that a recipe made for `core`, and what it was made for."""
 
     core: Operator
     inverse: Inverse | None = None
     free: np.ndarray | None = None
     shift: np.ndarray | None = None
 
-    def holds(self, operator: Operator) -> bool:
-        """True if the operator is that of this shelf, or has other numbers in the same places."""
+    def matches(self, operator: Operator) -> bool:
+        """True if the operator is the one of this cache, or has other numbers in the same places."""
         mine, core = self.core.stencil, operator.core
         if core is self.core or (core.pattern is not None and core.pattern is self.core.pattern):
             return True
@@ -32,38 +32,38 @@ class Shelf:
         self.free, self.shift = (None if part is None else part.copy() for part in (free, shift))
 
     def ready(self, operator: Operator) -> bool:
-        """True if the inverse can be used as it is. A hierarchy that lends its levels must be refreshed first."""
+        """True if the inverse can be used as it is. A hierarchy that shares its levels must be refreshed first."""
         if self.inverse is None or self.core is not operator.core:
             return False
-        if self.inverse.blocks is not None or self.inverse.algebraic is not None:
+        if self.inverse.hierarchy is not None:
             return False
         return _same(self.free, operator.free) and _same(self.shift, operator.shift)
 
 
 @dataclass(frozen=True)
-class Kept(Recipe):
+class Cached(Recipe):
     """`recipe`; the first `setup` of a solve begins with the last inverse of the solve before.
 
     Parameters
     ----------
     recipe : Recipe
         What makes the inverses.
-    shelf : Shelf
-        Where the last one waits. One solve at a time may use it.
+    cache : InverseCache
+        Where the last one is. One solve at a time may use it.
     """
 
     recipe: Recipe
-    shelf: Shelf = field(compare=False, repr=False)
+    cache: InverseCache = field(compare=False, repr=False)
 
     def setup(self, operator, reuse=None):
-        shelf = self.shelf
-        if not shelf.holds(operator):  # the coarse problem of a prediction, for example
+        cache = self.cache
+        if not cache.matches(operator):  # the coarse problem of a prediction, for example
             return self.recipe.setup(operator, reuse)
-        if reuse is None and shelf.ready(operator):
-            assert shelf.inverse is not None
-            return shelf.inverse
-        inverse = self.recipe.setup(operator, shelf.inverse if reuse is None else reuse)
-        shelf.put(operator, inverse)
+        if reuse is None and cache.ready(operator):
+            assert cache.inverse is not None
+            return cache.inverse
+        inverse = self.recipe.setup(operator, cache.inverse if reuse is None else reuse)
+        cache.put(operator, inverse)
         return inverse
 
     def following(self, operator, step):
@@ -84,7 +84,7 @@ class Kept(Recipe):
         return self.recipe.fits(operator)
 
     def chosen(self, operator):
-        return Kept(self.recipe.chosen(operator), self.shelf)
+        return Cached(self.recipe.chosen(operator), self.cache)
 
 
 def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
