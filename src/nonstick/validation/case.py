@@ -140,6 +140,8 @@ class Case:
         Published curves, drawn as points beside the computed ones.
     timeless : bool
         True if the case has no time steps that could be halved.
+    about : str
+        The set-up, the exact solution and what the measured numbers mean, in a few sentences.
 
     Examples
     --------
@@ -162,3 +164,4 @@ class Case:
     axes: tuple[str, str] = ("", "")
     data: Mapping[str, Curve] = field(default_factory=dict)
     timeless: bool = False
+    about: str = ""

@@ -19,7 +19,7 @@ from nonstick.sim.liquid.bodies import make
 from nonstick.sim.liquid.check import check
 from nonstick.sim.liquid.preview import Painter
 from nonstick.sim.run import resume, run
-from nonstick.validation.cases import body_drop
+from nonstick.validation.cases.bodies import story
 
 POOL = """
 [domain]
@@ -216,7 +216,7 @@ def test_a_body_pressed_by_a_moving_solid_ends_a_run_with_a_sentence(tmp_path):
 
 
 def test_validation_tells_what_happened(pool):
-    told = body_drop.story(pool)
+    told = story(pool)
     assert told["frames"] == 6 and [b["name"] for b in told["bodies"]] == ["crate", "paddle"]
     assert told["bodies"][0]["floor at frame"] is None and told["deep share"] == 0.0 and told["volume"] < 0.02
 

@@ -6,20 +6,22 @@ import pytest
 from nonstick import Scene, Simulation
 from nonstick.grid.shapes import HalfSpace
 from nonstick.sim.liquid.seeding import seed, wall_distance
-from nonstick.validation import Size
-from nonstick.validation.cases import all_scenes, ceiling, martin_moyce, slosh, still_water
+from nonstick.validation import Size, experiments
+from nonstick.validation.cases import scenes
+
+CASES = experiments()
 
 
 def test_separating_walls_let_the_ceiling_go():
-    found = ceiling.measure(Size(12)).values
+    found = CASES["ceiling"].measure(Size(12)).values
     assert found["time"] == pytest.approx(1.0, abs=0.01)
     assert found["lead"] < 1e-4  # never ahead of free fall
     assert abs(found["hung"]) < 0.2
 
 
-@pytest.mark.parametrize("name", ["still", "tilted-tank"])
+@pytest.mark.parametrize("name", ["still-water", "tilted-tank"])
 def test_still_water_stays_still(name):
-    result = still_water.settle(name, Size(40), seconds=1.0)
+    result = CASES[name].measure(Size(40), seconds=1.0).values
     assert result["speed"] < 0.01 and result["unevenness"] < 0.1 and abs(result["volume"]) < 0.01
 
 
@@ -37,12 +39,14 @@ def test_as_many_particles_as_volume_up_to_the_wall(name, n):
 
 
 def test_dam_break_front():
-    result = martin_moyce.judge(*martin_moyce.front(Size(60)))
+    result = CASES["martin-moyce"].measure(Size(60)).values
     assert 1.2 < result["speed"] < 1.5 and result["position"] < 0.1
 
 
 def test_slosh_period():
-    assert slosh.period(*slosh.history(Size(32), 1.6)) == pytest.approx(slosh.EXACT, rel=0.08)
+    slosh = CASES["slosh"]
+    found = slosh.measure(Size(32), seconds=1.6).values["period"]
+    assert found == pytest.approx(slosh.published[0].value, rel=0.08)
 
 
 @pytest.mark.parametrize("transfer", ["apic", "flip", "pic"])
@@ -71,7 +75,8 @@ def test_energy_and_volume_of_a_splash(transfer):
     ],
 )
 def test_energy_never_grows(name, more):
-    rise, above = all_scenes.rises(*all_scenes.history(name, 12 if name == "dam-break-sphere" else 32, 60, **more))
+    scene = Scene.load(name, {"domain.resolution": 12 if name == "dam-break-sphere" else 32, **more})
+    rise, above = scenes.rises(*scenes.history(scene, 60))
     # still water: walls push particles out of themselves by rounding's worth, and no motion pays
     assert rise < 1e-4 and above < (2e-3 if name == "tilted-tank" else 2e-7)
 

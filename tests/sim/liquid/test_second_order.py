@@ -6,7 +6,7 @@ import pytest
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.sim.liquid._energy import _fall, _free_share, _gained, _look_up
 from nonstick.sim.liquid._spacing import _spread, _wall_cells
-from nonstick.validation.cases.slosh import LEVEL
+from nonstick.validation import Size, experiments
 
 
 def scene(size=(1.0, 1.0), n=24, **more):
@@ -167,7 +167,7 @@ def test_particles_at_walls_take_layers():
 
 def test_short_steps_do_not_damp_a_wave():
     """Noise of the spacing once took energy in every step: with four times as many a wave was gone in a second."""
-    scene = Scene.load("slosh", {"domain.resolution": 24, "time.min_substeps": 4}).replace({"liquid": [LEVEL]})
+    scene = experiments()["slosh"].measure.setup(Size(24, 4)).scene()
     simulation = Simulation(scene)
     first = simulation.liquid.energy()[0]
     for _ in range(35):  # half a period

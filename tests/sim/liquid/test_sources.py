@@ -6,8 +6,7 @@ import pytest
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid.alone import Alone
 from nonstick.sim.liquid.sources import Chambers, Source, crowding, smooth_count, smooth_space
-from nonstick.validation import Size
-from nonstick.validation.cases.free_jet import measure
+from nonstick.validation import Size, experiments
 
 ALONE = Alone(Scene.load("still"))
 POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
@@ -172,4 +171,4 @@ def test_a_source_holds_its_liquid_until_it_leaves():
 
 def test_a_jet_falls_on_a_parabola():
     """It fell as if it had left half a step before: 9 % too far at 60 frames a second, 5 % in smaller steps."""
-    assert measure(Size(32)).values["fall"] == pytest.approx(1.0, abs=0.025)
+    assert experiments()["free-jet"].measure(Size(32)).values["fall"] == pytest.approx(1.0, abs=0.025)

@@ -5,9 +5,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid.cloud import Cloud
-from nonstick.validation.case import Size
-from nonstick.validation.cases import viscous_wave
-from nonstick.validation.cases.no_slip import Plate, film
+from nonstick.validation import Size, experiments
 
 
 def blob(viscous, viscosity=1e5):
@@ -106,12 +104,12 @@ def test_evening_out_thick_liquid_costs_nothing(monkeypatch):
 
 def test_a_film_whose_surface_lies_between_two_centres_is_not_driven_by_its_surface():
     """Faces there take part in the viscosity solve. Continued from deeper faces they made the flux 5 % too large."""
-    found = film(Plate(0.5), 4)
+    found = experiments()["film-half"].measure(Size(4)).values
     assert abs(found["flux"] - 1.0) < 0.025
     assert abs(found["slip"]) < 0.1
 
 
 def test_a_wave_lower_than_a_cell_moves_in_viscous_liquid():
     """The pressure must act once on faces above the surface: they dragged liquid up, and the wave stood still."""
-    found = viscous_wave.measure(Size(32)).values
+    found = experiments()["viscous-wave"].measure(Size(32)).values
     assert found["share"] == pytest.approx(1.0, abs=0.1)

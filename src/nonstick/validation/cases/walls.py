@@ -1,31 +1,162 @@
-"""No-slip walls alone: steady flow of viscous liquid, solved once, where the places of walls and surface are exact.
-
-A film of depth h on a plate, or liquid between two plates a distance 2h apart, driven along them; there are no
-particles and no time steps, so that nothing but the discretisation of walls and surface is left. The plates are those
-of the films (`no_slip`). Around the box the exact velocity is given. Two drives: a uniform one, whose profile is a
-parabola (Nusselt, Poiseuille), and one as sin(πy/2h), whose profile is this sine. The parabola over a wall along the
-grid is exact to rounding, wherever the wall lies; the sine is exact nowhere.
-
-The error is measured on the faces with liquid in the middle part, 2h long: the root of the mean square over that of the
-exact velocity relative to the plate. A size of n cells stands for n cells over h.
-"""
+"""Viscous liquid at no-slip walls: films and slugs on plates, the same solved once without particles, and a cavity."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...discretise.viscosity import ViscosityProblem
-from ..case import Case, Measured, Published, Size
-from .no_slip import Plate
+from ...scenes.scene import Scene
+from ...sim.liquid.simulation import Simulation
+from ..case import Measured
+from ..library import Setup, record
 
-#: half of the length of the box over h
-HALF = 3.0
-#: so long a step that its inertia does not count
-STEP = 1e9
+
+@dataclass(frozen=True)
+class Plate:
+    """A plate: cells above a grid line, degrees, speed along itself in units of the film's, a second plate above."""
+
+    offset: float = 0.0
+    angle: float = 0.0
+    speed: float = 0.0
+    pair: bool = False
+
+    @property
+    def axes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Its direction and its normal."""
+        turn = math.radians(self.angle)
+        return np.array([math.cos(turn), math.sin(turn)]), np.array([-math.sin(turn), math.cos(turn)])
+
+
+# -- films and slugs ----------------------------------------------------------------------------------
+
+#: depth of a film in metres, its length over its depth, kinematic viscosity, acceleration along the plate
+DEPTH, LENGTH, NU, DRIVE = 0.08, 18.0, 0.04, 0.1
+#: mean velocity of the film on a plate at rest
+MEAN = DRIVE * DEPTH**2 / (3.0 * NU)
+#: the flow is measured after this many h²/ν, in the last of LATE equal parts of this time
+END, LATE = 4.0, 10
+#: planes for the flux and gauges for the depth, within this many h of the middle
+PLANES, GAUGES, NEAR = 9, 33, 1.0
+#: the volume of tilted films is measured within this many h of the middle, one more or less
+WIDE = 4.0
+#: weight of a film across its plate over its drive: heavy ends would spread and pull at the middle
+WEIGHT = 1.0
+
+
+def film_scene(plate: Plate, cells: int, steps: int) -> tuple[Scene, np.ndarray]:
+    """The scene, and a point on the plate."""
+    dx = DEPTH / cells
+    along, up = plate.axes
+    length = LENGTH * DEPTH
+    shape = [
+        math.ceil((length * along[0] + 3 * DEPTH * along[1] + DEPTH) / dx),
+        math.ceil((length * along[1] + 5 * DEPTH * along[0] + DEPTH) / dx),
+    ]
+    middle = dx * np.array([shape[0] // 2, shape[1] // 2 - cells + plate.offset])
+
+    def slab(low: float, high: float, long: float) -> dict[str, Any]:
+        ends = [(middle + np.array([0.5 * s * long, y])).tolist() for s, y in ((-1, low), (1, high))]
+        return {"type": "box", "low": ends[0], "high": ends[1], "rotate": plate.angle, "about": middle.tolist()}
+
+    solids: list[dict[str, Any]] = [{"shape": slab(-20 * DEPTH, 0.0, 9 * length)}]
+    if plate.speed:
+        solids[0]["motion"] = {"velocity": (plate.speed * MEAN * along).tolist()}
+    if plate.pair:
+        solids.append({"shape": slab(2 * DEPTH, 20 * DEPTH, 9 * length)})
+    pull = DRIVE * (along - (0.0 if plate.pair else WEIGHT) * up)
+    ends = [middle + s * NEAR * DEPTH * along for s in (-1.0, 1.0)]
+    plane = {"normal": along.tolist(), "shape": slab(-DEPTH, 3 * DEPTH if plate.pair else 2 * DEPTH, length)}
+    probes: list[dict[str, Any]] = [
+        {"name": f"plane-{k}", "type": "flow", "at": (ends[0] + t * (ends[1] - ends[0])).tolist(), **plane}
+        for k, t in enumerate(np.linspace(0.0, 1.0, PLANES))
+    ]
+    feet = [(end - 0.5 * DEPTH * up).tolist() for end in ends]
+    probes.append({"name": "depth", "type": "height", "at": feet[0], "to": feet[1], "points": GAUGES})
+    scene: Scene = Scene(
+        {
+            "name": "no-slip",
+            "domain": {"size": [dx * n for n in shape], "resolution": max(shape)},
+            "physics": {"density": 1000.0, "viscosity": 1000.0 * NU, "gravity": pull.tolist()},
+            "walls": {"pressure": "none", "viscous": "no-slip"},
+            "liquid": [{"shape": slab(-DEPTH, 2 * DEPTH if plate.pair else DEPTH, length)}],
+            "solid": solids,
+            "time": {"fps": steps * NU / (END * DEPTH**2), "frames": steps},
+            "solver": {"viscosity_rtol": 1e-6},
+            "probe": probes,
+        }
+    )
+    return scene, middle
+
+
+def film(setup: Setup, **plate_of: Any) -> Measured:
+    """The flux over the exact one, the error of the profile, the slip length in cells, the depth over the given one."""
+    plate = Plate(**plate_of)
+    scene, middle = film_scene(plate, setup.cells, 60 * setup.steps)
+    along, up = plate.axes
+    simulation = Simulation(scene)
+    record(simulation, END * DEPTH**2 / NU)
+    frame, speed = simulation.frame_arrays(), plate.speed * MEAN
+    table = simulation.probe_table()
+    late = table.time > (1.0 - 1.0 / LATE) * simulation.time
+    flux = float(np.mean([table[f"plane-{k}.flow"][late] for k in range(PLANES)]))
+    wet = along[0] * float(table["depth.mean"][late].mean())  # gauges are vertical
+    if plate.angle and not plate.pair:
+        wet = _mean_depth(simulation, middle, along)
+    depth, driven = (0.5 if plate.pair else 1.0) * wet, DRIVE
+    if plate.pair:
+        driven -= _pressure_slope(frame["pressure"].astype(float), scene.dx, middle, plate) / 1000.0
+    mean = driven * depth**2 / (3.0 * NU)
+    x, v = frame["position"].astype(float) - middle, frame["velocity"].astype(float)
+    s, y, u = x @ along, x @ up, v @ along - speed
+    near = np.abs(s) < NEAR * DEPTH
+    s, y, u = s[near], y[near], u[near]
+    deep = (y > scene.dx) & (y < (2 * DEPTH - scene.dx if plate.pair else 0.75 * DEPTH))
+    a, b, c = np.polyfit(y[deep], u[deep], 2)
+    slip = (-b + math.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a)
+    wrong = _layer_means(y, u - driven / NU * y * (depth - 0.5 * y), 2 * setup.cells)
+    return Measured(
+        {
+            "flux": (flux / wet - speed) / mean,
+            "profile": float(np.sqrt((wrong**2).mean())) / mean,
+            "slip": slip / scene.dx,
+            "depth": depth / DEPTH,
+        }
+    )
+
+
+def _mean_depth(simulation: Simulation, middle: np.ndarray, along: np.ndarray) -> float:
+    """Volume of the film over its length around the middle."""
+    particles = simulation.particles
+    away = np.abs((particles.position - middle) @ along) / DEPTH
+    shares = np.clip(0.5 * (WIDE + 1.0 - away), 0.0, 1.0)
+    return float(shares.sum()) * particles.volume / (2.0 * WIDE * DEPTH)
+
+
+def _layer_means(y: np.ndarray, u: np.ndarray, layers: int) -> np.ndarray:
+    """Means of u over layers of equal thickness, `layers` over h, that hold particles."""
+    layer = np.maximum((layers * y / DEPTH).astype(int), 0)
+    count = np.bincount(layer)
+    return (np.bincount(layer, u) / np.maximum(count, 1))[count > 0]
+
+
+def _pressure_slope(p: np.ndarray, dx: float, middle: np.ndarray, plate: Plate) -> float:
+    """Pressure gradient between two plates: the ends of the liquid push and pull a little (2 % of the drive)."""
+    x = np.stack(np.meshgrid(*[(np.arange(n) + 0.5) * dx for n in p.shape], indexing="ij"), axis=-1) - middle
+    s, y = (x @ axis for axis in plate.axes)
+    deep = (np.abs(s) < NEAR * DEPTH) & (y > 0.25 * DEPTH) & (y < 1.75 * DEPTH)
+    rows = np.stack([np.ones(deep.sum()), s[deep], y[deep]], axis=1)
+    return float(np.linalg.lstsq(rows, p[deep], rcond=None)[0][1])
+
+
+# -- walls alone --------------------------------------------------------------------------------------
+
+#: half of the length of the box over h; so long a step that its inertia does not count
+HALF, STEP = 3.0, 1e9
 
 Profile = Callable[[np.ndarray], np.ndarray]
 
@@ -35,54 +166,22 @@ DRIVES: dict[str, tuple[Profile, Profile]] = {
     "sine": (lambda y: np.sin(0.5 * math.pi * y), lambda y: 0.25 * math.pi**2 * np.sin(0.5 * math.pi * y)),
 }
 
-#: name of a case → its title, and what its plates are called
-GROUPS: dict[str, tuple[str, dict[str, Plate]]] = {
-    "walls": (
-        "Walls along the grid, solved once",
-        {
-            "wall on a grid line": Plate(0.0),
-            "wall at 1/4 cell": Plate(0.25),
-            "wall at 1/2 cell": Plate(0.5),
-            "wall at 3/4 cell": Plate(0.75),
-            "two plates": Plate(0.25, pair=True),
-        },
-    ),
-    "walls-tilted": (
-        "Tilted walls, solved once",
-        {
-            "wall at 17°": Plate(0.37, 17.0),
-            "wall at 40°": Plate(0.37, 40.0),
-            "two plates at 17°": Plate(0.37, 17.0, pair=True),
-        },
-    ),
-    "walls-moving": (
-        "Walls that move (Couette), solved once",
-        {
-            "wall at 1/4 cell": Plate(0.25, 0.0, 2.0),
-            "wall at 17°": Plate(0.37, 17.0, 2.0),
-            "two plates at 17°": Plate(0.37, 17.0, 2.0, pair=True),
-        },
-    ),
-}
-
 
 def profile_error(plate: Plate, cells: int, drive: str) -> float:
     """Root of the mean square of the error on the faces in the middle, over that of the exact velocity."""
     profile, force = DRIVES[drive]
-    dx, turn = 1.0 / cells, math.radians(plate.angle)
-    along, up = np.array([math.cos(turn), math.sin(turn)]), np.array([-math.sin(turn), math.cos(turn)])
+    dx, (along, up) = 1.0 / cells, plate.axes
     depth = 2.0 if plate.pair else 1.0
     n = 2 * round(HALF * cells)
     # as in the films, the plate passes a point so many cells above a grid line
     middle = dx * np.array([0.5 * n, 0.5 * n - round(0.5 * depth * cells) + plate.offset])
 
-    def place(*x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def points(shape: tuple[int, int], shift: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+        """Distance along the plate and height above it."""
+        lines = [dx * (np.arange(m) + o) for m, o in zip(shape, shift)]
+        x = np.meshgrid(*lines, indexing="ij")
         s, y = (sum((c - m) * t for c, m, t in zip(x, middle, axis)) for axis in (along, up))
         return np.asarray(s), np.asarray(y)
-
-    def points(shape: tuple[int, int], shift: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-        lines = [dx * (np.arange(m) + o) for m, o in zip(shape, shift)]
-        return place(*np.meshgrid(*lines, indexing="ij"))
 
     wall = plate.speed * float(profile(np.ones(1))[0])
     exact, given, distance, fluid, middles = [], [], [], [], []
@@ -99,10 +198,9 @@ def profile_error(plate: Plate, cells: int, drive: str) -> float:
         distance.append(here)
         middles.append((np.abs(s) < 1.0) & wet & (y < depth))
     _, y = points((n, n), (0.5, 0.5))
-    problem = ViscosityProblem(
-        velocity=given, viscosity=1.0, dt=STEP, dx=dx, rho=1.0, fluid=fluid, distance=distance,
-        phi_liquid=np.full(y.shape, -1.0) if plate.pair else y - depth,
-    )  # fmt: skip
+    phi = np.full(y.shape, -1.0) if plate.pair else y - depth
+    walls: dict[str, Any] = {"fluid": fluid, "distance": distance, "phi_liquid": phi}
+    problem = ViscosityProblem(velocity=given, viscosity=1.0, dt=STEP, dx=dx, rho=1.0, **walls)
     found = problem.solve(rtol=1e-10).velocity
     problem.correct_walls(found)
     found = problem.solve(x0=found, rtol=1e-10).velocity
@@ -111,25 +209,39 @@ def profile_error(plate: Plate, cells: int, drive: str) -> float:
     return math.sqrt(wrong / moved)
 
 
-def measure(size: Size, plates: dict[str, Plate]) -> Measured:
+def steady(setup: Setup, plates: dict[str, dict[str, Any]]) -> Measured:
     """The error for each plate and drive."""
     return Measured(
-        {f"{name}, {drive}": profile_error(p, size.cells, drive) for name, p in plates.items() for drive in DRIVES}
+        {
+            f"{name}, {drive}": profile_error(Plate(**plate), setup.cells, drive)
+            for name, plate in plates.items()
+            for drive in DRIVES
+        }
     )
 
 
-def _case(name: str, title: str, plates: dict[str, Plate]) -> Case:
-    keys = [f"{plate}, {drive}" for plate in plates for drive in DRIVES]
-    return Case(
-        name,
-        f"{title}: error of the velocity, mean square",
-        "Exact: y − y²/2 for a uniform drive (Nusselt 1916, Poiseuille), sin(πy/2) for one of this shape",
-        tuple(Published(key, key, 0.0, 0.005, scale=1.0, quick=0.01) for key in keys),
-        partial(measure, plates=plates),
-        quick=(Size(4), Size(8), Size(16)),
-        full=(Size(4), Size(8), Size(16), Size(32)),
-        timeless=True,
+# -- a box with a moving lid --------------------------------------------------------------------------
+
+
+def cavity(setup: Setup, offset: float, steps: float, end: float, places: dict[str, list[float]]) -> Measured:
+    """Velocities at three places, as means over the last second.
+
+    Floor and lid are `offset` cells above a grid line; the lid crosses a cell in so many `steps`.
+    """
+    dx = 1.0 / setup.cells
+    base = (2 + offset) * dx
+    probes = {f"probe.{k}.at": [x, y + base] for k, (x, y) in enumerate(places.values())}
+    simulation = setup.simulation(
+        {
+            "domain.size": [1.0, 1.0 + 5 * dx],
+            "domain.resolution": setup.cells + 5,
+            "solid.0.shape.high": [9.0, base],
+            "solid.1.shape.low": [-99.0, base + 1.0],
+            "time.fps": steps * setup.cells,
+            **probes,
+        }
     )
-
-
-CASES = tuple(_case(name, title, plates) for name, (title, plates) in GROUPS.items())
+    record(simulation, end)
+    table = simulation.probe_table()
+    late = table.time > end - 1.0
+    return Measured({name: float(table[f"{name}.v{axis}"][late].mean()) for name, axis in zip(places, "xyy")})
