@@ -7,11 +7,10 @@ from scipy.interpolate import RegularGridInterpolator
 from nonstick.kernels import serial
 from nonstick.render import _blocks, _light, _march, _rays
 from nonstick.render._blocks import LIQUID, SOLID, WALL, WET, _classify, _wall_code
+from nonstick.render._light import _casts, shade_of
 from nonstick.render._rays import _slope
-from nonstick.render._shade import _casts, shade_of
-from nonstick.render.camera import Viewpoint
 from nonstick.render.scenery import Scenery
-from nonstick.render.space import Studio
+from nonstick.render.space import Studio, Viewpoint
 
 NO_BODY = np.full((1, 1, 1), 1e3, np.float32)
 NO_TRIANGLES = np.zeros((0, 6, 3))
@@ -20,23 +19,51 @@ through, shadow, edges, step, enter = _rays._through, _light._shadow, _march._ed
 
 
 @serial
-def _try_through(phi, wall, body, cell, block, lists, tri, a, b, c, d0, d1, d2, in_liquid, enough):
-    return through(phi, wall, 1.0, body, 2.0, cell, block, lists, tri, a, b, c, d0, d1, d2, in_liquid, enough)
+def _call_through(scene, a, b, c, d0, d1, d2, in_liquid, enough):
+    return through(scene, a, b, c, d0, d1, d2, in_liquid, enough)
 
 
 @serial
-def _try_shadow(shade, wall, body, cell, block, lists, tri, a, b, c, sun, soak):
-    return shadow(shade, True, wall, 1.0, body, 2.0, cell, block, lists, tri, a, b, c, sun, soak)
+def _call_shadow(scene, a, b, c, sun, soak):
+    return shadow(scene, a, b, c, sun, soak)
 
 
 @serial
-def _try_enter(phi, wall, rock, cell, block, a, b, c, d0, d1, d2):
-    return enter(phi, wall, 1.0, rock, cell, block, a, b, c, d0, d1, d2)
+def _call_enter(scene, a, b, c, d0, d1, d2):
+    return enter(scene, a, b, c, d0, d1, d2)
 
 
 @serial
-def _try_edges(phi, wall, rock, t, eye, d0, d1, d2, wide):
-    return edges(phi, wall, 1.0, rock, t, eye, d0, d1, d2, wide)
+def _call_edges(scene, t, eye, d0, d1, d2, wide):
+    return edges(scene, t, eye, d0, d1, d2, wide)
+
+
+def ray_scene(**given):
+    """The arrays that a test gives, and small ones for the others."""
+    none = {name: NO_BODY for name in ("phi", "wall", "rock", "body", "shade")}
+    none |= {"dye": np.zeros((1, 1, 1, 3), np.float32), "wall_fine": 1.0, "body_fine": 2.0, "casts": True}
+    none |= {"owner": np.zeros((1, 1, 1), np.int16), "whose": np.zeros(0, np.int16), "paint": np.zeros((1, 3))}
+    none |= {"cell": np.zeros((1, 1, 1), np.uint8), "block": np.zeros((1, 1, 1), np.int16)}
+    none |= {"lists": np.zeros(2, np.int32), "tri": NO_TRIANGLES}
+    return _rays.RayScene(**(none | given))
+
+
+def _try_through(phi, wall, body, cell, block, lists, tri, *rest):
+    given = ray_scene(phi=phi, wall=wall, body=body, cell=cell, block=block, lists=lists, tri=tri)
+    return _call_through(given, *rest)
+
+
+def _try_shadow(shade, wall, body, cell, block, lists, tri, *rest):
+    given = ray_scene(shade=shade, wall=wall, body=body, cell=cell, block=block, lists=lists, tri=tri)
+    return _call_shadow(given, *rest)
+
+
+def _try_enter(phi, wall, rock, cell, block, *rest):
+    return _call_enter(ray_scene(phi=phi, wall=wall, rock=rock, cell=cell, block=block), *rest)
+
+
+def _try_edges(phi, wall, rock, *rest):
+    return _call_edges(ray_scene(phi=phi, wall=wall, rock=rock), *rest)
 
 
 @serial

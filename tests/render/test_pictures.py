@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from nonstick import Scene
+from nonstick.grid.levelset import smooth
 from nonstick.render import plane as flat
-from nonstick.render._adapt import _between, _contrast, _rough
-from nonstick.render.camera import Viewpoint
+from nonstick.render._march import _between, _contrast, _rough
 from nonstick.render.movie import beside, colour_bar, label
 from nonstick.render.scenery import Scenery
-from nonstick.render.smooth import smooth
-from nonstick.render.space import Studio, Style
+from nonstick.render.space import Studio, Style, Viewpoint
 from nonstick.sim.preview import render
 from nonstick.sim.run import run
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from nonstick.grid.shapes import Ball, Box, rotated_box
-from nonstick.render._triangles import _hit, _normal
-from nonstick.render.camera import Viewpoint
+from nonstick.render._blocks import _hit, _normal
 from nonstick.render.scenery import Scenery, Triangles
-from nonstick.render.space import Studio
+from nonstick.render.space import Studio, Viewpoint
 
 
 @pytest.mark.parametrize(

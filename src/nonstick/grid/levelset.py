@@ -90,3 +90,22 @@ def flat_distance(dimension: int, size: int = 257, spacing: float = 0.0) -> np.n
     delta = (1.0 - tau[inner] ** 2) ** (m + 1.0) / (2.0 * (m + 1.0)) / tail[inner]
     delta, tau = np.concatenate([[0.0], delta, [1.0]]), np.concatenate([[-1.0], tau[inner], [1.0]])
     return np.interp(np.linspace(0.0, 1.0, size), delta, tau)
+
+
+def smooth(field: np.ndarray) -> np.ndarray:
+    """A field over cells smoothed by ⅛-¾-⅛ along every axis, so that single particles are not seen as bumps."""
+    out = field
+    for axis in range(field.ndim):
+        n = out.shape[axis]
+        if n == 1:
+            continue
+        before_it = (slice(None),) * axis
+        inside, low, high = ((*before_it, part) for part in (slice(1, -1), slice(None, -2), slice(2, None)))
+        new = np.float32(0.75) * out if out.dtype == np.float32 else 0.75 * out
+        eighth = new.dtype.type(0.125)
+        new[inside] += eighth * (out[low] + out[high])
+        first, last, second, before = ((*before_it, k) for k in (0, n - 1, 1, n - 2))
+        new[first] += eighth * (out[first] + out[second])
+        new[last] += eighth * (out[last] + out[before])
+        out = new
+    return np.ascontiguousarray(out)

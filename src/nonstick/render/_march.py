@@ -2,7 +2,8 @@
 
 Lengths are in cells, colours linear RGB. A ray goes from the eye into the box of the domain, whose walls on the
 viewer's side are cut away like those of solids there. `_rays` computes the paths of rays, `_light` the light on what
-they hit, and this file their colours.
+they hit, and this file their colours, and which pixels need rays of their own: in smooth parts of a picture every
+second one of every second row is enough.
 """
 
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
-from ..kernels import merged, parallel
+from ..kernels import merged, parallel, serial
 from ._blocks import SOLID, SURFACES, _step
 from ._light import _look, _sky
 from ._rays import OUT, STONE, WATER, _dye, _inverse, _open, _slope, _through, _upward, _value
@@ -44,11 +45,12 @@ class Look(NamedTuple):
 
 
 @merged
-def _edges(phi, wall, wall_fine, rock, t, eye, d0, d1, d2, wide):
+def _edges(scene, t, eye, d0, d1, d2, wide):
     """How dark the edges of the box are along a ray (0..1), without edges behind the distance t.
 
     `wide` is half the width of a line at distance 1. An edge shows where it bounds the room, not inside solids.
     """
+    phi, _, wall, wall_fine, rock = scene[:5]
     nx, ny, nz = phi.shape
     dark = 0.0
     for axis in range(3):
@@ -81,13 +83,13 @@ def _edges(phi, wall, wall_fine, rock, t, eye, d0, d1, d2, wide):
 
 
 @merged
-def _surface(phi, wall, wall_fine, a, b, c, d0, d1, d2):
+def _surface(scene, a, b, c, d0, d1, d2):
     """Normal of the liquid where a ray hits it, and True if this is at a wall that was cut away.
 
     At a wall that was cut away, the normal is that of the wall.
     """
+    phi, wall, f = scene.phi, scene.wall, scene.wall_fine
     nx, ny, nz = phi.shape
-    f = wall_fine
     m0, m1, m2, touch = 0.0, 0.0, 0.0, False
     if _value(wall, f * a, f * b, f * c) < 0.75:
         m0, m1, m2 = _slope(wall, f * a, f * b, f * c)
@@ -109,12 +111,13 @@ def _surface(phi, wall, wall_fine, a, b, c, d0, d1, d2):
 
 
 @merged
-def _enter(phi, wall, wall_fine, rock, cell, block, a, b, c, d0, d1, d2):
+def _enter(scene, a, b, c, d0, d1, d2):
     """How far a ray goes until it comes into the open space of the box; -1 if it never does.
 
     The wall in front is cut away. This depends on the view and the solids, not on the liquid.
     """
-    nx, ny, nz = phi.shape
+    wall, wall_fine, rock, cell, block = scene.wall, scene.wall_fine, scene.rock, scene.cell, scene.block
+    nx, ny, nz = cell.shape
     d0, d1, d2 = _upward(d0), _upward(d1), _upward(d2)
     e0, e1, e2 = _inverse(d0), _inverse(d1), _inverse(d2)
     near, far = 0.0, 1e30
@@ -146,14 +149,12 @@ def _enter(phi, wall, wall_fine, rock, cell, block, a, b, c, d0, d1, d2):
 
 
 @merged
-def _ray(
-    phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, shade, casts, lists, tri, whose, paint,
-    sun, water, stone, absorb, ambient, every, eye, ahead, d0, d1, d2, start
-):  # fmt: skip
+def _ray(scene, look, view, d0, d1, d2, start):
     """Colour of one ray that comes into the open space at the distance `start` from the eye, and how far it goes."""
+    eye, sun, absorb, ambient = view.eye, look.sun, look.absorb, look.ambient
     a, b, c = max(eye[0] + start * d0, 0.0), max(eye[1] + start * d1, 0.0), max(eye[2] + start * d2, 0.0)
     # Up to three legs: from the eye, bent into the liquid, mirrored by it; one loop, so that each is compiled once.
-    depth, soak = 0.0, 1.5 * absorb
+    depth = 0.0
     d0_, d1_, d2_ = d0, d1, d2
     n0, n1, n2, touch, cosine, wet, fresnel, light = 0.0, 0.0, 0.0, False, 1.0, 0.0, 0.0, 1.0
     w0, w1, w2 = 0.0, 0.0, 0.0
@@ -161,25 +162,7 @@ def _ray(
     g0, g1, g2 = 0.0, 0.0, 0.0
     h0, h1, h2 = a, b, c
     for leg in range(3):
-        what, a, b, c, way, which = _through(
-            phi,
-            wall,
-            wall_fine,
-            body,
-            body_fine,
-            cell,
-            block,
-            lists,
-            tri,
-            a,
-            b,
-            c,
-            d0_,
-            d1_,
-            d2_,
-            leg == 1,
-            8.0 * absorb,
-        )
+        what, a, b, c, way, which = _through(scene, a, b, c, d0_, d1_, d2_, leg == 1, 8.0 * absorb)
         if leg == 0:
             depth = (a - eye[0]) * d0 + (b - eye[1]) * d1 + (c - eye[2]) * d2
         seen = what != WATER
@@ -190,17 +173,14 @@ def _ray(
             g0, g1, g2 = w0 * ambient + 0.1, w1 * ambient + 0.1, w2 * ambient + 0.1
         elif leg == 2 and what == STONE:
             # the container's wall above and towards the viewer counts as cut away
-            f = wall_fine
-            m0, m1, m2 = _slope(wall, f * a, f * b, f * c)
+            ahead, f = view.forward, scene.wall_fine
+            m0, m1, m2 = _slope(scene.wall, f * a, f * b, f * c)
             seen = m0 * ahead[0] + m1 * ahead[1] + m2 * ahead[2] < 0.1 and m1 > -0.4
         elif leg == 2:
             seen = what != OUT
         if seen:
-            s0_, s1_, s2_ = _look(
-                phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, shade, casts,
-                lists, tri, whose, paint, sun, water, stone, every, what, which, a, b, c, d0_, d1_, d2_, soak,
-                leg == 0 or (leg == 1 and wet < 2.5 * absorb),
-            )  # fmt: skip
+            shaded = leg == 0 or (leg == 1 and wet < 2.5 * absorb)
+            s0_, s1_, s2_ = _look(scene, look, what, which, a, b, c, d0_, d1_, d2_, shaded)
             if leg == 0:
                 return s0_, s1_, s2_, depth
             if leg == 1:
@@ -208,10 +188,10 @@ def _ray(
             else:
                 g0, g1, g2 = s0_, s1_, s2_
         if leg == 0:
-            n0, n1, n2, touch = _surface(phi, wall, wall_fine, a, b, c, d0, d1, d2)
+            n0, n1, n2, touch = _surface(scene, a, b, c, d0, d1, d2)
             cosine = min(1.0, abs(n0 * d0 + n1 * d1 + n2 * d2))
             light = ambient + (1.0 - ambient) * max(0.0, n0 * sun[0] + n1 * sun[1] + n2 * sun[2])
-            w0, w1, w2 = _dye(dye, a, b, c)
+            w0, w1, w2 = _dye(scene.dye, a, b, c)
             h0, h1, h2 = a, b, c
             wet = 1.0 if touch else 0.2
             if not touch:
@@ -246,17 +226,14 @@ def _ray(
 
 
 @parallel
-def _march(
-    image, todo, entry, lined, offsets,
-    phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, shade, casts, lists, tri, whose, paint,
-    sun, water, stone, sky, absorb, ambient, every, eye, forward, right, up, window
-):  # fmt: skip
+def _march(image, todo, entry, lined, offsets, scene, look, view):
     """Set pixels of image (h, w, 3) to the mean of as many rays as `todo` says, through `offsets` (in pixels).
 
     A pixel with todo > 1 has the ray through the first offset, the middle, already: its colour is part of the mean.
     `entry` (h, w, offsets) keeps the results of `_enter`; it holds nan where there is none yet. `lined` marks the
-    pixels an edge of the box may cross. Then come the entries of a `_rays.Stage`, a `Look` and a `View`.
+    pixels an edge of the box may cross.
     """
+    eye, forward, right, up, window, sky = view.eye, view.forward, view.right, view.up, view.window, look.sky
     height, width = image.shape[0], image.shape[1]
     # neighbouring rows take about the same time, but the top of a picture takes less than the bottom: threads share
     # both
@@ -283,14 +260,10 @@ def _march(
                 d0, d1, d2 = d0 * t, d1 * t, d2 * t
                 start = entry[row, col, k]
                 if np.isnan(start):
-                    start = _enter(phi, wall, wall_fine, rock, cell, block, eye[0], eye[1], eye[2], d0, d1, d2)
+                    start = _enter(scene, eye[0], eye[1], eye[2], d0, d1, d2)
                     entry[row, col, k] = start
                 if start >= 0.0:
-                    r0, r1, r2, depth = _ray(
-                        phi, dye, wall, wall_fine, rock, body, body_fine, owner, cell, block, shade, casts,
-                        lists, tri, whose, paint, sun, water, stone, absorb, ambient, every, eye, forward, d0, d1, d2,
-                        start
-                    )  # fmt: skip
+                    r0, r1, r2, depth = _ray(scene, look, view, d0, d1, d2, start)
                 else:
                     # a studio: light floor and wall, a little darker towards the corners
                     v = row / height - 0.45
@@ -299,10 +272,81 @@ def _march(
                     r0, r1, r2, depth = sky[0] * back, sky[1] * back, sky[2] * back, 1e30
                 dark = 0.0
                 if lined[row, col] != 0:
-                    dark = 0.4 * _edges(phi, wall, wall_fine, rock, depth, eye, d0, d1, d2, window[2])
+                    dark = 0.4 * _edges(scene, depth, eye, d0, d1, d2, window[2])
                 s0 += r0 + (0.30 - r0) * dark
                 s1 += r1 + (0.33 - r1) * dark
                 s2 += r2 + (0.38 - r2) * dark
             image[row, col, 0] = s0 / count
             image[row, col, 1] = s1 / count
             image[row, col, 2] = s2 / count
+
+
+@serial
+def _bend(image, r0, c0, r1, c1, r2, c2):
+    """The largest second difference of three pixels in a colour."""
+    out = 0.0
+    for k in range(3):
+        out = max(out, abs(image[r0, c0, k] - 2.0 * image[r1, c1, k] + image[r2, c2, k]))
+    return out
+
+
+@serial
+def _rough(image, bent):
+    """bent = how much the picture bends at every second pixel of every second row, over these pixels."""
+    h, w = bent.shape
+    for i in range(h):
+        up, down = 2 * max(i - 1, 0), 2 * min(i + 1, h - 1)
+        for j in range(w):
+            left, right = 2 * max(j - 1, 0), 2 * min(j + 1, w - 1)
+            row, col = 2 * i, 2 * j
+            out = max(_bend(image, up, col, row, col, down, col), _bend(image, row, left, row, col, row, right))
+            bent[i, j] = max(out, _bend(image, up, left, row, col, down, right))
+
+
+@serial
+def _between(image, todo, lined, bent, rough):
+    """Interpolate the pixels between every second one; todo = 1 where these bend by more than `rough`, or in lines.
+
+    Straight lines between pixels 2 apart err by an eighth of the second difference.
+    """
+    h, w, _ = image.shape
+    for row in range(h):
+        r0, r1 = row - row % 2, min(row + row % 2, h - 1 - (h - 1) % 2)
+        for col in range(w):
+            c0, c1 = col - col % 2, min(col + col % 2, w - 1 - (w - 1) % 2)
+            todo[row, col] = 0
+            if row == r0 and col == c0:
+                continue
+            most = max(bent[r0 // 2, c0 // 2], bent[r0 // 2, c1 // 2], bent[r1 // 2, c0 // 2], bent[r1 // 2, c1 // 2])
+            if most > rough or lined[row, col] != 0:
+                todo[row, col] = 1
+                continue
+            for k in range(3):
+                both = image[r0, c0, k] + image[r0, c1, k] + image[r1, c0, k] + image[r1, c1, k]
+                image[row, col, k] = 0.25 * both
+
+
+@serial
+def _differ(image, r0, c0, r1, c1):
+    """The largest difference of two pixels in a colour."""
+    out = 0.0
+    for k in range(3):
+        out = max(out, abs(image[r0, c0, k] - image[r1, c1, k]))
+    return out
+
+
+@serial
+def _contrast(image, todo, some, much):
+    """Rays for pixels that differ from a neighbour: todo = 3 above `some`, 5 above `much`, else 0."""
+    h, w, _ = image.shape
+    todo[:] = 0
+    for row in range(h):
+        for col in range(w):
+            for side in range(2):
+                r, c = row + side, col + 1 - side
+                if r < h and c < w:
+                    off = _differ(image, row, col, r, c)
+                    if off > some:
+                        rays = 5 if off > much else 3
+                        todo[row, col] = max(todo[row, col], rays)
+                        todo[r, c] = max(todo[r, c], rays)

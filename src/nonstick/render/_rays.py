@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import merged, serial
-from ._blocks import BODY, LIQUID, SOLID, SURFACES, TRIANGLES, WALL, WET, _step
-from ._triangles import _hit
+from ._blocks import BODY, LIQUID, SOLID, SURFACES, TRIANGLES, WALL, WET, _hit, _step
 
 
-class Stage(NamedTuple):
+class RayScene(NamedTuple):
     """All that rays can meet; the arrays of one frame.
 
-    Kernels take the arrays one by one: numba counts references to the entries of a tuple, which made rays slower.
+    Functions that are called at every step of a ray take single arrays, and the others unpack this tuple once: numba
+    counts references to the entries of a tuple, which makes rays slower.
     """
 
     #: level set of the liquid over cells; colours of the liquid over cells, or one (1, 1, 1, 3)
@@ -33,10 +33,10 @@ class Stage(NamedTuple):
     #: codes of cells and blocks, see `_blocks`
     cell: np.ndarray
     block: np.ndarray
-    #: shade of the liquid over cells, and do walls or bodies cast shadows; see `_shade`
+    #: shade of the liquid over cells, and do walls or bodies cast shadows; see `_light`
     shade: np.ndarray
     casts: bool
-    #: triangles by cell, their corners and normals (see `_triangles`), and whose they are: a body's number, or -1 for
+    #: triangles by cell, their corners and normals (see `_blocks`), and whose they are: a body's number, or -1 for
     #: a wall
     lists: np.ndarray
     tri: np.ndarray
@@ -207,17 +207,18 @@ def _left(nx, ny, nz, a, b, c, d0, d1, d2):
 
 
 @merged
-def _through(phi, wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, d0, d1, d2, in_liquid, enough):
+def _through(scene, a, b, c, d0, d1, d2, in_liquid, enough):
     """March from a point; returns (what, a, b, c, liquid path length, number of the triangle).
 
     what: OUT left the box, STONE a wall, WATER liquid entered (only if not in_liquid), THING a body, TRIANGLE. After
     the distance `enough` in liquid nothing behind it is visible.
     """
+    phi, _, wall, wall_fine, _, body, body_fine, _, cell, block, _, _, lists, tri, _, _ = scene
     nx, ny, nz = phi.shape
     wet = 0.0
     d0, d1, d2 = _upward(d0), _upward(d1), _upward(d2)
     e0, e1, e2 = _inverse(d0), _inverse(d1), _inverse(d2)
-    # Steps go on across cells: for the distance `spare` nothing can be hit of what was `known` at the last sample.
+    # Steps continue across cells: for the distance `spare` nothing can be hit of what was `known` at the last sample.
     spare, known, step, inside = 0.0, 0, 0.5, False
     for _ in range(8 * (nx + ny + nz)):
         if a < 0.0 or b < 0.0 or c < 0.0 or a > nx or b > ny or c > nz:

@@ -9,10 +9,9 @@ from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinat
 
 from ..grid.shapes import Shape
 from ._rays import PAINTED
-from .camera import Viewpoint
 from .movie import colour_bar
 from .scenery import Scenery
-from .space import Studio, Style
+from .space import Studio, Style, Viewpoint
 
 _VIEW = Viewpoint(azimuth=18.0, elevation=10.0)
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import scipy  # loads its ndimage, which is slow to load, at the first use
 
+from ..grid.levelset import smooth
 from ..grid.shapes import Shape
 from ._plane import _colour, _cover, _dots, _walls
 from .palette import AIR, PAINTS, RAMP, SOLID, SOLID_EDGE, WATER, WATER_EDGE, ramp
-from .smooth import smooth
 
 #: how often φ is smoothed: an outline shows bumps of single particles more clearly than a shaded surface
 PASSES = 2

@@ -11,8 +11,7 @@ import numpy as np
 from ..grid.box import IndexBox
 from ..grid.mac import Grid
 from ..grid.shapes import Shape
-from ._blocks import TRIANGLES, _near_body, _wall_code
-from ._triangles import _cells_of
+from ._blocks import TRIANGLES, _cells_of, _near_body, _wall_code
 
 #: bodies and solids at rest are sampled this many times as finely as the grid, so that their edges stay sharp
 FINE = 2

@@ -12,8 +12,8 @@ from nonstick import NonstickError, Scene, Simulation
 from nonstick.io.body_files import surface
 from nonstick.render import plane as flat
 from nonstick.render import space
-from nonstick.render.camera import Viewpoint
 from nonstick.render.scenery import Scenery
+from nonstick.render.space import Viewpoint
 from nonstick.scenes import json_schema
 from nonstick.sim.liquid.bodies import make
 from nonstick.sim.liquid.check import check

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick.grid.fractions import centre_distance
-from nonstick.grid.levelset import flat_distance
-from nonstick.render.space import smooth
+from nonstick.grid.levelset import flat_distance, smooth
 from nonstick.sim.liquid._extrapolate import _extrapolate, _keep_known, _known_faces
 from nonstick.sim.liquid._into_solids import _constrain, _put
 from nonstick.sim.liquid._particles import _cell_of, _sort_by_cell

@@ -13,13 +13,12 @@ from ...grid.columns import FRAME
 from ...grid.mac import Grid
 from ...grid.shapes import Shape
 from ...io.rundir import RunDirectory, damaged
-from ...render.camera import Viewpoint
 from ...render.movie import beside, colour_bar, label
 from ...render.palette import AIR
 from ...render.plane import draw as draw_plane
 from ...render.plane import on_cells, values
 from ...render.scenery import FINE, Scenery
-from ...render.space import FAST, SKY, THICK, WATER, Studio, Style
+from ...render.space import FAST, SKY, THICK, WATER, Studio, Style, Viewpoint
 from ...scenes.camera import Camera, CameraKeys, rgb
 from ...scenes.scene import Scene
 from ...scenes.schema import Ramp
