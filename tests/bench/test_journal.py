@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nonstick.bench.journal import Journal, checksum
+from nonstick.bench.row import Journal, checksum
 from nonstick.errors import NonstickError
 
 

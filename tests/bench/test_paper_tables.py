@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nonstick.bench import figures, get, measure, problems, tables
-from nonstick.bench.journal import Journal
 from nonstick.bench.problems import first_of, snapshots
-from nonstick.bench.row import Row
+from nonstick.bench.row import Journal, Row
+from nonstick.bench.runner import Runner
 from nonstick.errors import NonstickError
 
 
@@ -28,7 +28,7 @@ def table(tmp_path):
         plan = get(name).plan(sizes, methods, folder=tmp_path, done=shares.append, **options)
         found = tables.tables()[name]
         found = replace(found, parts=tuple(replace(part, **(change or {})) for part in found.parts))
-        rows = list(tables.Runner(found, plan).run())
+        rows = list(Runner(found, plan).run())
         assert shares == sorted(shares) and shares[0] >= 0 and 0.5 < shares[-1] <= 1 + 1e-12
         paper = [row for row in rows if row.case.endswith("(published)")]
         names = [path.name for path in plan.drawn]

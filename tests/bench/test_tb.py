@@ -7,7 +7,8 @@ from scipy.ndimage import label
 from nonstick import registry
 from nonstick.bench import get
 from nonstick.bench.problems import bounded_source, liquid_maze, maze, neumann_maze, open_faces
-from nonstick.bench.tables import count_nonzeros, tables
+from nonstick.bench.runner import count_nonzeros
+from nonstick.bench.tables import tables
 
 MAZES = {part.name: part.options for part in tables()["tb-table1"].parts}
 

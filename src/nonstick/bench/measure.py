@@ -32,9 +32,8 @@ from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from ..problem.solution import Solution
 from ..solvers.base import Method
-from .journal import checksum
 from .registry import Plan
-from .row import Row, version
+from .row import Row, checksum, version
 
 #: a solve shorter than this is run `REPEATS` times, and the fastest counts: other processes can only slow a solve down
 SHORT_SECONDS = 3.0

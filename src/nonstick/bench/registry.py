@@ -13,8 +13,7 @@ from .. import registry
 from ..errors import NonstickError
 from ..optional import missing
 from ..options import Stopping
-from .journal import Journal
-from .row import Row
+from .row import Journal, Row
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def benchmark(
 
 def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by name: the static cases, then the tables."""
-    for module in ("tables", "peers"):
+    for module in ("runner", "peers"):
         import_module(f"{__package__}.{module}")
     return dict(_BENCHMARKS)
 

@@ -267,7 +267,7 @@ def _journal(json_file: str, plan, resume: bool):
     import numba
 
     from .. import __version__
-    from ..bench.journal import Journal
+    from ..bench.row import Journal
 
     settings = {
         "version": __version__,
