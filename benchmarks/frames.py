@@ -80,7 +80,8 @@ class _Record:
         self.steps += 1
         if self.steps % self.every == 0:
             began = time.perf_counter()
-            self._compare(outcome.problem, before, contact)
+            shape = outcome.problem.shape
+            self._compare(outcome.problem, before.reshape(shape), contact.reshape(shape))
             self.seconds += time.perf_counter() - began
         return outcome
 

@@ -7,7 +7,6 @@ from nonstick import Scene, Simulation
 from nonstick.mpi.part import Part, ghost_layers
 from nonstick.parallel.boxes import Boxes
 from nonstick.sim.liquid.cloud import Cloud
-from nonstick.sim.liquid.layout import Layout
 from nonstick.sim.liquid.together import first_boxes, obstacle, part_of, simulate
 
 SHAPES = [(24, 20), (18, 16, 14)]
@@ -15,7 +14,7 @@ SHAPES = [(24, 20), (18, 16, 14)]
 
 def thrown(part, shape, rng):
     """A cloud with this rank's share of particles that are the same on all ranks."""
-    layout = Layout(part.grid.shape)
+    layout = part.grid
     x = np.full((3, 400), 0.5)
     x[3 - len(shape) :] = rng.random((len(shape), 400)) * np.array(shape)[:, None]
     cloud = Cloud(layout, True)

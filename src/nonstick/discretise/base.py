@@ -82,7 +82,8 @@ class Discretised(Shown, ABC):
             As from `nonstick.solve`, with the fields of this kind of problem added.
         """
         guess = self.first_guess() if x0 is None else self.as_vector(x0)
-        stopping["criterion"] = stopping.get("criterion") or self.default_criterion
+        if stopping.get("criterion") is None:
+            stopping["criterion"] = self.default_criterion
         method = self.default_method if method is None else method
         solution = solve_problem(self.problem, method, x0=guess, active=active, **stopping)
         return self.with_fields(solution)

@@ -80,19 +80,34 @@ class Body:
 
     def motion(self, dimension: int) -> np.ndarray:
         """V = (v, ω)"""
-        spin = np.atleast_1d(np.asarray(self.spin, dtype=float))
-        if dimension == 3 and spin.size == 1 and not spin.any():
-            spin = np.zeros(3)
-        v = np.asarray(self.velocity, dtype=float)
-        if v.shape != (dimension,) or spin.shape != (1 if dimension == 2 else 3,):
-            raise NonstickError(
-                f"a body in {dimension}D has a velocity of {dimension} numbers and a spin of "
-                f"{1 if dimension == 2 else 3}, not {v.shape} and {spin.shape}"
-            )
-        out = np.concatenate([v, spin])
-        if not np.isfinite(out).all() or not np.isfinite(np.asarray(self.centre, dtype=float)).all():
-            raise NonstickError("a body's centre, velocity or spin is NaN or infinite")
-        return out
+        return rigid_motion(self.centre, self.velocity, self.spin, dimension)
+
+
+def freedoms(d: int) -> int:
+    """Number of components of a rigid motion (v, ω): 3 in 2D, 6 in 3D."""
+    return d * (d + 1) // 2
+
+
+def rigid_motion(centre, velocity, spin, d: int) -> np.ndarray:
+    """V = (v, ω) of a body, checked; in 3D a spin of zero may be a number."""
+    w = np.atleast_1d(np.asarray(spin, dtype=float))
+    if d == 3 and w.size == 1 and not w.any():
+        w = np.zeros(3)
+    c, v, n = np.asarray(centre, dtype=float), np.asarray(velocity, dtype=float), freedoms(d) - d
+    if v.shape != (d,) or c.shape != (d,) or w.shape != (n,):
+        raise NonstickError(
+            f"a body in {d}D needs a centre and a velocity of {d} numbers and a spin of {n}, not {c.shape}, {v.shape} "
+            f"and {w.shape}"
+        )
+    out = np.concatenate([v, w])
+    if not (np.isfinite(out).all() and np.isfinite(c).all()):
+        raise NonstickError("a body's centre, velocity or spin is NaN or infinite")
+    return out
+
+
+def spin_of(motion: np.ndarray, d: int) -> np.ndarray | float:
+    """ω of V = (v, ω): a number in 2D, a vector in 3D."""
+    return float(motion[2]) if d == 2 else motion[3:]
 
 
 class Whole:
@@ -133,7 +148,7 @@ class Covered:
         d = len(shape)
         self.d = d
         self._first = part.first or (0,) * d
-        self.dofs = 3 if d == 2 else 6
+        self.dofs = freedoms(d)
         self.motion = body.motion(d)
         phi = np.asarray(body.phi, dtype=np.float64)
         corner = body.corner or (0,) * d
@@ -289,7 +304,7 @@ class Coupling:
 
     def couple(self, A: Operator, rows: Rows, dt: float, rho: float) -> LowRank:
         """A + dt dx^d G M⁻¹ Gᵀ over the unknowns of `rows`."""
-        dofs = 3 if self.d == 2 else 6
+        dofs = freedoms(self.d)
         own = self.part.own_cells(self.shape)
         S = np.zeros((dofs * len(self.free),) * 2)
         where, column, value, light = [], [], [], np.empty(S.shape[0])
@@ -319,7 +334,7 @@ class Coupling:
     def moved(self, operator: LowRank, pressure: np.ndarray, dt: float) -> list[MovedBody]:
         """The bodies after the pressure (a vector over the unknowns) has acted on them for dt."""
         force = dt * self.dx**self.d * operator.gather(pressure)
-        dofs, d = (3 if self.d == 2 else 6), self.d
+        dofs, d = freedoms(self.d), self.d
         out, k = [], 0
         for c in self.covered:
             V, impulse = c.motion, np.zeros(dofs)
@@ -327,8 +342,7 @@ class Coupling:
                 impulse = force[k * dofs : (k + 1) * dofs]
                 V = V + np.linalg.solve(c.mass, impulse)
                 k += 1
-            spin = float(V[2]) if d == 2 else V[3:]
-            out.append(MovedBody(V[:d], spin, impulse[:d], impulse[d:]))
+            out.append(MovedBody(V[:d], spin_of(V, d), impulse[:d], impulse[d:]))
         return out
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import validate
 from ..errors import NonstickError
+from ..grid.faces import lower, upper
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..options import suggesting
@@ -123,17 +124,15 @@ class DiffusionProblem(Discretised):
         b = own * self.temperature
         held = np.where(self.fixed, self.temperature, 0.0)
         weights = [np.zeros(self.rows.n) for _ in range(3)]
-        dimension = len(self.shape)
-        for axis in range(dimension):
-            low, high = _sides(dimension, axis)
-            linked = self.inside[low] & self.inside[high]
-            diagonal[low] += alpha * linked
-            diagonal[high] += alpha * linked
-            b[low] += alpha * linked * held[high]
-            b[high] += alpha * linked * held[low]
+        free = self.inside & ~self.fixed
+        for axis in range(len(self.shape)):
+            linked = alpha * (lower(self.inside, axis) & upper(self.inside, axis))
+            for side, other in ((lower, upper), (upper, lower)):
+                side(diagonal, axis)[...] += linked
+                side(b, axis)[...] += linked * other(held, axis)
             between = np.zeros(self.shape)
-            between[low] = alpha * (linked & ~self.fixed[low] & ~self.fixed[high])
-            weights[3 - dimension + axis] = self.rows.from_grid(between)
+            lower(between, axis)[...] = alpha * (lower(free, axis) & upper(free, axis))
+            weights[axis - len(self.shape)] = self.rows.from_grid(between)
         A = StencilOperator(self.rows, (weights[0], weights[1], weights[2]), self.rows.from_grid(diagonal))
         if steady:
             self._check_parts(A)
@@ -160,10 +159,3 @@ class DiffusionProblem(Discretised):
         if value.shape not in ((), self.shape):
             raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
         return self.rows.from_grid(np.broadcast_to(value, self.shape))
-
-
-def _sides(dimension: int, axis: int):
-    """Slices of the cells below and above the faces inside the grid."""
-    low, high = [slice(None)] * dimension, [slice(None)] * dimension
-    low[axis], high[axis] = slice(None, -1), slice(1, None)
-    return tuple(low), tuple(high)

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import validate
 from ..errors import NonstickError
+from ..grid.faces import lower, upper
 from ..grid.fractions import close_edges, closed_box, open_fractions
 
 Faces = tuple[np.ndarray, ...]
@@ -59,9 +60,7 @@ def open_cells(weights: Faces, shape: tuple[int, ...]) -> np.ndarray:
     """Cells with an open face inside the grid."""
     out = np.zeros(shape, bool)
     for axis, w in enumerate(weights):
-        inner, lower, upper = ([slice(None)] * len(shape) for _ in range(3))
-        inner[axis], lower[axis], upper[axis] = slice(1, -1), slice(None, -1), slice(1, None)
-        way = w[tuple(inner)] > 0
-        out[tuple(lower)] |= way
-        out[tuple(upper)] |= way
+        way = upper(lower(w, axis), axis) > 0
+        for side in (lower, upper):
+            np.logical_or(side(out, axis), way, out=side(out, axis))
     return out

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -148,39 +147,15 @@ class PressureProblem(Discretised):
                 bodies = Coupling(bodies, weights, solid, shape, float(dx))
             coupling = bodies
             weights, solid = coupling.weights, coupling.solid_velocity()  # faces the bodies cover are closed
-        self._make(
-            phi_liquid=phi, velocity=velocity, weights=weights, solid_velocity=solid, dt=float(dt), dx=float(dx),
-            rho=float(rho), phi_solid=phi_solid, walls=walls, adhesion=adhesion, separation=separation, source=source,
-            coupling=coupling,
-        )  # fmt: skip
-
-    def _make(
-        self,
-        *,
-        phi_liquid: np.ndarray,
-        velocity: Faces,
-        weights: Faces,
-        solid_velocity: Faces | None,
-        dt: float,
-        dx: float,
-        rho: float,
-        walls: str | np.ndarray,
-        adhesion: np.ndarray | float | None,
-        source: np.ndarray | float | None,
-        phi_solid: np.ndarray | None = None,
-        separation: np.ndarray | float | None = None,
-        coupling: Coupling | None = None,
-        depth: int = 0,
-    ) -> None:
-        """Store checked fields and build the problem; `depth` is the number of coarsenings so far."""
-        self.phi_liquid = phi_liquid
-        self.shape: tuple[int, ...] = phi_liquid.shape
-        self.velocity, self.weights, self.solid_velocity = velocity, weights, solid_velocity
-        self.dt, self.dx, self.rho = dt, dx, rho
+        self.phi_liquid = phi
+        self.shape: tuple[int, ...] = shape
+        self.velocity, self.weights, self.solid_velocity = velocity, weights, solid
+        self.dt, self.dx, self.rho = float(dt), float(dx), float(rho)
         self.phi_solid, self.walls = phi_solid, walls
         self.adhesion, self.separation, self.source = adhesion, separation, source
         self.coupling = coupling
-        self._depth = depth
+        #: number of coarsenings so far
+        self._depth = 0
         self._build()
 
     # -- the box problem ------------------------------------------------------------------------------
@@ -370,17 +345,18 @@ class PressureProblem(Discretised):
         phi is the mean of the positive values, so that air bubbles survive. A cell is constrained if any child is, and
         its source is the mean over its children. Odd sizes repeat their last layer. Bodies become solids.
         """
-        depth = self._depth + 1
-        weights, velocity, solid = coarse_fluxes(self.weights, self.velocity, self.solid_velocity)
-        phi = coarse_phi(self.phi_liquid, self.weights, self.dx, keep_bubbles=depth <= _BUBBLE_LEVELS)
-        walls, adhesion = self._coarse_walls()
-        source = None
+        out = copy(self)
+        out._depth, out.dx = self._depth + 1, 2 * self.dx
+        out.weights, out.velocity, out.solid_velocity = coarse_fluxes(self.weights, self.velocity, self.solid_velocity)
+        keep_bubbles = out._depth <= _BUBBLE_LEVELS
+        out.phi_liquid = coarse_phi(self.phi_liquid, self.weights, self.dx, keep_bubbles)
+        out.shape = out.phi_liquid.shape
+        out.walls, out.adhesion = self._coarse_walls()
         if self.source is not None:
-            source = children(self.rows.to_grid(self._per_cell("source", self.source))).mean(axis=0)
-        return _CoarsePressureProblem(
-            phi_liquid=phi, velocity=velocity, weights=weights, solid_velocity=solid, dt=self.dt, dx=2 * self.dx,
-            rho=self.rho, walls=walls, adhesion=adhesion, source=source, depth=depth,
-        )  # fmt: skip
+            out.source = children(self.rows.to_grid(self._per_cell("source", self.source))).mean(axis=0)
+        out.phi_solid = out.separation = out.coupling = None
+        out._build()
+        return out
 
     def _coarse_walls(self) -> tuple[str | np.ndarray, np.ndarray | None]:
         """The coarse cells in which liquid may separate, and the tension that their walls hold."""
@@ -389,10 +365,3 @@ class PressureProblem(Discretised):
         bound = np.max(children(self.rows.to_grid(self._lower, fill=-np.inf)), axis=0)
         walls = np.isfinite(bound)
         return walls, None if self.adhesion is None else np.where(walls, -bound, 0.0)
-
-
-class _CoarsePressureProblem(PressureProblem):
-    """A problem made from the fields of a finer problem, which checked them."""
-
-    def __init__(self, **fields: Any):
-        self._make(**fields)

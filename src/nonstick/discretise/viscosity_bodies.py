@@ -29,6 +29,7 @@ from ..errors import NonstickError
 from ..operators.bordered import Bordered
 from ..operators.faces import FaceSystem
 from .base import Discretised, extended
+from .coupling import freedoms, rigid_motion, spin_of
 from .viscosity import ViscosityProblem, ViscositySolution, ViscousBox, _grid_of, deprecated
 from .viscosity_fields import face_means, fluid_faces
 
@@ -50,22 +51,11 @@ class ViscousBody:
 
     def motion(self, d: int) -> np.ndarray:
         """V* = (v, ω)"""
-        spin = np.atleast_1d(np.asarray(self.spin, float))
-        if d == 3 and spin.size == 1 and not spin.any():
-            spin = np.zeros(3)
-        v, c = np.asarray(self.velocity, float), np.asarray(self.centre, float)
-        if v.shape != (d,) or c.shape != (d,) or spin.shape != (1 if d == 2 else 3,):
-            raise NonstickError(
-                f"a body in {d}D needs a centre and a velocity of {d} numbers and a spin of {1 if d == 2 else 3}"
-            )
-        V = np.concatenate([v, spin])
-        if not (np.isfinite(V).all() and np.isfinite(c).all()):
-            raise NonstickError("a body's centre, velocity or spin is not finite")
-        return V
+        return rigid_motion(self.centre, self.velocity, self.spin, d)
 
     def mass_matrix(self, d: int) -> np.ndarray | None:
         """Over (v, ω); None if the motion is prescribed."""
-        dofs = 3 if d == 2 else 6
+        dofs = freedoms(d)
         if self.matrix is not None:
             M = np.asarray(self.matrix, float)
         elif not np.isfinite(self.mass):
@@ -87,7 +77,7 @@ def rigid_rows(a: int, x: Sequence[np.ndarray], centre) -> np.ndarray:
     """(faces, dofs): kᵀ of faces of component a whose middles are at coordinates x (one array per axis)."""
     r = [np.asarray(c, float) - m for c, m in zip(x, centre)]
     d = len(r)
-    out = np.zeros((r[0].size, 3 if d == 2 else 6))
+    out = np.zeros((r[0].size, freedoms(d)))
     out[:, a] = 1.0
     if d == 2:
         out[:, 2] = -r[1] if a == 0 else r[0]
@@ -132,7 +122,7 @@ class ViscosityWithBodies(Discretised):
         self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
         given = tuple(np.array(v, dtype=np.float64) for v in velocity)
         grid = _grid_of(given)
-        d, dofs = grid.dimension, 3 if grid.dimension == 2 else 6
+        d, dofs = grid.dimension, freedoms(grid.dimension)
         self.dofs = dofs
         phi_solid = where.pop("phi_solid", None)
         if phi_solid is not None:
@@ -267,7 +257,7 @@ class ViscosityWithBodies(Discretised):
     def motions(self, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray | float]]:
         V = self._after(x)
         d = self.liquid.grid.dimension
-        return [(row[:d].copy(), float(row[2]) if d == 2 else row[3:].copy()) for row in V]
+        return [(row[:d], spin_of(row, d)) for row in V]
 
     def with_unknowns(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         V = self._after(x)

@@ -10,6 +10,7 @@ import numpy as np
 from .. import validate
 from ..errors import NonstickError
 from ..grid.box import IndexBox
+from ..grid.faces import at_faces, between, ends
 from ..operators.face_grid import FaceGrid, face_shift
 from ._volumes import control_volumes, with_surroundings
 from .fields import sequence
@@ -141,13 +142,8 @@ def times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray) -> None:
     for e in grid.edges:
         mean = around
         for axis in range(3):
-            mean = np.take(mean, range(1, mean.shape[axis] - 1), axis) if axis == e else _pairs(mean, axis)
+            mean = np.take(mean, range(1, mean.shape[axis] - 1), axis) if axis == e else between(mean, axis)
         stress[1 + e][grid.edge_window(e)] *= mean
-
-
-def _pairs(values: np.ndarray, axis: int) -> np.ndarray:
-    n = values.shape[axis]
-    return 0.5 * (np.take(values, range(n - 1), axis) + np.take(values, range(1, n), axis))
 
 
 def fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:
@@ -163,8 +159,7 @@ def fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:
     else:
         masks = [value >= 0.0 for value in face_means(grid, phi_solid)]
     for a, mask in enumerate(masks):  # the box is closed
-        for end in (0, -1):
-            mask[(slice(None),) * a + (end,)] = False
+        mask[ends(a)] = False
     return tuple(masks)
 
 
@@ -172,11 +167,7 @@ def face_means(grid: FaceGrid, phi_solid) -> Iterator[np.ndarray]:
     """A nodal field in the middles of the faces, component by component."""
     nodes = checked_array("phi_solid", phi_solid, tuple(n + 1 for n in grid.cells[3 - grid.dimension :]))
     nodes = nodes.astype(np.float64, copy=False)
-    for a in range(grid.dimension):
-        value = nodes
-        for axis in range(grid.dimension):
-            value = value if axis == a else _pairs(value, axis)
-        yield value
+    return (at_faces(nodes, a) for a in range(grid.dimension))
 
 
 def unknown_faces(grid: FaceGrid, mass: np.ndarray, stress: np.ndarray, fluid: Sequence[np.ndarray]) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import NonstickError
 from ..kernels._bodies import _cover
 from ._fractions import _open_2d, _open_3d
+from .faces import between, ends, lower, upper
 
 
 def open_fractions(phi_solid: np.ndarray, largest: float | None = None) -> tuple[np.ndarray, ...]:
@@ -36,19 +37,13 @@ def open_fractions(phi_solid: np.ndarray, largest: float | None = None) -> tuple
 
 def closed_box(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """Fractions of an empty box: every face is open except those on the edge of the grid."""
-    out = []
-    for axis in range(len(shape)):
-        w = np.ones(tuple(n + (a == axis) for a, n in enumerate(shape)))
-        out.append(close_edges(w, axis))
-    return tuple(out)
+    shapes = (tuple(n + (a == axis) for a, n in enumerate(shape)) for axis in range(len(shape)))
+    return tuple(close_edges(np.ones(s), axis) for axis, s in enumerate(shapes))
 
 
 def close_edges(w: np.ndarray, axis: int) -> np.ndarray:
     """Close the faces on the edge of the grid, in place."""
-    first, last = [slice(None)] * w.ndim, [slice(None)] * w.ndim
-    first[axis], last[axis] = slice(0, 1), slice(-1, None)
-    w[tuple(first)] = 0.0
-    w[tuple(last)] = 0.0
+    w[ends(axis)] = 0.0
     return w
 
 
@@ -56,20 +51,13 @@ def centre_distance(phi_solid: np.ndarray) -> np.ndarray:
     """Solid distance at cell centres: the mean of the cell's nodes."""
     out = np.asarray(phi_solid)
     for axis in range(out.ndim):
-        out = 0.5 * (_drop(out, axis, -1) + _drop(out, axis, 0))
+        out = between(out, axis)
     return out
-
-
-def _drop(a: np.ndarray, axis: int, which: int) -> np.ndarray:
-    """A view without the first (0) or the last (-1) entry along an axis."""
-    cut = [slice(None)] * a.ndim
-    cut[axis] = slice(1, None) if which == 0 else slice(None, -1)
-    return a[tuple(cut)]
 
 
 def open_part(weights: tuple[np.ndarray, ...]) -> np.ndarray:
     """Mean open fraction of the faces of each cell: below one half the cell counts as solid."""
-    total = sum(_drop(w, a, 0) + _drop(w, a, -1) for a, w in enumerate(weights))
+    total = sum(upper(w, a) + lower(w, a) for a, w in enumerate(weights))
     return np.asarray(total) / (2 * len(weights))
 
 

@@ -2,15 +2,20 @@
 
 Arrays are `[i, j(, k)]` = x, y(, z). Face array `a` is one longer along axis a: `u[i, j, k]` sits between
 cells i-1 and i. Nodal arrays are one longer along every axis.
+
+Inside the simulator every array has three axes (`Grid.three`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ..errors import NonstickError
+from .faces import FaceField
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,49 @@ class Grid:
     def faces(self, axis: int) -> tuple[np.ndarray, ...]:
         """Coordinates of the centres of the faces normal to `axis`."""
         return self._mesh(self.face_shape(axis), [0.0 if a == axis else 0.5 for a in range(self.dimension)])
+
+    # -- three axes: a 2D grid is one cell thick along the first of them ------------------------------------
+
+    @property
+    def axes(self) -> range:
+        """The user's axes, among three."""
+        return range(3 - self.dimension, 3)
+
+    @property
+    def edge_axes(self) -> range:
+        """The directions of the cell edges that carry shear: all axes in 3D, the first axis in 2D."""
+        return range(3) if self.dimension == 3 else range(1)
+
+    @cached_property
+    def three(self) -> tuple[int, int, int]:
+        """Cells along three axes."""
+        nx, ny, nz = (1,) * (3 - self.dimension) + self.shape
+        return nx, ny, nz
+
+    @cached_property
+    def plane(self) -> int:
+        """Number of cells in one plane normal to the first of the user's axes."""
+        return int(np.prod(self.shape[1:]))
+
+    def lift(self, a: np.ndarray) -> np.ndarray:
+        """An array of the user's dimension on three axes, as a view."""
+        return a.reshape((1,) * (3 - self.dimension) + a.shape)
+
+    def drop(self, a: np.ndarray) -> np.ndarray:
+        """An array on three axes in the user's dimension, as a view."""
+        return a.reshape(a.shape[3 - self.dimension :])
+
+    def lift_points(self, x: np.ndarray) -> np.ndarray:
+        """Positions (d, n) in cells with three coordinates; those of a 2D grid lie at 0.5 on the first axis."""
+        return np.concatenate([np.full((3 - self.dimension, x.shape[1]), 0.5), x])
+
+    def vector(self, components: Sequence[float]) -> np.ndarray:
+        """A vector of the user's dimension with three components."""
+        return np.concatenate([np.zeros(3 - self.dimension), np.asarray(components, float)])
+
+    def still(self) -> FaceField:
+        """A velocity of zero on all faces."""
+        return FaceField.of([np.zeros(self.face_shape(axis)) for axis in range(self.dimension)])
 
     def coarser(self) -> Grid:
         """The grid of cells twice as wide that covers this one."""

@@ -15,22 +15,15 @@ import numpy as np
 
 from ..errors import NonstickError, brief
 from ..kernels._components import _label
+from .faces import lower, upper
 
 WALLS = ("cut", "solid", "edge", "all", "none")
 
 
 def cut_cells(weights: tuple[np.ndarray, ...]) -> np.ndarray:
     """Cells with a face that is not fully open. Walls that coincide with faces and the edge of the grid count too."""
-    dimension = len(weights)
-    out = None
-    for axis, w in enumerate(weights):
-        narrow = w < 1.0
-        lower, upper = [slice(None)] * dimension, [slice(None)] * dimension
-        lower[axis], upper[axis] = slice(None, -1), slice(1, None)
-        here = narrow[tuple(lower)] | narrow[tuple(upper)]
-        out = here if out is None else out | here
-    assert out is not None
-    return out
+    narrow = [w < 1.0 for w in weights]
+    return np.logical_or.reduce([lower(m, axis) | upper(m, axis) for axis, m in enumerate(narrow)])
 
 
 def wall_cells(walls, weights: tuple[np.ndarray, ...], centre: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -69,7 +62,7 @@ def connected_parts(mask: np.ndarray) -> tuple[np.ndarray, int]:
     (array([[1, 0, 2],
            [1, 0, 0]], dtype=int32), 2)
     """
-    cells = np.ascontiguousarray(mask, bool).reshape((*mask.shape, *(1,) * (3 - mask.ndim)))
+    cells = np.ascontiguousarray(mask, bool).reshape((1,) * (3 - mask.ndim) + mask.shape)
     label = np.empty(cells.shape, np.int32)
     count = _label(label, np.empty(cells.size, np.int32), cells)
     return label.reshape(mask.shape), int(count)

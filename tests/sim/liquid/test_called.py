@@ -87,10 +87,10 @@ def test_it_fades_near_the_surface_only():
     )
     liquid = simulation.liquid
     called = CalledFor(liquid.solids)
-    called.keep(np.ones(liquid.solids.grid.shape), liquid.tracker.phi)
+    called.keep(np.ones(liquid.grid.three), liquid.tracker.phi)
     highest = int(np.flatnonzero(liquid.phi()[8] < 0.0).max())
-    assert np.all(called.pressure[:, highest - 2 : highest + 1] == FADED)
-    assert np.all(called.pressure[:, : highest - 2] == 1.0)
+    assert np.all(called.pressure[:, :, highest - 2 : highest + 1] == FADED)
+    assert np.all(called.pressure[:, :, : highest - 2] == 1.0)
 
 
 def test_probes_and_frames_know_the_whole_pressure():

@@ -107,7 +107,7 @@ def test_a_logarithmic_ramp():
 
 def test_cells_take_the_mean_of_their_particles_and_extend_it():
     liquid = Simulation(Scene(block())).liquid
-    mu = liquid.tracker.viscosity()
+    mu = liquid.grid.drop(liquid.tracker.viscosity())
     centres = (np.arange(20) + 0.5) / 20
     expected = np.interp(centres, RAMP["at"], RAMP["values"])
     np.testing.assert_allclose(mu[5:15, 3:7], np.broadcast_to(expected[5:15, None], (10, 4)), rtol=0.15)
@@ -279,9 +279,8 @@ def test_particles_just_outside_thick_liquid_move_with_it():
         scene = block(physics={"viscosity": mu})
         scene["liquid"][0].pop("viscosity")
         liquid = Simulation(Scene(scene)).liquid
-        rest = [np.zeros(o.shape) for o in liquid.solids.open]
-        mass = [np.ones(o.shape) for o in liquid.solids.open]
-        falling = [np.zeros(o.shape) for o in liquid.solids.open]
+        rest = liquid.grid.still()
+        mass, falling = rest + 1.0, rest.copy()
         falling[2][:, 8:13, 9:11] = -1.0  # one and two faces above the surface at 0.4 m
         liquid.viscosity.drag(falling, mass, liquid.tracker.phi, mu, 0.01)
         assert (falling[2] == rest[2])[:, 8:13, 9:11].all() == follows

@@ -7,6 +7,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.grid._levelset import _normal
+from nonstick.grid.faces import FaceField
 from nonstick.kernels._interpolate import _sample
 from nonstick.sim.liquid._energy import _free_share
 from nonstick.sim.liquid._extrapolate import SLIVER, _extrapolate
@@ -138,8 +139,8 @@ def test_what_walls_allow_matches_the_twin(three, moving):
 def test_a_rotation_goes_on_in_the_wall(dimension):
     """In a full ball: all faces that a particle may touch have the velocity of the rotation, also inside the wall."""
     solids = Solids(round_scene(dimension))
-    layout, first = solids.layout, solids.layout.first
-    cells = layout.three
+    grid, first = solids.grid, solids.grid.axes.start
+    cells = grid.three
     velocity, exact = [], []
     for axis in range(3):
         shape = tuple(n + (a == axis) for a, n in enumerate(cells)) if axis >= first else (2, 1, 1)
@@ -147,7 +148,8 @@ def test_a_rotation_goes_on_in_the_wall(dimension):
         turn = x[1] if axis == 2 else (-x[2] if axis == 1 else np.zeros(shape))
         exact.append(turn.copy())
         velocity.append(np.where(solids.open[axis] > SLIVER, turn, 0.0) if axis >= first else turn)
-    mass = [np.zeros(v.shape) for v in velocity]
+    velocity = FaceField(velocity, grid.axes)
+    mass = velocity.zeros()
     extend(velocity, mass, np.full(cells, -1.0), solids, Passage(solids.open), np.ones(cells, np.int8), 4)
     for axis in (1, 2):
         middle = solids.nodes
@@ -163,12 +165,12 @@ def test_a_rotation_goes_on_in_the_wall(dimension):
 def test_what_was_taken_goes_on_beyond_the_liquid_as_in_the_twin(dimension):
     rng = np.random.default_rng(2)
     solids = Solids(round_scene(dimension))
-    layout = solids.layout
-    phi = rng.normal(0.4, 1.0, layout.three)
-    before, after = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(2))
-    given, found = [b - a for b, a in zip(before, after)], before
+    grid = solids.grid
+    phi = rng.normal(0.4, 1.0, grid.three)
+    before, after = (FaceField([rng.normal(size=o.shape) for o in solids.open], grid.axes) for _ in range(2))
+    given, found = before - after, before
     find_taken(found, after, phi, solids, Passage(solids.open))
-    for axis in layout.axes:
+    for axis in grid.axes:
         known = np.zeros(given[axis].shape, bool)
         for c in np.ndindex(known.shape):
             low = tuple(max(k - (a == axis), 0) for a, k in enumerate(c))
@@ -184,11 +186,11 @@ def test_what_was_taken_goes_on_beyond_the_liquid_as_in_the_twin(dimension):
 def test_a_displacement_that_keeps_the_centre():
     """Displacements weighted by the mass on the faces have no mean: no particle is moved on average."""
     rng = np.random.default_rng(3)
-    shift, mass = ([rng.normal(1.0, 1.0, (3, 4, 5)) ** 2 for _ in range(3)] for _ in range(2))
+    shift, mass = (FaceField([rng.normal(1.0, 1.0, (3, 4, 5)) ** 2 for _ in range(3)]) for _ in range(2))
     mass[0][:] = 0.0
     expected = [s - np.average(s, weights=m) if m.any() else s.copy() for s, m in zip(shift, mass)]
     half = [0.5 * (s + e) - 0.5 * w / m.sum() if m.any() else s for s, e, m, w in zip(shift, expected, mass, (0, 1, 2))]
-    other = [s.copy() for s in shift]
+    other = shift.copy()
     keep_centre(other, mass, np.array([0.0, 1.0, 2.0]), 0.5, Alone(Scene.load("still")))
     keep_centre(shift, mass, np.zeros(3), 1.0, Alone(Scene.load("still")))
     for found, e in zip((*shift, *other), (*expected, *half)):
@@ -202,15 +204,15 @@ def test_liquid_above_the_last_centre_is_held(dimension, thin, again):
     """Faces beside cells that are cut below their centres move like the liquid below them."""
     rng = np.random.default_rng(5)
     solids = Solids(round_scene(dimension))
-    layout = solids.layout
-    phi = rng.normal(0.2, 0.3, layout.three)
-    u, taken, mass = ([rng.normal(size=o.shape) for o in solids.open] for _ in range(3))
-    push, found = np.array([0.0, 0.4, -0.5]), [v.copy() for v in u]
+    grid = solids.grid
+    phi = rng.normal(0.2, 0.3, grid.three)
+    u, taken, mass = (FaceField([rng.normal(size=o.shape) for o in solids.open], grid.axes) for _ in range(3))
+    push, found = np.array([0.0, 0.4, -0.5]), u.copy()
     hold_surface(found, taken, push, mass, phi, solids, Passage(solids.open), thin, again)
     free = np.empty(phi.shape)
-    _free_share(free, *taken, *solids.open, *push, layout.first)
+    _free_share(free, *taken, *solids.open, *push, grid.axes.start)
     kinds, limit, clipped = {"line": 0, "mean": 0, "weight": 0}, STEEPEST * np.linalg.norm(push), 0
-    for axis in layout.axes:
+    for axis in grid.axes:
 
         def cells(c, axis=axis):
             return tuple(max(k - (a == axis), 0) for a, k in enumerate(c)), tuple(map(min, c, np.array(phi.shape) - 1))
@@ -244,20 +246,20 @@ def test_liquid_above_the_last_centre_is_held(dimension, thin, again):
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_walls_that_carry_nothing_are_not_touched(dimension):
     solids = Solids(round_scene(dimension))
-    layout, rng = solids.layout, np.random.default_rng(4)
-    cut = np.zeros(layout.three, bool)  # cells with a face that is not fully open
+    grid, rng = solids.grid, np.random.default_rng(4)
+    cut = np.zeros(grid.three, bool)  # cells with a face that is not fully open
     for c in np.ndindex(cut.shape):
-        for axis in layout.axes:
+        for axis in grid.axes:
             faces = [solids.open[axis][tuple(k + side * (a == axis) for a, k in enumerate(c))] for side in (0, 1)]
-            cut[c] |= min(faces) < 1.0 and (layout.first == 0 or axis > 0)
+            cut[c] |= min(faces) < 1.0 and (grid.axes.start == 0 or axis > 0)
     for c in zip(*(k[:40] for k in np.nonzero(rng.permuted(np.ones(cut.shape, bool))))):
-        pressure = np.zeros(layout.three)
+        pressure = np.zeros(grid.three)
         pressure[c] = 2.0
-        open_cell = any(solids.open[a][c] > 0.0 for a in layout.axes)
+        open_cell = any(solids.open[a][c] > 0.0 for a in grid.axes)
         if open_cell:
             assert solids.touched(pressure, 1.0) == bool(cut[c])
         assert not solids.touched(pressure, 3.0)
-    everywhere = np.ones(solids.grid.shape)
+    everywhere = np.ones(grid.three)
     assert in_flight(solids, 0.9 * everywhere, 1.0)
     assert not in_flight(solids, -1.1 * everywhere, 1.0)
 
@@ -287,7 +289,7 @@ def test_liquid_has_its_depth_between_layers_of_the_lattice(dimension, depth):
     )
     cloud, per_cell = simulation.liquid.tracker.cloud, simulation.liquid.tracker.per_cell
     columns = n ** (dimension - 1)
-    y = cloud.x[simulation.liquid.layout.first + 1]
+    y = cloud.x[simulation.liquid.grid.axes.start + 1]
     assert y.size / per_cell / columns == pytest.approx(depth, abs=0.03)
     assert y.mean() == pytest.approx(0.5 * depth, abs=0.03) and y.max() < depth
     # the kept cubes are spread: no quarter of the tank has more than its share

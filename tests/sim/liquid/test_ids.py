@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
+from nonstick.grid import Grid
 from nonstick.sim.liquid.cloud import Cloud
-from nonstick.sim.liquid.layout import Layout
 
 #: liquid enters at the left and leaves at the right
 STREAM = {
@@ -91,7 +91,7 @@ def test_damaged_ids_are_refused(change, sentence):
 
 
 def test_there_are_no_ids_left():
-    cloud = Cloud(Layout((4, 4, 4)), affine=False)
+    cloud = Cloud(Grid((4, 4, 4), 1.0), affine=False)
     cloud.born = 2**32 - 1
     cloud.add(np.full((3, 1), 2.0), np.zeros((3, 1)))
     assert cloud.id.tolist() == [2**32 - 1]

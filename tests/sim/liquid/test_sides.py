@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
+from nonstick.grid.faces import FaceField
 from nonstick.sim.liquid.check import check
 from nonstick.sim.liquid.solid import NAMES, nearest_side, sides_of
 from nonstick.sim.liquid.solids import Solids
@@ -91,16 +92,16 @@ def test_pressure_and_adhesion_of_one_side():
     walls = {"pressure": "cut", "bottom": {"pressure": "none", "adhesion": 5.0, "separation": 0.2}}
     solids = Solids(block(walls))
     assert solids.sticky[0, 10, 0] and not solids.sticky[0, 10, -1] and not solids.sticky[0, 0, 10]
-    assert solids.mode[10, -1] and not solids.mode[10, 0]
-    assert solids.adhesion[10, 0] == 5.0 and solids.adhesion[10, -1] == 0.0
-    assert solids.separation[10, 0] == 0.2 and solids.separation[0, 10] == 0.0
+    assert solids.mode[0, 10, -1] and not solids.mode[0, 10, 0]
+    assert solids.adhesion[0, 10, 0] == 5.0 and solids.adhesion[0, 10, -1] == 0.0
+    assert solids.separation[0, 10, 0] == 0.2 and solids.separation[0, 0, 10] == 0.0
 
 
 def test_only_no_slip_sides_hold_thick_liquid():
     walls = {"viscous": "slip", "top": {"viscous": "no-slip"}}
     simulation = Simulation(block(walls))
     hold = simulation.liquid.viscosity.holds(1e4, 0.01)
-    assert hold[10, -1] and not hold[10, 0] and not hold[0, 10]
+    assert hold[0, 10, -1] and not hold[0, 10, 0] and not hold[0, 0, 10]
     assert Simulation(block({"viscous": "slip"})).liquid.viscosity.holds(1e4, 0.01) is None
 
 
@@ -148,11 +149,11 @@ def test_a_rotating_container_keeps_liquid_rigid_in_the_viscosity_solve():
     )
     simulation = Simulation(scene)
     solids = simulation.liquid.solids
-    velocity = [np.broadcast_to(w, s.shape).copy() for w, s in zip(_rigid(scene), solids.weights)]
-    pressure = np.zeros(scene.shape)
-    solution = simulation.liquid.viscosity.solve(-np.ones(scene.shape), velocity, velocity, pressure, 1e4, 0.01)
-    inside = [w > 0 for w in solids.weights]
-    for found, given, here in zip(solution.velocity, velocity, inside):
+    velocity = FaceField.of([np.broadcast_to(w, s.shape).copy() for w, s in zip(_rigid(scene), solids.open.user)])
+    pressure = np.zeros(solids.grid.three)
+    solution = simulation.liquid.viscosity.solve(-np.ones(pressure.shape), velocity, velocity, pressure, 1e4, 0.01)
+    inside = (solids.open > 0).user
+    for found, given, here in zip(solution.velocity, velocity.user, inside):
         np.testing.assert_allclose(found[here], given[here], atol=2e-3)
 
 

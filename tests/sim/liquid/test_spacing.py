@@ -64,12 +64,12 @@ def test_crowded_particles_move_apart_and_not_through_walls():
     simulation.watch = reports.append
     simulation.step(0.01)
     tracker, solids = simulation.liquid.tracker, simulation.liquid.solids
-    middle = 0.5 * np.array(solids.layout.three)
+    middle = 0.5 * np.array(solids.grid.three)
     cloud = tracker.cloud
     cloud.x[1] += 0.3 * np.sign(middle[1] - cloud.x[1])  # two halves pushed into each other
     cloud.sort()
     outcome = reports[0].outcome
-    pressed = outcome.problem, outcome.solution.pressure, 0.0
+    pressed = outcome.problem, outcome.pressure, 0.0
     shift = displacement(cloud, tracker.phi, solids, *pressed, tracker.per_cell, 0.0)
     assert shift[1][0, 7, :6].max() < 0.0 < shift[1][0, 9, :6].min()
     assert not shift[1][:, [0, -1]].any() and not shift[2][:, :, 0].any() and not shift[0].any()
@@ -83,8 +83,9 @@ def test_the_heat_of_viscosity_pays_for_evening_out_and_nothing_else_does_at_res
     """Particles at rest are lifted by `lift`; viscosity has taken `heat` times the energy of that."""
     tracker = Simulation(Scene.load("still", {"domain.resolution": 16})).liquid.tracker
     start = tracker.to_grid()
-    shift = [np.full(m.shape, 0.05) if axis == 2 else np.zeros(m.shape) for axis, m in enumerate(start.mass)]
-    rest = [np.zeros(m.shape) for m in start.mass]
+    rest = start.mass.zeros()
+    shift = rest.copy()
+    shift[2][:] = 0.05
     lift = 9.81 * 0.05 * tracker.dx * tracker.cloud.n  # energy over the mass of a particle
     start.energy, start.heat = sum(tracker.energy()), heat * lift
     tracker.cloud.fall[:] = 0.0  # the pressure carries all of it

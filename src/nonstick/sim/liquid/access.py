@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import NonstickError
-from .layout import between
+from ...grid.faces import between
 from .liquid import Liquid
 from .particles import Particles
 
@@ -98,7 +98,7 @@ def read_particles(liquid: Liquid) -> ParticleArrays:
     cloud = tracker.cloud
     return ParticleArrays(
         np.stack(tracker.points(), axis=1),
-        np.ascontiguousarray(liquid.layout.drop_points(cloud.vel).T, dtype=float),
+        np.ascontiguousarray(cloud.vel[liquid.grid.axes.start :].T, dtype=float),
         cloud.id.copy(),
         tracker.worth * liquid.scene.dx**liquid.scene.dimension,
     )
@@ -109,13 +109,13 @@ def read_grid(liquid: Liquid) -> GridArrays:
     tracker = liquid.tracker
     if isinstance(tracker, Particles) and not tracker.settled:
         liquid.settle()
-    layout, grid = liquid.layout, liquid.solids.grid
+    grid = liquid.solids.grid
     return GridArrays(
         tuple(c.ravel().copy() for c in grid.cells()),
         liquid.phi(),
-        liquid.scene.dx * layout.drop(liquid.solids.centre),
-        liquid.pressure.copy(),
-        tuple(u.copy() for u in layout.drop_faces(tracker.face_velocity())),
+        liquid.scene.dx * grid.drop(liquid.solids.centre),
+        grid.drop(liquid.pressure).copy(),
+        tracker.face_velocity().copy().user,
     )
 
 

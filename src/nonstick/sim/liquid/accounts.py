@@ -25,12 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...grid.faces import FaceField
 from ._energy import _energy, _gains, _take_gains
 from ._particles import BATCH
 from ._surface import _volume_planes
 from .alone import Alone
 from .cloud import Cloud
-from .layout import Layout
 
 #: largest shift of the level set, in cells
 LIMIT = 0.75
@@ -146,14 +146,11 @@ def energy(p: Cloud, gravity: np.ndarray, ranks: Alone) -> tuple[float, float]:
     return ranks.sum(float(kinetic.sum())), ranks.sum(float(height.sum()))
 
 
-def heat(
-    mass: list[np.ndarray], before: list[np.ndarray], after: list[np.ndarray], layout: Layout, ranks: Alone
-) -> float:
+def heat(mass: FaceField, before: FaceField, after: FaceField, ranks: Alone) -> float:
     """Kinetic energy that viscosity has taken from the velocity `before`, for masses on the faces."""
     total = 0.0
-    for axis in layout.axes:
-        u, v = before[axis], after[axis]
-        total += 0.5 * float(ranks.own_faces(mass[axis] * (u - v) * (u + v), axis).sum())
+    for axis, lost in (mass * (before - after) * (before + after)).each():
+        total += 0.5 * float(ranks.own_faces(lost, axis).sum())
     return max(ranks.sum(total), 0.0)
 
 

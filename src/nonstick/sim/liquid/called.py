@@ -26,11 +26,11 @@ NEAR, FADED = 3, 0.9
 
 
 class CalledFor:
-    """p₂ of the last step, in pascal and the user's dimension."""
+    """p₂ of the last step, in pascal."""
 
     def __init__(self, solids: Solids):
         self.solids = solids
-        self.pressure = np.zeros(solids.grid.shape)
+        self.pressure = np.zeros(solids.grid.three)
 
     def after(self, first: PressureResult) -> PressureResult:
         """What follows the first projection of a step if p₂ of the last step acts: no wall pulls more than it may.
@@ -38,16 +38,16 @@ class CalledFor:
         The pressure of the result is that beyond the first projection.
         """
         problem, box, done = first.problem, first.problem.problem.box, first.solution
-        together = problem.rows.to_grid(box.project(problem.rows.from_grid(done.pressure + self.pressure)))
+        together = problem.rows.to_grid(box.project(problem.rows.from_grid(first.pressure + self.pressure)))
         later = copy.copy(problem)
         later.velocity = done.velocity
         solution = replace(done, pressure=together - done.pressure, velocity=problem.update(together))
         return replace(first, problem=later, solution=solution)
 
     def keep(self, pressure: np.ndarray, phi: np.ndarray) -> None:
-        """Remember p₂ for the next step; φ is in the three axes of the layout."""
+        """Remember p₂ for the next step."""
         solids = self.solids
         air = (phi >= 0.0) & (solids.centre >= 0.0)
-        near = solids.layout.drop(binary_dilation(air, iterations=NEAR)) if air.any() else False
+        near = binary_dilation(air, iterations=NEAR) if air.any() else False
         self.pressure = np.where(near, FADED, 1.0) * pressure
         solids.ranks.fill_cells(self.pressure)

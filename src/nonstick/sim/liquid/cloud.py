@@ -8,10 +8,10 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...grid.columns import PARTICLES
+from ...grid.mac import Grid
 from ..states import check_array
 from ._energy import _fall, _gained, _work_on_held
 from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
-from .layout import Layout
 
 
 class Cloud:
@@ -35,15 +35,15 @@ class Cloud:
     id: np.ndarray
     mu: np.ndarray
 
-    def __init__(self, layout: Layout, affine: bool, thick: bool = False):
-        self.layout = layout
+    def __init__(self, grid: Grid, affine: bool, thick: bool = False):
+        self.grid = grid
         self.affine = affine
         self.thick = thick
         for name, column in PARTICLES.items():
             setattr(self, name, np.empty((column.width, 0) if column.width else 0, column.dtype))
         self.born = 0
         self.sources = np.zeros((0, 2), np.int64)
-        self.start = np.zeros(int(np.prod(layout.three)) + 1, np.int64)
+        self.start = np.zeros(int(np.prod(grid.three)) + 1, np.int64)
 
     @property
     def n(self) -> int:
@@ -89,9 +89,9 @@ class Cloud:
 
     def sort(self) -> None:
         """Sort the particles by cell; the sort is stable, so the order is unique."""
-        n, first = self.n, self.layout.first
+        n, first = self.n, self.grid.axes.start
         cell = np.empty(n, np.int32)
-        _cell_of(cell, self.x, *self.layout.three)
+        _cell_of(cell, self.x, *self.grid.three)
         order = np.empty(n, np.int32)
         _sort_by_cell(order, self.start, cell)
         del cell

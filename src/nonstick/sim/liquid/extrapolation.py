@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...grid.faces import FaceField
 from ._energy import _free_share
 from ._extrapolate import _extrapolate, _find_taken, _hold_surface, _keep_known
 from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _put, _put_found
@@ -17,12 +18,12 @@ STEEPEST = 0.5
 
 @dataclass
 class Passage:
-    """The faces on which a step finds the velocity of the liquid; arrays on three axes."""
+    """The faces on which a step finds the velocity of the liquid."""
 
     #: open shares; 0 too on faces with their middles in a wall, which have the velocity of the wall in a viscous step
-    open: list[np.ndarray]
+    open: FaceField
     #: distances of the faces to walls, in cells, NaN in those to which no liquid clings; of size 1 if it clings to none
-    clinging: list[np.ndarray] = field(default_factory=lambda: [np.zeros((1, 1, 1))] * 3)
+    clinging: FaceField = field(default_factory=lambda: FaceField([np.zeros((1, 1, 1))] * 3))
 
 
 def fill_gaps(u: np.ndarray, known: np.ndarray) -> None:
@@ -30,25 +31,22 @@ def fill_gaps(u: np.ndarray, known: np.ndarray) -> None:
     _extrapolate(u, known, np.empty(u.size, np.int32), 2)
 
 
-def find_taken(
-    before: list[np.ndarray], after: list[np.ndarray], phi: np.ndarray, solids: Solids, passage: Passage
-) -> None:
+def find_taken(before: FaceField, after: FaceField, phi: np.ndarray, solids: Solids, passage: Passage) -> None:
     """Replace the velocity `before` by what was taken from it, in place.
 
     Faces that do not touch liquid: one layer is the mean of its neighbours, others are 0.
     """
-    for axis in solids.layout.axes:
-        u = before[axis]
+    for axis, u in before.each():
         known = np.empty(u.shape, np.int8)
         _find_taken(u, known, after[axis], passage.open[axis], phi, axis)
         _extrapolate(u, known, np.empty(u.size, np.int32), 1)
 
 
 def hold_surface(
-    velocity: list[np.ndarray],
-    taken: list[np.ndarray],
+    velocity: FaceField,
+    taken: FaceField,
     push: np.ndarray,
-    mass: list[np.ndarray],
+    mass: FaceField,
     phi: np.ndarray,
     solids: Solids,
     passage: Passage,
@@ -64,16 +62,16 @@ def hold_surface(
     if not push.any():
         return
     free = np.empty(phi.shape)
-    _free_share(free, *taken, *passage.open, *push, solids.layout.first)
+    _free_share(free, *taken, *passage.open, *push, solids.grid.axes.start)
     limit = STEEPEST * float(np.linalg.norm(push))
-    for axis in solids.layout.axes:
+    for axis in solids.grid.axes:
         around = passage.open[axis], mass[axis], phi, axis
         _hold_surface(velocity[axis], taken[axis], 0.0 if again else 1.0, push[axis], limit, free, thin, *around)
 
 
 def extend(
-    velocity: list[np.ndarray],
-    mass: list[np.ndarray],
+    velocity: FaceField,
+    mass: FaceField,
     phi: np.ndarray,
     solids: Solids,
     passage: Passage,
@@ -85,7 +83,7 @@ def extend(
     At walls only the forbidden part of the velocity is removed: `sticky` is 1 in cells whose walls do not let liquid
     separate. Returns the largest velocity on a face of the liquid.
     """
-    axes = solids.layout.axes
+    axes = solids.grid.axes
     closed = []
     fastest = 0.0
     for axis in axes:
@@ -101,7 +99,15 @@ def extend(
     for axis, faces in zip(axes, closed):
         values = np.empty(faces.size)
         _constrain(
-            values, faces, axis, *velocity, solids.nodes, *solids.velocity, solids.moving, sticky, solids.layout.first
+            values,
+            faces,
+            axis,
+            *velocity,
+            solids.nodes,
+            *solids.velocity,
+            solids.moving,
+            sticky,
+            solids.grid.axes.start,
         )
         results.append(values)
     for axis, faces, values in zip(axes, closed, results):

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ...grid.faces import FaceField, between
 from ...grid.levelset import extend_into_solids
 from ...grid.shapes import Shape
 from ...scenes.scene import Scene
 from ..states import check_state
 from ._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
 from .accounts import Ledger, shift_for, volume
-from .layout import between
 from .seeding import first_velocity, region
 from .solids import Solids
 from .sources import Source
@@ -46,13 +46,13 @@ class LevelSet:
 
     def __init__(self, scene: Scene, solids: Solids, ledger: Ledger, viscosity: Viscosity):
         self.scene, self.solids, self.ledger = scene, solids, ledger
-        self.layout = solids.layout
+        self.grid = solids.grid
         self.dx = scene.dx
-        self.level = np.full(self.layout.three, BAND)
-        self.velocity = [np.zeros(o.shape) for o in solids.open]
-        self.phi = np.full(self.layout.three, 1.5)
+        self.level = np.full(self.grid.three, BAND)
+        self.velocity = solids.open.zeros()
+        self.phi = np.full(self.grid.three, 1.5)
         self._mu = viscosity.mu
-        self.gravity = self.layout.vector(scene.gravity)
+        self.gravity = self.grid.vector(scene.gravity)
 
     def fill(self) -> None:
         """φ and velocity of the liquids of the scene."""
@@ -60,20 +60,20 @@ class LevelSet:
             shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
             here = self._sample(shape)
             self.level = np.where(here < self.level, here, self.level)
-            for axis, u in enumerate(self.layout.drop_faces(self.velocity)):
-                points = self.solids.grid.faces(axis)
+            for axis, u in enumerate(self.velocity.user):
+                points = self.grid.faces(axis)
                 near = shape.sample(points) < 1.5 * self.dx
                 there = [np.broadcast_to(x, near.shape)[near] for x in points]
                 where = f"{self.scene.where}: liquid.{index}"
                 u[near] = first_velocity(spec, self.scene.model.domain.size, there, where)[axis]
         self.level = np.clip(self.level, -BAND, BAND)
-        self.level = _distance(self.level, np.zeros(self.layout.three, np.int8))
+        self.level = _distance(self.level, np.zeros(self.grid.three, np.int8))
         self.ledger.initial = volume(self.level, self.solids.space)
         self.find_surface(None, self.solids.sticky)
 
     def _sample(self, shape: Shape) -> np.ndarray:
         """Distance to a shape at cell centres, in cells."""
-        return self.layout.lift(shape.sample(self.solids.grid.cells())) / self.dx
+        return self.grid.lift(shape.sample(self.solids.grid.cells())) / self.dx
 
     # -- in and out -----------------------------------------------------------------------------------
 
@@ -86,11 +86,11 @@ class LevelSet:
             before = volume(self.level, self.solids.space)
             self.level = np.minimum(self.level, self._sample(shape))
             self.ledger.inflow += volume(self.level, self.solids.space) - before
-            for axis, u in enumerate(self.layout.drop_faces(self.velocity)):
-                points = self.solids.grid.faces(axis)
+            for axis, u in enumerate(self.velocity.user):
+                points = self.grid.faces(axis)
                 near = shape.sample(points) < 0.5 * self.dx
                 # velocities are those of `lag` seconds ago
-                given = source.velocity(axis, points, time) - self.lag * self.gravity[self.layout.first + axis]
+                given = source.velocity(axis, points, time) - self.lag * self.gravity[self.grid.axes.start + axis]
                 u[near] = np.broadcast_to(given, near.shape)[near]
         return Added()
 
@@ -123,22 +123,22 @@ class LevelSet:
 
     def _released(self, pressure: np.ndarray, sticky: np.ndarray) -> np.ndarray:
         """The cells that have separated: liquid of zero pressure at separating walls."""
-        return (self.layout.lift(pressure) <= 0.0) & (self.level < 0.0) & (sticky == 0)
+        return (pressure <= 0.0) & (self.level < 0.0) & (sticky == 0)
 
     def to_grid(self) -> GridVelocity:
         """The velocity is on the grid already."""
-        velocity = [u.copy() for u in self.velocity]
-        return GridVelocity(velocity, [np.zeros(u.shape) for u in velocity], velocity)
+        velocity = self.velocity.copy()
+        return GridVelocity(velocity, velocity.zeros(), velocity)
 
-    def face_velocity(self) -> list[np.ndarray]:
+    def face_velocity(self) -> FaceField:
         """The velocity on the faces, of the middle of the last step; nothing is changed."""
-        return [u.copy() for u in self.velocity]
+        return self.velocity.copy()
 
     def move(self, flow: Flow) -> None:
         """Advect φ and the velocity with the flow."""
-        solids, first, velocity = self.solids, self.layout.first, flow.velocity
+        solids, first, velocity = self.solids, self.grid.axes.start, flow.velocity
         rate = flow.dt / self.dx
-        released = self._released(flow.outcome.solution.pressure, flow.sticky).astype(np.int8)
+        released = self._released(flow.outcome.pressure, flow.sticky).astype(np.int8)
         # inside solids φ follows its liquid neighbours, so that the surface meets walls without a kink
         beyond = np.where(self.phi > 0.0, np.maximum(self.phi, self.level), self.phi)
         # air enters where the velocity points out of a wall, for any pressure
@@ -147,28 +147,25 @@ class LevelSet:
         moved = np.empty_like(self.level)
         _advect_level(moved, np.ascontiguousarray(source), *velocity, first, rate, BAND - 0.5, released)
         self.level = _distance(moved, released)
-        carried = [np.empty_like(u) for u in velocity]
-        for axis in self.layout.axes:
-            _advect_faces(carried[axis], velocity[axis], *velocity, axis, first, rate)
-        self.velocity = carried
+        self.velocity = velocity.zeros()
+        for axis, carried in self.velocity.each():
+            _advect_faces(carried, velocity[axis], *velocity, axis, first, rate)
         self.lag = 0.5 * flow.dt
 
     def _leaving(self, flow: Flow) -> np.ndarray:
         """Cells in separating walls where the velocity points out of the wall by more than LEAVE cells per step."""
         solids = self.solids
-        out = np.zeros(self.layout.three)
-        for a in self.layout.axes:
-            if out.shape[a] < 2:  # one cell across: there is nothing to differ from
-                continue
-            u = flow.velocity[a] - solids.velocity[a] if solids.moving else flow.velocity[a]
-            out += between(u, a) * np.gradient(solids.centre, axis=a)
+        out = np.zeros(self.grid.three)
+        for a, u in (flow.velocity - solids.velocity if solids.moving else flow.velocity).each():
+            if out.shape[a] > 1:  # one cell across: there is nothing to differ from
+                out += between(u, a) * np.gradient(solids.centre, axis=a)
         return (solids.centre < 0.0) & (flow.dt / self.dx * out > LEAVE) & (flow.sticky == 0)
 
     # -- numbers --------------------------------------------------------------------------------------
 
     def fastest(self) -> float:
         """The largest velocity on a face."""
-        return max(float(np.abs(u).max(initial=0.0)) for u in self.layout.drop_faces(self.velocity))
+        return self.velocity.largest()
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy of the cells, weighted by their liquid share."""
@@ -176,10 +173,10 @@ class LevelSet:
         share = self.solids.space * np.clip(0.5 - self.level, 0.0, 1.0)
         each = self.scene.model.physics.density * self.dx**self.scene.dimension
         kinetic = potential = 0.0
-        for a, g, x in zip(self.layout.axes, self.gravity[self.layout.first :], grid.cells()):
+        for a, g, x in zip(self.grid.axes, self.gravity[self.grid.axes.start :], grid.cells()):
             kinetic += 0.5 * float((share * between(self.velocity[a], a) ** 2).sum())
             if g:
-                potential -= g * float((share * self.layout.lift(x)).sum())
+                potential -= g * float((share * self.grid.lift(x)).sum())
         return each * kinetic, each * potential
 
     # -- frames and checkpoints -----------------------------------------------------------------------
@@ -187,8 +184,8 @@ class LevelSet:
     def frame_arrays(self) -> dict[str, np.ndarray]:
         """Cell centres in the liquid are written in place of particles."""
         wet = (self.level < 0.0) & (self.solids.centre > 0.0)
-        index = self.layout.drop_points(np.argwhere(wet).T).T
-        speed = [between(self.velocity[a], a)[wet] for a in self.layout.axes]
+        index = np.argwhere(wet)[:, self.grid.axes.start :]
+        speed = [between(u, a)[wet] for a, u in self.velocity.each()]
         return {
             "position": ((index + 0.5) * self.dx).astype(np.float32),
             "velocity": np.stack(speed, axis=1).astype(np.float32),
@@ -196,7 +193,7 @@ class LevelSet:
 
     def state(self) -> dict[str, np.ndarray]:
         """The level set and the face velocities."""
-        return {"level": self.level, **{f"velocity{a}": self.velocity[a] for a in self.layout.axes}}
+        return {"level": self.level, **{f"velocity{a}": u for a, u in self.velocity.each()}}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of this grid."""
@@ -205,8 +202,7 @@ class LevelSet:
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """The level set and the face velocities of a checkpoint."""
         self.level = state["level"]
-        for a in self.layout.axes:
-            self.velocity[a] = state[f"velocity{a}"]
+        self.velocity = FaceField((state[f"velocity{a}"] for a in self.grid.axes), self.grid.axes)
 
 
 def _distance(phi: np.ndarray, released: np.ndarray) -> np.ndarray:

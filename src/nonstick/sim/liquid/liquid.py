@@ -12,7 +12,7 @@ Positions belong to the ends of steps, velocities to their middles (leapfrog). F
 step, for the time `kick` from the middle of one step to the middle of the next. So liquid in free flight follows a
 parabola exactly, for any steps.
 
-Arrays have three axes (`layout.Layout`), lengths are in cells and velocities in m/s.
+Arrays have three axes (`grid.mac`), lengths are in cells and velocities in m/s.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy as np
 from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
 from ...grid.columns import FIELDS, NUMBERS
+from ...grid.faces import FaceField
 from ...scenes.scene import Scene
 from ..states import check_array
 from .accounts import Ledger, heat
@@ -102,7 +103,7 @@ class Liquid:
         #: rigid bodies; the pressure changes their velocity and spin in place
         self.bodies = Bodies(scene, bodies, self.solids)
         self.bodies.check_start()
-        self.layout = self.solids.layout
+        self.grid = self.solids.grid
         self.projection = Projection(self.solids, model.solver, model.physics.density)
         self.viscosity = Viscosity(self.solids, model)
         self.called = CalledFor(self.solids)
@@ -144,12 +145,12 @@ class Liquid:
             self._push(start.velocity, dt)
         with watch("pressure"):
             velocity, outcome = self._project(start.velocity, kick, added.divergence)
-            self.pressure = outcome.solution.pressure
+            self.pressure = outcome.pressure
         thick, unpressed, passage = None, start.velocity, Passage(self.solids.open)
         push, thin = kick * tracker.gravity, self.viscosity.thin(mu, tracker.gravity)
         if self.viscosity.acts:
             with watch("extrapolation"):  # viscosity must not drag down what the pressure holds
-                taken = [u.copy() for u in start.velocity]
+                taken = start.velocity.copy()
                 find_taken(taken, velocity, tracker.phi, self.solids, passage)
                 hold_surface(velocity, taken, push, start.mass, tracker.phi, self.solids, passage, thin)
             velocity, outcome, thick, unpressed = self._thicken(
@@ -187,43 +188,41 @@ class Liquid:
         """Let gravity have its value at a time."""
         if self.scene.gravity_varies:
             now = self.scene.gravity_at(time)
-            self.tracker.gravity = self.layout.vector(now)
+            self.tracker.gravity = self.grid.vector(now)
             self.bodies.world.pull = np.array(now)
 
-    def _push(self, velocity: list[np.ndarray], dt: float) -> None:
+    def _push(self, velocity: FaceField, dt: float) -> None:
         """Add gravity and the forces of the scene, in place: half of the last step, half of this step of length dt."""
-        own = self.layout.drop_faces(velocity)
         lag = self.tracker.lag
-        for axis, u in zip(self.layout.axes, own):
+        for axis, u in velocity.each():
             u += (lag + 0.5 * dt) * self.tracker.gravity[axis]
         for force in self.forces:
-            force.push(own, self.time, lag, dt)
+            force.push(velocity.user, self.time, lag, dt)
 
     def _project(
-        self, velocity: list[np.ndarray], dt: float, divergence: np.ndarray | None, acted: np.ndarray | None = None
-    ) -> tuple[list[np.ndarray], PressureResult]:
+        self, velocity: FaceField, dt: float, divergence: np.ndarray | None, acted: np.ndarray | None = None
+    ) -> tuple[FaceField, PressureResult]:
         """The velocity after the pressure has acted on it; the last arguments are those of `Projection.solve`."""
-        own = self.layout.drop_faces(velocity)
-        outcome = self.projection.solve(self.phi(), own, dt, self._hold, divergence, acted)
+        outcome = self.projection.solve(self.tracker.phi, velocity, dt, self._hold, divergence, acted)
         if self.observer is not None:
             self.observer.projected(outcome)
-        return self.layout.lift_faces(outcome.solution.velocity), outcome
+        return outcome.velocity, outcome
 
     def _pressed(self, outcome: PressureResult) -> np.ndarray:
         """1 in cells whose liquid presses on its walls and does not leave them in this step.
 
         Otherwise the rise of the liquid above would reach down to the wall, and carry off the particles there.
         """
-        pressure = outcome.solution.pressure
+        pressure = outcome.pressure
         pressed = pressure > least_pressure(pressure, self.scene, self.tracker.gravity, self.ranks, outcome.problem.dt)
         if np.any(self.solids.separation):
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
-        return self.layout.lift(pressed).astype(np.int8)
+        return pressed.astype(np.int8)
 
     def _thicken(
-        self, watch: Stopwatch, start: GridVelocity, velocity: list[np.ndarray], outcome: PressureResult,
+        self, watch: Stopwatch, start: GridVelocity, velocity: FaceField, outcome: PressureResult,
         mu: np.ndarray | float, dt: float, divergence: np.ndarray | None,
-    ) -> tuple[list[np.ndarray], PressureResult, ViscositySolution, list[np.ndarray]]:  # fmt: skip
+    ) -> tuple[FaceField, PressureResult, ViscositySolution, FaceField]:  # fmt: skip
         """Let viscosity and the pressure that it calls for act on a velocity.
 
         Viscosity adds divergence, so the velocity u₁ is projected again: with a pressure p₂, which leaves a slip of
@@ -234,46 +233,42 @@ class Liquid:
         Returns the velocity, the pressure of the whole step, the solution for viscosity, and the velocity as it would
         be without pressure.
         """
-        drop, lift = self.layout.drop_faces, self.layout.lift_faces
-        before, first, p1 = velocity, outcome, outcome.solution.pressure
+        before, first, p1 = velocity, outcome, outcome.pressure
         if self._remembers():
             called = self.called.after(first)
-            pushed = zip(velocity, lift(first.solution.velocity), lift(called.solution.velocity))
-            before, self.pressure = [u - a + b for u, a, b in pushed], p1 + called.solution.pressure
+            before, self.pressure = velocity - first.velocity + called.velocity, p1 + called.pressure
             if self.observer is not None:
                 self.observer.projected(called)
         thick: Any = None
         for last in (True,) if len(self.bodies) else (False, True):
             with watch("viscosity"):
                 if thick is None:
-                    free = drop(start.velocity)
-                    thick = self.viscosity.solve(self.phi(), drop(before), free, p1, mu, dt, self._flowing())
-                    before = lift(thick.source.velocity)
+                    thick = self.viscosity.solve(self.tracker.phi, before, start.velocity, p1, mu, dt, self._flowing())
+                    before = FaceField.of(thick.source.velocity)
                 else:
-                    thick = self.viscosity.solve_again(thick, drop(before), drop(velocity))
-                spread = lift(thick.velocity)
+                    thick = self.viscosity.solve_again(thick, before, velocity)
+                spread = FaceField.of(thick.velocity)
             with watch("pressure"):
                 velocity, outcome = self._project(spread, dt, divergence, self.pressure)
                 self.pressure = self.projection.pressure
                 if not last:
-                    changes = zip(self.solids.open, before, spread, velocity)
-                    before = [np.where(share > 0.0, b - s + v, b) for share, b, s, v in changes]
+                    before = (self.solids.open > 0.0).where(before - spread + velocity, before)
         if self._remembers():
             self.called.keep(self.pressure - p1, self.tracker.phi)
-        start.heat = heat(start.mass, before, spread, self.layout, self.ranks)
-        unpressed = [u + s - b for u, s, b in zip(start.velocity, spread, before)]
+        start.heat = heat(start.mass, before, spread, self.ranks)
+        unpressed = start.velocity + spread - before
         # the problem is the first one, whose walls do not pull; messages of both
         whole = replace(outcome, problem=first.problem, failed=[*first.failed, *outcome.failed])
-        whole.solution = replace(outcome.solution, pressure=self.pressure)
+        whole.solution = replace(outcome.solution, pressure=self.grid.drop(self.pressure))
         return velocity, whole, thick, unpressed
 
     def _remembers(self) -> bool:
         """True if a step begins with the viscous pressure of the last one."""
         return self.viscosity.acts and not len(self.bodies) and not self.projection.at_edges
 
-    def _check_flow(self, velocity: list[np.ndarray], fastest: float, dt: float) -> None:
+    def _check_flow(self, velocity: FaceField, fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""
-        finite = not self.ranks.any(not all(math.isfinite(float(velocity[a].sum())) for a in self.layout.axes))
+        finite = not self.ranks.any(not all(math.isfinite(float(u.sum())) for _, u in velocity.each()))
         if not finite or fastest * dt > LONGEST * max(self.scene.model.domain.size):
             speed = f"reaches {fastest:.3g} m/s" if finite else "is no number any more"
             raise NonstickError(
@@ -295,7 +290,7 @@ class Liquid:
 
     def phi(self) -> np.ndarray:
         """φ in metres and the user's dimension."""
-        return self.scene.dx * self.layout.drop(self.tracker.phi)
+        return self.scene.dx * self.grid.drop(self.tracker.phi)
 
     def _last_pressure(self) -> np.ndarray | None:
         return self.projection.pressure if self.steps else None
@@ -307,7 +302,7 @@ class Liquid:
     def _fed(self) -> bool:
         """True if something other than gravity may do work on the liquid in this step."""
         solids = self.solids
-        moves = solids.moving and any(u.any() for u in solids.velocity)  # a paddle that has stopped does no work
+        moves = solids.moving and solids.velocity.any()  # a paddle that has stopped does no work
         walls = bool(len(self.bodies)) or self.ranks.any(bool(moves or np.any(solids.separation)))
         pushed = any(f.acts(self.time - 2.0 * self.tracker.lag) or f.acts(self.time) for f in self.forces)
         return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
@@ -345,7 +340,7 @@ class Liquid:
         if output.surface:
             out["phi"] = self.ranks.own(self.phi()).astype(np.float32)
         if output.pressure or (output.pressure is None and self.scene.dimension == 2):
-            out["pressure"] = self.ranks.own(self.pressure).astype(np.float32)
+            out["pressure"] = self._user(self.pressure).astype(np.float32)
         solid = self.solids.moved_phi()
         if solid is not None:
             out["phi_solid"] = self.ranks.own_nodes(solid).astype(np.float32)
@@ -358,18 +353,22 @@ class Liquid:
         """The whole state as plain arrays; a run continues from it bit for bit."""
         return {
             **self.tracker.state(),
-            "pressure": self.ranks.own(self.projection.pressure), "active": self.ranks.own(self.projection.active),
+            "pressure": self._user(self.projection.pressure), "active": self._user(self.projection.active),
             "steps": np.array(self.steps), "time": np.array(self.time), "lag": np.array(self.tracker.lag),
             "ledger": self.ledger.array(),
-            **({"called_for": self.ranks.own(self.called.pressure)} if self._remembers() else {}),
+            **({"called_for": self._user(self.called.pressure)} if self._remembers() else {}),
             **self.bodies.state(),
         }  # fmt: skip
+
+    def _user(self, cells: np.ndarray) -> np.ndarray:
+        """A field over this process's own cells, in the user's dimension."""
+        return self.grid.drop(self.ranks.own(cells))
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of this scene, before anything of it is used."""
         self.tracker.check(state)
         self.bodies.check(state)
-        cells = self.ranks.own(self.projection.active).shape
+        cells = self._user(self.projection.active).shape
         for name, column in (FIELDS | NUMBERS).items():
             if name in state or name not in ("called_for", "lag"):  # a state of an older version has none
                 check_array(name, state, cells if name in FIELDS else (), *column.values)
@@ -378,12 +377,12 @@ class Liquid:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a state."""
-        self.projection.pressure, self.projection.active = map(
-            self.ranks.with_ghosts, (state["pressure"], state["active"])
-        )
+        names = ("pressure", "active", "called_for")
+        cells = {name: self.grid.lift(self.ranks.with_ghosts(state[name])) for name in names if name in state}
+        self.projection.pressure, self.projection.active = cells["pressure"], cells["active"]
         self.pressure = self.projection.pressure
         if "called_for" in state:
-            self.called.pressure = self.ranks.with_ghosts(state["called_for"])
+            self.called.pressure = cells["called_for"]
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag
         self.ledger.restore(state["ledger"])

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from ...grid.faces import FaceField
 from ...grid.shapes import Shape
 from ...scenes.scene import Scene
 from ._energy import _free_share, _look_up
@@ -19,7 +20,6 @@ from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_v
 from .accounts import Ledger, energy, give_back, shift_for, surplus, volume
 from .cloud import Cloud
 from .extrapolation import fill_gaps
-from .layout import Layout
 from .pressure import least_pressure
 from .seeding import MARGIN, first_gradient, first_velocity, region, seed_slabs, varies
 from .solids import Solids
@@ -41,7 +41,7 @@ class Particles:
 
     def __init__(self, scene: Scene, solids: Solids, ledger: Ledger, viscosity: Viscosity):
         self.scene, self.solids, self.ledger = scene, solids, ledger
-        self.layout, self.ranks = solids.layout, solids.ranks
+        self.grid, self.ranks = solids.grid, solids.ranks
         self.dx = scene.dx
         setting = scene.model.particles
         #: particles of a full cell
@@ -53,13 +53,13 @@ class Particles:
         #: share of FLIP in the velocity that particles take
         self.flip = setting.flip if setting.transfer == "flip" else 0.0
         #: m/s²
-        self.gravity = self.layout.vector(scene.gravity)
+        self.gravity = self.grid.vector(scene.gravity)
         #: half of the length of the last step
         self.lag = 0.0
         #: kinetic energy of the particles in joule that is not energy of the flow (`energy.surplus`)
         self._added = 0.0
-        self.cloud = Cloud(self.layout, setting.transfer == "apic", viscosity.carried)
-        self.phi = np.full(self.layout.three, 1.5)
+        self.cloud = Cloud(self.grid, setting.transfer == "apic", viscosity.carried)
+        self.phi = np.full(self.grid.three, 1.5)
         #: True if φ belongs to the present particles
         self.settled = False
         pull = float(np.linalg.norm(self.gravity))
@@ -79,7 +79,8 @@ class Particles:
 
     def points(self, x: np.ndarray | None = None) -> list[np.ndarray]:
         """Positions of the particles, or of x (3, n) in cells of the domain, in metres and the user's dimension."""
-        return [self.dx * c for c in self.layout.drop_points(self.ranks.position(self.cloud.x) if x is None else x)]
+        x = self.ranks.position(self.cloud.x) if x is None else x
+        return [self.dx * c for c in x[self.grid.axes.start :]]
 
     def fill(self) -> None:
         """Fill the liquids of the scene with particles; where liquids overlap, the first one counts."""
@@ -96,7 +97,7 @@ class Particles:
             self._add(x, velocity, spec.viscosity, index, places, count)
             if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
                 gradient = first_gradient(spec, self.dx, points)
-                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self.layout.matrices(gradient)
+                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self._matrices(gradient)
         self._sort()
         # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
         self.ledger.initial = self.cloud.born * self.worth
@@ -121,20 +122,29 @@ class Particles:
     ) -> None:  # fmt: skip
         """Append particles of a liquid or an inflow at x (3, n), in cells of the domain; the rest as in `Cloud.add`."""
         mu = self._viscosity.given(viscosity, self.points(x))
-        self.cloud.add(self.ranks.here(x), self.layout.vectors(velocity, x.shape[1]), mu, source, places, count)
+        vectors = np.zeros((3, x.shape[1]))
+        for row, values in zip(vectors[self.grid.axes.start :], velocity):
+            row[:] = values
+        self.cloud.add(self.ranks.here(x), vectors, mu, source, places, count)
         self._sorted = False
 
     def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
         """Change positions (d, n) in cells, and velocities (d, n) with their gradients (d, d, n) in m/s per cell."""
         cloud = self.cloud
         if x is not None:
-            self.layout.drop_points(cloud.x)[:] = x
+            cloud.x[self.grid.axes.start :][:] = x
         if velocity is not None:
-            self.layout.drop_points(cloud.vel)[:] = velocity
+            cloud.vel[self.grid.axes.start :][:] = velocity
             if cloud.affine:
-                cloud.aff[:] = self.layout.matrices(gradient)
+                cloud.aff[:] = self._matrices(gradient)
             self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.ranks)
         self._sorted = self.settled = False
+
+    def _matrices(self, entries: np.ndarray) -> np.ndarray:
+        """Matrices (d, d, n) of the user's dimension as nine rows (9, n)."""
+        out, first = np.zeros((3, 3, entries.shape[2])), self.grid.axes.start
+        out[first:, first:] = entries
+        return out.reshape(9, -1)
 
     def _sort(self) -> None:
         if not self._sorted:
@@ -149,7 +159,7 @@ class Particles:
         if not sources:
             return Added()
         self.settled = False
-        added = Added(np.zeros(self.solids.grid.shape))
+        added = Added(np.zeros(self.grid.three))
         for index, source in enumerate(sources):
             if source.flows(time):
                 fallen = self.lag > 0.0  # in the first step it is not known what holds the liquid
@@ -165,7 +175,7 @@ class Particles:
             full = f"inflow.{index} has no room for more liquid: its chamber is full at {time:.4g} s"
             added.remarks.append(("full", full))
         assert added.divergence is not None
-        added.divergence += self.layout.drop(new.crowding) / dt
+        added.divergence += new.crowding / dt
         points = self.points(new.x)
         velocity = self._taps.velocity(source, points, time, dt, free * self.gravity)
         kind = len(self.scene.model.liquid) + index
@@ -210,7 +220,7 @@ class Particles:
         if not self.cloud.thick:
             return self._viscosity.mu
         self._sort()
-        return cell_viscosity(self.cloud, self.layout)
+        return cell_viscosity(self.cloud, self.grid)
 
     # -- to the grid and back -------------------------------------------------------------------------
 
@@ -219,37 +229,36 @@ class Particles:
         energy = sum(self._energies())
         self.cloud.hurry(-self.lag * self.gravity)
         velocity, mass = self._on_faces()
-        before = [u.copy() for u in velocity] if self.flip > 0.0 else velocity
+        before = velocity.copy() if self.flip > 0.0 else velocity
         return GridVelocity(velocity, mass, before, energy)
 
-    def face_velocity(self) -> list[np.ndarray]:
+    def face_velocity(self) -> FaceField:
         """The velocity on the faces at this moment; nothing is changed."""
         self._sort()
         return self._on_faces()[0]
 
-    def _on_faces(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def _on_faces(self) -> tuple[FaceField, FaceField]:
         """Velocity and mass of the particles on the faces around them."""
         cloud, solids = self.cloud, self.solids
-        velocity = [np.zeros(o.shape) for o in solids.open]
-        mass = [np.zeros(o.shape) for o in solids.open]
+        velocity, mass = solids.open.zeros(), solids.open.zeros()
         aff = cloud.aff if cloud.affine else np.zeros((9, cloud.n), np.float32)
-        plane, first = self.layout.plane, self.layout.first
+        plane, first = self.grid.plane, self.grid.axes.start
         _scatter_velocity(*velocity, *mass, cloud.x, cloud.vel, aff, cloud.start, plane, first)
-        for axis in self.layout.axes:
-            known = np.empty(mass[axis].shape, np.int8)
-            _normalise(velocity[axis], known, mass[axis])
-            fill_gaps(velocity[axis], known)
+        for axis, u in velocity.each():
+            known = np.empty(u.shape, np.int8)
+            _normalise(u, known, mass[axis])
+            fill_gaps(u, known)
         self.ranks.fill_faces(velocity)
         return velocity, mass
 
     def move(self, flow: Flow) -> None:
         """Give particles the new velocity, move them, and even them out; a closed run gains no energy by this."""
-        cloud, solids, first = self.cloud, self.solids, self.layout.first
+        cloud, solids, first = self.cloud, self.solids, self.grid.axes.start
         even_out = self.scene.model.particles.even_out
         shift, flies = flow.velocity, False
         spread: Callable[[], np.ndarray] = partial(np.zeros, 3)
         if even_out:
-            problem, pressure = flow.outcome.problem, flow.outcome.solution.pressure
+            problem, pressure = flow.outcome.problem, flow.outcome.pressure
             least = least_pressure(pressure, self.scene, self.gravity, self.ranks, flow.kick)
             shift = displacement(cloud, self.phi, solids, problem, pressure, least, self.per_cell, self.ledger.offset)
             flies = in_flight(solids, pressure, least)
@@ -289,11 +298,11 @@ class Particles:
         self.lag = 0.5 * flow.dt
         cloud, push = self.cloud, flow.push
         if push.any():
-            share = np.empty(self.layout.three)
-            _free_share(share, *flow.taken, *flow.open, *push, self.layout.first)
+            share = np.empty(self.grid.three)
+            _free_share(share, *flow.taken, *flow.open, *push, self.grid.axes.start)
             _look_up(cloud.fall, share, cloud.x)
 
-    def _pay_for_lift(self, shift: list[np.ndarray], flow: Flow) -> None:
+    def _pay_for_lift(self, shift: FaceField, flow: Flow) -> None:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
         Otherwise crushed liquid that spreads again would gain energy from nothing. The energy that the step loses
@@ -312,12 +321,11 @@ class Particles:
         paid = min(max(lift - lost, 0.0), max(PAYMENT * kinetic - heat, 0.0))
         allowed = paid + lost
         if lift > allowed:
-            for axis in self.layout.axes:
-                shift[axis] *= allowed / lift
+            shift *= allowed / lift
         if paid > 0.0:
             self.cloud.slow(float(np.sqrt(1.0 - paid / kinetic)))
 
-    def _work(self, faces: list[np.ndarray], mass: list[np.ndarray]) -> float:
+    def _work(self, faces: FaceField, mass: FaceField) -> float:
         """Mass of a particle times the sum of g · (face arrays at the particle) over all particles."""
         parts = (g * moments(faces[a], mass[a], a, self.ranks)[0] for a, g in enumerate(self.gravity) if g)
         return self.mass * sum(parts, 0.0)
@@ -343,11 +351,11 @@ class Particles:
     def frame_arrays(self) -> dict[str, np.ndarray]:
         """Position, velocity, id and, where it varies, viscosity of every particle; the number of births so far."""
         cloud = self.ranks.own_particles(self.cloud)
-        rows = self.layout.drop_points(self.ranks.position(cloud.x))
+        rows = self.ranks.position(cloud.x)[self.grid.axes.start :]
         position = np.empty((cloud.n, len(rows)), np.float32)
         for a, row in enumerate(rows):
             np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
-        out = {"position": position, "velocity": np.ascontiguousarray(self.layout.drop_points(cloud.vel).T)}
+        out = {"position": position, "velocity": np.ascontiguousarray(cloud.vel[self.grid.axes.start :].T)}
         out |= {"id": cloud.id.copy(), "born": np.array(cloud.born), "sources": cloud.sources}
         if cloud.thick:
             out["viscosity"] = cloud.mu.copy()
@@ -363,7 +371,7 @@ class Particles:
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
-        self.cloud.check(state, Layout(self.scene.shape).three)
+        self.cloud.check(state, self.solids.whole.three)
 
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Particles of a checkpoint, and the φ of its frame."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import registry
 from ...discretise.pressure import PressureProblem, PressureSolution
+from ...grid.faces import FaceField
 from ...grid.masks import cut_cells, wall_cells
 from ...scenes.scene import Scene
 from ...scenes.schema import Solver
@@ -34,13 +35,24 @@ class PressureResult:
     #: unknowns of all processes
     unknowns: int
 
+    @property
+    def pressure(self) -> np.ndarray:
+        """On three axes; the problem and its solution have the user's."""
+        p = self.solution.pressure
+        return p.reshape((1,) * (3 - p.ndim) + p.shape)
+
+    @property
+    def velocity(self) -> FaceField:
+        """After the pressure has acted."""
+        return FaceField.of(self.solution.velocity)
+
 
 class Projection:
     """Solves the pressure of each step; the next step starts from the pressure and contact set of the last."""
 
     def __init__(self, solids: Solids, solver: Solver, density: float):
         self.solids, self.solver, self.density = solids, solver, density
-        shape = solids.grid.shape
+        shape = solids.grid.three
         self.pressure = np.zeros(shape)
         self.active = np.zeros(shape, np.int8)
         #: cells cut by solids, if no solid moves
@@ -54,20 +66,20 @@ class Projection:
     def solve(
         self,
         phi: np.ndarray,
-        velocity,
+        velocity: FaceField,
         dt: float,
         hold: np.ndarray | None = None,
         divergence: np.ndarray | None = None,
         acted: np.ndarray | None = None,
     ) -> PressureResult:
-        """Solve for the pressure of one step; all arrays are in the user's dimension.
+        """Solve for the pressure of one step; all arrays have three axes.
 
         Parameters
         ----------
         phi
-            Distance to the surface at cell centres, in metres.
+            Distance to the surface at cell centres, in cells.
         velocity
-            Face arrays; they are not changed.
+            It is not changed.
         dt
             Length of the step.
         hold
@@ -82,28 +94,28 @@ class Projection:
         if acted is not None:
             self.pressure = np.zeros_like(acted)
         outcome = self._together(problem) if self.solids.ranks.shared else self._try_methods(problem)
-        self.pressure = outcome.solution.pressure if acted is None else acted + outcome.solution.pressure
-        self.active = problem.rows.to_grid(outcome.solution.active)
+        self.pressure = outcome.pressure if acted is None else acted + outcome.pressure
+        self.active = self.solids.grid.lift(problem.rows.to_grid(outcome.solution.active))
         if problem.coupling is not None:
             self.solids.push([(m.velocity, m.spin) for m in outcome.solution.bodies])
         return outcome
 
     def _problem(self, phi, velocity, dt: float, hold, divergence, acted) -> PressureProblem:
         """The pressure problem with the solids at their present positions."""
-        solids = self.solids
+        solids, user = self.solids, self._user
         extra: dict[str, Any] = {}
         coupling = solids.current()
         if coupling is not None:
             extra["bodies"] = coupling
         elif solids.moving:
-            extra["solid_velocity"] = solids.layout.drop_faces(solids.velocity)
-        adhesion = _given(solids.adhesion)
+            extra["solid_velocity"] = solids.velocity.user
+        adhesion = solids.adhesion
         if acted is not None and not self.at_edges:
             adhesion = np.maximum(solids.adhesion + acted, 0.0)
         return PressureProblem(
-            phi_liquid=phi, velocity=velocity, dt=dt, dx=solids.grid.dx, rho=self.density, weights=solids.weights,
-            walls=self._walls(hold), adhesion=adhesion, separation=_given(solids.separation),
-            source=divergence, **extra,
+            phi_liquid=solids.grid.dx * user(phi), velocity=velocity.user, dt=dt, dx=solids.grid.dx, rho=self.density,
+            weights=solids.open.user, walls=user(self._walls(hold)), adhesion=user(adhesion),
+            separation=user(solids.separation), source=user(divergence), **extra,
         )  # fmt: skip
 
     def _together(self, problem: PressureProblem) -> PressureResult:
@@ -124,7 +136,7 @@ class Projection:
         solver, methods = self.solver, self._candidates(problem)
         start: dict[str, Any] = {}
         if solver.warm_start and self.pressure.any():
-            start = {"x0": self.pressure, "active": problem.rows.from_grid(self.active)}
+            start = {"x0": problem.rows.from_grid(self.pressure), "active": problem.rows.from_grid(self.active)}
         if methods[0] == registry.name_of(solver.method):
             start["maxiter"] = solver.maxiter
         # What counts is the divergence of a cell against the largest one, which is the papers' number: liquid that
@@ -146,26 +158,27 @@ class Projection:
     def _walls(self, hold: np.ndarray | None) -> str | np.ndarray:
         """The cells in which liquid may separate, in the form that `PressureProblem` takes."""
         solids = self.solids
-        centre = solids.layout.drop(solids.centre)
         mode = solids.mode if isinstance(solids.mode, str) else "given cell by cell"
         if hold is not None and mode != "edge":
-            bounded = wall_cells(solids.mode, solids.weights, centre, solids.grid.shape)
+            grid, walls = solids.grid, self._user(solids.mode)
+            bounded = grid.lift(wall_cells(walls, solids.open.user, grid.drop(solids.centre), grid.shape))
             return bounded & ~(hold & self._cut_cells())
         # "solid" uses the true distance at the centres; PressureProblem would have to estimate it from open faces.
         if mode == "solid":
-            return centre < 0
+            return solids.centre < 0
         return self._cut_cells() if mode == "cut" and not solids.moving else solids.mode
+
+    def _user(self, value: Any) -> Any:
+        """A field, a number or a name as `PressureProblem` takes it; None for zero everywhere."""
+        if isinstance(value, np.ndarray):
+            return self.solids.grid.drop(value)
+        return None if isinstance(value, float) and value == 0.0 else value
 
     def _cut_cells(self) -> np.ndarray:
         """Cells that a solid or the edge of the grid cuts."""
         if self._cut is None or self.solids.moving:
-            self._cut = cut_cells(self.solids.weights)
+            self._cut = self.solids.grid.lift(cut_cells(self.solids.open.user))
         return self._cut
-
-
-def _given(value: np.ndarray | float) -> np.ndarray | float | None:
-    """None for zero everywhere."""
-    return None if np.ndim(value) == 0 and value == 0.0 else value
 
 
 #: share of the largest pressure up to which a pressure is an error of the solver

@@ -108,7 +108,7 @@ class _Lattice:
 
     def __init__(self, shape: Shape, solids: Solids, per_axis: int, jitter: float):
         self.shape, self.solids, self.per_axis, self.jitter = shape, solids, per_axis, jitter
-        self.grid, self.lift = solids.whole, solids.layout.lift_points
+        self.grid, self.lift = solids.whole, solids.grid.lift_points
         self.planes = self.grid.shape[0]
 
     def share(self, ranks: Alone) -> tuple[int, int, int, int]:

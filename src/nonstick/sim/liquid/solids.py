@@ -8,11 +8,12 @@ closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...bodies.body import RigidBody
+from ...grid.faces import FaceField, at_faces, ends
 from ...grid.fractions import centre_distance, close_edges, open_fractions
 from ...grid.mac import Grid, Part
 from ...grid.masks import cut_cells, wall_cells
@@ -21,7 +22,6 @@ from ...scenes.scene import Scene
 from ...scenes.schema import Keyed
 from ._solids import _open_space, _room
 from .alone import Alone
-from .layout import Layout, at_faces
 from .solid import BODY_ROOM, Solid, by_number, joined, nearest_side, sides_of, solids_of
 
 if TYPE_CHECKING:  # scenes without bodies do not wait for the coupling, which loads SciPy
@@ -34,7 +34,7 @@ PLANES = 3
 class Solids:
     """All solids of a scene; `update` moves them to their positions at a time.
 
-    Distances are in cells and on three axes (`layout.Layout`), at the nodes and at the centres of cells.
+    Distances are in cells and on three axes (`grid.mac`), at the nodes and at the centres of cells.
     """
 
     def __init__(self, scene: Scene, bodies: Sequence[RigidBody] = (), ranks: Alone | None = None):
@@ -43,7 +43,6 @@ class Solids:
         #: the grid of the domain, and the part of it that this process has
         self.whole = Grid(scene.shape, scene.dx)
         self.grid = self.ranks.grid
-        self.layout = Layout(self.grid.shape)
         model = scene.model
         #: what liquid does at the sides of the domain, in the order of `sides.NAMES`
         self.sides = sides_of(model.walls, scene.dimension)
@@ -63,12 +62,11 @@ class Solids:
         #: shares of the first and last faces of each axis that solids cover, bodies not counted
         self._covered: list[np.ndarray] = []
         #: open shares of faces, and the cells they cut
-        self._cut: tuple[tuple[np.ndarray, ...], np.ndarray] | None = None
+        self._cut: tuple[FaceField, np.ndarray] | None = None
         self.coupling: Coupling | None = None
         self.time = -1.0
-        still = [np.zeros(self.grid.face_shape(a)) for a in range(self.grid.dimension)]
-        #: velocity of the solids at the faces, three arrays
-        self.velocity: list[np.ndarray] = self.layout.lift_faces(still)
+        #: velocity of the solids at the faces
+        self.velocity = self.grid.still()
         self.update(0.0)
 
     def update(self, time: float) -> bool:
@@ -85,15 +83,14 @@ class Solids:
             #: distance to each solid at the nodes in metres; for bodies only in a window around them
             self.distances = [solid.distance(self.grid, time) for solid in self.list]
             phi = self._lay_out()
-            #: open share of the faces, in the user's dimension and as three arrays
-            self.weights = self._open_faces()
-            self.open = self.layout.lift_faces(self.weights)
-            self.space = np.empty(self.layout.three)
+            #: open share of the faces
+            self.open = FaceField.of(self._open_faces())
+            self.space = np.empty(self.grid.three)
             _open_space(self.space, self.nodes, 4)
-            self.room = np.empty(self.layout.three)
+            self.room = np.empty(self.grid.three)
             _room(self.room, self.space, self.nodes, 2)
             #: distance at the centres of cells
-            self.centre = self.layout.lift(centre_distance(phi) / self.grid.dx)
+            self.centre = self.grid.lift(centre_distance(phi) / self.grid.dx)
             self._label(self.distances)
         self._behave()
         return moved
@@ -106,9 +103,14 @@ class Solids:
     def _lay_out(self) -> np.ndarray:
         """Join the distances of all solids; returns `phi`."""
         phi = self.phi
-        #: distance at the nodes
-        self.nodes = np.ascontiguousarray(self.layout.lift_nodes(phi) / self.grid.dx)
+        #: distance at the nodes; those of a 2D grid lie on both sides of its cells
+        self.nodes = np.ascontiguousarray((phi if phi.ndim == 3 else np.repeat(phi[None], 2, axis=0)) / self.grid.dx)
         return phi
+
+    @property
+    def user_nodes(self) -> np.ndarray:
+        """Distance at the nodes, in cells and the user's dimension."""
+        return self.nodes if self.grid.dimension == 3 else self.nodes[0]
 
     def place(self) -> None:
         """Update only the distances, with the bodies at their present positions."""
@@ -125,7 +127,7 @@ class Solids:
             weights = [np.ones(grid.face_shape(a)) for a in range(grid.dimension)]
             if static:
                 weights = list(open_fractions(np.minimum.reduce(static), self._largest(static)))
-            self._covered = [1.0 - w[_ends(a)] for a, w in enumerate(weights)]
+            self._covered = [1.0 - w[ends(a)] for a, w in enumerate(weights)]
             self._static = tuple(close_edges(w, a) for a, w in enumerate(weights))
         still = self._static
         bodies = [s.body for s in self.list if s.body is not None]
@@ -148,7 +150,7 @@ class Solids:
     def nodes_near(self, slab: int) -> tuple[np.ndarray, int]:
         """Distance to all solids, in cells, at nodes around a plane of cells of the domain; their first plane."""
         if not self.ranks.shared:
-            return self.layout.drop_nodes(self.nodes), 0
+            return self.user_nodes, 0
         first = max(slab - PLANES, 0)
         shape = (min(slab + PLANES + 1, self.whole.shape[0]) - first, *self.whole.shape[1:])
         grid = Part(shape, self.whole.dx, first=(first, *(0,) * (len(shape) - 1)))
@@ -172,10 +174,10 @@ class Solids:
         """(v, ω) of every body, as it is now."""
         return [np.append(body.velocity, body.spin) for body, _ in self._own]
 
-    def body_of_face(self) -> list[np.ndarray]:
-        """Number of the body if it is the nearest solid to a face, -1 otherwise; one array per axis."""
+    def body_of_face(self) -> FaceField:
+        """Number of the body if it is the nearest solid to a face, -1 otherwise."""
         first = len(self.list) - len(self._own)
-        return [np.where(nearest >= first, nearest - first, -1) for nearest in self.carrier]
+        return FaceField.of([np.where(nearest >= first, nearest - first, -1) for nearest in self.carrier])
 
     def current(self) -> Coupling | None:
         """The bodies on the grid with their present velocities."""
@@ -184,8 +186,7 @@ class Solids:
         velocity = None
         if self.driven:
             body = np.array([s.body is not None for s in self.list] + [False])
-            own = self.layout.drop_faces(self.velocity)
-            velocity = tuple(np.where(body[carrier], 0.0, v) for carrier, v in zip(self.carrier, own))
+            velocity = tuple(np.where(body[carrier], 0.0, v) for carrier, v in zip(self.carrier, self.velocity.user))
         return self.coupling.moving(self.motions(), velocity)
 
     def moved_phi(self) -> np.ndarray | None:
@@ -200,12 +201,13 @@ class Solids:
     def _label(self, distances) -> None:
         """Index of the solid nearest to each cell, negative for the sides of the domain."""
         grid = self.grid
-        nearest, self.owner = nearest_side(grid.cells(), self.whole.size, grid.shape, self._differ)
+        nearest, owner = nearest_side(grid.cells(), self.whole.size, grid.shape, self._differ)
         for index, nodal in enumerate(distances):
             here = centre_distance(nodal)
             closer = here < nearest
             nearest[closer] = here[closer]
-            self.owner[closer] = index
+            owner[closer] = index
+        self.owner = grid.lift(owner)
         if self.moving:
             self._move_faces(distances)
 
@@ -229,8 +231,8 @@ class Solids:
             self.carrier.append(nearest)
         self.refresh()
 
-    def nearest_to_faces(self) -> list[np.ndarray]:
-        """Number of the solid or side nearest to every face, one array per axis."""
+    def nearest_to_faces(self) -> FaceField:
+        """Number of the solid or side nearest to every face."""
         grid, out = self.grid, []
         for axis in range(grid.dimension):
             best, nearest = nearest_side(grid.faces(axis), self.whole.size, grid.face_shape(axis), self._differ)
@@ -239,7 +241,7 @@ class Solids:
                 nearest[here < best] = index
                 np.minimum(best, here, out=best)
             out.append(nearest)
-        return out
+        return FaceField.of(out)
 
     def refresh(self) -> None:
         """Read the velocity of moving solids at the faces again; solids at rest and the sides have zero velocity."""
@@ -254,9 +256,9 @@ class Solids:
                     mine = nearest == index
                     out[mine] = np.broadcast_to(solid.speed(axis, points, self.time), out.shape)[mine]
             if self.driven:
-                out[_ends(axis)] = self._through_sides(axis)
+                out[ends(axis)] = self._through_sides(axis)
             velocity.append(out)
-        self.velocity = self.layout.lift_faces(velocity)
+        self.velocity = FaceField.of(velocity)
 
     def _through_sides(self, axis: int) -> np.ndarray:
         """Velocity on the first and last faces of an axis: that of the solid which passes, times the share it covers.
@@ -264,43 +266,41 @@ class Solids:
         A lid that slides along carries volume out through a side. If only faces with their middles in the lid had its
         velocity, the volume of up to half a face would be wrong, and the liquid below would have to make up for it.
         """
-        ends = _ends(axis)
+        rim = ends(axis)
         best = np.full(self._covered[axis].shape, np.inf)
         out = np.zeros(best.shape)
         for solid, nodal in zip(self.list, self.distances):
             if solid.body is None:
                 here = at_faces(nodal, axis)
-                closer = here[ends] < best
+                closer = here[rim] < best
                 speed = 0.0
                 if solid.motion is not None:
-                    speed = np.broadcast_to(solid.speed(axis, self.grid.faces(axis), self.time), here.shape)[ends]
+                    speed = np.broadcast_to(solid.speed(axis, self.grid.faces(axis), self.time), here.shape)[rim]
                 out = np.where(closer, speed, out)
-                best = np.minimum(here[ends], best)
+                best = np.minimum(here[rim], best)
         return out * self._covered[axis]
 
     def fastest(self) -> float:
         """The largest velocity component of a solid at a face."""
         if not self.moving:
             return 0.0
-        return self.ranks.max(max(float(np.abs(v).max()) for v in self.layout.drop_faces(self.velocity)))
+        return self.ranks.max(self.velocity.largest())
 
     def _behave(self) -> None:
         """Find the cells that may separate, with their adhesion and separation velocity."""
         modes = by_number([s.pressure for s in self.list], [s.pressure for s in self.sides])
-        shape = self.grid.shape
         if len(set(modes)) == 1:
             self.mode: str | np.ndarray = modes[0]
-            self.sticky = np.full(self.layout.three, modes[0] == "none", np.int8)
+            self.sticky = np.full(self.grid.three, modes[0] == "none", np.int8)
         else:
             # "edge" is only possible for a whole scene; mixed with other values it means the cells that the solid cuts
-            mask = np.zeros(shape, bool)
-            sticky = np.zeros(shape, np.int8)
-            centre = self.layout.drop(self.centre)
+            grid, self.mode = self.grid, np.zeros(self.grid.three, bool)
+            self.sticky = np.zeros(grid.three, np.int8)
             for index, mode in enumerate(modes):
                 mine = self.owner == (index if index < len(self.list) else index - len(modes))
-                mask |= mine & wall_cells("cut" if mode == "edge" else mode, self.weights, centre, shape)
-                sticky[mine] = mode == "none"
-            self.mode, self.sticky = mask, self.layout.lift(sticky)
+                walls = "cut" if mode == "edge" else mode
+                self.mode |= mine & grid.lift(wall_cells(walls, self.open.user, grid.drop(self.centre), grid.shape))
+                self.sticky[mine] = mode == "none"
         sides = self.sides
         self.adhesion = self._per_cell(by_number([s.adhesion for s in self.list], [s.adhesion for s in sides]))
         speeds = [_now(s.separation, self.time) for s in self.list]
@@ -313,24 +313,19 @@ class Solids:
 
     def touched(self, pressure: np.ndarray, least: float) -> bool:
         """True if a pressure (on three axes) of a size above `least` acts in a cell that a solid or a side cuts."""
-        if self._cut is None or self._cut[0] is not self.weights:
-            self._cut = self.weights, np.flatnonzero(self.ranks.only_own(cut_cells(self.weights)))
+        if self._cut is None or self._cut[0] is not self.open:
+            self._cut = self.open, np.flatnonzero(self.ranks.only_own(cut_cells(self.open.user)))
         return self.ranks.any(bool((np.abs(pressure.reshape(-1)[self._cut[1]]) > least).any()))
 
     def held(self, hold: np.ndarray | None) -> np.ndarray:
         """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""
         if hold is None:
             return self.sticky
-        return np.maximum(self.sticky, self.layout.lift(hold).astype(np.int8))
+        return np.maximum(self.sticky, hold.astype(np.int8))
 
     def placed(self, solid: Solid) -> Shape:
         """The shape of a solid at its present position."""
         return solid.placed(self.time)
-
-
-def _ends(axis: int) -> tuple[Any, ...]:
-    """The index of the first and the last faces of an axis."""
-    return (slice(None),) * axis + ([0, -1],)
 
 
 def _now(value: float | Keyed, time: float) -> float:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...discretise.pressure import PressureProblem
+from ...grid.faces import FaceField
 from ...kernels._stencil import _stencil_relax
 from ...operators.rows import Rows
 from ._particles import _scatter_density
@@ -59,11 +60,10 @@ class WallLayer:
 
         Returns the sum of their ways (3), in cells.
         """
-        if self._of is not self.solids.weights:
-            self._of, self._cells = self.solids.weights, self._find()
+        if self._of is not self.solids.open:
+            self._of, self._cells = self.solids.open, self._find()
         if np.any(self.solids.separation):
             pressure = np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure)
-        pressure = self.solids.layout.lift(pressure)
         way = np.zeros(3)
         for cells in self._cells:  # one after the other, because columns of one group have no cells in common
             moved = np.empty(cells[0].size)
@@ -73,13 +73,13 @@ class WallLayer:
 
     def _find(self) -> list[tuple]:
         """Cells, heights, axis and side, grouped by axis and side."""
-        around = self.solids.space, *self.solids.open, self.solids.layout.first, FLAT
+        around = self.solids.space, *self.solids.open, self.solids.grid.axes.start, FLAT
         none = (np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.bool_), np.empty(0))
         n = _wall_cells(*none, *around)
         cells = (np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_), np.empty(n))
         _wall_cells(*cells, *around)
         cell, axis, low, height = cells
-        groups = [(a, side, (axis == a) & (low == side)) for a in self.solids.layout.axes for side in (True, False)]
+        groups = [(a, side, (axis == a) & (low == side)) for a in self.solids.grid.axes for side in (True, False)]
         return [(cell[mine], height[mine], a, side) for a, side, mine in groups if mine.any()]
 
 
@@ -92,8 +92,8 @@ def displacement(
     least: float,
     per_cell: int,
     offset: float,
-) -> list[np.ndarray]:
-    """The displacement of particles, in cells, as three face arrays.
+) -> FaceField:
+    """The displacement of particles at the faces, in cells.
 
     Parameters
     ----------
@@ -112,19 +112,15 @@ def displacement(
     """
     excess = _excess(cloud, phi, solids, pressure, least, per_cell)
     q = _potential(problem, excess, solids.ranks, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed(offset))))
-    out = []
-    for axis, open_share in enumerate(solids.open):
-        own = axis in solids.layout.axes
-        shift = np.empty(open_share.shape) if own else np.zeros(open_share.shape)
-        if own:
-            _displace(shift, solids.layout.lift(q), phi, open_share, axis, LONGEST_WAY)
-        out.append(shift)
+    out = solids.open.zeros()
+    for axis, shift in out.each():
+        _displace(shift, q.reshape(phi.shape), phi, solids.open[axis], axis, LONGEST_WAY)
     return out
 
 
 def in_flight(solids: Solids, pressure: np.ndarray, least: float) -> bool:
     """True if no wall carries liquid: the pressure there is at most `least`."""
-    return not solids.touched(solids.layout.lift(pressure), least)
+    return not solids.touched(pressure, least)
 
 
 def crushed(offset: float) -> float:
@@ -132,15 +128,15 @@ def crushed(offset: float) -> float:
     return min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)
 
 
-def keep_centre(shift: list[np.ndarray], mass: list[np.ndarray], way: np.ndarray, share: float, ranks: Alone) -> None:
+def keep_centre(shift: FaceField, mass: FaceField, way: np.ndarray, share: float, ranks: Alone) -> None:
     """Take the share `share` of its mean from a displacement, in place; `way` (3) is a sum of ways made besides.
 
     Liquid in free flight cannot move its centre of mass. And where liquid was not crushed, ways that lift or lower all
     of it are noise: those that lower it would lose energy, and those that lift it would have to be paid for.
     """
-    for axis, (s, m, w) in enumerate(zip(shift, mass, way)):
-        moment, weight = moments(s, m, axis, ranks)
-        s -= share * (moment + w) / max(weight, 1.0)
+    for axis, s in shift.each():
+        moment, weight = moments(s, mass[axis], axis, ranks)
+        s -= share * (moment + way[axis]) / max(weight, 1.0)
 
 
 def moments(values: np.ndarray, mass: np.ndarray, axis: int, ranks: Alone) -> tuple[float, float]:
@@ -155,12 +151,11 @@ def _excess(
     cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, least: float, per_cell: int
 ) -> np.ndarray:
     """Volume in cells by which each liquid cell should expand."""
-    layout = solids.layout
-    density = np.zeros(layout.three)
-    _scatter_density(density, cloud.x, cloud.start, layout.plane)
-    out = np.empty(layout.three)
-    pressed = layout.lift(pressure), least
-    _crowding(out, density, float(per_cell), solids.room, phi, *pressed, STRENGTH, NOISE, LARGEST_EXCESS)
+    grid = solids.grid
+    density = np.zeros(grid.three)
+    _scatter_density(density, cloud.x, cloud.start, grid.plane)
+    out = np.empty(grid.three)
+    _crowding(out, density, float(per_cell), solids.room, phi, pressure, least, STRENGTH, NOISE, LARGEST_EXCESS)
     solids.ranks.fill_cells(out)
     return out
 

@@ -50,13 +50,13 @@ class ParticleSurface:
     def gaps(self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, pressure: np.ndarray, least: float) -> float:
         """Volume in cells of the gaps between walls and liquid that does not press on them; φ counts it as liquid.
 
-        `weight` comes from `outline`, `pressure` from the last step, in the user's dimension; liquid presses if it is
+        `weight` comes from `outline`, `pressure` from the last step; liquid presses if it is
         above `least`.
         """
         solids, ranks = self.solids, self.solids.ranks
         partial = np.empty(phi.shape[0])
         _gap_planes(
             partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, ranks.only_own(solids.space),
-            solids.layout.lift(pressure), least, self._table, self.per_cell,
+            pressure, least, self._table, self.per_cell,
         )  # fmt: skip
         return ranks.sum(float(partial.sum()))

@@ -37,7 +37,7 @@ class Taps:
 
     def __init__(self, scene: Scene, solids: Solids):
         self.setting, self.dx = scene.model.particles, scene.dx
-        self.solids, self.layout, self.ranks = solids, solids.layout, solids.ranks
+        self.solids, self.grid, self.ranks = solids, solids.grid, solids.ranks
         self._chambers: Chambers | None = None
         #: by the number of the source
         self._lines: dict[int, Lines] = {}
@@ -54,18 +54,17 @@ class Taps:
         x, mine, every = ranks.born(iter([self._places(source, index, time, last_dt)]))
         x, due = x[:3], x[3] > 0.0
         mine = np.arange(every) if mine is None else mine
-        cells = np.ravel_multi_index(tuple(ranks.here(x).astype(np.int64)), self.layout.three)
+        cells = np.ravel_multi_index(tuple(ranks.here(x).astype(np.int64)), self.grid.three)
         space = self.solids.space.reshape(-1)[cells] / worth
         room = has_room(space - counts[cells])
-        within = np.asarray(source.at(time)(*(self.dx * c for c in self.layout.drop_points(x)))) < 0.0
+        within = np.asarray(source.at(time)(*(self.dx * c for c in x[self.grid.axes.start :]))) < 0.0
         # space that is full already is not filled; a cell that the source fills only in part may be empty by chance
         share, coming = (np.bincount(cells, mask, minlength=counts.size)[cells] for mask in (within, due))
         empty = (counts[cells] == 0) & (coming == 0.0) & (share > PARTLY * space)
         fresh = within & room if began else due | (within & empty)
-        nodes = self.layout.drop_nodes(self.solids.nodes), 0
-        wall = wall_distance(nodes, self.layout.drop_points(ranks.here(x)))
+        wall = wall_distance((self.solids.user_nodes, 0), ranks.here(x)[self.grid.axes.start :])
         fresh &= wall > -DEEPEST / self.setting.per_axis
-        there = worth * counts.reshape(self.layout.three)
+        there = worth * counts.reshape(self.grid.three)
         chosen, wanted = self._chosen(fresh, cells, mine, every, there, worth)
         choked = len(chosen) < wanted and index not in self._choked
         if choked:
@@ -98,7 +97,7 @@ class Taps:
         count, total = self.ranks.sum(float(own.sum())), self.ranks.sum(float(fall[own].sum()))
         if inside.size:
             velocity = self.velocity(source, [c[inside] for c in points], time, dt, fall * gravity[:, None])
-            for row, v in zip(self.layout.drop_points(cloud.vel), velocity):
+            for row, v in zip(cloud.vel[self.grid.axes.start :], velocity):
                 row[inside] = v
             cloud.fall[inside] = 1.0
             if cloud.affine and not source.turns:
@@ -110,7 +109,7 @@ class Taps:
     ) -> list[np.ndarray]:
         """The velocity of a source's liquid at points, less what it holds of a pull (3,) or (3, n) in this step."""
         held = source.supported(points, time, dt)
-        return [source.velocity(a, points, time) - held * g for a, g in enumerate(pull[self.layout.first :])]
+        return [source.velocity(a, points, time) - held * g for a, g in enumerate(pull[self.grid.axes.start :])]
 
     def _places(self, source: Source, index: int, time: float, last_dt: float) -> np.ndarray:
         """Places in a source, or due in this step, of this process's lines: rows x, y, z in cells, and 1 if due."""
@@ -122,7 +121,7 @@ class Taps:
         x, due = lines.places(speed * time, speed * last_dt)
         x = (x + source.offset(time)[:, None]) / self.dx
         inside = np.all((x > 0.0) & (x < np.array(self.solids.whole.shape)[:, None]), axis=0)
-        return np.vstack([self.layout.lift_points(x[:, inside]), due[inside]])
+        return np.vstack([self.grid.lift_points(x[:, inside]), due[inside]])
 
     def _chosen(
         self, fresh: np.ndarray, cells: np.ndarray, mine: np.ndarray, every: int, there: np.ndarray, worth: float

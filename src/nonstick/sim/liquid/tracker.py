@@ -4,7 +4,7 @@ A step is the same for every tracker: φ, velocity on the faces, forces, pressur
 velocity. `Tracker` has the few operations that depend on how the liquid is represented. There are two trackers:
 `particles.Particles` and `levelset.LevelSet`.
 
-All arrays have three axes (`layout.Layout`), lengths are in cells and velocities in m/s.
+All arrays have three axes (`grid.mac`), lengths are in cells and velocities in m/s.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ...grid.faces import FaceField
 from ...grid.shapes import Shape
 from .pressure import PressureResult
 from .sources import Source
@@ -25,11 +26,11 @@ class GridVelocity:
     """The velocity of the liquid on the faces at the beginning of a step."""
 
     #: the step changes it in place
-    velocity: list[np.ndarray]
+    velocity: FaceField
     #: particles that a face represents; zero if no particle is near, or if the grid itself carries the liquid
-    mass: list[np.ndarray]
+    mass: FaceField
     #: the velocity before forces, for transfers that add only its change
-    before: list[np.ndarray]
+    before: FaceField
     #: kinetic and potential energy of the liquid together, in joule, for trackers that keep it from growing
     energy: float = 0.0
     #: kinetic energy that viscosity took from the faces, as `mass` counts mass
@@ -40,7 +41,7 @@ class GridVelocity:
 class Flow:
     """The velocity of the liquid at the end of a step, on all faces that it may reach, and related data."""
 
-    velocity: list[np.ndarray]
+    velocity: FaceField
     start: GridVelocity
     outcome: PressureResult
     dt: float
@@ -49,9 +50,9 @@ class Flow:
     #: velocity that gravity gave
     push: np.ndarray
     #: velocity that pressure and viscosity took from the faces
-    taken: list[np.ndarray]
+    taken: FaceField
     #: open shares of the faces on which the velocity is that of liquid
-    open: list[np.ndarray]
+    open: FaceField
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray
     #: True if something other than gravity may have done work on the liquid
@@ -64,7 +65,7 @@ class Flow:
 class Added:
     """The liquid that sources have added at the beginning of a step."""
 
-    #: divergence (1/s) that makes room for it, over cells in the user's dimension; None if no liquid must move away
+    #: divergence (1/s) that makes room for it; None if no liquid must move away
     divergence: np.ndarray | None = None
     #: (kind, message) for the log
     remarks: list[tuple[str, str]] = field(default_factory=list)
@@ -98,7 +99,7 @@ class Tracker(Protocol):
         """Remove the liquid in the regions."""
 
     def viscosity(self) -> np.ndarray | float:
-        """Dynamic viscosity: a number, or an array over cells in the user's dimension."""
+        """Dynamic viscosity: a number, or an array over cells."""
 
     def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
         """Compute φ and keep its volume equal to that of the ledger.
@@ -110,7 +111,7 @@ class Tracker(Protocol):
     def to_grid(self) -> GridVelocity:
         """The velocity on the faces, for the step that begins; its arrays may be changed."""
 
-    def face_velocity(self) -> list[np.ndarray]:
+    def face_velocity(self) -> FaceField:
         """The velocity on the faces, to look at; nothing is changed."""
 
     def move(self, flow: Flow) -> None:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ import numpy as np
 from ...discretise.viscosity import ViscosityProblem, ViscositySolution
 from ...discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
 from ...discretise.viscosity_fields import liquid_volumes
+from ...grid.faces import FaceField
+from ...grid.mac import Grid
 from ...scenes.schema import Ramp, SceneModel
 from ._extrapolate import _continue_linearly, _extrapolate, _known_faces
 from ._particles import _normalise, _scatter_value
 from .cloud import Cloud
 from .extrapolation import Passage
-from .layout import Layout
 from .solids import Solids
 from .viscous_walls import Walls, touches, walls_of
 
@@ -31,18 +33,18 @@ from .viscous_walls import Walls, touches, walls_of
 LAYERS = 3
 
 
-def cell_viscosity(cloud: Cloud, layout: Layout) -> np.ndarray:
+def cell_viscosity(cloud: Cloud, grid: Grid) -> np.ndarray:
     """The mean of the particles around each cell, weighted by the trilinear hat of its centre.
 
     Cells beyond the particles take the mean of their neighbours, layer by layer: the edges of the surface average over
     them. The particles must be sorted.
     """
-    mu, mass = np.zeros(layout.three), np.zeros(layout.three)
-    _scatter_value(mu, mass, cloud.x, cloud.mu, cloud.start, layout.plane)
+    mu, mass = np.zeros(grid.three), np.zeros(grid.three)
+    _scatter_value(mu, mass, cloud.x, cloud.mu, cloud.start, grid.plane)
     known = np.empty(mu.shape, np.int8)
     _normalise(mu, known, mass)
     _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
-    return layout.drop(mu)
+    return mu
 
 
 #: tried when the scene's own method misses its tolerance
@@ -72,7 +74,7 @@ class Viscosity:
         self._thick = any(max(v.values) if isinstance(v, Ramp) else v for v in found)
         self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
         #: faces whose velocity the last solve determined; none before the first one
-        self._solved = [np.zeros(f.shape, bool) for f in solids.layout.drop_faces(solids.open)]
+        self._solved = solids.open.zeros(bool)
         #: where the last solve has found the velocity of liquid
         self.passage = Passage(solids.open)
 
@@ -114,14 +116,14 @@ class Viscosity:
         solids, grid = self.solids, self.solids.grid
         if "no-slip" not in solids.viscous or not thick.any():
             return None
-        thick = np.broadcast_to(thick, grid.shape).copy()
+        thick = np.broadcast_to(thick, grid.three).copy()
         if len(set(solids.viscous)) > 1:
             thick &= (np.array(solids.viscous) == "no-slip")[solids.owner]
         for source, time in sources:
             thick &= source.at(time).sample(grid.cells()) > grid.dx
         return thick
 
-    def drag(self, velocity, mass, phi: np.ndarray, mu: np.ndarray | float, dt: float) -> None:
+    def drag(self, velocity: FaceField, mass: FaceField, phi: np.ndarray, mu: np.ndarray | float, dt: float) -> None:
         """Extend the velocity of thick liquid to faces in the air near it, in place; arrays on three axes, φ in cells.
 
         Some particles lie a little outside the level set. No solve includes the faces there, so these particles would
@@ -133,29 +135,28 @@ class Viscosity:
         thick = self._is_thick(mu, dt)
         if not thick.any():
             return
-        solved = self.solids.layout.lift_faces(self._solved)
-        for axis in self.solids.layout.axes:
-            u = velocity[axis]
+        for axis, u in velocity.each():
             known = np.empty(u.shape, np.int8)
             _known_faces(known, self.solids.open[axis], phi, axis)
-            known |= solved[axis]
+            known |= self._solved[axis]
             far = (known == 0) & (mass[axis] > 1e-9)
             if thick.ndim:
-                far &= touches(thick.reshape(phi.shape), axis)
+                far &= touches(thick, axis)
             spread = u.copy()
             _continue_linearly(spread, known, DRAGGED)
             far &= known == 1
             u[far] = spread[far]
 
     def solve(
-        self, phi: np.ndarray, velocity, unpressed, pressure: np.ndarray, mu: np.ndarray | float, dt: float, sources=()
-    ) -> ViscositySolution | BodyViscositySolution:
-        """Solve for the viscosity of one step, for `solve_again` without bodies; arrays are in the user's dimension.
+        self, phi: np.ndarray, velocity: FaceField, unpressed: FaceField, pressure: np.ndarray, mu: np.ndarray | float,
+        dt: float, sources=(),
+    ) -> ViscositySolution | BodyViscositySolution:  # fmt: skip
+        """Solve for the viscosity of one step, for `solve_again` without bodies; arrays have three axes.
 
         Parameters
         ----------
         phi
-            Distance to the surface at cell centres, in metres.
+            Distance to the surface at cell centres, in cells.
         velocity, pressure
             After the first projection.
         unpressed
@@ -169,20 +170,20 @@ class Viscosity:
             the wall it comes out of.
         """
         solids = self.solids
-        faces, cells, edges = liquid_volumes(phi)
+        faces, cells, edges = liquid_volumes(solids.grid.dx * solids.grid.drop(phi))
         walls = walls_of(solids, velocity, unpressed, edges, pressure)
-        fluid, given = walls.fluid, walls.velocity
         self.passage = self._passage(walls)
         for source, time in sources:
             shape = source.at(time)
-            for a in range(len(fluid)):
-                points = solids.grid.faces(a)
-                inside = np.broadcast_to(shape.sample(points) < 0, fluid[a].shape)
-                fluid[a] = fluid[a] & ~inside
-                given[a] = np.where(inside, source.velocity(a, points, time), given[a])
-                # the velocity of a source holds in the middles of its faces
-                walls.distance[a] = np.where(inside, np.maximum(walls.distance[a], 0.0), walls.distance[a])
-        self._solved = [(f > SOLVED) & free for f, free in zip(faces, fluid)]
+            points = [solids.grid.faces(a) for a in range(solids.grid.dimension)]
+            inside = FaceField.of([shape.sample(x) < 0 for x in points])
+            flow = (source.velocity(a, x, time) for a, x in enumerate(points))
+            flow = FaceField.of([np.broadcast_to(v, f.shape) for v, f in zip(flow, inside.user)])
+            # the velocity of a source holds in the middles of its faces
+            distance = inside.where(np.maximum(walls.distance, 0.0), walls.distance)
+            given = inside.where(flow, walls.velocity)
+            walls = replace(walls, fluid=walls.fluid & ~inside, velocity=given, distance=distance)
+        self._solved = (FaceField.of(faces) > SOLVED) & walls.fluid
         problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
         if isinstance(problem, ViscosityWithBodies):
             best = self._found(problem, self.rtol, None)
@@ -190,23 +191,21 @@ class Viscosity:
             return best
         return self._found(problem, LOOSE * self.rtol, None)
 
-    def solve_again(self, first: ViscositySolution, velocity, near) -> ViscositySolution:
+    def solve_again(self, first: ViscositySolution, velocity: FaceField, near: FaceField) -> ViscositySolution:
         """Solve from another velocity, with the shear at tilted walls that the first solution shows.
 
         `near` is a velocity close to the solution.
         """
         problem, found = first.source, first.velocity
-        problem.restart(velocity)
+        problem.restart(velocity.user)
         problem.correct_walls(found)
-        best = self._found(problem, self.rtol, near)
+        best = self._found(problem, self.rtol, near.user)
         best.iterations += first.iterations
         return best
 
     def _passage(self, walls: Walls) -> Passage:
         """Faces in walls have the wall's velocity in the solve: that of the liquid is continued from other faces."""
-        layout = self.solids.layout
-        free = zip(layout.lift_faces(walls.fluid), self.solids.open)
-        return Passage([np.where(f, share, 0.0) for f, share in free], layout.lift_faces(walls.clinging))
+        return Passage(walls.fluid.where(self.solids.open, 0.0), walls.clinging)
 
     def _found(self, problem: ViscosityProblem | ViscosityWithBodies, rtol: float, start) -> Any:
         """The solution, or the best one found; `start` are face arrays near it, or None."""
@@ -220,16 +219,16 @@ class Viscosity:
         """The problem of the liquid, or of liquid and bodies: faces in a body move with it and exert a drag on it."""
         solids = self.solids
         fields: dict[str, Any] = {
-            "velocity": walls.velocity, "viscosity": mu, "dt": dt, "dx": solids.grid.dx, "rho": self.rho,
-            "volumes": volumes, "distance": walls.distance,
+            "velocity": walls.velocity.user, "viscosity": solids.grid.drop(mu) if np.ndim(mu) else mu, "dt": dt,
+            "dx": solids.grid.dx, "rho": self.rho, "volumes": volumes, "distance": walls.distance.user,
         }  # fmt: skip
         if solids.coupling is None:
-            moving = solids.layout.drop_faces(solids.velocity) if solids.moving else None
-            return ViscosityProblem(fluid=walls.fluid, solid_velocity=moving, **fields)
-        owner = [np.where(f, -1, o) for f, o in zip(walls.fluid, solids.body_of_face())]
-        fluid = [f | (o >= 0) for f, o in zip(walls.fluid, owner)]
+            moving = solids.velocity.user if solids.moving else None
+            return ViscosityProblem(fluid=walls.fluid.user, solid_velocity=moving, **fields)
+        owner = walls.fluid.where(-1, solids.body_of_face())
+        fluid = walls.fluid | (owner >= 0)
         bodies = []
         for covered, motion in zip(solids.coupling.covered, solids.motions()):
             velocity, spin = np.split(motion, [len(covered.body.centre)])
             bodies.append(ViscousBody(covered.body.centre, velocity, spin, matrix=covered.mass))
-        return ViscosityWithBodies(bodies=bodies, body_of_face=owner, fluid=fluid, **fields)
+        return ViscosityWithBodies(bodies=bodies, body_of_face=owner.user, fluid=fluid.user, **fields)

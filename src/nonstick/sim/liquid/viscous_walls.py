@@ -10,88 +10,75 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .layout import at_faces
+from ...grid.faces import FaceField, at_faces, ends, lower, upper
 from .solids import Solids
 
 
 @dataclass
 class Walls:
-    """Arguments of a viscosity problem, in the user's dimension."""
+    """What a viscosity problem needs to know of walls."""
 
     #: masks, False on solid faces
-    fluid: list[np.ndarray]
+    fluid: FaceField
     #: velocity of liquid and of solids
-    velocity: list[np.ndarray]
+    velocity: FaceField
     #: distance of the faces to solids, in cells
-    distance: list[np.ndarray]
-    #: liquid fractions at edges, 0 where no shear acts
+    distance: FaceField
+    #: liquid fractions at edges, 0 where no shear acts, in the user's dimension
     edges: tuple[np.ndarray, ...]
     #: the distances, NaN in solids to which no liquid clings
-    clinging: list[np.ndarray]
+    clinging: FaceField
 
 
-def walls_of(solids: Solids, velocity, unpressed, edges, pressure: np.ndarray) -> Walls:
+def walls_of(solids: Solids, velocity: FaceField, unpressed: FaceField, edges, pressure: np.ndarray) -> Walls:
     """The walls of a step; `pressure` of the projection before says where liquid presses on them.
 
     On faces that have left a wall the liquid moves as it did before that projection (`unpressed`): the projection
     leaves closed faces the velocity of their solid.
     """
-    layout = solids.layout
-    distance = _face_distances(solids)
-    solid = [_closed(d <= 0.0, a) for a, d in enumerate(distance)]
-    given = [np.where(s, w, u) for s, u, w in zip(solid, velocity, layout.drop_faces(solids.velocity))]
-    fluid, clinging = [~s for s in solid], distance
+    grid = solids.grid
+    distance = clinging = FaceField((at_faces(solids.nodes, axis) for axis in grid.axes), grid.axes)
+    solid = distance <= 0.0
+    for axis, mask in solid.each():
+        mask[ends(axis)] = True  # the sides of the domain
+    given, fluid = solid.where(solids.velocity, velocity), ~solid
     for kind in ("slip", "separating"):
         if kind not in solids.viscous:
             continue
         mine, sides = _of_kind(solids, solid, kind)
         free = np.ones(pressure.shape, bool)
         if kind == "slip":
-            distance, clinging = ([np.where(m, v, d) for m, d in zip(mine, distance)] for v in (0.0, np.nan))
+            distance, clinging = mine.where(0.0, distance), mine.where(np.nan, distance)
         else:
             # include cells of air: liquid that has begun to leave still fills a part of them
             free = pressure <= 0.0
-            left = [m & touches(free, a) for a, m in enumerate(mine)]
-            fluid = [f | at for f, at in zip(fluid, left)]
-            given = [np.where(at, u, g) for at, u, g in zip(left, unpressed, given)]
-        around = layout.lift_faces(mine), sides, layout.lift(free)
-        edges = tuple(e * ~layout.drop(_at_walls(*around, axis)) for axis, e in zip(layout.edge_axes, edges))
+            left = FaceField((m & touches(free, axis) for axis, m in mine.each()), grid.axes)
+            fluid, given = fluid | left, left.where(unpressed, given)
+        edges = tuple(e * ~grid.drop(_at_walls(mine, sides, free, axis)) for axis, e in zip(grid.edge_axes, edges))
     return Walls(fluid, given, distance, edges, clinging)
 
 
-def _face_distances(solids: Solids) -> list[np.ndarray]:
-    """Distance to solids in the middles of the faces, in cells."""
-    return list(solids.layout.drop_faces([at_faces(solids.nodes, a) for a in range(3)]))
-
-
-def _closed(mask: np.ndarray, a: int) -> np.ndarray:
-    """A mask of faces of axis a, True at the sides of the domain too."""
-    for end in (0, -1):
-        mask[(slice(None),) * a + (end,)] = True
-    return mask
-
-
-def _of_kind(solids: Solids, solid: list[np.ndarray], kind: str) -> tuple[list[np.ndarray], list[tuple[bool, bool]]]:
+def _of_kind(solids: Solids, solid: FaceField, kind: str) -> tuple[FaceField, list[tuple[bool, bool]]]:
     """The solid faces of walls of this kind, and for each of three axes whether its sides are of this kind."""
-    sides = [False, False] * solids.layout.first + [side.viscous == kind for side in solids.sides]
-    ends = list(zip(sides[::2], sides[1::2]))
+    sides = [False, False] * solids.grid.axes.start + [side.viscous == kind for side in solids.sides]
+    sides_of_axes = list(zip(sides[::2], sides[1::2]))
     if len(set(solids.viscous)) == 1:
-        return solid, ends
+        return solid, sides_of_axes
     alike = np.array(solids.viscous) == kind
-    return [s & alike[nearest] for s, nearest in zip(solid, solids.nearest_to_faces())], ends
+    return solid & solids.nearest_to_faces().map(lambda nearest: alike[nearest]), sides_of_axes
 
 
 def touches(cells: np.ndarray, a: int) -> np.ndarray:
     """Faces of axis a next to a cell of the mask."""
-    return _pair_any(_widened(cells, a), a)
+    return _either(_widened(cells, a), a)
 
 
-def _at_walls(solid: list[np.ndarray], sides: list[tuple[bool, bool]], wet: np.ndarray, n: int) -> np.ndarray:
+def _at_walls(solid: FaceField, sides: list[tuple[bool, bool]], wet: np.ndarray, n: int) -> np.ndarray:
     """Edges along axis n with a solid face, or on one of the sides, and next to a cell of `wet`; all on three axes."""
     a, b = (axis for axis in range(3) if axis != n)
-    around_a = _pair_any(_widened(solid[a], b, sides[b]), b)
-    around_b = _pair_any(_widened(solid[b], a, sides[a]), a)
-    near = _pair_any(_pair_any(_widened(_widened(wet, a), b), a), b)
+    around_a = _either(_widened(solid[a], b, sides[b]), b)
+    around_b = _either(_widened(solid[b], a, sides[a]), a)
+    near = _either(_either(_widened(_widened(wet, a), b), a), b)
     return (around_a | around_b) & near
 
 
@@ -101,7 +88,6 @@ def _widened(mask: np.ndarray, axis: int, ends: tuple[bool, bool] = (False, Fals
     return np.pad(mask, pad, constant_values=[ends if k == axis else (False, False) for k in range(mask.ndim)])
 
 
-def _pair_any(mask: np.ndarray, axis: int) -> np.ndarray:
+def _either(mask: np.ndarray, axis: int) -> np.ndarray:
     """True where at least one of two neighbours along an axis is True."""
-    n = mask.shape[axis]
-    return np.take(mask, range(n - 1), axis) | np.take(mask, range(1, n), axis)
+    return lower(mask, axis) | upper(mask, axis)

@@ -72,7 +72,7 @@ class Recorder:
     def moving(self, flow: Moving) -> None:
         """The velocity of the step is known, and the liquid is about to move."""
         seen, liquid = self._seen, self.liquid
-        seen.velocity, seen.dt, seen.kick = liquid.layout.drop_faces(flow.velocity), flow.dt, flow.kick
+        seen.velocity, seen.dt, seen.kick = flow.velocity.user, flow.dt, flow.kick
         seen.phi = seen.outcomes[-1].problem.phi_liquid
         values = {p.name: p.read(seen) for p in self.list}
         self._waiting = {"step": liquid.steps + 1, "time": liquid.time + flow.dt, "values": values}
