@@ -177,10 +177,10 @@ class Viscosity:
             shape = source.at(time)
             points = [solids.grid.faces(a) for a in range(solids.grid.dimension)]
             inside = FaceField.of([shape.sample(x) < 0 for x in points])
-            flow = (source.velocity(a, x, time) for a, x in enumerate(points))
-            flow = FaceField.of([np.broadcast_to(v, f.shape) for v, f in zip(flow, inside.user)])
+            speeds = (source.velocity(a, x, time) for a, x in enumerate(points))
+            flow = FaceField.of([np.broadcast_to(v, f.shape) for v, f in zip(speeds, inside.user)])
             # the velocity of a source holds in the middles of its faces
-            distance = inside.where(np.maximum(walls.distance, 0.0), walls.distance)
+            distance = inside.where(walls.distance.map(lambda d: np.maximum(d, 0.0)), walls.distance)
             given = inside.where(flow, walls.velocity)
             walls = replace(walls, fluid=walls.fluid & ~inside, velocity=given, distance=distance)
         self._solved = (FaceField.of(faces) > SOLVED) & walls.fluid

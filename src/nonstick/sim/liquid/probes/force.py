@@ -82,7 +82,7 @@ def shear(seen: Observed, found: Patches, moving: np.ndarray) -> np.ndarray:
     liquid = seen.liquid
     if not liquid.viscosity.acts or not len(found.x):
         return out
-    kind = np.array(liquid.solids.viscous)[liquid.grid.drop(liquid.solids.owner)[tuple(found.cell.T)]]
+    kind = np.array(liquid.solids.viscous)[liquid.solids.owner[(..., *found.cell.T)].ravel()]
     size = np.linalg.norm(found.area, axis=1)
     outward = -found.area / size[:, None]  # into the liquid
     h = seen.dx
