@@ -28,6 +28,7 @@ from ..discretise.coupling import Whole
 from ..discretise.viscosity import ViscosityProblem
 from ..grid.box import IndexBox
 from ..grid.columns import FIELDS, PARTICLES
+from ..grid.faces import FaceField
 from ..grid.mac import Part as PartOfGrid
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm
@@ -146,7 +147,7 @@ class Part:
     def fill_cells(self, *arrays: np.ndarray) -> None:
         self._cells.exchange(*arrays)
 
-    def fill_faces(self, faces: Sequence[np.ndarray]) -> None:
+    def fill_faces(self, faces: FaceField) -> None:
         for halo, values in zip(self._faces, faces[3 - len(self._faces) :]):
             halo.exchange(values)
 

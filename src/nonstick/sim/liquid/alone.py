@@ -14,6 +14,7 @@ import numpy as np
 
 from ...discretise.coupling import WHOLE_GRID
 from ...discretise.viscosity import ViscosityProblem
+from ...grid.faces import FaceField
 from ...grid.mac import Grid
 from ...grid.masks import connected_parts
 from ...scenes.scene import Scene
@@ -93,7 +94,7 @@ class Alone:
     def fill_cells(self, *arrays: np.ndarray) -> None:
         """Give ghost cells the values of their owners, in place."""
 
-    def fill_faces(self, faces: Sequence[np.ndarray]) -> None:
+    def fill_faces(self, faces: FaceField) -> None:
         """Give ghost faces, of arrays for three axes, the values of their owners, in place."""
 
     def colour(self, sweep: int) -> int:

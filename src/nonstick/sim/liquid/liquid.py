@@ -377,8 +377,7 @@ class Liquid:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a state."""
-        names = ("pressure", "active", "called_for")
-        cells = {name: self.grid.lift(self.ranks.with_ghosts(state[name])) for name in names if name in state}
+        cells = {name: self.grid.lift(self.ranks.with_ghosts(state[name])) for name in FIELDS if name in state}
         self.projection.pressure, self.projection.active = cells["pressure"], cells["active"]
         self.pressure = self.projection.pressure
         if "called_for" in state:
