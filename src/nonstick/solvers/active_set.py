@@ -11,7 +11,7 @@ An active-set method that never finishes its inner solve: the set is updated aft
 
 While the set does not change, this is plain MG-CG and costs the same. Inexact updates have no convergence proof, so
 there are safeguards. If sets repeat or the changes do not stop, the set is held until the face problem is solved (exact
-policy iteration, monotone for M-matrices); if sets repeat even then, a monotone descent takes over (`face_descent`),
+policy iteration, monotone for M-matrices); if sets repeat even then, a monotone descent takes over (`descent`),
 which converges for every symmetric positive definite matrix.
 """
 

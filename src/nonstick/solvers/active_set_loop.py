@@ -13,7 +13,7 @@ from ..kernels import _active_set as kernels
 from ..operators.masked import Masked
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
-from .face_descent import face_descent
+from .descent import face_descent
 from .nearby import Everywhere
 from .nested import without_grid
 

@@ -37,7 +37,7 @@ from ..kernels._vector import _axpy, dot
 from ..operators.base import Operator
 from ..operators.transfer import MatrixTransfer
 from ..problem.box import BoxProblem
-from ._bounds import _clip, _feasible_step, _free_rows
+from ._fas import _clip, _feasible_step, _free_rows
 from .base import Method
 from .bodies_apart import solve_apart
 from .fas import stalled

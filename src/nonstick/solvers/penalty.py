@@ -18,7 +18,7 @@ from ..inverse.base import Recipe
 from ..operators.masked import Masked
 from .base import Method
 from .cascade import accelerated, solve_inner
-from .face_descent import face_descent
+from .descent import descend
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,7 @@ class Penalty(Method):
             seen.add(violated.tobytes())
             if repeated:
                 if sharper < 1e-3:
-                    monitor.hand_over("monotone descent", "penalised sets repeated")
-                    face_descent(problem, feasible, self.inner, monitor, limit)
+                    descend(problem, feasible, self.inner, monitor, limit, "penalised sets repeated")
                     break
                 sharper *= 1e-2
                 seen.clear()

@@ -7,7 +7,7 @@ repeats until the optimality residual is small enough.
 
 Ties are free: clamping rows with x = 0 and g = 0 peels one layer of cells per iteration. On M-matrices no policy occurs
 twice, symmetric or not (Howard's policy iteration for optimal stopping). On other matrices a policy may, and then
-`face_descent` takes over, or `fischer_newton` if A is not symmetric and there is no energy to descend.
+a monotone descent takes over (`descent`).
 
 If A is not symmetric, two projected Gauss–Seidel sweeps, there and back, follow every solve where they lower the
 residual. Along the direction of convection a sweep carries the change of one row through all rows behind it, where
@@ -26,8 +26,7 @@ from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 from .base import Method
 from .cascade import accelerated, solve_inner
-from .face_descent import face_descent
-from .fischer import fischer_newton
+from .descent import descend
 from .nested import Prediction, coarser
 from .projected_gs import ProjectedSweeps
 
@@ -111,9 +110,8 @@ class PolicyIteration(Method):
             wanders = not A.symmetric and since > self.patience
             if (repeated or wanders) and self.inner_maxiter is None:
                 if wanders or sharper < 1e-3:  # and the cause is not low accuracy
-                    monitor.hand_over("monotone descent", f"policies {'wandered' if wanders else 'repeated'}")
-                    descend = face_descent if A.symmetric else fischer_newton
-                    descend(problem, x, self.inner, monitor, limit)
+                    reason = f"policies {'wandered' if wanders else 'repeated'}"
+                    descend(problem, x, self.inner, monitor, limit, reason)
                     break
                 sharper *= 1e-2
                 seen.clear()
