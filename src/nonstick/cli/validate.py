@@ -134,18 +134,14 @@ def _table(results: dict) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..validation.report import number, order, percent, verdict
+    from ..validation.report import COLUMNS, rows
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("case", "quantity", "measured", "published", "error", "allowed", "order", ""):
+    for head in COLUMNS:
         table.add_column(head, no_wrap=head != "quantity", min_width=24 if head == "quantity" else None)
     for name, result in results.items():
-        for n in result.case.published:
-            value = result.last.values[n.key]
-            table.add_row(
-                name, n.text, number(value, n.unit), number(n.value, n.unit), percent(n.error(value)),
-                f"{100 * n.allowed(result.full):.3g} %", order(result, n), verdict(result, n),
-            )  # fmt: skip
+        for row in rows(name, result):
+            table.add_row(*row)
     console = Console()
     # a file or a pipe has no width: as wide as the table needs
     (console if console.is_terminal else Console(width=160)).print(table, highlight=False)

@@ -24,6 +24,8 @@ The allowed errors of quick sizes were set with quick results at hand, wide enou
 nothing about accuracy. For that, look at the errors themselves, and at full sizes.
 """
 
+COLUMNS = ("case", "quantity", "measured", "published", "error", "allowed", "order", "")
+
 
 def number(value: float, unit: str = "") -> str:
     """A number with four digits."""
@@ -42,26 +44,23 @@ def order(result: Result, published: Published) -> str:
     return "–" if math.isnan(found) else f"{found:.1f}"
 
 
-def verdict(result: Result, published: Published) -> str:
-    """Pass or fail, with the allowed error."""
-    return "pass" if result.passed(published) else "FAIL"
+def rows(name: str, result: Result) -> list[list[str]]:
+    """The line of each number of a case, in the columns of `COLUMNS`."""
+    out = []
+    for n in result.case.published:
+        value = result.last.values[n.key]
+        found = [number(value, n.unit), number(n.value, n.unit), percent(n.error(value))]
+        out.append([name, n.text, *found, f"{100 * n.allowed(result.full):.3g} %", order(result, n)])
+        out[-1].append("pass" if result.passed(n) else "FAIL")
+    return out
 
 
 def page(results: Mapping[str, Result], pictures: str) -> str:
     """The page of all results in Markdown; `pictures` is the folder of the plots, relative to the page."""
-    rows = [
-        "| case | quantity | measured | published | error | allowed | order | |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    table = [f"| {' | '.join(COLUMNS)} |".replace("  ", " "), "|---" * len(COLUMNS) + "|"]
     for name, result in sorted(results.items()):
-        for n in result.case.published:
-            value = result.last.values[n.key]
-            cells = [
-                f"[{name}](#{name})", n.text, number(value, n.unit), number(n.value, n.unit), percent(n.error(value)),
-                f"{100 * n.allowed(result.full):.3g} %", order(result, n), verdict(result, n),
-            ]  # fmt: skip
-            rows.append(f"| {' | '.join(cells)} |")
-    parts = [HEAD, _origin(results), "\n".join(rows) + "\n"]
+        table += [f"| {' | '.join(cells)} |" for cells in rows(f"[{name}](#{name})", result)]
+    parts = [HEAD, _origin(results), "\n".join(table) + "\n"]
     parts += [_section(name, result, pictures) for name, result in sorted(results.items())]
     return "\n".join(parts)
 
