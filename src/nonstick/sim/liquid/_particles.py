@@ -66,22 +66,38 @@ def _reorder(columns, room, order, first):
             column[t] = room[t]
 
 
+@merged
+def _block_of(start, plane, t, count, colour):
+    """The particles of the t-th of `count` blocks of a colour: first, and one past the last.
+
+    Successive turns go to distant blocks, so that a static schedule shares the liquid among threads.
+    """
+    planes, half = (start.size - 1) // plane, (count + 1) // 2
+    block = 2 * (2 * t if t < half else 2 * (t - half) + 1) + colour
+    return start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]
+
+
+@merged
+def _hat(x, p, nx, ny, nz):
+    """The eight cell centres around a particle: the first in a flat array, the strides, and the place between them."""
+    i0, i1, fx = _between_centres(x[0, p], nx)
+    j0, j1, fy = _between_centres(x[1, p], ny)
+    k0, k1, fz = _between_centres(x[2, p], nz)
+    return (i0 * ny + j0) * nz + k0, (i1 - i0) * ny * nz, (j1 - j0) * nz, k1 - k0, fx, fy, fz
+
+
 @parallel
 def _scatter_velocity(u, v, w, mu, mv, mw, x, vel, aff, start, plane, first):
     """Momentum and mass on the faces; arrays must be zero on entry. `plane`: cells per plane of blocks."""
     nx, ny, nz = v.shape[0], w.shape[1], v.shape[2]
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
     fmu, fmv, fmw = mu.reshape(-1), mv.reshape(-1), mw.reshape(-1)
-    planes = (start.size - 1) // plane
-    blocks = (planes + BLOCK - 1) // BLOCK
+    blocks = ((start.size - 1) // plane + BLOCK - 1) // BLOCK
     for colour in range(2):
         count = (blocks - colour + 1) // 2
-        half = (count + 1) // 2
         for t in prange(count):
-            # successive turns go to distant blocks, so that a static schedule shares the liquid among threads
-            turn = 2 * t if t < half else 2 * (t - half) + 1
-            block = 2 * turn + colour
-            for p in range(start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]):
+            begin, end = _block_of(start, plane, t, count, colour)
+            for p in range(begin, end):
                 a, b, c = x[0, p], x[1, p], x[2, p]
                 i, fx = _between_faces(a, nx)
                 j, fy = _between_faces(b, ny)
@@ -115,21 +131,15 @@ def _scatter_velocity(u, v, w, mu, mv, mw, x, vel, aff, start, plane, first):
 @parallel
 def _scatter_density(density, x, start, plane):
     """Particles per cell, smoothed by the trilinear hat of each cell centre; zero on entry."""
-    planes = (start.size - 1) // plane
-    blocks = (planes + BLOCK - 1) // BLOCK
+    blocks = ((start.size - 1) // plane + BLOCK - 1) // BLOCK
     nx, ny, nz = density.shape
     flat = density.reshape(-1)
     for colour in range(2):
         count = (blocks - colour + 1) // 2
-        half = (count + 1) // 2
         for t in prange(count):
-            turn = 2 * t if t < half else 2 * (t - half) + 1
-            block = 2 * turn + colour
-            for p in range(start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]):
-                i0, i1, fx = _between_centres(x[0, p], nx)
-                j0, j1, fy = _between_centres(x[1, p], ny)
-                k0, k1, fz = _between_centres(x[2, p], nz)
-                q, si, sj, sk = (i0 * ny + j0) * nz + k0, (i1 - i0) * ny * nz, (j1 - j0) * nz, k1 - k0
+            begin, end = _block_of(start, plane, t, count, colour)
+            for p in range(begin, end):
+                q, si, sj, sk, fx, fy, fz = _hat(x, p, nx, ny, nz)
                 low, high = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy
                 flat[np.uintp(q)] += low * (1.0 - fz)
                 flat[np.uintp(q + sk)] += low * fz
@@ -146,21 +156,15 @@ def _scatter_density(density, x, start, plane):
 @parallel
 def _scatter_value(total, mass, x, value, start, plane):
     """Sums of value and of 1 over particles, by the trilinear hat of each cell centre; zero on entry."""
-    planes = (start.size - 1) // plane
-    blocks = (planes + BLOCK - 1) // BLOCK
+    blocks = ((start.size - 1) // plane + BLOCK - 1) // BLOCK
     nx, ny, nz = total.shape
     flat, weight = total.reshape(-1), mass.reshape(-1)
     for colour in range(2):
         count = (blocks - colour + 1) // 2
-        half = (count + 1) // 2
         for t in prange(count):
-            turn = 2 * t if t < half else 2 * (t - half) + 1
-            block = 2 * turn + colour
-            for p in range(start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]):
-                i0, i1, fx = _between_centres(x[0, p], nx)
-                j0, j1, fy = _between_centres(x[1, p], ny)
-                k0, k1, fz = _between_centres(x[2, p], nz)
-                q, si, sj, sk = (i0 * ny + j0) * nz + k0, (i1 - i0) * ny * nz, (j1 - j0) * nz, k1 - k0
+            begin, end = _block_of(start, plane, t, count, colour)
+            for p in range(begin, end):
+                q, si, sj, sk, fx, fy, fz = _hat(x, p, nx, ny, nz)
                 _splat(flat, weight, q, si, sj, sk, fx, fy, fz, value[p], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 

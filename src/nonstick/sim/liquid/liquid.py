@@ -33,10 +33,9 @@ from ..states import check_array
 from .accounts import Ledger, heat
 from .alone import Alone
 from .bodies import Bodies, make
-from .called import CalledFor
 from .extrapolation import Passage, extend, find_taken, hold_surface
 from .forces import Force
-from .pressure import PressureResult, Projection, least_pressure
+from .pressure import CalledFor, PressureResult, Projection, least_pressure
 from .seeding import region
 from .solids import Solids
 from .sources import Source

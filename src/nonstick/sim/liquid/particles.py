@@ -23,10 +23,9 @@ from .extrapolation import fill_gaps
 from .pressure import least_pressure
 from .seeding import MARGIN, first_gradient, first_velocity, region, seed_slabs, varies
 from .solids import Solids
-from .sources import Source
+from .sources import Source, Taps
 from .spacing import WallLayer, crushed, displacement, in_flight, keep_centre, moments
 from .surface import ParticleSurface
-from .taps import Taps
 from .tracker import Added, Flow, GridVelocity
 from .viscosity import Viscosity, cell_viscosity
 

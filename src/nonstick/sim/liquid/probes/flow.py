@@ -11,8 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from .base import Probe
-from .observed import Observed, sample
+from .observed import Observed, Probe, sample
 
 #: points along each axis of the plane, per cell
 FINE = {2: 8, 3: 4}

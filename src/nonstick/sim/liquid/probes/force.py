@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import AXES, Probe
-from .observed import Observed
+from .observed import AXES, Observed, Probe
 from .patches import Patches, Surroundings, solid_patches
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....scenes.probes import WALLS
-from .base import AXES, Probe
-from .observed import Observed, sample
+from .observed import AXES, Observed, Probe, sample
 from .patches import Surroundings
 
 

@@ -20,11 +20,10 @@ from ..liquid import Liquid
 from ..pressure import PressureResult
 from ..solids import Solids
 from ..tracker import Flow as Moving
-from .base import Probe
 from .flow import Flow
 from .force import Force
 from .gauges import Height, Pressure, Velocity
-from .observed import Load, Observed, sample
+from .observed import Load, Observed, Probe, sample
 from .patches import Surroundings
 
 KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Height, Pressure, Velocity, Flow, Force)}
