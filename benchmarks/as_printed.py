@@ -23,7 +23,7 @@ from nonstick import cases, registry
 from nonstick.bench.problems import ball, first_of, sampled, snapshots
 from nonstick.compositions import CYCLE
 from nonstick.inverse import CG, Direct
-from nonstick.inverse.multigrid.geometric import Geometric
+from nonstick.inverse.multigrid.grid.geometric import Geometric
 from nonstick.operators.masked import Masked
 from nonstick.problem.box import BoxProblem
 from nonstick.solvers import ChentanezMuller, MinMapNewton, PolicyIteration

@@ -30,7 +30,7 @@ from nonstick.bench import petsc
 from nonstick.bench.row import version
 from nonstick.compositions import AUTO
 from nonstick.inverse.base import Inverse, Recipe
-from nonstick.operators.convert import as_operator
+from nonstick.operators.stencil import as_operator
 from nonstick.problem.box import BoxProblem
 
 METHODS = ("auto", "auto+cells", "sa", "rs", "rootnode", "petsc-rsls-hypre@2", "tao-gpcg-hypre@2")

@@ -87,8 +87,8 @@ def test_update_changes_the_numbers_and_nothing_else(method, with_cells):
 
 @pytest.mark.parametrize("with_cells", [True, False], ids=["cells", "bare"])
 def test_levels_are_filled_again_and_not_chosen_again(with_cells, monkeypatch):
-    from nonstick.inverse.multigrid.algebraic import AlgebraicHierarchy
-    from nonstick.inverse.multigrid.blocks import BlockHierarchy
+    from nonstick.inverse.multigrid.algebraic.coarsening import AlgebraicHierarchy
+    from nonstick.inverse.multigrid.grid.blocks import BlockHierarchy
 
     built = []
     kind, name = (BlockHierarchy, "_build") if with_cells else (AlgebraicHierarchy, "__init__")
@@ -108,7 +108,7 @@ def test_levels_are_filled_again_and_not_chosen_again(with_cells, monkeypatch):
 
 def test_a_refilled_hierarchy_is_that_of_a_new_one():
     from nonstick.compositions import CYCLE
-    from nonstick.operators.convert import as_operator
+    from nonstick.operators.stencil import as_operator
 
     A, cells = grid((33, 40), rough=0.1)
     B = sp.csr_array(A * 3.0 + 0.5 * sp.eye_array(A.shape[0]))

@@ -21,22 +21,20 @@ from .inverse.krylov.richardson import Richardson
 from .inverse.multigrid.aggregation.coarsening import GIA, Aggregation, TopologyAware
 from .inverse.multigrid.aggregation.levels import Packed
 from .inverse.multigrid.aggregation.smoothed import Smoothed
-from .inverse.multigrid.algebraic import Algebraic
-from .inverse.multigrid.blocks import Blocks
+from .inverse.multigrid.algebraic.coarsening import Algebraic
 from .inverse.multigrid.cycles import Resmoothed, V, W
 from .inverse.multigrid.faces.box import BoxSweep
 from .inverse.multigrid.faces.coarsening import FaceCoarsening, MeanVolumes, Voxels
 from .inverse.multigrid.faces.smoothers import BandJacobi, Chebyshev, ViscousBottom
-from .inverse.multigrid.geometric import Assembled, Geometric
+from .inverse.multigrid.grid.blocks import Blocks
+from .inverse.multigrid.grid.geometric import Assembled, Geometric
 from .inverse.multigrid.hierarchy import Multigrid, Sweeps
 from .inverse.multigrid.smoothers import RBSSOR, Lexicographic, RedBlack, SmootherRecipe, SPAI0Sweeps
-from .inverse.precond.as_matrix import AsMatrix
+from .inverse.precond.adapters import AsMatrix, Reused
 from .inverse.precond.bordered import WithBorder
 from .inverse.precond.deflation import Deflated
-from .inverse.precond.ilu import ILU
+from .inverse.precond.incomplete import ILU, MIC
 from .inverse.precond.jacobi import Jacobi
-from .inverse.precond.mic import MIC
-from .inverse.precond.reused import Reused
 from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.active_set import ActiveSet

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nonstick.inverse.multigrid import _redblack
+from nonstick.inverse.multigrid.grid import _redblack
 from nonstick.kernels import _blocks, _cache, _stencil
 
 FILES = ("grid/_a.py", "kernels/_b.py")

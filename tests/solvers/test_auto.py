@@ -11,8 +11,8 @@ from scipy.optimize import lsq_linear
 import nonstick
 from nonstick import cases
 from nonstick.compositions import AUTO
-from nonstick.inverse.multigrid.blocks import BlockHierarchy, Blocks
 from nonstick.inverse.multigrid.cycles import W
+from nonstick.inverse.multigrid.grid.blocks import BlockHierarchy, Blocks
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.kernels import _active_set as kernels
 from nonstick.operators.rows import Rows

@@ -7,7 +7,7 @@ from gallery import bearing, jumps, rescaled, torsion, waves
 
 import nonstick
 from nonstick.compositions import AMG, CYCLE
-from nonstick.operators.convert import as_operator
+from nonstick.operators.stencil import as_operator
 
 
 def cells_of(A):

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import nonstick
 from nonstick.inverse.krylov.direct import Factor
-from nonstick.inverse.multigrid import near_null as scaling
+from nonstick.inverse.multigrid.algebraic import near_null as scaling
 from nonstick.operators.csr import CSROperator
 
 

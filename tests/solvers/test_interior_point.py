@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import nonstick
 from nonstick import registry
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.precond.mic import MIC
+from nonstick.inverse.precond.incomplete import MIC
 from nonstick.solvers.interior_point import InteriorPoint
 from nonstick.solvers.mehrotra import Mehrotra
 

@@ -13,12 +13,10 @@ from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.krylov.cr import CR
 from nonstick.inverse.krylov.direct import Direct
 from nonstick.inverse.krylov.gmres import GMRES
+from nonstick.inverse.precond.adapters import Reused
 from nonstick.inverse.precond.ainv import AINV
-from nonstick.inverse.precond.ilu import ILU
-from nonstick.inverse.precond.jacobi import Jacobi
-from nonstick.inverse.precond.mic import MIC
-from nonstick.inverse.precond.reused import Reused
-from nonstick.inverse.precond.spai0 import SPAI0
+from nonstick.inverse.precond.incomplete import ILU, MIC
+from nonstick.inverse.precond.jacobi import SPAI0, Jacobi
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 from nonstick.problem.box import BoxProblem

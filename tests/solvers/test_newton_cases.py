@@ -25,7 +25,7 @@ def test_multigrid_as_sub_solver():
     """Multilevel Newton: the same steps, and a count that does not double with the resolution."""
     from nonstick.inverse.krylov.cg import CG
     from nonstick.inverse.multigrid.cycles import V
-    from nonstick.inverse.multigrid.geometric import Geometric
+    from nonstick.inverse.multigrid.grid.geometric import Geometric
     from nonstick.inverse.multigrid.hierarchy import Multigrid
     from nonstick.inverse.multigrid.smoothers import RedBlack
 

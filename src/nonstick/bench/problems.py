@@ -22,8 +22,7 @@ from ..grid.shapes.maze import doors
 from ..inverse.krylov.cg import CG
 from ..operators.base import Operator
 from ..operators.bordered import Bordered
-from ..operators.face_grid import FaceGrid
-from ..operators.faces import ViscosityOperator
+from ..operators.faces import FaceGrid, ViscosityOperator
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem

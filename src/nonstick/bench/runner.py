@@ -19,7 +19,7 @@ from ..inverse.multigrid.aggregation.levels import Packed
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.precond.deflation import Deflated
 from ..io.problem_file import read_problem
-from ..operators.convert import as_operator
+from ..operators.stencil import as_operator
 from ..problem.box import BoxProblem
 from ..scenes.scene import Scene
 from ..sim.liquid.simulation import Simulation

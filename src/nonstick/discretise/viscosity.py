@@ -26,8 +26,7 @@ import numpy as np
 from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..operators.base import Operator
-from ..operators.face_grid import FaceGrid
-from ..operators.faces import FaceSystem, ViscosityOperator
+from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator
 from ..options import suggesting
 from ..problem.box import Box, BoxProblem
 from ..problem.solution import Solution

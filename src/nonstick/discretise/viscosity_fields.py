@@ -11,7 +11,7 @@ from .. import validate
 from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..grid.faces import at_faces, between, ends
-from ..operators.face_grid import FaceGrid, face_shift
+from ..operators.faces import FaceGrid, face_shift
 from ._volumes import control_volumes, with_surroundings
 from .fields import sequence
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..operators.face_grid import FaceGrid
+from ..operators.faces import FaceGrid
 
 #: a wall is at least this share of a cell away from a face, which bounds the entries of the matrix
 NEAREST = 1e-3

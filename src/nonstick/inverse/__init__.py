@@ -10,24 +10,21 @@ from .krylov.gmres import GMRES
 from .krylov.richardson import Richardson
 from .multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
 from .multigrid.aggregation.smoothed import Smoothed
-from .multigrid.algebraic import Algebraic
-from .multigrid.blocks import Blocks
+from .multigrid.algebraic.coarsening import Algebraic
 from .multigrid.cycles import F, Full, K, Resmoothed, V, W
 from .multigrid.faces.box import BoxSweep
 from .multigrid.faces.coarsening import MeanVolumes, Voxels
 from .multigrid.faces.smoothers import BandJacobi, Chebyshev, ViscousBottom
-from .multigrid.geometric import Geometric
+from .multigrid.grid.blocks import Blocks
+from .multigrid.grid.geometric import Geometric
 from .multigrid.hierarchy import Multigrid, Sweeps
 from .multigrid.smoothers import RBSSOR, DampedJacobi, Lexicographic, RedBlack, SPAI0Sweeps
+from .precond.adapters import AsMatrix, Reused
 from .precond.ainv import AINV
-from .precond.as_matrix import AsMatrix
 from .precond.bordered import WithBorder
 from .precond.deflation import Deflated
-from .precond.ilu import ILU
-from .precond.jacobi import Jacobi
-from .precond.mic import MIC
-from .precond.reused import Reused
-from .precond.spai0 import SPAI0
+from .precond.incomplete import ILU, MIC
+from .precond.jacobi import SPAI0, Jacobi
 
 __all__ = [
     "AINV",

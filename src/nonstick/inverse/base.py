@@ -21,7 +21,7 @@ from ..operators.base import Operator
 
 if TYPE_CHECKING:
     from .cascade import Within
-    from .multigrid.copying import Hierarchy
+    from .multigrid.hierarchy import Hierarchy
 
 
 class Inverse(ABC):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .. import validate
 from ..errors import EntriesNeededError, NonstickError, brief
-from ..operators.convert import as_operator
+from ..operators.stencil import as_operator
 from ..options import suggesting
 from ..problem.box import BoxProblem
 from .atomic import replacing

@@ -17,8 +17,8 @@ import numba
 import numpy as np
 
 from ..errors import NonstickError
-from ..inverse.multigrid.blocks import BlockHierarchy, Blocks, is_anisotropic
-from ..inverse.multigrid.grid_level import GridLevel
+from ..inverse.multigrid.grid.blocks import BlockHierarchy, Blocks, is_anisotropic
+from ..inverse.multigrid.grid.level import GridLevel
 from ..inverse.multigrid.level import Level
 from ..kernels._vector import peak_and_sum
 from ..operators.rows import Rows

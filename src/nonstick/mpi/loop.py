@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..inverse.multigrid.blocks import BlockHierarchy
+from ..inverse.multigrid.grid.blocks import BlockHierarchy
 from ..kernels._vector import dot
 from ..solvers.active_set_loop import ActiveSetCG
 from .levels import SharedHierarchy

@@ -2,14 +2,13 @@
 
 from .base import Operator
 from .bordered import Bordered
-from .convert import as_operator
 from .csr import CSROperator
 from .faces import FaceSystem, ViscosityOperator
 from .lowrank import LowRank
 from .masked import Masked
 from .products import Products
 from .rows import Rows
-from .stencil import StencilOperator
+from .stencil import StencilOperator, as_operator
 from .transfer import AggregateTransfer, MatrixTransfer, Transfer
 
 __all__ = [

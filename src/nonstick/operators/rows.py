@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._rows import _cut_segments, _number_cells
+from ._vectors import _cut_segments, _number_cells
 
 
 @dataclass(frozen=True)

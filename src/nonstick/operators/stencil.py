@@ -1,4 +1,7 @@
-"""Conductances on faces plus a diagonal: `(A x)_c = d_c x_c - sum_f w_f x_n`, never assembled."""
+"""Conductances on faces plus a diagonal: `(A x)_c = d_c x_c - sum_f w_f x_n`, never assembled.
+
+`as_operator` makes an operator of anything matrix-like.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from ..kernels._stencil import (
     _stencil_residual_small,
 )
 from .base import Operator, closed_rows
+from .csr import CSROperator
 from .rows import Rows
 
 
@@ -131,3 +135,16 @@ class StencilOperator(Operator):
             hit = live & (step[:, axis] == 1)
             weights[axis + 3 - dimension][upper.row[hit]] = -upper.data[hit]
         return cls(Rows.from_cells(linear, shape, dimension), weights, A.diagonal().astype(float))  # type: ignore[arg-type]
+
+
+def as_operator(A, cells=None, symmetric: bool = True) -> Operator:
+    """Anything matrix-like as an operator; with `cells` it is a stencil operator if the matrix allows it."""
+    if isinstance(A, Operator):
+        return A
+    A = A if isinstance(A, sp.csr_array) and A.dtype == float else sp.csr_array(A, dtype=float)
+    if cells is not None:
+        cells = np.asarray(cells)
+        stencil = StencilOperator.from_matrix(A, cells) if symmetric else None
+        if stencil is not None:
+            return stencil
+    return CSROperator(A, cells, symmetric)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import scipy.sparse as sp
 
-from ._transfer import _children, _copy_parent, _gather, _interpolate, _restrict_bounds, _sum_children
+from ._vectors import _children, _copy_parent, _gather, _interpolate, _restrict_bounds, _sum_children
 
 _ALL = np.empty(0, np.bool_)
 

@@ -17,7 +17,7 @@ from ..errors import NonstickError
 from ..kernels._active_set import kkt_peak
 from ..kernels._vector import peak_and_sum
 from ..operators.base import Operator
-from ..operators.convert import as_operator
+from ..operators.stencil import as_operator
 from ..options import suggesting
 from ..show import Shown, bound, span
 from .edges import WallEdges

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from .. import validate
 from ..errors import NonstickError
 from ..operators.base import Operator
-from ..operators.convert import as_operator
 from ..operators.csr import CSROperator
 from ..operators.products import Products
+from ..operators.stencil import as_operator
 from .box import BoxProblem
 from .solution import Solution
 

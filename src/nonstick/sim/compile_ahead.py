@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @contextmanager
 def compiling_ahead(dimension: int) -> Iterator[None]:
     """Compile in a second process during the `with` block, if kernels are missing and a core is free."""
-    from ..inverse.multigrid import _redblack
+    from ..inverse.multigrid.grid import _redblack
     from ..kernels import _cache
 
     helper = None

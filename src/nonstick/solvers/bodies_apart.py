@@ -20,7 +20,7 @@ import numpy as np
 
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.cycles import V
-from ..inverse.multigrid.geometric import Geometric
+from ..inverse.multigrid.grid.geometric import Geometric
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.smoothers import RedBlack
 from ..operators.lowrank import LowRank

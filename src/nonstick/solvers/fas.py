@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..inverse.multigrid.geometric import Geometric
+from ..inverse.multigrid.grid.geometric import Geometric
 from ..inverse.multigrid.smoothers import checkerboard
 from ..kernels._csr import _csr_relax
 from ..kernels._stencil import _stencil_relax, _stencil_relax_small

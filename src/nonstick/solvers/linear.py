@@ -19,7 +19,7 @@ from ..errors import NonstickError
 from ..inverse.base import IterativeInverse, Recipe
 from ..inverse.cascade import InTurn
 from ..inverse.krylov.cg import CG
-from ..inverse.precond.ilu import ILU
+from ..inverse.precond.incomplete import ILU
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from .base import Method

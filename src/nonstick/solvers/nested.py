@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..inverse.base import Inverse
-from ..inverse.multigrid.algebraic import AlgebraicHierarchy
-from ..inverse.multigrid.blocks import BlockHierarchy
-from ..inverse.multigrid.grid_level import balanced_groups, coarse_rows
+from ..inverse.multigrid.algebraic.coarsening import AlgebraicHierarchy
+from ..inverse.multigrid.grid.blocks import BlockHierarchy
+from ..inverse.multigrid.grid.level import balanced_groups, coarse_rows
 from ..kernels import _blocks as blocks
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank

@@ -33,10 +33,10 @@ import numpy as np
 
 from ..inverse.base import IterativeInverse, Recipe
 from ..inverse.krylov.cg import CG
-from ..inverse.precond.function import Function
-from ..inverse.precond.ilu import ILU
-from ..operators.array_library import ArrayOperator, array_namespace
+from ..inverse.precond.adapters import Function
+from ..inverse.precond.incomplete import ILU
 from ..operators.masked import Masked
+from ..operators.products import ArrayOperator, array_namespace
 from .base import Method
 from .minimum_map import Array, MinimumMap
 from .projected_gs import ProjectedSweeps

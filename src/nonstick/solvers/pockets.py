@@ -36,8 +36,8 @@ import scipy.sparse as sp
 from ..inverse.base import Recipe
 from ..inverse.krylov.cg import CG
 from ..inverse.precond.deflation import Deflated
+from ..inverse.precond.incomplete import MIC
 from ..inverse.precond.jacobi import Jacobi
-from ..inverse.precond.mic import MIC
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.masked import Masked

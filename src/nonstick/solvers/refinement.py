@@ -34,9 +34,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..inverse.krylov.cg import CG
-from ..inverse.multigrid.algebraic import Algebraic
+from ..inverse.multigrid.algebraic.coarsening import Algebraic
+from ..inverse.multigrid.algebraic.near_null import in_other_units, near_null
 from ..inverse.multigrid.hierarchy import Multigrid
-from ..inverse.multigrid.near_null import in_other_units, near_null
 from ..inverse.precond.jacobi import Jacobi
 from ..operators.base import Operator
 from ..operators.csr import CSROperator

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nonstick.inverse.krylov.richardson import Richardson
-from nonstick.inverse.precond.ilu import ILU
+from nonstick.inverse.precond.incomplete import ILU
 from nonstick.inverse.precond.jacobi import Jacobi
 
 

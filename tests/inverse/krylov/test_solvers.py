@@ -14,10 +14,8 @@ from nonstick.inverse.krylov.direct import Direct
 from nonstick.inverse.krylov.gmres import GMRES
 from nonstick.inverse.krylov.richardson import Richardson
 from nonstick.inverse.precond.ainv import AINV
-from nonstick.inverse.precond.ilu import ILU
-from nonstick.inverse.precond.jacobi import Jacobi
-from nonstick.inverse.precond.mic import MIC
-from nonstick.inverse.precond.spai0 import SPAI0
+from nonstick.inverse.precond.incomplete import ILU, MIC
+from nonstick.inverse.precond.jacobi import SPAI0, Jacobi
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 

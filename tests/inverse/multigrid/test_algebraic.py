@@ -12,13 +12,13 @@ from levels import dense, interpolation
 
 from nonstick.inverse.krylov.bicgstab import BiCGStab
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.multigrid import _interpolation as interpolation_rows
-from nonstick.inverse.multigrid import _splitting as splitting
-from nonstick.inverse.multigrid.algebraic import Algebraic
-from nonstick.inverse.multigrid.algebraic_level import Matrix, colours
+from nonstick.inverse.multigrid.algebraic import _interpolation as interpolation_rows
+from nonstick.inverse.multigrid.algebraic import _interpolation as splitting
+from nonstick.inverse.multigrid.algebraic.coarsening import Algebraic
+from nonstick.inverse.multigrid.algebraic.level import Matrix, colours
+from nonstick.inverse.multigrid.algebraic.near_null import near_null
 from nonstick.inverse.multigrid.cycles import K, V, W
 from nonstick.inverse.multigrid.hierarchy import Multigrid
-from nonstick.inverse.multigrid.near_null import near_null
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 

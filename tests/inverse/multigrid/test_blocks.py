@@ -9,12 +9,12 @@ from nonstick import cases
 from nonstick.compositions import TAGIAAMG
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.krylov.richardson import Richardson
-from nonstick.inverse.multigrid import blocks as block_levels
 from nonstick.inverse.multigrid.aggregation import levels as sparse_levels
 from nonstick.inverse.multigrid.aggregation.coarsening import TopologyAware
-from nonstick.inverse.multigrid.blocks import BlockHierarchy, Blocks
 from nonstick.inverse.multigrid.cycles import F, Resmoothed, V, W
-from nonstick.inverse.multigrid.grid_level import GridLevel, coarse_rows
+from nonstick.inverse.multigrid.grid import blocks as block_levels
+from nonstick.inverse.multigrid.grid.blocks import BlockHierarchy, Blocks
+from nonstick.inverse.multigrid.grid.level import GridLevel, coarse_rows
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.kernels import _blocks as blocks
 from nonstick.operators.masked import Masked

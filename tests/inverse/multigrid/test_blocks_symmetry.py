@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nonstick.inverse.multigrid.blocks import Blocks
 from nonstick.inverse.multigrid.cycles import W
+from nonstick.inverse.multigrid.grid.blocks import Blocks
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.operators.masked import Masked
 

@@ -7,9 +7,9 @@ from gallery import grid, rotated
 from levels import dense, interpolation
 
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.multigrid import _interpolation as interpolation_rows
-from nonstick.inverse.multigrid import _splitting as splitting
-from nonstick.inverse.multigrid.algebraic import FINER, Algebraic
+from nonstick.inverse.multigrid.algebraic import _interpolation as interpolation_rows
+from nonstick.inverse.multigrid.algebraic import _interpolation as splitting
+from nonstick.inverse.multigrid.algebraic.coarsening import FINER, Algebraic
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.operators.csr import CSROperator
 

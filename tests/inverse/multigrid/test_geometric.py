@@ -6,7 +6,7 @@ import pytest
 from nonstick.errors import NonstickError
 from nonstick.inverse.krylov.richardson import Richardson
 from nonstick.inverse.multigrid.cycles import V
-from nonstick.inverse.multigrid.geometric import Assembled, Faces, Geometric, corner_table
+from nonstick.inverse.multigrid.grid.geometric import Assembled, Faces, Geometric, corner_table
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.inverse.multigrid.smoothers import RedBlack
 from nonstick.operators.csr import CSROperator

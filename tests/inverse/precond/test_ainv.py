@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick.inverse.precond.ainv import AINV
-from nonstick.inverse.precond.spai0 import SPAI0
+from nonstick.inverse.precond.jacobi import SPAI0
 from nonstick.operators.csr import CSROperator
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.multigrid.blocks import Blocks
 from nonstick.inverse.multigrid.cycles import W
+from nonstick.inverse.multigrid.grid.blocks import Blocks
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.inverse.precond.deflation import Deflated, DeflatedInverse
-from nonstick.inverse.precond.mic import MIC
+from nonstick.inverse.precond.incomplete import MIC
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.lowrank import LowRank
 from nonstick.operators.masked import Masked

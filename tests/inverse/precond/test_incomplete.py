@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.precond.ilu import ILU
+from nonstick.inverse.precond.incomplete import ILU, MIC
 from nonstick.inverse.precond.jacobi import Jacobi
-from nonstick.inverse.precond.mic import MIC
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 

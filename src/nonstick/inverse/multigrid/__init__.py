@@ -3,10 +3,10 @@
 from .aggregation.coarsening import GIA, Pairwise, TopologyAware
 from .aggregation.levels import Packed
 from .aggregation.smoothed import Smoothed
-from .algebraic import Algebraic
-from .blocks import Blocks
+from .algebraic.coarsening import Algebraic
 from .cycles import Cycle, F, Full, K, Resmoothed, V, W
-from .geometric import Geometric
+from .grid.blocks import Blocks
+from .grid.geometric import Geometric
 from .hierarchy import Bottom, Coarsening, Multigrid, Stepwise
 from .level import Level
 from .smoothers import RBSSOR, DampedJacobi, Lexicographic, RedBlack, SPAI0Sweeps

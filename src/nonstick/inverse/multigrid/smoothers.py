@@ -17,7 +17,7 @@ from ...kernels._csr import _csr_relax
 from ...kernels._stencil import _stencil_relax, _stencil_relax_small
 from ...operators.base import Operator
 from ...operators.stencil import ONE_THREAD_BELOW, StencilOperator
-from ..precond.spai0 import SPAI0
+from ..precond.jacobi import SPAI0
 from ._passes import _csr_pass, _csr_pass_small, _scale_start, _stencil_pass, _stencil_pass_small
 from .level import OperatorLevel
 
@@ -92,7 +92,7 @@ class DampedJacobi(SmootherRecipe):
 
 @dataclass(frozen=True)
 class SPAI0Sweeps(SmootherRecipe):
-    """x += m (b - A x) with the diagonal m of `precond.spai0`: a Jacobi sweep that needs no damping factor."""
+    """x += m (b - A x) with the diagonal m of `precond.jacobi`: a Jacobi sweep that needs no damping factor."""
 
     def setup(self, A):
         step = SPAI0().setup(A).scale.copy()

@@ -29,7 +29,7 @@ from ....operators.masked import Masked
 from ....operators.rows import Rows
 from ....operators.stencil import StencilOperator
 from ....operators.transfer import AggregateTransfer, Transfer
-from ..grid_level import coarse_rows, one_group
+from ..grid.level import coarse_rows, one_group
 from ..hierarchy import Stepwise
 from ._coarse_matrix import _close_rows
 from ._merge import _match_pairs, _separate_colours
@@ -115,7 +115,7 @@ class TopologyAware(Aggregation):
         (`_strength`).
     cut
         A part is cut again if the coupling between its halves is less than `cut` times the coupling of a half to the
-        outside (`_cuts`).
+        outside (`_strength`).
 
     Examples
     --------

@@ -15,10 +15,10 @@ import numpy as np
 from ....kernels._components import _flatten
 from ....operators.base import Operator
 from ....operators.rows import Rows
-from ..grid_level import one_group
+from ..grid.level import one_group
 from . import _coarse_matrix as kernels
-from . import _cuts as cuts
 from . import _merge as merging
+from . import _strength as strength
 
 
 class Couplings(ABC):
@@ -46,21 +46,21 @@ class Couplings(ABC):
         return root
 
     def cut(self, root: np.ndarray, cut: float) -> None:
-        """Cut parts that are held together too weakly (`_cuts`)."""
+        """Cut parts that are held together too weakly (`_strength`)."""
         n = self.n
         links, weakest, outside = np.zeros(n, np.int32), np.full(n, np.inf), np.zeros(n)
         type(self)._survey(links, weakest, outside, root, *self.entries)
         slot = np.empty(n, np.int32)
-        count = cuts._doubtful(slot, root, links, weakest, outside, cut)
+        count = strength._doubtful(slot, root, links, weakest, outside, cut)
         if count == 0:
             return
         chosen = links[slot >= 0]  # members of each doubtful part
         member, place = np.empty(int(chosen.sum()), np.int64), np.empty(n, np.int32)
         first = np.empty((count + 1, 2), np.int64)
-        cuts._members(member, place, first, slot, root, links)
+        strength._members(member, place, first, slot, root, links)
         inside, rim = np.zeros(first[-1, 1]), np.zeros(first[-1, 0])
         type(self)._gather(inside, rim, slot, root, place, first, *self.entries)
-        cuts._split_parts(root, member, first, inside, rim, cut)
+        strength._split_parts(root, member, first, inside, rim, cut)
         _flatten(root)
 
     @abstractmethod
@@ -76,7 +76,7 @@ class StencilCouplings(Couplings):
     """Of a seven-point matrix on a row layout; aggregates that lie inside `groups` of rows are filled in parallel."""
 
     _strongest, _join = merging._strongest_stencil, merging._join_stencil
-    _survey, _gather = cuts._survey_stencil, cuts._gather_stencil
+    _survey, _gather = strength._survey_stencil, strength._gather_stencil
 
     def __init__(self, rows: Rows, weights, groups: np.ndarray | None = None):
         self.n, self.dtype = rows.n, weights[0].dtype
@@ -100,7 +100,7 @@ class MatrixCouplings(Couplings):
     """Of a matrix in CSR form; `sign` times its entries are weights."""
 
     _strongest, _join = merging._strongest_csr, merging._join_csr
-    _survey, _gather = cuts._survey_csr, cuts._gather_csr
+    _survey, _gather = strength._survey_csr, strength._gather_csr
 
     def __init__(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, sign: float):
         self.n, self.dtype = indptr.size - 1, data.dtype

@@ -7,12 +7,25 @@ only unknowns. The axis of extent one of a 2D grid is not halved (`halved[axis] 
 Fine face f (padded index f + 1) of axis a lies on coarse face f/2 if f is even, between two if odd; across the
 other axes it lies a quarter cell from the coarse face's middle. Rows are combined first, over the first two axes
 and with unit stride, into a line of `scratch` (one for each thread); the last axis follows.
+
+Coefficients and unknowns of a staggered grid twice as coarse.
+
+Along each axis a coarse sample is one of four kinds: 0 not halved (the thin axis of a 2D grid), 1 at the middle
+of a coarse cell, the mean (1, 3, 3, 1)/8 of four fine samples, 2 between coarse cells, the mean (1, 2, 1)/4 of three,
+3 at the middle of a coarse cell, the mean of the two fine samples in it.
+
+Masses become R m (kinds 1 and 2 are the stencils of the restriction). Stress coefficients follow from linear
+interpolation of the velocity, lumped. They are (1, 2, 1)/4 across both axes of an edge. For τ_xx the slope of u is the
+same in both halves of a coarse cell, so they are the mean of two along x and (1, 3, 3, 1)/8 across x. A cell therefore
+has one coefficient for each component. (With four samples along x too, stress spread past a free surface and the coarse
+grid was too stiff there. With two samples across x too, faces in the air next to the surface were too soft, and the
+method diverged.)
 """
 
 import numpy as np
 from numba import get_thread_id, prange
 
-from ....kernels import parallel
+from ....kernels import parallel, serial
 
 u64 = np.uint64
 
@@ -102,3 +115,86 @@ def _faces_prolong(fine, coarse, scratch, runs, coarse_shape, fine_shape, halved
                 fine[base + q] += three * line[q // 2 - first + 1] + quarter * line[q // 2 - first]
             for q in range(odd, end, 2):
                 fine[base + q] += three * line[q // 2 - first + 1] + quarter * line[q // 2 - first + 2]
+
+
+_REACH = np.array([[0, 0, 0, 0], [-1, 0, 1, 2], [-1, 0, 1, 0], [0, 1, 0, 0]], np.int64)
+_SHARE = np.array([[1.0, 0.0, 0.0, 0.0], [0.125, 0.375, 0.375, 0.125], [0.25, 0.5, 0.25, 0.0], [0.5, 0.5, 0.0, 0.0]])
+_COUNT = np.array([1, 4, 3, 2], np.int64)
+
+
+@serial
+def _inside(index, extent):
+    """Beyond the box a sample repeats the last one."""
+    return min(max(index, 1), extent)
+
+
+@parallel
+def _coarsen_samples(out, fine, coarse_extent, fine_extent, kinds, factor):
+    """out (zeros) = factor · weighted mean of fine, both padded by one; extents count the samples inside the box."""
+    for I in prange(1, coarse_extent[0] + 1):
+        i = I if kinds[0] == 0 else 2 * I - 1
+        for J in range(1, coarse_extent[1] + 1):
+            j = 2 * J - 1
+            for K in range(1, coarse_extent[2] + 1):
+                k = 2 * K - 1
+                s = 0.0
+                for p in range(_COUNT[kinds[0]]):
+                    fi = _inside(i + _REACH[kinds[0], p], fine_extent[0])
+                    for q in range(_COUNT[kinds[1]]):
+                        fj = _inside(j + _REACH[kinds[1], q], fine_extent[1])
+                        row = 0.0
+                        for r in range(_COUNT[kinds[2]]):
+                            fk = _inside(k + _REACH[kinds[2], r], fine_extent[2])
+                            row += _SHARE[kinds[2], r] * fine[fi, fj, fk]
+                        s += _SHARE[kinds[0], p] * _SHARE[kinds[1], q] * row
+                if s != 0.0:  # air is not written, so its memory is never allocated
+                    out[I, J, K] = factor * s
+
+
+@parallel
+def _coarsen_faces(active, fluid, fine_active, fine_fluid, m, k, coarse_extent, fine_extent, kinds, a):
+    """Unknowns of component a on the coarse grid.
+
+    fluid: every fine face on the coarse face is fluid. active: fluid, parent of a fine unknown (P must reproduce
+    constants at a free surface, so all parents are needed), and with its own equation. m, k are the coarse
+    coefficients, (M0, M1, M2) and (6, M0, M1, M2).
+    """
+    for I in prange(1, coarse_extent[0] + 1):
+        i = I if kinds[0] == 0 else 2 * I - 1
+        for J in range(1, coarse_extent[1] + 1):
+            j = 2 * J - 1
+            for K in range(1, coarse_extent[2] + 1):
+                q = 2 * K - 1
+                free = i <= fine_extent[0] and j <= fine_extent[1] and q <= fine_extent[2]
+                parent = False
+                for p0 in range(_COUNT[kinds[0]]):
+                    fi = i + _REACH[kinds[0], p0]
+                    for p1 in range(_COUNT[kinds[1]]):
+                        fj = j + _REACH[kinds[1], p1]
+                        for p2 in range(_COUNT[kinds[2]]):
+                            fk = q + _REACH[kinds[2], p2]
+                            if fi < 1 or fj < 1 or fk < 1:
+                                continue
+                            if fi > fine_extent[0] or fj > fine_extent[1] or fk > fine_extent[2]:
+                                continue
+                            parent = parent or fine_active[fi, fj, fk]
+                            on = (
+                                (fi == i or (kinds[0] == 1 and fi == i + 1))
+                                and (fj == j or (kinds[1] == 1 and fj == j + 1))
+                                and (fk == q or (kinds[2] == 1 and fk == q + 1))
+                            )
+                            if on and not fine_fluid[fi, fj, fk]:
+                                free = False
+                fluid[I, J, K] = free
+                if free and parent:
+                    d = m[I, J, K]
+                    if a == 0:
+                        d += k[0, I, J, K] + k[0, I - 1, J, K]
+                        d += k[2, I, J, K] + k[2, I, J, K + 1] + k[3, I, J, K] + k[3, I, J + 1, K]
+                    elif a == 1:
+                        d += k[4, I, J, K] + k[4, I, J - 1, K]
+                        d += k[3, I, J, K] + k[3, I + 1, J, K] + k[1, I, J, K] + k[1, I, J, K + 1]
+                    else:
+                        d += k[5, I, J, K] + k[5, I, J, K - 1]
+                        d += k[1, I, J, K] + k[1, I, J + 1, K] + k[2, I, J, K] + k[2, I + 1, J, K]
+                    active[I, J, K] = d > 0.0

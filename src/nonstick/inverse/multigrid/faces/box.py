@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....operators.face_grid import FaceGrid
-from ....operators.faces import FaceSystem
+from ....operators.faces import FaceGrid, FaceSystem
 from ..level import OperatorLevel
 from ..smoothers import Smoother, SmootherRecipe
 from ._box import _assemble_box, _box_sweep, _mark_boxes

@@ -20,12 +20,10 @@ from numba import config
 
 from ....errors import NonstickError
 from ....operators.base import Operator
-from ....operators.face_grid import FaceGrid, cell_array, face_shift
-from ....operators.faces import FaceSystem
+from ....operators.faces import FaceGrid, FaceSystem, cell_array, face_shift
 from ...base import Directions
 from ..hierarchy import MultigridInverse, Stepwise
-from ._coarsen import _coarsen_faces, _coarsen_samples
-from ._transfer import _faces_prolong, _faces_restrict
+from ._transfer import _coarsen_faces, _coarsen_samples, _faces_prolong, _faces_restrict
 
 AIR, FLUID, SOLID = 0, 1, 2
 

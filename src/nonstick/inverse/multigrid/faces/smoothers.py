@@ -24,7 +24,7 @@ from ....kernels._faces import _copy_runs, _faces_polynomial, _faces_polynomial_
 from ....operators.faces import FaceSystem
 from ...base import Recipe
 from ...krylov.direct import Factor
-from ...precond.as_matrix import AsMatrix
+from ...precond.adapters import AsMatrix
 from ..hierarchy import Sweeps
 from ..level import OperatorLevel
 from ..smoothers import Smoother, SmootherRecipe

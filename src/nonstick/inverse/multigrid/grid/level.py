@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import _blocks as blocks
-from ...operators.rows import Rows
+from ....kernels import _blocks as blocks
+from ....operators.rows import Rows
+from .._passes import START
+from ..coloured import ColouredLevel
 from . import _redblack as rb
-from ._passes import START
-from .coloured import ColouredLevel
 
 
 class GridLevel(ColouredLevel):

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ...operators.base import Operator
-from . import _near_null as kernels
+from ....operators.base import Operator
+from . import _matrix as kernels
 
 #: row sums below minus this part of the diagonal speak against constants
 NEGATIVE = 0.01

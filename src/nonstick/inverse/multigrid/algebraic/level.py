@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ...kernels import ONE_THREAD_BELOW
-from ...operators.csr import CSROperator
-from ..base import Inverse
-from . import _colour_sweeps as kernels
-from . import _galerkin_rows as galerkin
-from . import _splitting as splitting
-from .level import Level
+from ....kernels import ONE_THREAD_BELOW
+from ....operators.csr import CSROperator
+from ...base import Inverse
+from ..level import Level
+from . import _matrix as kernels
+from ._interpolation import _colour_rows
 
 
 class Matrix:
@@ -34,12 +33,12 @@ class Matrix:
     def find_diagonals(self, rows: np.ndarray | None = None) -> None:
         """The diagonals, and their inverses on rows that are not closed; of all rows, or of some."""
         chosen = np.arange(self.n) if rows is None else rows
-        galerkin._diagonals(self.d, self.dinv, chosen, self.closed, self.weights, self.indptr, self.excess)
+        kernels._diagonals(self.d, self.dinv, chosen, self.closed, self.weights, self.indptr, self.excess)
 
     def around(self, rows: np.ndarray) -> np.ndarray:
         """The rows and their neighbours."""
         found = np.empty(self.n, np.int64)
-        count = galerkin._with_neighbours(found, np.zeros(self.n, np.int8), rows, self.indices, self.indptr)
+        count = kernels._with_neighbours(found, np.zeros(self.n, np.int8), rows, self.indices, self.indptr)
         return found[:count]
 
     def operator(self) -> CSROperator:
@@ -47,7 +46,7 @@ class Matrix:
         starts = (self.indptr + np.arange(self.n + 1)).astype(np.int32)
         data, columns = np.empty(int(starts[-1])), np.empty(int(starts[-1]), np.int32)
         matrix = self.d, self.dinv, self.weights, self.indices, self.indptr
-        galerkin._assemble(data, columns, starts, self.symmetric, *matrix)
+        kernels._assemble(data, columns, starts, self.symmetric, *matrix)
         return CSROperator(sp.csr_array((data, columns, starts), shape=(self.n, self.n)), symmetric=self.symmetric)
 
 
@@ -55,7 +54,7 @@ def colours(indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.nda
     """The rows sorted by colour, the place of each row in that order, and where colours end."""
     n = indptr.size - 1
     colour = np.empty(n, np.int32)
-    count = splitting._colour_rows(colour, indices, indptr)
+    count = _colour_rows(colour, indices, indptr)
     order = np.argsort(colour, kind="stable").astype(np.int32)
     place = np.empty(n, np.int32)
     place[order] = np.arange(n, dtype=np.int32)
@@ -70,7 +69,7 @@ class Interpolation:
         entries = int(np.count_nonzero(cols >= 0))
         self.first, self.row = np.empty(count + 1, np.int64), np.empty(entries, np.int32)
         self.value = np.empty(entries, np.float32)
-        galerkin._transpose(self.first, self.row, self.value, cols, vals)
+        kernels._transpose(self.first, self.row, self.value, cols, vals)
 
     @property
     def parent(self) -> np.ndarray:
@@ -87,11 +86,11 @@ class Interpolation:
         n, none = self.n_coarse, np.empty(0, np.int32)
         length, starts = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
         tables = self.cols, self.first, self.row, A.indices, A.indptr
-        galerkin._pattern(length, none, starts, *tables)
+        kernels._pattern(length, none, starts, *tables)
         np.cumsum(length, out=starts[1:])
         columns = np.empty(int(starts[-1]), np.int32)
         if columns.size:
-            galerkin._pattern(length, columns, starts, *tables)
+            kernels._pattern(length, columns, starts, *tables)
         return columns, starts
 
     def fill(self, coarse: Matrix, A: Matrix, changed: np.ndarray | None = None) -> np.ndarray | None:
@@ -101,7 +100,7 @@ class Interpolation:
         these; None: all.
         """
         chosen = np.arange(coarse.n) if changed is None else self._reached(changed)
-        galerkin._values(
+        kernels._values(
             coarse.weights, coarse.excess, chosen, coarse.indices, coarse.indptr, A.closed, A.d, self.cols, self.vals,
             self.first, self.row, self.value, *A.rows,
         )  # fmt: skip
@@ -111,7 +110,7 @@ class Interpolation:
     def _reached(self, rows: np.ndarray) -> np.ndarray:
         """The coarse unknowns that the rows are interpolated from."""
         found = np.empty(self.n_coarse, np.int64)
-        return found[: galerkin._reached(found, np.zeros(self.n_coarse, np.int8), rows, self.cols)]
+        return found[: kernels._reached(found, np.zeros(self.n_coarse, np.int8), rows, self.cols)]
 
 
 class AlgebraicLevel(Level):

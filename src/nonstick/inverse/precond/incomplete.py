@@ -2,6 +2,12 @@
 
 On a stencil operator, also a masked or shifted one, no matrix is assembled: the factor is one number per unknown.
 Any other operator is factored from its CSR entries. `MIC(tuning=0)` is IC(0).
+
+ILU(0): the incomplete factor on the pattern of A, the preconditioner of Lai's PCG.
+
+For a symmetric A, ILU(0) is the root-free IC(0): `A ≈ (E + U)ᵀ E⁻¹ (E + U)`, and conjugate gradients may use it. For
+other matrices it is `A ≈ (I + L) (E + U)`, for BiCGStab and GMRES. On M-matrices every pivot is positive; on other
+matrices a pivot that vanishes is replaced by the diagonal.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ import scipy.sparse as sp
 
 from ...operators.base import Operator
 from ..base import Inverse, Recipe
-from ._incomplete import _csr_factor, _csr_substitute, _stencil_factor, _stencil_substitute
+from ._incomplete import _csr_factor, _csr_substitute, _lu_factor, _lu_substitute, _stencil_factor, _stencil_substitute
 
 
 @dataclass(frozen=True)
@@ -90,3 +96,34 @@ class _CSRFactor(IncompleteFactor):
 
     def _substitute(self, r, out):
         _csr_substitute(out, r, self._inv, self._upper, self._indices, self._indptr)
+
+
+# A singular component whose graph is a tree is factored exactly, and its last pivot has the size of rounding errors.
+VANISHED = 1e-10
+
+
+@dataclass(frozen=True)
+class ILU(Recipe):
+    """ILU without fill; on stencil operators no matrix is assembled."""
+
+    def setup(self, operator, reuse=None):
+        if operator.symmetric:
+            return factor(operator, 0.0, VANISHED, reuse)
+        inverse = reuse if reuse is not None and reuse.base is operator.core else _LU(operator.core)
+        return inverse.refresh(operator.diagonal, operator.free, 0.0, VANISHED)
+
+
+class _LU(IncompleteFactor):
+    def __init__(self, base: Operator):
+        super().__init__(base)
+        M = base.matrix()
+        self._entries, self._lu = M.data, np.empty_like(M.data)
+        self._indices, self._indptr = M.indices, M.indptr
+        self._at = np.full(base.n, -1, np.int64)
+
+    def _eliminate(self, diagonal, free, tuning, safety):
+        self._lu[:] = self._entries
+        _lu_factor(self._inv, self._lu, self._at, self._indices, self._indptr, diagonal, free, float(safety))
+
+    def _substitute(self, r, out):
+        _lu_substitute(out, r, self._inv, self._lu, self._indices, self._indptr)

@@ -5,7 +5,7 @@
 is a symmetric cycle for `F A F + (I - F) + D` on a stencil operator A, with a free set F and a shift D:
 
 - red-black Gauss–Seidel, one sweep on the way down and the reversed sweep on the way up; large levels are split by
-  colour (`grid_level`);
+  colour (`level`);
 - coarse matrices are piecewise-constant Galerkin products scaled by α (otherwise they are too stiff; Takahashi–Batty
   §4.2); coarse levels get two cycles per visit, the finest level one;
 - truncation to a free set is a mask: cells outside it have no inverse diagonal, and coarse matrices are corrected for
@@ -26,19 +26,18 @@ from typing import Any
 import numba
 import numpy as np
 
-from ...errors import NonstickError
-from ...kernels import _blocks as blocks
-from ...kernels._vector import block_dot32, peak_and_sum
-from ...operators.stencil import StencilOperator
-from .aggregation._strength import _count_torn_blocks
-from .aggregation.coarsening import TopologyAware
-from .aggregation.levels import PACKED_SIZE, Aggregates, strong_parts, sure_weight
-from .copying import Hierarchy
-from .cycles import Cycle
-from .grid_level import GridLevel, coarse_rows
-from .hierarchy import Coarsening, Multigrid, descend
-from .level import Level
-from .smoothers import RedBlack
+from ....errors import NonstickError
+from ....kernels import _blocks as blocks
+from ....kernels._vector import block_dot32, peak_and_sum
+from ....operators.stencil import StencilOperator
+from ..aggregation._strength import _count_torn_blocks
+from ..aggregation.coarsening import TopologyAware
+from ..aggregation.levels import PACKED_SIZE, Aggregates, strong_parts, sure_weight
+from ..cycles import Cycle
+from ..hierarchy import Coarsening, Hierarchy, Multigrid, descend
+from ..level import Level
+from ..smoothers import RedBlack
+from .level import GridLevel, coarse_rows
 
 #: cells that are looked at to find anisotropy
 SAMPLE = 10_000

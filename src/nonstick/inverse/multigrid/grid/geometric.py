@@ -21,14 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ...errors import NonstickError
-from ...operators.base import Operator
-from ...operators.csr import CSROperator
-from ...operators.transfer import MatrixTransfer
-from ..base import Recipe
-from ._galerkin import _galerkin_pattern, _galerkin_values
-from ._geometric import _coarse_faces, _corner_weights, _open_faces, _sides
-from .hierarchy import Stepwise
+from ....errors import NonstickError
+from ....operators.base import Operator
+from ....operators.csr import CSROperator
+from ....operators.transfer import MatrixTransfer
+from ...base import Recipe
+from ..hierarchy import Stepwise
+from ._geometric import _coarse_faces, _corner_weights, _galerkin_pattern, _galerkin_values, _open_faces, _sides
 
 #: a row whose sum exceeds this fraction of its largest coupling is coupled to air
 AIR_TOLERANCE = 0.1

@@ -1,15 +1,28 @@
-"""An inverse made from the assembled matrix of an operator that works on vectors of another layout."""
+"""Inverses made from others: of the assembled matrix, of a plain function of arrays, and reused under a mask.
+
+`AsMatrix` is for an operator that works on vectors of another layout, `Function` for an `ArrayOperator`.
+
+`Reused` is a preconditioner that is built once for A and then only masked: `P'(r) = a⊗P(a⊗r) + f⊗r` (Andersen
+eq. 42 and 45).
+`a` marks the rows where the equation holds, `f` the clamped rows. When the free set of a masked operator changes,
+nothing is rebuilt. If P is positive definite, so is P', and conjugate gradients may use it. But P' may not approximate
+the inverse of the smaller system: the paper found that it often does not. P does not include a diagonal shift of the
+masked operator.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from ...operators.base import Operator
 from ...operators.csr import CSROperator
+from ...operators.products import Array
 from ..base import Inverse, IterativeInverse, Recipe
+from .incomplete import ILU
 
 
 @dataclass(frozen=True)
@@ -71,3 +84,53 @@ class _AsMatrix(IterativeInverse):
     def apply(self, r, out):
         flat = self.inner.apply(self._flat(r), np.empty(self.A.n))
         return self.A.enter(flat.astype(out.dtype, copy=False), out)
+
+
+@dataclass(frozen=True)
+class Function(Recipe):
+    """z = function(r)"""
+
+    function: Callable[[Array], Array]
+
+    def setup(self, operator, reuse=None):
+        return _Function(self.function)
+
+
+class _Function(Inverse):
+    def __init__(self, function: Callable[[Array], Array]):
+        self.function = function
+
+    def apply(self, r, out):
+        out.array = self.function(r.array)
+        return out
+
+
+@dataclass(frozen=True)
+class Reused(Recipe):
+    """`M` is set up for the unmasked operator, once."""
+
+    M: Recipe = field(default_factory=ILU)
+
+    def setup(self, operator, reuse=None):
+        base, free = operator.core, operator.free
+        if reuse is None or reuse.base is not base:
+            reuse = _Reused(base, self.M.setup(base))
+        reuse.clamped = None if free is None else ~free
+        return reuse
+
+
+class _Reused(Inverse):
+    clamped: np.ndarray | None
+
+    def __init__(self, base: Operator, P: Inverse):
+        self.base, self.P = base, P
+        self._masked = np.empty(base.n)
+
+    def apply(self, r, out):
+        if self.clamped is None:
+            return self.P.apply(r, out)
+        np.copyto(self._masked, r)
+        np.copyto(self._masked, 0.0, where=self.clamped)
+        self.P.apply(self._masked, out)
+        np.copyto(out, r, where=self.clamped)
+        return out

@@ -4,13 +4,13 @@
 
 is a cycle for `F A F + (I - F) + D` with a free set F and a shift D, in single precision:
 
-- coarse rows are some of the fine ones, chosen by Ruge and Stüben's first pass (`_splitting`). They follow strong
+- coarse rows are some of the fine ones, chosen by Ruge and Stüben's first pass (`_interpolation`). They follow strong
   couplings whatever the angle of an anisotropy;
 - if that leaves nearly half of the rows although all directions are strong, as in isotropic 3D, fewer are chosen;
 - other rows are interpolated from coarse rows up to two couplings away, at most four of them (`_interpolation`), with
   weights that the equations of the rows give. Where positive couplings matter there are six on the finest level, and
   V-cycles visit two coarser levels twice;
-- Gauss–Seidel by colours, one sweep on the way down and the reversed sweep on the way up (`_colour_sweeps`);
+- Gauss–Seidel by colours, one sweep on the way down and the reversed sweep on the way up (`_matrix`);
 - a diagonal scaling first (`near_null`): constants are then smooth for D·A·D as for A.
 
 A matrix that is not symmetric may be nearly an M-matrix, as upwind differences of convection are: nothing here needs
@@ -28,18 +28,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import NonstickError
-from ...kernels._vector import BLOCK
-from ...operators.base import Operator
-from . import _colour_sweeps as kernels
-from . import _galerkin_rows as galerkin
+from ....errors import NonstickError
+from ....kernels._vector import BLOCK
+from ....operators.base import Operator
+from ..hierarchy import Coarsening, Hierarchy, Multigrid, descend
+from ..smoothers import RedBlack
 from . import _interpolation as rows
-from . import _splitting as splitting
-from .algebraic_level import AlgebraicLevel, Interpolation, Matrix, colours
-from .copying import Hierarchy
-from .hierarchy import Coarsening, Multigrid, descend
+from . import _matrix as kernels
+from .level import AlgebraicLevel, Interpolation, Matrix, colours
 from .near_null import near_null, off_diagonals
-from .smoothers import RedBlack
 
 #: if more than this part of the rows has changed, coarse matrices are filled as a whole
 MANY = 0.05
@@ -99,7 +96,7 @@ class Algebraic(Coarsening):
         if A.symmetric:
             return True
         M = A.core.matrix()
-        return splitting._count_unfit(M.data, M.indices, M.indptr) <= UNFIT * A.n
+        return rows._count_unfit(M.data, M.indices, M.indptr) <= UNFIT * A.n
 
     def hierarchy(self, multigrid, operator, reuse):
         if multigrid.smoother != RedBlack():
@@ -119,19 +116,19 @@ class Algebraic(Coarsening):
         return AlgebraicHierarchy(multigrid, self, operator, suited and reuse.slow)
 
     def coarse_rows(self, level: AlgebraicLevel) -> tuple[np.ndarray, np.ndarray, int]:
-        """The kind of each row (`_splitting`), its least strong weight, and the number of coarse rows.
+        """The kind of each row (`_interpolation`), its least strong weight, and the number of coarse rows.
 
         It also notes whether positive couplings matter on this level, and whether coarse rows are sparse.
         """
         A = level.A
         kind, limit, positive = np.empty(A.n, np.int8), np.empty(A.n), np.empty(A.n, np.float32)
         entries = A.weights, A.indices, A.indptr
-        splitting._find_strength(limit, positive, kind, self.theta, self.dominant, A.d, A.closed, *entries)
+        rows._find_strength(limit, positive, kind, self.theta, self.dominant, A.d, A.closed, *entries)
         level.mixed = float(np.median(positive)) > MIXED
-        count = splitting._split(kind, limit, level.natural, *entries)
+        count = rows._split(kind, limit, level.natural, *entries)
         dense = level.depth == 0 and count > DENSE * A.n
-        if dense and splitting._count_strong(limit, A.weights, A.indptr) > ALL_AROUND * A.n:
-            count = splitting._thin(kind, limit, level.natural, *entries)
+        if dense and rows._count_strong(limit, A.weights, A.indptr) > ALL_AROUND * A.n:
+            count = rows._thin(kind, limit, level.natural, *entries)
             level.sparse = True
         return kind, limit, count
 
@@ -140,7 +137,7 @@ class Algebraic(Coarsening):
         A, natural = level.A, level.natural
         entries = A.weights, A.indices, A.indptr
         number = np.empty(A.n, np.int32)
-        number[natural] = np.cumsum(kind[natural] == splitting.COARSE, dtype=np.int32) - np.int32(1)
+        number[natural] = np.cumsum(kind[natural] == rows.COARSE, dtype=np.int32) - np.int32(1)
         broad = level.mixed and level.depth == 0 and not level.sparse
         slots, width = rows.BROAD if broad else rows.NARROW
         cut = self.cut * FINER[0] if broad else self.cut
@@ -166,7 +163,7 @@ class Algebraic(Coarsening):
         fine.P = P.renumbered(place)
         indices, indptr = np.empty_like(columns), np.empty_like(starts)
         none = np.empty(columns.size, np.float32)
-        galerkin._reorder(none, indices, indptr, order, place, none, columns, starts)
+        kernels._reorder(none, indices, indptr, order, place, none, columns, starts)
         coarse = Matrix(np.zeros(columns.size, np.float32), indices, indptr, np.zeros(count, np.float32), A.symmetric)
         fine.P.fill(coarse, A)
         return AlgebraicLevel(coarse, ends, place, fine.depth + 1)
@@ -210,7 +207,7 @@ class AlgebraicHierarchy(Hierarchy):
     def _take(self, M, A: Matrix, indices: np.ndarray) -> None:
         """The values of S A S plus the shift; its columns too, unless `indices` is empty."""
         shift = np.empty(0) if self._shift is None else self._shift
-        galerkin._take_matrix(
+        kernels._take_matrix(
             A.weights, indices, A.indptr, A.excess, self.order, self._place, self.scale, M.data, M.indices, M.indptr,
             shift,
         )  # fmt: skip
