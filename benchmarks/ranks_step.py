@@ -42,9 +42,9 @@ def main() -> None:
     import numpy as np
 
     from nonstick import Scene
-    from nonstick.mpi.part import Part
     from nonstick.parallel.comm import world
-    from nonstick.sim.liquid.together import simulate
+    from nonstick.sim.liquid.distributed import simulate
+    from nonstick.sim.liquid.pressure import Projection
 
     comm = world()
     dimension = len(Scene.load(words.scene).shape)
@@ -63,7 +63,7 @@ def main() -> None:
         return np.array([counts.messages, counts.bytes, counts.reductions], float)
 
     solving = np.zeros(3)
-    solve = Part.solve
+    solve = Projection._solve_on_ranks
 
     def counted(self, *words, **more):
         at = sent()
@@ -72,7 +72,7 @@ def main() -> None:
         solving = solving + sent() - at
         return found
 
-    Part.solve = counted  # type: ignore[method-assign]
+    Projection._solve_on_ranks = counted  # type: ignore[method-assign]
     rows: list[dict] = []
     comm.wait()
     began = time.perf_counter()

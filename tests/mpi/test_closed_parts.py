@@ -8,7 +8,7 @@ from nonstick.mpi import levels
 from nonstick.mpi.shared import Shared
 from nonstick.mpi.solve import solve_shared
 from nonstick.parallel.boxes import Boxes
-from nonstick.sim.liquid.together import simulate
+from nonstick.sim.liquid.distributed import simulate
 from nonstick.solvers.pockets import find
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.mpi.part import Part, ghost_layers
 from nonstick.parallel.boxes import Boxes
 from nonstick.sim.liquid.cloud import Cloud
-from nonstick.sim.liquid.together import first_boxes, obstacle, part_of, simulate
+from nonstick.sim.liquid.distributed import first_boxes, obstacle, part_of, simulate
+from nonstick.sim.liquid.partition import ParticlePartition, ghost_layers
 
 SHAPES = [(24, 20), (18, 16, 14)]
 
@@ -26,7 +26,7 @@ def thrown(part, shape, rng):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_particle_is_lost_at_borders(comm, shape):
     """Particles are shot across several boxes, many times, and onto the borders themselves."""
-    part = Part(comm, Boxes.regular(shape, comm.size, 2), 0.1)
+    part = ParticlePartition(comm, Boxes.regular(shape, comm.size, 2), 0.1)
     rng = np.random.default_rng(7)
     cloud, x = thrown(part, shape, rng)
     first, size = 3 - len(shape), np.array(shape, float)[:, None]
@@ -38,7 +38,7 @@ def test_no_particle_is_lost_at_borders(comm, shape):
         if turn % 2:
             where = np.floor(where)  # the corner of a cell, where boxes meet
         cloud.x[first:] = where[:, cloud.id] - np.array(part.grid.first, float)[:, None]
-        part.settle(cloud)
+        part.migrate(cloud)
         assert part.mine(part.position(cloud.x)).all()
         ids = np.sort(np.concatenate(comm.gathered(cloud.id)))
         np.testing.assert_array_equal(ids, np.arange(400))
@@ -47,7 +47,7 @@ def test_no_particle_is_lost_at_borders(comm, shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ghost_particles_are_those_of_the_ghost_cells(comm, shape):
-    part = Part(comm, Boxes.regular(shape, comm.size, 2), 0.1)
+    part = ParticlePartition(comm, Boxes.regular(shape, comm.size, 2), 0.1)
     cloud, x = thrown(part, shape, np.random.default_rng(8))
     part.surround(cloud)
     first = 3 - len(shape)
@@ -62,7 +62,7 @@ def test_ghost_particles_are_those_of_the_ghost_cells(comm, shape):
 def test_parts_of_space_reach_over_boxes(comm, shape):
     from scipy.ndimage import label
 
-    part = Part(comm, Boxes.regular(shape, comm.size, 2), 0.1, 2)
+    part = ParticlePartition(comm, Boxes.regular(shape, comm.size, 2), 0.1, 2)
     space = (np.random.default_rng(9).random(shape) < 0.45).astype(float)
     true, count = label(space > 0.0)
     here = tuple(slice(f, f + n) for f, n in zip(part.grid.first, part.grid.shape))
@@ -124,7 +124,7 @@ def test_a_cut_into_other_boxes_loses_nothing(comm):
     state = simulate(scene, comm).state()
     part = part_of(scene, comm, first_boxes(scene, comm))
     moved = part.moved(state, boxes)
-    there = Part(comm, boxes, scene.dx, ghost_layers(2.0))
+    there = ParticlePartition(comm, boxes, scene.dx, ghost_layers(2.0))
     assert there.mine(moved["x"]).all() and moved["pressure"].shape == boxes[comm.rank].shape
     ids = np.sort(np.concatenate(comm.gathered(moved["id"])))
     np.testing.assert_array_equal(ids, np.arange(len(ids)))

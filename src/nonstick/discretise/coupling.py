@@ -39,7 +39,7 @@ from ..grid.fractions import cover
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
-from ..parallel.comm import SELF, Comm
+from ..parallel.partition import Partition
 
 Faces = tuple[np.ndarray, ...]
 
@@ -110,25 +110,6 @@ def spin_of(motion: np.ndarray, d: int) -> np.ndarray | float:
     return float(motion[2]) if d == 2 else motion[3:]
 
 
-class Whole:
-    """All of a grid. A subclass may stand for one rank's part of it, with ghosts that count on other ranks."""
-
-    #: the first cell of this part of the grid
-    first: tuple[int, ...] = ()
-    comm: Comm = SELF
-
-    def own_cells(self, shape: tuple[int, ...]) -> np.ndarray | None:
-        """Mask of the cells that count here; None: all."""
-        return None
-
-    def own_faces(self, window: tuple[slice, ...], axis: int) -> tuple[slice, ...]:
-        """The part of a window of faces that counts here, as slices of the window."""
-        return (slice(None),) * len(window)
-
-
-WHOLE_GRID = Whole()
-
-
 @dataclass(frozen=True)
 class MovedBody:
     """The effect of a solve on a body."""
@@ -143,11 +124,11 @@ class MovedBody:
 class Covered:
     """One body on the faces of a grid: shares of the faces in its window, arms, mass matrix."""
 
-    def __init__(self, body: Body, shape: tuple[int, ...], dx: float, part: Whole = WHOLE_GRID):
-        self.body, self.dx, self.part = body, dx, part
+    def __init__(self, body: Body, shape: tuple[int, ...], dx: float, part: Partition | None = None):
+        self.body, self.dx, self.part = body, dx, part or Partition.whole(shape, dx)
         d = len(shape)
         self.d = d
-        self._first = part.first or (0,) * d
+        self._first = self.part.grid.first
         self.dofs = freedoms(d)
         self.motion = body.motion(d)
         phi = np.asarray(body.phi, dtype=np.float64)
@@ -194,7 +175,7 @@ class Covered:
             raise NonstickError(f"the density of a body must be positive, not {body.density}")
         M = np.zeros((self.dofs, self.dofs))
         for axis, s in enumerate(self.shares):
-            arms, own = self.arms(axis), self.part.own_faces(self.window(axis), axis)
+            arms, own = self.arms(axis), self.part.own_faces_in(self.window(axis), axis)
             for i, a in arms:
                 for j, b in arms:
                     M[i, j] += float((s * a * b)[own].sum())
@@ -221,7 +202,7 @@ class Covered:
 
     def displaced(self) -> float:
         """The volume of the body on the grid, in cells."""
-        own = [float(s[self.part.own_faces(self.window(axis), axis)].sum()) for axis, s in enumerate(self.shares)]
+        own = [float(s[self.part.own_faces_in(self.window(axis), axis)].sum()) for axis, s in enumerate(self.shares)]
         return float(self.part.comm.total(np.array(own)).max())
 
     def flux(self) -> np.ndarray:
@@ -246,10 +227,11 @@ class Coupling:
 
     def __init__(
         self, bodies: Sequence[Body], weights: Faces, velocity: Faces | None, shape: tuple[int, ...], dx: float,
-        part: Whole = WHOLE_GRID,
+        part: Partition | None = None,
     ):  # fmt: skip
-        self.shape, self.dx, self.d, self.part = shape, dx, len(shape), part
-        self.covered = [Covered(body, shape, dx, part) for body in bodies]
+        self.shape, self.dx, self.d = shape, dx, len(shape)
+        self.part = part or Partition.whole(shape, dx)
+        self.covered = [Covered(body, shape, dx, self.part) for body in bodies]
         self.free = [c for c in self.covered if c.mass is not None]
         self._velocity = velocity
         self._closed = tuple(1.0 - np.asarray(w, dtype=np.float64) for w in weights)
@@ -305,7 +287,7 @@ class Coupling:
     def couple(self, A: Operator, rows: Rows, dt: float, rho: float) -> LowRank:
         """A + dt dx^d G M⁻¹ Gᵀ over the unknowns of `rows`."""
         dofs = freedoms(self.d)
-        own = self.part.own_cells(self.shape)
+        own = self.part.only_own(np.ones(self.shape, bool)) if self.part.shared else None
         S = np.zeros((dofs * len(self.free),) * 2)
         where, column, value, light = [], [], [], np.empty(S.shape[0])
         for k, c in enumerate(self.free):

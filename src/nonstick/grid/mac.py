@@ -139,7 +139,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Part(Grid):
+class SubGrid(Grid):
     """A box of cells of a larger grid whose lower corner is zero; coordinates have the same bits as there.
 
     Parameters
@@ -149,8 +149,8 @@ class Part(Grid):
 
     Examples
     --------
-    >>> from nonstick.grid.mac import Grid, Part
-    >>> whole, part = Grid((9, 7), 0.1), Part((4, 3), 0.1, first=(5, 2))
+    >>> from nonstick.grid.mac import Grid, SubGrid
+    >>> whole, part = Grid((9, 7), 0.1), SubGrid((4, 3), 0.1, first=(5, 2))
     >>> bool((whole.cells()[0][5:] == part.cells()[0]).all())
     True
     """

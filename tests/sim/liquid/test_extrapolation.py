@@ -9,10 +9,10 @@ from nonstick import Scene, Simulation
 from nonstick.grid._levelset import _normal
 from nonstick.grid.faces import FaceField
 from nonstick.kernels._interpolate import _sample
+from nonstick.parallel.partition import Partition
 from nonstick.sim.liquid._energy import _free_share
 from nonstick.sim.liquid._extrapolate import SLIVER, _extrapolate
 from nonstick.sim.liquid._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
-from nonstick.sim.liquid.alone import Alone
 from nonstick.sim.liquid.extrapolation import STEEPEST, Passage, extend, find_taken, hold_surface
 from nonstick.sim.liquid.pressure import LIGHT, SHARE, STILL, least_pressure
 from nonstick.sim.liquid.solids import Solids
@@ -191,8 +191,8 @@ def test_a_displacement_that_keeps_the_centre():
     expected = [s - np.average(s, weights=m) if m.any() else s.copy() for s, m in zip(shift, mass)]
     half = [0.5 * (s + e) - 0.5 * w / m.sum() if m.any() else s for s, e, m, w in zip(shift, expected, mass, (0, 1, 2))]
     other = shift.copy()
-    keep_centre(other, mass, np.array([0.0, 1.0, 2.0]), 0.5, Alone(Scene.load("still")))
-    keep_centre(shift, mass, np.zeros(3), 1.0, Alone(Scene.load("still")))
+    keep_centre(other, mass, np.array([0.0, 1.0, 2.0]), 0.5, Partition.whole((4, 4), 0.25))
+    keep_centre(shift, mass, np.zeros(3), 1.0, Partition.whole((4, 4), 0.25))
     for found, e in zip((*shift, *other), (*expected, *half)):
         np.testing.assert_allclose(found, e, atol=1e-12)
 

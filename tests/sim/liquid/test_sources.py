@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.alone import Alone
+from nonstick.parallel.partition import Partition
 from nonstick.sim.liquid.sources import Chambers, Source, crowding, smooth_count, smooth_space
 from nonstick.validation import Size, experiments
 
-ALONE = Alone(Scene.load("still"))
+ALONE = Partition.whole((4, 4), 0.25)
 POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
 
 

@@ -26,11 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...grid.faces import FaceField
+from ...parallel.partition import Partition
 from ._energy import _energy, _gains, _take_gains
 from ._particles import BATCH
 from ._surface import _volume_planes
-from .alone import Alone
 from .cloud import Cloud
+from .partition import ParticlePartition
 
 #: largest shift of the level set, in cells
 LIMIT = 0.75
@@ -79,7 +80,7 @@ NONE = np.empty(0, np.int64)
 
 def volume(
     phi: np.ndarray, space: np.ndarray, offset: float = 0.0, start: np.ndarray = NONE, per_cell: float = 1.0,
-    ranks: Alone | None = None,
+    ranks: Partition | None = None,
 ) -> float:  # fmt: skip
     """Volume of φ + offset < 0 in cells, φ in cells; `start` and `per_cell` describe particles sorted by cell.
 
@@ -88,12 +89,12 @@ def volume(
     partial = np.empty(phi.shape[0])
     _volume_planes(partial, phi, space, offset, start, per_cell)
     found = float(partial.sum())
-    return found if ranks is None else ranks.sum(found)
+    return found if ranks is None else ranks.comm.total(found)
 
 
 def shift_for(
     phi: np.ndarray, space: np.ndarray, target: float, guess: float, start: np.ndarray = NONE, per_cell: float = 1.0,
-    ranks: Alone | None = None,
+    ranks: Partition | None = None,
 ) -> float:  # fmt: skip
     """The shift of φ, within ±LIMIT, for which φ encloses `target`, to a ten-thousandth; starts from `guess`.
 
@@ -106,7 +107,7 @@ def shift_for(
     if target <= 0.0:
         return 0.0
     room = float(space.sum())
-    target = min(target, room if ranks is None else ranks.sum(room))
+    target = min(target, room if ranks is None else ranks.comm.total(room))
     low, high = -LIMIT, LIMIT
     over, under = 0.0, 0.0  # excess at low and lack at high, once they are known
     c, stride, last = min(max(guess, low), high), 0.02, 0
@@ -138,23 +139,23 @@ ALL = 0.9
 SAFETY = 1e-6
 
 
-def energy(p: Cloud, gravity: np.ndarray, ranks: Alone) -> tuple[float, float]:
+def energy(p: Cloud, gravity: np.ndarray, ranks: ParticlePartition) -> tuple[float, float]:
     """Sums over particles of kinetic energy in (m/s)² and of -g · x in m/s² times cells."""
     parts = -(-p.n // BATCH)
     kinetic, height = np.zeros(parts), np.zeros(parts)
     _energy(kinetic, height, ranks.position(p.x), p.vel, p.aff, p.affine, *gravity, BATCH)
-    return ranks.sum(float(kinetic.sum())), ranks.sum(float(height.sum()))
+    return ranks.comm.total(float(kinetic.sum())), ranks.comm.total(float(height.sum()))
 
 
-def heat(mass: FaceField, before: FaceField, after: FaceField, ranks: Alone) -> float:
+def heat(mass: FaceField, before: FaceField, after: FaceField, ranks: Partition) -> float:
     """Kinetic energy that viscosity has taken from the velocity `before`, for masses on the faces."""
     total = 0.0
     for axis, lost in (mass * (before - after) * (before + after)).each():
         total += 0.5 * float(ranks.own_faces(lost, axis).sum())
-    return max(ranks.sum(total), 0.0)
+    return max(ranks.comm.total(total), 0.0)
 
 
-def surplus(p: Cloud, gain: np.ndarray, ranks: Alone, turned: np.ndarray | float = 0.0) -> float:
+def surplus(p: Cloud, gain: np.ndarray, ranks: Partition, turned: np.ndarray | float = 0.0) -> float:
     """What the kinetic energy of particles has beyond that of the flow at the end of the step, in (m/s)².
 
     It is what the turning of the force added (the sum of `turned`), less what liquid gains that does not fall freely:
@@ -164,17 +165,17 @@ def surplus(p: Cloud, gain: np.ndarray, ranks: Alone, turned: np.ndarray | float
     This is a number of the flow: it must not change when particles give energy back. In still water the work of gravity
     is much larger than the kinetic energy, and slowing particles that rise would add energy.
     """
-    return ranks.sum(float(np.sum(turned)) - p.work_on_held(gain))
+    return ranks.comm.total(float(np.sum(turned)) - p.work_on_held(gain))
 
 
-def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float, ranks: Alone) -> None:
+def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float, ranks: ParticlePartition) -> None:
     """Take `excess`, in (m/s)², from the particles that gained it; all particles give the part that these cannot give.
 
     `old` are the velocities before the step, `push` is gravity times its length.
     """
     parts = np.zeros(-(-p.n // BATCH))
     _gains(parts, p.vel, old, *push, GIVEN_BACK, BATCH)
-    gained = ranks.sum(float(parts.sum()))
+    gained = ranks.comm.total(float(parts.sum()))
     if gained > 0.0:
         share = min((1.0 + SAFETY) * excess / gained, 1.0)
         _take_gains(p.vel, p.aff, old, *push, GIVEN_BACK, share)

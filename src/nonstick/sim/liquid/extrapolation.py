@@ -113,7 +113,7 @@ def extend(
     for axis, faces, values in zip(axes, closed, results):
         _put(velocity[axis], faces, values)
     solids.ranks.fill_faces(velocity)
-    return solids.ranks.max(fastest)
+    return solids.ranks.comm.largest(fastest)
 
 
 def _into_solids(

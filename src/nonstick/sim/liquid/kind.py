@@ -40,7 +40,7 @@ class LiquidKind(Kind):
             from .simulation import Simulation
 
             return Simulation(scene)
-        from .together import simulate
+        from .distributed import simulate
 
         return simulate(scene, comm)
 
@@ -51,7 +51,7 @@ class LiquidKind(Kind):
         return check(scene)
 
     def obstacles(self, scene: Scene) -> list[str]:
-        from .together import obstacle
+        from .distributed import obstacle
 
         found = obstacle(scene)
         return [found] if found else []
@@ -107,7 +107,7 @@ class LiquidKind(Kind):
 
     def restore(self, simulation: Simulation, directory: RunDirectory, frame: int) -> None:
         if isinstance(directory, SharedDirectory):
-            from .together import restore
+            from .distributed import restore
 
             restore(simulation.scene, directory.comm, simulation, directory, frame)  # type: ignore[arg-type]
             return

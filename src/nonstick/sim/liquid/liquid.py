@@ -31,10 +31,10 @@ from ...grid.faces import FaceField
 from ...scenes.scene import Scene
 from ..states import check_array
 from .accounts import Ledger, heat
-from .alone import Alone
 from .bodies import Bodies, make
 from .extrapolation import Passage, extend, find_taken, hold_surface
 from .forces import Force
+from .partition import ParticlePartition
 from .pressure import CalledFor, PressureResult, Projection, least_pressure
 from .seeding import region
 from .solids import Solids
@@ -92,10 +92,13 @@ class Liquid:
     """
 
     def __init__(
-        self, scene: Scene, tracker: Callable[[Scene, Solids, Ledger, Viscosity], Tracker], ranks: Alone | None = None
+        self,
+        scene: Scene,
+        tracker: Callable[[Scene, Solids, Ledger, Viscosity], Tracker],
+        ranks: ParticlePartition | None = None,
     ):
         self.scene = scene
-        self.ranks = ranks or Alone(scene)
+        self.ranks = ranks or ParticlePartition.whole(scene.shape, scene.dx)
         model = scene.model
         bodies = make(scene)
         self.solids = Solids(scene, bodies, self.ranks)
@@ -267,7 +270,7 @@ class Liquid:
 
     def _check_flow(self, velocity: FaceField, fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""
-        finite = not self.ranks.any(not all(math.isfinite(float(u.sum())) for _, u in velocity.each()))
+        finite = not self.ranks.comm.any(not all(math.isfinite(float(u.sum())) for _, u in velocity.each()))
         if not finite or fastest * dt > LONGEST * max(self.scene.model.domain.size):
             speed = f"reaches {fastest:.3g} m/s" if finite else "is no number any more"
             raise NonstickError(
@@ -302,7 +305,7 @@ class Liquid:
         """True if something other than gravity may do work on the liquid in this step."""
         solids = self.solids
         moves = solids.moving and solids.velocity.any()  # a paddle that has stopped does no work
-        walls = bool(len(self.bodies)) or self.ranks.any(bool(moves or np.any(solids.separation)))
+        walls = bool(len(self.bodies)) or self.ranks.comm.any(bool(moves or np.any(solids.separation)))
         pushed = any(f.acts(self.time - 2.0 * self.tracker.lag) or f.acts(self.time) for f in self.forces)
         return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
 
@@ -315,11 +318,11 @@ class Liquid:
 
     def contacts(self) -> int:
         """Number of cells in which liquid separates from a wall."""
-        return int(self.ranks.sum(int(np.count_nonzero(self.ranks.own(self.projection.active)))))
+        return int(self.ranks.comm.total(int(np.count_nonzero(self.ranks.own(self.projection.active)))))
 
     def max_speed(self) -> float:
         """Largest velocity component of the liquid or a solid."""
-        return max(self.ranks.max(self.tracker.fastest()), self.solids.fastest())
+        return max(self.ranks.comm.largest(self.tracker.fastest()), self.solids.fastest())
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy in joule (per metre of depth in 2D); height is above the domain's corner."""

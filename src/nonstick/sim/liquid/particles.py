@@ -74,7 +74,7 @@ class Particles:
     @property
     def count(self) -> int:
         """Number of particles."""
-        return int(self.ranks.sum(self.ranks.own_particles(self.cloud).n))
+        return int(self.ranks.comm.total(self.ranks.own_particles(self.cloud).n))
 
     def points(self, x: np.ndarray | None = None) -> list[np.ndarray]:
         """Positions of the particles, or of x (3, n) in cells of the domain, in metres and the user's dimension."""
@@ -102,7 +102,7 @@ class Particles:
         self.ledger.initial = self.cloud.born * self.worth
         self._outline(None, False)
         # without a surface a shift of φ could only make bubbles
-        air = self.ranks.any(bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()))
+        air = self.ranks.comm.any(bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()))
         if self.scene.model.volume.correct and air:
             self._outline(None, True)
         elif self.cloud.born:
@@ -185,7 +185,7 @@ class Particles:
         """Remove the particles in the regions."""
         for shape in regions:
             gone = shape(*self.points()) < 0
-            count = int(self.ranks.sum(int(gone.sum())))
+            count = int(self.ranks.comm.total(int(gone.sum())))
             if count:
                 self._added *= 1.0 - count / self.count
                 self.cloud.keep(~gone)
@@ -288,7 +288,7 @@ class Particles:
             gain = kinetic + potential - flow.start.energy
             if gain > 0.0:
                 give_back(cloud, old, flow.dt * self.gravity, gain / self.mass, self.ranks)
-        self.ranks.settle(cloud)
+        self.ranks.migrate(cloud)
         self._last_dt = flow.dt
         self._sorted = self.settled = False
 
@@ -314,7 +314,7 @@ class Particles:
             return
         kinetic, potential, heat = *self._energies(), self.mass * flow.start.heat
         # energy after moving, with the velocity that falling particles gain until then
-        gained = self.mass * self.ranks.sum(self.cloud.energy_of_falling(self.lag * self.gravity))
+        gained = self.mass * self.ranks.comm.total(self.cloud.energy_of_falling(self.lag * self.gravity))
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
         paid = min(max(lift - lost, 0.0), max(PAYMENT * kinetic - heat, 0.0))

@@ -13,9 +13,9 @@ from ... import registry
 from ...discretise.pressure import PressureProblem, PressureSolution
 from ...grid.faces import FaceField
 from ...grid.masks import cut_cells, wall_cells
+from ...parallel.partition import Partition
 from ...scenes.scene import Scene
 from ...scenes.schema import Solver
-from .alone import Alone
 from .solids import Solids
 
 #: tried in this order when the scene's own method misses its tolerance
@@ -95,7 +95,7 @@ class Projection:
         problem = self._problem(phi, velocity, dt, hold, divergence, acted)
         if acted is not None:
             self.pressure = np.zeros_like(acted)
-        outcome = self._together(problem) if self.solids.ranks.shared else self._try_methods(problem)
+        outcome = self._solve_on_ranks(problem) if self.solids.ranks.shared else self._try_methods(problem)
         self.pressure = outcome.pressure if acted is None else acted + outcome.pressure
         self.active = self.solids.grid.lift(problem.rows.to_grid(outcome.solution.active))
         if problem.coupling is not None:
@@ -120,14 +120,25 @@ class Projection:
             separation=user(solids.separation), source=user(divergence), **extra,
         )  # fmt: skip
 
-    def _together(self, problem: PressureProblem) -> PressureResult:
-        """Solve a problem of which other processes have other parts."""
-        solver, ranks = self.solver, self.solids.ranks
+    def _solve_on_ranks(self, problem: PressureProblem) -> PressureResult:
+        """Solve a problem of which other processes have other parts; each keeps the solution in its rows and ghosts."""
+        from ...mpi.shared import Shared
+        from ...mpi.solve import solve_shared
+
+        solver, ranks, rows = self.solver, self.solids.ranks, problem.rows
         x0 = active = None
-        if solver.warm_start and ranks.any(bool(self.pressure.any())):
-            x0, active = (problem.rows.from_grid(a) for a in (self.pressure, self.active))
-        solution = problem.with_fields(ranks.solve(problem.problem, x0, active, solver.rtol, solver.maxiter))
-        unknowns = int(ranks.sum(int(np.count_nonzero(ranks.own(problem.rows.to_grid(np.ones(problem.n, bool)))))))
+        if solver.warm_start and ranks.comm.any(bool(self.pressure.any())):
+            x0, active = (rows.from_grid(a) for a in (self.pressure, self.active))
+        shared = Shared(ranks.comm, ranks.boxes, ranks.held, problem.problem)
+        found = solve_shared(
+            shared, x0=x0, active=active, rtol=solver.rtol, maxiter=solver.maxiter, criterion="papers"
+        )  # the criterion of `_try_methods`
+        cells = rows.to_grid(shared.leave(found.x))
+        ranks.fill_cells(cells)
+        x = rows.from_grid(cells)
+        dual, notes = problem.problem.gradient(x), found.notes | {"kkt": found.kkt()}
+        solution = problem.with_fields(replace(found, problem=problem.problem, x=x, dual=dual, notes=notes))
+        unknowns = shared.problem.A.unknowns
         done = solution.converged or solution.status == "infeasible"
         failed = [] if done else [f"{solution.method}: {solution.message}"]
         kkt = float(solution.notes.get("corrected_kkt", solution.notes["kkt"]))  # type: ignore[arg-type]
@@ -191,14 +202,14 @@ LIGHT = 0.01
 STILL = 1e-6
 
 
-def least_pressure(pressure: np.ndarray, scene: Scene, gravity: np.ndarray, ranks: Alone, dt: float) -> float:
+def least_pressure(pressure: np.ndarray, scene: Scene, gravity: np.ndarray, ranks: Partition, dt: float) -> float:
     """The pressure in Pa above which a cell counts as pressed; `gravity` is the present one, dt the length of the step.
 
     Decisions must not depend on whether a cell holds 0 or a rounding error. In free flight all pressures are such
     errors, the largest one too: so there is a floor, far below what a layer of one cell of liquid weighs. Liquid that
     turns without gravity has only such errors in its first step, and its floor is that of a way.
     """
-    most = ranks.max(max(float(pressure.max(initial=0.0)), -float(pressure.min(initial=0.0))))
+    most = ranks.comm.largest(max(float(pressure.max(initial=0.0)), -float(pressure.min(initial=0.0))))
     weight = LIGHT * float(np.linalg.norm(gravity))
     way = STILL * scene.dx / dt**2 if dt > 0.0 else 0.0
     return max(scene.model.physics.density * scene.dx * (weight or way), SHARE * most)

@@ -11,10 +11,10 @@ import numpy as np
 from ...bodies.expression import Expression
 from ...errors import NonstickError
 from ...grid.shapes import Shape, sample_meshes
+from ...parallel.comm import Comm
 from ...scenes.geometry import ShapeTable, build
 from ...scenes.scene import Scene
 from ...scenes.schema import Liquid
-from .alone import Alone
 from .solids import Solids
 
 #: least distance of a particle from a wall, in cells
@@ -73,14 +73,14 @@ def seed_slabs(
                 x, owed = _thinned(x, np.cumsum(share), share, owed)
                 yield lattice.lift(x)
         return
-    low, high, before, after = lattice.share(solids.ranks)
+    low, high, before, after = lattice.share(solids.ranks.comm)
     _skip(rng, before)
     found = [piece for slab in range(low, high) for piece in lattice.positions(slab, rng)]
     _skip(rng, after)
     sums = np.zeros(lattice.planes * per_axis)
     for number, _, share in found:
         sums[number] = np.cumsum(share)[-1] if share.size else 0.0
-    sums = solids.ranks.total(sums)
+    sums = solids.ranks.comm.total(sums)
     owed, number = 0.0, 0
     for here, x, share in found:
         for total in sums[number:here]:  # of the planes before this one
@@ -111,15 +111,15 @@ class _Lattice:
         self.grid, self.lift = solids.whole, solids.grid.lift_points
         self.planes = self.grid.shape[0]
 
-    def share(self, ranks: Alone) -> tuple[int, int, int, int]:
+    def share(self, comm: Comm) -> tuple[int, int, int, int]:
         """The first plane of cells of this process and the end; the random numbers for planes before and after."""
         sizes = np.zeros(self.planes, np.int64)
-        for slab in range(self.planes * ranks.rank // ranks.size, self.planes * (ranks.rank + 1) // ranks.size):
+        for slab in range(self.planes * comm.rank // comm.size, self.planes * (comm.rank + 1) // comm.size):
             sizes[slab] = np.count_nonzero(_centre_distance(self.shape, self.grid, slab) < 1.0)
-        sizes = ranks.total(sizes) * (len(self.grid.shape) * self.per_axis ** len(self.grid.shape))
+        sizes = comm.total(sizes) * (len(self.grid.shape) * self.per_axis ** len(self.grid.shape))
         ends = np.concatenate([[0], np.cumsum(sizes)])
-        low, high = np.searchsorted(ends, [ends[-1] * r // ranks.size for r in (ranks.rank, ranks.rank + 1)]).tolist()
-        if ranks.rank == ranks.size - 1:
+        low, high = np.searchsorted(ends, [ends[-1] * r // comm.size for r in (comm.rank, comm.rank + 1)]).tolist()
+        if comm.rank == comm.size - 1:
             high = self.planes
         return low, high, int(ends[low]), int(ends[-1] - ends[high])
 

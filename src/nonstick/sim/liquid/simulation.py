@@ -21,10 +21,10 @@ from ...scenes.scene import Scene
 from ...show import Shown
 from ..states import check_array
 from .access import GridArrays, ParticleArrays, read_grid, read_particles, write_particles
-from .alone import Alone
 from .levelset import LevelSet
 from .liquid import Liquid, Report
 from .particles import Particles
+from .partition import ParticlePartition
 from .probes.recorder import Recorder
 from .requirements import WAY, check_bodies, check_edges, check_methods, require, require_liquid
 from .stats import COLUMNS, STAGES
@@ -72,7 +72,7 @@ class Simulation(Shown):
     (16, 16)
     """
 
-    def __init__(self, scene: Scene | str | Path, ranks: Alone | None = None):
+    def __init__(self, scene: Scene | str | Path, ranks: ParticlePartition | None = None):
         self.scene = scene if isinstance(scene, Scene) else Scene.load(scene)
         self.scene.require("liquid")
         check_methods(self.scene)

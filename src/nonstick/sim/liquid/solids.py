@@ -15,13 +15,13 @@ import numpy as np
 from ...bodies.body import RigidBody
 from ...grid.faces import FaceField, at_faces, ends
 from ...grid.fractions import centre_distance, close_edges, open_fractions
-from ...grid.mac import Grid, Part
+from ...grid.mac import Grid, SubGrid
 from ...grid.masks import cut_cells, wall_cells
 from ...grid.shapes import Shape
 from ...scenes.scene import Scene
 from ...scenes.schema import Keyed
 from ._solids import _open_space, _room
-from .alone import Alone
+from .partition import ParticlePartition
 from .solid import BODY_ROOM, Solid, by_number, joined, nearest_side, sides_of, solids_of
 
 if TYPE_CHECKING:  # scenes without bodies do not wait for the coupling, which loads SciPy
@@ -37,9 +37,9 @@ class Solids:
     Distances are in cells and on three axes (`grid.mac`), at the nodes and at the centres of cells.
     """
 
-    def __init__(self, scene: Scene, bodies: Sequence[RigidBody] = (), ranks: Alone | None = None):
+    def __init__(self, scene: Scene, bodies: Sequence[RigidBody] = (), ranks: ParticlePartition | None = None):
         self.scene = scene
-        self.ranks = ranks or Alone(scene)
+        self.ranks = ranks or ParticlePartition.whole(scene.shape, scene.dx)
         #: the grid of the domain, and the part of it that this process has
         self.whole = Grid(scene.shape, scene.dx)
         self.grid = self.ranks.grid
@@ -137,7 +137,7 @@ class Solids:
 
         on_grid = [self._covering(b, here) for b, here in zip(bodies, self.distances[len(static) :])]
         #: the bodies as the pressure solve sees them; None without bodies
-        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx, self.ranks.counted)
+        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx, self.ranks)
         self._own = list(zip(bodies, self.coupling.covered))
         return self.coupling.weights
 
@@ -145,7 +145,7 @@ class Solids:
         """The largest distance at the nodes of all processes; None: of this one."""
         if not self.ranks.shared:
             return None
-        return self.ranks.max(float(np.abs(np.minimum.reduce(distances)).max()))
+        return self.ranks.comm.largest(float(np.abs(np.minimum.reduce(distances)).max()))
 
     def nodes_near(self, slab: int) -> tuple[np.ndarray, int]:
         """Distance to all solids, in cells, at nodes around a plane of cells of the domain; their first plane."""
@@ -153,7 +153,7 @@ class Solids:
             return self.user_nodes, 0
         first = max(slab - PLANES, 0)
         shape = (min(slab + PLANES + 1, self.whole.shape[0]) - first, *self.whole.shape[1:])
-        grid = Part(shape, self.whole.dx, first=(first, *(0,) * (len(shape) - 1)))
+        grid = SubGrid(shape, self.whole.dx, first=(first, *(0,) * (len(shape) - 1)))
         return joined((solid.measure(grid, self.time) for solid in self.list), grid) / grid.dx, first
 
     def _covering(self, body: RigidBody, distance: np.ndarray) -> Body:
@@ -284,7 +284,7 @@ class Solids:
         """The largest velocity component of a solid at a face."""
         if not self.moving:
             return 0.0
-        return self.ranks.max(self.velocity.largest())
+        return self.ranks.comm.largest(self.velocity.largest())
 
     def _behave(self) -> None:
         """Find the cells that may separate, with their adhesion and separation velocity."""
@@ -315,7 +315,7 @@ class Solids:
         """True if a pressure (on three axes) of a size above `least` acts in a cell that a solid or a side cuts."""
         if self._cut is None or self._cut[0] is not self.open:
             self._cut = self.open, np.flatnonzero(self.ranks.only_own(cut_cells(self.open.user)))
-        return self.ranks.any(bool((np.abs(pressure.reshape(-1)[self._cut[1]]) > least).any()))
+        return self.ranks.comm.any(bool((np.abs(pressure.reshape(-1)[self._cut[1]]) > least).any()))
 
     def held(self, hold: np.ndarray | None) -> np.ndarray:
         """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""

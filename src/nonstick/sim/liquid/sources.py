@@ -19,9 +19,9 @@ import numpy as np
 
 from ...bodies.motion import Prescribed
 from ...grid.shapes import Box, Shape, sample_meshes
+from ...parallel.partition import Partition
 from ...scenes.scene import Scene
 from ...scenes.schema import Inflow
-from .alone import Alone
 from .cloud import Cloud
 from .seeding import region, wall_distance
 from .solids import Solids
@@ -136,7 +136,7 @@ def has_room(left: np.ndarray) -> np.ndarray:
 
 
 def crowding(
-    there: np.ndarray, new: np.ndarray, space: np.ndarray, region: np.ndarray, x: np.ndarray, ranks: Alone
+    there: np.ndarray, new: np.ndarray, space: np.ndarray, region: np.ndarray, x: np.ndarray, ranks: Partition
 ) -> np.ndarray:
     """Volume of liquid that must move away because a source adds liquid, over cells; all volumes in cells.
 
@@ -150,11 +150,11 @@ def crowding(
     region would change its count in jumps, so a particle counts for all cells less than a cell away (`smooth_count`).
     """
     wet = region & (there >= 0.5 * space)
-    added = ranks.sum(float(new[wet].sum()))
+    added = ranks.comm.total(float(new[wet].sum()))
     if added == 0.0:
         return np.zeros_like(new)
     before = smooth_count(x, there.shape) - smooth_space(space)
-    excess = min(max(ranks.sum(float((before + new)[wet].sum())), 0.0), 2.0 * added)
+    excess = min(max(ranks.comm.total(float((before + new)[wet].sum())), 0.0), 2.0 * added)
     return np.where(wet, new * (excess / added), 0.0)
 
 
@@ -190,7 +190,7 @@ def smooth_space(space: np.ndarray) -> np.ndarray:
 class Chambers:
     """The separate parts of the space outside solids, and the volume of liquid that still fits into each."""
 
-    def __init__(self, space: np.ndarray, ranks: Alone):
+    def __init__(self, space: np.ndarray, ranks: Partition):
         self.space, self.ranks = space, ranks
         #: 0 in solids
         self.which, self.count = ranks.parts(space)
@@ -198,7 +198,7 @@ class Chambers:
     def left(self, there: np.ndarray) -> np.ndarray:
         """Volume that each chamber can still take, in cells; entry 0 is for solids. `there` is over cells."""
         which, room = (self.ranks.own(a).ravel() for a in (self.which, self.space - there))
-        return np.maximum(self.ranks.total(np.bincount(which, room, minlength=self.count + 1)), 0.0)
+        return np.maximum(self.ranks.comm.total(np.bincount(which, room, minlength=self.count + 1)), 0.0)
 
     def of(self, cells: np.ndarray) -> np.ndarray:
         """The chambers of cells, given by flat indices."""
@@ -295,7 +295,7 @@ class Taps:
         inside = np.flatnonzero(np.asarray(source.at(time)(*points)) < 0.0)
         fall = cloud.fall[inside].astype(float) if fallen else np.zeros(inside.size)
         own = self.ranks.mine(self.ranks.position(cloud.x[:, inside]))
-        count, total = self.ranks.sum(float(own.sum())), self.ranks.sum(float(fall[own].sum()))
+        count, total = self.ranks.comm.total(float(own.sum())), self.ranks.comm.total(float(fall[own].sum()))
         if inside.size:
             velocity = self.velocity(source, [c[inside] for c in points], time, dt, fall * gravity[:, None])
             for row, v in zip(cloud.vel[self.grid.axes.start :], velocity):
@@ -317,7 +317,7 @@ class Taps:
         lines = self._lines.get(index)
         if lines is None or source.turns:
             every = source.lines(time, self.dx / self.setting.per_axis, self.solids)
-            lines = self._lines[index] = every.part(self.ranks.rank, self.ranks.size)
+            lines = self._lines[index] = every.part(self.ranks.comm.rank, self.ranks.comm.size)
         speed = max(map(abs, source.spec.velocity))
         x, due = lines.places(speed * time, speed * last_dt)
         x = (x + source.offset(time)[:, None]) / self.dx
@@ -335,6 +335,6 @@ class Taps:
             self._chambers = Chambers(self.solids.space, self.ranks)
         chamber = np.zeros(every, np.int64)
         chamber[mine] = np.where(fresh, 1 + self._chambers.of(cells), 0)
-        chamber = self.ranks.total(chamber)
+        chamber = self.ranks.comm.total(chamber)
         wanted = np.flatnonzero(chamber)
         return wanted[self._chambers.admit(chamber[wanted] - 1, there, worth)], len(wanted)

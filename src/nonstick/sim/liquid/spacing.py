@@ -18,9 +18,9 @@ from ...discretise.pressure import PressureProblem
 from ...grid.faces import FaceField
 from ...kernels._stencil import _stencil_relax
 from ...operators.rows import Rows
+from ...parallel.partition import Partition
 from ._particles import _scatter_density
 from ._spacing import _crowding, _displace, _moments, _spread, _wall_cells
-from .alone import Alone
 from .cloud import Cloud
 from .solids import Solids
 
@@ -128,7 +128,7 @@ def crushed(offset: float) -> float:
     return min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)
 
 
-def keep_centre(shift: FaceField, mass: FaceField, way: np.ndarray, share: float, ranks: Alone) -> None:
+def keep_centre(shift: FaceField, mass: FaceField, way: np.ndarray, share: float, ranks: Partition) -> None:
     """Take the share `share` of its mean from a displacement, in place; `way` (3) is a sum of ways made besides.
 
     Liquid in free flight cannot move its centre of mass. And where liquid was not crushed, ways that lift or lower all
@@ -139,12 +139,12 @@ def keep_centre(shift: FaceField, mass: FaceField, way: np.ndarray, share: float
         s -= share * (moment + way[axis]) / max(weight, 1.0)
 
 
-def moments(values: np.ndarray, mass: np.ndarray, axis: int, ranks: Alone) -> tuple[float, float]:
+def moments(values: np.ndarray, mass: np.ndarray, axis: int, ranks: Partition) -> tuple[float, float]:
     """Sums of mass times value and of mass, over the faces of an axis."""
     values, mass = ranks.own_faces(values, axis), ranks.own_faces(mass, axis)
     moment, weight = np.empty(len(values)), np.empty(len(values))
     _moments(moment, weight, values, mass)
-    return ranks.sum(float(moment.sum())), ranks.sum(float(weight.sum()))
+    return ranks.comm.total(float(moment.sum())), ranks.comm.total(float(weight.sum()))
 
 
 def _excess(
@@ -160,7 +160,7 @@ def _excess(
     return out
 
 
-def _potential(problem: PressureProblem, excess: np.ndarray, ranks: Alone, sweeps: int) -> np.ndarray:
+def _potential(problem: PressureProblem, excess: np.ndarray, ranks: Partition, sweeps: int) -> np.ndarray:
     """The potential whose gradient moves particles, over cells in the user's dimension."""
     rows, box, bodies = problem.rows, problem.problem.box, problem.problem.A.bodies
     A = (problem.problem.A if bodies is None else bodies.base).stencil
@@ -180,7 +180,7 @@ def _potential(problem: PressureProblem, excess: np.ndarray, ranks: Alone, sweep
     return grid
 
 
-def _renewed(q: np.ndarray, rows: Rows, ranks: Alone) -> np.ndarray:
+def _renewed(q: np.ndarray, rows: Rows, ranks: Partition) -> np.ndarray:
     """The vector with the values of other processes in ghost cells."""
     grid = rows.to_grid(q)
     ranks.fill_cells(grid)

@@ -59,4 +59,4 @@ class ParticleSurface:
             partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, ranks.only_own(solids.space),
             pressure, least, self._table, self.per_cell,
         )  # fmt: skip
-        return ranks.sum(float(partial.sum()))
+        return ranks.comm.total(float(partial.sum()))

@@ -292,7 +292,9 @@ class Viscosity:
         """The solution, or the best one found; `start` are face arrays near it, or None."""
         if self.solids.ranks.shared:
             assert isinstance(problem, ViscosityProblem)
-            return self.solids.ranks.thicken(problem, rtol, start)
+            from ...mpi.viscous import solve_viscosity
+
+            return solve_viscosity(self.solids.ranks.comm, self.solids.ranks.face_halos, problem, rtol, start)
         methods = dict.fromkeys((self.method, *STRONGER))
         return problem.solve_in_turn(methods, x0=start, rtol=rtol, criterion="papers")[0]
 

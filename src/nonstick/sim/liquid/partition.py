@@ -1,14 +1,11 @@
-"""One rank's part of a simulation: its box of cells with ghost layers, and the particles in it.
+"""The partition of a simulation: its box of cells with ghost layers, and the particles in it.
 
-A step of the simulator runs on the grid of `Part.grid`, the rank's own cells and `WIDTH` or more layers around them. At
-the outer side of the ghosts, where the domain goes on, kernels see an end of the grid that is not there. What they
-compute next to it is wrong, one layer further with every value they read from a neighbour. So ghosts are filled again,
-from the ranks that own them, before the error comes to cells that count:
+A step runs on the cells of a process (`parallel.partition`). On many ranks particles are dealt with like cells:
 
 - particles in ghost cells are copies of those of other ranks, made anew in each step (`surround`); they take part in
   what particles tell the grid, and are dropped before particles move (`release`);
 - φ, velocities, the pressure and what evens out particles are exchanged after each stage that reads far;
-- a particle that leaves the own cells moves to its new owner at the end of the step (`settle`).
+- a particle that leaves the own cells moves to its new owner at the end of the step (`migrate`).
 
 Positions of particles are in cells from the corner of the rank's grid. They are rounded such that adding and
 subtracting the corner is exact: all ranks agree on the cell of a particle.
@@ -19,26 +16,15 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..discretise.coupling import Whole
-from ..discretise.viscosity import ViscosityProblem
-from ..grid.box import IndexBox
-from ..grid.columns import FIELDS, PARTICLES
-from ..grid.faces import FaceField
-from ..grid.mac import Part as PartOfGrid
-from ..parallel.boxes import Boxes
-from ..parallel.comm import Comm
-from ..parallel.components import join_parts
-from ..parallel.halo import Halo
-from ..problem.box import BoxProblem
-from ..problem.solution import Solution
-from .shared import Shared, bare
-from .solve import solve_shared
-from .viscous import Thickened, solve_viscosity
+from ...grid.box import IndexBox
+from ...grid.columns import FIELDS, PARTICLES
+from ...parallel.boxes import Boxes
+from ...parallel.comm import Comm
+from ...parallel.partition import Partition
 
 #: fewest ghost layers: the surface at a steep wall looks at particles five cells away, and at the cells beside them
 WIDTH = 6
@@ -53,90 +39,40 @@ def ghost_layers(cfl: float) -> int:
     return max(WIDTH, math.ceil(cfl) + 4)
 
 
-class Part:
-    """One rank's part of the domain; it has the methods of `nonstick.sim.liquid.alone.Alone`.
-
-    Parameters
-    ----------
-    comm : Comm
-        The ranks.
-    boxes : Boxes
-        The own cells of all ranks.
-    dx : float
-        Size of a cell.
-    width : int
-        Ghost layers.
-    """
-
-    shared = True
+class ParticlePartition(Partition):
+    """One process's part of the domain of a simulation, with its particles."""
 
     def __init__(self, comm: Comm, boxes: Boxes, dx: float, width: int = WIDTH):
-        self.comm, self.boxes = comm, boxes
-        self.rank, self.size = comm.rank, comm.size
-        #: half sweeps that ghost layers last
-        self.depth = width
-        d = len(boxes.shape)
-        self._cells = Halo(comm, boxes, width)
-        self._faces = [Halo(comm, boxes, width, tuple(int(b == a) for b in range(d))) for a in range(d)]
-        self._nodes = Halo(comm, boxes, width, (1,) * d)
-        held = self._cells.held
-        self.own_box: IndexBox = boxes[comm.rank]
-        self.grid = PartOfGrid(held.shape, dx, first=held.low)
-        self.counted = _Counted(comm, held.low, self._cells.inside, [halo.inside for halo in self._faces])
+        super().__init__(comm, boxes, dx, width)
         #: corner of the grid in cells of the domain, on three axes
-        self._corner = np.concatenate([np.zeros(3 - d), np.array(held.low, float)])[:, None]
-        self._bounds = [_bounds(box, boxes.shape) for box in boxes.boxes]
-        near = [_bounds(box.grown(width, boxes.shape), boxes.shape) for box in boxes.boxes]
+        self._corner = np.array(self.held.three().low, float)[:, None]
+        self._bounds = _bounds(self.own_box, boxes.shape)
+        near = [box.grown(width, boxes.shape) for box in boxes.boxes]
         #: ranks with ghosts among the own cells, and where these are
         self._around = {
-            r: near[r]
-            for r in range(comm.size)
-            if r != comm.rank and boxes[r].grown(width, boxes.shape).intersection(self.own_box).size
+            r: _bounds(box, boxes.shape)
+            for r, box in enumerate(near)
+            if r != comm.rank and box.intersection(self.own_box).size
         }
         #: True if the particles include those in ghost cells
         self._mixed = False
-        self._only: tuple[Any, np.ndarray] = (None, np.zeros(0))
 
-    # -- numbers --------------------------------------------------------------------------------------
+    def position(self, x: np.ndarray) -> np.ndarray:
+        """Positions in cells from the corner of the domain."""
+        return x + self._corner if self.shared else x
 
-    def sum(self, value: float) -> float:
-        return self.comm.total(value)
+    def here(self, x: np.ndarray) -> np.ndarray:
+        """Own positions in cells from the corner of this process's grid."""
+        return x - self._corner if self.shared else x
 
-    def max(self, value: float) -> float:
-        return self.comm.largest(value)
-
-    def any(self, flag: bool) -> bool:
-        return self.comm.any(flag)
-
-    def total(self, values: np.ndarray) -> np.ndarray:
-        return self.comm.total(values)
-
-    # -- cells and faces ------------------------------------------------------------------------------
-
-    def own(self, cells: np.ndarray) -> np.ndarray:
-        return cells[(slice(None),) * (cells.ndim - len(self._cells.inside)) + self._cells.inside]
-
-    def own_faces(self, faces: np.ndarray, axis: int) -> np.ndarray:
-        first = 3 - len(self._faces)
-        return faces if axis < first else faces[(slice(None),) * first + self._faces[axis - first].inside]
-
-    def own_nodes(self, nodes: np.ndarray) -> np.ndarray:
-        return nodes[self._nodes.inside]
-
-    def with_ghosts(self, cells: np.ndarray) -> np.ndarray:
-        out = np.zeros(self.grid.shape, cells.dtype)
-        self.own(out)[...] = cells
-        self.fill_cells(out)
-        return out
-
-    def only_own(self, cells: np.ndarray) -> np.ndarray:
-        if self._only[0] is not cells:  # the same array is asked for many times
-            out = np.zeros_like(cells)
-            self.own(out)[...] = self.own(cells)
-            self._only = cells, out
-        return self._only[1]
+    def mine(self, x: np.ndarray) -> np.ndarray:
+        """Mask of the positions, in cells from the corner of the domain, that lie in own cells."""
+        return _inside(x, *self._bounds)
 
     def own_starts(self, start: np.ndarray) -> np.ndarray:
+        """`start` of a sorted cloud without particles in ghost cells."""
+        if not self.shared:
+            return start
         out = np.zeros_like(start)
         counts = np.diff(start).reshape(self.grid.shape)
         inside = np.zeros_like(counts)
@@ -144,35 +80,14 @@ class Part:
         np.cumsum(inside.reshape(-1), out=out[1:])
         return out
 
-    def fill_cells(self, *arrays: np.ndarray) -> None:
-        self._cells.exchange(*arrays)
-
-    def fill_faces(self, faces: FaceField) -> None:
-        for halo, values in zip(self._faces, faces[3 - len(self._faces) :]):
-            halo.exchange(values)
-
-    def colour(self, sweep: int) -> int:
-        return (sweep + sum(self._cells.held.low)) & 1
-
-    def parts(self, space: np.ndarray) -> tuple[np.ndarray, int]:
-        return join_parts(self, space)
-
-    # -- particles ------------------------------------------------------------------------------------
-
-    def position(self, x: np.ndarray) -> np.ndarray:
-        return x + self._corner
-
-    def here(self, x: np.ndarray) -> np.ndarray:
-        return x - self._corner
-
-    def mine(self, x: np.ndarray) -> np.ndarray:
-        return _inside(x, *self._bounds[self.rank])
-
     def born(self, pieces: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """Each rank has made some of the particles, in the order of ranks; they go to their owners."""
+        """Of new particles that the processes have made, in the order of ranks: the positions of mine, their places in
+        the order of all, and the number of all. Rows after the three coordinates go with the positions."""
         x = np.concatenate(list(pieces), axis=1)
+        if not self.shared:
+            return x, None, x.shape[1]
         counts = self.comm.gathered(x.shape[1])
-        place = sum(counts[: self.rank]) + np.arange(x.shape[1])
+        place = sum(counts[: self.comm.rank]) + np.arange(x.shape[1])
         owner = self.boxes.owner(np.floor(x[3 - len(self.boxes.shape) : 3]).astype(np.int64).T)
         rows = np.column_stack([x.T, place])  # numbers up to 2^53 are exact
         got = self.comm.swapped({int(r): rows[owner == r] for r in np.unique(owner)})
@@ -180,6 +95,7 @@ class Part:
         return np.ascontiguousarray(rows[:, :-1].T), rows[:, -1].astype(np.int64), sum(counts)
 
     def own_particles(self, cloud: Any) -> Any:
+        """The cloud without particles in ghost cells; the cloud itself is not changed."""
         if not self._mixed:
             return cloud
         out = copy.copy(cloud)
@@ -188,6 +104,8 @@ class Part:
 
     def surround(self, cloud: Any) -> None:
         """Replace the particles in ghost cells by copies of those that other ranks have there now."""
+        if not self.shared:
+            return
         x = self.position(cloud.x)
         if self._mixed:
             mine = self.mine(x)
@@ -198,6 +116,9 @@ class Part:
         self._mixed = True
 
     def release(self, cloud: Any, change: Callable[[], np.ndarray]) -> Callable[[], np.ndarray]:
+        """Remove particles in ghost cells; returns the function that changes positions as `change` would have done."""
+        if not self.shared:
+            return change
         before = cloud.x.copy()
         change()
         mine = self.mine(self.position(before))
@@ -213,7 +134,10 @@ class Part:
 
         return later
 
-    def settle(self, cloud: Any) -> None:
+    def migrate(self, cloud: Any) -> None:
+        """Send particles to the processes in whose cells they are."""
+        if not self.shared:
+            return
         x = self.position(cloud.x)
         cloud.x = self.here(x)  # rounded, so that the sum is exact from now on
         mine = self.mine(x)
@@ -246,9 +170,9 @@ class Part:
                 out[name] = np.ascontiguousarray(np.concatenate([empty, *got.values()]).T)
         if out["aff"].shape[0] != 9:
             out["aff"] = np.zeros((len(state["aff"]), out["x"].shape[1]), np.float32)
-        new = boxes[self.rank]
+        new = boxes[self.comm.rank]
         for name in [name for name in FIELDS if name in state]:  # the same on all ranks
-            both = {r: self.own_box.intersection(boxes[r]) for r in range(self.size)}
+            both = {r: self.own_box.intersection(boxes[r]) for r in range(self.comm.size)}
             sent = {r: state[name][b.within(self.own_box)].reshape(-1) for r, b in both.items() if b.size}
             field = np.zeros(new.shape, state[name].dtype)
             for r, values in self.comm.swapped(sent).items():
@@ -256,42 +180,6 @@ class Part:
                 field[there.within(new)] = values.reshape(there.shape)
             out[name] = field
         return out
-
-    # -- pressure -------------------------------------------------------------------------------------
-
-    def solve(
-        self, problem: BoxProblem, x0: np.ndarray | None, active: np.ndarray | None, rtol: float, maxiter: int | None
-    ) -> Solution:
-        """Every rank keeps the solution in its rows and all ghosts; `notes["kkt"]` is the residual of all ranks."""
-        shared = Shared(self.comm, self.boxes, self._cells.held, problem)
-        # the criterion of one process, see `sim.liquid.pressure`
-        found = solve_shared(shared, x0=x0, active=active, rtol=rtol, maxiter=maxiter, criterion="papers")
-        rows = bare(problem.A).rows
-        cells = rows.to_grid(shared.leave(found.x))
-        self.fill_cells(cells)
-        x = rows.from_grid(cells)
-        notes = found.notes | {"kkt": found.kkt()}
-        return replace(found, problem=problem, x=x, dual=problem.gradient(x), notes=notes)
-
-    def thicken(self, problem: ViscosityProblem, rtol: float, start: Sequence[np.ndarray] | None = None) -> Thickened:
-        """Solve a viscosity problem; the velocity is right in all ghosts too."""
-        return solve_viscosity(self.comm, self._faces, problem, rtol, start)
-
-
-class _Counted(Whole):
-    """A rank's own cells and faces, for sums over bodies."""
-
-    def __init__(self, comm: Comm, first: tuple[int, ...], cells: tuple[slice, ...], faces: list[tuple[slice, ...]]):
-        self.comm, self.first, self._cells, self._faces = comm, first, cells, faces
-
-    def own_cells(self, shape):
-        out = np.zeros(shape, bool)
-        out[self._cells] = True
-        return out
-
-    def own_faces(self, window, axis):
-        both = [(max(w.start, o.start), max(min(w.stop, o.stop), w.start)) for w, o in zip(window, self._faces[axis])]
-        return tuple(slice(low - w.start, max(high, low) - w.start) for (low, high), w in zip(both, window))
 
 
 def _bounds(box: IndexBox, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -8,11 +8,12 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...grid.box import IndexBox
-from ...mpi.part import Part, ghost_layers
 from ...parallel.boxes import Boxes
 from ...parallel.comm import Comm
+from ...parallel.partition import Partition
 from ...scenes.scene import Scene
 from ..shared_directory import SharedDirectory
+from .partition import ParticlePartition, ghost_layers
 from .requirements import viscous
 from .seeding import region
 from .simulation import Simulation
@@ -49,16 +50,16 @@ def simulate(scene: Scene, comm: Comm) -> SharedSimulation:
     return SharedSimulation(scene, part_of(scene, comm, first_boxes(scene, comm)))
 
 
-def part_of(scene: Scene, comm: Comm, boxes: Boxes) -> Part:
+def part_of(scene: Scene, comm: Comm, boxes: Boxes) -> ParticlePartition:
     """This rank's part of the domain."""
-    return Part(comm, boxes, scene.dx, ghost_layers(scene.model.time.cfl))
+    return ParticlePartition(comm, boxes, scene.dx, ghost_layers(scene.model.time.cfl))
 
 
 def first_boxes(scene: Scene, comm: Comm) -> Boxes:
     """Boxes with about the same number of cells of the initial liquid."""
     even = Boxes.regular(scene.shape, comm.size)
     own = even[comm.rank]
-    grid = Part(comm, even, scene.dx, 0).grid
+    grid = Partition(comm, even, scene.dx).grid
     wet = np.zeros(own.shape, bool)
     for index, spec in enumerate(scene.model.liquid):
         wet |= region(scene, spec.shape, f"liquid.{index}.shape").sample(grid.cells()) < 0
@@ -78,8 +79,8 @@ def cut(scene: Scene, comm: Comm, own: IndexBox, load: np.ndarray) -> Boxes:
 class SharedSimulation(Simulation):
     """A simulation of which this process has a part."""
 
-    def __init__(self, scene: Scene, part: Part):
-        super().__init__(scene, part)  # type: ignore[arg-type]  # it has the methods of `Alone`
+    def __init__(self, scene: Scene, part: ParticlePartition):
+        super().__init__(scene, part)
         self.part = part
 
     def next_frame(self):
