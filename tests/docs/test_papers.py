@@ -88,7 +88,7 @@ def check(words):
         get(given["case"]).plan(tuple(given["sizes"]), tuple(given["methods"]))
     else:
         assert words[1] == "run"
-        load_scene(given["scene"], given["settings"], {})
+        load_scene(given["scene"], given["settings"])
 
 
 def figures():
