@@ -17,7 +17,7 @@ from .observed import Observed, Probe, sample
 FINE = {2: 8, 3: 4}
 
 
-class Flow(Probe):
+class FlowProbe(Probe):
     """Flow and volume through a plane; positive along the normal."""
 
     kind = "flow"

@@ -8,7 +8,7 @@ from .observed import AXES, Observed, Probe
 from .patches import Patches, Surroundings, solid_patches
 
 
-class Force(Probe):
+class ForceProbe(Probe):
     """Force and torque; those on a body are the impulses it gets from the solves, divided by the step.
 
     On walls the pressure acts on every piece of wall, and viscosity by μ ∂u/∂n along it, from two points at one and two

@@ -19,14 +19,14 @@ from ...findings import Findings
 from ..liquid import Liquid
 from ..pressure import PressureResult
 from ..solids import Solids
-from ..tracker import Flow as Moving
-from .flow import Flow
-from .force import Force
+from ..tracker import Flow
+from .flow import FlowProbe
+from .force import ForceProbe
 from .gauges import Height, Pressure, Velocity
 from .observed import Load, Observed, Probe, sample
 from .patches import Surroundings
 
-KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Height, Pressure, Velocity, Flow, Force)}
+KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Height, Pressure, Velocity, FlowProbe, ForceProbe)}
 
 
 def make(scene: Scene) -> list[Probe]:
@@ -46,9 +46,9 @@ class Recorder:
         self.list = make(scene)
         walls = Surroundings(liquid.solids)
         for probe in self.list:
-            if isinstance(probe, (Pressure, Force)):
+            if isinstance(probe, (Pressure, ForceProbe)):
                 probe.walls = walls
-        self.flows = [p for p in self.list if isinstance(p, Flow)]
+        self.flows = [p for p in self.list if isinstance(p, FlowProbe)]
         #: columns with their units
         self.units: dict[str, str] = {name: unit for p in self.list for name, unit in p.columns.items()}
         #: rows that are complete
@@ -68,7 +68,7 @@ class Recorder:
         self._seen.load.add(outcome)
         self._seen.outcomes.append(outcome)
 
-    def moving(self, flow: Moving) -> None:
+    def moving(self, flow: Flow) -> None:
         """The velocity of the step is known, and the liquid is about to move."""
         seen, liquid = self._seen, self.liquid
         seen.velocity, seen.dt, seen.kick = flow.velocity.user, flow.dt, flow.kick
