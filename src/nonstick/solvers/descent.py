@@ -40,6 +40,33 @@ MEMORY = 4
 PATIENCE = 100
 
 
+class RepeatedSets:
+    """Notices active sets that repeat; the cause may be that linear systems were not solved exactly enough."""
+
+    def __init__(self):
+        #: the tolerance of the linear systems is multiplied by this
+        self.sharper = 1.0
+        self._seen: set[bytes] = set()
+
+    def give_up(self, active: np.ndarray) -> bool:
+        """True if a set occurs again although linear systems were solved more and more exactly."""
+        key = active.tobytes()
+        repeated = key in self._seen
+        self._seen.add(key)
+        if not repeated or self.sharper < 1e-3:
+            return repeated
+        self.sharper *= 1e-2
+        self._seen.clear()
+        return False
+
+    def check(self, x: np.ndarray, g: np.ndarray | None, monitor: Monitor) -> None:
+        """`monitor.check`; where some row is not accurate enough yet, a set may occur again."""
+        aim = monitor.tolerance
+        monitor.check(x, g)
+        if monitor.tolerance < aim:
+            self._seen.clear()
+
+
 def descend(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: Monitor, limit: int, reason: str) -> None:
     """Finish the solve of a method that cannot, for a reason; improves x in place."""
     monitor.hand_over("monotone descent", reason)

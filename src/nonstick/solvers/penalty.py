@@ -18,7 +18,7 @@ from ..inverse.base import Recipe
 from ..operators.masked import Masked
 from .base import Method
 from .cascade import accelerated, solve_inner
-from .descent import descend
+from .descent import RepeatedSets, descend
 
 
 @dataclass(frozen=True)
@@ -54,29 +54,23 @@ class Penalty(Method):
     def solve(self, problem, start, monitor):
         A, b, box, x = problem.A, problem.b, problem.box, start.x
         limit = monitor.limit(self.maxiter)
-        sharper = 1.0  # the inner tolerance is multiplied by this
+        sets = RepeatedSets()
         rhs, y, feasible = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
         masked, inner, inverse = Masked(A), accelerated(self.inner), None
         if monitor.check(x):
             return
         violated = violations(x, box) if start.active is None else start.active
-        seen: set[bytes] = set()
         while not monitor.status and monitor.iterations < limit:
-            repeated = violated.tobytes() in seen
-            seen.add(violated.tobytes())
-            if repeated:
-                if sharper < 1e-3:
-                    descend(problem, feasible, self.inner, monitor, limit, "penalised sets repeated")
-                    break
-                sharper *= 1e-2
-                seen.clear()
+            if sets.give_up(violated):
+                descend(problem, feasible, self.inner, monitor, limit, "penalised sets repeated")
+                break
             bound = box.at(violated)
             spring = self.strength / min(max(monitor.tolerance, 1e-12), 1.0) * A.diagonal
             with monitor.setup():
                 inverse = inner.setup(masked.update(None, np.where(violated != 0, spring, 0.0)), inverse)
             A.residual(b, bound, rhs)
             np.subtract(x, bound, out=y)
-            goal = sharper * self.inner_factor * monitor.tolerance * problem.scale
+            goal = sets.sharper * self.inner_factor * monitor.tolerance * problem.scale
             solve_inner(inverse, masked, rhs, y, goal, limit - monitor.iterations, monitor)
             np.add(y, bound, out=x)
             monitor.outer_iterations += 1
@@ -86,10 +80,7 @@ class Penalty(Method):
                 np.int8
             )
             box.project(x, out=feasible)
-            aim = monitor.tolerance
-            monitor.check(feasible)
-            if monitor.tolerance < aim:  # some row is not accurate enough yet, which is no sign of a cycle
-                seen.clear()
+            sets.check(feasible, None, monitor)
         box.project(feasible if monitor.outer_iterations else x, out=x)
 
 

@@ -26,7 +26,7 @@ from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 from .base import Method
 from .cascade import accelerated, solve_inner
-from .descent import descend
+from .descent import RepeatedSets, descend
 from .nested import Prediction, coarser
 from .projected_gs import ProjectedSweeps
 
@@ -89,7 +89,7 @@ class PolicyIteration(Method):
     def solve(self, problem, start, monitor):
         A, b, box, x = problem.A, problem.b, problem.box, start.x
         limit = monitor.limit(self.maxiter)
-        sharper = 1.0  # the inner tolerance is multiplied by this
+        sets, exact = RepeatedSets(), self.inner_maxiter is None
         g, rhs, y = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
         masked, inner, inverse = Masked(A), accelerated(self.inner), None
         sweeps = None if A.symmetric else ProjectedSweeps(A)
@@ -101,20 +101,14 @@ class PolicyIteration(Method):
         if monitor.check(x, g):
             return
         policy = box.split(x, g, A.diagonal) if start.active is None else start.active
-        seen: set[bytes] = set()
         best, since = np.inf, 0
         while not monitor.status and monitor.iterations < limit:
-            repeated = policy.tobytes() in seen
-            seen.add(policy.tobytes())
             best, since = (monitor.kkt, 0) if monitor.kkt < 0.5 * best else (best, since + 1)
-            wanders = not A.symmetric and since > self.patience
-            if (repeated or wanders) and self.inner_maxiter is None:
-                if wanders or sharper < 1e-3:  # and the cause is not low accuracy
-                    reason = f"policies {'wandered' if wanders else 'repeated'}"
-                    descend(problem, x, self.inner, monitor, limit, reason)
-                    break
-                sharper *= 1e-2
-                seen.clear()
+            wanders = exact and not A.symmetric and since > self.patience
+            if wanders or (exact and sets.give_up(policy)):
+                reason = f"policies {'wandered' if wanders else 'repeated'}"
+                descend(problem, x, self.inner, monitor, limit, reason)
+                break
             free = policy == 0
             bound = box.at(policy)
             with monitor.setup():
@@ -126,7 +120,7 @@ class PolicyIteration(Method):
             if self.inner_maxiter is not None:
                 remaining = min(remaining, self.inner_maxiter)
             aim = max(monitor.tolerance, self.forcing * monitor.kkt)
-            goal = sharper * self.inner_factor * aim * problem.scale
+            goal = sets.sharper * self.inner_factor * aim * problem.scale
             solve_inner(inverse, masked, rhs, y, goal, remaining, monitor)
             np.add(y, bound, out=x)
             monitor.outer_iterations += 1
@@ -136,10 +130,7 @@ class PolicyIteration(Method):
             policy = box.split(x, g, A.diagonal)
             if monitor.measure(x, g) <= monitor.asked:  # it must hold for the x that is returned
                 problem.gradient(box.project(x, out=x), g)
-            aim = monitor.tolerance
-            monitor.check(x, g)
-            if monitor.tolerance < aim:  # some row is not accurate enough yet, which is no sign of a cycle
-                seen.clear()
+            sets.check(x, g, monitor)
         box.project(x, out=x)
 
     def _predict(self, problem: BoxProblem, masked: Masked, x: np.ndarray, monitor: Monitor) -> Inverse:
