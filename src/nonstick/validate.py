@@ -286,7 +286,7 @@ def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
     if bad.size:
         i = bad[0]
         raise NonstickError(
-            f"constraint {i} asks for a value from {low[i]:g} to {high[i]:g}, which no number is{_more(bad.size)}"
+            f"constraint {i} asks for a value from {low[i]:g} to {high[i]:g}, which is impossible{_more(bad.size)}"
         )
     return C, low, high
 

@@ -9,7 +9,7 @@ from nonstick.bodies.expression import Expression
 from nonstick.bodies.motion import Prescribed
 from nonstick.bodies.world import World
 from nonstick.grid import shapes as sd
-from nonstick.scenes.schema import Motion
+from nonstick.scenes.schema import MotionTable
 
 FORMULAS = [
     "0.2*sin(2*pi*t)", "t**3 - 2*t/(1+t)", "exp(-t)*cos(3*t) + sqrt(t+1)", "min(t, 2) * max(0.3, tanh(t))",
@@ -60,7 +60,7 @@ def numeric(motion, t, h=1e-6):
     {"keys": {"times": (0.0, 1.0, 4.0), "angles": (0.0, 90.0, 120.0), "smooth": False}, "velocity": (0.0, 1.0)},
 ])  # fmt: skip
 def test_rates_are_those_of_the_positions(spec):
-    motion = Prescribed(Motion.model_validate(spec), (0.0, 0.0), 2)
+    motion = Prescribed(MotionTable.model_validate(spec), (0.0, 0.0), 2)
     for t in (0.31, 0.77, 1.4, 2.6):
         _, _, rate, spin = motion.at(t)
         want = numeric(motion, t)
@@ -69,7 +69,7 @@ def test_rates_are_those_of_the_positions(spec):
 
 def test_keyframes_are_met_without_overshoot():
     keys = {"times": (0.0, 1.0, 1.5, 3.0), "angles": (0.0, 90.0, 90.0, 0.0)}
-    motion = Prescribed(Motion.model_validate({"keys": keys}), (0.0, 0.0), 2)
+    motion = Prescribed(MotionTable.model_validate({"keys": keys}), (0.0, 0.0), 2)
     angles = np.degrees([motion.at(t)[1] for t in np.linspace(0, 3.5, 200)])
     assert angles.max() < 90 + 1e-9 and angles.min() > -1e-9
     for t, want in ((0.0, 0.0), (1.0, 90.0), (1.5, 90.0), (3.0, 0.0), (9.0, 0.0)):
@@ -77,7 +77,7 @@ def test_keyframes_are_met_without_overshoot():
 
 
 def test_start_and_stop():
-    motion = Prescribed(Motion(velocity=(1.0, 0.0), start=1.0, stop=2.0), (0.0, 0.0), 2)
+    motion = Prescribed(MotionTable(velocity=(1.0, 0.0), start=1.0, stop=2.0), (0.0, 0.0), 2)
     assert motion.at(0.5)[0][0] == 0.0 and motion.at(0.5)[2][0] == 0.0
     assert motion.at(1.5)[0][0] == 0.5 and motion.at(1.5)[2][0] == 1.0
     assert motion.at(5.0)[0][0] == 1.0 and motion.at(5.0)[2][0] == 0.0
@@ -88,7 +88,7 @@ def test_a_prescribed_body_turns_about_its_point(d):
     shape = sd.Box((0.4, 0.4, 0.4)[:d], (0.8, 0.6, 0.6)[:d])
     body = RigidBody(shape, 1000.0)
     about = (0.4, 0.5, 0.5)[:d]
-    body.motion = Prescribed(Motion(spin=90.0, about=about), body.centre, d)
+    body.motion = Prescribed(MotionTable(spin=90.0, about=about), body.centre, d)
     world = World([body])
     for _ in range(50):
         world.advance(1 / 50)

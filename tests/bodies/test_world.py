@@ -9,7 +9,7 @@ from nonstick.bodies.contact import Wall, box_walls
 from nonstick.bodies.motion import Prescribed
 from nonstick.bodies.world import World
 from nonstick.grid import shapes as sd
-from nonstick.scenes.schema import Motion
+from nonstick.scenes.schema import MotionTable
 
 G = (0.0, -9.81, 0.0)
 
@@ -139,7 +139,7 @@ def test_many_shapes_come_to_rest_inside(d):
 @pytest.mark.parametrize("d", [2, 3])
 def test_a_body_pressed_into_a_wall_is_reported(d):
     press = RigidBody(sd.Box(vec(d, 0.0, 0.25, 0.0), vec(d, 1.0, 0.4, 1.0)), 500.0, name="press")
-    press.motion = Prescribed(Motion(velocity=vec(d, 0.0, -0.5, 0.0)), press.centre, d)
+    press.motion = Prescribed(MotionTable(velocity=vec(d, 0.0, -0.5, 0.0)), press.centre, d)
     crate = RigidBody(sd.Box(vec(d, 0.4, 0.0, 0.4), vec(d, 0.6, 0.2, 0.6)), 500.0, name="crate")
     world = World([crate, press], box_walls((1.0,) * d), G[:d])
     with pytest.raises(NonstickError, match=r"crate is pressed .* m into .* at t = "):
@@ -150,7 +150,7 @@ def test_a_body_pressed_into_a_wall_is_reported(d):
 
 def test_a_moving_wall_pushes():
     wall = sd.Box((-1.0, 0.0), (0.1, 1.0))
-    motion = Prescribed(Motion(velocity=(0.5, 0.0)), (0.0, 0.0), 2)
+    motion = Prescribed(MotionTable(velocity=(0.5, 0.0)), (0.0, 0.0), 2)
     piston = Wall(
         "piston", wall, place=lambda t: motion.placed(wall, t),
         speed=lambda t, x: np.array([np.full(x.shape[1], 0.5), np.zeros(x.shape[1])]),

@@ -88,14 +88,14 @@ def test_all_liquid_in_the_colour_of_a_name(runs, tmp_path):
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (["space", "-s", "tint=honye"], "'honye' is no colour"),
+        (["space", "-s", "tint=honye"], "'honye' is not a colour"),
         (["space", "-o", "x.jpg"], "must end in .mp4, .gif or .png"),
         (["space", "-f", "1", "-n", "0:2"], "use one of them"),
         (["space", "-f", "9"], "the run has no frame 9: it has the frames 0 to 2"),
         (["space", "-n", "7:9"], "the run has the frames 0 to 2"),
         (["space", "--size", "big"], "for example 640x480"),
         (["space", "--size", "80x60"], "--size 80x60: a side must have 64 to 8192 pixels"),
-        (["space", "--background", "blau"], "is no colour"),
+        (["space", "--background", "blau"], "is not a colour"),
         (["space", "--light", "0", "0", "0"], "points nowhere"),
         (["flat", "--turntable", "90"], "is a 2D run, which has no turntable"),
     ],
@@ -125,7 +125,7 @@ def test_key_frames_of_the_camera():
 
 def test_colours_by_name_and_number():
     assert rgb("#ffffff") == (1.0, 1.0, 1.0) and rgb("Honey")[0] > 0.8 > rgb("honey")[2]
-    with pytest.raises(NonstickError, match="is no colour"):
+    with pytest.raises(NonstickError, match="is not a colour"):
         Scene.load("circle", {"liquid.0.colour": "blau"})
 
 

@@ -10,7 +10,7 @@ from nonstick import NonstickError, Scene
 from nonstick.cli import main
 from nonstick.exchange import FORMATS, export, formats
 from nonstick.io.rundir import RunDirectory
-from nonstick.scenes.schema import Output
+from nonstick.scenes.schema import OutputTable
 from nonstick.sim.run import resume, run
 
 ALL = [name for name in FORMATS if name != "usd"]
@@ -59,7 +59,7 @@ def whole(tmp_path_factory, names):
 
 
 def test_the_formats_of_scenes_are_those_there_are():
-    allowed = get_args(get_args(Output.model_fields["export"].annotation)[0])
+    allowed = get_args(get_args(OutputTable.model_fields["export"].annotation)[0])
     assert allowed == tuple(FORMATS)
 
 

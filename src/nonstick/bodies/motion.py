@@ -74,8 +74,8 @@ class Prescribed:
     Examples
     --------
     >>> from nonstick.bodies import Prescribed
-    >>> from nonstick.scenes.schema import Motion
-    >>> lift = Prescribed(Motion(position=("0", "0.5*t")), (0.0, 0.0), 2)
+    >>> from nonstick.scenes.schema import MotionTable
+    >>> lift = Prescribed(MotionTable(position=("0", "0.5*t")), (0.0, 0.0), 2)
     >>> offset, angle, rate, spin = lift.at(2.0)
     >>> offset.tolist(), rate.tolist()
     ([0.0, 1.0], [0.0, 0.5])

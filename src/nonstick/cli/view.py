@@ -140,7 +140,7 @@ def _wait_for_run(directory: Path) -> None:
 
 @contextmanager
 def beside(directory: Path, wanted: bool, browser: bool = True) -> Iterator[None]:
-    """The page of a run that goes on inside the block, from a process of its own, which does not slow the run down.
+    """The page of a run that is made inside the block, from a process of its own, which does not slow the run down.
 
     The page stays after the run until Ctrl-C, if there is somebody at a terminal to press it.
     """

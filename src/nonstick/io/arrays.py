@@ -55,7 +55,7 @@ class ArrayFile:
         try:
             self._zip = zipfile.ZipFile(self._file)
             members = self._zip.infolist()
-        except Exception:  # the archive is a stranger's: any byte of it may be wrong
+        except Exception:  # untrusted input: any byte of the archive may be wrong
             raise NonstickError(
                 f"{self.path} is not a readable .npz file: it is not a complete zip archive; save it again with "
                 "numpy.savez"
@@ -179,7 +179,7 @@ def _read(stream: IO[bytes], size: int) -> np.ndarray:
 
 
 def shorten(text: object, limit: int = 60) -> str:
-    """A value of a stranger's file as it can be shown: one line, no control characters, not too long."""
+    """A value of an untrusted file as it can be shown: one line, no control characters, not too long."""
     plain = "".join(c if c.isprintable() else "?" for c in str(text))
     return plain if len(plain) <= limit else f"{plain[:limit]}…"
 

@@ -200,7 +200,8 @@ def _read_scipy(file: ArrayFile) -> sp.sparray:
         fault = _first_line(error)
     if fault:
         raise NonstickError(
-            f"{', '.join(keys)} in {path} are no matrix of {n} rows: {fault}; save it again with scipy.sparse.save_npz"
+            f"{', '.join(keys)} in {path} are not a matrix of {n} rows: {fault}; save it again with "
+            "scipy.sparse.save_npz"
         )
     return A
 
@@ -220,7 +221,7 @@ def _csr(
         raise NonstickError(f"A_indices and A_indptr in {path} must be integers")
     if data.dtype.kind not in "buif":
         raise NonstickError(f"A_data in {path} must hold numbers, not {data.dtype}")
-    indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)  # differences of unsigned ones are no help
+    indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)  # differences of unsigned ones wrap around
     if indptr[0] != 0 or indptr[-1] != data.size or data.size != indices.size or np.any(np.diff(indptr) < 0):
         raise NonstickError(
             f"the CSR parts in {path} disagree: {data.size} values, {indices.size} indices, A_indptr from "
@@ -359,7 +360,7 @@ def _numbers(file, count: int) -> np.ndarray:
     """The numbers of the rest of the file, which must be as many as promised."""
     text = file.read(64 * count + 10_000)  # a number with its spaces is shorter than 64 letters
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # NumPy only warns where the text is no number
+        warnings.simplefilter("error")  # NumPy only warns where the text is not a number
         try:
             found = np.fromstring(text.decode("latin-1"), sep=" ")
         except (DeprecationWarning, ValueError):

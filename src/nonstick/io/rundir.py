@@ -1,8 +1,8 @@
 """The run directory: scene.toml, meta.json, log.jsonl, tables (*.csv), frames/, checkpoints/, preview.
 
 Every file appears whole or not at all. A frame counts as done when its checkpoint exists; whatever a
-killed run left beyond the last checkpoint is discarded when the run goes on. meta.json is the last file of a
-beginning: a directory without it is none yet.
+killed run left beyond the last checkpoint is discarded when the run continues. meta.json is the last file that
+a new run writes: a directory without it is not yet a run.
 
 Others may have changed the files, so what is read is looked at first. One process writes at a time (`writing`), and
 only inside: links to other places are refused.

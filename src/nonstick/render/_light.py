@@ -200,7 +200,7 @@ def _sum_shade(out, phi, stone, u, v, long):
     x, y = np.float32(u - i0), np.float32(v - j0)
     c00, c01, c10, c11 = (1 - x) * (1 - y), (1 - x) * y, x * (1 - y), x * y
     way, nothing = np.float32(long), np.float32(0.0)
-    # the last plane and its φ with a border: beyond the box φ goes on, and the light comes through nothing
+    # the last plane and its φ with a border: beyond the box φ is continued, and the light comes through nothing
     w, f = np.zeros((rows + 2, cols + 2), np.float32), np.ones((rows + 2, cols + 2), np.float32)
     for k in range(planes):
         for i in range(rows):

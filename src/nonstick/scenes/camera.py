@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .tables import Direction, Number, Positive, Share, Table, Vector
+from .tables import Direction, Number, Positive, SceneTable, Share, Vector
 
 #: colours by name
 NAMES = {
@@ -36,11 +36,11 @@ def rgb(text: str) -> tuple[float, float, float]:
 
 
 def known(text: str) -> str:
-    """Refuse what is no colour."""
+    """Refuse what is not a colour."""
     if text.lower() not in NAMES and not re.fullmatch("#[0-9a-fA-F]{6}", text):
         raise PydanticCustomError(
             "colour",
-            "{text} is no colour: give #rrggbb, or one of {names}",
+            "{text} is not a colour: give #rrggbb, or one of {names}",
             {"text": repr(text), "names": ", ".join(NAMES)},
         )
     return text
@@ -54,7 +54,7 @@ def mixed(value: Any) -> Any:
     return rgb(known(value)) if isinstance(value, str) else value
 
 
-class CameraKeys(Table):
+class CameraKeys(SceneTable):
     """Key frames of the camera: its values at given times, constant before the first and after the last."""
 
     times: tuple[Number, ...] = Field(min_length=2, description="Seconds of the run, increasing.")
@@ -80,7 +80,7 @@ class CameraKeys(Table):
         return self
 
 
-class Camera(Table):
+class Camera(SceneTable):
     """The look of the preview."""
 
     width: int = Field(640, ge=PIXELS[0], le=PIXELS[1], description="Pixels.")

@@ -23,10 +23,10 @@ from pydantic_core import PydanticCustomError, core_schema
 from ..errors import NonstickError, brief
 from ..grid import shapes as sd
 from .messages import suggestion
-from .tables import MOST, Direction, Number, Table, Vector
+from .tables import MOST, Direction, Number, SceneTable, Vector
 
 
-class ShapeTable(Table):
+class ShapeTable(SceneTable):
     """The placement of a shape: keys that every table of a shape can have."""
 
     #: the class of the shape, and True if it can be built without other shapes or a folder

@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from .geometry import Shape
-from .tables import Domain, Name, Number, Positive, SceneTables, Table
+from .tables import Domain, Name, Number, Positive, SceneTable, SceneTables
 
 
-class Band(Table):
+class Band(SceneTable):
     """Cells of the body between two values of x hold a temperature."""
 
     low: Number
@@ -18,17 +18,17 @@ class Band(Table):
     temperature: Number
 
 
-class HeatTime(Table):
+class HeatTime(SceneTable):
     frames: int = Field(120, ge=1, le=1_000_000, description="At most this many frames; equilibrium ends a run.")
     dt: Positive = Field(0.008, description="Time between two frames.")
 
 
-class HeatSolver(Table):
+class HeatSolver(SceneTable):
     method: Name = Field("ipm-pd", description="Any name of `nonstick methods`.")
     rtol: Positive = Field(1e-9, lt=1.0, description="KKT residual of every step.")
 
 
-class HeatOutput(Table):
+class HeatOutput(SceneTable):
     movie: bool = Field(True, description="Make preview.mp4 and preview.png.")
     compare: bool = Field(True, description="Run without bounds too and show both side by side.")
 

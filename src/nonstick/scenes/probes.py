@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from .geometry import Shape
-from .tables import Name, Table, Vector
+from .tables import Name, SceneTable, Vector
 
 #: sides of the domain: lower and upper end of each axis
 SIDES = ("left", "right", "bottom", "top", "back", "front")
@@ -24,7 +24,7 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-class Probe(Table):
+class ProbeTable(SceneTable):
     """Something that is measured in every step and written to probes.csv."""
 
     name: Name = Field("", description="The first part of its columns; default: its type and number.")
@@ -65,6 +65,6 @@ class Probe(Table):
         return self
 
 
-def named(probes: tuple[Probe, ...]) -> list[str]:
+def named(probes: tuple[ProbeTable, ...]) -> list[str]:
     """The names of all probes, in order."""
     return [p.name or f"{p.type}-{index + 1}" for index, p in enumerate(probes)]

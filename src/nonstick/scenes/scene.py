@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -221,7 +222,8 @@ class Scene(Shown, Generic[Tables]):
 
 def json_schema(kind: str = "liquid") -> dict[str, Any]:
     """The JSON Schema of scene files of a kind (draft 2020-12), for editors and other programs."""
-    schema = with_shapes(KINDS[kind].model_json_schema())
+    text = json.dumps(with_shapes(KINDS[kind].model_json_schema()))
+    schema = json.loads(re.sub(r'("|/)(\w+)Table"', r'\1\2"', text))  # named as in the file, not as our classes
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"nonstick scene ({kind})",

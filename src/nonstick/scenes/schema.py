@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from .camera import Camera, Colour
 from .geometry import Shape
-from .probes import SIDES, WALLS, Probe, named
+from .probes import SIDES, WALLS, ProbeTable, named
 from .tables import (
     Direction,
     Formula,
@@ -21,8 +21,8 @@ from .tables import (
     NotNegative,
     Number,
     Positive,
+    SceneTable,
     SceneTables,
-    Table,
     Vector,
     VelocityField,
 )
@@ -31,7 +31,7 @@ Walls = Literal["none", "cut", "solid", "edge", "all"]
 Viscous = Literal["no-slip", "slip", "separating"]
 
 
-class Time(Table):
+class Time(SceneTable):
     frames: int = Field(100, ge=1, le=1_000_000, description="Number of frames to make.")
     fps: Positive = Field(60.0, description="Frames per second of simulated time.")
     cfl: float = Field(2.0, strict=True, ge=1e-4, le=20.0, description="Cells a particle may cross in one substep.")
@@ -39,7 +39,7 @@ class Time(Table):
     min_substeps: int = Field(1, ge=1, le=100_000, description="At least this many substeps per frame.")
 
 
-class Physics(Table):
+class Physics(SceneTable):
     density: Positive = Field(1000.0, description="Liquid density in kg/m³.")
     viscosity: NotNegative = Field(
         0.0, description="Dynamic viscosity in Pa s: water 0.001, oil 0.1, honey 10, batter 100; 0 is inviscid."
@@ -51,7 +51,7 @@ class Physics(Table):
     )
 
 
-class SideSettings(Table):
+class SideSettings(SceneTable):
     """One side of the domain; a key that is not given is that of all walls."""
 
     pressure: Walls | None = Field(None, description="Like walls.pressure, for this side.")
@@ -60,7 +60,7 @@ class SideSettings(Table):
     adhesion: NotNegative | None = Field(None, description="Like walls.adhesion, for this side.")
 
 
-class WallSettings(Table):
+class WallSettings(SceneTable):
     pressure: Walls = Field(
         "cut",
         description="Cells where the pressure must not pull: none (sticky walls), cut (cells the wall cuts), solid "
@@ -81,7 +81,7 @@ class WallSettings(Table):
     front: SideSettings | None = Field(None, description="The opposite side (3D).")
 
 
-class Keyed(Table):
+class Keyed(SceneTable):
     """A number that varies in time: linear between `values` at `times`, constant outside."""
 
     times: tuple[Number, ...] = Field(min_length=1)
@@ -96,7 +96,7 @@ class Keyed(Table):
         return self
 
 
-class Ramp(Table):
+class Ramp(SceneTable):
     """A number that varies in space: between `values` at the coordinates `at` of one axis, constant outside."""
 
     along: Literal["x", "y", "z"] = Field("x", description="The axis.")
@@ -115,7 +115,7 @@ class Ramp(Table):
         return self
 
 
-class Keyframes(Table):
+class Keyframes(SceneTable):
     """Positions of a solid at given times: shifts and turns since the beginning, at rest before and after."""
 
     times: tuple[NotNegative, ...] = Field(min_length=1, description="Seconds, increasing.")
@@ -135,7 +135,7 @@ class Keyframes(Table):
         return self
 
 
-class Motion(Table):
+class MotionTable(SceneTable):
     """A prescribed rigid motion: the sum of all given parts; the centre of rotation moves with the solid."""
 
     velocity: Vector | None = Field(None, description="Constant velocity in m/s.")
@@ -155,7 +155,7 @@ class Motion(Table):
     stop: Positive | None = Field(None, description="At rest after this time.")
 
 
-class Solid(Table):
+class SolidTable(SceneTable):
     name: Name = Field("", description="The name that probes use; default: solid-1, solid-2, ...")
     shape: Shape
     container: bool = Field(False, description="The solid is everything outside the shape.")
@@ -163,10 +163,10 @@ class Solid(Table):
     viscous: Viscous | None = Field(None, description="Like walls.viscous, for this solid; default: walls.viscous.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa that this wall holds before liquid separates.")
-    motion: Motion | None = None
+    motion: MotionTable | None = None
 
 
-class Body(Table):
+class BodyTable(SceneTable):
     """A rigid body: moved by gravity, contact and liquid, or by a prescribed motion."""
 
     name: Name = Field("", description="Used in messages and files; default: body-1, body-2, ...")
@@ -183,7 +183,7 @@ class Body(Table):
     viscous: Viscous | None = Field(None, description="Like walls.viscous, for this body; default: walls.viscous.")
     separation: NotNegative | Keyed = Field(0.0, description="Desired separation velocity κ in m/s (may vary in time).")
     adhesion: NotNegative = Field(0.0, description="Pull in Pa that this body holds before liquid separates.")
-    motion: Motion | None = Field(
+    motion: MotionTable | None = Field(
         None, description="A prescribed motion: the body pushes liquid and other bodies, but they do not push it."
     )
 
@@ -196,7 +196,7 @@ class Body(Table):
         return self
 
 
-class Liquid(Table):
+class LiquidTable(SceneTable):
     shape: Shape
     velocity: VelocityField | None = Field(
         None, description='Initial velocity in m/s: numbers, or formulas of x, y, z such as ["-2*y", "2*x"].'
@@ -212,7 +212,7 @@ class Liquid(Table):
     )
 
 
-class Inflow(Table):
+class Inflow(SceneTable):
     """A region that is kept full of liquid moving with the given velocity."""
 
     shape: Shape
@@ -225,16 +225,16 @@ class Inflow(Table):
     colour: Colour | None = Field(
         None, description="Colour in pictures: a name, or #rrggbb; default: by viscosity (water, oil, honey, pitch)."
     )
-    motion: Motion | None = Field(None, description="A prescribed motion of the source; its liquid moves with it.")
+    motion: MotionTable | None = Field(None, description="A prescribed motion of the source; its liquid moves with it.")
 
 
-class Outflow(Table):
+class Outflow(SceneTable):
     """A region in which liquid is removed."""
 
     shape: Shape
 
 
-class Force(Table):
+class ForceTable(SceneTable):
     """A body force besides gravity, everywhere or in a region."""
 
     acceleration: Vector = Field(description="In m/s².")
@@ -244,7 +244,7 @@ class Force(Table):
     stop: Positive | None = None
 
 
-class Solver(Table):
+class SolverTable(SceneTable):
     method: Name = Field("auto", description="Any name of `nonstick methods`.")
     rtol: Positive = Field(1e-6, lt=1.0, description="KKT residual of every pressure solve, relative to max|b|.")
     maxiter: int | None = Field(None, ge=1, le=10**9, description="Iteration limit; default: the method's own.")
@@ -253,7 +253,7 @@ class Solver(Table):
     warm_start: bool = Field(True, description="Start from the pressure and the contact set of the last step.")
 
 
-class Particles(Table):
+class ParticlesTable(SceneTable):
     transfer: Literal["apic", "flip", "pic"] = "apic"
     flip: float = Field(0.97, ge=0.0, le=1.0, description="Share of FLIP against PIC, for transfer = flip.")
     per_axis: int = Field(2, ge=1, le=4, description="Particles per cell along each axis.")
@@ -262,17 +262,17 @@ class Particles(Table):
     even_out: bool = Field(True, description="Move crowded particles apart (positions only).")
 
 
-class Surface(Table):
+class Surface(SceneTable):
     track: Literal["particles", "grid"] = Field(
         "particles", description="Particles, or a level set moved on the grid (semi-Lagrangian, with peel-off rule)."
     )
 
 
-class Volume(Table):
+class Volume(SceneTable):
     correct: bool = Field(True, description="Keep the volume inside the surface equal to that of the ledger.")
 
 
-class Output(Table):
+class OutputTable(SceneTable):
     particles: bool = Field(True, description="Write positions and velocities of particles in every frame.")
     surface: bool = Field(True, description="Write the liquid's level set in every frame.")
     pressure: bool | None = Field(
@@ -283,7 +283,7 @@ class Output(Table):
     )
     movie: bool = Field(True, description="Make preview.mp4 and preview.png at the end of a run.")
     export: tuple[Literal["vdb", "usd", "vtk", "ply", "obj", "glb"], ...] = Field(
-        (), description="Formats of files for other programs, written to export/ while the run goes on."
+        (), description="Formats of files for other programs, written to export/ during the run."
     )
 
 
@@ -295,18 +295,18 @@ class SceneModel(SceneTables):
     time: Time = Time()
     physics: Physics = Physics()
     walls: WallSettings = WallSettings()
-    liquid: tuple[Liquid, ...] = ()
-    solid: tuple[Solid, ...] = ()
-    bodies: tuple[Body, ...] = ()
+    liquid: tuple[LiquidTable, ...] = ()
+    solid: tuple[SolidTable, ...] = ()
+    bodies: tuple[BodyTable, ...] = ()
     inflow: tuple[Inflow, ...] = ()
     outflow: tuple[Outflow, ...] = ()
-    force: tuple[Force, ...] = ()
-    probe: tuple[Probe, ...] = ()
-    solver: Solver = Solver()
-    particles: Particles = Particles()
+    force: tuple[ForceTable, ...] = ()
+    probe: tuple[ProbeTable, ...] = ()
+    solver: SolverTable = SolverTable()
+    particles: ParticlesTable = ParticlesTable()
     surface: Surface = Surface()
     volume: Volume = Volume()
-    output: Output = Output()
+    output: OutputTable = OutputTable()
     camera: Camera = Camera()
 
     @model_validator(mode="after")
@@ -352,7 +352,7 @@ class SceneModel(SceneTables):
         return self
 
     @property
-    def sources(self) -> tuple[Liquid | Inflow, ...]:
+    def sources(self) -> tuple[LiquidTable | Inflow, ...]:
         """All that brings liquid: the liquids, then the inflows. Frames number their particles by it."""
         return self.liquid + self.inflow
 

@@ -54,13 +54,13 @@ Direction = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3), Aft
 Vector = Annotated[tuple[Number, ...], Field(min_length=2, max_length=3), AfterValidator(in_space)]
 
 
-class Table(BaseModel):
+class SceneTable(BaseModel):
     """A table of a scene file; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
-class Domain(Table):
+class Domain(SceneTable):
     """The box the grid covers; its sides are solid walls."""
 
     size: Annotated[tuple[Positive, ...], Field(min_length=2, max_length=3)] = Field(
@@ -74,7 +74,7 @@ class Domain(Table):
         return max(self.size) / self.resolution
 
 
-class SceneTables(Table):
+class SceneTables(SceneTable):
     """A whole scene file; every kind of scene has its own model with these keys and more."""
 
     kind: Any

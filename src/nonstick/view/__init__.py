@@ -1,4 +1,4 @@
-"""Pages in a browser: of a run while it goes on, and in one file to give away."""
+"""Pages in a browser: of a run while it is going, and in one file to give away."""
 
 from .html import Page, write_html
 from .live import LivePage

@@ -10,7 +10,7 @@ import numpy as np
 from ...grid.mac import Grid
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
-from ...scenes.schema import Force as ForceTable
+from ...scenes.schema import ForceTable
 
 
 class Force:

@@ -15,7 +15,7 @@ from ...grid.faces import FaceField
 from ...grid.masks import cut_cells, wall_cells
 from ...parallel.partition import Partition
 from ...scenes.scene import Scene
-from ...scenes.schema import Solver
+from ...scenes.schema import SolverTable
 from .solids import Solids
 
 #: tried in this order when the scene's own method misses its tolerance
@@ -52,7 +52,7 @@ class PressureResult:
 class Projection:
     """Solves the pressure of each step; the next step starts from the pressure and contact set of the last."""
 
-    def __init__(self, solids: Solids, solver: Solver, density: float):
+    def __init__(self, solids: Solids, solver: SolverTable, density: float):
         self.solids, self.solver, self.density = solids, solver, density
         shape = solids.grid.three
         self.pressure = np.zeros(shape)

@@ -14,7 +14,7 @@ from ...grid.shapes import Shape, sample_meshes
 from ...parallel.comm import Comm
 from ...scenes.geometry import ShapeTable, build
 from ...scenes.scene import Scene
-from ...scenes.schema import Liquid
+from ...scenes.schema import LiquidTable
 from .solids import Solids
 
 #: least distance of a particle from a wall, in cells
@@ -234,7 +234,7 @@ def wall_distance(walls: tuple[np.ndarray, int], x: np.ndarray) -> np.ndarray:
 COORDINATES = ("x", "y", "z")
 
 
-def first_velocity(spec: Liquid, size, points, where: str = "") -> list[np.ndarray | float]:
+def first_velocity(spec: LiquidTable, size, points, where: str = "") -> list[np.ndarray | float]:
     """The components of a liquid's initial velocity at points (metres).
 
     `size` is the size of the domain, `where` what messages begin with.
@@ -252,7 +252,7 @@ def first_velocity(spec: Liquid, size, points, where: str = "") -> list[np.ndarr
     return out
 
 
-def first_gradient(spec: Liquid, dx: float, points) -> np.ndarray:
+def first_gradient(spec: LiquidTable, dx: float, points) -> np.ndarray:
     """The gradient (d, d, n) of that velocity at points, in m/s per cell."""
     d, n = len(points), np.size(points[0])
     out = np.zeros((d, d, n))
@@ -266,7 +266,7 @@ def first_gradient(spec: Liquid, dx: float, points) -> np.ndarray:
     return out
 
 
-def varies(spec: Liquid) -> bool:
+def varies(spec: LiquidTable) -> bool:
     """True if the initial velocity is not the same everywhere."""
     return bool(spec.spin) or any(isinstance(v, str) for v in spec.velocity or ())
 
