@@ -108,7 +108,7 @@ def _paths(incomplete: str, wanted) -> list[str]:
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take groups of options: a parameter that is annotated by a dataclass stands for its fields."""
     types = get_type_hints(command)
-    groups = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
         own = groups.get(parameter.name)

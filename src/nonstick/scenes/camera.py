@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -66,7 +66,7 @@ class CameraKeys(SceneTable):
     smooth: bool = Field(True, description="Smooth without overshoot; false: straight lines.")
 
     @model_validator(mode="after")
-    def _matched(self):
+    def _matched(self) -> Self:
         given = {
             k: v for k in ("azimuth", "elevation", "zoom", "lens", "target") if (v := getattr(self, k)) is not None
         }

@@ -13,7 +13,7 @@ from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_model, model_validator
@@ -40,7 +40,7 @@ class ShapeTable(SceneTable):
     type: str
 
     @model_validator(mode="after")
-    def _possible(self):
+    def _possible(self) -> Self:
         """Report mistakes that the shape class itself finds."""
         if self.alone:
             try:
@@ -56,7 +56,8 @@ class ShapeTable(SceneTable):
         keys = {name: _made(value, folder) for name, value in keys.items()}
         if "folder" in inspect.signature(maker).parameters:
             keys["folder"] = folder
-        return maker(**keys)
+        made: sd.Shape = maker(**keys)
+        return made
 
 
 def build(table: ShapeTable, folder: Path = Path(), where: str = "") -> sd.Shape:
@@ -123,10 +124,10 @@ def shape_tables(node: Any, key: str = "") -> Iterator[tuple[str, ShapeTable]]:
 class _AnyShape:
     """Reads a table by its `type`; the shapes are looked up then, not when the schema is made."""
 
-    def __get_pydantic_core_schema__(self, source, handler):
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.with_info_plain_validator_function(_read)
 
-    def __get_pydantic_json_schema__(self, schema, handler):
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         return {"$shape": True}  # `json_schema` inserts the reference
 
 
@@ -227,7 +228,8 @@ def with_shapes(schema: dict[str, Any]) -> dict[str, Any]:
     _, shapes = models_json_schema([(table, "validation") for table in tables])
     defs = {**schema.get("$defs", {}), **shapes.get("$defs", {})}
     defs["Shape"] = {"oneOf": [{"$ref": f"#/$defs/{table.__name__}"} for table in tables]}
-    return _refer({**schema, "$defs": defs})
+    whole: dict[str, Any] = _refer({**schema, "$defs": defs})
+    return whole
 
 
 def _refer(node: Any) -> Any:

@@ -74,7 +74,7 @@ def sentence(error: ValidationError, model: Any) -> str:
     return f"{key}: {message}{shown}"
 
 
-def _keys(place: tuple, kind: str) -> list[str]:
+def _keys(place: tuple[int | str, ...], kind: str) -> list[str]:
     """The keys of a file that lead to a mistake: without the names that pydantic gives to the parts of a union.
 
     An unknown key stands last and may be called anything, even like such a part.

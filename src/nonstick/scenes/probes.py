@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -48,7 +48,7 @@ class ProbeTable(SceneTable):
     )
 
     @model_validator(mode="after")
-    def _suitable(self):
+    def _suitable(self) -> Self:
         needed, allowed = KEYS[self.type]
         for key in needed:
             if getattr(self, key) is None:

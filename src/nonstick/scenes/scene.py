@@ -80,7 +80,7 @@ class Scene(Shown, Generic[Tables]):
     # -- reading --------------------------------------------------------------------------------------
 
     @classmethod
-    def load(cls, source: str | Path, overrides: Mapping[str, Any] | None = None) -> Scene:
+    def load(cls, source: str | Path, overrides: Mapping[str, Any] | None = None) -> Scene[Any]:
         """Read a TOML file or a built-in scene.
 
         Parameters
@@ -118,7 +118,7 @@ class Scene(Shown, Generic[Tables]):
         return cls(data, where, folder)
 
     @classmethod
-    def from_text(cls, text: str, where: str = "the scene") -> Scene:
+    def from_text(cls, text: str, where: str = "the scene") -> Scene[Any]:
         """From the text of a TOML file."""
         return cls(_parse(text, where), where)
 
@@ -148,7 +148,8 @@ class Scene(Shown, Generic[Tables]):
 
     def to_dict(self) -> dict[str, Any]:
         """All tables, defaults included, as plain values."""
-        return json.loads(self.model.model_dump_json(exclude_none=True))
+        tables: dict[str, Any] = json.loads(self.model.model_dump_json(exclude_none=True))
+        return tables
 
     def to_toml(self) -> str:
         """The same as a TOML file."""
@@ -181,7 +182,7 @@ class Scene(Shown, Generic[Tables]):
 
     @property
     def kind(self) -> str:
-        return self.model.kind
+        return str(self.model.kind)
 
     @property
     def name(self) -> str:
@@ -292,7 +293,7 @@ def _put(data: dict[str, Any], key: str, value: Any, where: str = "the scene") -
         table[last] = value
 
 
-def _element(table: list, part: str, key: str, where: str):
+def _element(table: list[Any], part: str, key: str, where: str) -> Any:
     if not part.isdecimal() or int(part) >= len(table):
         raise NonstickError(
             f"{where}: cannot set {brief(key)}, {brief(part)} is not one of its {len(table)} entries (the first is 0)"

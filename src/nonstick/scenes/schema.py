@@ -6,7 +6,7 @@ of the cells. `json_schema()` publishes the same rules for editors.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -88,7 +88,7 @@ class Keyed(SceneTable):
     values: tuple[NotNegative, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _matched(self):
+    def _matched(self) -> Self:
         if len(self.times) != len(self.values):
             raise ValueError("times and values need the same length")
         if any(a >= b for a, b in zip(self.times, self.times[1:])):
@@ -105,7 +105,7 @@ class Ramp(SceneTable):
     scale: Literal["linear", "log"] = Field("linear", description="Interpolate the values or their logarithms.")
 
     @model_validator(mode="after")
-    def _matched(self):
+    def _matched(self) -> Self:
         if len(self.at) != len(self.values):
             raise ValueError("`at` and `values` need the same length")
         if any(a >= b for a, b in zip(self.at, self.at[1:])):
@@ -124,7 +124,7 @@ class Keyframes(SceneTable):
     smooth: bool = Field(True, description="Smooth without overshoot; false: straight lines.")
 
     @model_validator(mode="after")
-    def _matched(self):
+    def _matched(self) -> Self:
         if self.offsets is None and self.angles is None:
             raise ValueError("keyframes need offsets or angles")
         for values in (self.offsets, self.angles):
@@ -188,7 +188,7 @@ class BodyTable(SceneTable):
     )
 
     @model_validator(mode="after")
-    def _heavy(self):
+    def _heavy(self) -> Self:
         if self.density is None and self.motion is None:
             raise ValueError("a body needs a density or a motion")
         if self.motion is not None and (self.velocity is not None or self.spin):
@@ -310,7 +310,7 @@ class SceneModel(SceneTables):
     camera: Camera = Camera()
 
     @model_validator(mode="after")
-    def _sides(self):
+    def _sides(self) -> Self:
         """Check that the sides named exist."""
         for name in ("back", "front"):
             if self.dimension == 2 and getattr(self.walls, name) is not None:
@@ -318,9 +318,10 @@ class SceneModel(SceneTables):
         return self
 
     @model_validator(mode="after")
-    def _carried(self):
+    def _carried(self) -> Self:
         """Check that a liquid with its own viscosity has particles to carry it, and that its axis exists."""
-        for table, entries in (("liquid", self.liquid), ("inflow", self.inflow)):
+        both: dict[str, tuple[LiquidTable | Inflow, ...]] = {"liquid": self.liquid, "inflow": self.inflow}
+        for table, entries in both.items():
             for index, entry in enumerate(entries):
                 given = entry.viscosity
                 if given is not None and given != self.physics.viscosity and self.surface.track == "grid":
@@ -333,7 +334,7 @@ class SceneModel(SceneTables):
         return self
 
     @model_validator(mode="after")
-    def _observed(self):
+    def _observed(self) -> Self:
         """Check that names are not given twice, and that probes name walls and bodies that exist."""
         for table, names in (("solid", self.solid_names), ("probe", named(self.probe))):
             twice = next((name for index, name in enumerate(names) if name in names[:index]), None)

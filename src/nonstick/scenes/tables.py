@@ -11,7 +11,7 @@ from ..bodies.expression import Expression
 from ..errors import NonstickError
 
 
-def in_space(value: tuple, info: ValidationInfo) -> tuple:
+def in_space(value: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
     """Raise an error if a vector does not have one coordinate for each axis of the domain."""
     d = (info.context or {}).get("dimension")
     if d is not None and len(value) != d:
@@ -21,7 +21,7 @@ def in_space(value: tuple, info: ValidationInfo) -> tuple:
     return value
 
 
-def direction(value: tuple, info: ValidationInfo) -> tuple:
+def direction(value: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
     """Raise an error if a direction in a 3D scene does not have three numbers, or points nowhere."""
     if (info.context or {}).get("dimension") == 3:
         in_space(value, info)
@@ -102,7 +102,7 @@ def _parsed(text: str, variables: tuple[str, ...] = ("t",)) -> str:
     return text
 
 
-def _in_dimension(values: tuple, info: ValidationInfo) -> tuple:
+def _in_dimension(values: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
     """Refuse z in the formulas of a 2D scene."""
     variables = ("x", "y", "z")[: (info.context or {}).get("dimension")]
     for text in values:
