@@ -22,7 +22,7 @@ from ..options import suggesting
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended
-from .scalars import positive
+from .fields import positive
 
 
 @dataclass(repr=False)

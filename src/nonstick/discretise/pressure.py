@@ -38,8 +38,7 @@ from ._pressure import _pressure_rows, _pressure_update
 from .base import Discretised, extended
 from .coarse_fields import children, coarse_fluxes, coarse_phi
 from .coupling import Body, Coupling, MovedBody
-from .fields import face_arrays, open_cells, open_faces, wall_area
-from .scalars import coefficient, positive
+from .fields import coefficient, face_arrays, open_cells, open_faces, positive, wall_area
 
 Faces = tuple[np.ndarray, ...]
 

@@ -31,8 +31,7 @@ from ..options import suggesting
 from ..problem.box import Box, BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended
-from .fields import sequence
-from .scalars import coefficient, positive
+from .fields import coefficient, positive, sequence
 from .viscosity_fields import (
     Volumes,
     checked_array,
