@@ -129,7 +129,7 @@ class Partition:
 
     def fill_faces(self, faces: FaceField) -> None:
         """Give ghost faces, of arrays for three axes, the values of their owners, in place."""
-        for halo, values in zip(self.face_halos, faces[3 - len(self.face_halos) :]):
+        for halo, values in zip(self.face_halos, list(faces)[3 - len(self.face_halos) :]):
             halo.exchange(values)
 
     def colour(self, sweep: int) -> int:
