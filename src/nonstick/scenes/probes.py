@@ -24,7 +24,7 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-class ProbeTable(SceneTable):
+class ProbeEntry(SceneTable):
     """Something that is measured in every step and written to probes.csv."""
 
     name: Name = Field("", description="The first part of its columns; default: its type and number.")
@@ -65,6 +65,6 @@ class ProbeTable(SceneTable):
         return self
 
 
-def named(probes: tuple[ProbeTable, ...]) -> list[str]:
+def named(probes: tuple[ProbeEntry, ...]) -> list[str]:
     """The names of all probes, in order."""
     return [p.name or f"{p.type}-{index + 1}" for index, p in enumerate(probes)]

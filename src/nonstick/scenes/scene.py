@@ -224,7 +224,9 @@ class Scene(Shown, Generic[Tables]):
 def json_schema(kind: str = "liquid") -> dict[str, Any]:
     """The JSON Schema of scene files of a kind (draft 2020-12), for editors and other programs."""
     text = json.dumps(with_shapes(KINDS[kind].model_json_schema()))
-    schema = json.loads(re.sub(r'("|/)(\w+)Table"', r'\1\2"', text))  # named as in the file, not as our classes
+    schema = json.loads(
+        re.sub(r'("|/)(\w+)(?:Table|Entry)"', r'\1\2"', text)
+    )  # named as in the file, not as our classes
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"nonstick scene ({kind})",

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from .camera import Camera, Colour
 from .geometry import Shape
-from .probes import SIDES, WALLS, ProbeTable, named
+from .probes import SIDES, WALLS, ProbeEntry, named
 from .tables import (
     Direction,
     Formula,
@@ -301,7 +301,7 @@ class SceneModel(SceneTables):
     inflow: tuple[Inflow, ...] = ()
     outflow: tuple[Outflow, ...] = ()
     force: tuple[ForceTable, ...] = ()
-    probe: tuple[ProbeTable, ...] = ()
+    probe: tuple[ProbeEntry, ...] = ()
     solver: SolverTable = SolverTable()
     particles: ParticlesTable = ParticlesTable()
     surface: Surface = Surface()

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....grid.shapes import Shape
 from ....scenes.geometry import build
-from ....scenes.probes import ProbeTable
+from ....scenes.probes import ProbeEntry
 from ....scenes.scene import Scene
 from ..liquid import Liquid
 from ..pressure import PressureResult
@@ -170,7 +170,7 @@ class Probe(ABC):
 
     kind: ClassVar[str]
 
-    def __init__(self, name: str, table: ProbeTable, scene: Scene, key: str):
+    def __init__(self, name: str, table: ProbeEntry, scene: Scene, key: str):
         self.name, self.table = name, table
         self.d = scene.dimension
         self.scene = scene
