@@ -148,7 +148,8 @@ class TopologyAware(Aggregation):
         while True:
             block, colour = blocks(cells)
             cells = cells >> 1
-            whole = not (block[linked] != block[linked][:1]).any()
+            some = block if linked.all() else block[linked]
+            whole = not (some != some[:1]).any()
             root = couplings.join(strongest, block, self.theta)
             if self.cut and not whole:
                 couplings.cut(root, self.cut)
@@ -221,14 +222,14 @@ def _few_neighbours_first(M: sp.csr_array) -> np.ndarray:
 
 def blocks(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A number per 2^d block, ascending in C order, and the block's colour (0 red, 1 black)."""
-    coarse = np.asarray(cells) >> 1
-    low = coarse.min(axis=0)
-    extent = coarse.max(axis=0) - low + 1
-    number = np.zeros(len(coarse), np.int64)
-    for axis in range(coarse.shape[1]):
-        number *= extent[axis]
-        number += coarse[:, axis] - low[axis]
-    return number, (coarse.sum(axis=1) & 1).astype(np.int8)
+    number, total = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
+    for values in np.asarray(cells).T:  # column by column: sums over short rows are slow
+        coarse = values >> 1
+        low = coarse.min()
+        number *= coarse.max() - low + 1
+        number += coarse - low
+        total += coarse
+    return number, (total & 1).astype(np.int8)
 
 
 def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.ndarray:

@@ -53,7 +53,7 @@ class MatrixLevel(ColouredLevel):
     @classmethod
     def of_aggregates(cls, couplings: Couplings, parent: np.ndarray, cells: np.ndarray, dtype) -> MatrixLevel:
         """The level of some aggregates, without its values."""
-        colour = (cells.sum(axis=1) & 1).astype(np.int8)
+        colour = (sum(cells.T) & 1).astype(np.int8)
         pattern = coarse_pattern(couplings, parent, len(cells))
         _separate_colours(colour, np.ones(pattern[0].size), *pattern)
         return cls(cells, colour, *pattern, dtype)
@@ -86,14 +86,12 @@ class MatrixLevel(ColouredLevel):
         """The inverse diagonals, from weights and excess."""
         coarse_matrix._inverse_diagonals(self.dinv, self.excess, self.weights, self.indptr)
 
-    def sort(self, order: np.ndarray, place: np.ndarray, below: np.ndarray | None) -> None:
-        """Move row `order[k]` to place k; `below` are the new places of the rows of the next level."""
+    def sort(self, order: np.ndarray, place: np.ndarray) -> None:
+        """Move row `order[k]` to place k."""
         M = sp.csr_array((self.weights, self.indices, self.indptr), shape=(self.n, self.n))[order]
         self.weights, self.indices, self.indptr = M.data, place[M.indices], M.indptr
         self.cells, self.excess, self.dinv = self.cells[order], self.excess[order], self.dinv[order]
         self.parent = self.parent[order]
-        if below is not None:
-            self.parent = np.where(self.parent < 0, -1, below[self.parent])
 
     # -- a level that is not packed: Gauss–Seidel, on all threads -------------------------------------------------
 
@@ -120,18 +118,24 @@ class MatrixLevel(ColouredLevel):
         kernels._add_parents(self.x, self.dinv, coarse.x, self.parent, 0, self.ends[-2])
 
 
-def sort_by_colour(levels: list[MatrixLevel]) -> np.ndarray:
-    """Sort the rows of every level by colour, as passes need them; returns the new places of the rows of the first."""
+def sort_by_colour(levels: list[MatrixLevel]) -> np.ndarray | None:
+    """Sort the rows of every level by colour, as passes need them.
+
+    Returns the new places of the rows of the first level; None if they stay, as aggregates of two colours do.
+    """
     below = None
     for level in reversed(levels):
-        place = np.empty(level.n, np.int32)
-        order = np.argsort(level.colour, kind="stable")
-        place[order] = np.arange(level.n)
-        level.sort(order, place, below)
+        if below is not None:
+            level.parent = np.where(level.parent < 0, -1, below[level.parent])
+        below = None
+        if (level.colour[1:] < level.colour[:-1]).any():
+            below = np.empty(level.n, np.int32)
+            order = np.argsort(level.colour, kind="stable")
+            below[order] = np.arange(level.n)
+            level.sort(order, below)
         level.ends = np.concatenate(([0], np.cumsum(np.bincount(level.colour, minlength=2))))
         level.colours = level.ends.size - 1
-        below = place
-    return below if below is not None else np.empty(0, np.int32)
+    return below
 
 
 class Aggregates:
@@ -148,7 +152,7 @@ class Aggregates:
             self.couplings.cut(root, rule.cut)
         roots = np.flatnonzero(root == np.arange(root.size))
         blocks = np.stack(np.unravel_index(rows.cells[roots], rows.shape), axis=1) >> 1
-        self.parent = number_parts(root, roots, blocks.sum(axis=1) & 1)
+        self.parent = number_parts(root, roots, sum(blocks.T) & 1)
         cells = np.empty_like(blocks)
         cells[self.parent[roots]] = blocks
         first = MatrixLevel.of_aggregates(self.couplings, self.parent, cells, np.float32)
@@ -158,7 +162,7 @@ class Aggregates:
         self.set_values(np.zeros(rows.n, np.int8))
         self.levels += descend(first, lambda level: level.coarser(rule))
         place = sort_by_colour(self.levels)
-        if first.colours > 2:
+        if place is not None:
             self.parent = place[self.parent]
             self.set_values(np.zeros(rows.n, np.int8))
 
@@ -257,7 +261,8 @@ class _Packed(Inverse):
         self.free = None if free is None else free.copy()
         finest = _matrix_level(self.base, free, colour)
         self.levels = [finest, *descend(finest, lambda level: level.coarser(recipe.coarsening))]
-        self.place = sort_by_colour(self.levels)
+        place = sort_by_colour(self.levels)
+        self.place = np.arange(finest.n) if place is None else place
         self.packed = PackedLevels(self.levels, Resmoothed(visits=recipe.visits), recipe.omega)
         self._diagonal = np.concatenate([level.excess + _row_sums(level) for level in self.levels])
         self._shift = np.zeros_like(self._diagonal)
