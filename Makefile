@@ -51,8 +51,8 @@ test-fast: .venv/.ready-dev
 	@$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ARGS)
 
 test-clients: .venv/.ready-dev
-	@sh tests/exchange/clients/install.sh $(BIN)/python
-	@$(BIN)/python -m pytest -n 0 -rs tests/exchange tests/view $(ARGS)
+	@sh tests/files/formats/clients/install.sh $(BIN)/python
+	@$(BIN)/python -m pytest -n 0 -rs tests/files/formats tests/pictures/page $(ARGS)
 
 mpi: .venv-mpi/.ready
 	@echo "nonstick for many ranks: .venv-mpi/bin/nonstick solve FILE --ranks N, or mpiexec -n N .venv-mpi/bin/nonstick ..."

@@ -27,7 +27,7 @@ from nonstick.inverse.multigrid.grid.geometric import Geometric
 from nonstick.operators.masked import Masked
 from nonstick.problem.box import BoxProblem
 from nonstick.solvers import ChentanezMuller, MinMapNewton, PolicyIteration
-from nonstick.solvers.chentanez_muller import LiteralLevel, PlainLevel, ProjectedLevel
+from nonstick.solvers.chentanez_muller.cycles import LiteralLevel, PlainLevel, ProjectedLevel
 
 STRENGTHS = (1e-3, 3e-3, 1e-2, 0.1)
 

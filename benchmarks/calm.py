@@ -15,9 +15,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nonstick import Scene
-from nonstick.exchange import Shot, liquid_mesh
-from nonstick.optional import missing
-from nonstick.sim.run import run
+from nonstick.core.optional import missing
+from nonstick.files.formats import Shot, liquid_mesh
+from nonstick.sim.run.loop import run
 
 #: columns this many cells from the walls are left out
 RIM = 8

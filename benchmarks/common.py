@@ -20,7 +20,7 @@ from rich.table import Table
 from nonstick.bench.measure import measure, warm_up
 from nonstick.bench.registry import Plan
 from nonstick.bench.row import version
-from nonstick.io.atomic import write_text
+from nonstick.files.atomic import write_text
 
 screen = Console(stderr=True)
 

@@ -21,13 +21,13 @@ from nonstick.kernels._vector import dot
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 from nonstick.operators.transfer import AggregateTransfer
-from nonstick.solvers.active_set import ActiveSet
-from nonstick.solvers.active_set_loop import ActiveSetCG
+from nonstick.solvers.auto.active_set import ActiveSet
+from nonstick.solvers.auto.loop import ActiveSetCG
 from nonstick.solvers.base import Method
-from nonstick.solvers.fas import FAS
-from nonstick.solvers.mprgp import MPRGP
-from nonstick.solvers.policy import PolicyIteration
-from nonstick.solvers.projected_gs import ProjectedSweeps
+from nonstick.solvers.chentanez_muller.projected_gs import ProjectedSweeps
+from nonstick.solvers.lai.fas import FAS
+from nonstick.solvers.lai.policy import PolicyIteration
+from nonstick.solvers.takahashi_batty.mprgp import MPRGP
 
 
 @dataclass

@@ -15,9 +15,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from nonstick import Scene
-from nonstick.exchange import FORMATS, Exporter, Options, Shot
-from nonstick.io.rundir import RunDirectory
-from nonstick.optional import missing
+from nonstick.core.optional import missing
+from nonstick.files.formats import FORMATS, Exporter, Options, Shot
+from nonstick.files.rundir import RunDirectory
 from nonstick.sim.liquid.kind import LiquidKind
 
 #: formats that are written together, and each alone

@@ -18,7 +18,8 @@ import trimesh
 
 from nonstick import Scene, Simulation
 from nonstick.grid import Mesh, sample_meshes
-from nonstick.sim.liquid import seeding, solid
+from nonstick.sim.liquid.particles import seeding
+from nonstick.sim.liquid.solids import solid
 
 FRAMES = 4
 ROLES = ("at rest", "driven", "body", "inflow", "outflow")

@@ -44,7 +44,7 @@ def main() -> None:
     from nonstick import Scene
     from nonstick.parallel.comm import world
     from nonstick.sim.liquid.distributed import simulate
-    from nonstick.sim.liquid.pressure import Projection
+    from nonstick.sim.liquid.flow.pressure import Projection
 
     comm = world()
     dimension = len(Scene.load(words.scene).shape)

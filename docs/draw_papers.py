@@ -25,8 +25,8 @@ from make_gallery import LARGE, ROOT, shrunk, size
 from nonstick import Scene
 from nonstick.bench.figures import profile
 from nonstick.bench.row import version
-from nonstick.io.rundir import RunDirectory
-from nonstick.render.movie import above, beside, label, write_picture
+from nonstick.files.rundir import RunDirectory
+from nonstick.pictures.render.movie import above, beside, label, write_picture
 from nonstick.scenes.geometry import build
 from nonstick.sim.kinds import kind_of
 from nonstick.sim.run import run

@@ -24,9 +24,9 @@ from nonstick.bench.row import Trace, version
 from nonstick.discretise.viscosity import ViscousBox
 from nonstick.inverse import GIA, TopologyAware, Voxels
 from nonstick.inverse.multigrid.faces.coarsening import fine_labels
-from nonstick.render.charts import finish, new_figure
-from nonstick.render.heat import HeatView, legend
-from nonstick.render.movie import above, label, write_picture
+from nonstick.pictures.render.charts import finish, new_figure
+from nonstick.pictures.render.heat import HeatView, legend
+from nonstick.pictures.render.movie import above, label, write_picture
 from nonstick.sim.heat.simulation import Heat
 
 #: boxes and Jacobi sweeps, the latter damped by ½ and by ⅔, which is the paper's

@@ -21,7 +21,7 @@ from nonstick.inverse import Voxels
 from nonstick.inverse.multigrid.faces.box import Face, full_box, stencil_box
 from nonstick.inverse.multigrid.faces.coarsening import FaceTransfer
 from nonstick.inverse.multigrid.grid.geometric import Faces, Geometric, Halved
-from nonstick.render.charts import COLOURS, finish, new_figure
+from nonstick.pictures.render.charts import COLOURS, finish, new_figure
 
 IMAGES = Path(__file__).parent / "images" / "papers"
 NAMES = "uvw"

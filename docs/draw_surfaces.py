@@ -27,7 +27,7 @@ def main(words: list[str]) -> None:
     import numpy as np
     from PIL import Image
 
-    from nonstick.exchange import Shot, liquid_mesh, ply
+    from nonstick.files.formats import Shot, liquid_mesh, ply
 
     rows = []
     with tempfile.TemporaryDirectory() as folder:

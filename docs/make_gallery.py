@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from nonstick import Scene
-from nonstick.io.rundir import RunDirectory
-from nonstick.render.movie import beside, write_movie, write_picture
+from nonstick.files.rundir import RunDirectory
+from nonstick.pictures.render.movie import beside, write_movie, write_picture
 from nonstick.scenes.scene import KINDS, builtin
 from nonstick.sim.kinds import kind_of
-from nonstick.sim.preview import Frames
 from nonstick.sim.run import run
+from nonstick.sim.run.preview import Frames
 
 ROOT = Path(__file__).parents[1]
 PAGE, IMAGES = ROOT / "docs" / "gallery.md", ROOT / "docs" / "images" / "gallery"

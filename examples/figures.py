@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from nonstick.exchange import ply
-from nonstick.exchange.mesh import Mesh, of_shape
+from nonstick.files.formats import ply
+from nonstick.files.formats.mesh import Mesh, of_shape
 from nonstick.grid import Figure
 
 NAMES = ("bunny", "armadillo", "dragon")

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from nonstick import cases
-from nonstick.render.charts import compare, middle_slice
+from nonstick.pictures.render.charts import compare, middle_slice
 
 
 def main(n: int = 64, path: str | Path = "demo/sticky_vs_separating.png", method: str = "auto") -> dict[str, float]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, cases, solve_problem
-from nonstick.solvers.pockets import find
+from nonstick.solvers.safeguards.pockets import find
 
 LIQUID = [name for name in cases.names() if not name.startswith("obst")]
 

@@ -8,8 +8,8 @@ import pytest
 
 from nonstick.bench import figures
 from nonstick.bench.registry import Plan
+from nonstick.core.optional import missing, need
 from nonstick.errors import NonstickError
-from nonstick.optional import missing, need
 
 #: all that `pip install nonstick` does not bring
 OPTIONAL = ("matplotlib", "PIL", "imageio_ffmpeg", "skimage", "trimesh", "igl", "pyamg", "osqp")

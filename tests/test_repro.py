@@ -11,7 +11,7 @@ import pytest
 
 import nonstick
 from nonstick.cli import main
-from nonstick.io.problem_file import read_problem
+from nonstick.files.problem_file import read_problem
 
 REPRO = Path(__file__).parent / "repro"
 

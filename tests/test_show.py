@@ -44,7 +44,7 @@ def test_a_line_and_a_table(what):
 
 
 def test_names_of_strangers_are_harmless():
-    from nonstick.show import Shown
+    from nonstick.core.show import Shown
 
     class Named(Shown):
         def facts(self):
@@ -89,9 +89,9 @@ def test_the_picture(cells, panels, tmp_path):
 
 
 def test_without_matplotlib_a_sentence_says_how_to_get_it(monkeypatch):
-    import nonstick.optional
+    import nonstick.core.optional
 
-    monkeypatch.setattr(nonstick.optional, "find_spec", lambda name: None)
+    monkeypatch.setattr(nonstick.core.optional, "find_spec", lambda name: None)
     with pytest.raises(nonstick.NonstickError, match=r"pip install 'nonstick\[pictures\]'"):
         nonstick.solve(LINE, B, method="psor").plot()
 

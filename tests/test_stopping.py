@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import nonstick
-from nonstick import registry, validate
+from nonstick import registry
+from nonstick.core import validate
+from nonstick.core.options import Stopping
 from nonstick.inverse import CG, ILU
-from nonstick.options import Stopping
 from nonstick.problem import Monitor
 from nonstick.solvers import FAS, MethodCascade, PolicyIteration
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import nonstick
-from nonstick import validate
+from nonstick.core import validate
 from nonstick.errors import NonstickError
 from nonstick.kernels._csr import _csr_check_pairs
 from nonstick.operators.csr import CSROperator

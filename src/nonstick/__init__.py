@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .lazy import on_first_use
+from ._lazy import on_first_use
 
 __version__ = "0.1.0"
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from .discretise.pressure import PressureProblem
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
-    from .exchange.run import export
-    from .io.probes import read_probes
-    from .io.problems import load_problem, save_problem
+    from .files.formats.run import export
+    from .files.probes import read_probes
+    from .files.problems import load_problem, save_problem
     from .problem.box import BoxProblem
     from .problem.solution import Solution
     from .registry import load_plugin, methods, register
@@ -37,10 +37,10 @@ _WHERE = {
     "register": ".registry",
     "load_plugin": ".registry",
     "NonstickError": ".errors",
-    "export": ".exchange.run",
-    "load_problem": ".io.problems",
-    "save_problem": ".io.problems",
-    "read_probes": ".io.probes",
+    "export": ".files.formats.run",
+    "load_problem": ".files.problems",
+    "save_problem": ".files.problems",
+    "read_probes": ".files.probes",
     "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",

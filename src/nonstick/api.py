@@ -9,9 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from . import registry, validate
+from . import registry
+from .core import validate
+from .core.options import STOPPING, Criterion, Stopping, suggesting, unknown_option
 from .errors import EntriesNeededError, NonstickError
-from .options import STOPPING, Criterion, Stopping, suggesting, unknown_option
 from .problem.box import BoxProblem
 from .problem.constraints import LinearConstraints
 from .problem.given import Given
@@ -19,9 +20,9 @@ from .problem.monitor import FAILED, Monitor, Start
 from .problem.solution import Solution
 from .solvers.base import Method
 from .solvers.constrained import solve_constrained
-from .solvers.definite import ZERO, indefinite, smallest_curvature
-from .solvers.pockets import without_pockets
-from .solvers.refinement import refine, solve_substitute
+from .solvers.safeguards.definite import ZERO, indefinite, smallest_curvature
+from .solvers.safeguards.pockets import without_pockets
+from .solvers.safeguards.refinement import refine, solve_substitute
 
 
 @suggesting

@@ -37,19 +37,19 @@ from .inverse.precond.incomplete import ILU, MIC
 from .inverse.precond.jacobi import Jacobi
 from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
-from .solvers.active_set import ActiveSet
+from .solvers.andersen.newton import MinMapNewton
+from .solvers.auto.active_set import ActiveSet
 from .solvers.base import Method
 from .solvers.cascade import MethodCascade
-from .solvers.chentanez_muller import ChentanezMuller
-from .solvers.fas import FAS
-from .solvers.interior_point import InteriorPoint
+from .solvers.chentanez_muller.cycles import ChentanezMuller
+from .solvers.chentanez_muller.projected_gs import ProjectedSOR
+from .solvers.lai.fas import FAS
+from .solvers.lai.penalty import Penalty
+from .solvers.lai.policy import PolicyIteration
 from .solvers.linear import LinearSolve
-from .solvers.mehrotra import Mehrotra
-from .solvers.mprgp import MPRGP
-from .solvers.newton import MinMapNewton
-from .solvers.penalty import Penalty
-from .solvers.policy import PolicyIteration
-from .solvers.projected_gs import ProjectedSOR
+from .solvers.takahashi_batty.interior_point import InteriorPoint
+from .solvers.takahashi_batty.mehrotra import Mehrotra
+from .solvers.takahashi_batty.mprgp import MPRGP
 
 # -- parts with a name of their own ---------------------------------------------------------------------------
 

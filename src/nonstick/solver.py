@@ -13,15 +13,15 @@ import numpy as np
 
 from . import registry
 from .api import Run
+from .core.options import Stopping, suggesting
+from .core.show import Shown
 from .errors import NonstickError
 from .inverse.base import Recipe
 from .inverse.cache import Cached, InverseCache
 from .operators.base import Operator
-from .options import Stopping, suggesting
 from .problem.box import BoxProblem
 from .problem.given import Given
 from .problem.solution import Solution
-from .show import Shown
 from .solvers.base import Method
 
 #: the largest change of a coupling a_ij / sqrt(a_ii a_jj) with which coarse levels are kept by `update`

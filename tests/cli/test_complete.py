@@ -33,10 +33,10 @@ def test_runs(tmp_path, monkeypatch):
 
 
 def test_names_are_those_that_the_commands_know():
-    from nonstick.exchange.formats import FORMATS
+    from nonstick.files.formats.formats import FORMATS
+    from nonstick.pictures.page.colours import COLOURS
     from nonstick.registry import methods
     from nonstick.scenes.scene import KINDS
-    from nonstick.view.colours import COLOURS
 
     assert options.complete_formats("") == list(FORMATS) and options.complete_formats("v") == ["vdb", "vtk"]
     assert options.complete_kinds("") == list(KINDS)

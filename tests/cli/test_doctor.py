@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nonstick.cli import listing as module
-from nonstick.optional import EXTRAS
+from nonstick.core.optional import EXTRAS
 
 
 def test_it_reports_what_is_there(run, monkeypatch, tmp_path):

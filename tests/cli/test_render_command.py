@@ -7,7 +7,7 @@ from nonstick import NonstickError, Scene
 from nonstick.cli import main
 from nonstick.scenes.camera import Camera, rgb
 from nonstick.sim.liquid.preview import viewpoint
-from nonstick.sim.run import run
+from nonstick.sim.run.loop import run
 
 image_of = pytest.importorskip("PIL.Image")
 

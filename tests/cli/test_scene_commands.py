@@ -93,7 +93,7 @@ def test_a_branch_on_the_command_line(run, tmp_path):
 
 
 def test_check_tells_by_its_exit_code_whether_a_run_would_work(run, monkeypatch):
-    from nonstick.sim import resources
+    from nonstick.sim.run import resources
 
     code, out, err = run("check", "circle", "-s", "domain.resolution=16")
     assert code == 0 and "no problems found" in out

@@ -12,7 +12,7 @@ from scaled import EPS, Reference, allowance, explained, natural_residual, probl
 
 import nonstick
 from nonstick import registry
-from nonstick.options import Stopping
+from nonstick.core.options import Stopping
 
 METHODS = [name for name, entry in registry.entries().items() if entry.complete and not name.startswith("fmg")]
 #: methods that need cells, and those for large problems: others need thousands of iterations there

@@ -17,10 +17,10 @@ from bounds import answered, none_broke, seeds
 
 from nonstick import Scene, export, read_probes
 from nonstick.cli import scene as commands
-from nonstick.io.rundir import RunDirectory
-from nonstick.sim.branch import branch
+from nonstick.files.rundir import RunDirectory
 from nonstick.sim.kinds import kind_of
-from nonstick.sim.run import resume, run
+from nonstick.sim.run.branch import branch
+from nonstick.sim.run.loop import resume, run
 
 SPOILT = [np.nan, np.inf, -np.inf, 1e300, -1e300, 1e9, -1e9, -1.0, 0.0, 0.5]
 

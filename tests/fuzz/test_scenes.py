@@ -14,7 +14,7 @@ from bounds import answered, none_broke, seeds
 
 from nonstick import Scene, methods
 from nonstick.sim.kinds import check
-from nonstick.sim.run import run
+from nonstick.sim.run.loop import run
 
 NUMBERS = [0, -1, 1, 2, 0.0, -0.0, 0.5, 1e-15, 1e-9, 1e-300, 5e-324, 1e9, 1e14, 1e15, -1e15, 1e20, 1e300, 1.8e308,
            float("inf"), float("nan"), 10**10, 2**63, -(2**63), 10**400, True, False]  # fmt: skip

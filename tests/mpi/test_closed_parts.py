@@ -9,7 +9,7 @@ from nonstick.mpi.shared import Shared
 from nonstick.mpi.solve import solve_shared
 from nonstick.parallel.boxes import Boxes
 from nonstick.sim.liquid.distributed import simulate
-from nonstick.solvers.pockets import find
+from nonstick.solvers.safeguards.pockets import find
 
 
 def chambers(shape, walls, push, held=None):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nonstick import cases
-from nonstick.io.rundir import RunDirectory
-from nonstick.optional import missing
+from nonstick.core.optional import missing
+from nonstick.files.rundir import RunDirectory
 from nonstick.parallel import launch
 from nonstick.parallel.launch import _without_ranks, on_ranks
 

@@ -5,8 +5,8 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.parallel.boxes import Boxes
-from nonstick.sim.liquid.cloud import Cloud
 from nonstick.sim.liquid.distributed import first_boxes, obstacle, part_of, simulate
+from nonstick.sim.liquid.particles.storage import Cloud
 from nonstick.sim.liquid.partition import ParticlePartition, ghost_layers
 
 SHAPES = [(24, 20), (18, 16, 14)]

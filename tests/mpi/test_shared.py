@@ -13,7 +13,7 @@ from nonstick.mpi.shared import Shared
 from nonstick.mpi.solve import solve_shared
 from nonstick.parallel.boxes import Boxes
 from nonstick.problem.monitor import Monitor
-from nonstick.solvers.descent import face_descent
+from nonstick.solvers.safeguards.descent import face_descent
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from nonstick import NonstickError, Scene
 from nonstick.cli.terminal import plain
 from nonstick.scenes import parse_override
 from nonstick.sim.kinds import check
-from nonstick.sim.run import run
+from nonstick.sim.run.loop import run
 
 REPRO = Path(__file__).parents[1] / "repro"
 DOMAIN = "[domain]\nsize = [1.0, 1.0]\nresolution = 16\n"

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene
-from nonstick.io.probes import read_probes
-from nonstick.io.rundir import RunDirectory
-from nonstick.sim.branch import branch
-from nonstick.sim.run import resume, run
+from nonstick.files.probes import read_probes
+from nonstick.files.rundir import RunDirectory
+from nonstick.sim.run.branch import branch
+from nonstick.sim.run.loop import resume, run
 
 GAUGE = {"name": "gauge", "type": "height", "at": [1.0, 0.0]}
 SMALL = {"domain.resolution": 16, "time.frames": 6, "output.movie": False, "output.checkpoint_every": 5}

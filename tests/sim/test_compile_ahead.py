@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nonstick.kernels import _cache, _vector
-from nonstick.sim import compile_ahead as ahead
+from nonstick.sim.run import compile_ahead as ahead
 
 
 @pytest.mark.parametrize("dimension", [2, 3])

@@ -9,7 +9,7 @@ from nonstick import NonstickError, Scene, Simulation
 from nonstick.scenes import KINDS, builtin, json_schema
 from nonstick.sim import check, simulate
 from nonstick.sim.kinds import kind_of
-from nonstick.sim.run import run
+from nonstick.sim.run.loop import run
 
 SMALL = {"liquid": ("still", {"domain.resolution": 12}), "heat": ("heat", {"domain.resolution": 16})}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from nonstick import NonstickError, Scene
-from nonstick.io.rundir import RunDirectory
-from nonstick.sim.run import resume, run
+from nonstick.files.rundir import RunDirectory
+from nonstick.sim.run.loop import resume, run
 
 DATA = Path(__file__).parent / "data"
 

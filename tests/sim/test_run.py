@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene
-from nonstick.io.rundir import RunDirectory
-from nonstick.sim.run import resume, run
+from nonstick.files.rundir import RunDirectory
+from nonstick.sim.run.loop import resume, run
 
 SMALL = {"domain.resolution": 20, "time.frames": 5, "output.movie": False, "output.checkpoint_every": 3}
 
@@ -91,7 +91,7 @@ def test_resume_refuses_a_changed_scene(unbroken, tmp_path):
 
 def _start(path, threads, frames_wanted=5):
     code = (
-        "from nonstick import Scene; from nonstick.sim.run import run\n"
+        "from nonstick import Scene; from nonstick.sim.run.loop import run\n"
         f"run(Scene.load('circle', {SMALL | {'time.frames': frames_wanted}!r}), {str(path)!r})"
     )
     env = dict(os.environ, NUMBA_NUM_THREADS=str(threads))

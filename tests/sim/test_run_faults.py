@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene
-from nonstick.io import atomic
-from nonstick.io.atomic import safe_name
-from nonstick.io.lock import Lock
-from nonstick.io.rundir import RunDirectory
-from nonstick.sim.run import resume, run, summary
+from nonstick.files import atomic
+from nonstick.files.atomic import safe_name
+from nonstick.files.lock import Lock
+from nonstick.files.rundir import RunDirectory
+from nonstick.sim.run.loop import resume, run, summary
 
 SMALL = {"domain.resolution": 16, "time.frames": 3, "output.movie": False}
 
@@ -200,7 +200,7 @@ def test_a_file_that_is_written_in_part_has_a_plain_message(tmp_path):
 LIMITED = """
 import resource, sys
 from nonstick.cli import main
-import nonstick.sim.run, nonstick.sim.liquid.simulation
+import nonstick.sim.run.loop, nonstick.sim.liquid.simulation
 from nonstick import Scene
 from nonstick.sim import simulate
 if sys.argv[1] == "memory":

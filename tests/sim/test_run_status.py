@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from nonstick.io.lock import Lock, held
-from nonstick.io.rundir import RunDirectory
+from nonstick.files.lock import Lock, held
+from nonstick.files.rundir import RunDirectory
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSI
 ENDLESS = """
 import sys, time
 from nonstick import Scene
-from nonstick.sim.run import run
+from nonstick.sim.run.loop import run
 from nonstick.sim.heat.simulation import HeatSimulation
 def wait(self):
     print("ready", flush=True)

@@ -7,7 +7,7 @@ import trimesh
 from nonstick import NonstickError, Scene
 from nonstick.grid import Mesh
 from nonstick.sim.kinds import check
-from nonstick.sim.run import run
+from nonstick.sim.run.loop import run
 
 POOL = '[[liquid]]\nshape = {type = "box", low = [0.0, 0.0, 0.0], high = [1.0, 0.4, 1.0]}\n'
 

@@ -19,9 +19,9 @@ from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
 from nonstick.problem.box import BoxProblem
 from nonstick.problem.monitor import Monitor
-from nonstick.solvers.active_set_loop import ActiveSetCG, Guard
-from nonstick.solvers.nearby import SWEEP_RADIUS, Nearby
-from nonstick.solvers.nested import Coarser
+from nonstick.solvers.auto.loop import ActiveSetCG, Guard
+from nonstick.solvers.auto.nearby import SWEEP_RADIUS, Nearby
+from nonstick.solvers.auto.nested import Coarser
 
 
 def exact(A: np.ndarray, b, lower, upper) -> np.ndarray:

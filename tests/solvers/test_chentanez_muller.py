@@ -6,8 +6,8 @@ import pytest
 from nonstick import BoxProblem, NonstickError, cases, registry, solve, solve_problem
 from nonstick.discretise.pressure import PressureProblem
 from nonstick.kernels._edges import _edge_bounds
-from nonstick.solvers._fas import _clip, _feasible_step, _free_rows
-from nonstick.solvers.chentanez_muller import ChentanezMuller, ProjectedLevel
+from nonstick.solvers.chentanez_muller.cycles import ChentanezMuller, ProjectedLevel
+from nonstick.solvers.lai._fas import _clip, _feasible_step, _free_rows
 
 TINY = [("circle2d", 20), ("square2d", 21), ("maze2d", 33), ("sphere3d", 12), ("rotated-box3d", 13)]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nonstick.solvers._fas import _clip_residual, _coarse_equation, _csr_solve, _hold, _spread_band
+from nonstick.solvers.lai._fas import _clip_residual, _coarse_equation, _csr_solve, _hold, _spread_band
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import nonstick
 from nonstick import registry
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.precond.incomplete import MIC
-from nonstick.solvers.interior_point import InteriorPoint
-from nonstick.solvers.mehrotra import Mehrotra
+from nonstick.solvers.takahashi_batty.interior_point import InteriorPoint
+from nonstick.solvers.takahashi_batty.mehrotra import Mehrotra
 
 ALL = [
     "ipm-pd", "ipm-pd+mic-cg", "ipm-pd+saamg-cg", "ipm-pd+hs", "ipm-pd+cab+ss", "mehrotra", "plb", "ipm-p",

@@ -5,7 +5,7 @@ import pytest
 
 import nonstick
 from nonstick.problem.box import BoxProblem
-from nonstick.solvers.mprgp import MPRGP
+from nonstick.solvers.takahashi_batty.mprgp import MPRGP
 
 NAMES = ["mic-mprgp", "saamg-mprgp", "tagiaamg-mprgp"]
 

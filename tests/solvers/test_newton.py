@@ -20,8 +20,8 @@ from nonstick.inverse.precond.jacobi import SPAI0, Jacobi
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 from nonstick.problem.box import BoxProblem
-from nonstick.solvers.minimum_map import MinimumMap
-from nonstick.solvers.newton import MinMapNewton, conjugate_gradients, merit_descent, minimum_map_newton
+from nonstick.solvers.andersen.minimum_map import MinimumMap
+from nonstick.solvers.andersen.newton import MinMapNewton, conjugate_gradients, merit_descent, minimum_map_newton
 
 
 def enumerate_box(A, b, lower, upper):

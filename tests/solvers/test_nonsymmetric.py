@@ -10,7 +10,7 @@ from nonstick.errors import NonstickError
 from nonstick.inverse import GMRES, ILU
 from nonstick.problem import Box
 from nonstick.solvers import PolicyIteration
-from nonstick.solvers.descent import FischerBurmeister
+from nonstick.solvers.safeguards.descent import FischerBurmeister
 
 METHODS = ("auto", "pi-bicgstab", "pi-gmres")
 

@@ -15,7 +15,7 @@ from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
 from nonstick.registry import entries
 from nonstick.solvers.base import Method
-from nonstick.solvers.pockets import find, without_pockets
+from nonstick.solvers.safeguards.pockets import find, without_pockets
 
 METHODS = ["pi-pcg", "psor"]
 

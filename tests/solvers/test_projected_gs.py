@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import methods, solve
 from nonstick.operators.csr import CSROperator
-from nonstick.solvers.projected_gs import ProjectedSOR, ProjectedSweeps, best_omega
+from nonstick.solvers.chentanez_muller.projected_gs import ProjectedSOR, ProjectedSweeps, best_omega
 
 
 def random_bounds(n, rng):

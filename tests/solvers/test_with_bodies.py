@@ -11,7 +11,7 @@ from nonstick.discretise.pressure import PressureProblem
 from nonstick.grid.mac import Grid
 from nonstick.grid.shapes import Box
 from nonstick.operators.lowrank import LowRank
-from nonstick.solvers.nearby import AroundBodies
+from nonstick.solvers.auto.nearby import AroundBodies
 
 CANNOT = {"pgs", "psor"}
 COMPLETE = [name for name, entry in registry.entries().items() if entry.complete]

@@ -15,9 +15,9 @@ import pytest
 
 import nonstick
 from nonstick import NonstickError, Scene
-from nonstick.io.lock import Lock
-from nonstick.io.rundir import RunDirectory
-from nonstick.sim.run import run
+from nonstick.files.lock import Lock
+from nonstick.files.rundir import RunDirectory
+from nonstick.sim.run.loop import run
 from nonstick.sweeps import Plan, SweepTable, parse_vary
 from nonstick.sweeps.child import Order, make
 

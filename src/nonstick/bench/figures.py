@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..render.charts import COLOURS, finish, new_figure
+from ..pictures.render.charts import COLOURS, finish, new_figure
 from .row import Trace, quartiles
 
 #: the height at which a residual of zero is drawn

@@ -24,11 +24,11 @@ from typing import ClassVar
 import numpy as np
 
 from .. import cases
+from ..core.optional import missing
 from ..errors import NonstickError
-from ..optional import missing
 from ..problem.box import BoxProblem
+from ..solvers.andersen.newton import MinMapNewton, conjugate_gradients, minimum_map_newton
 from ..solvers.base import Method
-from ..solvers.newton import MinMapNewton, conjugate_gradients, minimum_map_newton
 from . import petsc
 from .measure import measure, sweep, warm_up
 from .registry import Plan, benchmark

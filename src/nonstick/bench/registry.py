@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import registry
+from ..core.optional import missing
+from ..core.options import Stopping
 from ..errors import NonstickError
-from ..optional import missing
-from ..options import Stopping
 from .row import Journal, Row
 
 

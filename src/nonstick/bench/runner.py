@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import cases, compositions, inverse, registry, solvers, validate
+from .. import cases, compositions, inverse, registry, solvers
+from ..core import validate
 from ..errors import NonstickError
+from ..files.problem_file import read_problem
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.aggregation.levels import Packed
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.precond.deflation import Deflated
-from ..io.problem_file import read_problem
 from ..operators.stencil import as_operator
 from ..problem.box import BoxProblem
 from ..scenes.scene import Scene

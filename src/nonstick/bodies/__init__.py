@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..lazy import on_first_use
+from .._lazy import on_first_use
 
 if TYPE_CHECKING:
     from .body import RigidBody

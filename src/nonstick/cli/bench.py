@@ -185,7 +185,7 @@ def bench(
 ) -> None:
     from ..bench import from_file, get
     from ..bench.row import Row, to_json
-    from ..io.atomic import write_text
+    from ..files.atomic import write_text
     from ..scenes import parse_override
 
     if output.resume and output.file is None:

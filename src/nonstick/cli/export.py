@@ -18,7 +18,7 @@ def add(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The options of `nonstick.exchange.Options`."""
+    """The options of `nonstick.files.formats.Options`."""
 
     surface: str | None = option(
         "--surface", help="How the surface is found: particles (meshes), grid (vdb), or splashsurf."
@@ -64,8 +64,8 @@ def export(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from ..exchange import Options
-    from ..exchange import export as write
+    from ..files.formats import Options
+    from ..files.formats import export as write
 
     settings: dict[str, Any] = asdict(chosen)
     console = Console(stderr=True)

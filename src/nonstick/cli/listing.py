@@ -65,7 +65,7 @@ def cases(
 
 def _save(name: str | None, target: Path, size: int) -> None:
     from .. import cases
-    from ..io.problems import save_problem
+    from ..files.problems import save_problem
 
     if name is None and target.suffix in (".npz", ".mtx"):
         fail(f"name the problem that goes to {target}: nonstick cases circle2d --save {target}")
@@ -93,7 +93,7 @@ def doctor(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) ->
     if as_json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
         return
-    from ..sim.resources import size
+    from ..sim.run.resources import size
 
     say(f"nonstick {found['nonstick']}, Python {found['python']}, {found['system']}")
     say("packages   " + ", ".join(f"{name} {number}" for name, number in found["packages"].items()))
@@ -112,9 +112,9 @@ def examine() -> dict[str, Any]:
     from numba import config
 
     from .. import __version__
+    from ..core.optional import EXTRAS
     from ..kernels._cache import cache_folder
-    from ..optional import EXTRAS
-    from ..sim.resources import free_memory
+    from ..sim.run.resources import free_memory
 
     folder = Path(config.CACHE_DIR or cache_folder())
     files = [f.stat().st_size for f in folder.rglob("*") if f.is_file()] if folder.is_dir() else []

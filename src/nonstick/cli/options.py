@@ -27,7 +27,7 @@ COLOURS = ("liquid", "speed", "pressure", "viscosity", "age")
 
 def complete_builtin_scenes(incomplete: str) -> list[tuple[str, str]]:
     """Names of built-in scenes with their descriptions."""
-    folder = Path(__file__).parents[1] / "scenes"
+    folder = Path(__file__).parents[1] / "scenes" / "builtin"
     found = [f for f in sorted(folder.glob("*.toml")) if f.stem.startswith(incomplete)]
     return [(f.stem, str(tomllib.loads(f.read_text(encoding="utf-8")).get("description", ""))) for f in found]
 

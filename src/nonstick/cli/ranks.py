@@ -9,11 +9,11 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ..bench import petsc_driver
+from ..core.options import Stopping
 from ..errors import NonstickError
-from ..io.atomic import replacing
-from ..io.problem_file import ProblemFile, read_problem, read_rows
+from ..files.atomic import replacing
+from ..files.problem_file import ProblemFile, read_problem, read_rows
 from ..mpi import rows
-from ..options import Stopping
 from ..parallel.comm import Comm, world
 from ..problem.given import Given
 from ..problem.monitor import Monitor

@@ -91,7 +91,7 @@ def render(
 
     nonstick render runs/sphere --out around.mp4 --frame 40 --turntable 360
     """
-    from ..io.rundir import RunDirectory
+    from ..files.rundir import RunDirectory
     from ..sim.kinds import kind_of
 
     scene = RunDirectory.open(directory).scene()

@@ -78,7 +78,7 @@ class Live:
 
 def report_run(directory: Path) -> None:
     """Print the summary of a run at its end."""
-    from ..io.rundir import RunDirectory
+    from ..files.rundir import RunDirectory
     from ..sim.kinds import kind_of
 
     opened = RunDirectory.open(directory)
@@ -109,7 +109,7 @@ def say_summary(opened, numbers: dict) -> None:
 
 def check_movie(asked: bool | None) -> None:
     """If a movie was asked for and cannot be made, raise the error before the run, not after it."""
-    from ..render.movie import obstacle
+    from ..pictures.render.movie import obstacle
 
     sentence = obstacle()
     if asked and sentence is not None:
@@ -118,7 +118,7 @@ def check_movie(asked: bool | None) -> None:
 
 def make_movie(directory: Path, asked: bool | None, by_default: bool) -> None:
     """Make the preview if it was asked for, or by default; if its packages are missing, say how to get them."""
-    from ..render.movie import obstacle
+    from ..pictures.render.movie import obstacle
 
     sentence = obstacle()
     if not (by_default if asked is None else asked):
@@ -131,7 +131,7 @@ def make_movie(directory: Path, asked: bool | None, by_default: bool) -> None:
 
 def paint(directory: Path, compare: Path | None = None, camera=None, out: Path | None = None, frames=None) -> None:
     """Make pictures of a run, and say where they are."""
-    from ..sim.preview import render
+    from ..sim.run.preview import render
 
     if sys.stderr.isatty():
         from rich.progress import Progress

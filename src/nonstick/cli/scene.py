@@ -60,7 +60,7 @@ def new(
 
     nonstick new splash.toml --from sphere
     """
-    from ..io.atomic import write_text
+    from ..files.atomic import write_text
     from ..scenes import builtin_text
 
     if file.suffix != ".toml":
@@ -116,10 +116,10 @@ def run(
 
     nonstick run sphere --set domain.resolution=64 --set walls.pressure=none
     """
-    from ..io.atomic import safe_name
+    from ..files.atomic import safe_name
     from ..parallel.comm import world
     from ..sim.kinds import kind_of
-    from ..sim.run import run as go
+    from ..sim.run.loop import run as go
     from .view import beside
 
     on_ranks(ranks)
@@ -147,9 +147,9 @@ def info(
 
     nonstick info runs/sphere
     """
-    from ..io.rundir import RunDirectory
+    from ..files.rundir import RunDirectory
     from ..sim.kinds import kind_of
-    from ..sim.run import summary
+    from ..sim.run.loop import summary
 
     opened = RunDirectory.open(directory)
     if plot:
@@ -220,11 +220,11 @@ def resume(
 
     nonstick resume runs/honey --from-frame 40 --set physics.viscosity=50 --out runs/thicker
     """
-    from ..io.rundir import RunDirectory
+    from ..files.rundir import RunDirectory
     from ..parallel.comm import world
-    from ..sim.branch import branch
     from ..sim.kinds import kind_of
-    from ..sim.run import resume as go
+    from ..sim.run.branch import branch
+    from ..sim.run.loop import resume as go
 
     on_ranks(ranks)
     check_movie(movie)

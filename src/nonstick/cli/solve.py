@@ -36,7 +36,7 @@ class ReplacedParts:
     upper: str | None = option(help="Upper bound: a number, inf, or a file (default: that of the problem, or inf).")
 
     def read(self) -> dict[str, Any]:
-        from ..io.problem_file import read_vector
+        from ..files.problem_file import read_vector
 
         out: dict[str, Any] = {} if self.rhs is None else {"b": read_vector(self.rhs)}
         bounds = {"lower": self.lower, "upper": self.upper}
@@ -75,8 +75,8 @@ def solve(
     nonstick solve problem.npz --method fas-mg --rtol 1e-8 --json row.json
     """
     from .. import registry
+    from ..core.options import Stopping
     from ..errors import NonstickError
-    from ..options import Stopping
     from ..parallel import launch
 
     if ranks is not None:
@@ -104,7 +104,7 @@ def solve(
 
 def _target(file: Path, out: Path | None, json_file: str | None) -> Path:
     """The file of the solution, after a check that all results can be written."""
-    from ..io.problem_file import is_problem, solution_file
+    from ..files.problem_file import is_problem, solution_file
 
     target = out or solution_file(file)
     if target.suffix != ".npz":
@@ -121,7 +121,7 @@ def _target(file: Path, out: Path | None, json_file: str | None) -> Path:
 
 def _report(row: dict, json_file: str | None, target: Path) -> None:
     """Print or write the row of results."""
-    from ..io.atomic import write_text
+    from ..files.atomic import write_text
     from ..parallel.comm import world
 
     if json_file == "-":
@@ -141,8 +141,8 @@ def _report(row: dict, json_file: str | None, target: Path) -> None:
 
 def _solve_here(file: Path, method: str, given: dict, target: Path, stop: dict) -> dict:
     """Solve in this process, and write x and the dual; returns the row of results."""
-    from .. import validate
-    from ..io.problem_file import read_problem, write_solution
+    from ..core import validate
+    from ..files.problem_file import read_problem, write_solution
 
     problem = read_problem(file)
     for name, values in given.items():
@@ -177,7 +177,7 @@ def _bound(text: str, option: str):
         return float(text)
     except ValueError:
         pass
-    from ..io.problem_file import read_vector
+    from ..files.problem_file import read_vector
 
     if not Path(text).exists():
         fail(f"{option} takes a number, inf, -inf or a file with a vector; there is no file {text!r}")

@@ -67,7 +67,7 @@ def sweep(
 
     nonstick sweep circle -v walls.adhesion=0,10,100 -v domain.resolution=32,64 -o study -p seconds:domain.resolution
     """
-    from ..io.atomic import safe_name
+    from ..files.atomic import safe_name
     from ..sweeps import parse_vary
     from ..sweeps import sweep as make
     from ..sweeps.plan import FILE

@@ -94,8 +94,8 @@ def _run(cases: dict, full: bool, quiet: bool, known: dict, out: Path, resume: b
 
 def _write(name: str, result, known: dict, out: Path) -> None:
     """Page, plot and numbers of a case; other cases of earlier calls stay on the page."""
-    from ..io.atomic import write_text
-    from ..optional import missing
+    from ..core.optional import missing
+    from ..files.atomic import write_text
     from ..validation.report import page, plot
     from ..validation.results import load, save
 
@@ -107,7 +107,7 @@ def _write(name: str, result, known: dict, out: Path) -> None:
 
 
 def _say_where(out: Path) -> None:
-    from ..optional import missing
+    from ..core.optional import missing
 
     say(f"page     {out / 'validation.md'}")
     obstacle = missing("pictures", "matplotlib")

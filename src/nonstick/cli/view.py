@@ -64,7 +64,7 @@ def view(
 
     nonstick view runs/sphere --compare runs/sphere-sticky
     """
-    from ..io.rundir import RunDirectory
+    from ..files.rundir import RunDirectory
 
     if parent:
         _wait_for_run(directory)
@@ -81,7 +81,7 @@ def view(
 def _write(directory: Path, compare: Path | None, target: Path, file: PageFile, colour: str) -> None:
     from rich.progress import Progress
 
-    from ..view import write_html
+    from ..pictures.page import write_html
 
     if target.suffix != ".html":
         fail(f"the page is written as .html, but --html is {target}: choose a name that ends in .html")
@@ -99,8 +99,8 @@ def _write(directory: Path, compare: Path | None, target: Path, file: PageFile, 
 
 
 def _serve(runs: list[Path], port: int, colour: str, browser: bool, parent: bool) -> None:
-    from ..io.rundir import RunDirectory
-    from ..view import LivePage
+    from ..files.rundir import RunDirectory
+    from ..pictures.page import LivePage
 
     for path in runs:
         opened = RunDirectory.open(path)
@@ -147,7 +147,7 @@ def beside(directory: Path, wanted: bool, browser: bool = True) -> Iterator[None
     if not wanted:
         yield
         return
-    from ..optional import need
+    from ..core.optional import need
 
     need("view", "viser", "fast_simplification")
     words = [sys.executable, "-m", "nonstick", "view", str(directory), "--parent"]

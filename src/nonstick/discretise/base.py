@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..api import solve_problem
-from ..options import Criterion, suggesting
+from ..core.options import Criterion, suggesting
+from ..core.show import Shown
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
-from ..show import Shown
 from ..solvers.base import Method
 
 S = TypeVar("S", bound=Solution)

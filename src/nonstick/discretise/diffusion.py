@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .. import validate
+from ..core import validate
+from ..core.options import suggesting
 from ..errors import NonstickError
 from ..grid.faces import lower, upper
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
-from ..options import suggesting
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import validate
+from ..core import validate
 from ..errors import NonstickError, brief
 from ..grid.faces import lower, upper
 from ..grid.fractions import close_edges, closed_box, open_fractions

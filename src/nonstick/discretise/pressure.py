@@ -23,14 +23,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .. import validate
+from ..core import validate
+from ..core.options import suggesting
 from ..errors import NonstickError
 from ..grid.fractions import centre_distance, open_part
 from ..grid.levelset import THETA_MIN
 from ..grid.masks import wall_cells
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
-from ..options import suggesting
 from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 from ..problem.solution import Solution

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.options import suggesting
 from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..operators.base import Operator
 from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator
-from ..options import suggesting
 from ..problem.box import Box, BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended

@@ -7,7 +7,7 @@ from functools import reduce
 
 import numpy as np
 
-from .. import validate
+from ..core import validate
 from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..grid.faces import at_faces, between, ends

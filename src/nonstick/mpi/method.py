@@ -28,11 +28,11 @@ from ..kernels._vector import dot
 from ..operators.lowrank import LowRank
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
-from ..solvers import _nearby, _nested
-from ..solvers.active_set import ActiveSet
-from ..solvers.active_set_loop import ActiveSetCG
-from ..solvers.nearby import Everywhere, Nearby
-from ..solvers.nested import Coarser
+from ..solvers.auto import _nearby, _nested
+from ..solvers.auto.active_set import ActiveSet
+from ..solvers.auto.loop import ActiveSetCG
+from ..solvers.auto.nearby import Everywhere, Nearby
+from ..solvers.auto.nested import Coarser
 from .levels import SharedBlocks, SharedHierarchy
 from .stencil import SharedStencil
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import validate
+from ..core import validate
 from ..errors import NonstickError
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm, world

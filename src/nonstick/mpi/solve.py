@@ -7,10 +7,10 @@ import time
 import numpy as np
 
 from ..api import Run
-from ..options import Stopping
+from ..core.options import Stopping
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
-from ..solvers.active_set import ActiveSet
+from ..solvers.auto.active_set import ActiveSet
 from .method import AUTO
 from .shared import Shared
 

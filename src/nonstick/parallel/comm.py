@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import optional
+from ..core import optional
 from ..errors import NonstickError
 from . import launch
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from .. import optional
+from ..core import optional
 from ..errors import NonstickError
 
 #: set by Open MPI, by MPICH and Intel MPI, by MVAPICH, by srun

@@ -12,14 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import validate
+from ..core import validate
+from ..core.options import suggesting
+from ..core.show import Shown, bound, span
 from ..errors import NonstickError
 from ..kernels._active_set import kkt_peak
 from ..kernels._vector import peak_and_sum
 from ..operators.base import Operator
 from ..operators.stencil import as_operator
-from ..options import suggesting
-from ..show import Shown, bound, span
 from .edges import WallEdges
 from .rows import RowError, row_error
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from .. import validate
+from ..core import validate
 from ..errors import NonstickError
 from ..operators.base import Operator
 from ..operators.csr import CSROperator

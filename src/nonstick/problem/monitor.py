@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..options import ROW_FACTOR, Stopping
+from ..core.options import ROW_FACTOR, Stopping
 from .box import BoxProblem
 from .history import History
 from .rows import RowError, exhausted, row_error

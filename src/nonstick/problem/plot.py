@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.optional import need
 from ..errors import NonstickError
-from ..optional import need
 
 if TYPE_CHECKING:
     from .solution import Solution

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..show import Shown, span
+from ..core.show import Shown, span
 from .box import BoxProblem
 from .history import History
 from .monitor import ADVICE, Monitor

@@ -10,8 +10,8 @@ import tomllib
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from .._lazy import on_first_use
 from ..errors import NonstickError
-from ..lazy import on_first_use
 
 if TYPE_CHECKING:
     from .geometry import build
@@ -39,7 +39,7 @@ def builtin(kind: str = "liquid") -> dict[str, str]:
     (True, True)
     """
     out = {}
-    for file in sorted(resources.files(__package__).iterdir(), key=lambda f: f.name):
+    for file in sorted(resources.files(__package__).joinpath("builtin").iterdir(), key=lambda f: f.name):
         if file.name.endswith(".toml"):
             data = tomllib.loads(file.read_text(encoding="utf-8"))
             if data.get("kind", "liquid") == kind:
@@ -49,9 +49,11 @@ def builtin(kind: str = "liquid") -> dict[str, str]:
 
 def builtin_text(name: str) -> str:
     """The file of a built-in scene."""
-    file = resources.files(__package__) / f"{name}.toml"
+    file = resources.files(__package__).joinpath("builtin") / f"{name}.toml"
     if not file.is_file():
-        names = [f.name[:-5] for f in resources.files(__package__).iterdir() if f.name.endswith(".toml")]
+        names = [
+            f.name[:-5] for f in resources.files(__package__).joinpath("builtin").iterdir() if f.name.endswith(".toml")
+        ]
         close = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
         hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
         raise NonstickError(

@@ -14,8 +14,8 @@ import tomli_w
 from pydantic import ValidationError
 
 from ..bodies.expression import Expression
+from ..core.show import Shown
 from ..errors import NonstickError, brief
-from ..show import Shown
 from . import builtin, builtin_text
 from .geometry import with_shapes
 from .heat import HeatModel

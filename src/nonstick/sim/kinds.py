@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from ..errors import NonstickError
-from ..io.rundir import RunDirectory
+from ..files.rundir import RunDirectory
 from ..scenes.scene import Scene
-from .findings import Findings, check_units
-from .preview import Film, Frames
-from .resources import Needs
+from .run.findings import Findings, check_units
+from .run.preview import Film, Frames
+from .run.resources import Needs
 
 Row = dict[str, Any]
 

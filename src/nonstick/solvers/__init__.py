@@ -1,18 +1,18 @@
 """Methods for box problems, one per file. `nonstick.registry` names them, `nonstick.compositions` builds them."""
 
-from .active_set import ActiveSet
+from .andersen.newton import MinMapNewton, minimum_map_newton
+from .auto.active_set import ActiveSet
 from .base import Method
 from .cascade import MethodCascade
-from .chentanez_muller import ChentanezMuller
-from .fas import FAS
-from .interior_point import InteriorPoint
+from .chentanez_muller.cycles import ChentanezMuller
+from .chentanez_muller.projected_gs import ProjectedSOR
+from .lai.fas import FAS
+from .lai.penalty import Penalty
+from .lai.policy import PolicyIteration
 from .linear import LinearSolve
-from .mehrotra import Mehrotra
-from .mprgp import MPRGP
-from .newton import MinMapNewton, minimum_map_newton
-from .penalty import Penalty
-from .policy import PolicyIteration
-from .projected_gs import ProjectedSOR
+from .takahashi_batty.interior_point import InteriorPoint
+from .takahashi_batty.mehrotra import Mehrotra
+from .takahashi_batty.mprgp import MPRGP
 
 __all__ = [
     "FAS",

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.options import Stopping
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.cycles import V
 from ..inverse.multigrid.grid.geometric import Geometric
@@ -25,7 +26,6 @@ from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.smoothers import RedBlack
 from ..operators.lowrank import LowRank
 from ..operators.masked import Masked
-from ..options import Stopping
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 from .base import Method

@@ -28,7 +28,7 @@ from ..operators.masked import Masked
 from ..problem.box import Box, BoxProblem
 from ..problem.constraints import LinearConstraints
 from ..problem.solution import Solution
-from .refinement import BREAKDOWNS
+from .safeguards.refinement import BREAKDOWNS
 
 #: (problem, x0, active) -> Solution: a box solver with all its options
 BoxSolver = Callable[[BoxProblem, "np.ndarray | None", "np.ndarray | None"], Solution]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NonstickError
-from ..io.rundir import RunDirectory
+from ..files.rundir import RunDirectory
 from ..scenes.scene import Scene
 
 #: seconds between looks whether the run is still wanted
@@ -97,7 +97,7 @@ def is_made(directory: Path, scene: Scene) -> bool:
 
 def _run(order: Order) -> None:
     """Make the run of an order, or continue it."""
-    from ..sim.run import resume, run
+    from ..sim.run.loop import resume, run
 
     scene: Scene = Scene(order.scene, order.where, Path(order.folder))
     directory = Path(order.directory)
@@ -107,7 +107,7 @@ def _run(order: Order) -> None:
     else:
         run(scene, directory)
     if order.movie and not (directory / "preview.mp4").exists():
-        from ..sim.preview import render
+        from ..sim.run.preview import render
 
         render(directory)
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..core.optional import need
 from ..errors import NonstickError
-from ..io.lock import held
-from ..optional import need
+from ..files.lock import held
 from .child import Outcome
 
 #: seconds until a scheduler must have answered

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NonstickError
-from ..io.atomic import safe_names, write_text
+from ..files.atomic import safe_names, write_text
 from ..scenes.scene import Scene, parse_override
 
 #: the file of a plan in the directory of its sweep

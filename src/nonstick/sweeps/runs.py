@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NonstickError
-from ..io.lock import Lock
+from ..files.lock import Lock
 from ..scenes.scene import Scene
 from .child import Order, is_made, make
 from .engines import Wanted, cluster, cores, outcome_of, processes
@@ -107,7 +107,7 @@ def _planned(scene: Scene | str | Path, vary: Mapping[str, Sequence[Any]] | None
         return (old if vary is None else Plan(old.scene, vary).joined(Path(scene))), Path(scene)
     loaded = scene if isinstance(scene, Scene) else Scene.load(scene)
     plan = Plan(loaded, vary or {})
-    from ..io.atomic import safe_name
+    from ..files.atomic import safe_name
 
     directory = Path("sweeps") / safe_name(loaded.name) if out is None else Path(out)
     if directory.exists() and not directory.is_dir():

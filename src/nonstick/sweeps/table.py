@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.optional import need
 from ..errors import NonstickError
-from ..io.atomic import replacing, write_text
-from ..io.probes import read_probes
-from ..io.rundir import PROBES, RunDirectory
-from ..optional import need
+from ..files.atomic import replacing, write_text
+from ..files.probes import read_probes
+from ..files.rundir import PROBES, RunDirectory
 from .plan import Plan
 
 #: the file of the table in the directory of a sweep
@@ -149,7 +149,7 @@ def brief(value: Any) -> str:
 
 def _numbers(directory: Path) -> dict[str, Any]:
     """Status and numbers of one run; a damaged directory has a status only."""
-    from ..sim.run import summary
+    from ..sim.run.loop import summary
 
     if not (directory / "meta.json").is_file():
         return {"status": "not started"}

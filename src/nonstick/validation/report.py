@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..render.charts import finish, new_figure
+from ..pictures.render.charts import finish, new_figure
 from .case import Published
 from .results import Result
 

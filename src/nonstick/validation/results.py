@@ -13,7 +13,7 @@ import numpy as np
 
 from ..bench.row import version
 from ..errors import NonstickError
-from ..io.atomic import write_text
+from ..files.atomic import write_text
 from .case import Case, Curve, Published, Size
 
 #: an error below this is rounding, and has no order

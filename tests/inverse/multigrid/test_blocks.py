@@ -20,7 +20,7 @@ from nonstick.kernels import _blocks as blocks
 from nonstick.operators.masked import Masked
 from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
-from nonstick.solvers.interior_point import InteriorPoint
+from nonstick.solvers.takahashi_batty.interior_point import InteriorPoint
 
 #: the cycle of `auto`, and the same with coarse matrices that follow every cell
 CYCLE = Multigrid(Blocks(), cycle=W(1, 1))

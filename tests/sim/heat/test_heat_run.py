@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from nonstick.cli import app, main
 from nonstick.errors import NonstickError
-from nonstick.io.rundir import RunDirectory
+from nonstick.files.rundir import RunDirectory
 from nonstick.scenes import Scene, builtin
 from nonstick.sim import check
-from nonstick.sim.run import resume
+from nonstick.sim.run.loop import resume
 
 BALL = """
 kind = "heat"

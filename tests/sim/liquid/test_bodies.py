@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.io.body_files import surface
-from nonstick.render import plane as flat
-from nonstick.render import space
-from nonstick.render.scenery import Scenery
-from nonstick.render.space import Viewpoint
+from nonstick.files.body_files import surface
+from nonstick.pictures.render import plane as flat
+from nonstick.pictures.render import space
+from nonstick.pictures.render.scenery import Scenery
+from nonstick.pictures.render.space import Viewpoint
 from nonstick.scenes import json_schema
-from nonstick.sim.liquid.bodies import make
-from nonstick.sim.liquid.check import check
 from nonstick.sim.liquid.preview import Painter
-from nonstick.sim.run import resume, run
+from nonstick.sim.liquid.setup.check import check
+from nonstick.sim.liquid.solids.bodies import make
+from nonstick.sim.run.loop import resume, run
 from nonstick.validation.cases.bodies import story
 
 POOL = """

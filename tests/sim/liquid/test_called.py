@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.pressure import FADED, CalledFor
+from nonstick.sim.liquid.flow.pressure import FADED, CalledFor
 
 CELLS = 16
 

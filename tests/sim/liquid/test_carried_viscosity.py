@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.sim.liquid._extrapolate import _continue_linearly
-from nonstick.sim.liquid._particles import _scatter_value
-from nonstick.sim.run import resume, run
+from nonstick.sim.liquid.flow._extrapolate import _continue_linearly
+from nonstick.sim.liquid.particles._particles import _scatter_value
+from nonstick.sim.run.loop import resume, run
 
 RAMP = {"along": "x", "at": [0.2, 0.8], "values": [1.0, 100.0]}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene
-from nonstick.sim.preview import render
-from nonstick.sim.run import run
+from nonstick.sim.run.loop import run
+from nonstick.sim.run.preview import render
 
 
 @pytest.mark.parametrize("key, value", [("sources", np.zeros((3, 1), np.int64)), ("sources", np.zeros((3, 2))),

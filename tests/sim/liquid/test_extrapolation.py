@@ -11,12 +11,12 @@ from nonstick.grid.faces import FaceField
 from nonstick.kernels._interpolate import _sample
 from nonstick.parallel.partition import Partition
 from nonstick.sim.liquid._energy import _free_share
-from nonstick.sim.liquid._extrapolate import SLIVER, _extrapolate
-from nonstick.sim.liquid._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
-from nonstick.sim.liquid.extrapolation import STEEPEST, Passage, extend, find_taken, hold_surface
-from nonstick.sim.liquid.pressure import LIGHT, SHARE, STILL, least_pressure
-from nonstick.sim.liquid.solids import Solids
-from nonstick.sim.liquid.spacing import in_flight, keep_centre
+from nonstick.sim.liquid.flow._extrapolate import SLIVER, _extrapolate
+from nonstick.sim.liquid.flow._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
+from nonstick.sim.liquid.flow.extrapolation import STEEPEST, Passage, extend, find_taken, hold_surface
+from nonstick.sim.liquid.flow.pressure import LIGHT, SHARE, STILL, least_pressure
+from nonstick.sim.liquid.particles.spacing import in_flight, keep_centre
+from nonstick.sim.liquid.solids.on_grid import Solids
 
 SHAPES = [(1, 9, 8), (6, 5, 7)]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.bodies import make
-from nonstick.sim.liquid.solids import Solids
+from nonstick.sim.liquid.solids.bodies import make
+from nonstick.sim.liquid.solids.on_grid import Solids
 
 FULL = {"shape": {"type": "box", "low": [-1.0, -1.0], "high": [2.0, 2.0]}}
 

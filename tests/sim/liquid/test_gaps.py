@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nonstick.grid.levelset import flat_distance
-from nonstick.sim.liquid._gaps import FULL, SLACK, _gap_planes
-from nonstick.sim.liquid._surface import RADIUS, _weigh
+from nonstick.sim.liquid.surface._gaps import FULL, SLACK, _gap_planes
+from nonstick.sim.liquid.surface._surface import RADIUS, _weigh
 
 
 def lattice(three, top, per_axis=4):

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.grid import Grid
-from nonstick.sim.liquid.cloud import Cloud
+from nonstick.sim.liquid.particles.storage import Cloud
 
 #: liquid enters at the left and leaves at the right
 STREAM = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nonstick.sim.liquid._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
+from nonstick.sim.liquid.surface._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
 
 
 def ball(three, centre, radius):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import config, set_num_threads
 
-from nonstick.sim.liquid._particles import (
+from nonstick.sim.liquid.particles._particles import (
     BATCH,
     _advect,
     _cell_of,

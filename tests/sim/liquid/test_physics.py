@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.grid.shapes import HalfSpace
-from nonstick.sim.liquid.seeding import seed, wall_distance
+from nonstick.sim.liquid.particles.seeding import seed, wall_distance
 from nonstick.validation import Size, experiments
 from nonstick.validation.cases import scenes
 
@@ -169,7 +169,7 @@ def test_level_set_leaves_a_round_wall_all_along():
 
 
 def test_level_set_runs_resume_bit_for_bit(tmp_path):
-    from nonstick.sim.run import resume, run
+    from nonstick.sim.run.loop import resume, run
 
     keys = {"domain.resolution": 20, "surface.track": "grid", "time.frames": 4}
     run(Scene.load("circle", keys), tmp_path / "whole")

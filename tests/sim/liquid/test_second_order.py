@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.sim.liquid._energy import _fall, _free_share, _gained, _look_up
-from nonstick.sim.liquid._spacing import _spread, _wall_cells
+from nonstick.sim.liquid.particles._spacing import _spread, _wall_cells
 from nonstick.validation import Size, experiments
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.grid.faces import FaceField
-from nonstick.sim.liquid.check import check
-from nonstick.sim.liquid.solid import NAMES, nearest_side, sides_of
-from nonstick.sim.liquid.solids import Solids
+from nonstick.sim.liquid.setup.check import check
+from nonstick.sim.liquid.solids.on_grid import Solids
+from nonstick.sim.liquid.solids.solid import NAMES, nearest_side, sides_of
 
 
 def block(walls, low=(0.0, 0.0), high=(1.0, 0.5), size=(1.0, 1.0), **more):

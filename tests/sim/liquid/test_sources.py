@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.parallel.partition import Partition
-from nonstick.sim.liquid.sources import Chambers, Source, crowding, smooth_count, smooth_space
+from nonstick.sim.liquid.sources.sources import Chambers, Source, crowding, smooth_count, smooth_space
 from nonstick.validation import Size, experiments
 
 ALONE = Partition.whole((4, 4), 0.25)

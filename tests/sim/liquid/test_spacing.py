@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid._spacing import _crowding, _displace
-from nonstick.sim.liquid.spacing import LONGEST_WAY, displacement
+from nonstick.sim.liquid.particles._spacing import _crowding, _displace
+from nonstick.sim.liquid.particles.spacing import LONGEST_WAY, displacement
 
 SHAPES = [(1, 7, 6), (5, 4, 6)]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from nonstick.sim.liquid._surface import FAR, NEAR, _straighten
+from nonstick.sim.liquid.surface._surface import FAR, NEAR, _straighten
 
 
 def straightened(phi, centre=None):

@@ -8,7 +8,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.grid.shapes import Ball, Box
-from nonstick.sim.liquid.streams import Stream
+from nonstick.sim.liquid.sources.streamlines import Stream
 
 STRAIGHT, SLANTED, STEEP = (1.0, 0.0, 0.0), (0.956, 0.292, 0.0), (0.3, -0.76, 0.52)
 CORNER = np.array([3.1, 4.2, 5.05])

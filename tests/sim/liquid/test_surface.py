@@ -5,11 +5,11 @@ import pytest
 
 from nonstick.grid.fractions import centre_distance
 from nonstick.grid.levelset import flat_distance, smooth
-from nonstick.sim.liquid._extrapolate import _extrapolate, _keep_known, _known_faces
-from nonstick.sim.liquid._into_solids import _constrain, _put
-from nonstick.sim.liquid._particles import _cell_of, _sort_by_cell
-from nonstick.sim.liquid._solids import _open_space, _room
-from nonstick.sim.liquid._surface import (
+from nonstick.sim.liquid.flow._extrapolate import _extrapolate, _keep_known, _known_faces
+from nonstick.sim.liquid.flow._into_solids import _constrain, _put
+from nonstick.sim.liquid.particles._particles import _cell_of, _sort_by_cell
+from nonstick.sim.liquid.solids._solids import _open_space, _room
+from nonstick.sim.liquid.surface._surface import (
     RADIUS,
     _fill_holes,
     _surface_band,

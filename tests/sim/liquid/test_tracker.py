@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.levelset import LevelSet
-from nonstick.sim.liquid.liquid import Liquid
-from nonstick.sim.liquid.particles import Particles
+from nonstick.sim.liquid.particles.tracker import Particles
 from nonstick.sim.liquid.stats import STAGES
+from nonstick.sim.liquid.step import Liquid
+from nonstick.sim.liquid.surface.levelset import LevelSet
 
 POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.cloud import Cloud
+from nonstick.sim.liquid.particles.storage import Cloud
 from nonstick.validation import Size, experiments
 
 

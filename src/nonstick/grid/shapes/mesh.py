@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.optional import need
 from ...errors import NonstickError
-from ...optional import need
 from .base import Corners, Moments, Positive, Probes, Shape
 
 #: number of triangle corners above which one probe per vertex is enough

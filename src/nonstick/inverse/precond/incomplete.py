@@ -20,7 +20,14 @@ import scipy.sparse as sp
 
 from ...operators.base import Operator
 from ..base import Inverse, Recipe
-from ._incomplete import _csr_factor, _csr_substitute, _lu_factor, _lu_substitute, _stencil_factor, _stencil_substitute
+from ._incomplete import (
+    _csr_factor,
+    _csr_substitute,
+    _lu_factor,
+    _lu_substitute,
+    _stencil_factor,
+    _stencil_substitute,
+)
 
 
 @dataclass(frozen=True)

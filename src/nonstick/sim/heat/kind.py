@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from ...errors import NonstickError
+from ...files.rundir import RunDirectory, damaged
 from ...grid.masks import connected_parts
-from ...io.rundir import RunDirectory, damaged
 from ...parallel.comm import world
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
-from ..findings import Findings, reaches_beyond
 from ..kinds import Kind, Row
-from ..liquid.requirements import check_scalar
-from ..preview import Film, Frames
-from ..resources import Needs, disk_shortage, memory_shortage, size
-from ..states import check_array
+from ..liquid.setup.requirements import check_scalar
+from ..run.findings import Findings, reaches_beyond
+from ..run.preview import Film, Frames
+from ..run.resources import Needs, disk_shortage, memory_shortage, size
+from ..run.states import check_array
 from .simulation import COLUMNS, Heat, HeatSimulation
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import NonstickError
-from ...io.rundir import RunDirectory, damaged
-from ...render.heat import HeatView, legend
-from ...render.movie import beside, label
-from ..preview import Film, Frames
-from ..states import check_array
+from ...files.rundir import RunDirectory, damaged
+from ...pictures.render.heat import HeatView, legend
+from ...pictures.render.movie import beside, label
+from ..run.preview import Film, Frames
+from ..run.states import check_array
 from .simulation import Heat
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.show import Shown
 from ...discretise.diffusion import DiffusionProblem, DiffusionSolution
 from ...errors import NonstickError
 from ...grid.mac import Grid
@@ -21,8 +22,7 @@ from ...grid.shapes import Figure, Shape
 from ...scenes.geometry import build
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
-from ...show import Shown
-from ..states import check_array
+from ..run.states import check_array
 
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",

@@ -28,10 +28,10 @@ import numpy as np
 from ...grid.faces import FaceField
 from ...parallel.partition import Partition
 from ._energy import _energy, _gains, _take_gains
-from ._particles import BATCH
-from ._surface import _volume_planes
-from .cloud import Cloud
+from .particles._particles import BATCH
+from .particles.storage import Cloud
 from .partition import ParticlePartition
+from .surface._surface import _volume_planes
 
 #: largest shift of the level set, in cells
 LIMIT = 0.75

@@ -12,10 +12,10 @@ from ...parallel.boxes import Boxes
 from ...parallel.comm import Comm
 from ...parallel.partition import Partition
 from ...scenes.scene import Scene
-from ..shared_directory import SharedDirectory
+from ..run.shared_directory import SharedDirectory
+from .particles.seeding import region
 from .partition import ParticlePartition, ghost_layers
-from .requirements import viscous
-from .seeding import region
+from .setup.requirements import viscous
 from .simulation import Simulation
 
 #: the domain is cut again if a rank has this many times the mean number of particles

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import NonstickError
-from ...io import body_files
-from ...io.probes import read_probes, write_rows
-from ...io.rundir import PROBES, RunDirectory, damaged
+from ...files import body_files
+from ...files.probes import read_probes, write_rows
+from ...files.rundir import PROBES, RunDirectory, damaged
 from ...parallel.comm import world
-from ...render.charts import finish, new_figure
+from ...pictures.render.charts import finish, new_figure
 from ...scenes.scene import Scene
-from ..findings import Findings
 from ..kinds import Kind, Row, column, warm
-from ..preview import Film, Frames
-from ..resources import Needs
-from ..shared_directory import SharedDirectory
-from .requirements import given_speed, needs, require_pace
+from ..run.findings import Findings
+from ..run.preview import Film, Frames
+from ..run.resources import Needs
+from ..run.shared_directory import SharedDirectory
+from .setup.requirements import given_speed, needs, require_pace
 from .stats import COLUMNS
 
 if TYPE_CHECKING:  # pictures of a run do without the simulator, which is slow to load
@@ -46,7 +46,7 @@ class LiquidKind(Kind):
 
     def check(self, scene: Scene) -> Findings:
         require_pace(scene, given_speed(scene))  # what the tables show is said before the simulator is loaded
-        from .check import check
+        from .setup.check import check
 
         return check(scene)
 
@@ -63,7 +63,7 @@ class LiquidKind(Kind):
         return needs(simulation.scene, simulation.liquid.count)
 
     def compiling(self, scene: Scene) -> AbstractContextManager[None]:
-        from ..compile_ahead import compiling_ahead
+        from ..run.compile_ahead import compiling_ahead
 
         return compiling_ahead(scene.dimension) if world().size == 1 else nullcontext()
 
@@ -75,7 +75,7 @@ class LiquidKind(Kind):
             body_files.write_start(own, simulation.bodies)
 
     def adapted(self, before: Simulation, simulation: Simulation) -> dict[str, np.ndarray]:
-        from .particles import Particles
+        from .particles.tracker import Particles
 
         state, old, new = before.state(), before.liquid.tracker, simulation.liquid.tracker
         if isinstance(old, Particles) and isinstance(new, Particles):

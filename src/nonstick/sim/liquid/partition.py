@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.columns import FIELDS, PARTICLES
 from ...grid.box import IndexBox
-from ...grid.columns import FIELDS, PARTICLES
 from ...parallel.boxes import Boxes
 from ...parallel.comm import Comm
 from ...parallel.partition import Partition

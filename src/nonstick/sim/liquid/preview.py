@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from ...core.columns import FRAME
+from ...core.palette import AIR
 from ...errors import NonstickError
-from ...grid.columns import FRAME
+from ...files.rundir import RunDirectory, damaged
 from ...grid.mac import Grid
 from ...grid.shapes import Shape
-from ...io.rundir import RunDirectory, damaged
-from ...render.movie import beside, colour_bar, label
-from ...render.palette import AIR
-from ...render.plane import draw as draw_plane
-from ...render.plane import on_cells, values
-from ...render.scenery import FINE, Scenery
-from ...render.space import FAST, SKY, THICK, WATER, Studio, Style, Viewpoint
+from ...pictures.render.movie import beside, colour_bar, label
+from ...pictures.render.plane import draw as draw_plane
+from ...pictures.render.plane import on_cells, values
+from ...pictures.render.scenery import FINE, Scenery
+from ...pictures.render.space import FAST, SKY, THICK, WATER, Studio, Style, Viewpoint
 from ...scenes.camera import Camera, CameraKeys, rgb
 from ...scenes.scene import Scene
 from ...scenes.schema import Ramp
-from ..preview import Film, Frames
-from ..states import check_array
-from .bodies import make
-from .solid import joined, solids_of
+from ..run.preview import Film, Frames
+from ..run.states import check_array
+from .solids.bodies import make
+from .solids.solid import joined, solids_of
 
 #: frames in the picture
 STILLS = 6

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 
 from ...bodies.body import RigidBody
+from ...core.show import Shown
 from ...errors import NonstickError
-from ...io.probes import ProbeTable
+from ...files.probes import ProbeTable
 from ...scenes.scene import Scene
-from ...show import Shown
-from ..states import check_array
-from .access import GridArrays, ParticleArrays, read_grid, read_particles, write_particles
-from .levelset import LevelSet
-from .liquid import Liquid, Report
-from .particles import Particles
+from ..run.states import check_array
+from .particles.tracker import Particles
 from .partition import ParticlePartition
 from .probes.recorder import Recorder
-from .requirements import WAY, check_bodies, check_edges, check_methods, require, require_liquid
+from .setup.requirements import WAY, check_bodies, check_edges, check_methods, require, require_liquid
 from .stats import COLUMNS, STAGES
-from .tracker import Tracker
+from .step import Liquid, Report
+from .surface.levelset import LevelSet
+from .tracking import Tracker
+from .user_arrays import GridArrays, ParticleArrays, read_grid, read_particles, write_particles
 
 #: the tracker for each value of `surface.track`
 TRACKERS: dict[str, type[Tracker]] = {"particles": Particles, "grid": LevelSet}

@@ -11,14 +11,14 @@ import numpy as np
 from ...bodies import rotation
 from ...discretise.coupling import Body
 from ...discretise.pressure import PressureProblem
+from ...files.body_files import surface
+from ...files.rundir import RunDirectory
 from ...grid.mac import Grid
 from ...grid.shapes import Box
-from ...io.body_files import surface
-from ...io.rundir import RunDirectory
 from ...scenes.scene import Scene
-from ...sim.liquid.bodies import make
 from ...sim.liquid.simulation import Simulation
-from ...sim.run import run
+from ...sim.liquid.solids.bodies import make
+from ...sim.run.loop import run
 from ..case import Measured
 from ..library import Setup, frames, record
 

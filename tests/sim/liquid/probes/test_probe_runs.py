@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import NonstickError, Scene, Simulation, read_probes
 from nonstick.sim import check
-from nonstick.sim.run import resume, run
+from nonstick.sim.run.loop import resume, run
 
 PROBES = [
     {"name": "gauge", "type": "height", "at": [0.6, 0.0]},

@@ -19,8 +19,8 @@ from ....grid.shapes import Shape
 from ....scenes.geometry import build
 from ....scenes.probes import ProbeEntry
 from ....scenes.scene import Scene
-from ..liquid import Liquid
-from ..pressure import PressureResult
+from ..flow.pressure import PressureResult
+from ..step import Liquid
 
 
 def sample(values: np.ndarray, points: np.ndarray, dx: float, offset: np.ndarray | float) -> np.ndarray:

@@ -16,7 +16,7 @@ from ....grid.fractions import centre_distance, open_fractions
 from ....grid.mac import Grid
 from ....grid.shapes import Shape
 from ....scenes.probes import SIDES, WALLS
-from ..solids import Solids
+from ..solids.on_grid import Solids
 from .observed import sample
 
 #: points along each tangent on which a piece of wall is looked at

@@ -15,11 +15,11 @@ import numpy as np
 
 from ....scenes.probes import WALLS, named
 from ....scenes.scene import Scene
-from ...findings import Findings
-from ..liquid import Liquid
-from ..pressure import PressureResult
-from ..solids import Solids
-from ..tracker import Flow
+from ...run.findings import Findings
+from ..flow.pressure import PressureResult
+from ..solids.on_grid import Solids
+from ..step import Liquid
+from ..tracking import Flow
 from .flow import FlowProbe
 from .force import ForceProbe
 from .gauges import Height, Pressure, Velocity

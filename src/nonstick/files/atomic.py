@@ -1,0 +1,106 @@
+"""Atomic writing: a file appears complete or not at all; and file names made from the names in scene files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
+    """Write to the path that `with` gives; it replaces `path` only if the block succeeds.
+
+    The temporary file lies beside the target, because only a rename within one file system is atomic. A `durable` file
+    is on the disk before it gets its name, so that it is whole even after a power failure.
+    """
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial{path.suffix}")
+    try:
+        partial.unlink(missing_ok=True)  # never write through a link that lies there
+        yield partial
+        if durable:
+            _sync(partial)
+        os.replace(partial, path)
+        if durable:
+            _sync(path.parent)
+    except OSError as error:
+        if error.errno is None:  # NumPy's way to say that only a part was written
+            raise OSError(
+                errno.ENOSPC, f"only a part could be written, is the disk full ({error})", str(path)
+            ) from None
+        error.filename = str(path)  # the name the caller knows
+        raise
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """An error of the operating system while a file is written says which file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """`Path.write_text`, atomically."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8", errors="replace")
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk; not every system can do that for folders."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+#: bytes of a file name, which leaves room for a number and an ending
+LONGEST = 120
+
+
+def safe_name(text: str, fallback: str = "scene") -> str:
+    """A name that stays in its folder: letters, digits, `.`, `-` and `_`, without leading dots.
+
+    Examples
+    --------
+    >>> from nonstick.files.atomic import safe_name
+    >>> safe_name("ball 1"), safe_name("../../x"), safe_name("..")
+    ('ball-1', 'x', 'scene')
+    """
+    name = re.sub(r"[^\w.-]+", "-", text).strip(".-")
+    return name.encode()[:LONGEST].decode(errors="ignore").strip(".-") or fallback
+
+
+def safe_names(texts: Iterable[str], fallback: str = "scene") -> list[str]:
+    """One name for each text, no two alike, also where upper and lower case count as the same.
+
+    Examples
+    --------
+    >>> from nonstick.files.atomic import safe_names
+    >>> safe_names(["ball 1", "ball-1", "Ball 1"])
+    ['ball-1', 'ball-1-2', 'Ball-1-3']
+    """
+    taken: set[str] = set()
+    out = []
+    for text in texts:
+        own = name = safe_name(text, fallback)
+        number = 2
+        while name.lower() in taken:
+            name = f"{own}-{number}"
+            number += 1
+        taken.add(name.lower())
+        out.append(name)
+    return out

@@ -1,0 +1,152 @@
+"""Fields over cells: masks made wider, velocity from particles, and values at any point.
+
+A cell takes the mean velocity of its particles. Cells without particles take the mean of the neighbours that have a
+velocity, layer by layer, because a surface lies up to half a cell outside the particles, and programs that blur or move
+things look a little further.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import prange
+
+from ...kernels import parallel, serial
+from ...kernels._interpolate import _sample
+
+if TYPE_CHECKING:
+    from .frame import Frame
+
+
+def widen(mask: np.ndarray, r: int, outside: bool = False) -> np.ndarray:
+    """Cells within r of one in the mask along every axis, as uint8; `outside` says whether those beyond are in it."""
+    out = np.array(mask, np.uint8, order="C")
+    for axis in range(out.ndim):
+        before, part = out.copy(), [slice(None)] * out.ndim
+        for d in range(1, r + 1):
+            part[axis] = slice(d, None)
+            later = tuple(part)
+            part[axis] = slice(None, -d)
+            sooner = tuple(part)
+            out[later] |= before[sooner]
+            out[sooner] |= before[later]
+        if outside:
+            for rim in (slice(None, r), slice(-r, None)):
+                part[axis] = rim
+                out[tuple(part)] = 1
+    return out
+
+
+#: layers of air that get a velocity
+LAYERS = 3
+
+
+def on_cells(frame: Frame, values: np.ndarray | None = None) -> np.ndarray:
+    """Velocity at cell centres, `[axis, i, j(, k)]`, float32; zero far from the liquid.
+
+    Or other values of particles (n, d) in the place of the velocity.
+    """
+    shape, d = frame.grid.shape, frame.dimension
+    out = np.zeros((d, *shape), np.float32)
+    x, v = frame.get("position"), frame.get("velocity") if values is None else values
+    if x is None or v is None or not len(x):
+        return out
+    three = (1,) * (3 - d) + shape
+    field, count = out.reshape(d, *three), np.zeros(three, np.int32)
+    _means(field, count, x, v, np.float32(1.0 / frame.dx))
+    known = (count > 0).view(np.uint8)
+    for _ in range(LAYERS):
+        wider = widen(known, 1)
+        _spread(field, known, wider)
+        known = wider
+    return out
+
+
+def at_points(cells: np.ndarray, points: np.ndarray, dx: float) -> np.ndarray:
+    """Values at points (n, d) in metres of fields over cells `[component, i, j(, k)]`, linear between centres."""
+    d, shape = len(cells), cells.shape[1:]
+    out = np.empty((len(points), d), np.float32)
+    _values(out, cells.reshape(d, *(1,) * (3 - len(shape)), *shape), points, 1.0 / dx)
+    return out
+
+
+def on_faces(cells: np.ndarray) -> list[np.ndarray]:
+    """Staggered velocity: component a at the lower face of each cell along axis a, the mean of both sides."""
+    out = []
+    for a, field in enumerate(cells):
+        before = np.concatenate([np.take(field, [0], a), np.take(field, range(field.shape[a] - 1), a)], axis=a)
+        out.append(0.5 * (before + field))
+    return out
+
+
+@serial
+def _means(out, count, x, v, scale):
+    """Mean velocity [axis, i, j, k] and number of the particles (n, d) in each cell; zero on entry.
+
+    Particles of a cell mostly follow each other, so sums go to memory when the cell changes.
+    """
+    d, nx, ny, nz = out.shape
+    flat, counts, last = out.reshape(d, -1), count.reshape(-1), -1
+    some, s0, s1, s2 = 0, np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    for p in range(len(x) + 1):
+        q = -1
+        if p < len(x):
+            i = min(max(int(x[p, 0] * scale), 0), nx - 1) if d == 3 else 0
+            j = min(max(int(x[p, d - 2] * scale), 0), ny - 1)
+            q = (i * ny + j) * nz + min(max(int(x[p, d - 1] * scale), 0), nz - 1)
+        if q != last:
+            if last >= 0:
+                counts[last] += some
+                flat[0, last] += s0
+                flat[1, last] += s1
+                if d == 3:
+                    flat[2, last] += s2
+            last, some, s0, s1, s2 = q, 0, np.float32(0.0), np.float32(0.0), np.float32(0.0)
+        if q >= 0:
+            some += 1
+            s0 += v[p, 0]
+            s1 += v[p, 1]
+            if d == 3:
+                s2 += v[p, 2]
+    for q in range(len(counts)):
+        if counts[q] > 1:
+            for axis in range(d):
+                flat[axis, q] /= counts[q]
+
+
+@parallel
+def _spread(out, known, wider):
+    """One more layer: cells in `wider` that are not known become the mean of their known neighbours (26 of them)."""
+    d, nx, ny, nz = out.shape
+    flat, there, asked = out.reshape(d, -1), known.reshape(-1), wider.reshape(-1)
+    for i in prange(nx):
+        total = np.empty(d, np.float32)
+        for j in range(ny):
+            for k in range(nz):
+                own = (i * ny + j) * nz + k
+                if there[own] or not asked[own]:
+                    continue
+                count = 0
+                total[:] = 0.0
+                for a in range(max(i - 1, 0), min(i + 2, nx)):
+                    for b in range(max(j - 1, 0), min(j + 2, ny)):
+                        line = (a * ny + b) * nz
+                        for q in range(line + max(k - 1, 0), line + min(k + 2, nz)):
+                            if there[q]:
+                                count += 1
+                                for axis in range(d):
+                                    total[axis] += flat[axis, q]
+                for axis in range(d):
+                    flat[axis, own] = total[axis] / count
+
+
+@parallel
+def _values(out, cells, points, scale):
+    """Values (n, d) of fields over cells at points (n, d or more)."""
+    d = len(cells)
+    for p in prange(len(points)):
+        a = points[p, 0] * scale - 0.5 if d == 3 else 0.0
+        b, c = points[p, d - 2] * scale - 0.5, points[p, d - 1] * scale - 0.5
+        for axis in range(d):
+            out[p, axis] = _sample(cells[axis], a, b, c)

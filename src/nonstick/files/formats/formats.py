@@ -1,0 +1,299 @@
+"""The formats by name: what each writes for a frame, and once all frames are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...core import optional
+from ...core.palette import PAINTS, SOLID, WATER
+from ...errors import NonstickError
+from ...grid.box import IndexBox
+from ...scenes.scene import Scene
+from ..atomic import replacing, write_text
+from . import glb, obj, ply, usd, vdb, vtk
+from .cells import LAYERS, on_faces
+from .format import Format, OneFile, Options, Still
+from .frame import Frame, in_space
+from .mesh import Mesh
+from .shot import Shot
+from .surface import Kind, level_set
+
+#: cells around those near the surface for which ParaView gets fields: as far as velocity is continued into the air
+AROUND = LAYERS
+
+
+class VDB(OneFile):
+    suffix = ".vdb"
+    surface: Kind = "grid"
+
+    def save(self, path: Path, still: Still) -> None:
+        frame, shot = still.frame, still.shot
+        kind, refine = still.kind(self.surface)
+        grids = [_surface_grid(shot, frame, kind, refine)]
+        if frame.get("velocity") is not None:
+            grids.append(_velocity_grid(frame, still.options.staggered))
+        if still.options.density:
+            share = np.clip(0.5 - frame.level / np.float32(frame.dx), 0.0, 1.0).astype(np.float32)
+            grids.append(
+                vdb.VDBGrid("density", share, share > 0, voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
+                            kind="fog volume")
+            )  # fmt: skip
+        vdb.write(path, grids, {"time": repr(frame.time), "frame": str(frame.number)})
+
+
+def _surface_grid(shot: Shot, frame: Frame, kind: Kind, refine: int) -> vdb.VDBGrid:
+    """The level set: that of the frame as it is, or one found again from the particles.
+
+    The voxels of the frame keep their values. Beyond the sides of the domain one more layer closes the surface.
+    """
+    if kind == "splashsurf":
+        raise NonstickError("splashsurf makes meshes; a vdb file takes --surface grid or particles")
+    if kind == "grid" and refine == 1:
+        phi = np.pad(np.asarray(frame.level, np.float32), 1, mode="edge")
+        rim = np.ones(phi.shape, bool)
+        rim[1:-1, 1:-1, 1:-1] = False
+        phi[rim] = np.abs(phi[rim])  # zero at the side itself
+        first: tuple[int, ...] = (-1,) * 3
+    else:
+        phi, first = level_set(shot, frame, kind, refine)
+    h = frame.dx / refine
+    # φ is known up to some distance from the surface on either side; further away it is constant
+    low, high = float(phi.min()), float(phi.max())
+    width = float(np.float32(min(max(high, 1e-6 * h), 3 * h)))
+    active = (phi < width) & (phi > max(low, -width)) | _beside(phi < 0)
+    return vdb.VDBGrid(
+        "surface", phi, active, width, phi < 0, h, (0.5 * h,) * 3, first, "level set"
+    )  # fmt: skip
+
+
+def _beside(inside: np.ndarray) -> np.ndarray:
+    """Voxels with a neighbour on the other side of the surface."""
+    out = np.zeros(inside.shape, bool)
+    for axis in range(inside.ndim):
+        before = [slice(None)] * inside.ndim
+        after = list(before)
+        before[axis], after[axis] = slice(None, -1), slice(1, None)
+        change = inside[tuple(before)] != inside[tuple(after)]
+        out[tuple(before)] |= change
+        out[tuple(after)] |= change
+    return out
+
+
+def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
+    cells = frame.cell_velocity
+    values = np.stack(on_faces(cells)) if staggered else cells
+    # a staggered grid of OpenVDB has component a of voxel (i, j, k) at its lower face along axis a, as here
+    return vdb.VDBGrid(
+        "velocity", np.moveaxis(values, 0, -1), (values != 0).any(axis=0), voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
+        kind="staggered" if staggered else "",
+    )  # fmt: skip
+
+
+class PLY(OneFile):
+    suffix, planar = ".ply", True
+
+    def write(self, folder: Path, still: Still) -> None:
+        shot, frame = still.shot, still.frame
+        if still.options.points:
+            with replacing(folder / f"{shot.name}_points_{frame.number:06d}.ply") as partial:
+                ply.write_points(partial, frame, self._comments(still))
+        super().write(folder, still)
+
+    def save(self, path: Path, still: Still) -> None:
+        ply.write(path, still.mesh, self._comments(still))
+
+    def _comments(self, still: Still) -> tuple[str, ...]:
+        return f"nonstick {still.shot.name}", f"time {still.frame.time!r} s", "metres, y up"
+
+
+class OBJ(OneFile):
+    suffix = ".obj"
+
+    def save(self, path: Path, still: Still) -> None:
+        obj.write(path, still.mesh)
+
+
+class GLB(OneFile):
+    suffix = ".glb"
+
+    def save(self, path: Path, still: Still) -> None:
+        shot, frame = still.shot, still.frame
+        colour = _paint(shot.scene.model.camera.tint or WATER, 0.7)
+        parts = [glb.Part("liquid", still.mesh.with_(colour=None), colour, roughness=0.05)]
+        places = [w.placement(frame.time, 3).four for w in shot.walls]
+        glb.write(path, parts + _solid_parts(shot, [places], [_body_places(shot, frame)]))
+
+    def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
+        """Solids and bodies in motion, without the liquid."""
+        path = folder / f"{shot.name}_bodies.glb"
+        if not shot.moves:
+            return []
+        frames = [shot.frame(n) for n in numbers]
+        walls = [[w.placement(f.time, 3).four for w in shot.walls] for f in frames]
+        parts = _solid_parts(shot, walls, [_body_places(shot, f) for f in frames])
+        with replacing(path) as partial:
+            glb.write(partial, parts, [f.time for f in frames])
+        return [path]
+
+    def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
+        super().drop_after(folder, shot, frame)
+        (folder / f"{shot.name}_bodies.glb").unlink(missing_ok=True)  # `finish` writes it again
+
+
+def _body_places(shot: Shot, frame: Frame) -> list[np.ndarray]:
+    """4 × 4 matrices for meshes given about the centre of mass."""
+    out = []
+    for place, body in zip(shot.body_placements(frame), shot.bodies):
+        four = place.four.copy()
+        four[: len(body.origin), 3] = place.about + place.offset
+        out.append(four)
+    return out
+
+
+def _paint(colour: Sequence[float] | np.ndarray, opacity: float) -> tuple[float, float, float, float]:
+    red, green, blue = (float(c) for c in colour)
+    return red, green, blue, opacity
+
+
+def _solid_parts(shot: Shot, walls: list, bodies: list) -> list[glb.Part]:
+    """Walls and bodies with their places, one list of places a frame."""
+    out = []
+    for k, (wall, mesh) in enumerate(zip(shot.walls, shot.wall_meshes)):
+        places = [w[k] for w in walls][: None if wall.motion else 1]
+        out.append(glb.Part(wall.name, mesh, _paint(SOLID, 0.25 if wall.container else 1.0), places))
+    for k, body in enumerate(shot.bodies):
+        out.append(glb.Part(body.name, body.mesh, _paint(PAINTS[k % len(PAINTS)], 1.0), [b[k] for b in bodies]))
+    return out
+
+
+class VTK(Format):
+    suffix, planar = ".vtp", True
+
+    def file(self, folder: Path, name: str, number: int) -> Path:
+        return folder / f"surface_{number:06d}.vtp"  # written last
+
+    def write(self, folder: Path, still: Still) -> None:
+        frame, shot = still.frame, still.shot
+        with replacing(folder / f"fields_{frame.number:06d}.vti") as partial:
+            vtk.write_image(partial, frame.dx, *_fields(shot, frame))
+        if still.options.particles and frame.count:
+            data = {n: a for n in ("velocity", "viscosity") if (a := frame.get(n)) is not None}
+            if "velocity" in data:
+                data["velocity"] = in_space(data["velocity"])
+            with replacing(folder / f"particles_{frame.number:06d}.vtp") as partial:
+                vtk.write_poly(partial, in_space(frame.arrays["position"]), None, data | {"id": frame.ids}, frame.time)
+        path = folder / (f"solids_{frame.number:06d}.vtp" if shot.moves else "solids.vtp")
+        if (shot.walls or shot.bodies) and (shot.moves or not path.is_file()):
+            points, triangles, part = _solids(shot, frame)
+            with replacing(path) as partial:
+                vtk.write_poly(partial, points, triangles, {}, frame.time, {"part": part})
+        mesh = still.mesh
+        data = {} if mesh.velocity is None else {"velocity": mesh.velocity}
+        with replacing(self.file(folder, shot.name, frame.number)) as partial:
+            vtk.write_poly(partial, mesh.vertices, mesh.faces, data, frame.time)
+
+    def series(self, folder: Path, shot: Shot) -> list[Path]:
+        out = []
+        for part in ("surface", "particles", "fields", "solids"):
+            still = part == "solids" and (folder / "solids.vtp").is_file()  # one file for all frames
+            files = sorted(folder.glob(f"{'surface' if still else part}_[0-9]*.vt[ip]"))  # of earlier exports too
+            there = [
+                (int(f.stem.rpartition("_")[2]) / shot.fps, "solids.vtp" if still else f.name) for f in files
+            ]  # fmt: skip
+            path = folder / f"{part}.pvd"
+            if there:
+                write_text(path, vtk.series(there))
+                out.append(path)
+            else:
+                path.unlink(missing_ok=True)
+        return out
+
+    def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
+        super().drop_after(folder, shot, frame)
+        self.series(folder, shot)
+
+
+def _fields(shot: Shot, frame: Frame) -> tuple[dict, dict, tuple[int, ...], float, tuple[int, ...]]:
+    """Arrays over cells and over nodes in the box around the liquid, its shape, the time, and its first cell.
+
+    Frames in 2D are small, and taken whole.
+    """
+    level = frame.get("phi") if frame.dimension == 3 else None
+    # further than about a cell from the surface φ is constant
+    near = np.zeros(frame.grid.shape, bool) if level is None else level < level.max()
+    found = (IndexBox.around(near) or IndexBox.whole(near.shape)).grown(AROUND, near.shape)
+    box = found.slices
+    cells: dict[str, np.ndarray] = {n: frame.arrays[n][box] for n in ("phi", "pressure") if n in frame.arrays}
+    if frame.get("velocity") is not None:
+        cells["velocity"] = in_space(np.moveaxis(frame.cell_velocity[(slice(None), *box)], 0, -1))
+    nodes = {}
+    if shot.walls or shot.bodies:
+        walls = found.part(shot.inner_walls(frame), near.shape)
+        nodes["phi_solid"] = walls * np.float32(frame.dx)
+    return cells, nodes, found.shape, frame.time, found.low
+
+
+def _solids(shot: Shot, frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points, triangles and part numbers of all walls and bodies where a frame has them."""
+    d = shot.dimension
+    pairs = [(m, w.placement(frame.time, d).four) for w, m in zip(shot.walls, shot.wall_meshes)]
+    pairs += list(zip([b.mesh for b in shot.bodies], _body_places(shot, frame)))
+    points = [m.vertices @ four[:3, :3].T + four[:3, 3] for m, four in pairs]
+    first = np.cumsum([0] + [len(p) for p in points])
+    faces = [m.faces + n for (m, _), n in zip(pairs, first)]
+    part = np.repeat(np.arange(len(pairs), dtype=np.int32), [len(f) for f in faces])
+    return np.concatenate(points).astype(np.float32), np.concatenate(faces).astype(np.int32), part
+
+
+class USD(Format):
+    """One file for all frames. While a run goes on there is one for each frame; `finish` makes one of them."""
+
+    suffix, planar, by_frame = ".usdc", True, False
+
+    def check(self, scene: Scene, where: str, options: Options) -> None:
+        usd.require()
+        super().check(scene, where, options)
+
+    def write(self, folder: Path, still: Still) -> None:
+        shot, number = still.shot, still.frame.number
+        with replacing(self.file(folder, shot.name, number)) as partial:
+            usd.write(partial, shot, [number], lambda _: (still.frame, still.mesh), still.options.particles)
+
+    def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
+        path = folder / f"{shot.name}{self.suffix}"
+        parts = {number: self.file(folder, shot.name, number) for number in numbers}
+        if overwrite or not (path.is_file() and usd.frames(path) == list(numbers)):
+
+            def pair(number: int) -> tuple[Frame, Mesh]:
+                one = still(number)
+                if not overwrite:
+                    part = parts[number]
+                    one.take(lambda: usd.mesh_of(part if part.is_file() else path, number))
+                return one.frame, one.mesh
+
+            with replacing(path) as partial:
+                usd.write(partial, shot, numbers, pair, options.particles)
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+        return [path]
+
+    def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
+        super().drop_after(folder, shot, frame)
+        path = folder / f"{shot.name}{self.suffix}"
+        if path.is_file() and (optional.missing("usd", "pxr") or max(usd.frames(path), default=0) > frame):
+            path.unlink()
+
+
+FORMATS: Mapping[str, Format] = {"vdb": VDB(), "usd": USD(), "vtk": VTK(), "ply": PLY(), "obj": OBJ(), "glb": GLB()}
+
+
+def checked(scene: Scene, names: Sequence[str], where: str, options: Options | None = None) -> dict[str, Format]:
+    """The formats of these names, if they can hold the frames of a scene."""
+    for name in names:
+        if name not in FORMATS:
+            raise NonstickError(f"there is no format {name!r}; use one of {', '.join(FORMATS)}")
+        FORMATS[name].check(scene, where, options or Options())
+    return {name: FORMATS[name] for name in names}

@@ -1,0 +1,321 @@
+"""The liquid's surface as a mesh for pictures: closed, smooth, cut by the walls, moving with its velocity.
+
+Three ways to find it. `grid` takes the level set of the simulation, between whose samples films thinner than a cell
+are rows of dashes. `particles` measures the distance to the particles on samples finer than the grid: films are sheets
+and drops are drops. `splashsurf` hands the particles to pysplashsurf, which works without the walls.
+
+Walls. Liquid next to a wall has no particles on the other side, which would round its surface off and lift it from the
+wall. Particles near a wall therefore count together with their mirror images in it, along the horizontal at a steep
+wall, so that a level surface stays level up to the wall, and φ goes on into the wall as if it were not there. A level
+set becomes max(φ, -distance to the wall). A mesh is cut one sample further back, and its vertices in the wall are then
+brought to the wall: a film thinner than a sample would otherwise end in dashes, and this way the line of contact is
+as smooth as the surface itself, and no vertex lies in a wall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ...core.optional import need
+from ...errors import NonstickError
+from ...grid.box import IndexBox
+from ...grid.levelset import flat_distance
+from . import _surface, _walls
+from .cells import at_points, widen
+from .frame import Frame
+from .mesh import Mesh, of_level_set, of_plane
+from .shot import FAR, Shot
+
+Kind = Literal["grid", "particles", "splashsurf"]
+KINDS = ("grid", "particles", "splashsurf")
+
+#: passes of the filter per refinement
+PASSES = 1
+#: φ reaches at most this far from a particle, in distances between particles
+LARGEST = 1.5
+#: by how much the balls of single particles are larger, times the square of the refinement, in cells
+DROP = 0.56
+#: largest shift of the level set that brings the volume to the ledger's, in cells
+SHIFT = 0.3
+#: how far behind walls a mesh is cut, in samples
+BEHIND = 1.0
+#: samples outside the domain on every side
+PAD = 3
+
+
+def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int = 2) -> Mesh:
+    """The liquid of a frame as a closed mesh with velocities (2D: flat triangles at z = 0).
+
+    Parameters
+    ----------
+    shot : Shot
+        The run.
+    frame : Frame
+        One of its frames.
+    kind : str
+        "grid", "particles" or "splashsurf".
+    refine : int
+        Samples a cell along each axis.
+
+    Examples
+    --------
+    >>> shot = Shot("runs/sphere")                                   # doctest: +SKIP
+    >>> liquid_mesh(shot, shot.frame(40), refine=2).open_edges()     # doctest: +SKIP
+    0
+    """
+    kind = usable(shot, frame, kind)
+    if kind == "splashsurf":
+        mesh = _splashsurf(shot, frame, refine)
+    else:
+        h, d = frame.dx / refine, frame.dimension
+        phi, solid, first = _distances(shot, frame, kind, refine)
+        three = (*phi.shape, *(1,) * (3 - d))
+        _walls._cut_behind(phi.reshape(three), solid.reshape(three), np.float32(BEHIND / refine),
+                           np.float32(0.5 / refine))  # fmt: skip
+        corner = [(n + 0.5) * h for n in first]
+        # in samples, so that walls are met before anything is rounded
+        mesh = (of_level_set if d == 3 else of_plane)(phi, 1.0, [0.0] * d, 1e-4 / refine)
+        mesh = mesh.with_(vertices=_in_metres(_out_of_walls(mesh.vertices, solid, refine), h, corner))
+    return mesh.with_(velocity=_velocity(frame, mesh.vertices))
+
+
+def usable(shot: Shot, frame: Frame, kind: Kind) -> Kind:
+    """The kind of surface a frame can give: 2D frames and liquid tracked on the grid have the grid's only."""
+    if kind not in KINDS:
+        raise NonstickError(f"--surface is one of {', '.join(KINDS)}, not {kind!r}")
+    tracked = shot.scene.model.surface.track == "grid"
+    if frame.dimension == 2 or tracked or not frame.count:
+        return "grid"
+    return kind
+
+
+def level_set(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """φ in metres, cut by the walls, on cells `refine` times as fine as the grid, and the index of its first one.
+
+    Index 0 is the first fine cell of the domain. Where there is no sample, there is no liquid near.
+    """
+    phi, solid, first = _distances(shot, frame, kind, refine)
+    return np.maximum(phi, -solid) * np.float32(frame.dx), first
+
+
+def _distances(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """φ, going on into walls, and the distance to walls, both in cells, and the index of their first sample."""
+    if kind == "particles":
+        return _from_particles(shot, frame, refine)
+    whole = IndexBox.whole(frame.grid.shape)
+    return _from_grid(frame, refine), _solid(shot, frame, refine, whole), _first(whole, refine)
+
+
+def _first(box: IndexBox, refine: int) -> tuple[int, ...]:
+    """The index of the first sample of a box of cells, with PAD more on every side; 0 is the first in the domain."""
+    return tuple(a * refine - PAD for a in box.low)
+
+
+def _solid(shot: Shot, frame: Frame, refine: int, box: IndexBox) -> np.ndarray:
+    """Distance to walls in cells, at the samples of a box."""
+    return shot.solid(frame, refine, PAD, box.low, box.high) / np.float32(frame.dx)
+
+
+def _out_of_walls(vertices: np.ndarray, solid: np.ndarray, refine: int) -> np.ndarray:
+    """Vertices in walls brought to the nearest point of the wall, by a few steps along the slope of the distance.
+
+    Vertices are in samples and the distance in cells.
+    """
+    if not len(vertices):
+        return vertices
+    x = vertices if solid.ndim == 3 else vertices + np.array([0.0, 0.0, 0.5], np.float32)
+    solid = solid if solid.ndim == 3 else np.repeat(solid[:, :, None], 2, axis=2)
+    seam = np.empty(len(x), bool)
+    _walls._bring_out(x, seam, solid, float(refine))
+    if seam.any():
+        x[seam] = _towards_open(x[seam], solid * np.float32(refine))
+    return x
+
+
+def _in_metres(x: np.ndarray, h: float, corner: Sequence[float]) -> np.ndarray:
+    """Places of vertices in samples; 2D is at z = 0."""
+    out = np.zeros((len(x), 3), np.float32)
+    out[:, : len(corner)] = x[:, : len(corner)] * np.float32(h) + np.asarray(corner, np.float32)
+    return out
+
+
+def _towards_open(x: np.ndarray, solid: np.ndarray) -> np.ndarray:
+    """Where the way from points in walls to the nearest sample that is not in a wall leaves the wall.
+
+    For points near a seam of two walls, where the distance is zero although all is wall.
+    """
+    from scipy.ndimage import map_coordinates
+
+    steps = np.stack(np.meshgrid(*[np.arange(-2, 3)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)
+    around = np.clip(np.round(x).astype(np.int64) + steps, 0, np.array(solid.shape) - 1)
+    far = np.where(solid[tuple(np.moveaxis(around, -1, 0))] > 0.0, ((around - x) ** 2).sum(axis=-1), np.inf)
+    best = far.argmin(axis=0)
+    found = np.isfinite(far.min(axis=0))
+    goal = around[best, np.arange(len(x))].astype(float)
+    low, high = np.zeros(len(x)), np.ones(len(x))
+    for _ in range(8):
+        middle = 0.5 * (low + high)
+        here = (x + middle[:, None] * (goal - x)).T
+        inside = map_coordinates(solid, here, order=1, mode="nearest") < -0.005
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return np.where(found[:, None], x + high[:, None] * (goal - x), x)
+
+
+def _from_grid(frame: Frame, refine: int) -> np.ndarray:
+    """The level set of the simulation, smoothed a little, linear between its samples."""
+    from scipy.ndimage import correlate1d
+
+    from .shot import _between
+
+    phi = np.asarray(frame.level, np.float32)
+    for axis in range(phi.ndim):
+        # one pass of a ⅛-¾-⅛ filter takes the grain of single particles out of the surface
+        phi = correlate1d(phi, np.array([0.125, 0.75, 0.125], np.float32), axis, mode="nearest")
+    for axis, n in enumerate(frame.grid.shape):
+        phi = _between(phi, (np.arange(-PAD, n * refine + PAD) + 0.5) / refine - 0.5, axis)
+    return phi / np.float32(frame.dx)
+
+
+def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """φ and the distance to walls, in cells, in the box around the particles; the index of their first sample."""
+    dx = frame.dx
+    per_cell = shot.scene.model.particles.per_axis**3
+    spacing = per_cell ** (-1 / 3)
+    table = flat_distance(3)
+    # A single particle becomes a ball where T is zero; this reach gives the ball the particle's volume.
+    zero = float(np.interp(0.0, table, np.linspace(0.0, 1.0, table.size)))
+    radius = (3.0 / (4.0 * np.pi * per_cell)) ** (1 / 3)
+    reach = radius / zero
+    # A mesh of few triangles lies within its ball: a larger ball gives the mesh the volume.
+    drop = radius + DROP / refine**2
+    # Farther from the surface the mean of particles says little about the distance: the filter would take this noise,
+    # and the step to cells that are not looked at, to the surface, which would tremble.
+    limit = _span(refine)
+    margin = int(np.ceil(reach))
+    own, images = _with_images(shot, frame, reach)
+    # particles can matter in three more cells on every side
+    box = (IndexBox.around(own) or IndexBox.whole(own.shape)).grown(3, own.shape)
+    solid = _solid(shot, frame, refine, box)
+    inner = tuple(slice(margin, margin + n) for n in box.shape)
+    count = np.zeros(tuple(n + 2 * margin for n in box.shape), np.int32)
+    count[inner] = own = own[box.slices]
+    first = np.array(box.low, np.int64) - margin
+    _surface._count(count, images, first)
+    kind = _kinds(count, per_cell)
+    sorted_, end = _by_cell(frame.arrays["position"], dx, images, count, kind, margin, reach, refine, box, per_cell)
+    # cells outside the box of particles have none near
+    phi = np.full(solid.shape, limit, np.float32)
+    core, band = np.zeros_like(kind), np.zeros_like(kind)
+    full = per_cell * 64.0 / 315.0 * np.pi * reach**3
+    _surface._particle_distance(
+        phi, core, band, solid, sorted_, end, kind, margin, refine, PAD, reach, LARGEST * spacing, limit, drop, table,
+        full,
+    )  # fmt: skip
+    # The filter would make drops and films smaller, so only the bulk is smoothed. Far from the band φ is constant.
+    bulk = widen(core, 1)
+    here = bulk & widen(band, 1)
+    _surface._smooth(phi, here, margin, refine, PAD, PASSES * refine)
+    # Volume is held by shifting the bulk; drops and films have theirs.
+    share = float(own[bulk[inner] != 0].sum()) / frame.count
+    ledger = shot.volume(frame)
+    target = share * (frame.count / per_cell if ledger is None else ledger / dx**3) * refine**3
+    plain = (kind == 2) & (here == 0)
+    _surface._add(phi, here, margin, refine, PAD, _shift(phi, solid, bulk, plain, margin, target, refine))
+    return phi, solid, _first(box, refine)
+
+
+def _by_cell(x, dx, images, count, kind, margin, reach, refine, box, per_cell) -> tuple[np.ndarray, np.ndarray]:
+    """Particles and their images as columns, in the order of cells, where a sample looks; the ends of the cells."""
+    wide = int(np.ceil(reach - 0.5 / refine))
+    needed, end = widen(kind == 1, wide), np.empty(count.shape, np.int32)
+    out = np.empty((4, _surface._begin(end, count, needed)), np.float32)
+    corner = np.array(box.low, np.int64)
+    for points, scale in ((x, 1.0 / dx), (images, 1.0)):
+        _surface._sort(out, end, points, np.float32(scale), corner, margin, count, needed, per_cell)
+    return out, end
+
+
+def _kinds(count: np.ndarray, per_cell: int) -> np.ndarray:
+    """Of every cell: 0 if it and its 26 neighbours are empty, 2 if all of them are well filled, else 1."""
+    return widen(count > 0, 1) + (1 - widen(count < 0.5 * per_cell, 1, outside=True))
+
+
+def _with_images(shot: Shot, frame: Frame, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """How many particles are in each cell; the mirror images, in cells, of those nearer to a wall than the reach."""
+    x, scale = frame.arrays["position"], np.float32(1.0 / frame.dx)
+    count = np.zeros(frame.grid.shape, np.int32)
+    walls = bool(shot.walls or shot.bodies)
+    nodes = shot.inner_walls(frame) if walls else np.full((1, 1, 1), FAR, np.float32)
+    wall, side = np.empty(len(x), np.int32), np.empty(len(x), np.int32)
+    # a distance changes by at most √3 over a cell
+    n, m = _surface._survey(count, wall, side, x, scale, nodes, np.float32(reach + 1.8), reach)
+    parts = []
+    near = x[side[:m]] * scale
+    size = np.array(frame.grid.shape, np.float32)
+    if walls:
+        gravity = np.array(shot.scene.gravity, float)
+        up = -gravity / max(float(np.linalg.norm(gravity)), 1e-300)
+        beside = x[wall[:n]] * scale
+        image, good = np.empty_like(beside), np.empty(n, bool)
+        _walls._mirror(image, good, beside, nodes, reach, up)
+        parts.append(image[good])
+        near = np.concatenate([near, parts[0][((parts[0] < reach) | (parts[0] > size - reach)).any(axis=1)]])
+    first = len(near)
+    for axis in range(3):
+        low, high = near[near[:, axis] < reach], near[near[:, axis] > size[axis] - reach]
+        low[:, axis] *= -1
+        high[:, axis] = 2 * size[axis] - high[:, axis]
+        near = np.concatenate([near, low, high])
+    return count, np.concatenate([*parts, near[first:]])
+
+
+def _span(refine: int) -> float:
+    """Samples with larger |φ| (in cells) are inside or outside whatever the shift is."""
+    return SHIFT + 0.5 / refine
+
+
+def _shift(
+    phi: np.ndarray, solid: np.ndarray, bulk: np.ndarray, plain: np.ndarray, margin: int, target: float, refine: int
+) -> np.float32:
+    """What to add to φ (in cells) so that the volume in samples of the bulk, outside walls, is the target; bounded.
+
+    In `plain` cells φ is as low as it can be.
+    """
+    span, grid = _span(refine), (phi, solid, bulk, plain, margin, refine, PAD)
+    deep, near = np.empty(len(bulk)), np.empty(len(bulk), np.int64)
+    _surface._weigh(deep, near, *grid, np.float32(span))
+    start = np.concatenate([[0], np.cumsum(near)])
+    value, room = np.empty(start[-1], np.float32), np.empty(start[-1], np.float32)
+    _surface._collect(value, room, start, *grid, np.float32(span))
+    inside, parts = float(deep.sum()), np.empty(64)
+    low, high = -SHIFT, SHIFT
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        _surface._volume(parts, value, room, np.float32(middle), np.float32(refine))
+        low, high = (middle, high) if inside + float(parts.sum()) > target else (low, middle)
+    return np.float32(0.5 * (low + high))
+
+
+def _splashsurf(shot: Shot, frame: Frame, refine: int) -> Mesh:
+    need("surface", "pysplashsurf")
+    import pysplashsurf
+
+    spacing = frame.dx / shot.scene.model.particles.per_axis
+    position = np.ascontiguousarray(frame.arrays["position"], np.float64)
+    result = pysplashsurf.reconstruction_pipeline(
+        position, particle_radius=0.5 * spacing, smoothing_length=2.0, cube_size=4.0 / refine,
+        iso_surface_threshold=0.6, mesh_smoothing_weights=True, mesh_smoothing_iters=15, mesh_cleanup=False,
+    )  # fmt: skip
+    made: Any = result[0]
+    made = getattr(made, "mesh", made)  # with attributes, or without
+    return Mesh(np.asarray(made.vertices, np.float32), np.asarray(made.triangles).astype(np.int32))
+
+
+def _velocity(frame: Frame, vertices: np.ndarray) -> np.ndarray:
+    out = np.zeros((len(vertices), 3), np.float32)
+    if len(vertices):
+        out[:, : frame.dimension] = at_points(frame.cell_velocity, vertices[:, : frame.dimension], frame.dx)
+    return out

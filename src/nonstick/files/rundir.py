@@ -1,0 +1,376 @@
+"""The run directory: scene.toml, meta.json, log.jsonl, tables (*.csv), frames/, checkpoints/, preview.
+
+Every file appears whole or not at all. A frame counts as done when its checkpoint exists; whatever a
+killed run left beyond the last checkpoint is discarded when the run continues. meta.json is the last file that
+a new run writes: a directory without it is not yet a run.
+
+Others may have changed the files, so what is read is looked at first. One process writes at a time (`writing`), and
+only inside: links to other places are refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import time
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import NonstickError
+from ..scenes.scene import Scene
+from . import pieces
+from .arrays import ArrayFile
+from .atomic import naming, replacing, write_text
+from .lock import NAME as LOCK
+from .lock import Lock, held
+
+#: the table of the numbers that probes measure
+PROBES = "probes.csv"
+#: what a run writes besides pictures
+OWN = (
+    "scene.toml", "meta.json", "log.jsonl", "stats.csv", "bodies.csv", PROBES, "bodies.json", "bodies", "frames",
+    "checkpoints", "export", LOCK,
+)  # fmt: skip
+#: what lies there before meta.json
+FIRST = ("scene.toml", "frames", "checkpoints", LOCK)
+#: entries of meta.json that are read again, and what they are
+ENTRIES: dict[str, tuple[tuple[type, ...], str]] = {
+    "name": ((str,), "text"), "kind": ((str,), "text"), "status": ((str,), "text"), "folder": ((str,), "text"),
+    "fingerprint": ((str,), "text"), "seconds": ((int, float), "a number"), "frames": ((int,), "a whole number"),
+    "shape": ((list,), "a list"), "scene": ((dict,), "a table"), "summary": ((dict,), "a table"),
+    "parent": ((dict,), "a table"),
+}  # fmt: skip
+#: bytes of a header and half a row
+SMALL = 2000
+#: columns of tables that hold words
+WORDS = ("method", "body")
+
+
+class RunDirectory:
+    """The directory of one run: reading and writing it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nonstick import Scene
+    >>> from nonstick.files.rundir import RunDirectory
+    >>> from nonstick.sim.run.loop import run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run(Scene.load("still", {"domain.resolution": 8, "time.frames": 1}), folder)
+    ...     opened = RunDirectory.open(folder)
+    ...     print(opened.frames(), opened.scene().name, len(opened.rows()))
+    [0, 1] still 1
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self.frames_path = self.path / "frames"
+        self.checkpoints_path = self.path / "checkpoints"
+        #: frames up to this one are made again: their rows replace those that are there
+        self.again = -1
+
+    # -- life -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, path: str | Path, scene_toml: str, meta: Mapping[str, Any]) -> RunDirectory:
+        cls.check_free(path)
+        run = cls(path)
+        for folder in (run.frames_path, run.checkpoints_path):
+            folder.mkdir(parents=True, exist_ok=True)
+        run.write_scene(scene_toml)
+        run.write_meta(meta)
+        return run
+
+    @staticmethod
+    def check_free(path: str | Path) -> None:
+        """Raise an error if a new run cannot be written to the path."""
+        path = Path(path)
+        if path.exists() and not path.is_dir():
+            raise NonstickError(f"{path} is a file, but --out needs a directory")
+        if not path.is_dir() or not any(path.iterdir()) or _stillborn(path):
+            return
+        if (path / "meta.json").exists():
+            raise NonstickError(f"{path} is not empty; continue with `nonstick resume {path}` or choose another --out")
+        raise NonstickError(f"{path} is not empty, and its contents are not a run; choose another --out")
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunDirectory:
+        run = cls(path)
+        if not (run.path / "meta.json").is_file() or not (run.path / "scene.toml").is_file():
+            if run.path.is_dir() and _stillborn(run.path):
+                raise NonstickError(
+                    f"the run in {path} was stopped before it began: start it again with `nonstick run SCENE --out "
+                    f"{path}`"
+                )
+            raise NonstickError(f"{path} is not a run directory: it needs a scene.toml and a meta.json")
+        return run
+
+    def alone(self) -> RunDirectory | None:
+        """The directory for one process that has failed and cannot ask others; None if another one writes for it."""
+        return self
+
+    def writing(self) -> Lock:
+        """The right to change the directory, for a `with`; refused while another process has it."""
+        for name in OWN:
+            if (self.path / name).is_symlink():
+                raise NonstickError(
+                    f"{self.path / name} is a link to another place, and a run changes only what lies in its own "
+                    "directory: put the real file or folder there"
+                )
+        return Lock(self.path)
+
+    def scene(self) -> Scene:
+        """The scene of the run; its mesh files are expected where they were when the run began."""
+        scene = Scene.load(self.path / "scene.toml")
+        scene.folder = Path(self.meta().get("folder", ".").replace("\0", ""))
+        return scene
+
+    # -- meta, log, statistics ------------------------------------------------------------------------
+
+    def meta(self) -> dict[str, Any]:
+        """What meta.json says; entries that are there have the right type."""
+        file = self.path / "meta.json"
+        try:
+            meta = json.loads(file.read_bytes())
+        except (ValueError, RecursionError):  # no JSON, or no text at all
+            raise NonstickError(f"{file} is damaged: start a new run") from None
+        if not isinstance(meta, dict):
+            raise NonstickError(f"{file} is damaged, it should contain one table: start a new run")
+        for key, (kinds, word) in ENTRIES.items():
+            value = meta.get(key)
+            if key in meta and not (type(value) in kinds and (not isinstance(value, float) or math.isfinite(value))):
+                raise NonstickError(f"{file} is damaged, {key!r} should be {word}: start a new run")
+        return meta
+
+    def status(self) -> str:
+        """What a run is doing: running, done, interrupted, failed; stopped, if its process was ended from outside."""
+        found = str(self.meta().get("status", "status unknown"))
+        return "stopped" if found == "running" and not held(self.path) else found
+
+    def write_scene(self, scene_toml: str) -> None:
+        write_text(self.path / "scene.toml", scene_toml)
+
+    def write_meta(self, meta: Mapping[str, Any]) -> None:
+        write_text(self.path / "meta.json", json.dumps(dict(meta), indent=1, ensure_ascii=False) + "\n")
+
+    def log(self, kind: str, message: str, **more: Any) -> None:
+        line = {"when": time.strftime("%Y-%m-%dT%H:%M:%S"), "kind": kind, "message": message, **more}
+        path = self.path / "log.jsonl"
+        with naming(path), open(path, "a", encoding="utf-8", errors="replace") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        file = self.path / "log.jsonl"
+        if not file.exists():
+            return []
+        out = []
+        for text in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                line = json.loads(text)
+            except (ValueError, RecursionError):  # the last line of a killed run
+                continue
+            if isinstance(line, dict) and all(isinstance(line.get(key), str) for key in ("kind", "message")):
+                out.append(line)
+        return out
+
+    def append_rows(self, rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...], name: str = "stats.csv") -> None:
+        """Add the rows of one frame to a table; rows of this frame that are there are replaced."""
+        file, rows = self.path / name, list(rows)
+        fresh = not file.exists()
+        header = list(columns) if fresh else self._widen(name, columns)
+        if rows and not fresh and (frame := int(rows[0]["frame"])) <= self.again:
+            there = self.rows(name)
+            before = [row for row in there if int(row["frame"]) < frame]
+            after = [row for row in there if int(row["frame"]) > frame]
+            self._write_rows(name, header, [*before, *rows, *after])
+            return
+        with naming(file), open(file, "a", newline="", encoding="utf-8", errors="replace") as stream:
+            writer = csv.DictWriter(stream, header, restval="")
+            if fresh:
+                writer.writeheader()
+            writer.writerows(rows)
+            stream.flush()
+            os.fsync(stream.fileno())  # before the checkpoint that says they are there
+
+    def _widen(self, name: str, columns: tuple[str, ...]) -> list[str]:
+        """The header of a table. Columns it does not have are added first: a run of an older version has fewer."""
+        header = self._read_table(name)[0]
+        missing = [c for c in columns if c not in header]
+        if missing:
+            header += missing
+            self._write_rows(name, header, self.rows(name))
+        return header
+
+    def _write_rows(self, name: str, header: list[str], rows: Iterable[Mapping[str, Any]]) -> None:
+        target = replacing(self.path / name, durable=True)
+        with target as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, header, restval="")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def rows(self, name: str = "stats.csv") -> list[dict[str, str]]:
+        """The whole rows of a table. Others are left out: the last one of a killed run, and what is damaged."""
+        return self._read_table(name)[1]
+
+    def _read_table(self, name: str) -> tuple[list[str], list[dict[str, str]]]:
+        """Header and whole rows."""
+        file = self.path / name
+        if not file.exists():
+            return [], []
+        with open(file, newline="", encoding="utf-8", errors="replace") as stream:
+            lines = csv.reader(line.replace("\0", "") for line in stream)
+            try:
+                header = next(lines, [])
+                rows = [dict(zip(header, line)) for line in lines if len(line) == len(header)]
+            except csv.Error:
+                raise NonstickError(
+                    f"{file} is not a table any more: move it away and resume the run, whose frames do not need it"
+                ) from None
+        return header, [row for row in rows if _whole(row)]
+
+    def cut_rows(self, frame: int, name: str = "stats.csv") -> None:
+        """Drop the rows of frames after `frame`."""
+        rows = self.rows(name)
+        keep = [row for row in rows if int(row["frame"]) <= frame]
+        if not rows:
+            file = self.path / name
+            if file.exists() and file.stat().st_size > SMALL:
+                os.replace(file, file.with_name(f"{name}.damaged"))
+            file.unlink(missing_ok=True)  # a header and half a row of a killed run
+            return
+        self._write_rows(name, list(rows[0]), keep)
+
+    # -- frames and checkpoints -----------------------------------------------------------------------
+
+    def write_frame(self, frame: int, arrays: Mapping[str, np.ndarray]) -> None:
+        save(self.frame_file(frame), arrays)
+
+    def read_frame(self, frame: int, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
+        """The arrays of a frame; with `names` at least those of them that it has."""
+        return load(self.frame_file(frame), names=names)
+
+    def frame_file(self, frame: int) -> Path:
+        return self.frames_path / f"{frame:06d}.npz"
+
+    def frames(self) -> list[int]:
+        return _numbers(self.frames_path)
+
+    def write_checkpoint(self, frame: int, arrays: Mapping[str, np.ndarray], every: int) -> None:
+        """Write a checkpoint, then delete old ones: all but the first, the last two and every n-th."""
+        save(self.checkpoints_path / f"{frame:06d}.npz", arrays)
+        self.drop_checkpoints(frame, every)
+
+    def drop_checkpoints(self, frame: int, every: int) -> None:
+        """Delete the checkpoints that are not needed after the one of `frame`."""
+        for old in self.checkpoints()[1:]:
+            if old < frame - 1 and old % every:
+                _remove(self.checkpoints_path / f"{old:06d}.npz")
+
+    def read_checkpoint(self, frame: int) -> dict[str, np.ndarray]:
+        return load(self.checkpoints_path / f"{frame:06d}.npz")
+
+    def checkpoints(self) -> list[int]:
+        return _numbers(self.checkpoints_path)
+
+    def drop_after(self, frame: int) -> None:
+        """Delete everything after a frame: frames, checkpoints, rows and leftovers of a killed run."""
+        for folder in (self.frames_path, self.checkpoints_path):
+            for file in sorted(folder.glob("*.npz")):
+                if _number(file) > frame:
+                    _remove(file)
+                elif (of := pieces.index_of(file)) is not None and not of.exists():  # left by a killed run
+                    file.unlink()
+        for folder in (self.path, self.path / "bodies", self.frames_path, self.checkpoints_path):
+            for file in folder.glob(".*.partial*"):
+                file.unlink()
+        self.cut_rows(frame)
+        self.cut_rows(frame, "bodies.csv")
+        self.cut_rows(frame, PROBES)
+
+
+def _numbers(folder: Path) -> list[int]:
+    return sorted(k for f in folder.glob("*.npz") if (k := _number(f)) >= 0)
+
+
+def _number(file: Path) -> int:
+    """The frame of a file, -1 if its name is not that of a frame."""
+    name = file.stem
+    plain = name.isascii() and name.isdecimal() and len(name) <= 7
+    return int(name) if plain and name == f"{int(name):06d}" else -1
+
+
+def _whole(row: Mapping[str, str]) -> bool:
+    """Does a row of a table say which frame it belongs to, and are its values numbers?"""
+    frame = row.get("frame", "")
+    if not (frame.isascii() and frame.isdecimal() and len(frame) <= 7):
+        return False
+    try:
+        for name, value in row.items():
+            if value and name not in WORDS:
+                float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _stillborn(path: Path) -> bool:
+    """Is this what a run leaves that was killed before its meta.json was written?"""
+    for entry in path.iterdir():
+        known = entry.name in FIRST or (entry.name.startswith(".") and ".partial" in entry.name)
+        if not known or entry.is_symlink() or (entry.is_dir() and any(entry.iterdir())):
+            return False
+    return (path / "frames").is_dir()
+
+
+def save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    # np.savez stamps every member with the same date, so equal arrays give equal bytes.
+    with replacing(path, durable=True) as partial:
+        np.savez(partial, **arrays)  # type: ignore[arg-type]
+
+
+def _remove(path: Path) -> None:
+    """Delete a frame or a checkpoint with its pieces; the index goes first."""
+    path.unlink(missing_ok=True)
+    for piece in pieces.files(path):
+        piece.unlink(missing_ok=True)
+
+
+def load(
+    path: Path, part: np.ndarray | None = None, names: Collection[str] | None = None
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """The arrays of a frame or a checkpoint, or only `names`; `part` as in `pieces.join`, for one in pieces."""
+    arrays = _load(path, names)
+    if "pieces" not in arrays:
+        return arrays
+    try:
+        return pieces.join(path, arrays, _load, part)
+    except (NonstickError, ValueError, IndexError, KeyError, MemoryError) as error:
+        raise damaged(path, f"its pieces do not fit together ({error})".replace(";", ",")) from None
+
+
+def _load(path: Path, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise NonstickError(f"there is no file {path}")
+    try:
+        with ArrayFile(path) as file:
+            wanted = file.names
+            if names is not None and "pieces" not in file:
+                wanted = [name for name in wanted if name in names]
+            arrays = {name: file[name] for name in wanted}
+    except NonstickError:
+        raise damaged(path) from None
+    # compiled kernels know the byte order of this machine only
+    return {name: a if a.dtype.isnative else a.astype(a.dtype.newbyteorder("=")) for name, a in arrays.items()}
+
+
+def damaged(path: Path, why: str = "it cannot be read") -> NonstickError:
+    """The error of a frame or checkpoint that a run did not write like that."""
+    frame = max(_number(path) - 1, 0)
+    return NonstickError(
+        f"{path} is damaged, {why}; make it again with `nonstick resume {path.parent.parent} --from-frame {frame}`"
+    )

@@ -1,0 +1,136 @@
+"""Drawings of 2D frames: liquid, solids, spray; in one colour, or coloured by speed or pressure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy  # loads its ndimage, which is slow to load, at the first use
+
+from ...core.palette import AIR, PAINTS, RAMP, SOLID, SOLID_EDGE, WATER, WATER_EDGE, ramp
+from ...grid.levelset import smooth
+from ...grid.shapes import Shape
+from ._plane import _colour, _cover, _dots, _walls
+
+#: how often φ is smoothed: an outline shows bumps of single particles more clearly than a shaded surface
+PASSES = 2
+#: height in cells of what smoothing may take away
+BUMP = 0.3
+
+
+def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: int, height: int,
+         colour: str = "liquid", scale: float | None = None, tint=None,
+         bodies: Sequence[Shape] = (), dye: np.ndarray | None = None, air=AIR) -> np.ndarray:  # fmt: skip
+    """An RGB image (uint8) of one frame. `phi_solid` is nodal; `scale` is the value at the end of the ramp.
+
+    `bodies` are shapes at their positions in this frame, in metres. `dye` (nx, ny, 3) are colours of the liquid over
+    cells, instead of the one `tint`; `air` is the background.
+    """
+    air = np.asarray(air, float)
+    nx, ny = (n - 1 for n in phi_solid.shape)
+    per_cell = min(width / nx, height / ny)
+    w, h = max(2, round(nx * per_cell) // 2 * 2), max(2, round(ny * per_cell) // 2 * 2)
+    pixel = nx / w
+    water, edge = (WATER, WATER_EDGE) if tint is None else (np.array(tint), 0.6 * np.array(tint))
+    image = np.empty((h, w, 3))
+    if "phi" in frame:
+        cover = np.empty((h, w))
+        share = np.zeros((1, 1)) if colour == "liquid" else values(frame, colour, (nx, ny), dx, scale)
+        phi = calm(np.ascontiguousarray(frame["phi"], dtype=float) / dx)
+        _cover(cover, finer(phi, per_cell), pixel)
+        reach = max(1, round(0.3 / pixel))
+        if dye is not None and colour == "liquid":
+            _colour(image, cover, np.zeros((1, 1)), RAMP, np.ones(3), np.full(3, 0.6), np.zeros(3), reach)
+            image *= _pixels(dye, h, w)
+            image += (1.0 - cover)[..., None] * air
+        else:
+            _colour(image, cover, np.ascontiguousarray(share), RAMP, water, edge, air, reach)
+        _spray(image, frame, phi, dx, water if colour == "liquid" else ramp(np.array(0.5)))
+    else:
+        image[:] = air
+    _walls(image, np.ascontiguousarray(phi_solid, dtype=float) / dx, pixel, SOLID, SOLID_EDGE)
+    if bodies:
+        X, Y = np.meshgrid((np.arange(w) + 0.5) * nx / w, ny - (np.arange(h) + 0.5) * ny / h)
+    for index, one in enumerate(bodies):
+        phi = np.asarray(one(dx * X, dx * Y)) / dx
+        paint = PAINTS[index % len(PAINTS)]
+        inside = np.clip(0.5 - phi / pixel, 0.0, 1.0)[..., None]
+        rim = np.clip(1.0 + phi / max(0.25, 2 * pixel), 0.0, 1.0)[..., None]
+        image += (paint * (1 - 0.4 * rim) - image) * inside
+    line = max(1, w // 320)  # the sides of the domain are walls too
+    for part in (image[:line], image[-line:], image[:, :line], image[:, -line:]):
+        part[:] = SOLID_EDGE
+    return (255 * np.clip(image, 0, 1) + 0.5).astype(np.uint8)
+
+
+def calm(phi: np.ndarray) -> np.ndarray:
+    """φ in cells without the bumps of single particles; drops and threads stay, a little thinner."""
+    out = phi
+    for _ in range(PASSES):
+        out = smooth(out)
+    return np.minimum(out, phi + BUMP)
+
+
+def finer(phi: np.ndarray, per_cell: float) -> np.ndarray:
+    """φ by cubic splines where a cell is several pixels wide: straight pieces look like facets."""
+    times = min(int(per_cell / 1.5), 4)
+    return phi if times < 2 else scipy.ndimage.zoom(phi, times, order=3, mode="nearest", grid_mode=True)
+
+
+def _pixels(dye: np.ndarray, h: int, w: int) -> np.ndarray:
+    """Colours over cells (nx, ny, 3) at the pixels of an image."""
+    nx, ny, _ = dye.shape
+    x, y = np.meshgrid((np.arange(w) + 0.5) * nx / w - 0.5, ny - (np.arange(h) + 0.5) * ny / h - 0.5)
+    return np.stack(
+        [scipy.ndimage.map_coordinates(dye[..., k], [x, y], order=1, mode="nearest") for k in range(3)], axis=-1
+    )
+
+
+def values(frame, colour: str, shape: tuple[int, ...], dx: float, scale: float | None) -> np.ndarray:
+    """The field that the colours show, over cells, as a share of `scale`."""
+    if colour == "viscosity":
+        return viscosity(frame, shape, dx)
+    field = np.maximum(frame.get("pressure", np.zeros(shape)), 0.0)
+    if colour == "speed":
+        field = np.zeros(shape)
+        if len(frame.get("position", ())):
+            field = on_cells(np.linalg.norm(frame["velocity"].astype(float), axis=1), frame["position"], shape, dx)
+    top = scale or float(field.max()) or 1.0
+    return field / top
+
+
+def on_cells(value: np.ndarray, position: np.ndarray, shape: tuple[int, ...], dx: float) -> np.ndarray:
+    """Means of particles over cells, smoothed; a cell without particles takes that of the nearest cell with some.
+
+    `value` is (n,), or (n, k) for k numbers of each particle.
+    """
+    index = tuple(np.clip((position / dx).astype(int).T, 0, np.array(shape)[:, None] - 1))
+    flat = np.ravel_multi_index(index, shape)
+    size = int(np.prod(shape))
+    count = np.bincount(flat, minlength=size).reshape(shape)
+    nearest = tuple(scipy.ndimage.distance_transform_edt(count == 0, return_distances=False, return_indices=True))
+    out = []
+    for column in np.atleast_2d(value.T):
+        mean = np.bincount(flat, column, minlength=size).reshape(shape) / np.maximum(count, 1)
+        out.append(scipy.ndimage.gaussian_filter(mean[nearest], 0.7))
+    return out[0] if value.ndim == 1 else np.stack(out, axis=-1)
+
+
+def viscosity(frame: dict[str, np.ndarray], shape: tuple[int, ...], dx: float) -> np.ndarray:
+    """The viscosity of each cell on a logarithmic scale from the smallest (0) to the largest (1) of the frame."""
+    if len(frame.get("viscosity", ())) == 0:
+        return np.zeros(shape)
+    value = np.log(np.maximum(frame["viscosity"].astype(float), 1e-12))
+    low, high = float(value.min()), float(value.max())
+    return on_cells((value - low) / max(high - low, 1e-9), frame["position"], shape, dx)
+
+
+def _spray(image: np.ndarray, frame, phi: np.ndarray, dx: float, ink: np.ndarray) -> None:
+    """Particles outside the surface that is drawn, as soft dots half a particle spacing wide."""
+    if "position" not in frame or not len(frame["position"]):
+        return
+    x = frame["position"].astype(float) / dx
+    here = scipy.ndimage.map_coordinates(phi, [x[:, 0] - 0.5, x[:, 1] - 0.5], order=1, mode="nearest")
+    x = x[here > 0.2]
+    per = image.shape[1] / phi.shape[0]
+    _dots(image, x[:, 0] * per - 0.5, (phi.shape[1] - x[:, 1]) * per - 0.5, max(0.8, 0.28 * per), ink)

@@ -1,0 +1,126 @@
+"""Velocities on faces that do not touch liquid: extrapolated from the liquid, and corrected at walls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ....grid.faces import FaceField
+from .._energy import _free_share
+from ..solids.on_grid import Solids
+from ._extrapolate import _extrapolate, _find_taken, _hold_surface, _keep_known
+from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _put, _put_found
+
+#: largest acceleration of the surface by its slope, as a share of gravity: g sin α cos α along the horizontal
+STEEPEST = 0.5
+
+
+@dataclass
+class Passage:
+    """The faces on which a step finds the velocity of the liquid."""
+
+    #: open shares; 0 too on faces with their middles in a wall, which have the velocity of the wall in a viscous step
+    open: FaceField
+    #: distances of the faces to walls, in cells, NaN in those to which no liquid clings; of size 1 if it clings to none
+    clinging: FaceField = field(default_factory=lambda: FaceField([np.zeros((1, 1, 1))] * 3))
+
+
+def fill_gaps(u: np.ndarray, known: np.ndarray) -> None:
+    """Set faces of one axis that are not known to the mean of their neighbours, two layers deep, in place."""
+    _extrapolate(u, known, np.empty(u.size, np.int32), 2)
+
+
+def find_taken(before: FaceField, after: FaceField, phi: np.ndarray, solids: Solids, passage: Passage) -> None:
+    """Replace the velocity `before` by what was taken from it, in place.
+
+    Faces that do not touch liquid: one layer is the mean of its neighbours, others are 0.
+    """
+    for axis, u in before.each():
+        known = np.empty(u.shape, np.int8)
+        _find_taken(u, known, after[axis], passage.open[axis], phi, axis)
+        _extrapolate(u, known, np.empty(u.size, np.int32), 1)
+
+
+def hold_surface(
+    velocity: FaceField,
+    taken: FaceField,
+    push: np.ndarray,
+    mass: FaceField,
+    phi: np.ndarray,
+    solids: Solids,
+    passage: Passage,
+    thin: float = 1.0,
+    again: bool = False,
+) -> None:
+    """Let the pressure act on particles in cells that the surface cuts below their centres, in place.
+
+    `push` (3) is what gravity gave, and `taken`, from `find_taken`, what the pressure took. `thin` is 1 without
+    viscosity and 0 for thick liquid. A slope cannot change a velocity by more than STEEPEST times the push.
+    `again`: the pressure has acted on them in this step, and what viscosity has done since must stay.
+    """
+    if not push.any():
+        return
+    free = np.empty(phi.shape)
+    _free_share(free, *taken, *passage.open, *push, solids.grid.axes.start)
+    limit = STEEPEST * float(np.linalg.norm(push))
+    for axis in solids.grid.axes:
+        around = passage.open[axis], mass[axis], phi, axis
+        _hold_surface(velocity[axis], taken[axis], 0.0 if again else 1.0, push[axis], limit, free, thin, *around)
+
+
+def extend(
+    velocity: FaceField,
+    mass: FaceField,
+    phi: np.ndarray,
+    solids: Solids,
+    passage: Passage,
+    sticky: np.ndarray,
+    layers: int,
+) -> float:
+    """Extrapolate velocities `layers` faces beyond the liquid and, linearly, into walls, in place.
+
+    At walls only the forbidden part of the velocity is removed: `sticky` is 1 in cells whose walls do not let liquid
+    separate. Returns the largest velocity on a face of the liquid.
+    """
+    axes = solids.grid.axes
+    closed = []
+    fastest = 0.0
+    for axis in axes:
+        u, around = velocity[axis], (passage.open[axis], mass[axis], phi, axis)
+        known, largest = np.empty(u.shape, np.int8), np.empty(u.shape[0] * u.shape[1])
+        _keep_known(largest, known, u, *around)
+        fastest = max(fastest, float(largest.max(initial=0.0)))
+        grade, queue = known.copy(), np.empty(u.size, np.int32)
+        count = _extrapolate(u, known, queue, layers)
+        closed.append(queue[: _keep_closed(queue, count, passage.open[axis])].copy())
+        _into_solids(u, grade, closed[-1], solids, axis, passage.clinging[axis])
+    results = []  # all axes are read before any is written
+    for axis, faces in zip(axes, closed):
+        values = np.empty(faces.size)
+        _constrain(
+            values,
+            faces,
+            axis,
+            *velocity,
+            solids.nodes,
+            *solids.velocity,
+            solids.moving,
+            sticky,
+            solids.grid.axes.start,
+        )
+        results.append(values)
+    for axis, faces, values in zip(axes, closed, results):
+        _put(velocity[axis], faces, values)
+    solids.ranks.fill_faces(velocity)
+    return solids.ranks.comm.largest(fastest)
+
+
+def _into_solids(
+    u: np.ndarray, grade: np.ndarray, faces: np.ndarray, solids: Solids, axis: int, clinging: np.ndarray
+) -> None:
+    """Continue the velocity linearly on closed faces, two layers deep; the second layer uses the first one."""
+    values = np.empty(faces.size)
+    for _layer in range(2):
+        _continue_into_solids(values, faces, u, grade, solids.velocity[axis], solids.moving, axis, clinging)
+        _put_found(u, grade, faces, values)

@@ -1,0 +1,317 @@
+"""The viscosity stage, between projections (Aanjaneya §4.1), and viscous liquid at walls.
+
+- `no-slip`: liquid at a wall moves with it, and its shear is that of the wall's true distance. Thick liquid does not
+  leave the wall: the pressure may pull it there. Liquid is thick if its velocity spreads over a cell within the step.
+  The boundary layer of other liquid is not resolved, and `walls.pressure` alone decides whether it separates.
+- `slip`: liquid takes only the wall's normal velocity; no shear acts there.
+- `separating`: a wall holds liquid only where the liquid presses on it. Where the projection before this stage found no
+  pressure, liquid has left the wall: its faces are free and no shear acts there. Elsewhere it acts like no-slip.
+
+A face whose middle lies in a solid belongs to the solid nearest to it, a face beyond the domain to its side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ....discretise.viscosity import ViscosityProblem, ViscositySolution
+from ....discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
+from ....discretise.viscosity_fields import liquid_volumes
+from ....grid.faces import FaceField, at_faces, ends, lower, upper
+from ....grid.mac import Grid
+from ....scenes.schema import Ramp, SceneModel
+from ..particles._particles import _normalise, _scatter_value
+from ..particles.storage import Cloud
+from ..solids.on_grid import Solids
+from ._extrapolate import _continue_linearly, _extrapolate, _known_faces
+from .extrapolation import Passage
+
+
+@dataclass
+class Walls:
+    """What a viscosity problem needs to know of walls."""
+
+    #: masks, False on solid faces
+    fluid: FaceField
+    #: velocity of liquid and of solids
+    velocity: FaceField
+    #: distance of the faces to solids, in cells
+    distance: FaceField
+    #: liquid fractions at edges, 0 where no shear acts, in the user's dimension
+    edges: tuple[np.ndarray, ...]
+    #: the distances, NaN in solids to which no liquid clings
+    clinging: FaceField
+
+
+def walls_of(solids: Solids, velocity: FaceField, unpressed: FaceField, edges, pressure: np.ndarray) -> Walls:
+    """The walls of a step; `pressure` of the projection before says where liquid presses on them.
+
+    On faces that have left a wall the liquid moves as it did before that projection (`unpressed`): the projection
+    leaves closed faces the velocity of their solid.
+    """
+    grid = solids.grid
+    distance = clinging = FaceField((at_faces(solids.nodes, axis) for axis in grid.axes), grid.axes)
+    solid = distance <= 0.0
+    for axis, mask in solid.each():
+        mask[ends(axis)] = True  # the sides of the domain
+    given, fluid = solid.where(solids.velocity, velocity), ~solid
+    for kind in ("slip", "separating"):
+        if kind not in solids.viscous:
+            continue
+        mine, sides = _of_kind(solids, solid, kind)
+        free = np.ones(pressure.shape, bool)
+        if kind == "slip":
+            distance, clinging = mine.where(0.0, distance), mine.where(np.nan, distance)
+        else:
+            # include cells of air: liquid that has begun to leave still fills a part of them
+            free = pressure <= 0.0
+            left = FaceField((m & touches(free, axis) for axis, m in mine.each()), grid.axes)
+            fluid, given = fluid | left, left.where(unpressed, given)
+        edges = tuple(e * ~grid.drop(_at_walls(mine, sides, free, axis)) for axis, e in zip(grid.edge_axes, edges))
+    return Walls(fluid, given, distance, edges, clinging)
+
+
+def _of_kind(solids: Solids, solid: FaceField, kind: str) -> tuple[FaceField, list[tuple[bool, bool]]]:
+    """The solid faces of walls of this kind, and for each of three axes whether its sides are of this kind."""
+    sides = [False, False] * solids.grid.axes.start + [side.viscous == kind for side in solids.sides]
+    sides_of_axes = list(zip(sides[::2], sides[1::2]))
+    if len(set(solids.viscous)) == 1:
+        return solid, sides_of_axes
+    alike = np.array(solids.viscous) == kind
+    return solid & solids.nearest_to_faces().map(lambda nearest: alike[nearest]), sides_of_axes
+
+
+def touches(cells: np.ndarray, a: int) -> np.ndarray:
+    """Faces of axis a next to a cell of the mask."""
+    return _either(_widened(cells, a), a)
+
+
+def _at_walls(solid: FaceField, sides: list[tuple[bool, bool]], wet: np.ndarray, n: int) -> np.ndarray:
+    """Edges along axis n with a solid face, or on one of the sides, and next to a cell of `wet`; all on three axes."""
+    a, b = (axis for axis in range(3) if axis != n)
+    around_a = _either(_widened(solid[a], b, sides[b]), b)
+    around_b = _either(_widened(solid[b], a, sides[a]), a)
+    near = _either(_either(_widened(_widened(wet, a), b), a), b)
+    return (around_a | around_b) & near
+
+
+def _widened(mask: np.ndarray, axis: int, ends: tuple[bool, bool] = (False, False)) -> np.ndarray:
+    """A mask with one more entry at both ends of an axis."""
+    pad = [(int(k == axis),) * 2 for k in range(mask.ndim)]
+    return np.pad(mask, pad, constant_values=[ends if k == axis else (False, False) for k in range(mask.ndim)])
+
+
+def _either(mask: np.ndarray, axis: int) -> np.ndarray:
+    """True where at least one of two neighbours along an axis is True."""
+    return lower(mask, axis) | upper(mask, axis)
+
+
+#: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one layer, a surface
+#: shifted to keep its volume another
+LAYERS = 3
+
+
+def cell_viscosity(cloud: Cloud, grid: Grid) -> np.ndarray:
+    """The mean of the particles around each cell, weighted by the trilinear hat of its centre.
+
+    Cells beyond the particles take the mean of their neighbours, layer by layer: the edges of the surface average over
+    them. The particles must be sorted.
+    """
+    mu, mass = np.zeros(grid.three), np.zeros(grid.three)
+    _scatter_value(mu, mass, cloud.x, cloud.mu, cloud.start, grid.plane)
+    known = np.empty(mu.shape, np.int8)
+    _normalise(mu, known, mass)
+    _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
+    return mu
+
+
+#: tried when the scene's own method misses its tolerance
+STRONGER = ("visc-auto", "visc-cg")
+#: layers of faces in the air that thick liquid drags along
+DRAGGED = 2
+#: a first solve, which the second one starts from, may have so many times its residual
+LOOSE = 30.0
+#: liquid fraction of a face above which the solve says how fast it moves
+SOLVED = 0.2
+#: ν / √(g dx³) up to which liquid is thin, and from which on it is thick
+THIN, THICK = 0.5, 5.0
+
+
+class Viscosity:
+    """Solves the viscosity of each step."""
+
+    def __init__(self, solids: Solids, model: SceneModel):
+        self.solids = solids
+        self.mu, self.rho = model.physics.viscosity, model.physics.density
+        own = [liquid.viscosity for liquid in model.liquid] + [inflow.viscosity for inflow in model.inflow]
+        found = [self.mu if value is None else value for value in own] or [self.mu]
+        #: True if the viscosity varies in space and particles carry it
+        self.carried = len({*found}) > 1 or isinstance(found[0], Ramp)
+        if not isinstance(found[0], Ramp) and not self.carried:
+            self.mu = found[0]
+        self._thick = any(max(v.values) if isinstance(v, Ramp) else v for v in found)
+        self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
+        #: faces whose velocity the last solve determined; none before the first one
+        self._solved = solids.open.zeros(bool)
+        #: where the last solve has found the velocity of liquid
+        self.passage = Passage(solids.open)
+
+    @property
+    def acts(self) -> bool:
+        """True if any liquid of the scene is viscous."""
+        return bool(self._thick)
+
+    def given(self, value: float | Ramp | None, points) -> np.ndarray | float:
+        """Viscosity at points (metres) of a liquid or a source of the scene, whose key holds `value`."""
+        if not isinstance(value, Ramp):
+            return self.mu if value is None else value
+        x = points["xyz".index(value.along)]
+        if value.scale == "log":
+            return np.exp(np.interp(x, value.at, np.log(value.values)))
+        return np.interp(x, value.at, value.values)
+
+    def _is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
+        """True if the velocity spreads over a cell within the step: one boolean, or one for each cell."""
+        return np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
+
+    def thin(self, mu: np.ndarray | float, gravity: np.ndarray) -> float:
+        """1 if the waves of a few cells hardly feel viscosity, 0 if viscosity spreads velocities faster than they move.
+
+        The number that decides is ν / √(g dx³). It does not depend on the step.
+        """
+        if not self.acts:
+            return 1.0
+        pull = float(np.linalg.norm(gravity)) * self.solids.grid.dx**3
+        number = float(np.max(mu)) / (self.rho * np.sqrt(pull)) if pull > 0.0 else np.inf
+        return min(max((THICK - number) / (THICK - THIN), 0.0), 1.0)
+
+    def holds(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
+        """Cells in which walls hold the liquid by pressure too, or None; `sources` as in `solve`.
+
+        Cells at sources are excluded: liquid that comes out of a wall must be able to leave it.
+        """
+        thick = self._is_thick(mu, dt)
+        solids, grid = self.solids, self.solids.grid
+        if "no-slip" not in solids.viscous or not thick.any():
+            return None
+        thick = np.broadcast_to(thick, grid.three).copy()
+        if len(set(solids.viscous)) > 1:
+            thick &= (np.array(solids.viscous) == "no-slip")[solids.owner]
+        for source, time in sources:
+            thick &= source.at(time).sample(grid.cells()) > grid.dx
+        return thick
+
+    def drag(self, velocity: FaceField, mass: FaceField, phi: np.ndarray, mu: np.ndarray | float, dt: float) -> None:
+        """Extend the velocity of thick liquid to faces in the air near it, in place; arrays on three axes, φ in cells.
+
+        Some particles lie a little outside the level set. No solve includes the faces there, so these particles would
+        fall freely, and a surface that narrows would leave them behind. The velocity is extended linearly, which does
+        not change rotations. A face between two centres outside the liquid may still hold much of it. There the solve
+        counts, which knows that no shear acts on a surface: what a line through deeper faces gives beyond this would
+        drive the liquid anew in every step. Thin liquid is not treated: it may spray.
+        """
+        thick = self._is_thick(mu, dt)
+        if not thick.any():
+            return
+        for axis, u in velocity.each():
+            known = np.empty(u.shape, np.int8)
+            _known_faces(known, self.solids.open[axis], phi, axis)
+            known |= self._solved[axis]
+            far = (known == 0) & (mass[axis] > 1e-9)
+            if thick.ndim:
+                far &= touches(thick, axis)
+            spread = u.copy()
+            _continue_linearly(spread, known, DRAGGED)
+            far &= known == 1
+            u[far] = spread[far]
+
+    def solve(
+        self, phi: np.ndarray, velocity: FaceField, unpressed: FaceField, pressure: np.ndarray, mu: np.ndarray | float,
+        dt: float, sources=(),
+    ) -> ViscositySolution | BodyViscositySolution:  # fmt: skip
+        """Solve for the viscosity of one step, for `solve_again` without bodies; arrays have three axes.
+
+        Parameters
+        ----------
+        phi
+            Distance to the surface at cell centres, in cells.
+        velocity, pressure
+            After the first projection.
+        unpressed
+            The velocity before it.
+        mu
+            Dynamic viscosity, a number or an array over cells.
+        dt
+            Length of the step.
+        sources
+            Pairs (source, time) that flow. The velocity of their faces is given. Otherwise thick liquid would stay on
+            the wall it comes out of.
+        """
+        solids = self.solids
+        faces, cells, edges = liquid_volumes(solids.grid.dx * solids.grid.drop(phi))
+        walls = walls_of(solids, velocity, unpressed, edges, pressure)
+        self.passage = self._passage(walls)
+        for source, time in sources:
+            shape = source.at(time)
+            points = [solids.grid.faces(a) for a in range(solids.grid.dimension)]
+            inside = FaceField.of([shape.sample(x) < 0 for x in points])
+            speeds = (source.velocity(a, x, time) for a, x in enumerate(points))
+            flow = FaceField.of([np.broadcast_to(v, f.shape) for v, f in zip(speeds, inside.user)])
+            # the velocity of a source holds in the middles of its faces
+            distance = inside.where(walls.distance.map(lambda d: np.maximum(d, 0.0)), walls.distance)
+            given = inside.where(flow, walls.velocity)
+            walls = replace(walls, fluid=walls.fluid & ~inside, velocity=given, distance=distance)
+        self._solved = (FaceField.of(faces) > SOLVED) & walls.fluid
+        problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
+        if isinstance(problem, ViscosityWithBodies):
+            best = self._found(problem, self.rtol, None)
+            solids.push(best.motions)
+            return best
+        return self._found(problem, LOOSE * self.rtol, None)
+
+    def solve_again(self, first: ViscositySolution, velocity: FaceField, near: FaceField) -> ViscositySolution:
+        """Solve from another velocity, with the shear at tilted walls that the first solution shows.
+
+        `near` is a velocity close to the solution.
+        """
+        problem, found = first.source, first.velocity
+        problem.restart(velocity.user)
+        problem.correct_walls(found)
+        best = self._found(problem, self.rtol, near.user)
+        best.iterations += first.iterations
+        return best
+
+    def _passage(self, walls: Walls) -> Passage:
+        """Faces in walls have the wall's velocity in the solve: that of the liquid is continued from other faces."""
+        return Passage(walls.fluid.where(self.solids.open, 0.0), walls.clinging)
+
+    def _found(self, problem: ViscosityProblem | ViscosityWithBodies, rtol: float, start) -> Any:
+        """The solution, or the best one found; `start` are face arrays near it, or None."""
+        if self.solids.ranks.shared:
+            assert isinstance(problem, ViscosityProblem)
+            from ....mpi.viscous import solve_viscosity
+
+            return solve_viscosity(self.solids.ranks.comm, self.solids.ranks.face_halos, problem, rtol, start)
+        methods = dict.fromkeys((self.method, *STRONGER))
+        return problem.solve_in_turn(methods, x0=start, rtol=rtol, criterion="papers")[0]
+
+    def _problem(self, walls: Walls, mu, dt: float, volumes) -> ViscosityProblem | ViscosityWithBodies:
+        """The problem of the liquid, or of liquid and bodies: faces in a body move with it and exert a drag on it."""
+        solids = self.solids
+        fields: dict[str, Any] = {
+            "velocity": walls.velocity.user, "viscosity": solids.grid.drop(mu) if np.ndim(mu) else mu, "dt": dt,
+            "dx": solids.grid.dx, "rho": self.rho, "volumes": volumes, "distance": walls.distance.user,
+        }  # fmt: skip
+        if solids.coupling is None:
+            moving = solids.velocity.user if solids.moving else None
+            return ViscosityProblem(fluid=walls.fluid.user, solid_velocity=moving, **fields)
+        owner = walls.fluid.where(-1, solids.body_of_face())
+        fluid = walls.fluid | (owner >= 0)
+        bodies = []
+        for covered, motion in zip(solids.coupling.covered, solids.motions()):
+            velocity, spin = np.split(motion, [len(covered.body.centre)])
+            bodies.append(ViscousBody(covered.body.centre, velocity, spin, matrix=covered.mass))
+        return ViscosityWithBodies(bodies=bodies, body_of_face=owner.user, fluid=fluid.user, **fields)

@@ -1,0 +1,385 @@
+"""Particles on a MAC grid: sorting by cell, particle → grid, grid → particle with RK3 advection, density.
+
+Arrays shared by all kernels: `x` (3, n) positions in cells from the lower corner of the grid, `vel` (3, n) velocities
+in m/s, `aff` (9, n) rows of the APIC matrix in (m/s) per cell. A 2D grid is a 3D grid whose first axis has one cell:
+positions sit at 0.5 there, `first` = 1 skips the component of that axis, and clamped indices interpolate exactly.
+
+Particles are kept sorted by cell (`start[c]` is the first particle of cell c). Scattering runs over blocks
+of four planes, all even blocks and then all odd ones: a block writes at most two planes beyond itself, so blocks of one
+colour never write to the same plane, and every sum has the same order for any number of threads.
+
+The lines that find the place of a particle between faces and between centres (`i, fx = _between_faces(…)` and so on)
+are repeated in each kernel that needs them, on purpose. These loops take a large part of a step and are tuned in this
+form. A common function would return up to fifteen numbers, and each caller needs different ones.
+"""
+
+import numpy as np
+from numba import prange
+
+from ....kernels import merged, parallel, serial
+from ....kernels._interpolate import _between_centres, _between_faces, _mix_slope, _sample, _splat, _velocity
+
+BLOCK = 4
+#: particles that a thread moves at a time
+BATCH = 4096
+
+
+@parallel
+def _cell_of(cell, x, nx, ny, nz):
+    """Linear index of the cell of every particle."""
+    for p in prange(cell.size):
+        i = min(max(int(np.floor(x[0, p])), 0), nx - 1)
+        j = min(max(int(np.floor(x[1, p])), 0), ny - 1)
+        k = min(max(int(np.floor(x[2, p])), 0), nz - 1)
+        cell[p] = (i * ny + j) * nz + k
+
+
+@serial
+def _sort_by_cell(order, start, cell):
+    """Stable counting sort: `order[t]` is the particle that comes t-th, `start` the first of each cell."""
+    start[:] = 0
+    for p in range(cell.size):
+        start[cell[p] + 1] += 1
+    for c in range(start.size - 1):
+        start[c + 1] += start[c]
+    # start[c] is the cursor of cell c and ends as start[c + 1]; it is shifted back afterwards
+    for p in range(cell.size):
+        c = cell[p]
+        order[start[c]] = p
+        start[c] += 1
+    for c in range(start.size - 1, 0, -1):
+        start[c] = start[c - 1]
+    start[0] = 0
+
+
+@parallel
+def _reorder(columns, room, order, first):
+    """columns[a, t] becomes columns[a, order[t]] from row `first` on; `room` is as long as a row.
+
+    It works row by row, so that sorting needs room for one row and not for all.
+    """
+    for a in range(first, columns.shape[0]):
+        column = columns[a]
+        for t in prange(order.size):
+            room[t] = column[np.uintp(order[t])]
+        for t in prange(order.size):
+            column[t] = room[t]
+
+
+@merged
+def _block_of(start, plane, t, count, colour):
+    """The particles of the t-th of `count` blocks of a colour: first, and one past the last.
+
+    Successive turns go to distant blocks, so that a static schedule shares the liquid among threads.
+    """
+    planes, half = (start.size - 1) // plane, (count + 1) // 2
+    block = 2 * (2 * t if t < half else 2 * (t - half) + 1) + colour
+    return start[block * BLOCK * plane], start[min((block + 1) * BLOCK, planes) * plane]
+
+
+@merged
+def _hat(x, p, nx, ny, nz):
+    """The eight cell centres around a particle: the first in a flat array, the strides, and the place between them."""
+    i0, i1, fx = _between_centres(x[0, p], nx)
+    j0, j1, fy = _between_centres(x[1, p], ny)
+    k0, k1, fz = _between_centres(x[2, p], nz)
+    return (i0 * ny + j0) * nz + k0, (i1 - i0) * ny * nz, (j1 - j0) * nz, k1 - k0, fx, fy, fz
+
+
+@parallel
+def _scatter_velocity(u, v, w, mu, mv, mw, x, vel, aff, start, plane, first):
+    """Momentum and mass on the faces; arrays must be zero on entry. `plane`: cells per plane of blocks."""
+    nx, ny, nz = v.shape[0], w.shape[1], v.shape[2]
+    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    fmu, fmv, fmw = mu.reshape(-1), mv.reshape(-1), mw.reshape(-1)
+    blocks = ((start.size - 1) // plane + BLOCK - 1) // BLOCK
+    for colour in range(2):
+        count = (blocks - colour + 1) // 2
+        for t in prange(count):
+            begin, end = _block_of(start, plane, t, count, colour)
+            for p in range(begin, end):
+                a, b, c = x[0, p], x[1, p], x[2, p]
+                i, fx = _between_faces(a, nx)
+                j, fy = _between_faces(b, ny)
+                k, fz = _between_faces(c, nz)
+                i0, i1, gx = _between_centres(a, nx)
+                j0, j1, gy = _between_centres(b, ny)
+                k0, k1, gz = _between_centres(c, nz)
+                di, dj, dk = i1 - i0, j1 - j0, k1 - k0
+                # from the particle to the lower and the upper entry along each axis
+                c00, c01 = i0 + 0.5 - a, i1 + 0.5 - a
+                c10, c11 = j0 + 0.5 - b, j1 + 0.5 - b
+                c20, c21 = k0 + 0.5 - c, k1 + 0.5 - c
+                if first == 0:
+                    g0, g1, g2 = aff[0, p], aff[1, p], aff[2, p]
+                    _splat(
+                        fu, fmu, (i * ny + j0) * nz + k0, ny * nz, dj * nz, dk, fx, gy, gz,
+                        vel[0, p], -g0 * fx, g0 * (1.0 - fx), g1 * c10, g1 * c11, g2 * c20, g2 * c21,
+                    )  # fmt: skip
+                g0, g1, g2 = aff[3, p], aff[4, p], aff[5, p]
+                _splat(
+                    fv, fmv, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, dk, gx, fy, gz,
+                    vel[1, p], g0 * c00, g0 * c01, -g1 * fy, g1 * (1.0 - fy), g2 * c20, g2 * c21,
+                )  # fmt: skip
+                g0, g1, g2 = aff[6, p], aff[7, p], aff[8, p]
+                _splat(
+                    fw, fmw, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), 1, gx, gy, fz,
+                    vel[2, p], g0 * c00, g0 * c01, g1 * c10, g1 * c11, -g2 * fz, g2 * (1.0 - fz),
+                )  # fmt: skip
+
+
+@parallel
+def _scatter_density(density, x, start, plane):
+    """Particles per cell, smoothed by the trilinear hat of each cell centre; zero on entry."""
+    blocks = ((start.size - 1) // plane + BLOCK - 1) // BLOCK
+    nx, ny, nz = density.shape
+    flat = density.reshape(-1)
+    for colour in range(2):
+        count = (blocks - colour + 1) // 2
+        for t in prange(count):
+            begin, end = _block_of(start, plane, t, count, colour)
+            for p in range(begin, end):
+                q, si, sj, sk, fx, fy, fz = _hat(x, p, nx, ny, nz)
+                low, high = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy
+                flat[np.uintp(q)] += low * (1.0 - fz)
+                flat[np.uintp(q + sk)] += low * fz
+                flat[np.uintp(q + sj)] += high * (1.0 - fz)
+                flat[np.uintp(q + sj + sk)] += high * fz
+                q += si
+                low, high = fx * (1.0 - fy), fx * fy
+                flat[np.uintp(q)] += low * (1.0 - fz)
+                flat[np.uintp(q + sk)] += low * fz
+                flat[np.uintp(q + sj)] += high * (1.0 - fz)
+                flat[np.uintp(q + sj + sk)] += high * fz
+
+
+@parallel
+def _scatter_value(total, mass, x, value, start, plane):
+    """Sums of value and of 1 over particles, by the trilinear hat of each cell centre; zero on entry."""
+    blocks = ((start.size - 1) // plane + BLOCK - 1) // BLOCK
+    nx, ny, nz = total.shape
+    flat, weight = total.reshape(-1), mass.reshape(-1)
+    for colour in range(2):
+        count = (blocks - colour + 1) // 2
+        for t in prange(count):
+            begin, end = _block_of(start, plane, t, count, colour)
+            for p in range(begin, end):
+                q, si, sj, sk, fx, fy, fz = _hat(x, p, nx, ny, nz)
+                _splat(flat, weight, q, si, sj, sk, fx, fy, fz, value[p], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@parallel
+def _normalise(u, known, mass):
+    """Momentum → velocity, in place; `known` is 1 on faces with particles, others get 0."""
+    flat, have, m = u.reshape(-1), known.reshape(-1), mass.reshape(-1)
+    for t in prange(flat.size):
+        have[t] = m[t] > 1e-9
+        flat[t] = flat[t] / m[t] if m[t] > 1e-9 else 0.0
+
+
+@parallel
+def _gather_velocity(
+    added, vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine, d0, d1, d2, fall, g0, g1, g2, turn, most, steady
+):
+    """New particle velocities from the projected grid velocity (u v w) and the one before forces (u0 v0 w0).
+
+    flip in [0, 1] adds that share of the change to the old velocity instead of replacing it; affine keeps
+    the gradient (APIC). flip > 0 and affine exclude each other.
+
+    For a particle outside the liquid (φ >= 0 in its cell), compression is removed from the gradient, because nothing
+    resists compression there. Example: a particle on the surface, where the liquid holds the face below it and the face
+    above it falls. It would transfer this gradient to the upper face, and gravity would make it steeper in every step
+    without limit.
+
+    d is the velocity that a particle lost by its acceleration. Half of the force of a step acts where the particle is
+    now, and the flow turns it on the way. The next projection expects the gradient of a pressure that was carried
+    along. The difference is `turn · ω × d`, ω half the curl of the flow, turn = dt/2 in cells: without it a rotation
+    would lose the share 1 - cos(ω dt) in a step. The stretching of the force is left out, because it feeds thin jets.
+    turn · ω is at most `most`.
+
+    d0 d1 d2 is the velocity that pressure and viscosity took, g0 g1 g2 is the one that gravity gave, and `fall` is the
+    share of gravity that nothing held. Where at least half of it is held, d is the difference of the two: the weight
+    of liquid at rest does not turn. (With the weight, vorticity would drift by g dt²/2 in a step.) In free flight d is
+    zero. If steady > 0, d is not known (the first step), and a steady flow is assumed: d = -steady u · ∇u. added[q] is
+    the kinetic energy per mass that this adds to the q-th block of BATCH particles: it is not energy of the flow,
+    because the next projection takes it away.
+    """
+    nx, ny, nz = phi.shape
+    fd0, fd1, fd2 = d0.reshape(-1), d1.reshape(-1), d2.reshape(-1)
+    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    fu0, fv0, fw0 = u0.reshape(-1), v0.reshape(-1), w0.reshape(-1)
+    n = x.shape[1]
+    for block in prange((n + BATCH - 1) // BATCH):
+        begin = np.uintp(block) * np.uintp(BATCH)
+        more = 0.0
+        for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
+            a, b, c = x[0, p], x[1, p], x[2, p]
+            i, fx = _between_faces(a, nx)
+            j, fy = _between_faces(b, ny)
+            k, fz = _between_faces(c, nz)
+            i0, i1, gx = _between_centres(a, nx)
+            j0, j1, gy = _between_centres(b, ny)
+            k0, k1, gz = _between_centres(c, nz)
+            di, dj, dk = i1 - i0, j1 - j0, k1 - k0
+            n0, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
+            least = -np.inf
+            if affine and phi[i, j, k] >= 0.0:
+                least = 0.0
+            if first == 0:
+                n0, c0, c1, c2 = _mix_slope(fu, (i * ny + j0) * nz + k0, ny * nz, dj * nz, dk, fx, gy, gz)
+                if affine:
+                    aff[0, p], aff[1, p], aff[2, p] = max(c0, least), c1, c2
+            n1, c3, c4, c5 = _mix_slope(fv, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, dk, gx, fy, gz)
+            if affine:
+                aff[3, p], aff[4, p], aff[5, p] = c3, max(c4, least), c5
+            n2, c6, c7, c8 = _mix_slope(
+                fw, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), 1, gx, gy, fz
+            )
+            if affine:
+                aff[6, p], aff[7, p], aff[8, p] = c6, c7, max(c8, least)
+            if flip > 0.0:
+                o0, o1, o2 = _velocity(fu0, fv0, fw0, nx, ny, nz, a, b, c)
+                n0 += flip * (vel[0, p] - o0)
+                n1 += flip * (vel[1, p] - o1)
+                n2 += flip * (vel[2, p] - o2)
+            if steady > 0.0:
+                o0 = -steady * (c0 * n0 + c1 * n1 + c2 * n2)
+                o1 = -steady * (c3 * n0 + c4 * n1 + c5 * n2)
+                o2 = -steady * (c6 * n0 + c7 * n1 + c8 * n2)
+            else:
+                o0, o1, o2 = _velocity(fd0, fd1, fd2, nx, ny, nz, a, b, c)
+                held = min(2.0 - 2.0 * fall[p], 1.0)
+                o0 -= held * g0
+                o1 -= held * g1
+                o2 -= held * g2
+            w0, w1, w2 = 0.5 * (c7 - c5), 0.5 * (c2 - c6), 0.5 * (c3 - c1)  # the rotation of the flow, per cell
+            size = w0 * w0 + w1 * w1 + w2 * w2
+            share = turn if turn * turn * size <= most * most else most / np.sqrt(size)
+            t0 = share * (w2 * o1 - w1 * o2)
+            t1 = share * (w0 * o2 - w2 * o0)
+            t2 = share * (w1 * o0 - w0 * o1)
+            more += t0 * (0.5 * t0 - n0) + t1 * (0.5 * t1 - n1) + t2 * (0.5 * t2 - n2)
+            vel[0, p], vel[1, p], vel[2, p] = n0 - t0, n1 - t1, n2 - t2
+        added[block] = more
+
+
+@merged
+def _ralston(u, v, w, nx, ny, nz, rate, a, b, c, k10, k11, k12):
+    """How far a particle at (a, b, c) moves, to third order; k1 is the velocity there."""
+    h = 0.5 * rate
+    k20, k21, k22 = _velocity(u, v, w, nx, ny, nz, a + h * k10, b + h * k11, c + h * k12)
+    h = 0.75 * rate
+    k30, k31, k32 = _velocity(u, v, w, nx, ny, nz, a + h * k20, b + h * k21, c + h * k22)
+    h = rate / 9.0
+    return (
+        h * (2.0 * k10 + 3.0 * k20 + 4.0 * k30),
+        h * (2.0 * k11 + 3.0 * k21 + 4.0 * k31),
+        h * (2.0 * k12 + 3.0 * k22 + 4.0 * k32),
+    )
+
+
+@parallel
+def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift, carried):
+    """Third-order Runge–Kutta (Ralston) through the grid velocity, then out of solids.
+
+    `rate` is dt/dx. pu pv pw, read if `shift`, are displacements in cells that even out the particle density:
+    they change positions and not velocities. With `carried` the particles already have the grid velocity at their
+    position (APIC, PIC), and the first stage costs nothing. `solid` is the nodal distance to the walls in cells, su sv
+    sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than `margin` is moved out
+    along the normal and loses its velocity into the wall, but not its velocity away from it.
+    """
+    nx, ny, nz = solid.shape
+    cx, cy, cz = nx - 1, ny - 1, nz - 1
+    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    fpu, fpv, fpw = pu.reshape(-1), pv.reshape(-1), pw.reshape(-1)
+    fsu, fsv, fsw = su.reshape(-1), sv.reshape(-1), sw.reshape(-1)
+    fs = solid.reshape(-1)
+    n = x.shape[1]
+    # One loop that does everything for a particle: split into loops that vectorise, it would take twice the time,
+    # because vectors of addresses are slow.
+    for q in prange((n + BATCH - 1) // BATCH):
+        begin = np.uintp(q) * np.uintp(BATCH)
+        for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
+            a, b, c = x[0, p], x[1, p], x[2, p]
+            if carried:
+                k0, k1, k2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
+            else:
+                k0, k1, k2 = _velocity(fu, fv, fw, cx, cy, cz, a, b, c)
+            d0, d1, d2 = _ralston(fu, fv, fw, cx, cy, cz, rate, a, b, c, k0, k1, k2)
+            if shift:
+                k0, k1, k2 = _velocity(fpu, fpv, fpw, cx, cy, cz, a, b, c)
+                d0 += k0
+                d1 += k1
+                d2 += k2
+            # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
+            # cells) a particle could jump through it, so long steps are split into pieces of at most half a cell.
+            far = max(abs(d0), abs(d1), abs(d2))
+            pieces = 1
+            tests = 0  # far from every wall there is nothing to test
+            if far * 1.8 > _sample(solid, a, b, c) - margin:
+                pieces = max(1, int(np.ceil(2.0 * far)))
+                d0, d1, d2 = d0 / pieces, d1 / pieces, d2 / pieces
+                tests = 3
+            for _ in range(pieces):
+                if first == 0:
+                    a += d0
+                b += d1
+                c += d2
+                for _again in range(tests):
+                    s = _sample(solid, a, b, c)
+                    if s >= margin:
+                        break
+                    i = min(max(int(np.floor(a)), 0), nx - 2)
+                    j = min(max(int(np.floor(b)), 0), ny - 2)
+                    k = min(max(int(np.floor(c)), 0), nz - 2)
+                    fx = min(max(a - i, 0.0), 1.0)
+                    fy = min(max(b - j, 0.0), 1.0)
+                    fz = min(max(c - k, 0.0), 1.0)
+                    _, n0, n1, n2 = _mix_slope(fs, (i * ny + j) * nz + k, ny * nz, nz, 1, fx, fy, fz)
+                    size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+                    if size < 1e-6:
+                        break
+                    n0, n1, n2 = n0 / size, n1 / size, n2 / size
+                    # the distance may be steeper or flatter than 1 in the corners: divide by the slope
+                    step = (margin - s) / max(size, 0.3)
+                    a += step * n0
+                    b += step * n1
+                    c += step * n2
+                    w0, w1, w2 = _velocity(fsu, fsv, fsw, cx, cy, cz, a, b, c)
+                    into = (vel[0, p] - w0) * n0 + (vel[1, p] - w1) * n1 + (vel[2, p] - w2) * n2
+                    if into < 0.0:
+                        vel[0, p] -= into * n0
+                        vel[1, p] -= into * n1
+                        vel[2, p] -= into * n2
+                if first == 0 and (a < margin or a > nx - 1 - margin):
+                    a = min(max(a, margin), nx - 1 - margin)
+                    vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
+                if b < margin or b > ny - 1 - margin:
+                    b = min(max(b, margin), ny - 1 - margin)
+                    vel[1, p] = max(vel[1, p], 0.0) if b <= margin else min(vel[1, p], 0.0)
+                if c < margin or c > nz - 1 - margin:
+                    c = min(max(c, margin), nz - 1 - margin)
+                    vel[2, p] = max(vel[2, p], 0.0) if c <= margin else min(vel[2, p], 0.0)
+            x[0, p] = a
+            x[1, p] = b
+            x[2, p] = c
+
+
+@parallel
+def _fastest(largest, vel):
+    """largest[q] = the largest component of a velocity in the q-th block of BATCH particles."""
+    n = vel.shape[1]
+    for q in prange(largest.size):
+        begin = np.uintp(q) * np.uintp(BATCH)
+        top = np.float32(0.0)
+        for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
+            top = max(top, max(abs(vel[0, p]), max(abs(vel[1, p]), abs(vel[2, p]))))
+        largest[q] = top
+
+
+@parallel
+def _scale(columns, factor):
+    """All entries times a factor."""
+    flat = columns.reshape(-1)
+    for t in prange(flat.size):
+        flat[t] *= factor

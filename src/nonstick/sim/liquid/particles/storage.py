@@ -1,0 +1,156 @@
+"""The particles as columns: positions, velocities, APIC matrices, ids and more, in the order of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ....core.columns import PARTICLES
+from ....errors import NonstickError
+from ....grid.mac import Grid
+from ...run.states import check_array
+from .._energy import _fall, _gained, _work_on_held
+from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
+
+
+class Cloud:
+    """Columns over particles: `x` (3, n) in cells, `vel` (3, n) in m/s, `aff` (9, n) in m/s per cell, `mu`, `id` (n).
+
+    `fall` (n) is the share of gravity that no pressure held in the last step, between 0 and 1. A particle that comes in
+    has 1. Positions are float64, other columns float32. `aff` has no rows without APIC; `mu` has no entries unless the
+    viscosity varies. After sorting, `start[c]` is the first particle of cell c.
+
+    `id` stays with a particle for its whole life. Ids count births, from zero, and none is given twice: `born` is the
+    id of the next particle. `sources` (m, 2) has a row (first id, number) where particles begin to come from another
+    liquid or inflow of the scene, so no particle needs to carry it.
+    """
+
+    #: four bytes a particle are enough for 4 294 967 296 births
+    ID = np.uint32
+    x: np.ndarray
+    vel: np.ndarray
+    aff: np.ndarray
+    fall: np.ndarray
+    id: np.ndarray
+    mu: np.ndarray
+
+    def __init__(self, grid: Grid, affine: bool, thick: bool = False):
+        self.grid = grid
+        self.affine = affine
+        self.thick = thick
+        for name, column in PARTICLES.items():
+            setattr(self, name, np.empty((column.width, 0) if column.width else 0, column.dtype))
+        self.born = 0
+        self.sources = np.zeros((0, 2), np.int64)
+        self.start = np.zeros(int(np.prod(grid.three)) + 1, np.int64)
+
+    @property
+    def n(self) -> int:
+        """Number of particles."""
+        return self.x.shape[1]
+
+    def add(
+        self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0, source: int = 0,
+        places: np.ndarray | None = None, count: int | None = None,
+    ) -> None:  # fmt: skip
+        """Append particles of a source; `mu` is their viscosity, which is ignored if the viscosity does not vary.
+
+        They may be some of `count` particles that are born: `places` are theirs in the order of births.
+        """
+        count = x.shape[1] if count is None else count
+        if count and (not len(self.sources) or self.sources[-1, 1] != source):
+            self.sources = np.append(self.sources, [[self.born, source]], axis=0)
+        last = self.born + count
+        if last > np.iinfo(self.ID).max + 1:
+            raise NonstickError(f"more than {np.iinfo(self.ID).max + 1} particles were made: there are no ids left")
+        ids = np.arange(self.born, last, dtype=self.ID) if places is None else (self.born + places).astype(self.ID)
+        self.id = np.concatenate([self.id, ids])
+        self.born = last
+        if self.thick:
+            self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
+        self.x = np.concatenate([self.x, x], axis=1)
+        self.vel = np.concatenate([self.vel, vel.astype(np.float32)], axis=1)
+        self.fall = np.concatenate([self.fall, np.ones(x.shape[1], np.float32)])
+        aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
+        self.aff = np.concatenate([self.aff[: aff.shape[0]], aff], axis=1)
+
+    def keep(self, mask: np.ndarray) -> None:
+        """Remove the particles outside the mask."""
+        for name in PARTICLES:
+            column = getattr(self, name)
+            if column.shape[-1]:  # without a viscosity of their own there are no entries
+                setattr(self, name, np.ascontiguousarray(column[..., mask]))
+
+    def columns(self) -> dict[str, int]:
+        """How many numbers each particle has in every column; 0 in columns that are not used."""
+        used = {"aff": self.affine, "mu": self.thick}
+        return {name: int(used.get(name, True)) * (c.numbers() or 1) for name, c in PARTICLES.items()}
+
+    def sort(self) -> None:
+        """Sort the particles by cell; the sort is stable, so the order is unique."""
+        n, first = self.n, self.grid.axes.start
+        cell = np.empty(n, np.int32)
+        _cell_of(cell, self.x, *self.grid.three)
+        order = np.empty(n, np.int32)
+        _sort_by_cell(order, self.start, cell)
+        del cell
+        for column in (np.atleast_2d(getattr(self, name)) for name in PARTICLES):
+            if column.size:
+                _reorder(column, np.empty(n, column.dtype), order, first * len(column) // 3)
+
+    def hurry(self, gain: np.ndarray) -> None:
+        """Add to velocities what falling gains: `gain` is the gain of a particle that falls freely."""
+        _fall(self.vel, self.vel, self.fall, *gain.astype(np.float32))
+
+    def hurried(self, gain: np.ndarray) -> np.ndarray:
+        """The velocities after `hurry`; they are not changed."""
+        vel = np.empty_like(self.vel)
+        _fall(vel, self.vel, self.fall, *gain.astype(np.float32))
+        return vel
+
+    def energy_of_falling(self, gain: np.ndarray) -> float:
+        """Kinetic energy, for particles of mass 1, that `hurry` adds."""
+        parts = np.zeros(-(-self.n // BATCH))
+        _gained(parts, self.vel, self.fall, *gain, BATCH)
+        return float(parts.sum())
+
+    def work_on_held(self, gain: np.ndarray) -> float:
+        """Work of gravity, for particles of mass 1, on the share of the particles that does not fall freely."""
+        if not np.any(gain):
+            return 0.0
+        work = np.empty(-(-self.n // BATCH))
+        _work_on_held(work, self.vel, self.fall, *map(float, gain), BATCH)
+        return float(work.sum())
+
+    def fastest(self) -> float:
+        """The largest velocity component."""
+        largest = np.zeros(-(-self.n // BATCH), np.float32)
+        _fastest(largest, self.vel)
+        return float(largest.max(initial=0.0))
+
+    def slow(self, factor: float) -> None:
+        """Multiply all velocities and their gradients by a factor."""
+        _scale(self.vel, np.float32(factor))
+        _scale(self.aff, np.float32(factor))
+
+    def check(self, state: Mapping[str, np.ndarray], domain: tuple[int, int, int]) -> None:
+        """Refuse a state that particles in a domain of so many cells cannot have."""
+        n = check_array("x", state, (3, None), float).shape[1]
+        for axis, cells in enumerate(domain):
+            check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
+        shapes: dict[str, tuple[int | None, ...]] = {
+            "vel": (3, n), "aff": (9 if self.affine else None, n), "mu": (n if self.thick else 0,), "fall": (n,),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            if name in state or name != "fall":  # older states have none: their velocities do not lag
+                check_array(name, state, shape, *PARTICLES[name].values)
+        if "fall" in state:
+            check_array("added", state, (), float)
+        check_array("dt", state, (), float, 0.0)
+        check_array("sources", {"sources": self.sources} | dict(state), (None, 2), np.int64, 0)
+        if "id" in state:
+            born = int(check_array("born", state, (), np.int64, n, np.iinfo(self.ID).max + 1))
+            ids = np.sort(check_array("id", state, (n,), self.ID, 0, born - 1))
+            if (ids[1:] == ids[:-1]).any():
+                raise NonstickError("id contains a number twice")

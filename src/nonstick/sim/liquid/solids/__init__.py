@@ -1,0 +1,1 @@
+"""Solids and rigid bodies on the grid: distances, open shares of faces, velocities of walls."""

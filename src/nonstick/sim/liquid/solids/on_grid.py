@@ -1,0 +1,334 @@
+"""The solids of a scene on its grid: distance at nodes, open faces, room in cells, velocity, separation.
+
+The sides of the domain coincide with the sides of the grid and are not part of the nodal distance: faces there are
+closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies are solids at their present pose;
+`refresh` reads their velocity again after forces have changed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....bodies.body import RigidBody
+from ....grid.faces import FaceField, at_faces, ends
+from ....grid.fractions import centre_distance, close_edges, open_fractions
+from ....grid.mac import Grid, SubGrid
+from ....grid.masks import cut_cells, wall_cells
+from ....grid.shapes import Shape
+from ....scenes.scene import Scene
+from ....scenes.schema import Keyed
+from ..partition import ParticlePartition
+from ._solids import _open_space, _room
+from .solid import BODY_ROOM, Solid, by_number, joined, nearest_side, sides_of, solids_of
+
+if TYPE_CHECKING:  # scenes without bodies do not wait for the coupling, which loads SciPy
+    from ....discretise.coupling import Body, Coupling
+
+#: planes of nodes on both sides of a plane of cells that its particles can reach while they are placed
+PLANES = 3
+
+
+class Solids:
+    """All solids of a scene; `update` moves them to their positions at a time.
+
+    Distances are in cells and on three axes (`grid.mac`), at the nodes and at the centres of cells.
+    """
+
+    def __init__(self, scene: Scene, bodies: Sequence[RigidBody] = (), ranks: ParticlePartition | None = None):
+        self.scene = scene
+        self.ranks = ranks or ParticlePartition.whole(scene.shape, scene.dx)
+        #: the grid of the domain, and the part of it that this process has
+        self.whole = Grid(scene.shape, scene.dx)
+        self.grid = self.ranks.grid
+        model = scene.model
+        #: what liquid does at the sides of the domain, in the order of `sides.NAMES`
+        self.sides = sides_of(model.walls, scene.dimension)
+        self._differ = len({*self.sides}) > 1
+        self.list = solids_of(scene)
+        for body, b in zip(bodies, model.bodies):
+            mode = b.pressure or model.walls.pressure
+            viscous = b.viscous or model.walls.viscous
+            self.list.append(Solid(body.shape, False, mode, b.separation, b.adhesion, None, body, viscous))
+        #: what solids and sides do to viscous liquid, by their number (see `sides.by_number`)
+        self.viscous = by_number([s.viscous for s in self.list], [s.viscous for s in self.sides])
+        self.moving = any(s.motion is not None or s.body is not None for s in self.list)
+        #: True if a solid has a prescribed motion; bodies do not move until `place`
+        self.driven = any(s.motion is not None for s in self.list)
+        self._pose: bytes | None = None
+        self._static: tuple[np.ndarray, ...] | None = None
+        #: shares of the first and last faces of each axis that solids cover, bodies not counted
+        self._covered: list[np.ndarray] = []
+        #: open shares of faces, and the cells they cut
+        self._cut: tuple[FaceField, np.ndarray] | None = None
+        self.coupling: Coupling | None = None
+        self.time = -1.0
+        #: velocity of the solids at the faces
+        self.velocity = self.grid.still()
+        self.update(0.0)
+
+    def update(self, time: float) -> bool:
+        """Move the solids to their positions at `time`; True if any of them has moved."""
+        if self.time >= 0.0 and not self.moving and not self._varies():
+            self.time = time
+            return False
+        pose = b"".join(s.pose(time) for s in self.list)
+        moved = pose != self._pose
+        self.time, self._pose = time, pose
+        if not moved:
+            self.refresh()
+        else:
+            #: distance to each solid at the nodes in metres; for bodies only in a window around them
+            self.distances = [solid.distance(self.grid, time) for solid in self.list]
+            phi = self._lay_out()
+            #: open share of the faces
+            self.open = FaceField.of(self._open_faces())
+            self.space = np.empty(self.grid.three)
+            _open_space(self.space, self.nodes, 4)
+            self.room = np.empty(self.grid.three)
+            _room(self.room, self.space, self.nodes, 2)
+            #: distance at the centres of cells
+            self.centre = self.grid.lift(centre_distance(phi) / self.grid.dx)
+            self._label(self.distances)
+        self._behave()
+        return moved
+
+    @property
+    def phi(self) -> np.ndarray:
+        """Distance to all solids at the nodes, in metres and the user's dimension."""
+        return joined(self.distances, self.grid)
+
+    def _lay_out(self) -> np.ndarray:
+        """Join the distances of all solids; returns `phi`."""
+        phi = self.phi
+        #: distance at the nodes; those of a 2D grid lie on both sides of its cells
+        self.nodes = np.ascontiguousarray((phi if phi.ndim == 3 else np.repeat(phi[None], 2, axis=0)) / self.grid.dx)
+        return phi
+
+    @property
+    def user_nodes(self) -> np.ndarray:
+        """Distance at the nodes, in cells and the user's dimension."""
+        return self.nodes if self.grid.dimension == 3 else self.nodes[0]
+
+    def place(self) -> None:
+        """Update only the distances, with the bodies at their present positions."""
+        for index, solid in enumerate(self.list):
+            if solid.body is not None:
+                self.distances[index] = solid.distance(self.grid, self.time)
+        self._lay_out()
+
+    def _open_faces(self) -> tuple[np.ndarray, ...]:
+        """Open shares of all faces. The shares of bodies are kept separately, because the pressure moves bodies."""
+        grid = self.grid
+        static = [here for solid, here in zip(self.list, self.distances) if solid.body is None]
+        if self._static is None or self.driven:
+            weights = [np.ones(grid.face_shape(a)) for a in range(grid.dimension)]
+            if static:
+                weights = list(open_fractions(np.minimum.reduce(static), self._largest(static)))
+            self._covered = [1.0 - w[ends(a)] for a, w in enumerate(weights)]
+            self._static = tuple(close_edges(w, a) for a, w in enumerate(weights))
+        still = self._static
+        bodies = [s.body for s in self.list if s.body is not None]
+        if not bodies:
+            return still
+        from ....discretise.coupling import Coupling
+
+        on_grid = [self._covering(b, here) for b, here in zip(bodies, self.distances[len(static) :])]
+        #: the bodies as the pressure solve sees them; None without bodies
+        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx, self.ranks)
+        self._own = list(zip(bodies, self.coupling.covered))
+        return self.coupling.weights
+
+    def _largest(self, distances: Sequence[np.ndarray]) -> float | None:
+        """The largest distance at the nodes of all processes; None: of this one."""
+        if not self.ranks.shared:
+            return None
+        return self.ranks.comm.largest(float(np.abs(np.minimum.reduce(distances)).max()))
+
+    def nodes_near(self, slab: int) -> tuple[np.ndarray, int]:
+        """Distance to all solids, in cells, at nodes around a plane of cells of the domain; their first plane."""
+        if not self.ranks.shared:
+            return self.user_nodes, 0
+        first = max(slab - PLANES, 0)
+        shape = (min(slab + PLANES + 1, self.whole.shape[0]) - first, *self.whole.shape[1:])
+        grid = SubGrid(shape, self.whole.dx, first=(first, *(0,) * (len(shape) - 1)))
+        return joined((solid.measure(grid, self.time) for solid in self.list), grid) / grid.dx, first
+
+    def _covering(self, body: RigidBody, distance: np.ndarray) -> Body:
+        """A body as the pressure solve takes it."""
+        from ....discretise.coupling import Body
+
+        at = distance, body.centre, body.velocity, body.spin
+        return Body(*at, body.density, body.mass, body.inertia) if body.dynamic else Body(*at)
+
+    def push(self, motions: Sequence[tuple[np.ndarray, np.ndarray | float]]) -> None:
+        """Give the bodies the velocities and spins they have after a solve."""
+        for (body, _), (velocity, spin) in zip(self._own, motions):
+            if body.dynamic:
+                body.velocity, body.spin = np.array(velocity, float), np.atleast_1d(np.array(spin, float))
+        self.refresh()
+
+    def motions(self) -> list[np.ndarray]:
+        """(v, ω) of every body, as it is now."""
+        return [np.append(body.velocity, body.spin) for body, _ in self._own]
+
+    def body_of_face(self) -> FaceField:
+        """Number of the body if it is the nearest solid to a face, -1 otherwise."""
+        first = len(self.list) - len(self._own)
+        return FaceField.of([np.where(nearest >= first, nearest - first, -1) for nearest in self.carrier])
+
+    def current(self) -> Coupling | None:
+        """The bodies on the grid with their present velocities."""
+        if self.coupling is None:
+            return None
+        velocity = None
+        if self.driven:
+            body = np.array([s.body is not None for s in self.list] + [False])
+            velocity = tuple(np.where(body[carrier], 0.0, v) for carrier, v in zip(self.carrier, self.velocity.user))
+        return self.coupling.moving(self.motions(), velocity)
+
+    def moved_phi(self) -> np.ndarray | None:
+        """Nodal distance to all solids but bodies in metres, if one of them moves."""
+        if not self.driven:
+            return None
+        return np.minimum.reduce([here for s, here in zip(self.list, self.distances) if s.body is None])
+
+    def _varies(self) -> bool:
+        return any(isinstance(s.separation, Keyed) for s in self.list)
+
+    def _label(self, distances) -> None:
+        """Index of the solid nearest to each cell, negative for the sides of the domain."""
+        grid = self.grid
+        nearest, owner = nearest_side(grid.cells(), self.whole.size, grid.shape, self._differ)
+        for index, nodal in enumerate(distances):
+            here = centre_distance(nodal)
+            closer = here < nearest
+            nearest[closer] = here[closer]
+            owner[closer] = index
+        self.owner = grid.lift(owner)
+        if self.moving:
+            self._move_faces(distances)
+
+    def _move_faces(self, distances) -> None:
+        """Find the solid nearest to every face, and its velocity there."""
+        grid = self.grid
+        #: index of the solid whose velocity a face has, per axis; -1 for none
+        self.carrier: list[np.ndarray] = []
+        for axis in range(grid.dimension):
+            nearest = np.full(grid.face_shape(axis), -1, np.int16)
+            # the sides of the domain are at rest: without them a piston at one end would move the wall at the other end
+            best, _ = nearest_side(grid.faces(axis), self.whole.size, nearest.shape, False)
+            for index, (solid, nodal) in enumerate(zip(self.list, distances)):
+                here = at_faces(nodal, axis)
+                closer = here < best
+                best = np.where(closer, here, best)
+                # far from a spinning body its velocity has no meaning, and would shorten the time step
+                nearest[closer & (here < BODY_ROOM * grid.dx)] = index if solid.body is not None else -1
+                if solid.body is None:
+                    nearest[closer] = index if solid.motion is not None else -1
+            self.carrier.append(nearest)
+        self.refresh()
+
+    def nearest_to_faces(self) -> FaceField:
+        """Number of the solid or side nearest to every face."""
+        grid, out = self.grid, []
+        for axis in range(grid.dimension):
+            best, nearest = nearest_side(grid.faces(axis), self.whole.size, grid.face_shape(axis), self._differ)
+            for index, nodal in enumerate(self.distances):
+                here = at_faces(nodal, axis)
+                nearest[here < best] = index
+                np.minimum(best, here, out=best)
+            out.append(nearest)
+        return FaceField.of(out)
+
+    def refresh(self) -> None:
+        """Read the velocity of moving solids at the faces again; solids at rest and the sides have zero velocity."""
+        if not self.moving:
+            return
+        velocity = []
+        for axis, nearest in enumerate(self.carrier):
+            out = np.zeros(nearest.shape)
+            points = self.grid.faces(axis)
+            for index, solid in enumerate(self.list):
+                if solid.motion is not None or solid.body is not None:
+                    mine = nearest == index
+                    out[mine] = np.broadcast_to(solid.speed(axis, points, self.time), out.shape)[mine]
+            if self.driven:
+                out[ends(axis)] = self._through_sides(axis)
+            velocity.append(out)
+        self.velocity = FaceField.of(velocity)
+
+    def _through_sides(self, axis: int) -> np.ndarray:
+        """Velocity on the first and last faces of an axis: that of the solid which passes, times the share it covers.
+
+        A lid that slides along carries volume out through a side. If only faces with their middles in the lid had its
+        velocity, the volume of up to half a face would be wrong, and the liquid below would have to make up for it.
+        """
+        rim = ends(axis)
+        best = np.full(self._covered[axis].shape, np.inf)
+        out = np.zeros(best.shape)
+        for solid, nodal in zip(self.list, self.distances):
+            if solid.body is None:
+                here = at_faces(nodal, axis)
+                closer = here[rim] < best
+                speed = 0.0
+                if solid.motion is not None:
+                    speed = np.broadcast_to(solid.speed(axis, self.grid.faces(axis), self.time), here.shape)[rim]
+                out = np.where(closer, speed, out)
+                best = np.minimum(here[rim], best)
+        return out * self._covered[axis]
+
+    def fastest(self) -> float:
+        """The largest velocity component of a solid at a face."""
+        if not self.moving:
+            return 0.0
+        return self.ranks.comm.largest(self.velocity.largest())
+
+    def _behave(self) -> None:
+        """Find the cells that may separate, with their adhesion and separation velocity."""
+        modes = by_number([s.pressure for s in self.list], [s.pressure for s in self.sides])
+        if len(set(modes)) == 1:
+            self.mode: str | np.ndarray = modes[0]
+            self.sticky = np.full(self.grid.three, modes[0] == "none", np.int8)
+        else:
+            # "edge" is only possible for a whole scene; mixed with other values it means the cells that the solid cuts
+            grid, self.mode = self.grid, np.zeros(self.grid.three, bool)
+            self.sticky = np.zeros(grid.three, np.int8)
+            for index, mode in enumerate(modes):
+                mine = self.owner == (index if index < len(self.list) else index - len(modes))
+                walls = "cut" if mode == "edge" else mode
+                self.mode |= mine & grid.lift(wall_cells(walls, self.open.user, grid.drop(self.centre), grid.shape))
+                self.sticky[mine] = mode == "none"
+        sides = self.sides
+        self.adhesion = self._per_cell(by_number([s.adhesion for s in self.list], [s.adhesion for s in sides]))
+        speeds = [_now(s.separation, self.time) for s in self.list]
+        self.separation = self._per_cell(by_number(speeds, [s.separation for s in sides]))
+
+    def _per_cell(self, values: list[float]) -> np.ndarray | float:
+        if not any(values):
+            return 0.0
+        return np.array(values)[self.owner]
+
+    def touched(self, pressure: np.ndarray, least: float) -> bool:
+        """True if a pressure (on three axes) of a size above `least` acts in a cell that a solid or a side cuts."""
+        if self._cut is None or self._cut[0] is not self.open:
+            self._cut = self.open, np.flatnonzero(self.ranks.only_own(cut_cells(self.open.user)))
+        return self.ranks.comm.any(bool((np.abs(pressure.reshape(-1)[self._cut[1]]) > least).any()))
+
+    def held(self, hold: np.ndarray | None) -> np.ndarray:
+        """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""
+        if hold is None:
+            return self.sticky
+        return np.maximum(self.sticky, hold.astype(np.int8))
+
+    def placed(self, solid: Solid) -> Shape:
+        """The shape of a solid at its present position."""
+        return solid.placed(self.time)
+
+
+def _now(value: float | Keyed, time: float) -> float:
+    if isinstance(value, Keyed):
+        return float(np.interp(time, value.times, value.values))
+    return value

@@ -1,0 +1,62 @@
+"""φ of particles, and the gaps between walls and liquid that φ counts as liquid."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ....grid.levelset import flat_distance
+from ..particles.storage import Cloud
+from ..solids.on_grid import Solids
+from ._gaps import _gap_planes
+from ._surface import RADIUS, _fill_holes, _straighten, _surface_band, _surface_particles, _weigh
+
+
+class ParticleSurface:
+    """Finds the surface of sorted particles among solids.
+
+    `per_cell` is the number of particles of a full cell and `up` the unit vector against gravity (zero without
+    gravity).
+    """
+
+    def __init__(self, solids: Solids, per_cell: int, up: np.ndarray):
+        self.solids, self.per_cell, self.up = solids, float(per_cell), up
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        dimension = self.solids.grid.dimension
+        return RADIUS * flat_distance(dimension, spacing=self.per_cell ** (-1.0 / dimension) / RADIUS)
+
+    def outline(self, phi: np.ndarray, cloud: Cloud) -> np.ndarray:
+        """Write φ of the present particles; returns the weight of each particle."""
+        solids = self.solids
+        kind = np.empty(phi.shape, np.int8)
+        _surface_band(kind, cloud.start, solids.centre, solids.space, self.per_cell, True)
+        weight = np.empty(cloud.n)
+        _weigh(weight, cloud.start, solids.space, self.per_cell)
+        _surface_particles(
+            phi, kind, cloud.x, weight, cloud.start, solids.nodes, solids.centre, solids.space, self._table,
+            self.per_cell, True, self.up,
+        )  # fmt: skip
+        solids.ranks.fill_cells(phi)
+        for _ in range(2):  # the second time from neighbours that are right already
+            _straighten(phi, phi.copy(), solids.centre)
+            solids.ranks.fill_cells(phi)
+        _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
+        solids.ranks.fill_cells(phi)
+        return weight
+
+    def gaps(self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, pressure: np.ndarray, least: float) -> float:
+        """Volume in cells of the gaps between walls and liquid that does not press on them; φ counts it as liquid.
+
+        `weight` comes from `outline`, `pressure` from the last step; liquid presses if it is
+        above `least`.
+        """
+        solids, ranks = self.solids, self.solids.ranks
+        partial = np.empty(phi.shape[0])
+        _gap_planes(
+            partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, ranks.only_own(solids.space),
+            pressure, least, self._table, self.per_cell,
+        )  # fmt: skip
+        return ranks.comm.total(float(partial.sum()))

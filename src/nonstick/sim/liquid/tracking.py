@@ -1,0 +1,136 @@
+"""The interface of trackers, which carry the liquid from step to step, and the data that a step gives to them.
+
+A step is the same for every tracker: φ, velocity on the faces, forces, pressure, and the liquid moves with the new
+velocity. `Tracker` has the few operations that depend on how the liquid is represented. There are two trackers:
+`particles.Particles` and `levelset.LevelSet`.
+
+All arrays have three axes (`grid.mac`), lengths are in cells and velocities in m/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from ...grid.faces import FaceField
+from ...grid.shapes import Shape
+from .flow.pressure import PressureResult
+from .sources.sources import Source
+
+
+@dataclass
+class GridVelocity:
+    """The velocity of the liquid on the faces at the beginning of a step."""
+
+    #: the step changes it in place
+    velocity: FaceField
+    #: particles that a face represents; zero if no particle is near, or if the grid itself carries the liquid
+    mass: FaceField
+    #: the velocity before forces, for transfers that add only its change
+    before: FaceField
+    #: kinetic and potential energy of the liquid together, in joule, for trackers that keep it from growing
+    energy: float = 0.0
+    #: kinetic energy that viscosity took from the faces, as `mass` counts mass
+    heat: float = 0.0
+
+
+@dataclass
+class Flow:
+    """The velocity of the liquid at the end of a step, on all faces that it may reach, and related data."""
+
+    velocity: FaceField
+    start: GridVelocity
+    outcome: PressureResult
+    dt: float
+    #: the time in which forces and pressure acted: from the middle of the last step to the middle of this step
+    kick: float
+    #: velocity that gravity gave
+    push: np.ndarray
+    #: velocity that pressure and viscosity took from the faces
+    taken: FaceField
+    #: open shares of the faces on which the velocity is that of liquid
+    open: FaceField
+    #: 1 in cells next to a wall that does not let liquid separate
+    sticky: np.ndarray
+    #: True if something other than gravity may have done work on the liquid
+    fed: bool
+    #: energy that rigid bodies lost in the step, in joule
+    work: float = 0.0
+
+
+@dataclass
+class Added:
+    """The liquid that sources have added at the beginning of a step."""
+
+    #: divergence (1/s) that makes room for it; None if no liquid must move away
+    divergence: np.ndarray | None = None
+    #: (kind, message) for the log
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Tracker(Protocol):
+    """The liquid itself. A tracker is made with (scene, solids, ledger, viscosity) and keeps the ledger up to date."""
+
+    #: distance to the surface at cell centres, negative in liquid, extended into solids, as the pressure solve needs it
+    phi: np.ndarray
+    #: the velocity that `to_grid` returns is that of the liquid this long ago: at the middle of the last step
+    lag: float
+    #: present gravity in m/s²
+    gravity: np.ndarray
+
+    @property
+    def settled(self) -> bool:
+        """True if φ belongs to the present liquid; a step then need not compute it."""
+
+    @property
+    def count(self) -> int:
+        """Number of particles; 0 if there are none."""
+
+    def fill(self) -> None:
+        """Make the initial liquid and start the ledger."""
+
+    def flow_in(self, sources: Sequence[Source], time: float, dt: float) -> Added:
+        """Add the liquid that sources emit at the beginning of a step of length dt."""
+
+    def flow_out(self, regions: Sequence[Shape]) -> None:
+        """Remove the liquid in the regions."""
+
+    def viscosity(self) -> np.ndarray | float:
+        """Dynamic viscosity: a number, or an array over cells."""
+
+    def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
+        """Compute φ and keep its volume equal to that of the ledger.
+
+        `pressure` is that of the last step (None before the first), `sticky` is 1 next to walls that do not let liquid
+        separate.
+        """
+
+    def to_grid(self) -> GridVelocity:
+        """The velocity on the faces, for the step that begins; its arrays may be changed."""
+
+    def face_velocity(self) -> FaceField:
+        """The velocity on the faces, to look at; nothing is changed."""
+
+    def move(self, flow: Flow) -> None:
+        """Take the velocity of the flow and move with it."""
+
+    def fastest(self) -> float:
+        """The largest component of the liquid's velocity."""
+
+    def energy(self) -> tuple[float, float]:
+        """Kinetic and potential energy in joule (per metre of depth in 2D); height is above the domain's corner."""
+
+    def frame_arrays(self) -> dict[str, np.ndarray]:
+        """Positions and velocities for a frame file, in metres and m/s."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The whole state of the tracker; a run continues from it bit for bit."""
+
+    def check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Refuse a state that `state` of a tracker of this scene cannot have returned."""
+
+    def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
+        """Continue from a state; `started` is True after at least one step. Ledger and solids are up to date."""

@@ -1,0 +1,1 @@
+"""Andersen, Niebe, Erleben 2017: Newton's method on the minimum map."""

@@ -1,0 +1,342 @@
+"""Minimum-map Newton for complementarity problems (Andersen, Niebe & Erleben 2017, algorithms 1 and 2).
+
+The box problem is the root `H(x) = 0` of the minimum map (eq. 11, for two bounds and in one unit)
+
+    H = clip(g, d(x - upper), d(x - lower)),    g = A x - b,  d = diag(A)
+
+so for x >= 0 it is min(g, d x). There are two kinds of rows: the equation is enforced in rows `a` (the paper's active
+set 𝒜, eq. 26 and 47), and rows `f` are clamped at a bound. A Newton step solves (eq. 28)
+
+    a⊗A(Δx) = -a⊗g,    f⊗Δx = f⊗(bound - x)
+
+by a Krylov method on the masked operator `a⊗A(a⊗v) + f⊗v` (eq. 39), and a projected Armijo search on
+θ = ½ HᵀH (algorithm 1) follows. `minimum_map_newton` uses the array API and needs only products with A, sums and masks.
+So it works on NumPy, PyTorch or JAX arrays and returns arrays of the same library.
+
+Departures from the paper:
+- d·x is compared with g, so that the sets do not depend on units; `d = 1` is the paper's map.
+- Ties are enforced, not clamped: clamping them peels one layer of cells per step.
+- The paper gives up if the search fails or θ stagnates. Here the step is then taken on the energy ½xᵀAx - bᵀx, which
+  has no other minima. On the same sets, but without the coupling 𝒜–ℱ, Δx is Bertsekas' (1982) projected Newton
+  direction. It is a descent direction that a projected search always accepts.
+- If a step did not change the sets, the problem is linear, and the sub-solver then solves to the final tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf, isfinite, sqrt
+from typing import Literal
+
+import numpy as np
+
+from ...inverse.base import IterativeInverse, Recipe
+from ...inverse.krylov.cg import CG
+from ...inverse.precond.adapters import Function
+from ...inverse.precond.incomplete import ILU
+from ...operators.masked import Masked
+from ...operators.products import ArrayOperator, array_namespace
+from ..base import Method
+from ..chentanez_muller.projected_gs import ProjectedSweeps
+from .minimum_map import Array, MinimumMap
+
+#: (a, rhs, goal) -> (v, iterations): v ≈ the solution of `a⊗A(a⊗v) + f⊗v = rhs`, max|residual| <= goal
+SubSolver = Callable[[Array, Array, float], tuple[Array, int]]
+
+
+@dataclass
+class NewtonResult:
+    """The result of a run: the point, the reason for its end, and the number of steps of each kind."""
+
+    x: Array
+    status: str = "maxiter"
+    newton_steps: int = 0
+    inner_iterations: int = 0
+    line_search_steps: int = 0
+    #: Newton steps taken on the energy because the search on θ had failed
+    energy_steps: int = 0
+
+
+def minimum_map_newton(
+    matvec: Callable[[Array], Array],
+    b: Array,
+    lower: Array,
+    upper: Array,
+    diagonal: Array,
+    x: Array | None = None,
+    *,
+    subsolve: SubSolver | None = None,
+    check: Callable[[Array, Array, NewtonResult], bool] | None = None,
+    rtol: float | Callable[[], float] = 1e-6,
+    maxiter: int = 1000,
+    xi: float = 0.01,
+    alpha: float = 1e-3,
+    beta: float = 0.5,
+    line_search: int = 12,
+    safeguarded: bool = True,
+    absolute: float = 0.0,
+    relative: float = 0.0,
+    stagnation: float = 0.0,
+    inner_rtol: float = 0.0,
+    inner_atol: float = inf,
+    clamp_ties: bool = False,
+    enforced: Array | None = None,
+) -> NewtonResult:
+    """Algorithm 2. Arrays of any array-API library; `check(x, g, outcome)` ends the run, by default at KKT <= rtol.
+
+    `absolute`, `relative` and `stagnation` are the further termination tests of eq. 32–34; 0 switches them off.
+    The sub-solver stops at a residual of ξ‖H‖ (theorem 3.2), at most `inner_atol`, plus `inner_rtol` of its
+    right-hand side. `safeguarded=False` switches off the last two departures above, `clamp_ties=True` the second one.
+    `enforced` are the rows of the first step's 𝒜, where they are known from an earlier problem.
+    """
+    H_of = MinimumMap(matvec, b, lower, upper, diagonal, clamp_ties)
+    xp, scale = H_of.xp, H_of.max_abs(b) or 1.0
+    if subsolve is None:
+        subsolve = conjugate_gradients(matvec, diagonal)
+    out = NewtonResult(H_of.project(0.0 * b if x is None else x))
+    theta, g, H = H_of.merit(out.x)
+    best, since, on_energy, a_old = inf, 0, False, None
+    while True:
+        done = check(out.x, g, out) if check else H_of.max_abs(H) <= (rtol() if callable(rtol) else rtol) * scale
+        if done or not isfinite(theta):
+            out.status = "converged" if done else "diverged"
+            break
+        if theta < absolute:
+            out.status = "absolute"
+            break
+        if out.newton_steps >= maxiter:
+            break
+
+        a, toward = H_of.split(out.x, g)
+        if enforced is not None and out.newton_steps == 0:
+            a, toward = H_of.guessed(enforced, out.x)
+        settled = a_old is not None and not bool(xp.any(a != a_old))
+        a_old = a
+        # ‖r‖ <= ξ‖H‖ holds if max|r| <= ξ‖H‖/√n; on sets that no longer change, the final tolerance counts.
+        goal = xi * sqrt(2.0 * theta / b.shape[0])
+        if settled and safeguarded:
+            goal = min(goal, 0.3 * (rtol() if callable(rtol) else rtol) * scale)
+        goal = min(goal, inner_atol)
+
+        on_energy = on_energy or (safeguarded and since >= 10)
+        x_old, theta_old, moved = out.x, theta, None
+        if not on_energy:
+            rhs = xp.where(a, -g - matvec(toward), 0.0 * b)  # eq. 38
+            v, count = subsolve(a, rhs, goal + inner_rtol * H_of.max_abs(rhs))
+            out.inner_iterations += count
+            dx = xp.where(a, v, toward)
+            slope = H_of.dot(H, H_of.derivative(a, dx, matvec(dx)))  # eq. 19
+            moved = _armijo_merit(H_of, out, dx, theta, slope, alpha, beta, line_search)
+            if moved is None and not safeguarded:
+                out.status = "line search"
+                break
+            on_energy = moved is None
+        if moved is None:
+            rhs = xp.where(a, -g, 0.0 * b)
+            v, count = subsolve(a, rhs, goal + inner_rtol * H_of.max_abs(rhs))
+            out.inner_iterations += count
+            moved = _armijo_energy(H_of, out, a, v, g, alpha, beta)
+            if moved is None:
+                out.status = "stagnated"
+                break
+            out.energy_steps += 1
+        out.x, theta, g, H = moved
+        out.newton_steps += 1
+
+        best, since = (theta, 0) if theta < 0.5 * best else (best, since + 1)
+        if abs(theta - theta_old) < relative * theta_old:
+            out.status = "relative"
+            break
+        if H_of.max_abs(out.x - x_old) < stagnation:
+            out.status = "stagnation"
+            break
+    return out
+
+
+#: inner iterations and search steps in all, unless the user says otherwise; sound problems take hundreds
+TOTAL = 20_000
+
+
+def _armijo_merit(H_of: MinimumMap, out: NewtonResult, dx, theta, slope, alpha, beta, limit):
+    """Algorithm 1: the first τ = βʰ with θ(x_τ) <= θ(x) + ατ Bθ(x, Δx), x_τ projected; None if there is none."""
+    if not slope < 0.0:
+        return None
+    tau = 1.0
+    for _ in range(limit + 1):
+        x = H_of.project(out.x + tau * dx)
+        value, g, H = H_of.merit(x)
+        if value <= theta + alpha * tau * slope:
+            return x, value, g, H
+        tau *= beta
+        out.line_search_steps += 1
+    return None
+
+
+def _armijo_energy(H_of: MinimumMap, out: NewtonResult, a, v, g, alpha, beta, limit=60):
+    """Bertsekas' projected search on ½xᵀAx - bᵀx: v on the rows `a`, the scaled gradient on the others."""
+    xp = H_of.xp
+    scaled = -g / xp.where(H_of.d > 0, H_of.d, 1.0 + 0.0 * g)
+    forward = H_of.dot(g, xp.where(a, v, 0.0 * g)) < 0.0
+    for direction in ([v] if forward else []) + [scaled]:  # if the sub-solver failed, use the gradient
+        dx = xp.where(a, direction, scaled)
+        linear = H_of.dot(g, xp.where(a, dx, 0.0 * g))
+        tau = 1.0
+        for _ in range(limit):
+            s = H_of.project(out.x + tau * dx) - out.x
+            change = H_of.dot(g, s) + 0.5 * H_of.dot(s, H_of.matvec(s))
+            if change <= alpha * (tau * linear + H_of.dot(g, xp.where(a, 0.0 * g, s))) and change < 0.0:
+                x = H_of.project(out.x + s)
+                return x, *H_of.merit(x)
+            tau *= beta
+            out.line_search_steps += 1
+    return None
+
+
+def conjugate_gradients(
+    matvec: Callable[[Array], Array],
+    diagonal: Array,
+    precondition: Callable[[Array], Array] | None = None,
+    maxiter=5000,
+) -> SubSolver:
+    """The sub-solver of the paper for any array library: PCG on `a⊗A(a⊗v) + f⊗v` (eq. 39) and `a⊗P(a⊗r) + f⊗r`
+    (eq. 42); P is built once for A, by default the inverse of its diagonal."""
+    xp = array_namespace(diagonal)
+    inverse = xp.where(diagonal > 0, 1.0 / xp.where(diagonal > 0, diagonal, 1.0 + 0.0 * diagonal), 0.0 * diagonal)
+    P = precondition or (lambda r: inverse * r)
+
+    def solve(a, rhs, goal):
+        def masked(function):
+            return lambda v: xp.where(a, function(xp.where(a, v, 0.0 * v)), v)
+
+        A = ArrayOperator(xp, masked(matvec), 0.0 * rhs)
+        v = A.zeros()
+        result = CG(Function(masked(P)), maxiter=maxiter).setup(A).solve(A.enter(rhs), v, rtol=0.0, atol=goal)
+        return v.array, result.iterations
+
+    return solve
+
+
+def merit_descent(H_of: MinimumMap, x: Array, steps: int, alpha: float = 1e-3, beta: float = 0.5) -> Array:
+    """The paper's non-smooth gradient start: projected steepest descent on θ, ∇θ = Jᵀ H."""
+    xp, out = H_of.xp, NewtonResult(x)
+    theta, g, H = H_of.merit(x)
+    for _ in range(steps):
+        a, _ = H_of.split(out.x, g)
+        gradient = H_of.matvec(xp.where(a, H, 0.0 * H)) + xp.where(a, 0.0 * H, H_of.d * H)
+        image = H_of.derivative(a, gradient, H_of.matvec(gradient))
+        squared, length = H_of.dot(gradient, gradient), H_of.dot(image, image)
+        if not length > 0.0:
+            break
+        # Along -∇θ this step minimises the current quadratic piece of θ, so the search begins with it.
+        dx = -(squared / length) * gradient
+        moved = _armijo_merit(H_of, out, dx, theta, -squared * squared / length, alpha, beta, 30)
+        if moved is None:
+            break
+        out.x, theta, g, H = moved
+    return out.x
+
+
+@dataclass(frozen=True)
+class MinMapNewton(Method):
+    """Minimum-map Newton over `inner`, a Krylov or direct recipe with its preconditioner.
+
+    `CG(ILU())` refreshes the factor for every free set; `CG(Reused(ILU()))` masks one factor of A (eq. 42).
+    `start`: "zero" begins at the x0 of the solve, 0 by default; "psor" and "gradient" first improve it by `start_steps`
+    projected SOR sweeps or steepest-descent steps.
+    """
+
+    inner: Recipe = field(default_factory=lambda: CG(ILU()))
+    start: Literal["zero", "psor", "gradient"] = "zero"
+    start_steps: int = 10
+    xi: float = 0.01
+    alpha: float = 1e-3
+    beta: float = 0.5
+    line_search: int = 12
+    maxiter: int = 1000
+    inner_maxiter: int = 2000
+    inner_rtol: float = 0.0
+    inner_atol: float = inf
+    absolute: float = 0.0
+    relative: float = 0.0
+    stagnation: float = 0.0
+    safeguarded: bool = True
+    scaled: bool = True
+    clamp_ties: bool = False
+
+    @property
+    def as_printed(self) -> bool:  # type: ignore[override]
+        return not self.safeguarded
+
+    @classmethod
+    def paper(cls, inner: Recipe | None = None, clamp_ties: bool = False) -> MinMapNewton:
+        """The setup of §6: ξ 0.01, α 1e-3, β ½, 10 Newton, 1000 PCG and 100 search steps, thresholds 1e-5.
+
+        `clamp_ties` adds the rule of eq. 26, which clamps rows with x = 0 and g = 0.
+        """
+        return cls(
+            CG() if inner is None else inner, line_search=100, maxiter=10, inner_maxiter=1000, inner_rtol=1e-5,
+            inner_atol=1e-5, absolute=1e-5, relative=1e-5, stagnation=1e-5, safeguarded=False, scaled=False,
+            clamp_ties=clamp_ties,
+        )  # fmt: skip
+
+    def solve(self, problem, start, monitor):
+        A, box = problem.A, problem.box
+        d = A.diagonal if self.scaled else np.ones(problem.n)
+        masked = Masked(A)
+        inverse = None
+
+        def matvec(v):
+            return A.apply(v, np.empty_like(v))
+
+        def subsolve(a, rhs, goal):
+            nonlocal inverse
+            with monitor.setup():
+                masked.update(a)
+                inverse = self.inner.setup(masked, inverse)
+            assert isinstance(inverse, IterativeInverse)
+            v = np.zeros(problem.n)
+            left = max(budget - monitor.iterations, 1)
+            result = inverse.solve(
+                rhs, v, rtol=0.0, atol=goal, maxiter=min(self.inner_maxiter, left), watch=monitor.interrupted
+            )
+            monitor.record_curvature(result.negative)
+            return v, result.iterations
+
+        def check(x, g, outcome):
+            monitor.iterations = outcome.inner_iterations + outcome.line_search_steps
+            monitor.outer_iterations = outcome.newton_steps
+            return monitor.check(x, g) or monitor.iterations >= budget
+
+        budget = monitor.limit(TOTAL)
+        x = start.x
+        if self.start == "psor":
+            ProjectedSweeps(A).run(x, problem.b, box.lower, box.upper, 1.0, self.start_steps)
+        elif self.start == "gradient":
+            x[:] = merit_descent(MinimumMap(matvec, problem.b, box.lower, box.upper, d), x, self.start_steps)
+        outcome = minimum_map_newton(
+            matvec, problem.b, box.lower, box.upper, d, x, subsolve=subsolve, check=check,
+            rtol=lambda: monitor.tolerance, enforced=None if start.active is None else start.active == 0,
+            **{name: getattr(self, name) for name in _PASSED},
+        )  # fmt: skip
+        x[:] = outcome.x
+        monitor.iterations = outcome.inner_iterations + outcome.line_search_steps
+        monitor.outer_iterations = outcome.newton_steps
+        monitor.notes.update(
+            newton_steps=outcome.newton_steps,
+            inner_iterations=outcome.inner_iterations,
+            line_search_steps=outcome.line_search_steps,
+            energy_steps=outcome.energy_steps,
+            # the monitor may also have ended the run: by a limit, or by the user's callback
+            termination=(monitor.status or "maxiter") if outcome.status == "converged" else outcome.status,
+        )
+        if not monitor.status and outcome.status not in ("converged", "maxiter"):
+            monitor.stop("diverged" if outcome.status == "diverged" else "stagnated")
+            if outcome.status in ("absolute", "relative", "stagnation"):
+                monitor.remark(f"the method stopped by its own test ({outcome.status})")
+
+
+_PASSED = (
+    "maxiter", "xi", "alpha", "beta", "line_search", "safeguarded", "absolute", "relative", "stagnation",
+    "inner_rtol", "inner_atol", "clamp_ties",
+)  # fmt: skip

@@ -1,0 +1,72 @@
+"""Relaxation and residuals on a list of cells of the row layout, near cells that have changed."""
+
+from numba import prange
+
+from ...kernels import inline, parallel, serial
+from ...kernels._blocks import _face, _segment_of
+
+
+@serial
+def _gather_ball(found, segment, within, marked, around, w0, w1, w2, start, offset):
+    """List the cells within 0, 1, ... steps of `around`, and their segments; within[k] is the number within k steps.
+
+    `marked` is zero before and after. A step goes through a face with a positive weight: along z the distance alone
+    does not show if there is a neighbour.
+    """
+    end = 0
+    for m in range(around.size):
+        if marked[around[m]] == 0:
+            marked[around[m]] = 1
+            found[end] = around[m]
+            end += 1
+    first = 0
+    for k in range(within.size):
+        within[k] = end
+        for m in range(first, within[k]):
+            t = found[m]
+            s = _segment_of(start, t)
+            segment[m] = s
+            if k < within.size - 1:
+                for f in range(6):
+                    o = offset[s, f]
+                    u = t + o
+                    if o != 0 and _face(f, t, o, w0, w1, w2) > 0.0 and marked[u] == 0:
+                        marked[u] = 1
+                        found[end] = u
+                        end += 1
+        first = within[k]
+    for m in range(end):
+        marked[found[m]] = 0
+
+
+@inline
+def _neighbour_sum(t, x, w0, w1, w2, offsets):
+    """Weights times neighbours of unknown t."""
+    xm, xp, ym, yp, zm, zp = offsets
+    v = w0[t] * x[t + xp] + w1[t] * x[t + yp] + w2[t] * x[t + zp]
+    if xm != 0:
+        v += w0[t + xm] * x[t + xm]
+    if ym != 0:
+        v += w1[t + ym] * x[t + ym]
+    if zm != 0:
+        v += w2[t + zm] * x[t + zm]
+    return v
+
+
+@parallel
+def _relax_cells(x, b, lower, upper, w0, w1, w2, d, cells, segment, start, offset, parity, colour):
+    """One colour of projected Gauss–Seidel on the cells, in place."""
+    for m in prange(cells.size):
+        t = cells[m]
+        s = segment[m]
+        if (parity[s] + t - start[s] + colour) & 1 == 0 and d[t] > 0.0:
+            v = b[t] + _neighbour_sum(t, x, w0, w1, w2, offset[s])
+            x[t] = min(max(v / d[t], lower[t]), upper[t])
+
+
+@parallel
+def _residual_cells(r, b, x, w0, w1, w2, d, cells, segment, offset):
+    """r = b - A x on the cells."""
+    for m in prange(cells.size):
+        t = cells[m]
+        r[t] = (b[t] - d[t] * x[t]) + _neighbour_sum(t, x, w0, w1, w2, offset[segment[m]])

@@ -1,0 +1,1 @@
+"""Lai, Chen, Gu, Batty, Wan 2020: policy iteration, the penalty method, and FAS multigrid."""

@@ -1,0 +1,115 @@
+"""Looks for negative curvature after a solve has failed: without a positive definite A no method here can succeed.
+
+If a method did succeed, matrices are looked at all the same, because x may be one of several solutions. Rows whose
+diagonal outweighs their couplings settle it. Otherwise small matrices are factorised, and for large ones some steps of
+conjugate gradients from a smooth vector look for negative curvature: few, because the solve itself took few.
+
+The matrix is scaled to a unit diagonal. Small ones are factorised (Cholesky), and if that fails, their smallest
+eigenvalue is computed. For large ones a few Lanczos steps look for a vector v with vᵀA v < 0: what they find is
+certain, but they may miss a negative eigenvalue that is small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...operators.base import Operator
+from ..base import once_for_an_operator
+
+#: more unknowns are not factorised
+DENSE = 1500
+#: so few unknowns are factorised after every solve
+ALWAYS = 600
+#: up to so many unknowns, so many steps of conjugate gradients look at A after a solve
+OFTEN, LOOKS = 50_000, 60
+#: Lanczos steps for larger matrices
+STEPS = 100
+#: eigenvalues above this part of the diagonal below zero count as rounding errors of a zero
+ZERO = -1e-9
+
+
+@once_for_an_operator
+def indefinite(A: Operator) -> bool:
+    """True if A is symmetric and a cheap look finds that it has an eigenvalue that is clearly negative.
+
+    Operators on grids are not asked: nothing is assembled for them.
+    """
+    if not (0 < A.n <= OFTEN and A.symmetric and A.has_entries) or A.stencil is not None or A.bodies is not None:
+        return False
+    return not _dominant(A) and (smallest_curvature(A) < ZERO if A.n <= ALWAYS else _seen_from_smooth(A))
+
+
+def _dominant(A: Operator) -> bool:
+    """True if every diagonal outweighs the couplings of its row: A is then at least semidefinite."""
+    total = A.magnitude(np.ones(A.n), np.empty(A.n))
+    return bool(np.all(total <= (2.0 + 1e-12) * A.diagonal))
+
+
+def _seen_from_smooth(A: Operator) -> bool:
+    """Conjugate gradients for A y = diag(A), scaled to a unit diagonal: True if they meet negative curvature."""
+    d = A.diagonal
+    if not (d > 0).all():
+        return False
+    r, q = d.copy(), np.empty(A.n)
+    z = r / d
+    p = z.copy()
+    rho = first = float(r @ z)
+    for _ in range(LOOKS):
+        curvature = A.energy(p, q)
+        if curvature < ZERO * float(p @ (d * p)):
+            return True
+        if not curvature > 0.0 or not np.isfinite(curvature):
+            return False
+        r -= rho / curvature * q
+        np.divide(r, d, out=z)
+        rho, old = float(r @ z), rho
+        if not rho > 1e-20 * first:
+            return False
+        p *= rho / old
+        p += z
+    return False
+
+
+def smallest_curvature(A: Operator) -> float:
+    """A number near the smallest eigenvalue of A, scaled to a unit diagonal; below `ZERO` if A is indefinite."""
+    d = A.diagonal
+    root = np.where(d > 0, 1.0 / np.sqrt(np.where(d > 0, d, 1.0)), 0.0)
+    if A.n <= DENSE and A.has_entries:
+        scaled = root[:, None] * A.matrix().toarray() * root[None, :]
+        if not np.isfinite(scaled).all():
+            return 0.0
+        try:
+            np.linalg.cholesky(scaled - ZERO * np.eye(A.n))
+            return 0.0
+        except np.linalg.LinAlgError:
+            from scipy.linalg import eigvalsh  # slow to load, rarely needed
+
+            return float(eigvalsh(scaled, subset_by_index=[0, 0], check_finite=False)[0])
+    return _lanczos(A, root)
+
+
+def _lanczos(A: Operator, root: np.ndarray) -> float:
+    """The smallest Ritz value after some steps; vectors are kept orthogonal, so that rounding makes no false ones."""
+    from scipy.linalg import eigh_tridiagonal  # slow to load, rarely needed
+
+    v = np.random.default_rng(0).standard_normal(A.n)
+    v /= np.linalg.norm(v)
+    basis: list[np.ndarray] = [v]
+    alpha: list[float] = []
+    beta: list[float] = []
+    w = np.empty(A.n)
+    for _ in range(STEPS):
+        A.apply(root * basis[-1], w)
+        w *= root
+        alpha.append(float(w @ basis[-1]))
+        for u in basis:
+            w -= (w @ u) * u
+        length = float(np.linalg.norm(w))
+        if not 1e-10 < length < np.inf:
+            break
+        smallest = float(eigh_tridiagonal(alpha, beta, eigvals_only=True)[0])
+        if smallest < 1e3 * ZERO:
+            return smallest
+        beta.append(length)
+        basis.append(w / length)
+    return 0.0

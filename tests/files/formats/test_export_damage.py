@@ -1,0 +1,86 @@
+"""What an export reads from a run that was damaged or tampered with, and where it writes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from nonstick import NonstickError, Scene, export
+from nonstick.files.formats.mesh import read_obj
+from nonstick.files.formats.shot import Shot
+from nonstick.sim.run.loop import run
+
+BODY = {"shape": {"type": "ball", "centre": [0.5, 0.7], "radius": 0.15}, "density": 400.0}
+SCENE = {
+    "domain": {"size": [1.0, 1.0], "resolution": 8}, "time": {"frames": 1}, "bodies": [BODY],
+    "liquid": [{"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.4]}}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def made(tmp_path):
+    run(Scene({**SCENE, "name": "../../out of the run"}), tmp_path / "deep" / "run")
+    return tmp_path / "deep" / "run"
+
+
+def test_files_stay_in_their_folder_whatever_the_name(made, tmp_path):
+    for file in export(made, ["ply", "vtk", "usd"]):
+        assert file.resolve().is_relative_to(made / "export"), file
+    assert [p.name for p in tmp_path.iterdir()] == ["deep"] and [p.name for p in made.parent.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"surface": "../../secret.obj"}, "outside of the run"),
+        ({"surface": "/etc/passwd"}, "outside of the run"),
+        ({"surface": 3}, "damaged"),
+        ({"centre": [1.0]}, "damaged"),
+        ({"centre": "here"}, "damaged"),
+    ],
+)
+def test_the_list_of_bodies_is_checked(made, entry, sentence):
+    table = made / "bodies.json"
+    entries = json.loads(table.read_text())
+    table.write_text(json.dumps([entries[0] | entry]))
+    with pytest.raises(NonstickError, match=sentence):
+        export(made, "usd")
+
+
+def test_a_list_of_bodies_that_is_no_text(made):
+    (made / "bodies.json").write_bytes(b'[{"name": "\xeb"}]')
+    with pytest.raises(NonstickError, match=r"bodies\.json is damaged"):
+        export(made, "usd")
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [("phi", np.full((8, 8), "x")), ("velocity", "x"), ("time", np.nan), ("dx", -1.0), ("body_centre", np.zeros(2)),
+     ("body_orientation", np.full((1, 1), np.inf))],
+)  # fmt: skip
+def test_a_frame_of_other_numbers_is_damaged(made, name, value):
+    file = made / "frames" / "000001.npz"
+    with np.load(file) as data:
+        arrays = dict(data)
+    np.savez(file, **{**arrays, name: value})
+    with pytest.raises(NonstickError, match=rf"frames/000001\.npz is damaged, {name} .*--from-frame 0"):
+        export(made, "usd")
+
+
+def test_a_mesh_whose_corners_are_missing(tmp_path):
+    file = tmp_path / "a.obj"
+    for face in ("f 1 2 9", "f 0 1 2", "l 1 9"):
+        file.write_text(f"v 0 0 0\nv 1 0 0\nv 0 1 0\n{face}\n")
+        with pytest.raises(NonstickError, match="a corner that is not there"):
+            read_obj(file)
+
+
+def test_a_body_whose_surface_was_not_written_is_exported_all_the_same(made):
+    """A run without scikit-image writes no surfaces."""
+    written = Shot(made).bodies[0].mesh
+    table = made / "bodies.json"
+    table.write_text(json.dumps([json.loads(table.read_text())[0] | {"surface": None}]))
+    found = Shot(made).bodies[0].mesh
+    for end in (np.min, np.max):
+        np.testing.assert_allclose(end(found.vertices, axis=0), end(written.vertices, axis=0), atol=0.003)
+    assert export(made, ["usd", "vtk", "ply"])
