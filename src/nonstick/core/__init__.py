@@ -1,3 +1,3 @@
-"""What every package uses: options and their checks, the line by which an object shows itself, optional packages, colours,
+"""What every package uses: options, checks of what users give, how an object shows itself, optional packages, colours,
 and the table of the arrays of frames and checkpoints. Nothing here knows a grid, a matrix or a liquid.
 """

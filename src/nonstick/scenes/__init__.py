@@ -29,6 +29,11 @@ __all__ = ["KINDS", "Scene", "build", "builtin", "builtin_text", "json_schema", 
 __getattr__ = on_first_use(__name__, _WHERE)
 
 
+def _folder() -> resources.abc.Traversable:
+    """Where the built-in scenes lie."""
+    return resources.files(__package__) / "builtin"
+
+
 def builtin(kind: str = "liquid") -> dict[str, str]:
     """Names of the built-in scenes of a kind with a line of description.
 
@@ -39,7 +44,7 @@ def builtin(kind: str = "liquid") -> dict[str, str]:
     (True, True)
     """
     out = {}
-    for file in sorted(resources.files(__package__).joinpath("builtin").iterdir(), key=lambda f: f.name):
+    for file in sorted(_folder().iterdir(), key=lambda f: f.name):
         if file.name.endswith(".toml"):
             data = tomllib.loads(file.read_text(encoding="utf-8"))
             if data.get("kind", "liquid") == kind:
@@ -49,10 +54,10 @@ def builtin(kind: str = "liquid") -> dict[str, str]:
 
 def builtin_text(name: str) -> str:
     """The file of a built-in scene."""
-    file = resources.files(__package__).joinpath("builtin") / f"{name}.toml"
+    file = _folder() / f"{name}.toml"
     if not file.is_file():
         names = [
-            f.name[:-5] for f in resources.files(__package__).joinpath("builtin").iterdir() if f.name.endswith(".toml")
+            f.name[:-5] for f in _folder().iterdir() if f.name.endswith(".toml")
         ]
         close = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
         hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""

@@ -1,7 +1,7 @@
 """The simulator: simulations for every kind of scene, and one loop that writes their runs.
 
-`simulate(scene)` makes the simulation of a scene, `check(scene)` examines it before a run; `nonstick.sim.run` writes runs
-to directories and continues them. The names load on first use.
+`simulate(scene)` makes the simulation of a scene, `check(scene)` examines it before a run; `nonstick.sim.run`
+writes runs to directories and continues them. The names load on first use.
 """
 
 from __future__ import annotations
