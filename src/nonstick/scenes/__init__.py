@@ -56,9 +56,7 @@ def builtin_text(name: str) -> str:
     """The file of a built-in scene."""
     file = _folder() / f"{name}.toml"
     if not file.is_file():
-        names = [
-            f.name[:-5] for f in _folder().iterdir() if f.name.endswith(".toml")
-        ]
+        names = [f.name[:-5] for f in _folder().iterdir() if f.name.endswith(".toml")]
         close = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
         hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
         raise NonstickError(

@@ -43,6 +43,9 @@ class MatrixLevel(ColouredLevel):
     each other. Rows are in their natural order until `sort_by_colour`.
     """
 
+    #: colour c owns the rows from `ends[c]` to `ends[c + 1]`, once they are sorted
+    ends: np.ndarray
+
     def __init__(self, cells: np.ndarray, colour: np.ndarray, indices: np.ndarray, indptr: np.ndarray, dtype):
         self.n = n = len(cells)
         self.cells, self.colour, self.indices, self.indptr = cells, colour, indices, indptr

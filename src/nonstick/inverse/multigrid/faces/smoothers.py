@@ -61,16 +61,17 @@ class Chebyshev(SmootherRecipe):
 
     def setup(self, A):
         require_faces(A)
-        return _Chebyshev(self.degree, self.ratio)
+        return _Chebyshev(A, self.degree, self.ratio)
 
 
 class _Chebyshev(Smoother):
-    def __init__(self, degree: int, ratio: float):
+    def __init__(self, system: FaceSystem, degree: int, ratio: float):
+        self.system = system
         high = LARGEST / (1 + 1 / ratio)
         self.degree, self.middle, self.half = degree, 0.5 * (high + high / ratio), 0.5 * (high - high / ratio)
 
     def pre_from_zero(self, level):
-        level.A.jacobi(1 / self.middle)(level.b, level.x)
+        self.system.jacobi(1 / self.middle)(level.b, level.x)
         self._steps(level, from_zero=True)
 
     def pre(self, level):
@@ -88,10 +89,9 @@ class _Chebyshev(Smoother):
             self._step(level, 1 + new * rho, back, 2 * new / self.half)
             rho = new
 
-    @staticmethod
-    def _step(level: OperatorLevel, cx: float, cy: float, cr: float) -> None:
-        kernel = _faces_polynomial_small if level.A.n < ONE_THREAD_BELOW else _faces_polynomial
-        kernel(level.r, level.x, level.b, *level.A.coefficients, cx, cy, cr)
+    def _step(self, level: OperatorLevel, cx: float, cy: float, cr: float) -> None:
+        kernel = _faces_polynomial_small if self.system.n < ONE_THREAD_BELOW else _faces_polynomial
+        kernel(level.r, level.x, level.b, *self.system.coefficients, cx, cy, cr)
         level.x, level.r = level.r, level.x
 
 
@@ -156,7 +156,7 @@ class BandJacobi(SmootherRecipe):
     def setup(self, A):
         require_faces(A)
         band = boundary_band(A, self.width) if self.steps else A.runs[:0]
-        return _BandJacobi(band, self.steps, self.damping)
+        return _BandJacobi(A, band, self.steps, self.damping)
 
 
 def boundary_band(system: FaceSystem, width: int) -> np.ndarray:
@@ -175,12 +175,12 @@ def boundary_band(system: FaceSystem, width: int) -> np.ndarray:
 
 
 class _BandJacobi(Smoother):
-    def __init__(self, band: np.ndarray, steps: int, damping: float):
-        self.band, self.steps, self.damping = band, steps, damping
+    def __init__(self, system: FaceSystem, band: np.ndarray, steps: int, damping: float):
+        self.system, self.band, self.steps, self.damping = system, band, steps, damping
 
     def pre(self, level):
         self._in_band(level)
-        self._step(level, level.A.runs)
+        self._step(level, self.system.runs)
         level.x, level.r = level.r, level.x
         self._in_band(level)
 
@@ -189,9 +189,9 @@ class _BandJacobi(Smoother):
     def _in_band(self, level: OperatorLevel) -> None:
         for _ in range(self.steps):
             self._step(level, self.band)
-            _copy_runs(level.x, level.r, 1.0, self.band, level.A.P)
+            _copy_runs(level.x, level.r, 1.0, self.band, self.system.P)
 
     def _step(self, level: OperatorLevel, runs: np.ndarray) -> None:
         """r = x + damping D⁻¹ (b - A x) on the runs."""
-        S = level.A
+        S = self.system
         _faces_polynomial(level.r, level.x, level.b, S.m, S.k, runs, S.plain, S.strides, S.P, 1.0, 0.0, self.damping)
