@@ -22,10 +22,10 @@ def test_rows_may_be_spread_in_any_way(comm, monkeypatch, name, n):
     b, lower, upper = (v[order][mine] for v in (problem.b, problem.box.lower, problem.box.upper))
     answer = rows.solve(A, b, lower, upper, cells=problem.A.cells[order][mine] + 5)
     reference = nonstick.solve_problem(problem)
-    assert answer.converged and answer.unknowns == problem.n
+    assert answer.converged and answer.problem.A.unknowns == problem.n and answer.path
     assert np.abs(answer.x - reference.x[order][mine]).max(initial=0.0) < 1e-5 * np.abs(reference.x).max()
     assert np.abs(answer.dual - reference.dual[order][mine]).max(initial=0.0) < 1e-5 * problem.scale
-    assert answer.kkt <= 1e-6
+    assert answer.kkt() <= 1e-6 and answer.row_error() <= 1e-5
 
 
 def test_mistakes_on_one_rank_are_answered_by_all(comm):

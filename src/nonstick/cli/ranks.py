@@ -31,14 +31,17 @@ def solve_on_ranks(file: Path, method: str, given: dict, target: Path, stop: dic
         raise NonstickError(f"method {method!r} does not run on many ranks; take 'auto', or to compare {known}")
     if petsc_driver.PEERS.get(method, ("",))[0] == "ksp":
         raise NonstickError(f"{method!r} solves linear systems and knows no bounds; take 'auto'")
-    answer = _by_auto(comm, file, given, stop) if method == "auto" else _by_petsc(comm, file, method, given, stop)
-    facts = {"kkt": answer.kkt, "converged": answer.converged, "status": answer.status, "method": method}
-    _write(comm, target, {"x": answer.x, "dual": answer.dual}, answer.unknowns, facts)
+    found = _by_auto(comm, file, given, stop) if method == "auto" else _by_petsc(comm, file, method, given, stop)
+    n = found.problem.A.unknowns
+    # PETSc's solution is whole on every rank
+    mine = slice(None) if found.problem.A.comm is comm else slice(*_share(comm, n))
+    facts = {"kkt": found.kkt(), "converged": found.converged, "status": found.status, "method": method}
+    _write(comm, target, {"x": found.x[mine], "dual": found.dual[mine]}, n, facts)
     return {
-        "file": str(file), "unknowns": answer.unknowns, "method": method, "iterations": answer.iterations,
-        "outer_iterations": answer.outer_iterations, "seconds": answer.seconds, "setup_seconds": answer.setup_seconds,
-        "kkt": answer.kkt, "row_error": answer.row_error, "converged": answer.converged, "status": answer.status,
-        "message": answer.message, "solution": str(target), "ranks": comm.size,
+        "file": str(file), "unknowns": n, "method": method, "iterations": found.iterations,
+        "outer_iterations": found.outer_iterations, "seconds": found.seconds, "setup_seconds": found.setup_seconds,
+        "kkt": facts["kkt"], "row_error": found.row_error(), "converged": found.converged, "status": found.status,
+        "message": found.message, "solution": str(target), "ranks": comm.size,
     }  # fmt: skip
 
 
@@ -47,7 +50,7 @@ def _share(comm: Comm, n: int) -> tuple[int, int]:
     return n * comm.rank // comm.size, n * (comm.rank + 1) // comm.size
 
 
-def _by_auto(comm: Comm, file: Path, given: dict, stop: dict) -> rows.Answer:
+def _by_auto(comm: Comm, file: Path, given: dict, stop: dict) -> Solution:
     """Each rank reads its own rows of the file."""
     with comm.together():
         part = read_rows(file, lambda n: _share(comm, n))
@@ -61,7 +64,7 @@ def _by_auto(comm: Comm, file: Path, given: dict, stop: dict) -> rows.Answer:
     return rows.solve(part.A, part.b, part.lower, part.upper, cells=part.cells, **stop)
 
 
-def _by_petsc(comm: Comm, file: Path, method: str, given: dict, stop: dict) -> rows.Answer:
+def _by_petsc(comm: Comm, file: Path, method: str, given: dict, stop: dict) -> Solution:
     """SNESVI or TAO; every rank reads the whole file, and `maxiter` and `time_limit` do not apply."""
     problem: ProblemFile = read_problem(file)
     for name, values in given.items():
@@ -80,8 +83,7 @@ def _by_petsc(comm: Comm, file: Path, method: str, given: dict, stop: dict) -> r
     monitor.iterations, monitor.outer_iterations = peer.iterations, peer.outer
     solution = whole.solution(Solution.of(box, comm.joined(y.array_r.copy()) * (peer.t / peer.s), method, monitor))
     solution.seconds = seconds
-    mine = slice(*_share(comm, box.n))
-    return rows.Answer.of(solution, solution.x[mine], solution.dual[mine])
+    return solution
 
 
 def _write(comm: Comm, target: Path, vectors: dict[str, np.ndarray], n: int, facts: dict) -> None:

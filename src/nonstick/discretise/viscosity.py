@@ -85,7 +85,7 @@ class ViscousBox(BoxProblem):
 
     def kkt(self, x, g=None):
         g = self.gradient(x) if g is None else g
-        return _peak(g) / self.scale
+        return self.A.comm.largest(_peak(g)) / self.scale
 
     linear_residual = kkt
 

@@ -6,7 +6,7 @@ and x is sent back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ import scipy.sparse as sp
 
 from ..core import validate
 from ..errors import NonstickError
+from ..operators.base import Operator
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm, world
+from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from .levels import shared_levels
 from .piece import Piece
@@ -26,45 +28,56 @@ from .solve import solve_problem
 SYMMETRIC = 1e-10
 
 
-@dataclass
-class Answer:
-    """The answer on one rank.
+class SpreadRows(Operator):
+    """A matrix of which every rank has some rows; its vectors have the values of these rows.
 
-    Attributes
+    Parameters
     ----------
-    x, dual : ndarray
-        Of the rows that this rank gave: the solution, and A x − b.
-    unknowns : int
-        On all ranks.
-    converged, status, message, iterations, outer_iterations, seconds, setup_seconds
-        As in `Solution`; the same on all ranks, but for seconds.
-    kkt, row_error : float
-        Recomputed from the problem, over all ranks.
+    A : scipy.sparse.csr_array
+        This rank's rows, with a column for every unknown of all ranks.
+    starts : ndarray
+        The number of the first unknown of each rank, and the number of all.
     """
 
-    x: np.ndarray
-    dual: np.ndarray
-    unknowns: int
-    converged: bool
-    status: str
-    message: str
-    iterations: int
-    outer_iterations: int
-    seconds: float
-    setup_seconds: float
-    kkt: float
-    row_error: float
+    has_entries = False
 
-    @classmethod
-    def of(cls, solution: Solution, x: np.ndarray, dual: np.ndarray) -> Answer:
-        kkt, row_error = solution.kkt(), solution.row_error()
-        return cls(
-            x, dual, solution.problem.A.unknowns, solution.converged, solution.status, solution.message,
-            solution.iterations, solution.outer_iterations, solution.seconds, solution.setup_seconds, kkt, row_error,
-        )  # fmt: skip
+    def __init__(self, comm: Comm, A: sp.csr_array, starts: np.ndarray):
+        self.comm, self.n, self._starts = comm, A.shape[0], starts
+        self._wanted, at = np.unique(A.indices.astype(np.int64), return_inverse=True)
+        #: the rows, with a column for each of the unknowns that they need
+        self.rows = sp.csr_array((A.data, at, A.indptr), (self.n, self._wanted.size))
+        #: the row of each entry, and True for those of the diagonal
+        self.row = np.repeat(np.arange(self.n), np.diff(A.indptr))
+        self.own = A.indices == self.row + starts[comm.rank]
+        self.diagonal = np.bincount(self.row[self.own], A.data[self.own], minlength=self.n)
+
+    @property
+    def unknowns(self):
+        return int(self._starts[-1])
+
+    def fetched(self, values: np.ndarray) -> np.ndarray:
+        """The values at the columns of `rows`, asked from the ranks that have them."""
+        holder = np.searchsorted(self._starts, self._wanted, side="right") - 1
+        asked = self.comm.swapped({r: self._wanted[holder == r] for r in np.unique(holder).tolist()})
+        answers = self.comm.swapped({r: values[ids - self._starts[self.comm.rank]] for r, ids in asked.items()})
+        found = np.zeros((self._wanted.size, *values.shape[1:]), values.dtype)
+        for r, there in answers.items():
+            found[holder == r] = there
+        return found
+
+    def apply(self, x, out):
+        out[:] = self.rows @ self.fetched(x)
+        return out
+
+    def magnitude(self, x, out):
+        out[:] = abs(self.rows) @ np.abs(self.fetched(x))
+        return out
+
+    def matrix(self):
+        raise TypeError("a rank has only its own rows of this matrix")
 
 
-def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **options: Any) -> Answer:
+def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **options: Any) -> Solution:
     """Solve `min ½ xᵀA x − bᵀx`, `lower ≤ x ≤ upper`, with the rows of A spread over the ranks; every rank calls it.
 
     Parameters
@@ -83,8 +96,9 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
 
     Returns
     -------
-    Answer
-        x and dual of this rank's rows.
+    Solution
+        x and dual of this rank's rows. What it computes again, `kkt()` and `row_error()`, is over all ranks, so every
+        rank calls it.
 
     Examples
     --------
@@ -94,9 +108,9 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
     >>> from nonstick.mpi.rows import solve
     >>> A = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(40, 40)).tocsr()
     >>> cells = np.stack([np.arange(40), np.zeros(40, int)], axis=1)
-    >>> answer = solve(A, np.linspace(-1e-3, 2e-3, 40), cells=cells)
-    >>> answer.converged, answer.unknowns
-    (True, 40)
+    >>> solution = solve(A, np.linspace(-1e-3, 2e-3, 40), cells=cells)
+    >>> solution.converged, solution.kkt() <= 1e-6
+    (True, True)
     """
     comm = world() if comm is None else comm
     with comm.together():
@@ -105,8 +119,7 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
         if cells.ndim != 2 or len(cells) != m or cells.shape[1] not in (2, 3) or cells.dtype.kind not in "iu":
             raise NonstickError(f"cells must hold {m} rows of 2 or 3 whole numbers, one for each row of A")
         b = validate.vector(b, m)
-        low, high = validate.bounds(lower, upper, m)
-        low, high = (np.broadcast_to(np.asarray(v, float), (m,)) for v in (low, high))
+        lower, upper = (np.broadcast_to(np.asarray(v, float), (m,)) for v in validate.bounds(lower, upper, m))
     starts = np.concatenate([[0], np.cumsum(comm.gathered(m))])
     n, dimension = int(starts[-1]), int(comm.largest(cells.shape[1]))
     with comm.together():
@@ -116,11 +129,12 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
     origin = -comm.largest(-cells.min(axis=0) if m else np.full(dimension, -(2**60)))
     cells = cells - origin
     shape = tuple((comm.largest(cells.max(axis=0) if m else np.zeros(dimension, np.int64)) + 1).tolist())
-    plus, minus, diagonal = _faces(comm, A, cells, starts)
+    spread = SpreadRows(comm, A, starts)
+    plus, minus = _faces(spread, cells)
     boxes = Boxes.by_cells(comm, shape, cells, align=2 ** shared_levels(n, dimension))
     owner = boxes.owner(cells)
     number = np.arange(m) + 0.0
-    records = np.column_stack([cells, *plus, *minus, diagonal, b, low, high, number])
+    records = np.column_stack([cells, *plus, *minus, spread.diagonal, b, lower, upper, number])
     got = comm.swapped({r: records[owner == r] for r in np.unique(owner).tolist()})
     senders = np.repeat(list(got), [len(v) for v in got.values()]).astype(np.int64)
     mine = np.concatenate([np.zeros((0, records.shape[1])), *got.values()])
@@ -139,19 +153,16 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
     home = comm.swapped({r: out[senders == r] for r in np.unique(senders).tolist()})
     back, x, dual = np.concatenate([np.zeros((0, 3)), *home.values()]).T
     place = np.argsort(back)
-    return Answer.of(solution, x[place], dual[place])
+    given = BoxProblem(spread, b, lower, upper)
+    return replace(solution, problem=given, x=x[place], dual=dual[place])
 
 
-def _faces(comm: Comm, A: sp.csr_array, cells: np.ndarray, starts: np.ndarray):
-    """Weights towards +x, +y, +z and -x, -y, -z of each row (axes that are missing come first), and its diagonal."""
-    first, dimension = int(starts[comm.rank]), cells.shape[1]
-    entries = sp.coo_array(A)
-    row, column, value = entries.row, entries.col.astype(np.int64), entries.data
-    there = _cells_of(comm, column, cells, starts)
-    step = there - cells[row]
-    own = column == row + first
-    with comm.together():
-        live = ~own & (value != 0)
+def _faces(A: SpreadRows, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights towards +x, +y, +z and -x, -y, -z of each row; axes that are missing come first."""
+    row, value, dimension = A.row, A.rows.data, cells.shape[1]
+    step = A.fetched(cells)[A.rows.indices] - cells[row]
+    with A.comm.together():
+        live = ~A.own & (value != 0)
         if np.any(value[live] > 0) or np.any(np.abs(step[live]).sum(axis=1) != 1):
             raise NonstickError(
                 "many ranks need a matrix of non-positive couplings between cells that share a face; run others on one"
@@ -161,19 +172,7 @@ def _faces(comm: Comm, A: sp.csr_array, cells: np.ndarray, starts: np.ndarray):
         for side, out in ((1, plus), (-1, minus)):
             hit = live & (step[:, axis] == side)
             np.add.at(out[axis + 3 - dimension], row[hit], -value[hit])
-    return plus, minus, np.bincount(row[own], value[own], minlength=len(cells))
-
-
-def _cells_of(comm: Comm, columns: np.ndarray, cells: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The cells of unknowns of any rank: asked from the ranks that have them."""
-    wanted, at = np.unique(columns, return_inverse=True)
-    holder = np.searchsorted(starts, wanted, side="right") - 1
-    asked = comm.swapped({r: wanted[holder == r] for r in np.unique(holder).tolist()})
-    answers = comm.swapped({r: cells[ids - starts[comm.rank]] for r, ids in asked.items()})
-    found = np.zeros((wanted.size, cells.shape[1]), np.int64)
-    for r, values in answers.items():
-        found[holder == r] = values
-    return found[at]
+    return plus, minus
 
 
 def _check_symmetric(comm: Comm, piece: Piece, problem, lowers: list[np.ndarray]) -> None:

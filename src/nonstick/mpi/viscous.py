@@ -7,13 +7,18 @@ ghosts get the numbers that their owners give them. The preconditioner is symmet
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..discretise.viscosity import ViscosityProblem
+from ..core.options import Stopping
+from ..discretise.viscosity import ViscosityProblem, ViscositySolution, ViscousBox
+from ..operators.faces import ViscosityOperator
 from ..parallel.comm import Comm
 from ..parallel.halo import Halo
+from ..problem.monitor import Monitor
+from ..problem.solution import Solution
+
+METHOD = "petsc cg + sor"
 
 #: PETSc measures residuals in the 2-norm, we in the max norm: the 2-norm asked for is lowered until the max norm holds
 PASSES = 8
@@ -21,25 +26,26 @@ LOWER = 0.2
 MOST = 20_000
 
 
-@dataclass
-class Thickened:
-    """The result, with the names of a `ViscositySolution`."""
+class SharedFaces(ViscosityOperator):
+    """A rank's rows of the operator: in what it returns the ghosts are zero, as in `SharedStencil`."""
 
-    #: the problem of this rank
-    source: ViscosityProblem = field(repr=False)
-    velocity: tuple[np.ndarray, ...] = field(repr=False)
-    iterations: int
-    residual: float
-    converged: bool
-    method: str = "petsc cg + sor"
+    def __init__(self, comm: Comm, local: ViscosityOperator, own: np.ndarray, total: int):
+        super().__init__(local.system)
+        self.comm, self.own, self._total = comm, own, total
 
     @property
-    def message(self) -> str:
-        return "" if self.converged else f"the residual is {self.residual:.2g} after {self.iterations} iterations"
+    def unknowns(self):
+        return self._total
 
-    def kkt(self) -> float:
-        """max|A x - b| / max|b| over all ranks."""
-        return self.residual
+    def apply(self, x, out):
+        out = super().apply(x, out)
+        out[~self.own] = 0.0
+        return out
+
+    def magnitude(self, x, out):
+        out = super().magnitude(x, out)
+        out[~self.own] = 0.0
+        return out
 
 
 def solve_viscosity(
@@ -48,14 +54,11 @@ def solve_viscosity(
     problem: ViscosityProblem,
     rtol: float,
     start: Sequence[np.ndarray] | None = None,
-) -> Thickened:
+) -> ViscositySolution:
     """Solve a problem of which every rank has discretised its part; `halos` are those of the faces of each axis.
 
     `start` are face arrays near the solution; the given velocity if there are none.
     """
-    if comm.size == 1:
-        alone = problem.solve(x0=start, rtol=rtol)
-        return Thickened(problem, alone.velocity, alone.iterations, alone.kkt(), alone.converged, alone.method)
     faces = problem.faces
     own = np.zeros(len(faces), bool)
     for axis, halo in enumerate(halos):
@@ -64,13 +67,16 @@ def solve_viscosity(
         own[mine] = np.logical_and.reduce(inside)
     numbers, total = _numbered(comm, halos, faces, own)
     scale = comm.largest(problem.scale_of(problem.problem.b, own)) or 1.0
-    full = problem.advected() if start is None else problem.as_vector(tuple(start))
-    x, iterations, residual = _solved(comm, problem, own, numbers, total, full, rtol * scale)
-    full[own] = x
-    velocity = problem.with_unknowns(full)
+    shared = ViscousBox(SharedFaces(comm, problem.operator, own, total), np.where(own, problem.problem.b, 0.0), scale)
+    monitor = Monitor(shared, Stopping(rtol, criterion="papers"))
+    monitor.describe(METHOD)
+    x = problem.advected() if start is None else problem.as_vector(tuple(start))
+    x[own], monitor.iterations = _solved(comm, problem, own, numbers, total, x, rtol * scale)
+    velocity = problem.with_unknowns(x)
     for halo, values in zip(halos, velocity):
         halo.exchange(values)
-    return Thickened(problem, velocity, iterations, residual / scale, residual <= rtol * scale)
+    solution = Solution.of(shared, problem.as_vector(velocity), METHOD, monitor)
+    return problem.with_fields(solution)
 
 
 def _numbered(comm: Comm, halos: Sequence[Halo], faces: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, int]:
@@ -96,8 +102,8 @@ def _solved(
     total: int,
     start: np.ndarray,
     goal: float,
-) -> tuple[np.ndarray, int, float]:
-    """x of the own faces, iterations, max|A x - b| of all ranks."""
+) -> tuple[np.ndarray, int]:
+    """x of the own faces, and iterations."""
     PETSc = comm.petsc
     M = problem.operator.matrix()[np.flatnonzero(own)]
     columns = numbers[M.indices]
@@ -115,15 +121,14 @@ def _solved(
     solver.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
     solver.getPC().setType("sor")
     solver.setInitialGuessNonzero(True)
-    iterations, left, asked = 0, np.inf, 0.1 * goal * np.sqrt(max(total, 1))
+    iterations, asked = 0, 0.1 * goal * np.sqrt(max(total, 1))
     for _ in range(PASSES):
         A.mult(x, r)
         r.axpby(1.0, -1.0, b)
-        left = float(r.norm(PETSc.NormType.INFINITY))
-        if left <= goal or iterations >= MOST:
+        if r.norm(PETSc.NormType.INFINITY) <= goal or iterations >= MOST:
             break
         solver.setTolerances(rtol=1e-50, atol=asked, max_it=MOST)
         solver.solve(b, x)
         iterations += solver.getIterationNumber()
         asked *= LOWER
-    return x.array_r.copy(), iterations, left
+    return x.array_r.copy(), iterations
