@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 
 from nonstick.files.formats import ply
-from nonstick.files.formats.mesh import Mesh, of_shape
+from nonstick.files.formats.mesh import TriangleMesh, of_shape
 from nonstick.grid import Figure
 
 NAMES = ("bunny", "armadillo", "dragon")
 
 
-def main(folder: str | Path = ".", n: int = 128, names: tuple[str, ...] = NAMES) -> dict[str, Mesh]:
+def main(folder: str | Path = ".", n: int = 128, names: tuple[str, ...] = NAMES) -> dict[str, TriangleMesh]:
     """The meshes by name, one metre long, with n cells along it."""
     made = {}
     for name in names:

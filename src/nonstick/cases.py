@@ -26,7 +26,7 @@ DT = 1.0 / 60.0
 
 
 @dataclass
-class Case:
+class StaticCase:
     """A problem, where it comes from, and its exact solution where one is known."""
 
     name: str
@@ -42,7 +42,7 @@ class Case:
 class _Entry:
     description: str
     dimension: int
-    build: Callable[[int], Case]
+    build: Callable[[int], StaticCase]
 
 
 _CASES: dict[str, _Entry] = {}
@@ -62,7 +62,7 @@ def describe() -> dict[str, str]:
     return {name: entry.description for name, entry in _CASES.items()}
 
 
-def build(name: str, n: int, **options) -> Case:
+def build(name: str, n: int, **options) -> StaticCase:
     """The case at n cells (obstacle problems: nodes) per side; options go to the case (`walls="all"`)."""
     entry = _entry(name)
     if int(n) != n or n < 4:
@@ -110,14 +110,14 @@ def first_step(grid: Grid, solid: Shape, liquid: Shape, walls: str | np.ndarray 
     )
 
 
-def _liquid_case(n: int, dimension: int, solid: Shape, liquid: Shape, walls="cut", window=None) -> Case:
+def _liquid_case(n: int, dimension: int, solid: Shape, liquid: Shape, walls="cut", window=None) -> StaticCase:
     """`window` = (low, high) makes only these cells of the grid, as one rank of many does; its rim is no wall."""
     grid = Grid.unit(n, dimension)
     if window is not None:
         low, high = window
         grid = Grid(tuple(h - l for l, h in zip(low, high)), grid.dx, tuple(l * grid.dx for l in low))
     problem = first_step(grid, solid, liquid, walls)
-    return Case("", n, "", problem.problem, problem)
+    return StaticCase("", n, "", problem.problem, problem)
 
 
 def _left(dimension: int) -> Shape:
@@ -254,7 +254,7 @@ def _dome(r):
     return np.where(r <= r0, np.sqrt(1.0 - np.minimum(r, r0) ** 2), z0 - r0 / z0 * (r - r0))
 
 
-def _over_dome(n: int, dimension: int, contact: float, outside) -> Case:
+def _over_dome(n: int, dimension: int, contact: float, outside) -> StaticCase:
     radius = lambda *x: np.sqrt(sum(c * c for c in x))  # noqa: E731
 
     def exact(*x):
@@ -264,7 +264,7 @@ def _over_dome(n: int, dimension: int, contact: float, outside) -> Case:
     problem = _Sheet.of(n, dimension, -2.0, 2.0, exact, lambda *x: _dome(radius(*x))).problem()
     axis = np.linspace(-2.0, 2.0, n)[1:-1]
     solution = exact(*np.meshgrid(*(axis,) * dimension, indexing="ij", sparse=True))
-    return Case("", n, "", problem, exact=solution.ravel())
+    return StaticCase("", n, "", problem, exact=solution.ravel())
 
 
 @_case("obstacle2d", "sheet over a dome with known solution (PETSc SNES ex9; n nodes per side)")
@@ -286,4 +286,4 @@ def _obstcla2d(n):
     # CUTEst sums over interior nodes only, so couplings to the boundary carry half weight.
     zero = lambda x, y: 0.0 * x * y  # noqa: E731
     obstacle, load = lambda x, y: np.sin(3.2 * x) * np.sin(3.3 * y), lambda x, y: 1.0 + 0 * x * y
-    return Case("", n, "", _Sheet.of(n, 2, 0.0, 1.0, zero, obstacle, load, edge=0.5).problem())
+    return StaticCase("", n, "", _Sheet.of(n, 2, 0.0, 1.0, zero, obstacle, load, edge=0.5).problem())

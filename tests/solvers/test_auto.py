@@ -173,7 +173,7 @@ def test_sweeps_nearby_are_sweeps_restricted_to_a_ball(make_stencil, shape):
 
 @pytest.mark.parametrize("size", [9, 9000])
 def test_a_look_judges_as_the_problem_does(size):
-    """The fused step, its policy and its residual against the definitions in `Box` and `BoxProblem`."""
+    """The fused step, its policy and its residual against the definitions in `Bounds` and `BoxProblem`."""
     rng = np.random.default_rng(size)
     rows = Rows.from_mask(np.ones((1, size), bool))
     w = (np.zeros(size), np.zeros(size), np.append(rng.random(size - 1), 0.0))

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import nonstick
 from nonstick.errors import NonstickError
-from nonstick.problem import Box, LinearConstraints
+from nonstick.problem import Bounds, LinearConstraints
 
 
 def laplacian(n: int) -> sp.csr_array:
@@ -153,7 +153,7 @@ def test_a_limit_is_passed_on():
 def test_reach_and_one_sided_rows():
     C = sp.csr_array([[1.0, -2.0], [0.0, 3.0]])
     limits = LinearConstraints(C, np.array([1.0, -np.inf]), np.array([1.0, 4.0]))
-    least, most = limits.reach(Box(np.array([0.0, -1.0]), np.array([np.inf, 1.0])))
+    least, most = limits.reach(Bounds(np.array([0.0, -1.0]), np.array([np.inf, 1.0])))
     assert least.tolist() == [-2.0, -3.0] and most.tolist() == [np.inf, 3.0]
     E, e, equation = limits.one_sided()
     assert E.toarray().tolist() == [[1.0, -2.0], [0.0, -3.0]] and e.tolist() == [1.0, -4.0]

@@ -8,7 +8,7 @@ import nonstick
 from nonstick import registry
 from nonstick.errors import NonstickError
 from nonstick.inverse import GMRES, ILU
-from nonstick.problem import Box
+from nonstick.problem import Bounds
 from nonstick.solvers import PolicyIteration
 from nonstick.solvers.safeguards.descent import FischerBurmeister
 
@@ -120,7 +120,7 @@ def test_derivatives_of_the_fischer_equations():
     low = np.where(np.arange(n) % 3 == 0, -np.inf, rng.normal(size=n))
     high = np.where(np.arange(n) % 4 == 0, np.inf, np.where(np.isfinite(low), low, 0.0) + rng.uniform(0.1, 2.0, n))
     d, x, g = rng.uniform(0.5, 2.0, n), rng.normal(size=n), rng.normal(size=n)
-    equations = FischerBurmeister(Box(low, high), d)
+    equations = FischerBurmeister(Bounds(low, high), d)
     phi, alpha, beta = equations(x, g)
     e = 1e-7
     np.testing.assert_allclose((equations(x + e, g)[0] - phi) / e, alpha, atol=1e-5)
@@ -129,7 +129,7 @@ def test_derivatives_of_the_fischer_equations():
 
 
 def test_the_fischer_equations_vanish_at_a_solution():
-    box = Box(np.array([0.0, 0.0, -1.0, -np.inf]), np.array([np.inf, 1.0, 1.0, np.inf]))
+    box = Bounds(np.array([0.0, 0.0, -1.0, -np.inf]), np.array([np.inf, 1.0, 1.0, np.inf]))
     equations = FischerBurmeister(box, np.ones(4))
     x, g = np.array([0.0, 1.0, 0.3, 7.0]), np.array([2.0, -3.0, 0.0, 0.0])
     np.testing.assert_allclose(equations(x, g)[0], 0.0, atol=1e-15)

@@ -18,7 +18,7 @@ from nonstick import NonstickError, Scene
 from nonstick.files.lock import Lock
 from nonstick.files.rundir import RunDirectory
 from nonstick.sim.run.loop import run
-from nonstick.sweeps import Plan, SweepTable, parse_vary
+from nonstick.sweeps import SweepPlan, SweepTable, parse_vary
 from nonstick.sweeps.child import Order, make
 
 TINY = {"domain.resolution": 8, "time.frames": 2}
@@ -51,7 +51,7 @@ def test_a_vary_without_values_is_refused(text):
 
 
 def test_every_combination_has_a_name_of_its_own_and_its_values():
-    plan = Plan(tiny(), {"domain.resolution": [8, 12], "physics.density": [1000.0, 900.0, 1.0]})
+    plan = SweepPlan(tiny(), {"domain.resolution": [8, 12], "physics.density": [1000.0, 900.0, 1.0]})
     assert len({part.name for part in plan.parts}) == 6
     assert [part.scene.model.physics.density for part in plan.parts] == [1000.0, 900.0, 1.0] * 2
     assert {part.scene.shape[0] for part in plan.parts} == {8, 12}
@@ -70,24 +70,24 @@ def test_every_combination_has_a_name_of_its_own_and_its_values():
 )
 def test_a_wrong_plan_is_refused_before_anything_runs(vary, message):
     with pytest.raises(NonstickError, match=message):
-        Plan(tiny(), vary)
+        SweepPlan(tiny(), vary)
 
 
 def test_a_plan_is_read_back_and_can_grow(tmp_path):
-    plan = Plan(tiny(), {"domain.resolution": [8, 12]})
+    plan = SweepPlan(tiny(), {"domain.resolution": [8, 12]})
     plan.save(tmp_path)
-    assert [p.name for p in Plan.load(tmp_path).parts] == [p.name for p in plan.parts]
-    grown = Plan(tiny(), {"domain.resolution": [12, 10]}).joined(tmp_path)
+    assert [p.name for p in SweepPlan.load(tmp_path).parts] == [p.name for p in plan.parts]
+    grown = SweepPlan(tiny(), {"domain.resolution": [12, 10]}).joined(tmp_path)
     assert grown.vary == {"domain.resolution": [8, 12, 10]}
     with pytest.raises(NonstickError, match="another sweep"):
-        Plan(tiny(**{"physics.density": 5.0}), {"domain.resolution": [8]}).joined(tmp_path)
+        SweepPlan(tiny(**{"physics.density": 5.0}), {"domain.resolution": [8]}).joined(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"scene": 1, "vary": {}, "where": "", "folder": ""}', "\0"])
 def test_a_damaged_plan_is_one_sentence(tmp_path, text):
     (tmp_path / "sweep.json").write_text(text)
     with pytest.raises(NonstickError, match="damaged"):
-        Plan.load(tmp_path)
+        SweepPlan.load(tmp_path)
 
 
 # -- the runs ---------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_all_runs_are_made_as_if_each_was_run_alone_and_a_second_call_makes_noth
 def test_a_run_that_fails_stays_alone_and_is_made_by_the_next_call(tmp_path):
     (tmp_path / "s" / "resolution-8").mkdir(parents=True)
     plan = {"domain.resolution": [8, 12]}
-    Plan(tiny(), plan).save(tmp_path / "s")
+    SweepPlan(tiny(), plan).save(tmp_path / "s")
     (tmp_path / "s" / "resolution-8" / "mine.txt").write_text("not a run")
     table = nonstick.sweep(tiny(), plan, tmp_path / "s", jobs=1)
     assert list(table["status"]) == ["failed", "done"]
@@ -135,7 +135,7 @@ def test_a_run_that_fails_stays_alone_and_is_made_by_the_next_call(tmp_path):
 def test_a_run_that_was_begun_goes_on_where_it_stopped(tmp_path):
     scene = tiny()
     plan = {"domain.resolution": [8]}
-    Plan(scene, plan).save(tmp_path)
+    SweepPlan(scene, plan).save(tmp_path)
     run(scene.replace({"time.frames": 1, "domain.resolution": 8}), tmp_path / "resolution-8")
     assert nonstick.sweep(scene, plan, tmp_path)["frames"][0] == 2
     log = RunDirectory.open(tmp_path / "resolution-8").log_lines()
@@ -153,7 +153,7 @@ def test_directories_that_are_no_sweep_are_left_alone(tmp_path):
 
 def test_two_sweeps_at_a_time_in_one_directory_are_refused(tmp_path):
     with Lock(tmp_path), pytest.raises(NonstickError, match="is writing in"):
-        Plan(tiny(), {"domain.resolution": [8]}).save(tmp_path)
+        SweepPlan(tiny(), {"domain.resolution": [8]}).save(tmp_path)
         nonstick.sweep(tmp_path)
 
 

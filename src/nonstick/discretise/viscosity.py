@@ -28,7 +28,7 @@ from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..operators.base import Operator
 from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator
-from ..problem.box import Box, BoxProblem
+from ..problem.box import Bounds, BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended
 from .fields import coefficient, positive, sequence
@@ -50,7 +50,7 @@ from .viscosity_fields import (
 from .viscosity_walls import WallDrag, drag_at_walls
 
 
-class _Unbounded(Box):
+class _Unbounded(Bounds):
     """No bounds. It takes no memory and writes nothing, because there can be hundreds of millions of unknowns."""
 
     @property

@@ -29,7 +29,7 @@ def build(comm: Comm, name: str, n: int, **options) -> Shared:
     return Shared(comm, boxes, held, local.problem)
 
 
-def _build(name: str, n: int, held: IndexBox, options: dict) -> cases.Case:
+def _build(name: str, n: int, held: IndexBox, options: dict) -> cases.StaticCase:
     try:
         return cases.build(name, n, window=(held.low, held.high), **options)
     except TypeError:

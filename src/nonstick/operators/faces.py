@@ -289,12 +289,12 @@ class FaceSystem(Operator):
         """Index into a padded vector of every unknown, in compact order."""
         return _places(self.runs, self.runs[:, 0] * self.P + self.runs[:, 1])
 
-    def within(self, low: np.ndarray, high: np.ndarray) -> Within:
+    def within(self, low: np.ndarray, high: np.ndarray) -> RunsInBox:
         """The rows whose run intersects the box low <= padded cell < high."""
         first, length = self.runs[:, 1], self.runs[:, 2] - self.runs[:, 1]
         i, j, k = np.unravel_index(first, self.grid.padded)
         hit = (i >= low[0]) & (i < high[0]) & (j >= low[1]) & (j < high[1]) & (k < high[2]) & (k + length > low[2])
-        return Within(self, self.runs[hit])
+        return RunsInBox(self, self.runs[hit])
 
     def active(self) -> np.ndarray:
         """(3, *padded) booleans: the unknowns."""
@@ -391,7 +391,7 @@ class ViscosityOperator(Operator):
         return self._matrix
 
 
-class Within:
+class RunsInBox:
     """Some of the rows of a face system; vectors are the padded vectors of the whole system."""
 
     def __init__(self, system: FaceSystem, runs: np.ndarray):

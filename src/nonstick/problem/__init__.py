@@ -1,6 +1,6 @@
 """The problem, the monitor of a solve, and its solution: the same for every method."""
 
-from .box import Box, BoxProblem
+from .box import Bounds, BoxProblem
 from .constraints import LinearConstraints
 from .edges import WallEdges
 from .history import History
@@ -9,5 +9,8 @@ from .rows import RowError
 from .solution import Solution
 
 __all__ = [
-    "Box", "BoxProblem", "History", "LinearConstraints", "Monitor", "RowError", "Solution", "Start", "WallEdges",
+    "Bounds", "BoxProblem", "History", "LinearConstraints", "Monitor", "RowError", "Solution", "Start", "WallEdges",
 ]  # fmt: skip
+
+#: the name of `Bounds` in version 0.1
+Box = Bounds

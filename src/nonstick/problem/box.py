@@ -25,7 +25,7 @@ from .rows import RowError, row_error
 
 
 @dataclass(frozen=True)
-class Box:
+class Bounds:
     """Bounds, and all operations with them that methods need."""
 
     lower: np.ndarray
@@ -116,7 +116,7 @@ class BoxProblem(Shown):
         lower, upper = validate.no_bound(lower, -np.inf), validate.no_bound(upper, np.inf)
         self.A: Operator = A
         self.b = np.ascontiguousarray(b, dtype=np.float64)
-        self.box = Box(_spread(lower, A.n), _spread(upper, A.n))
+        self.box = Bounds(_spread(lower, A.n), _spread(upper, A.n))
         self.scale = A.comm.largest(peak_and_sum(self.b)[0]) or self._scale_of_bounds()
         self.coarser = coarser
         self.edges = edges

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from .box import Box
+from .box import Bounds
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class LinearConstraints:
         slack = np.minimum(gap / size, np.abs(y) * largest / scale)
         return float(np.maximum(outside / size, slack).max(initial=0.0))
 
-    def reach(self, box: Box) -> tuple[np.ndarray, np.ndarray]:
+    def reach(self, box: Bounds) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest value of every row inside the box."""
         C = sp.coo_array(self.C)
         row, column = C.coords

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class HistoryEntry(NamedTuple):
     """One line of a history."""
 
     #: outer iterations done
@@ -48,6 +48,6 @@ class History(list):
         """Replace the last residual, which came from a recurrence, by the true one."""
         self[-1], self.seconds[-1] = residual, seconds
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[HistoryEntry]:
         """One tuple (outer, iterations, seconds, residual) for each residual."""
-        return [Entry(*line) for line in zip(self.outer_iterations, self.iterations, self.seconds, self)]
+        return [HistoryEntry(*line) for line in zip(self.outer_iterations, self.iterations, self.seconds, self)]

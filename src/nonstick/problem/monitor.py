@@ -54,8 +54,8 @@ PATIENCE = Patience()
 class Start:
     """The start of a method: a feasible x, and the policy of the previous solve if there is one.
 
-    `active` is int8 as in `Box.split`: -1 clamped at lower, +1 at upper, 0 free; None: it is taken from x. `cold`: x is
-    not a guess by the caller, so a method may look for a better start.
+    `active` is int8 as in `Bounds.split`: -1 clamped at lower, +1 at upper, 0 free; None: it is taken from x. `cold`:
+    x is not a guess by the caller, so a method may look for a better start.
     """
 
     x: np.ndarray

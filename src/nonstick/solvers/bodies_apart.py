@@ -45,7 +45,7 @@ def solve_apart(method: Method, problem: BoxProblem, start: Start, monitor: Moni
     """Solve a problem with bodies by a method that cannot treat bodies."""
     low = problem.A.bodies
     assert low is not None
-    x, bodies = start.x, Bodies(low, problem)
+    x, bodies = start.x, BodyResponse(low, problem)
     y = low.gather(x)
     step, slope, halved = np.zeros_like(y), 0.0, 0
     missed = lowest = np.inf
@@ -117,7 +117,7 @@ def _bare(problem: BoxProblem) -> BoxProblem:
     return BoxProblem(A, problem.b, problem.box.lower, problem.box.upper, coarser)
 
 
-class Bodies:
+class BodyResponse:
     """How the pressure around bodies answers to their motion."""
 
     def __init__(self, low: LowRank, problem: BoxProblem):

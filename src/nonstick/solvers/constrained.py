@@ -25,7 +25,7 @@ import scipy.sparse as sp
 
 from ..inverse.base import Inverse, IterativeInverse, Recipe
 from ..operators.masked import Masked
-from ..problem.box import Box, BoxProblem
+from ..problem.box import Bounds, BoxProblem
 from ..problem.constraints import LinearConstraints
 from ..problem.solution import Solution
 from .safeguards.refinement import BREAKDOWNS
@@ -239,7 +239,7 @@ class _Dual:
         )
 
 
-def infeasible_row(constraints: LinearConstraints, box: Box) -> str:
+def infeasible_row(constraints: LinearConstraints, box: Bounds) -> str:
     """A sentence on the first constraint that no x inside the box meets, or nothing."""
     least, most = constraints.reach(box)
     low, high = constraints.lower, constraints.upper
@@ -255,7 +255,7 @@ def infeasible_row(constraints: LinearConstraints, box: Box) -> str:
     return ""
 
 
-def infeasible_together(constraints: LinearConstraints, box: Box) -> str:
+def infeasible_together(constraints: LinearConstraints, box: Bounds) -> str:
     """A sentence if no x inside the box meets all constraints, or nothing; a linear program decides."""
     from scipy.optimize import linprog  # slow to load, rarely needed
 

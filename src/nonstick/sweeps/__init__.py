@@ -1,7 +1,10 @@
 """Many runs of one scene: every combination of the values of some keys is a run directory."""
 
-from .plan import Plan, parse_vary
+from .plan import SweepPlan, parse_vary
 from .runs import sweep
 from .table import SweepTable
 
-__all__ = ["Plan", "SweepTable", "parse_vary", "sweep"]
+__all__ = ["SweepPlan", "SweepTable", "parse_vary", "sweep"]
+
+#: the name of `SweepPlan` in version 0.1
+Plan = SweepPlan

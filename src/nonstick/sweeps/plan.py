@@ -20,7 +20,7 @@ MOST = 10_000
 
 
 @dataclass(frozen=True)
-class Part:
+class PlannedRun:
     """One run of a sweep: its directory's name, the values of the keys that vary, and its scene."""
 
     name: str
@@ -28,7 +28,7 @@ class Part:
     scene: Scene
 
 
-class Plan:
+class SweepPlan:
     """A scene and the keys that vary.
 
     Parameters
@@ -41,8 +41,8 @@ class Plan:
     Examples
     --------
     >>> from nonstick import Scene
-    >>> from nonstick.sweeps import Plan
-    >>> plan = Plan(Scene.load("circle"), {"walls.pressure": ["all", "none"], "domain.resolution": [16, 32]})
+    >>> from nonstick.sweeps import SweepPlan
+    >>> plan = SweepPlan(Scene.load("circle"), {"walls.pressure": ["all", "none"], "domain.resolution": [16, 32]})
     >>> [part.name for part in plan.parts]
     ['pressure-all_resolution-16', 'pressure-all_resolution-32', 'pressure-none_resolution-16', 'pressure-none_resolution-32']
     """  # noqa: E501
@@ -64,11 +64,11 @@ class Plan:
             raise NonstickError(f"these are {count} runs, and a sweep has at most {MOST}: vary less at a time")
         self.parts = self._parts()
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[PlannedRun]:
         short = _short(self.vary)
         combinations = [dict(zip(self.vary, values)) for values in itertools.product(*self.vary.values())]
         names = safe_names(["_".join(f"{short[k]}-{_word(v)}" for k, v in c.items()) for c in combinations], "run")
-        return [Part(name, c, self._with(c)) for name, c in zip(names, combinations)]
+        return [PlannedRun(name, c, self._with(c)) for name, c in zip(names, combinations)]
 
     def _with(self, values: dict[str, Any]) -> Scene:
         try:
@@ -90,7 +90,7 @@ class Plan:
         write_text(directory / FILE, json.dumps(data, indent=1, ensure_ascii=False))
 
     @classmethod
-    def load(cls, directory: str | Path) -> Plan:
+    def load(cls, directory: str | Path) -> SweepPlan:
         """The plan of the sweep in a directory."""
         file = Path(directory) / FILE
         try:
@@ -107,20 +107,20 @@ class Plan:
             raise NonstickError(f"{file} is damaged: give scene and --vary again, with another --out") from None
         return cls(Scene(scene, where, Path(folder.replace("\0", ""))), vary)
 
-    def joined(self, directory: Path) -> Plan:
+    def joined(self, directory: Path) -> SweepPlan:
         """This plan and the one that a directory has already: values may be added, all else must be the same.
 
         The runs that were made keep their names, because their values come first.
         """
         if not (directory / FILE).exists():
             return self
-        old = Plan.load(directory)
+        old = SweepPlan.load(directory)
         if old.scene.fingerprint() != self.scene.fingerprint() or list(old.vary) != list(self.vary):
             raise NonstickError(
                 f"{directory} holds another sweep (of {old.scene.name}, over {', '.join(old.vary)}): choose another "
                 f"--out, or go on with it by `nonstick sweep {directory}`"
             )
-        return Plan(
+        return SweepPlan(
             self.scene, {k: [*old.vary[k], *(v for v in self.vary[k] if v not in old.vary[k])] for k in self.vary}
         )
 

@@ -14,7 +14,7 @@ from ..files.lock import Lock
 from ..scenes.scene import Scene
 from .child import Order, is_made, make
 from .engines import Wanted, cluster, cores, outcome_of, processes
-from .plan import FILE, Part, Plan
+from .plan import FILE, PlannedRun, SweepPlan
 from .table import TABLE, SweepTable
 
 #: seconds between reports of progress
@@ -22,13 +22,13 @@ BEAT = 0.5
 
 
 @dataclass(frozen=True)
-class Report:
+class SweepReport:
     """How far a sweep is: frames of all runs, and the run that has just ended, if one has."""
 
     frames: int
     of: int
     runs: int
-    ended: Part | None = None
+    ended: PlannedRun | None = None
     error: str = ""
 
 
@@ -41,7 +41,7 @@ def sweep(
     threads: int | None = None,
     scheduler: str | None = None,
     movie: bool = False,
-    progress: Callable[[Report], None] | None = None,
+    progress: Callable[[SweepReport], None] | None = None,
 ) -> SweepTable:
     """Run a scene with every combination of the values of some keys.
 
@@ -67,7 +67,7 @@ def sweep(
     movie : bool
         Make the movie of every run.
     progress : callable, optional
-        Called with a `Report` about twice a second and at the end of every run.
+        Called with a `SweepReport` about twice a second and at the end of every run.
 
     Returns
     -------
@@ -101,12 +101,12 @@ def sweep(
 
 def _planned(scene: Scene | str | Path, vary: Mapping[str, Sequence[Any]] | None, out: str | Path | None):
     if not isinstance(scene, Scene) and (Path(scene) / FILE).is_file():
-        old = Plan.load(scene)
+        old = SweepPlan.load(scene)
         if out is not None and Path(out) != Path(scene):
             raise NonstickError(f"{scene} is a sweep, which goes on in its own directory: leave out --out")
-        return (old if vary is None else Plan(old.scene, vary).joined(Path(scene))), Path(scene)
+        return (old if vary is None else SweepPlan(old.scene, vary).joined(Path(scene))), Path(scene)
     loaded = scene if isinstance(scene, Scene) else Scene.load(scene)
-    plan = Plan(loaded, vary or {})
+    plan = SweepPlan(loaded, vary or {})
     from ..files.atomic import safe_name
 
     directory = Path("sweeps") / safe_name(loaded.name) if out is None else Path(out)
@@ -118,20 +118,20 @@ def _planned(scene: Scene | str | Path, vary: Mapping[str, Sequence[Any]] | None
 
 
 def _make_all(
-    plan: Plan, directory: Path, jobs: int | None, threads: int | None, scheduler: str | None, movie: bool,
-    progress: Callable[[Report], None],
+    plan: SweepPlan, directory: Path, jobs: int | None, threads: int | None, scheduler: str | None, movie: bool,
+    progress: Callable[[SweepReport], None],
 ) -> dict[str, str]:  # fmt: skip
     """Make what is missing; the sentences of the runs that failed, by name."""
     todo = [part for part in plan.parts if not is_made(directory / part.name, part.scene)]
     errors: dict[str, str] = {}
     goal = sum(part.scene.model.time.frames for part in plan.parts)
 
-    def report(ended: Part | None = None, error: str = "") -> None:
+    def report(ended: PlannedRun | None = None, error: str = "") -> None:
         made = sum(_frames(directory / part.name) for part in plan.parts)
         left = sum(part is not ended for part in waiting.values())
-        progress(Report(min(made, goal), goal, len(plan.parts) - left, ended, error))
+        progress(SweepReport(min(made, goal), goal, len(plan.parts) - left, ended, error))
 
-    waiting: dict[Future, Part] = {}
+    waiting: dict[Future, PlannedRun] = {}
     if not todo:
         report()
         return errors
@@ -164,7 +164,7 @@ def _make_all(
     return errors
 
 
-def _order(part: Part, directory: Path, threads: int, movie: bool) -> Order:
+def _order(part: PlannedRun, directory: Path, threads: int, movie: bool) -> Order:
     scene = part.scene
     where = os.path.abspath(directory / part.name)
     return Order(where, scene.to_dict(), scene.where, os.path.abspath(scene.folder), threads, movie)

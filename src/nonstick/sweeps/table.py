@@ -16,7 +16,7 @@ from ..errors import NonstickError
 from ..files.atomic import replacing, write_text
 from ..files.probes import read_probes
 from ..files.rundir import PROBES, RunDirectory
-from .plan import Plan
+from .plan import SweepPlan
 
 #: the file of the table in the directory of a sweep
 TABLE = "sweep.csv"
@@ -43,7 +43,7 @@ class SweepTable:
         self.columns = list(dict.fromkeys(name for row in rows for name in row))
 
     @classmethod
-    def read(cls, plan: Plan, directory: Path, errors: Mapping[str, str] | None = None) -> SweepTable:
+    def read(cls, plan: SweepPlan, directory: Path, errors: Mapping[str, str] | None = None) -> SweepTable:
         """Gather the numbers from the directories of the runs."""
         rows = []
         for part in plan.parts:

@@ -21,7 +21,7 @@ ROUNDING = 1e-10
 
 
 @dataclass
-class Run:
+class CaseRun:
     """One run of a case."""
 
     size: Size
@@ -37,12 +37,12 @@ class Result:
 
     case: Case
     full: bool
-    runs: list[Run]
+    runs: list[CaseRun]
     #: version of the code that ran it
     version: str = field(default_factory=version)
 
     @property
-    def last(self) -> Run:
+    def last(self) -> CaseRun:
         """The run that is judged."""
         return self.runs[-1]
 
@@ -68,8 +68,8 @@ class Result:
         return -float(np.polyfit(cells, errors, 1)[0])
 
 
-def run_case(case: Case, full: bool, told: Callable[[Size, Run | None], None] = lambda size, run: None) -> Result:
-    """Run a case on all its sizes; `told` is called with each size before its run, and with the run after it."""
+def run_case(case: Case, full: bool, told: Callable[[Size, CaseRun | None], None] = lambda size, run: None) -> Result:
+    """CaseRun a case on all its sizes; `told` is called with each size before its run, and with the run after it."""
     runs = []
     for size in case.full if full else case.quick:
         told(size, None)
@@ -79,7 +79,7 @@ def run_case(case: Case, full: bool, told: Callable[[Size, Run | None], None] = 
         missing = [n.key for n in case.published if n.key not in values]
         if missing:
             raise NonstickError(f"the case {case.name} measured no {missing[0]!r}: its file in cases/ is wrong")
-        runs.append(Run(size, values, process_time() - began, found.curves))
+        runs.append(CaseRun(size, values, process_time() - began, found.curves))
         told(size, runs[-1])
     return Result(case, full, runs)
 
@@ -106,7 +106,9 @@ def load(path: Path, cases: Mapping[str, Case]) -> dict[str, Result]:
     out = {}
     for name, entry in _read(path).items():
         if name in cases:
-            runs = [Run(Size(r["cells"], r["steps"]), r["values"], float(r.get("seconds", 0.0))) for r in entry["runs"]]
+            runs = [
+                CaseRun(Size(r["cells"], r["steps"]), r["values"], float(r.get("seconds", 0.0))) for r in entry["runs"]
+            ]
             if all(n.key in r.values for n in cases[name].published for r in runs):
                 out[name] = Result(cases[name], entry["full"], runs, entry.get("version", "unknown"))
     return out

@@ -6,7 +6,7 @@ from scipy.ndimage import map_coordinates, maximum_filter
 
 from nonstick.files.formats import _cubes, _walls
 from nonstick.files.formats.cells import _means, _spread, at_points
-from nonstick.files.formats.mesh import Mesh, of_level_set
+from nonstick.files.formats.mesh import TriangleMesh, of_level_set
 from nonstick.files.formats.obj import rows
 
 
@@ -26,7 +26,7 @@ def test_phi_ends_behind_walls():
 
 def test_normals():
     rng = np.random.default_rng(0)
-    mesh = Mesh(rng.normal(size=(20, 3)).astype(np.float32), rng.integers(0, 19, (40, 3)).astype(np.int32))
+    mesh = TriangleMesh(rng.normal(size=(20, 3)).astype(np.float32), rng.integers(0, 19, (40, 3)).astype(np.int32))
     a, b, c = np.moveaxis(mesh.vertices[mesh.faces].astype(float), 1, 0)
     total = np.zeros((20, 3))
     for corner in range(3):

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import NonstickError, Scene
 from nonstick.files.formats import Frame, Shot, liquid_mesh, surface
-from nonstick.files.formats.mesh import Mesh, of_level_set, of_plane
+from nonstick.files.formats.mesh import TriangleMesh, of_level_set, of_plane
 from nonstick.files.rundir import RunDirectory
 
 
@@ -20,7 +20,7 @@ def frame_of(shot: Shot, x: np.ndarray) -> Frame:
     return Frame(1, {"position": x.astype(np.float32), "velocity": np.ones(x.shape, np.float32)}, shot.grid)
 
 
-def pieces(mesh: Mesh) -> int:
+def pieces(mesh: TriangleMesh) -> int:
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

@@ -8,7 +8,7 @@ import pytest
 
 from nonstick.core.palette import RAMP
 from nonstick.errors import NonstickError
-from nonstick.files.formats import Mesh, Shot
+from nonstick.files.formats import Shot, TriangleMesh
 from nonstick.files.formats.glb import pack
 from nonstick.pictures.page.artist import Artist, Limits, thin_mesh, thin_particles
 from nonstick.pictures.page.colours import Births, Colours, Scale, scales
@@ -42,7 +42,7 @@ def unpacked(data: bytes):
 @pytest.mark.parametrize("count", [4, 70_000])
 def test_small_files_hold_the_mesh_to_16_bits(count):
     rng = np.random.default_rng(3)
-    mesh = Mesh(
+    mesh = TriangleMesh(
         (rng.random((count, 3)) * [3.0, 1.0, 0.2] - 1.0).astype(np.float32),
         rng.integers(0, count, (count, 3)).astype(np.int32),
         colour=rng.integers(0, 256, (count, 3)).astype(np.uint8),

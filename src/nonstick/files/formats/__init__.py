@@ -3,7 +3,7 @@
 from .format import Options
 from .formats import FORMATS
 from .frame import LAYOUT, Frame
-from .mesh import Mesh
+from .mesh import TriangleMesh
 from .run import Exporter, export, write_frame
 from .shot import Shot
 from .surface import liquid_mesh
@@ -13,10 +13,13 @@ __all__ = [
     "LAYOUT",
     "Exporter",
     "Frame",
-    "Mesh",
     "Options",
     "Shot",
+    "TriangleMesh",
     "export",
     "liquid_mesh",
     "write_frame",
 ]
+
+#: the name of `TriangleMesh` in version 0.1
+Mesh = TriangleMesh

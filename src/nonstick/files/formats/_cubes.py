@@ -29,7 +29,7 @@ EDGES = [(axis, corner) for axis in range(3) for corner in CORNERS if corner[axi
 MIDDLE = len(EDGES)
 
 
-class Table(NamedTuple):
+class CubeTable(NamedTuple):
     """Triangles for all signs at the corners of a cube.
 
     `first[signs]` is the entry of a cube whose ambiguous faces are all cut so that liquid is separate. The k-th face of
@@ -116,7 +116,7 @@ def _cut(loop: list[int]) -> list[list[int]] | None:
 
 
 @cache
-def table() -> Table:
+def table() -> CubeTable:
     """The triangles of all cubes."""
     first, faces = np.zeros(256, np.int32), np.full((256, 6), -1, np.int8)
     begin: list[int] = [0]
@@ -137,7 +137,7 @@ def table() -> Table:
                 triangles += _cut(loop) or fan
             begin.append(len(triangles))
     middle = [any(MIDDLE in t for t in triangles[a:b]) for a, b in pairwise(begin)]
-    return Table(first, faces, np.array(begin, np.int32), np.array(triangles, np.int8), np.array(middle))
+    return CubeTable(first, faces, np.array(begin, np.int32), np.array(triangles, np.int8), np.array(middle))
 
 
 #: of every face the corners 0, 1, 2, 3 around it, as bits of a cube

@@ -19,7 +19,7 @@ from ...errors import NonstickError
 from ...scenes.scene import Scene
 from ..atomic import replacing
 from .frame import Frame
-from .mesh import Mesh
+from .mesh import TriangleMesh
 from .shot import Shot
 from .surface import KINDS, Kind, liquid_mesh, usable
 
@@ -63,9 +63,9 @@ class Still:
 
     def __init__(self, shot: Shot, frame: Frame, options: Options):
         self.shot, self.frame, self.options = shot, frame, options
-        self._mesh: Mesh | None = None
+        self._mesh: TriangleMesh | None = None
 
-    def take(self, stored: Callable[[], Mesh | None]) -> None:
+    def take(self, stored: Callable[[], TriangleMesh | None]) -> None:
         """Use a mesh that an earlier export has stored, unless the mesh is made already."""
         if self._mesh is None and (mesh := stored()) is not None:
             self._mesh = mesh.with_(colour=_colour(self.shot, mesh))
@@ -75,7 +75,7 @@ class Still:
         return kind, self.options.refine or (1 if kind == "grid" and self.frame.dimension == 3 else 2)
 
     @property
-    def mesh(self) -> Mesh:
+    def mesh(self) -> TriangleMesh:
         """The liquid."""
         if self._mesh is None:
             kind, refine = self.kind("particles")
@@ -84,7 +84,7 @@ class Still:
         return self._mesh
 
 
-def _colour(shot: Shot, mesh: Mesh) -> np.ndarray:
+def _colour(shot: Shot, mesh: TriangleMesh) -> np.ndarray:
     """Colours of vertices as the preview has them: by speed if the camera says so, else that of the liquid."""
     camera = shot.scene.model.camera
     colour = np.broadcast_to(camera.tint or WATER, (len(mesh.vertices), 3))

@@ -17,7 +17,7 @@ from . import glb, obj, ply, usd, vdb, vtk
 from .cells import LAYERS, on_faces
 from .format import Format, OneFile, Options, Still
 from .frame import Frame, in_space
-from .mesh import Mesh
+from .mesh import TriangleMesh
 from .shot import Shot
 from .surface import Kind, level_set
 
@@ -122,7 +122,7 @@ class GLB(OneFile):
     def save(self, path: Path, still: Still) -> None:
         shot, frame = still.shot, still.frame
         colour = _paint(shot.scene.model.camera.tint or WATER, 0.7)
-        parts = [glb.Part("liquid", still.mesh.with_(colour=None), colour, roughness=0.05)]
+        parts = [glb.GLBNode("liquid", still.mesh.with_(colour=None), colour, roughness=0.05)]
         places = [w.placement(frame.time, 3).four for w in shot.walls]
         glb.write(path, parts + _solid_parts(shot, [places], [_body_places(shot, frame)]))
 
@@ -158,14 +158,14 @@ def _paint(colour: Sequence[float] | np.ndarray, opacity: float) -> tuple[float,
     return red, green, blue, opacity
 
 
-def _solid_parts(shot: Shot, walls: list, bodies: list) -> list[glb.Part]:
+def _solid_parts(shot: Shot, walls: list, bodies: list) -> list[glb.GLBNode]:
     """Walls and bodies with their places, one list of places a frame."""
     out = []
     for k, (wall, mesh) in enumerate(zip(shot.walls, shot.wall_meshes)):
         places = [w[k] for w in walls][: None if wall.motion else 1]
-        out.append(glb.Part(wall.name, mesh, _paint(SOLID, 0.25 if wall.container else 1.0), places))
+        out.append(glb.GLBNode(wall.name, mesh, _paint(SOLID, 0.25 if wall.container else 1.0), places))
     for k, body in enumerate(shot.bodies):
-        out.append(glb.Part(body.name, body.mesh, _paint(PAINTS[k % len(PAINTS)], 1.0), [b[k] for b in bodies]))
+        out.append(glb.GLBNode(body.name, body.mesh, _paint(PAINTS[k % len(PAINTS)], 1.0), [b[k] for b in bodies]))
     return out
 
 
@@ -267,7 +267,7 @@ class USD(Format):
         parts = {number: self.file(folder, shot.name, number) for number in numbers}
         if overwrite or not (path.is_file() and usd.frames(path) == list(numbers)):
 
-            def pair(number: int) -> tuple[Frame, Mesh]:
+            def pair(number: int) -> tuple[Frame, TriangleMesh]:
                 one = still(number)
                 if not overwrite:
                     part = parts[number]

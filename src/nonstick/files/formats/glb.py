@@ -16,7 +16,7 @@ from typing import IO
 
 import numpy as np
 
-from .mesh import Mesh
+from .mesh import TriangleMesh
 from .mesh import bounds as corners
 
 _COMPONENTS = {"f4": 5126, "u4": 5125, "u2": 5123, "u1": 5121}
@@ -24,24 +24,24 @@ _VERTICES, _INDICES = 34962, 34963
 
 
 @dataclass(frozen=True)
-class Part:
+class GLBNode:
     """One node: a mesh, its colour (red, green, blue, opacity), and where it is at each time (4 × 4, on columns)."""
 
     name: str
-    mesh: Mesh
+    mesh: TriangleMesh
     colour: tuple[float, float, float, float] = (0.8, 0.8, 0.8, 1.0)
     places: Sequence[np.ndarray] = ()
     roughness: float = 0.6
 
 
-def write(path: str | Path, parts: Sequence[Part], times: Sequence[float] = ()) -> None:
+def write(path: str | Path, parts: Sequence[GLBNode], times: Sequence[float] = ()) -> None:
     """Write parts; those with several places move through them at the given times in seconds.
 
     Examples
     --------
     >>> import tempfile
-    >>> triangle = Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]]))
-    >>> write(tempfile.mktemp(suffix=".glb"), [Part("body", triangle, places=[np.eye(4), np.eye(4)])], [0.0, 1.0])
+    >>> triangle = TriangleMesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]]))
+    >>> write(tempfile.mktemp(suffix=".glb"), [GLBNode("body", triangle, places=[np.eye(4), np.eye(4)])], [0.0, 1.0])
     """
     file = _File()
     clock = None
@@ -57,12 +57,12 @@ def write(path: str | Path, parts: Sequence[Part], times: Sequence[float] = ()) 
         file.save(stream)
 
 
-def pack(name: str, mesh: Mesh, roughness: float = 0.6) -> bytes:
+def pack(name: str, mesh: TriangleMesh, roughness: float = 0.6) -> bytes:
     """A small file with one mesh, for pages in a browser: places in 16 bits, colours in 8, no normals.
 
     Numbers of 16 bits are an extension (KHR_mesh_quantization) that three.js reads and some programs do not.
 
-    >>> len(pack("body", Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]])))) < 1000
+    >>> len(pack("body", TriangleMesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]])))) < 1000
     True
     """
     file = _File()
@@ -101,7 +101,7 @@ class _File:
         self.json["accessors"].append(accessor)
         return len(self.json["accessors"]) - 1
 
-    def add_part(self, part: Part) -> int:
+    def add_part(self, part: GLBNode) -> int:
         """A mesh, its material and its node; returns the number of the node."""
         mesh = part.mesh
         attributes = {
@@ -119,7 +119,7 @@ class _File:
             node = {"translation": place[:3, 3].tolist(), "rotation": quaternion(place[:3, :3]).tolist()}
         return self._add_node(part.name, attributes, faces, part.colour, part.roughness, node)
 
-    def add_small(self, name: str, mesh: Mesh, roughness: float) -> int:
+    def add_small(self, name: str, mesh: TriangleMesh, roughness: float) -> int:
         """A mesh with places in 16 bits, as parts of its longest side, and colours in 8 bits."""
         self.json |= {key: ["KHR_mesh_quantization"] for key in ("extensionsUsed", "extensionsRequired")}
         low, high = corners(mesh.vertices)

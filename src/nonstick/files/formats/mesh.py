@@ -16,7 +16,7 @@ from ._cubes import extract
 
 
 @dataclass(frozen=True)
-class Mesh:
+class TriangleMesh:
     """Triangles, seen counterclockwise from outside.
 
     Parameters
@@ -37,10 +37,10 @@ class Mesh:
     colour: np.ndarray | None = None
 
     @classmethod
-    def empty(cls) -> Mesh:
+    def empty(cls) -> TriangleMesh:
         return cls(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32), np.zeros((0, 3), np.float32))
 
-    def with_(self, **changes) -> Mesh:
+    def with_(self, **changes) -> TriangleMesh:
         """The mesh with other arrays; normals are kept if the triangles are."""
         out = replace(self, **changes)
         if "_normals" in self.__dict__ and not changes.keys() & {"vertices", "faces"}:
@@ -50,7 +50,7 @@ class Mesh:
     def volume(self) -> float:
         """Enclosed volume in m³.
 
-        >>> tetrahedron = Mesh(np.eye(4, 3, -1), np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]))
+        >>> tetrahedron = TriangleMesh(np.eye(4, 3, -1), np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]))
         >>> round(tetrahedron.volume(), 6)
         0.166667
         """
@@ -114,16 +114,16 @@ def _add_normals(out, x, faces):
             out[v, 1] = 1.0
 
 
-def of_level_set(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float | None = None) -> Mesh:
+def of_level_set(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float | None = None) -> TriangleMesh:
     """The surface φ = 0 of samples `[i, j, k]` a distance h apart; the first sample lies at `corner`.
 
     No |φ| counts as smaller than `tiny` (default: 1e-4 h), because samples at zero would give triangles without area.
     """
     x, faces = extract(np.ascontiguousarray(phi, np.float32), 1e-4 * h if tiny is None else tiny)
-    return Mesh(x * np.float32(h) + np.asarray(corner, np.float32), faces)
+    return TriangleMesh(x * np.float32(h) + np.asarray(corner, np.float32), faces)
 
 
-def of_plane(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float = 1e-12) -> Mesh:
+def of_plane(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float = 1e-12) -> TriangleMesh:
     """The region φ < 0 of samples `[i, j]` as flat triangles at z = 0, cut where φ is zero."""
     nx, ny = phi.shape
     number = np.arange(nx * ny).reshape(nx, ny)
@@ -146,7 +146,7 @@ def of_plane(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float = 1
         np.stack([near2, two[2], far2], axis=1),
     ])  # fmt: skip
     if not len(keys):
-        return Mesh.empty()
+        return TriangleMesh.empty()
     unique, faces = np.unique(keys.ravel(), return_inverse=True)
     cut = unique < 0
     p, q = np.divmod(np.where(cut, -1 - unique, unique * (nx * ny + 1)), nx * ny)
@@ -154,14 +154,14 @@ def of_plane(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float = 1
     place = np.stack(np.divmod(p, ny), axis=1) * (1 - t)[:, None] + np.stack(np.divmod(q, ny), axis=1) * t[:, None]
     vertices = np.zeros((len(unique), 3), np.float32)
     vertices[:, :2] = place * h + np.asarray(corner)[:2]
-    return Mesh(vertices, faces.reshape(-1, 3).astype(np.int32))
+    return TriangleMesh(vertices, faces.reshape(-1, 3).astype(np.int32))
 
 
-def of_shape(shape: Shape, low: np.ndarray, high: np.ndarray, h: float) -> Mesh:
+def of_shape(shape: Shape, low: np.ndarray, high: np.ndarray, h: float) -> TriangleMesh:
     """The surface of a shape in the box from `low` to `high`, from samples a distance h apart."""
     own = shape.triangles()
     if own is not None:
-        return Mesh(own[0].astype(np.float32), own[1].astype(np.int32))
+        return TriangleMesh(own[0].astype(np.float32), own[1].astype(np.int32))
     axes = [a - 1.5 * h + h * np.arange(int(np.ceil((b - a) / h)) + 4) for a, b in zip(low, high)]
     points = tuple(np.meshgrid(*axes, indexing="ij", sparse=True))
     phi = shape.sample(points, np.float32)
@@ -173,7 +173,7 @@ def of_shape(shape: Shape, low: np.ndarray, high: np.ndarray, h: float) -> Mesh:
     return of_level_set(phi, h, corner) if len(axes) == 3 else of_plane(phi, h, corner)
 
 
-def read_obj(path: Path) -> Mesh:
+def read_obj(path: Path) -> TriangleMesh:
     """The triangles of a Wavefront file that a run wrote (`bodies/NAME.obj`); outlines of 2D bodies become fans."""
     try:
         words = [
@@ -190,5 +190,5 @@ def read_obj(path: Path) -> Mesh:
     if len(lines):
         middle = vertices.mean(axis=0, keepdims=True)
         fan = np.column_stack([lines, np.full(len(lines), len(vertices))])
-        return Mesh(np.concatenate([vertices, middle]).astype(np.float32), fan.astype(np.int32))
-    return Mesh(vertices, faces.astype(np.int32))
+        return TriangleMesh(np.concatenate([vertices, middle]).astype(np.float32), fan.astype(np.int32))
+    return TriangleMesh(vertices, faces.astype(np.int32))

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 
 from ...kernels import merged, serial
-from .mesh import Mesh
+from .mesh import TriangleMesh
 
 
-def write(path: str | Path, mesh: Mesh, name: str = "liquid") -> None:
+def write(path: str | Path, mesh: TriangleMesh, name: str = "liquid") -> None:
     """Write a mesh as one object.
 
     Examples
     --------
     >>> import tempfile
-    >>> write(tempfile.mktemp(suffix=".obj"), Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]])))
+    >>> write(tempfile.mktemp(suffix=".obj"), TriangleMesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]])))
     """
     # eight digits of the largest coordinate: float32 has seven
     largest = float(np.abs(mesh.vertices).max(initial=1e-9))

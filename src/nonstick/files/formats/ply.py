@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from .frame import Frame, in_space
-from .mesh import Mesh
+from .mesh import TriangleMesh
 
 _KINDS = {"f4": "float", "u1": "uchar", "i4": "int", "u4": "uint"}
 
 
-def write(path: str | Path, mesh: Mesh, comments: tuple[str, ...] = ()) -> None:
+def write(path: str | Path, mesh: TriangleMesh, comments: tuple[str, ...] = ()) -> None:
     """Write a mesh; velocity as `vx vy vz`, colour as `red green blue`, normals as `nx ny nz`.
 
     Examples
     --------
     >>> import tempfile
-    >>> triangle = Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]]))
+    >>> triangle = TriangleMesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]]))
     >>> write(tempfile.mktemp(suffix=".ply"), triangle)
     """
     faces = np.empty(len(mesh.faces), [("n", "u1"), ("vertex", "<i4", 3)])

@@ -20,7 +20,7 @@ from ...scenes.geometry import build
 from ..atomic import safe_name
 from ..rundir import RunDirectory
 from .frame import Frame
-from .mesh import Mesh, of_shape, read_obj
+from .mesh import TriangleMesh, of_shape, read_obj
 
 #: distance where there is no wall, in cells
 FAR = 1e3
@@ -51,7 +51,7 @@ class Placement:
 
 
 @dataclass(frozen=True)
-class Wall:
+class WallShape:
     """A solid of the scene: its shape at time 0 and how it moves."""
 
     name: str
@@ -74,7 +74,7 @@ class RunBody:
 
     name: str
     shape: Shape
-    mesh: Mesh
+    mesh: TriangleMesh
     origin: np.ndarray
 
 
@@ -153,11 +153,11 @@ class Shot:
     # -- walls ------------------------------------------------------------------------------------------
 
     @cached_property
-    def walls(self) -> list[Wall]:
+    def walls(self) -> list[WallShape]:
         """The solids of the scene, in its order."""
         middle = [0.5 * s for s in self.scene.model.domain.size]
         return [
-            Wall(f"solid_{k}", build(s.shape, self.scene.folder), s.container,
+            WallShape(f"solid_{k}", build(s.shape, self.scene.folder), s.container,
                  None if s.motion is None else Prescribed(s.motion, middle, self.dimension))
             for k, s in enumerate(self.scene.model.solid)
         ]  # fmt: skip
@@ -168,7 +168,7 @@ class Shot:
         return bool(self.bodies) or any(w.motion is not None for w in self.walls)
 
     @cached_property
-    def wall_meshes(self) -> list[Mesh]:
+    def wall_meshes(self) -> list[TriangleMesh]:
         """Surfaces of the walls at time 0, seen from where liquid can be."""
         d, size = self.dimension, np.array(self.grid.size)
         out = []

@@ -26,7 +26,7 @@ from ...grid.levelset import flat_distance
 from . import _surface, _walls
 from .cells import at_points, widen
 from .frame import Frame
-from .mesh import Mesh, of_level_set, of_plane
+from .mesh import TriangleMesh, of_level_set, of_plane
 from .shot import FAR, Shot
 
 Kind = Literal["grid", "particles", "splashsurf"]
@@ -46,7 +46,7 @@ BEHIND = 1.0
 PAD = 3
 
 
-def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int = 2) -> Mesh:
+def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int = 2) -> TriangleMesh:
     """The liquid of a frame as a closed mesh with velocities (2D: flat triangles at z = 0).
 
     Parameters
@@ -299,7 +299,7 @@ def _shift(
     return np.float32(0.5 * (low + high))
 
 
-def _splashsurf(shot: Shot, frame: Frame, refine: int) -> Mesh:
+def _splashsurf(shot: Shot, frame: Frame, refine: int) -> TriangleMesh:
     need("surface", "pysplashsurf")
     import pysplashsurf
 
@@ -311,7 +311,7 @@ def _splashsurf(shot: Shot, frame: Frame, refine: int) -> Mesh:
     )  # fmt: skip
     made: Any = result[0]
     made = getattr(made, "mesh", made)  # with attributes, or without
-    return Mesh(np.asarray(made.vertices, np.float32), np.asarray(made.triangles).astype(np.int32))
+    return TriangleMesh(np.asarray(made.vertices, np.float32), np.asarray(made.triangles).astype(np.int32))
 
 
 def _velocity(frame: Frame, vertices: np.ndarray) -> np.ndarray:

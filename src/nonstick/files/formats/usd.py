@@ -24,7 +24,7 @@ from ...core.optional import need
 from ...core.palette import PAINTS, SOLID, WATER
 from ...kernels import parallel
 from .frame import Frame, in_space
-from .mesh import Mesh, bounds
+from .mesh import TriangleMesh, bounds
 from .shot import Placement, Shot
 
 #: frames between two writings of the file, so that memory does not grow with the run
@@ -39,7 +39,7 @@ def require() -> None:
 
 
 def write(
-    path: str | Path, shot: Shot, numbers: Sequence[int], frame: Callable[[int], tuple[Frame, Mesh]],
+    path: str | Path, shot: Shot, numbers: Sequence[int], frame: Callable[[int], tuple[Frame, TriangleMesh]],
     particles: bool = True,
 ) -> None:  # fmt: skip
     """Write frames of a run; `frame(number)` gives each with its mesh, and is called once for each, in order."""
@@ -89,7 +89,7 @@ def frames(path: str | Path) -> list[int]:
     return [] if stage is None else [int(t) for t in _liquid(stage).GetPointsAttr().GetTimeSamples()]
 
 
-def mesh_of(path: str | Path, number: int) -> Mesh | None:
+def mesh_of(path: str | Path, number: int) -> TriangleMesh | None:
     """The liquid of one frame in a file that `write` wrote, bit for bit; None if it is not there."""
     stage = _open(path)
     if stage is None or float(number) not in _liquid(stage).GetPointsAttr().GetTimeSamples():
@@ -97,7 +97,7 @@ def mesh_of(path: str | Path, number: int) -> Mesh | None:
     prim, when = _liquid(stage), float(number)
     points, velocity = prim.GetPointsAttr().Get(when), prim.GetVelocitiesAttr().Get(when)
     faces = np.array(prim.GetFaceVertexIndicesAttr().Get(when), np.int32).reshape(-1, 3)
-    mesh = Mesh(np.array(points, np.float32).reshape(-1, 3), faces)
+    mesh = TriangleMesh(np.array(points, np.float32).reshape(-1, 3), faces)
     return mesh if velocity is None else mesh.with_(velocity=np.array(velocity, np.float32).reshape(-1, 3))
 
 
@@ -120,7 +120,7 @@ def _liquid(stage: Any) -> Any:
     return UsdGeom.Mesh(stage.GetDefaultPrim().GetChild("liquid"))
 
 
-def _group(maker: _Maker, group: str, names: Sequence[str], meshes: Iterable[Mesh], paints) -> list[Any]:
+def _group(maker: _Maker, group: str, names: Sequence[str], meshes: Iterable[TriangleMesh], paints) -> list[Any]:
     """Meshes under one node, each with a transform to be set; the transforms."""
     from pxr import Tf, UsdGeom
 
@@ -169,7 +169,7 @@ class _Maker:
     def __init__(self, stage, root: str, Gf, Sdf, UsdGeom, Vt):
         self.stage, self.root, self.Gf, self.Sdf, self.UsdGeom, self.Vt = stage, root, Gf, Sdf, UsdGeom, Vt
 
-    def mesh(self, name: str, mesh: Mesh | None, colour):
+    def mesh(self, name: str, mesh: TriangleMesh | None, colour):
         prim = self.UsdGeom.Mesh.Define(self.stage, f"{self.root}/{name}")
         prim.CreateSubdivisionSchemeAttr(self.UsdGeom.Tokens.none)
         prim.CreateDoubleSidedAttr(True)
@@ -179,7 +179,7 @@ class _Maker:
             self.set_mesh(prim, mesh)
         return prim
 
-    def set_mesh(self, prim, mesh: Mesh, when: float | None = None) -> None:
+    def set_mesh(self, prim, mesh: TriangleMesh, when: float | None = None) -> None:
         from pxr import Usd
 
         time = Usd.TimeCode.Default() if when is None else when

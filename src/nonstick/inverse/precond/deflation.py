@@ -79,7 +79,7 @@ class DeflatedInverse(Inverse):
         self._r = np.empty(operator.n)
         # Many ranks do without: the layers around a body would reach over several of them.
         groups = [] if low.base.stencil is None or low.comm.size > 1 else light_bodies(low)
-        self.around = Surroundings(low, groups) if groups else None
+        self.around = DeflatedCells(low, groups) if groups else None
         if self.around is not None:
             self.around.adapt(operator.free, operator.shift, first=True)
 
@@ -126,7 +126,7 @@ class DeflatedDirections(Directions):
     projection is that of the new p minus that of the old p.
     """
 
-    def __init__(self, inner: Directions, around: Surroundings):
+    def __init__(self, inner: Directions, around: DeflatedCells):
         self.A, self.inner, self.around = inner.A, inner, around
 
     def hold(self, rows, policy):
@@ -146,7 +146,7 @@ class DeflatedDirections(Directions):
         self.around.after(p, self.c, old)
 
 
-class Surroundings:
+class DeflatedCells:
     """Cells around light bodies, Y and A Y there, and the two projections of the preconditioner."""
 
     def __init__(self, low: LowRank, groups: list[np.ndarray]):

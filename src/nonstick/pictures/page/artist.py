@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...files.formats import Frame, Mesh, Shot, liquid_mesh
+from ...files.formats import Frame, Shot, TriangleMesh, liquid_mesh
 from ...files.formats.frame import in_space
 from ...files.formats.glb import pack, quaternion
 from ...files.formats.shot import Placement
@@ -86,7 +86,7 @@ class Artist:
     def __init__(self, shot: Shot, limits: Limits | None = None, colour: str = "liquid"):
         self.shot, self.limits = shot, limits or Limits()
         self.colours = Colours(shot, colour)
-        self._meshes: OrderedDict[int, tuple[Mesh, int]] = OrderedDict()
+        self._meshes: OrderedDict[int, tuple[TriangleMesh, int]] = OrderedDict()
 
     def paint(self, colour: str) -> None:
         """From now on colours show something else."""
@@ -127,11 +127,11 @@ class Artist:
             self.colours.scale(frame), (full, len(mesh.faces)), (frame.count, len(points)),
         )  # fmt: skip
 
-    def _surface(self, frame: Frame) -> tuple[Mesh, int]:
+    def _surface(self, frame: Frame) -> tuple[TriangleMesh, int]:
         """The thinned surface, and how many triangles it had."""
         if frame.number not in self._meshes:
             if frame.get("phi") is None and usable(self.shot, frame, "particles") == "grid":
-                return Mesh.empty(), 0  # output.surface = false
+                return TriangleMesh.empty(), 0  # output.surface = false
             refine = 1 if int(np.prod(frame.grid.shape)) > FINE else 2
             mesh = liquid_mesh(self.shot, frame, "particles", refine)
             self._meshes[frame.number] = thin_mesh(mesh, self.limits.triangles), len(mesh.faces)
@@ -139,13 +139,13 @@ class Artist:
                 self._meshes.popitem(last=False)
         return self._meshes[frame.number]
 
-    def walls(self) -> Iterator[tuple[int, Mesh, bool]]:
+    def walls(self) -> Iterator[tuple[int, TriangleMesh, bool]]:
         """Solids of the scene at time 0: which one, its mesh, and whether it is a container."""
         for k, (wall, mesh) in enumerate(zip(self.shot.walls, self.shot.wall_meshes)):
             if len(mesh.faces):
                 yield k, thin_mesh(mesh, self.limits.triangles // 2), wall.container
 
-    def bodies(self) -> Iterator[tuple[str, Mesh]]:
+    def bodies(self) -> Iterator[tuple[str, TriangleMesh]]:
         """Rigid bodies where they are at time 0."""
         for body in self.shot.bodies:
             moved = body.mesh.vertices + in_space(body.origin).astype(np.float32)
@@ -156,10 +156,10 @@ class Artist:
 _KNUTH = 2654435761
 
 
-def thin_mesh(mesh: Mesh, most: int) -> Mesh:
+def thin_mesh(mesh: TriangleMesh, most: int) -> TriangleMesh:
     """The surface with at most about `most` triangles; colours and velocities are left out if any are merged.
 
-    >>> mesh = Mesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]], np.int32))
+    >>> mesh = TriangleMesh(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]], np.int32))
     >>> thin_mesh(mesh, 100) is mesh
     True
     """
@@ -170,7 +170,7 @@ def thin_mesh(mesh: Mesh, most: int) -> Mesh:
     points, faces = fast_simplification.simplify(
         mesh.vertices.astype(np.float32), mesh.faces.astype(np.int32), target_count=max(most, 4), agg=5
     )
-    return Mesh(np.asarray(points, np.float32), np.asarray(faces, np.int32))
+    return TriangleMesh(np.asarray(points, np.float32), np.asarray(faces, np.int32))
 
 
 def thin_particles(ids: np.ndarray, most: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.palette import AIR, PAINTS, SOLID
-from ...files.formats import Mesh
+from ...files.formats import TriangleMesh
 from ...files.formats.frame import in_space
 from .artist import Artist, Picture
 
@@ -103,7 +103,7 @@ class Stage:
             for k, (name, mesh) in enumerate(self.artist.bodies())
         ]
 
-    def _mesh(self, name: str, mesh: Mesh, paint: np.ndarray, **more: Any) -> Any:
+    def _mesh(self, name: str, mesh: TriangleMesh, paint: np.ndarray, **more: Any) -> Any:
         colour = tuple(int(255 * c) for c in paint)
         return self.scene.add_mesh_simple(f"{self.root}/{name}", mesh.vertices, mesh.faces, color=colour, **more)
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from ...inverse.base import Inverse, Recipe
 from ...operators.masked import Masked
-from ...problem.box import Box, BoxProblem
+from ...problem.box import Bounds, BoxProblem
 from ...problem.monitor import Monitor
 from ..cascade import accelerated, solve_inner
 
@@ -131,7 +131,7 @@ def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.n
 class FischerBurmeister:
     """Φ with the coefficients α, β of its generalised Jacobian for one problem."""
 
-    def __init__(self, box: Box, diagonal: np.ndarray):
+    def __init__(self, box: Bounds, diagonal: np.ndarray):
         self.box, self.d = box, diagonal
         self._low, self._high = np.isfinite(box.lower), np.isfinite(box.upper)
 

@@ -30,7 +30,7 @@ _HELD = 1e3
 
 
 @dataclass
-class Side:
+class BarrierSide:
     """Lower (`sign` +1) or upper (-1) bounds of the rows that have one, with slack s and multiplier z."""
 
     sign: float
@@ -42,7 +42,7 @@ class Side:
     dz: np.ndarray
 
     @classmethod
-    def of(cls, bound: np.ndarray, sign: float, s: float, z: float) -> Side:
+    def of(cls, bound: np.ndarray, sign: float, s: float, z: float) -> BarrierSide:
         finite = np.isfinite(bound)
         rows = slice(None) if finite.all() else np.flatnonzero(finite)
         own = bound[rows].copy()
@@ -75,7 +75,7 @@ class Barrier:
         self.unit_z = 1.0 if literal else float(np.abs(gradient).max(initial=0.0)) or 1.0
         self.unit_x = 1.0 if literal else self.unit_z / stiffness
         s, z = slack * self.unit_x, multiplier * self.unit_z
-        sides = Side.of(problem.box.lower, 1.0, s, z), Side.of(problem.box.upper, -1.0, s, z)
+        sides = BarrierSide.of(problem.box.lower, 1.0, s, z), BarrierSide.of(problem.box.upper, -1.0, s, z)
         self.sides = [side for side in sides if side.bound.size]
         self.count = sum(side.bound.size for side in self.sides)
 
