@@ -310,7 +310,7 @@ def _solve_with_constraints(
 def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
     """After a solve that failed: x is the start where that was better.
 
-    With a limit of the user's own, the last iterate is what was asked for, unless it is no number: the residual
+    With a limit of the user's own, the last iterate is what was asked for, unless it is not finite: the residual
     of a sound method may rise before it falls.
     """
     start = np.zeros(problem.n) if x0 is None else np.array(x0, float).reshape(problem.n)

@@ -81,9 +81,9 @@ def test_a_full_tank_runs_on_many_ranks(comm, name):
                 "solid": [{"shape": ball, "motion": {"amplitude": [0.2, 0.0], "frequency": 1.0}}],
             }
         )
-    together, alone = simulate(scene, comm), Simulation(scene)
+    on_ranks, alone = simulate(scene, comm), Simulation(scene)
     for _ in range(2):
-        for mine, true in zip(together.next_frame(), alone.next_frame(), strict=True):
+        for mine, true in zip(on_ranks.next_frame(), alone.next_frame(), strict=True):
             for key in ("converged", "unknowns", "particles"):
                 assert mine[key] == true[key], key
             for key in ("kinetic", "volume"):

@@ -36,10 +36,10 @@ def test_arrays_are_joined_in_the_order_of_ranks(comm):
 
 
 def test_the_error_of_one_rank_is_raised_on_all(comm):
-    with pytest.raises(NonstickError, match="no water"), comm.together():
+    with pytest.raises(NonstickError, match="no water"), comm.same_outcome():
         if comm.rank == comm.size - 1:
             raise NonstickError("no water")
-    with comm.together():
+    with comm.same_outcome():
         pass
 
 

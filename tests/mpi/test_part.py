@@ -86,11 +86,11 @@ def test_a_frame_is_that_of_one_process(comm, name, size):
         pytest.skip("one process has nobody to agree with: mpiexec -n 2 pytest tests/mpi")
     # one process solves viscosity by another method, so both must be exact
     scene = Scene.load(name, {"domain.resolution": size, "solver.viscosity_rtol": 1e-9})
-    together, alone = simulate(scene, comm), Simulation(scene)
-    first, filled = together.state(), alone.state()
+    on_ranks, alone = simulate(scene, comm), Simulation(scene)
+    first, filled = on_ranks.state(), alone.state()
     assert comm.total(len(first["id"])) == len(filled["id"])
     np.testing.assert_array_equal(first["x"], filled["x"][:, np.argsort(filled["id"])[first["id"]]])  # every bit
-    for mine, true in zip(together.next_frame(), alone.next_frame(), strict=True):
+    for mine, true in zip(on_ranks.next_frame(), alone.next_frame(), strict=True):
         assert mine["converged"] and true["converged"]
         for key in ("unknowns", "particles", "contacts"):
             assert mine[key] == true[key], key
@@ -98,15 +98,15 @@ def test_a_frame_is_that_of_one_process(comm, name, size):
             assert mine[key] == pytest.approx(true[key], rel=1e-5, abs=1e-9), key
         for key in ("body_kinetic", "body_potential") if alone.bodies else ():
             assert mine[key] == pytest.approx(true[key], rel=1e-5), key
-    for mine, true in zip(together.bodies, alone.bodies):
+    for mine, true in zip(on_ranks.bodies, alone.bodies):
         np.testing.assert_allclose(mine.centre, true.centre, rtol=0, atol=1e-3 * scene.dx)
-    state, whole = together.state(), alone.state()
+    state, whole = on_ranks.state(), alone.state()
     order = np.argsort(whole["id"])
     at = order[np.searchsorted(whole["id"][order], state["id"])]
     np.testing.assert_array_equal(whole["id"][at], state["id"])
     np.testing.assert_allclose(state["x"], whole["x"][:, at], atol=1e-3)
-    here = tuple(map(slice, together.part.own_box.low, together.part.own_box.high))
-    np.testing.assert_allclose(together.part.own(together.liquid.phi()), alone.liquid.phi()[here], atol=1e-3)
+    here = tuple(map(slice, on_ranks.part.own_box.low, on_ranks.part.own_box.high))
+    np.testing.assert_allclose(on_ranks.part.own(on_ranks.liquid.phi()), alone.liquid.phi()[here], atol=1e-3)
 
 
 def test_what_cannot_run_is_refused():

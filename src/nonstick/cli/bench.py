@@ -150,7 +150,7 @@ class Selection:
         "--frames", help="Frames of a run (default: the table's own); of a single solve, its frame."
     )
     samples: int | None = option(
-        "--samples", help="Solve in so many frames of a run, evenly spread (default: the table's own)."
+        "--samples", help="Solve in this many frames of a run, evenly spread (default: the table's own)."
     )
     settings: list[str] = typer.Option(
         [], "--set", "-s", metavar="KEY=VALUE", help="Change a key of the scenes of a table, e.g. -s time.cfl=4."

@@ -52,7 +52,7 @@ def _share(comm: Comm, n: int) -> tuple[int, int]:
 
 def _by_auto(comm: Comm, file: Path, given: dict, stop: dict) -> Solution:
     """Each rank reads its own rows of the file."""
-    with comm.together():
+    with comm.same_outcome():
         part = read_rows(file, lambda n: _share(comm, n))
         if part.cells is None:
             raise NonstickError("many ranks need the cells of the unknowns: give `cells` in the file")

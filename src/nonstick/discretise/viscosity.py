@@ -259,7 +259,7 @@ class ViscosityProblem(Discretised):
         self.problem = ViscousBox(self.operator, self._right_hand_side(), self.problem.scale)
 
     def correct_walls(self, velocity: Sequence[np.ndarray]) -> float:
-        """Add to the right-hand side what the matrix, to be symmetric, leaves out at walls that cross the grid askew.
+        """Add to the right-hand side what the matrix, to be symmetric, leaves out at walls not aligned with the grid.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ def build(comm: Comm, name: str, n: int, **options) -> Shared:
     levels = shared_levels(int(comm.total(np.count_nonzero(unknown))), len(shape))
     boxes = Boxes.by_liquid(comm, shape, first, unknown, align=2**levels)
     held = boxes[comm.rank].grown(WIDTH, shape)
-    with comm.together():
+    with comm.same_outcome():
         local = _build(name, n, held, options)
     return Shared(comm, boxes, held, local.problem)
 
@@ -41,6 +41,6 @@ def _build(name: str, n: int, held: IndexBox, options: dict) -> cases.StaticCase
 def _unknowns(comm: Comm, name: str, n: int, box: IndexBox, options: dict) -> np.ndarray:
     """True in the cells of a box that are unknowns."""
     held = box.grown(WIDTH, (n,) * len(box.low))
-    with comm.together():
+    with comm.same_outcome():
         rows = _build(name, n, held, options).problem.A.stencil.rows  # type: ignore[union-attr]
     return rows.to_grid(np.ones(rows.n, bool), False)[box.within(held)]

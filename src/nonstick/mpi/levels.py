@@ -26,12 +26,12 @@ from ..operators.stencil import StencilOperator
 from .piece import Piece
 from .stencil import SharedStencil
 
-#: a level with at most so many unknowns on all ranks is held by every rank
+#: a level with at most this many unknowns on all ranks is held by every rank
 GATHERED = 20_000
 
 
 def shared_levels(unknowns: int, dimension: int) -> int:
-    """How often a problem of so many unknowns is halved before its levels are gathered: at least once."""
+    """How often a problem of this many unknowns is halved before its levels are gathered: at least once."""
     levels = 1
     while unknowns > GATHERED * 2 ** (dimension * levels):
         levels += 1
@@ -111,7 +111,7 @@ class _Copy(BlockHierarchy):
         self.scale = 1.0
 
 
-class Gate(Level):
+class GatherLevel(Level):
     """The last level of the ranks: it gathers its right-hand side and visits the levels that every rank holds."""
 
     def __init__(self, piece: Piece, shape: tuple[int, ...]):
@@ -184,23 +184,23 @@ class SharedHierarchy(BlockHierarchy):
         self.cycle = self.multigrid.cycle
         if self._rough:
             self.cycle = self.cycle.stronger()
-        self.gate, self._gate_parent = Gate(coarse, coarse.boxes.shape), parent
+        self.gather_level, self._gather_parent = GatherLevel(coarse, coarse.boxes.shape), parent
         self.grids[-1].set_parent(parent, np.arange(coarse.rows.n, dtype=np.int32))
-        self.visited = [self.gate]
+        self.visited = [self.gather_level]
         self._fill_tail(np.zeros(self.grids[-1].rows.n, np.int8))
 
     def _share_levels(self, above):
         above._levels_shared = True
         self.comm = above.comm
         self.grids, self.parents, self.cycle = above.grids[1:], above.parents[1:], above.cycle
-        self.gate, self._gate_parent, self.visited = above.gate, above._gate_parent, above.visited
+        self.gather_level, self._gather_parent, self.visited = above.gather_level, above._gather_parent, above.visited
         self._fill()
 
     def _fill_tail(self, active):
         """The matrix of the gathered level, from that of the last shared level."""
-        coarse = tuple(np.zeros(self.gate.x.size) for _ in range(4))
-        self._multiply(coarse, len(self.grids) - 1, active, self._gate_parent)
-        self.gate.set_matrix(self, coarse[:3], coarse[3])
+        coarse = tuple(np.zeros(self.gather_level.x.size) for _ in range(4))
+        self._multiply(coarse, len(self.grids) - 1, active, self._gather_parent)
+        self.gather_level.set_matrix(self, coarse[:3], coarse[3])
 
     def below(self, A):
         """The cycle for a problem on the first coarse level."""

@@ -141,10 +141,10 @@ class SharedCoarser(Coarser):
         self.A, self.cycle, self.box = A, cycle, problem.box
         self.shape = np.array(A.rows.shape, np.int64)
         self.groups = cycle.grids[0].groups
-        self.gate = None if cycle.parents else cycle.gate
-        piece = cycle.gate.piece if self.gate else cycle.grids[1].piece  # type: ignore[attr-defined]
-        self.parent = cycle._gate_parent if self.gate else cycle.parents[0]
-        if self.gate is None:
+        self.gather_level = None if cycle.parents else cycle.gather_level
+        piece = cycle.gather_level.piece if self.gather_level else cycle.grids[1].piece  # type: ignore[attr-defined]
+        self.parent = cycle._gather_parent if self.gather_level else cycle.parents[0]
+        if self.gather_level is None:
             c0, c1, c2, e = (values / (cycle.alpha * cycle.scale) for values in cycle.matrices[1])
         else:
             c0, c1, c2, e = (np.zeros(piece.rows.n) for _ in range(4))
@@ -160,13 +160,13 @@ class SharedCoarser(Coarser):
             b, lower, upper, problem.b, self.box.lower, self.box.upper, self.parent, *counts, A.rows.start, self.groups
         )
         rows = piece.rows
-        if self.gate is not None:
-            c0, c1, c2, e, b, lower, upper = (self.gate.joined(v) for v in (c0, c1, c2, e, b, lower, upper))
-            rows = self.gate.rows
+        if self.gather_level is not None:
+            c0, c1, c2, e, b, lower, upper = (self.gather_level.joined(v) for v in (c0, c1, c2, e, b, lower, upper))
+            rows = self.gather_level.rows
         d = np.empty(rows.n)
         whole = np.array([0, rows.start.size - 1])
         _nested._coarse_diagonal(d, e, c0, c1, c2, rows.start, rows.offset, whole)
-        if self.gate is not None:
+        if self.gather_level is not None:
             coarse = StencilOperator(rows, (c0, c1, c2), d)
         else:
             piece.graph.exchange(d)
@@ -174,11 +174,11 @@ class SharedCoarser(Coarser):
         self.problem = BoxProblem(coarse, b, lower, upper)
 
     def inverse(self):
-        return self.cycle.below(self.problem.A) if self.gate is None else None  # type: ignore[arg-type]
+        return self.cycle.below(self.problem.A) if self.gather_level is None else None  # type: ignore[arg-type]
 
     def interpolate(self, coarse, x):
-        if self.gate is not None:
-            coarse = coarse[self.gate.number]
+        if self.gather_level is not None:
+            coarse = coarse[self.gather_level.number]
         else:
             self.problem.A.exchange(coarse)  # type: ignore[attr-defined]
         super().interpolate(coarse, x)

@@ -113,7 +113,7 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
     (True, True)
     """
     comm = world() if comm is None else comm
-    with comm.together():
+    with comm.same_outcome():
         A, cells = sp.csr_array(A), np.asarray(cells)
         m = A.shape[0]
         if cells.ndim != 2 or len(cells) != m or cells.shape[1] not in (2, 3) or cells.dtype.kind not in "iu":
@@ -122,7 +122,7 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
         lower, upper = (np.broadcast_to(np.asarray(v, float), (m,)) for v in validate.bounds(lower, upper, m))
     starts = np.concatenate([[0], np.cumsum(comm.gathered(m))])
     n, dimension = int(starts[-1]), int(comm.largest(cells.shape[1]))
-    with comm.together():
+    with comm.same_outcome():
         if A.shape[1] != n or cells.shape[1] != dimension:
             raise NonstickError(f"the rows of A have {A.shape[1]} columns, but all ranks together have {n} rows")
     cells = cells.astype(np.int64)
@@ -141,7 +141,7 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
     own = mine[:, :dimension].astype(np.int64)
     order = np.lexsort(own.T[::-1])
     mine, senders, own = mine[order], senders[order], own[order]
-    with comm.together():
+    with comm.same_outcome():
         if len(own) > 1 and (np.diff(own, axis=0) == 0).all(axis=1).any():
             raise NonstickError("two rows have the same cell; every unknown needs a cell of its own")
     piece = Piece(comm, boxes.three(), np.column_stack([np.zeros((len(own), 3 - dimension), np.int64), own]), dimension)
@@ -161,7 +161,7 @@ def _faces(A: SpreadRows, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights towards +x, +y, +z and -x, -y, -z of each row; axes that are missing come first."""
     row, value, dimension = A.row, A.rows.data, cells.shape[1]
     step = A.fetched(cells)[A.rows.indices] - cells[row]
-    with A.comm.together():
+    with A.comm.same_outcome():
         live = ~A.own & (value != 0)
         if np.any(value[live] > 0) or np.any(np.abs(step[live]).sum(axis=1) != 1):
             raise NonstickError(
@@ -177,7 +177,7 @@ def _faces(A: SpreadRows, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _check_symmetric(comm: Comm, piece: Piece, problem, lowers: list[np.ndarray]) -> None:
     """The weight of a face must be the same in the rows on both of its sides."""
-    with comm.together():
+    with comm.same_outcome():
         right = piece.rows.neighbours()
         for axis, w in enumerate(problem.A.weights):
             minus = np.zeros(piece.rows.n)

@@ -38,7 +38,7 @@ class Shared:
     """
 
     def __init__(self, comm: Comm, boxes: Boxes, held: IndexBox, local: BoxProblem):
-        with comm.together():
+        with comm.same_outcome():
             A = _checked(local)
             if boxes.align < 2:
                 raise NonstickError(

@@ -108,7 +108,7 @@ class Comm:
             raise error
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def same_outcome(self) -> Iterator[None]:
         """If the block fails with a sentence on one rank, it fails with that sentence on all.
 
         The block must not communicate: ranks that do not fail would wait for the one that did.

@@ -76,7 +76,7 @@ def _climb(dual: _Dual, constraints: LinearConstraints, problem: BoxProblem) -> 
     if sentence:
         return dual.finish("infeasible", sentence)
     for step in range(STEPS):
-        if step == SUSPECT and (sentence := infeasible_together(constraints, problem.box)):
+        if step == SUSPECT and (sentence := jointly_infeasible(constraints, problem.box)):
             return dual.finish("infeasible", sentence)
         if not dual.solution.converged:
             return dual.finish(dual.solution.status, dual.solution.message)
@@ -85,7 +85,7 @@ def _climb(dual: _Dual, constraints: LinearConstraints, problem: BoxProblem) -> 
             return dual.finish("converged")
         if not dual.search(direction):
             break
-    sentence = infeasible_together(constraints, problem.box)
+    sentence = jointly_infeasible(constraints, problem.box)
     return dual.finish("infeasible" if sentence else "stagnated", sentence)
 
 
@@ -255,7 +255,7 @@ def infeasible_row(constraints: LinearConstraints, box: Bounds) -> str:
     return ""
 
 
-def infeasible_together(constraints: LinearConstraints, box: Bounds) -> str:
+def jointly_infeasible(constraints: LinearConstraints, box: Bounds) -> str:
     """A sentence if no x inside the box meets all constraints, or nothing; a linear program decides."""
     from scipy.optimize import linprog  # slow to load, rarely needed
 

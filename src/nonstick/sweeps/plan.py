@@ -118,7 +118,7 @@ class SweepPlan:
         if old.scene.fingerprint() != self.scene.fingerprint() or list(old.vary) != list(self.vary):
             raise NonstickError(
                 f"{directory} holds another sweep (of {old.scene.name}, over {', '.join(old.vary)}): choose another "
-                f"--out, or go on with it by `nonstick sweep {directory}`"
+                f"--out, or continue it by `nonstick sweep {directory}`"
             )
         return SweepPlan(
             self.scene, {k: [*old.vary[k], *(v for v in self.vary[k] if v not in old.vary[k])] for k in self.vary}

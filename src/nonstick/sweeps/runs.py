@@ -52,7 +52,7 @@ def sweep(
     Parameters
     ----------
     scene : Scene, str or Path
-        A scene, its file or the name of a built-in one; or the directory of a sweep, to go on with it.
+        A scene, its file or the name of a built-in one; or the directory of a sweep, to continue it.
     vary : mapping, optional
         Dotted key to the values that it takes, for example `{"domain.resolution": [32, 64]}`. It may be left out where
         `scene` is the directory of a sweep.

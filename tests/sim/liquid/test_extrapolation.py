@@ -13,7 +13,7 @@ from nonstick.parallel.partition import Partition
 from nonstick.sim.liquid._energy import _free_share
 from nonstick.sim.liquid.flow._extrapolate import SLIVER, _extrapolate
 from nonstick.sim.liquid.flow._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
-from nonstick.sim.liquid.flow.extrapolation import STEEPEST, Passage, extend, find_taken, hold_surface
+from nonstick.sim.liquid.flow.extrapolation import STEEPEST, LiquidFaces, extend, hold_surface, pressure_change
 from nonstick.sim.liquid.flow.pressure import LIGHT, SHARE, STILL, least_pressure
 from nonstick.sim.liquid.particles.spacing import in_flight, keep_centre
 from nonstick.sim.liquid.solids.on_grid import Solids
@@ -150,7 +150,7 @@ def test_a_rotation_goes_on_in_the_wall(dimension):
         velocity.append(np.where(solids.open[axis] > SLIVER, turn, 0.0) if axis >= first else turn)
     velocity = FaceField(velocity, grid.axes)
     mass = velocity.zeros()
-    extend(velocity, mass, np.full(cells, -1.0), solids, Passage(solids.open), np.ones(cells, np.int8), 4)
+    extend(velocity, mass, np.full(cells, -1.0), solids, LiquidFaces(solids.open), np.ones(cells, np.int8), 4)
     for axis in (1, 2):
         middle = solids.nodes
         for other in {0, 1, 2} - {axis}:
@@ -169,7 +169,7 @@ def test_what_was_taken_goes_on_beyond_the_liquid_as_in_the_twin(dimension):
     phi = rng.normal(0.4, 1.0, grid.three)
     before, after = (FaceField([rng.normal(size=o.shape) for o in solids.open], grid.axes) for _ in range(2))
     given, found = before - after, before
-    find_taken(found, after, phi, solids, Passage(solids.open))
+    pressure_change(found, after, phi, solids, LiquidFaces(solids.open))
     for axis in grid.axes:
         known = np.zeros(given[axis].shape, bool)
         for c in np.ndindex(known.shape):
@@ -208,7 +208,7 @@ def test_liquid_above_the_last_centre_is_held(dimension, thin, again):
     phi = rng.normal(0.2, 0.3, grid.three)
     u, taken, mass = (FaceField([rng.normal(size=o.shape) for o in solids.open], grid.axes) for _ in range(3))
     push, found = np.array([0.0, 0.4, -0.5]), u.copy()
-    hold_surface(found, taken, push, mass, phi, solids, Passage(solids.open), thin, again)
+    hold_surface(found, taken, push, mass, phi, solids, LiquidFaces(solids.open), thin, again)
     free = np.empty(phi.shape)
     _free_share(free, *taken, *solids.open, *push, grid.axes.start)
     kinds, limit, clipped = {"line": 0, "mean": 0, "weight": 0}, STEEPEST * np.linalg.norm(push), 0
@@ -266,14 +266,16 @@ def test_walls_that_carry_nothing_are_not_touched(dimension):
 
 def test_pressed_is_what_exceeds_rounding_errors():
     scene = round_scene(2)
-    ranks, gravity = Solids(scene).ranks, np.array([0.0, 3.0, -4.0])
+    partition, gravity = Solids(scene).partition, np.array([0.0, 3.0, -4.0])
     weight = 5.0 * scene.model.physics.density * scene.dx  # of a layer of one cell
     flying, still = np.array([0.0, -1e-9]) * weight, np.array([0.5, 100.0]) * weight
-    assert least_pressure(flying, scene, gravity, ranks, 0.01) == pytest.approx(LIGHT * weight)
-    assert least_pressure(still, scene, gravity, ranks, 0.01) < still[0]  # liquid one cell deep presses on the floor
-    assert least_pressure(-1e6 * still, scene, gravity, ranks, 0.01) == pytest.approx(SHARE * 1e8 * weight)
-    assert least_pressure(np.empty(0), scene, gravity, ranks, 0.01) == pytest.approx(LIGHT * weight)
-    floating = least_pressure(flying, scene, np.zeros(3), ranks, 0.01)
+    assert least_pressure(flying, scene, gravity, partition, 0.01) == pytest.approx(LIGHT * weight)
+    assert (
+        least_pressure(still, scene, gravity, partition, 0.01) < still[0]
+    )  # liquid one cell deep presses on the floor
+    assert least_pressure(-1e6 * still, scene, gravity, partition, 0.01) == pytest.approx(SHARE * 1e8 * weight)
+    assert least_pressure(np.empty(0), scene, gravity, partition, 0.01) == pytest.approx(LIGHT * weight)
+    floating = least_pressure(flying, scene, np.zeros(3), partition, 0.01)
     assert floating == pytest.approx(max(1000.0 * STILL * (scene.dx / 0.01) ** 2, SHARE * flying.max()))
 
 

@@ -100,9 +100,9 @@ def test_pressure_and_adhesion_of_one_side():
 def test_only_no_slip_sides_hold_thick_liquid():
     walls = {"viscous": "slip", "top": {"viscous": "no-slip"}}
     simulation = Simulation(block(walls))
-    hold = simulation.liquid.viscosity.holds(1e4, 0.01)
+    hold = simulation.liquid.viscosity.held_walls(1e4, 0.01)
     assert hold[0, 10, -1] and not hold[0, 10, 0] and not hold[0, 0, 10]
-    assert Simulation(block({"viscous": "slip"})).liquid.viscosity.holds(1e4, 0.01) is None
+    assert Simulation(block({"viscous": "slip"})).liquid.viscosity.held_walls(1e4, 0.01) is None
 
 
 def test_settings_that_are_not_given_are_those_of_all_walls():
@@ -134,8 +134,8 @@ def test_the_check_of_a_scene_knows_them():
     facts = check(block({"bottom": {"viscous": "slip"}}, high=(1.0, 0.6), solid=[plate])).facts
     assert "viscous liquid at walls: no-slip; bottom slip; solid.0 separating" in facts
     assert not any("viscous liquid at walls" in fact for fact in check(block({})).facts)
-    thin = block({"top": {"viscous": "slip"}}).replace({"physics.viscosity": 0.0})
-    assert any("walls.top.viscous has no effect" in warning for warning in check(thin).warnings)
+    inviscid_share = block({"top": {"viscous": "slip"}}).replace({"physics.viscosity": 0.0})
+    assert any("walls.top.viscous has no effect" in warning for warning in check(inviscid_share).warnings)
 
 
 def test_a_rotating_container_keeps_liquid_rigid_in_the_viscosity_solve():

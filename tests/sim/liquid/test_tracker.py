@@ -24,7 +24,7 @@ def test_the_same_step_moves_either(tracker):
     start = liquid.energy()
     for _ in range(6):
         report = liquid.step(1 / 60)
-    liquid.settle()
+    liquid.update_surface()
     # free fall: speed g t, and what height loses motion gains
     kinetic, potential = liquid.energy()
     # velocities on the grid belong to the middle of the last step

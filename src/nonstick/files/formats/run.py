@@ -110,7 +110,7 @@ class Exporter:
             told(number)
             return one
 
-        def together(separate: bool) -> list[Path]:
+        def finish(separate: bool) -> list[Path]:
             out = []
             for name, form in self.formats.items():
                 if form.by_frame == separate:
@@ -119,12 +119,12 @@ class Exporter:
                     out += form.finish(folder, self.shot, numbers, still, self.options, overwrite)
             return out
 
-        whole = together(separate=False)
+        whole = finish(separate=False)
         files: list[Path] = []
         for number in numbers:
             files += self._write(number, lambda n=number: self._still(n), overwrite, by_frame)  # type: ignore[misc]
             told(number)
-        return files + together(separate=True) + whole
+        return files + finish(separate=True) + whole
 
     def drop_after(self, frame: int) -> None:
         """Delete the files of frames after `frame`, of all formats, where they lie in the run directory."""

@@ -26,7 +26,7 @@ class Factor(Recipe):
     shift : float
         A small part of the diagonal that makes a singular matrix definite.
     most : int, optional
-        It fits matrices with at most so many unknowns.
+        It fits matrices with at most this many unknowns.
 
     Examples
     --------

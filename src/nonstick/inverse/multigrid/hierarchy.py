@@ -28,7 +28,7 @@ from .smoothers import RedBlack, SmootherRecipe
 
 
 class Sized(Protocol):
-    """Anything with so many unknowns."""
+    """Anything with a number of unknowns."""
 
     @property
     def n(self) -> int: ...

@@ -73,7 +73,7 @@ class _AsMatrix(IterativeInverse):
         flat = self._flat(x)
 
         def tell(residual: float) -> bool:
-            self.A.enter(flat, x)  # who watches may look at x
+            self.A.enter(flat, x)  # the callback may read x
             return watch(residual)
 
         told = None if watch is None else tell

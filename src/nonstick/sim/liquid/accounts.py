@@ -80,7 +80,7 @@ NONE = np.empty(0, np.int64)
 
 def volume(
     phi: np.ndarray, space: np.ndarray, offset: float = 0.0, start: np.ndarray = NONE, per_cell: float = 1.0,
-    ranks: Partition | None = None,
+    partition: Partition | None = None,
 ) -> float:  # fmt: skip
     """Volume of φ + offset < 0 in cells, φ in cells; `start` and `per_cell` describe particles sorted by cell.
 
@@ -89,12 +89,12 @@ def volume(
     partial = np.empty(phi.shape[0])
     _volume_planes(partial, phi, space, offset, start, per_cell)
     found = float(partial.sum())
-    return found if ranks is None else ranks.comm.total(found)
+    return found if partition is None else partition.comm.total(found)
 
 
 def shift_for(
     phi: np.ndarray, space: np.ndarray, target: float, guess: float, start: np.ndarray = NONE, per_cell: float = 1.0,
-    ranks: Partition | None = None,
+    partition: Partition | None = None,
 ) -> float:  # fmt: skip
     """The shift of φ, within ±LIMIT, for which φ encloses `target`, to a ten-thousandth; starts from `guess`.
 
@@ -107,12 +107,12 @@ def shift_for(
     if target <= 0.0:
         return 0.0
     room = float(space.sum())
-    target = min(target, room if ranks is None else ranks.comm.total(room))
+    target = min(target, room if partition is None else partition.comm.total(room))
     low, high = -LIMIT, LIMIT
     over, under = 0.0, 0.0  # excess at low and lack at high, once they are known
     c, stride, last = min(max(guess, low), high), 0.02, 0
     for _ in range(30):
-        gap = volume(phi, space, c, start, per_cell, ranks) - target
+        gap = volume(phi, space, c, start, per_cell, partition) - target
         if abs(gap) < 1e-4 * target:
             break
         # more volume at smaller offsets: the root stays between low and high
@@ -139,23 +139,23 @@ ALL = 0.9
 SAFETY = 1e-6
 
 
-def energy(p: Cloud, gravity: np.ndarray, ranks: ParticlePartition) -> tuple[float, float]:
+def energy(p: Cloud, gravity: np.ndarray, partition: ParticlePartition) -> tuple[float, float]:
     """Sums over particles of kinetic energy in (m/s)² and of -g · x in m/s² times cells."""
     parts = -(-p.n // BATCH)
     kinetic, height = np.zeros(parts), np.zeros(parts)
-    _energy(kinetic, height, ranks.position(p.x), p.vel, p.aff, p.affine, *gravity, BATCH)
-    return ranks.comm.total(float(kinetic.sum())), ranks.comm.total(float(height.sum()))
+    _energy(kinetic, height, partition.position(p.x), p.vel, p.aff, p.affine, *gravity, BATCH)
+    return partition.comm.total(float(kinetic.sum())), partition.comm.total(float(height.sum()))
 
 
-def heat(mass: FaceField, before: FaceField, after: FaceField, ranks: Partition) -> float:
+def heat(mass: FaceField, before: FaceField, after: FaceField, partition: Partition) -> float:
     """Kinetic energy that viscosity has taken from the velocity `before`, for masses on the faces."""
     total = 0.0
     for axis, lost in (mass * (before - after) * (before + after)).each():
-        total += 0.5 * float(ranks.own_faces(lost, axis).sum())
-    return max(ranks.comm.total(total), 0.0)
+        total += 0.5 * float(partition.own_faces(lost, axis).sum())
+    return max(partition.comm.total(total), 0.0)
 
 
-def surplus(p: Cloud, gain: np.ndarray, ranks: Partition, turned: np.ndarray | float = 0.0) -> float:
+def surplus(p: Cloud, gain: np.ndarray, partition: Partition, turned: np.ndarray | float = 0.0) -> float:
     """What the kinetic energy of particles has beyond that of the flow at the end of the step, in (m/s)².
 
     It is what the turning of the force added (the sum of `turned`), less what liquid gains that does not fall freely:
@@ -165,21 +165,21 @@ def surplus(p: Cloud, gain: np.ndarray, ranks: Partition, turned: np.ndarray | f
     This is a number of the flow: it must not change when particles give energy back. In still water the work of gravity
     is much larger than the kinetic energy, and slowing particles that rise would add energy.
     """
-    return ranks.comm.total(float(np.sum(turned)) - p.work_on_held(gain))
+    return partition.comm.total(float(np.sum(turned)) - p.work_on_held(gain))
 
 
-def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float, ranks: ParticlePartition) -> None:
+def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float, partition: ParticlePartition) -> None:
     """Take `excess`, in (m/s)², from the particles that gained it; all particles give the part that these cannot give.
 
     `old` are the velocities before the step, `push` is gravity times its length.
     """
     parts = np.zeros(-(-p.n // BATCH))
     _gains(parts, p.vel, old, *push, GIVEN_BACK, BATCH)
-    gained = ranks.comm.total(float(parts.sum()))
+    gained = partition.comm.total(float(parts.sum()))
     if gained > 0.0:
         share = min((1.0 + SAFETY) * excess / gained, 1.0)
         _take_gains(p.vel, p.aff, old, *push, GIVEN_BACK, share)
         excess -= share * gained
     if excess > 0.0:
-        kinetic = energy(p, np.zeros(3), ranks)[0]
+        kinetic = energy(p, np.zeros(3), partition)[0]
         p.slow(float(np.sqrt(1.0 - min((1.0 + SAFETY) * excess / kinetic, ALL))) if kinetic > 0.0 else 1.0)

@@ -89,7 +89,7 @@ class LiquidKind(Kind):
     def save(self, simulation: Simulation, directory: RunDirectory, rows: Sequence[Row]) -> None:
         frame, scene = simulation.frame, simulation.scene
         if isinstance(directory, SharedDirectory):
-            directory.boxes = simulation.liquid.ranks.boxes.boxes  # type: ignore[attr-defined]
+            directory.boxes = simulation.liquid.partition.boxes.boxes  # type: ignore[attr-defined]
         directory.write_frame(frame, simulation.frame_arrays())
         if rows:
             directory.append_rows(rows, self.columns)

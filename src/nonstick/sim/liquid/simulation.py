@@ -72,13 +72,13 @@ class Simulation(Shown):
     (16, 16)
     """
 
-    def __init__(self, scene: Scene | str | Path, ranks: ParticlePartition | None = None):
+    def __init__(self, scene: Scene | str | Path, partition: ParticlePartition | None = None):
         self.scene = scene if isinstance(scene, Scene) else Scene.load(scene)
         self.scene.require("liquid")
         check_methods(self.scene)
         check_bodies(self.scene)
         require(self.scene)
-        self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track], ranks)
+        self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track], partition)
         check_edges(self.scene, self.liquid.solids.mode)
         #: the probes of the scene
         self.probes = Recorder(self.scene, self.liquid)
@@ -149,7 +149,7 @@ class Simulation(Shown):
         self.frame += 1
         self.liquid.time = end  # so that rounding does not make the clock drift
         began = time.perf_counter()
-        self.liquid.settle()
+        self.liquid.update_surface()
         self.probes.surface(self.liquid.phi())
         if rows:  # the next step starts from the surface of the frame; its time counts here
             rows[-1]["surface_seconds"] += time.perf_counter() - began

@@ -4,7 +4,7 @@
     velocity on the faces             transfer       by the tracker
     u += kick g                       transfer       forces
     0 ≤ p ⟂ div u ≥ 0 at walls        pressure       nonstick.discretise.pressure
-    viscosity, pressure again         viscosity      where liquid is viscous: `_thicken`
+    viscosity, pressure again         viscosity      where liquid is viscous: `_solve_viscosity`
     u beyond the liquid               extrapolation  walls remove only the forbidden part
     the liquid moves with u           advection      by the tracker
 
@@ -31,9 +31,9 @@ from ...grid.faces import FaceField
 from ...scenes.scene import Scene
 from ..run.states import check_array
 from .accounts import Ledger, heat
-from .flow.extrapolation import Passage, extend, find_taken, hold_surface
+from .flow.extrapolation import LiquidFaces, extend, hold_surface, pressure_change
 from .flow.forces import Force
-from .flow.pressure import CalledFor, PressureResult, Projection, least_pressure
+from .flow.pressure import IncrementalPressure, PressureResult, Projection, least_pressure
 from .flow.viscosity import Viscosity
 from .particles.seeding import region
 from .partition import ParticlePartition
@@ -95,20 +95,20 @@ class Liquid:
         self,
         scene: Scene,
         tracker: Callable[[Scene, Solids, Ledger, Viscosity], Tracker],
-        ranks: ParticlePartition | None = None,
+        partition: ParticlePartition | None = None,
     ):
         self.scene = scene
-        self.ranks = ranks or ParticlePartition.whole(scene.shape, scene.dx)
+        self.partition = partition or ParticlePartition.whole(scene.shape, scene.dx)
         model = scene.model
         bodies = make(scene)
-        self.solids = Solids(scene, bodies, self.ranks)
+        self.solids = Solids(scene, bodies, self.partition)
         #: rigid bodies; the pressure changes their velocity and spin in place
         self.bodies = Bodies(scene, bodies, self.solids)
         self.bodies.check_start()
         self.grid = self.solids.grid
         self.projection = Projection(self.solids, model.solver, model.physics.density)
         self.viscosity = Viscosity(self.solids, model)
-        self.called = CalledFor(self.solids)
+        self.incremental = IncrementalPressure(self.solids)
         self.ledger = Ledger()
         self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
         self.sources = Source.all(scene)
@@ -137,10 +137,10 @@ class Liquid:
             added = tracker.flow_in(self.sources, self.time, dt)
         with watch("viscosity"):
             mu = tracker.viscosity()
-            self._hold = self.viscosity.holds(mu, kick, self._flowing())
+            self._hold = self.viscosity.held_walls(mu, kick, self._flowing())
             sticky = self.solids.held(self._hold)
         with watch("surface"):
-            if walls_moved or not tracker.settled:
+            if walls_moved or not tracker.surface_is_current:
                 tracker.find_surface(self._last_pressure(), sticky)
         with watch("transfer"):
             start = tracker.to_grid()
@@ -148,34 +148,38 @@ class Liquid:
         with watch("pressure"):
             velocity, outcome = self._project(start.velocity, kick, added.divergence)
             self.pressure = outcome.pressure
-        thick, unpressed, passage = None, start.velocity, Passage(self.solids.open)
-        push, thin = kick * tracker.gravity, self.viscosity.thin(mu, tracker.gravity)
+        thick, unpressed, liquid_faces = None, start.velocity, LiquidFaces(self.solids.open)
+        push, thin = kick * tracker.gravity, self.viscosity.inviscid_share(mu, tracker.gravity)
         if self.viscosity.acts:
             with watch("extrapolation"):  # viscosity must not drag down what the pressure holds
                 taken = start.velocity.copy()
-                find_taken(taken, velocity, tracker.phi, self.solids, passage)
-                hold_surface(velocity, taken, push, start.mass, tracker.phi, self.solids, passage, thin)
-            velocity, outcome, thick, unpressed = self._thicken(
+                pressure_change(taken, velocity, tracker.phi, self.solids, liquid_faces)
+                hold_surface(velocity, taken, push, start.mass, tracker.phi, self.solids, liquid_faces, thin)
+            velocity, outcome, thick, unpressed = self._solve_viscosity(
                 watch, start, velocity, outcome, mu, kick, added.divergence
             )
-            passage = self.viscosity.passage
+            liquid_faces = self.viscosity.liquid_faces
         with watch("extrapolation"):
             taken = held = start.velocity
-            find_taken(taken, velocity, tracker.phi, self.solids, passage)
+            pressure_change(taken, velocity, tracker.phi, self.solids, liquid_faces)
             if thick is not None:
                 held = unpressed
-                find_taken(held, velocity, tracker.phi, self.solids, passage)
-            hold_surface(velocity, held, push, start.mass, tracker.phi, self.solids, passage, thin, thick is not None)
+                pressure_change(held, velocity, tracker.phi, self.solids, liquid_faces)
+            hold_surface(
+                velocity, held, push, start.mass, tracker.phi, self.solids, liquid_faces, thin, thick is not None
+            )
             if thick is not None:
                 self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
             layers, keep = math.ceil(self.scene.model.time.cfl) + 2, np.maximum(sticky, self._pressed(outcome))
-            fastest = extend(velocity, start.mass, tracker.phi, self.solids, passage, keep, layers)
+            fastest = extend(velocity, start.mass, tracker.phi, self.solids, liquid_faces, keep, layers)
             self._check_flow(velocity, fastest, dt)
         with watch("advection"):
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
             of_bodies -= sum(self.bodies.energy())
-            flow = Flow(velocity, start, outcome, dt, kick, push, taken, passage.open, sticky, self._fed(), of_bodies)
+            flow = Flow(
+                velocity, start, outcome, dt, kick, push, taken, liquid_faces.open, sticky, self._fed(), of_bodies
+            )
             if self.observer is not None:
                 self.observer.moving(flow)
             tracker.move(flow)
@@ -216,31 +220,33 @@ class Liquid:
         Otherwise the rise of the liquid above would reach down to the wall, and carry off the particles there.
         """
         pressure = outcome.pressure
-        pressed = pressure > least_pressure(pressure, self.scene, self.tracker.gravity, self.ranks, outcome.problem.dt)
+        pressed = pressure > least_pressure(
+            pressure, self.scene, self.tracker.gravity, self.partition, outcome.problem.dt
+        )
         if np.any(self.solids.separation):
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
         return pressed.astype(np.int8)
 
-    def _thicken(
+    def _solve_viscosity(
         self, watch: Stopwatch, start: GridVelocity, velocity: FaceField, outcome: PressureResult,
         mu: np.ndarray | float, dt: float, divergence: np.ndarray | None,
     ) -> tuple[FaceField, PressureResult, ViscositySolution, FaceField]:  # fmt: skip
         """Let viscosity and the pressure that it calls for act on a velocity.
 
         Viscosity adds divergence, so the velocity u₁ is projected again: with a pressure p₂, which leaves a slip of
-        dt/ρ ∂p₂/∂s at walls. So the step begins with p₂ of the last step (`called`), and all is done twice, the second
-        time from u₁ - dt/ρ ∇p₂: what is left to project is small. With bodies it is done once, from u₁: twice, the
-        speed of a sinking sphere would depend more on the step.
+        dt/ρ ∂p₂/∂s at walls. So the step begins with p₂ of the last step (`incremental`), and all is done twice, the
+        second time from u₁ - dt/ρ ∇p₂: what is left to project is small. With bodies it is done once, from u₁: twice,
+        the speed of a sinking sphere would depend more on the step.
 
         Returns the velocity, the pressure of the whole step, the solution for viscosity, and the velocity as it would
         be without pressure.
         """
         before, first, p1 = velocity, outcome, outcome.pressure
         if self._remembers():
-            called = self.called.after(first)
-            before, self.pressure = velocity - first.velocity + called.velocity, p1 + called.pressure
+            incremental = self.incremental.after(first)
+            before, self.pressure = velocity - first.velocity + incremental.velocity, p1 + incremental.pressure
             if self.observer is not None:
-                self.observer.projected(called)
+                self.observer.projected(incremental)
         thick: Any = None
         for last in (True,) if len(self.bodies) else (False, True):
             with watch("viscosity"):
@@ -256,8 +262,8 @@ class Liquid:
                 if not last:
                     before = (self.solids.open > 0.0).where(before - spread + velocity, before)
         if self._remembers():
-            self.called.keep(self.pressure - p1, self.tracker.phi)
-        start.heat = heat(start.mass, before, spread, self.ranks)
+            self.incremental.keep(self.pressure - p1, self.tracker.phi)
+        start.heat = heat(start.mass, before, spread, self.partition)
         unpressed = start.velocity + spread - before
         # the problem is the first one, whose walls do not pull; messages of both
         whole = replace(outcome, problem=first.problem, failed=[*first.failed, *outcome.failed])
@@ -270,18 +276,19 @@ class Liquid:
 
     def _check_flow(self, velocity: FaceField, fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""
-        finite = not self.ranks.comm.any(not all(math.isfinite(float(u.sum())) for _, u in velocity.each()))
+        finite = not self.partition.comm.any(not all(math.isfinite(float(u.sum())) for _, u in velocity.each()))
         if not finite or fastest * dt > LONGEST * max(self.scene.model.domain.size):
-            speed = f"reaches {fastest:.3g} m/s" if finite else "is no number any more"
+            speed = f"reaches {fastest:.3g} m/s" if finite else "is not finite"
             raise NonstickError(
                 f"{self.scene.where}: the velocity of the liquid {speed} at {self.time:.4g} s; make what drives it "
                 "weaker (velocities, forces, motions, inflows), or raise time.max_substeps"
             )
         way = fastest * dt / self.scene.dx
-        if self.ranks.shared and way > self.ranks.depth - 1.5:  # the velocity is read a cell beyond
+        if self.partition.shared and way > self.partition.depth - 1.5:  # the velocity is read a cell beyond
             raise NonstickError(
-                f"{self.scene.where}: liquid moves {way:.2g} cells in a step at {self.time:.4g} s, more than ranks see "
-                f"of each other ({self.ranks.depth} cells): raise time.max_substeps, lower time.cfl, or run on one rank"
+                f"{self.scene.where}: liquid moves {way:.2g} cells in a step at {self.time:.4g} s, more than ranks "
+                f"see of each other ({self.partition.depth} cells): raise time.max_substeps, "
+                "lower time.cfl, or run on one rank"
             )
 
     def _move_bodies(self, dt: float) -> None:
@@ -305,7 +312,7 @@ class Liquid:
         """True if something other than gravity may do work on the liquid in this step."""
         solids = self.solids
         moves = solids.moving and solids.velocity.any()  # a paddle that has stopped does no work
-        walls = bool(len(self.bodies)) or self.ranks.comm.any(bool(moves or np.any(solids.separation)))
+        walls = bool(len(self.bodies)) or self.partition.comm.any(bool(moves or np.any(solids.separation)))
         pushed = any(f.acts(self.time - 2.0 * self.tracker.lag) or f.acts(self.time) for f in self.forces)
         return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
 
@@ -318,11 +325,11 @@ class Liquid:
 
     def contacts(self) -> int:
         """Number of cells in which liquid separates from a wall."""
-        return int(self.ranks.comm.total(int(np.count_nonzero(self.ranks.own(self.projection.active)))))
+        return int(self.partition.comm.total(int(np.count_nonzero(self.partition.own(self.projection.active)))))
 
     def max_speed(self) -> float:
         """Largest velocity component of the liquid or a solid."""
-        return max(self.ranks.comm.largest(self.tracker.fastest()), self.solids.fastest())
+        return max(self.partition.comm.largest(self.tracker.fastest()), self.solids.fastest())
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy in joule (per metre of depth in 2D); height is above the domain's corner."""
@@ -330,7 +337,7 @@ class Liquid:
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 
-    def settle(self) -> None:
+    def update_surface(self) -> None:
         """Find the surface at the end of a frame; the next step starts from it."""
         self.solids.update(self.time)
         self.tracker.find_surface(self._last_pressure(), self.solids.held(self._hold))
@@ -340,12 +347,12 @@ class Liquid:
         volume = self.ledger.measured * self.scene.dx**self.scene.dimension
         out = {"time": np.array(self.time), "dx": np.array(self.scene.dx), "volume": np.array(volume)}
         if output.surface:
-            out["phi"] = self.ranks.own(self.phi()).astype(np.float32)
+            out["phi"] = self.partition.own(self.phi()).astype(np.float32)
         if output.pressure or (output.pressure is None and self.scene.dimension == 2):
             out["pressure"] = self._user(self.pressure).astype(np.float32)
         solid = self.solids.moved_phi()
         if solid is not None:
-            out["phi_solid"] = self.ranks.own_nodes(solid).astype(np.float32)
+            out["phi_solid"] = self.partition.own_nodes(solid).astype(np.float32)
         out |= self.bodies.frame_arrays()
         if output.particles:
             out |= self.tracker.frame_arrays()
@@ -358,13 +365,13 @@ class Liquid:
             "pressure": self._user(self.projection.pressure), "active": self._user(self.projection.active),
             "steps": np.array(self.steps), "time": np.array(self.time), "lag": np.array(self.tracker.lag),
             "ledger": self.ledger.array(),
-            **({"called_for": self._user(self.called.pressure)} if self._remembers() else {}),
+            **({"called_for": self._user(self.incremental.pressure)} if self._remembers() else {}),
             **self.bodies.state(),
         }  # fmt: skip
 
     def _user(self, cells: np.ndarray) -> np.ndarray:
         """A field over this process's own cells, in the user's dimension."""
-        return self.grid.drop(self.ranks.own(cells))
+        return self.grid.drop(self.partition.own(cells))
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of this scene, before anything of it is used."""
@@ -379,11 +386,11 @@ class Liquid:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a state."""
-        cells = {name: self.grid.lift(self.ranks.with_ghosts(state[name])) for name in FIELDS if name in state}
+        cells = {name: self.grid.lift(self.partition.with_ghosts(state[name])) for name in FIELDS if name in state}
         self.projection.pressure, self.projection.active = cells["pressure"], cells["active"]
         self.pressure = self.projection.pressure
         if "called_for" in state:
-            self.called.pressure = cells["called_for"]
+            self.incremental.pressure = cells["called_for"]
         self.steps, self.time = int(state["steps"]), float(state["time"])
         self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag
         self.ledger.restore(state["ledger"])

@@ -82,7 +82,7 @@ class Tracker(Protocol):
     gravity: np.ndarray
 
     @property
-    def settled(self) -> bool:
+    def surface_is_current(self) -> bool:
         """True if φ belongs to the present liquid; a step then need not compute it."""
 
     @property

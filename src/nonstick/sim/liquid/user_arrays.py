@@ -107,8 +107,8 @@ def read_particles(liquid: Liquid) -> ParticleArrays:
 def read_grid(liquid: Liquid) -> GridArrays:
     """The fields of a liquid on its grid."""
     tracker = liquid.tracker
-    if isinstance(tracker, Particles) and not tracker.settled:
-        liquid.settle()
+    if isinstance(tracker, Particles) and not tracker.surface_is_current:
+        liquid.update_surface()
     grid = liquid.solids.grid
     return GridArrays(
         tuple(c.ravel().copy() for c in grid.cells()),

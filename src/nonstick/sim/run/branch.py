@@ -119,7 +119,7 @@ def _at(
     saved, there = kind.saved(parent), parent.frames()
     if not saved:
         raise NonstickError(
-            f"{parent.path} has no saved frame to start from: go on with `nonstick resume {parent.path}`"
+            f"{parent.path} has no saved frame to start from: continue with `nonstick resume {parent.path}`"
         )
     if frame is not None and frame > max(*saved, *there):
         raise NonstickError(

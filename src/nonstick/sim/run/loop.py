@@ -133,7 +133,7 @@ def _resume(
         if candidate is not None and not _same(meta, candidate):
             raise NonstickError(
                 f"{candidate.where} differs from the scene that {path} was started with in a way that changes the "
-                f"result ({changed_keys(meta, candidate)}): undo the change, or go on in a new directory with "
+                f"result ({changed_keys(meta, candidate)}): undo the change, or continue in a new directory with "
                 f"`nonstick resume {path} --set KEY=VALUE --out NEW`"
             )
     if scene is not None:

@@ -35,7 +35,7 @@ class SharedDirectory(RunDirectory):
     def _first(self, action: Callable[[], T]) -> T:
         """What rank 0 finds or does; all ranks get the result, or the error."""
         found: Any = None
-        with self.comm.together():
+        with self.comm.same_outcome():
             if self.comm.rank == 0:
                 found = action()
         return self.comm.shared(found)
@@ -110,7 +110,7 @@ class SharedDirectory(RunDirectory):
         """A file of a frame: no index of an old one, then all pieces, then the new index."""
         self._first(lambda: index.unlink(missing_ok=True))
         piece, same = pieces.cut(arrays)
-        with self.comm.together():
+        with self.comm.same_outcome():
             save(pieces.name_of(index, self.comm.rank), piece)
         where = np.array([[box.low, box.high] for box in self.boxes])
         self._first(lambda: save(index, same | {"pieces": where}))
@@ -119,7 +119,7 @@ class SharedDirectory(RunDirectory):
         """The cells of a checkpoint in a box, and the particles there; one piece is in memory at a time."""
         part = np.array([box.low, box.high])
         out: dict[str, np.ndarray] = {}
-        with self.comm.together():
+        with self.comm.same_outcome():
             out = load(self.checkpoints_path / f"{frame:06d}.npz", part)
             if out["pressure"].shape != box.shape:  # of one process
                 inside = tuple(map(slice, box.low, box.high))
@@ -140,14 +140,14 @@ class Files:
         self.comm = comm
 
     def check_free(self, path: str | Path) -> None:
-        with self.comm.together():
+        with self.comm.same_outcome():
             if self.comm.rank == 0:
                 RunDirectory.check_free(path)
 
     def create(self, path: str | Path, scene_toml: str, meta: Mapping[str, Any]) -> RunDirectory:
         if self.comm.size == 1:
             return RunDirectory.create(path, scene_toml, meta)
-        with self.comm.together():
+        with self.comm.same_outcome():
             if self.comm.rank == 0:
                 RunDirectory.create(path, scene_toml, meta)
         return SharedDirectory(path, self.comm)
@@ -155,7 +155,7 @@ class Files:
     def open(self, path: str | Path) -> RunDirectory:
         if self.comm.size == 1:
             return RunDirectory.open(path)
-        with self.comm.together():
+        with self.comm.same_outcome():
             if self.comm.rank == 0:
                 RunDirectory.open(path)
         return SharedDirectory(path, self.comm)

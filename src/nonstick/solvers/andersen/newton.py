@@ -111,11 +111,11 @@ def minimum_map_newton(
         a, toward = H_of.split(out.x, g)
         if enforced is not None and out.newton_steps == 0:
             a, toward = H_of.guessed(enforced, out.x)
-        settled = a_old is not None and not bool(xp.any(a != a_old))
+        unchanged = a_old is not None and not bool(xp.any(a != a_old))
         a_old = a
         # ‖r‖ <= ξ‖H‖ holds if max|r| <= ξ‖H‖/√n; on sets that no longer change, the final tolerance counts.
         goal = xi * sqrt(2.0 * theta / b.shape[0])
-        if settled and safeguarded:
+        if unchanged and safeguarded:
             goal = min(goal, 0.3 * (rtol() if callable(rtol) else rtol) * scale)
         goal = min(goal, inner_atol)
 

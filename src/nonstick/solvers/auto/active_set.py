@@ -60,7 +60,7 @@ class ActiveSet(Method):
     trust
         Number of iterations in which a set given with the problem is kept, regardless of x.
     renewal
-        After so many iterations an algebraic hierarchy may be set up anew for the free set.
+        After this many iterations an algebraic hierarchy may be set up anew for the free set.
     patience
         Changes after which the set is held until the face problem is solved.
 

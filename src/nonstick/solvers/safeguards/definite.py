@@ -20,7 +20,7 @@ from ..base import once_for_an_operator
 DENSE = 1500
 #: so few unknowns are factorised after every solve
 ALWAYS = 600
-#: up to so many unknowns, so many steps of conjugate gradients look at A after a solve
+#: up to this many unknowns, this many steps of conjugate gradients look at A after a solve
 OFTEN, LOOKS = 50_000, 60
 #: Lanczos steps for larger matrices
 STEPS = 100

@@ -4,7 +4,7 @@ not singular. A method sees only the other problem; x is judged by the problem a
 Iterative refinement
 --------------------
 A method measures residuals in the max norm. If rows differ in scale by many powers of ten, rounding errors of the
-largest row hide the residuals of all others, and the method cannot go on although some rows fail the row test. Then
+largest row hide the residuals of all others, and the method cannot continue although some rows fail the row test. Then
 the problem for the correction e is solved, with `x + e` in place of x:
 
     b - A x in place of b,   lower - x ≤ e ≤ upper - x,   residuals measured against the residual of x.

@@ -77,7 +77,7 @@ class Mehrotra(Method):
             # The iterate is interior. Its projection is reported, and the residual is that of the projection.
             problem.box.project(x, out=feasible)
             self._snap(barrier, feasible, problem.A.diagonal)
-            self._settle(problem, feasible, slivers)
+            self._solve_tiny_rows(problem, feasible, slivers)
             monitor.check(feasible)
             if self.step_norm is not None and monitor.status in ("", "converged"):
                 monitor.status = "converged" if norm <= self.step_norm else ""
@@ -129,7 +129,7 @@ class Mehrotra(Method):
             x[side.rows] = np.where(at_bound, side.bound, x[side.rows])
 
     @staticmethod
-    def _settle(problem, x: np.ndarray, rows: np.ndarray) -> None:
+    def _solve_tiny_rows(problem, x: np.ndarray, rows: np.ndarray) -> None:
         """Solve each row with a tiny diagonal separately.
 
         In units of b an error e of this row counts as d e, so its value would only have the accuracy rtol/d. The row

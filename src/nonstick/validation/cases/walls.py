@@ -173,7 +173,7 @@ def profile_error(plate: Plate, cells: int, drive: str) -> float:
     dx, (along, up) = 1.0 / cells, plate.axes
     depth = 2.0 if plate.pair else 1.0
     n = 2 * round(HALF * cells)
-    # as in the films, the plate passes a point so many cells above a grid line
+    # as in the films, the plate passes a point this many cells above a grid line
     middle = dx * np.array([0.5 * n, 0.5 * n - round(0.5 * depth * cells) + plate.offset])
 
     def points(shape: tuple[int, int], shift: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -226,7 +226,7 @@ def steady(setup: Setup, plates: dict[str, dict[str, Any]]) -> Measured:
 def cavity(setup: Setup, offset: float, steps: float, end: float, places: dict[str, list[float]]) -> Measured:
     """Velocities at three places, as means over the last second.
 
-    Floor and lid are `offset` cells above a grid line; the lid crosses a cell in so many `steps`.
+    Floor and lid are `offset` cells above a grid line; the lid crosses a cell in `steps` steps.
     """
     dx = 1.0 / setup.cells
     base = (2 + offset) * dx

@@ -49,8 +49,8 @@ UNFIT = 0.02
 #: positive couplings matter on a level if they are this part of all couplings in the median row
 MIXED = 0.05
 #: the first coarse rows are chosen sparsely if there would be more than this part of the rows, and rows have more than
-#: so many strong couplings in the mean: all directions are strong, and one step may coarsen them all. (Coarse levels of
-#: a rotated anisotropy look like that too, and need more rows: 14 iterations in place of 12 at 400².)
+#: this many strong couplings in the mean: all directions are strong, and one step may coarsen them all. (Coarse levels
+#: of a rotated anisotropy look like that too, and need more rows: 14 iterations in place of 12 at 400².)
 DENSE, ALL_AROUND = 0.4, 5
 #: if positive couplings matter on the finest level, `cut` is multiplied by this, and in the sweep on P by the second
 #: number; below, more entries of P would cost more than they gain
@@ -68,9 +68,9 @@ class Algebraic(Coarsening):
     cut
         Entries of P that are smaller than this part of the largest one in their row are cut off.
     dominant
-        Rows whose diagonal is at least so many times the sum of their couplings are left to the smoother.
+        Rows whose diagonal is at least this many times the sum of their couplings are left to the smoother.
     least
-        Matrices with at most so many unknowns are better solved by a dense factor: they do not fit.
+        Matrices with at most this many unknowns are better solved by a dense factor: they do not fit.
 
     Examples
     --------

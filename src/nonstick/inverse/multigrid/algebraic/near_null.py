@@ -14,18 +14,18 @@ import scipy.sparse as sp
 from ....operators.base import Operator
 from . import _matrix as kernels
 
-#: row sums below minus this part of the diagonal speak against constants
+#: a row whose sum is below minus this part of its diagonal: the constant vector is not near-null there
 NEGATIVE = 0.01
 #: the part of the rows that may do so
 FEW = 0.02
 SWEEPS = 160
-#: s fits if at most this part of the rows speaks against it
+#: s fits if it is not near-null in at most this part of the rows
 FIT = 0.001
 #: a scaling is used if it reduces that part to this fraction
 BETTER = 0.25
 #: if sweeps reduce an entry to this part, they have gone too far
 LEAST = 1e-9
-#: rows whose diagonal is so many times their couplings are held by it, as by a penalty: sweeps leave them out
+#: rows whose diagonal is this many times their couplings are fixed by it, as by a penalty: sweeps leave them out
 HELD = 100.0
 
 
@@ -44,7 +44,7 @@ def near_null(M: sp.csr_array) -> np.ndarray:
 
 
 def in_other_units(A: Operator) -> bool:
-    """True if row sums speak against constants; asked of an operator, without its entries."""
+    """True if row sums say that constants are not near-null; asked of an operator, without its entries."""
     return bool(np.count_nonzero(A.row_sums() < -NEGATIVE * A.diagonal) > FEW * A.n)
 
 

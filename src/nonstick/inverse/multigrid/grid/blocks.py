@@ -60,7 +60,7 @@ class Blocks(Coarsening):
         What merges below the blocks; by default `TopologyAware(alpha, theta=0.05, cut=0.0)`. Its `theta` also judges
         whether blocks are whole.
     anisotropy
-        Grids whose cells are coupled along one axis so many times as strongly as along another do not fit.
+        Grids whose cells are coupled along one axis this many times as strongly as along another do not fit.
 
     Examples
     --------

@@ -17,13 +17,13 @@ STEEPEST = 0.5
 
 
 @dataclass
-class Passage:
+class LiquidFaces:
     """The faces on which a step finds the velocity of the liquid."""
 
     #: open shares; 0 too on faces with their middles in a wall, which have the velocity of the wall in a viscous step
     open: FaceField
     #: distances of the faces to walls, in cells, NaN in those to which no liquid clings; of size 1 if it clings to none
-    clinging: FaceField = field(default_factory=lambda: FaceField([np.zeros((1, 1, 1))] * 3))
+    no_slip_distance: FaceField = field(default_factory=lambda: FaceField([np.zeros((1, 1, 1))] * 3))
 
 
 def fill_gaps(u: np.ndarray, known: np.ndarray) -> None:
@@ -31,14 +31,16 @@ def fill_gaps(u: np.ndarray, known: np.ndarray) -> None:
     _extrapolate(u, known, np.empty(u.size, np.int32), 2)
 
 
-def find_taken(before: FaceField, after: FaceField, phi: np.ndarray, solids: Solids, passage: Passage) -> None:
+def pressure_change(
+    before: FaceField, after: FaceField, phi: np.ndarray, solids: Solids, liquid_faces: LiquidFaces
+) -> None:
     """Replace the velocity `before` by what was taken from it, in place.
 
     Faces that do not touch liquid: one layer is the mean of its neighbours, others are 0.
     """
     for axis, u in before.each():
         known = np.empty(u.shape, np.int8)
-        _find_taken(u, known, after[axis], passage.open[axis], phi, axis)
+        _find_taken(u, known, after[axis], liquid_faces.open[axis], phi, axis)
         _extrapolate(u, known, np.empty(u.size, np.int32), 1)
 
 
@@ -49,23 +51,23 @@ def hold_surface(
     mass: FaceField,
     phi: np.ndarray,
     solids: Solids,
-    passage: Passage,
+    liquid_faces: LiquidFaces,
     thin: float = 1.0,
     again: bool = False,
 ) -> None:
     """Let the pressure act on particles in cells that the surface cuts below their centres, in place.
 
-    `push` (3) is what gravity gave, and `taken`, from `find_taken`, what the pressure took. `thin` is 1 without
+    `push` (3) is what gravity gave, and `taken`, from `pressure_change`, what the pressure took. `thin` is 1 without
     viscosity and 0 for thick liquid. A slope cannot change a velocity by more than STEEPEST times the push.
     `again`: the pressure has acted on them in this step, and what viscosity has done since must stay.
     """
     if not push.any():
         return
     free = np.empty(phi.shape)
-    _free_share(free, *taken, *passage.open, *push, solids.grid.axes.start)
+    _free_share(free, *taken, *liquid_faces.open, *push, solids.grid.axes.start)
     limit = STEEPEST * float(np.linalg.norm(push))
     for axis in solids.grid.axes:
-        around = passage.open[axis], mass[axis], phi, axis
+        around = liquid_faces.open[axis], mass[axis], phi, axis
         _hold_surface(velocity[axis], taken[axis], 0.0 if again else 1.0, push[axis], limit, free, thin, *around)
 
 
@@ -74,7 +76,7 @@ def extend(
     mass: FaceField,
     phi: np.ndarray,
     solids: Solids,
-    passage: Passage,
+    liquid_faces: LiquidFaces,
     sticky: np.ndarray,
     layers: int,
 ) -> float:
@@ -87,14 +89,14 @@ def extend(
     closed = []
     fastest = 0.0
     for axis in axes:
-        u, around = velocity[axis], (passage.open[axis], mass[axis], phi, axis)
+        u, around = velocity[axis], (liquid_faces.open[axis], mass[axis], phi, axis)
         known, largest = np.empty(u.shape, np.int8), np.empty(u.shape[0] * u.shape[1])
         _keep_known(largest, known, u, *around)
         fastest = max(fastest, float(largest.max(initial=0.0)))
         grade, queue = known.copy(), np.empty(u.size, np.int32)
         count = _extrapolate(u, known, queue, layers)
-        closed.append(queue[: _keep_closed(queue, count, passage.open[axis])].copy())
-        _into_solids(u, grade, closed[-1], solids, axis, passage.clinging[axis])
+        closed.append(queue[: _keep_closed(queue, count, liquid_faces.open[axis])].copy())
+        _into_solids(u, grade, closed[-1], solids, axis, liquid_faces.no_slip_distance[axis])
     results = []  # all axes are read before any is written
     for axis, faces in zip(axes, closed):
         values = np.empty(faces.size)
@@ -112,15 +114,15 @@ def extend(
         results.append(values)
     for axis, faces, values in zip(axes, closed, results):
         _put(velocity[axis], faces, values)
-    solids.ranks.fill_faces(velocity)
-    return solids.ranks.comm.largest(fastest)
+    solids.partition.fill_faces(velocity)
+    return solids.partition.comm.largest(fastest)
 
 
 def _into_solids(
-    u: np.ndarray, grade: np.ndarray, faces: np.ndarray, solids: Solids, axis: int, clinging: np.ndarray
+    u: np.ndarray, grade: np.ndarray, faces: np.ndarray, solids: Solids, axis: int, no_slip_distance: np.ndarray
 ) -> None:
     """Continue the velocity linearly on closed faces, two layers deep; the second layer uses the first one."""
     values = np.empty(faces.size)
     for _layer in range(2):
-        _continue_into_solids(values, faces, u, grade, solids.velocity[axis], solids.moving, axis, clinging)
+        _continue_into_solids(values, faces, u, grade, solids.velocity[axis], solids.moving, axis, no_slip_distance)
         _put_found(u, grade, faces, values)

@@ -95,7 +95,7 @@ class Projection:
         problem = self._problem(phi, velocity, dt, hold, divergence, acted)
         if acted is not None:
             self.pressure = np.zeros_like(acted)
-        outcome = self._solve_on_ranks(problem) if self.solids.ranks.shared else self._try_methods(problem)
+        outcome = self._solve_on_ranks(problem) if self.solids.partition.shared else self._try_methods(problem)
         self.pressure = outcome.pressure if acted is None else acted + outcome.pressure
         self.active = self.solids.grid.lift(problem.rows.to_grid(outcome.solution.active))
         if problem.coupling is not None:
@@ -125,16 +125,16 @@ class Projection:
         from ....mpi.shared import Shared
         from ....mpi.solve import solve_shared
 
-        solver, ranks, rows = self.solver, self.solids.ranks, problem.rows
+        solver, partition, rows = self.solver, self.solids.partition, problem.rows
         x0 = active = None
-        if solver.warm_start and ranks.comm.any(bool(self.pressure.any())):
+        if solver.warm_start and partition.comm.any(bool(self.pressure.any())):
             x0, active = (rows.from_grid(a) for a in (self.pressure, self.active))
-        shared = Shared(ranks.comm, ranks.boxes, ranks.held, problem.problem)
+        shared = Shared(partition.comm, partition.boxes, partition.held, problem.problem)
         found = solve_shared(
             shared, x0=x0, active=active, rtol=solver.rtol, maxiter=solver.maxiter, criterion="papers"
         )  # the criterion of `_try_methods`
         cells = rows.to_grid(shared.leave(found.x))
-        ranks.fill_cells(cells)
+        partition.fill_cells(cells)
         x = rows.from_grid(cells)
         dual, notes = problem.problem.gradient(x), found.notes | {"kkt": found.kkt()}
         solution = problem.with_fields(replace(found, problem=problem.problem, x=x, dual=dual, notes=notes))
@@ -202,14 +202,14 @@ LIGHT = 0.01
 STILL = 1e-6
 
 
-def least_pressure(pressure: np.ndarray, scene: Scene, gravity: np.ndarray, ranks: Partition, dt: float) -> float:
+def least_pressure(pressure: np.ndarray, scene: Scene, gravity: np.ndarray, partition: Partition, dt: float) -> float:
     """The pressure in Pa above which a cell counts as pressed; `gravity` is the present one, dt the length of the step.
 
     Decisions must not depend on whether a cell holds 0 or a rounding error. In free flight all pressures are such
     errors, the largest one too: so there is a floor, far below what a layer of one cell of liquid weighs. Liquid that
     turns without gravity has only such errors in its first step, and its floor is that of a way.
     """
-    most = ranks.comm.largest(max(float(pressure.max(initial=0.0)), -float(pressure.min(initial=0.0))))
+    most = partition.comm.largest(max(float(pressure.max(initial=0.0)), -float(pressure.min(initial=0.0))))
     weight = LIGHT * float(np.linalg.norm(gravity))
     way = STILL * scene.dx / dt**2 if dt > 0.0 else 0.0
     return max(scene.model.physics.density * scene.dx * (weight or way), SHARE * most)
@@ -219,7 +219,7 @@ def least_pressure(pressure: np.ndarray, scene: Scene, gravity: np.ndarray, rank
 NEAR, FADED = 3, 0.9
 
 
-class CalledFor:
+class IncrementalPressure:
     """The pressure that viscosity calls for, p₂ of the last step, in pascal.
 
     Viscosity adds divergence, and the projection after it removes this by a pressure p₂. The solve for viscosity did
@@ -243,10 +243,10 @@ class CalledFor:
         The pressure of the result is that beyond the first projection.
         """
         problem, box, done = first.problem, first.problem.problem.box, first.solution
-        together = problem.rows.to_grid(box.project(problem.rows.from_grid(first.pressure + self.pressure)))
+        total = problem.rows.to_grid(box.project(problem.rows.from_grid(first.pressure + self.pressure)))
         later = copy.copy(problem)
         later.velocity = done.velocity
-        solution = replace(done, pressure=together - done.pressure, velocity=problem.update(together))
+        solution = replace(done, pressure=total - done.pressure, velocity=problem.update(total))
         return replace(first, problem=later, solution=solution)
 
     def keep(self, pressure: np.ndarray, phi: np.ndarray) -> None:
@@ -255,4 +255,4 @@ class CalledFor:
         air = (phi >= 0.0) & (solids.centre >= 0.0)
         near = binary_dilation(air, iterations=NEAR) if air.any() else False
         self.pressure = np.where(near, FADED, 1.0) * pressure
-        solids.ranks.fill_cells(self.pressure)
+        solids.partition.fill_cells(self.pressure)

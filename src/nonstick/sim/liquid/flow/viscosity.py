@@ -27,7 +27,7 @@ from ..particles._particles import _normalise, _scatter_value
 from ..particles.storage import Cloud
 from ..solids.on_grid import Solids
 from ._extrapolate import _continue_linearly, _extrapolate, _known_faces
-from .extrapolation import Passage
+from .extrapolation import LiquidFaces
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Walls:
     #: liquid fractions at edges, 0 where no shear acts, in the user's dimension
     edges: tuple[np.ndarray, ...]
     #: the distances, NaN in solids to which no liquid clings
-    clinging: FaceField
+    no_slip_distance: FaceField
 
 
 def walls_of(solids: Solids, velocity: FaceField, unpressed: FaceField, edges, pressure: np.ndarray) -> Walls:
@@ -53,7 +53,7 @@ def walls_of(solids: Solids, velocity: FaceField, unpressed: FaceField, edges, p
     leaves closed faces the velocity of their solid.
     """
     grid = solids.grid
-    distance = clinging = FaceField((at_faces(solids.nodes, axis) for axis in grid.axes), grid.axes)
+    distance = no_slip_distance = FaceField((at_faces(solids.nodes, axis) for axis in grid.axes), grid.axes)
     solid = distance <= 0.0
     for axis, mask in solid.each():
         mask[ends(axis)] = True  # the sides of the domain
@@ -64,14 +64,14 @@ def walls_of(solids: Solids, velocity: FaceField, unpressed: FaceField, edges, p
         mine, sides = _of_kind(solids, solid, kind)
         free = np.ones(pressure.shape, bool)
         if kind == "slip":
-            distance, clinging = mine.where(0.0, distance), mine.where(np.nan, distance)
+            distance, no_slip_distance = mine.where(0.0, distance), mine.where(np.nan, distance)
         else:
             # include cells of air: liquid that has begun to leave still fills a part of them
             free = pressure <= 0.0
             left = FaceField((m & touches(free, axis) for axis, m in mine.each()), grid.axes)
             fluid, given = fluid | left, left.where(unpressed, given)
         edges = tuple(e * ~grid.drop(_at_walls(mine, sides, free, axis)) for axis, e in zip(grid.edge_axes, edges))
-    return Walls(fluid, given, distance, edges, clinging)
+    return Walls(fluid, given, distance, edges, no_slip_distance)
 
 
 def _of_kind(solids: Solids, solid: FaceField, kind: str) -> tuple[FaceField, list[tuple[bool, bool]]]:
@@ -132,7 +132,7 @@ def cell_viscosity(cloud: Cloud, grid: Grid) -> np.ndarray:
 STRONGER = ("visc-auto", "visc-cg")
 #: layers of faces in the air that thick liquid drags along
 DRAGGED = 2
-#: a first solve, which the second one starts from, may have so many times its residual
+#: factor on the tolerance of a first solve, which the second one starts from
 LOOSE = 30.0
 #: liquid fraction of a face above which the solve says how fast it moves
 SOLVED = 0.2
@@ -157,7 +157,7 @@ class Viscosity:
         #: faces whose velocity the last solve determined; none before the first one
         self._solved = solids.open.zeros(bool)
         #: where the last solve has found the velocity of liquid
-        self.passage = Passage(solids.open)
+        self.liquid_faces = LiquidFaces(solids.open)
 
     @property
     def acts(self) -> bool:
@@ -177,7 +177,7 @@ class Viscosity:
         """True if the velocity spreads over a cell within the step: one boolean, or one for each cell."""
         return np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
 
-    def thin(self, mu: np.ndarray | float, gravity: np.ndarray) -> float:
+    def inviscid_share(self, mu: np.ndarray | float, gravity: np.ndarray) -> float:
         """1 if the waves of a few cells hardly feel viscosity, 0 if viscosity spreads velocities faster than they move.
 
         The number that decides is ν / √(g dx³). It does not depend on the step.
@@ -188,7 +188,7 @@ class Viscosity:
         number = float(np.max(mu)) / (self.rho * np.sqrt(pull)) if pull > 0.0 else np.inf
         return min(max((THICK - number) / (THICK - THIN), 0.0), 1.0)
 
-    def holds(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
+    def held_walls(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
         """Cells in which walls hold the liquid by pressure too, or None; `sources` as in `solve`.
 
         Cells at sources are excluded: liquid that comes out of a wall must be able to leave it.
@@ -253,7 +253,7 @@ class Viscosity:
         solids = self.solids
         faces, cells, edges = liquid_volumes(solids.grid.dx * solids.grid.drop(phi))
         walls = walls_of(solids, velocity, unpressed, edges, pressure)
-        self.passage = self._passage(walls)
+        self.liquid_faces = self._liquid_faces(walls)
         for source, time in sources:
             shape = source.at(time)
             points = [solids.grid.faces(a) for a in range(solids.grid.dimension)]
@@ -284,17 +284,17 @@ class Viscosity:
         best.iterations += first.iterations
         return best
 
-    def _passage(self, walls: Walls) -> Passage:
+    def _liquid_faces(self, walls: Walls) -> LiquidFaces:
         """Faces in walls have the wall's velocity in the solve: that of the liquid is continued from other faces."""
-        return Passage(walls.fluid.where(self.solids.open, 0.0), walls.clinging)
+        return LiquidFaces(walls.fluid.where(self.solids.open, 0.0), walls.no_slip_distance)
 
     def _found(self, problem: ViscosityProblem | ViscosityWithBodies, rtol: float, start) -> Any:
         """The solution, or the best one found; `start` are face arrays near it, or None."""
-        if self.solids.ranks.shared:
+        if self.solids.partition.shared:
             assert isinstance(problem, ViscosityProblem)
             from ....mpi.viscous import solve_viscosity
 
-            return solve_viscosity(self.solids.ranks.comm, self.solids.ranks.face_halos, problem, rtol, start)
+            return solve_viscosity(self.solids.partition.comm, self.solids.partition.face_halos, problem, rtol, start)
         methods = dict.fromkeys((self.method, *STRONGER))
         return problem.solve_in_turn(methods, x0=start, rtol=rtol, criterion="papers")[0]
 

@@ -66,21 +66,21 @@ def seed_slabs(
     """
     lattice = _Lattice(shape, solids, per_axis, jitter)
     yield lattice.lift(np.empty((len(lattice.grid.shape), 0)))
-    if not solids.ranks.shared:
+    if not solids.partition.shared:
         owed = 0.0
         for slab in range(lattice.planes):
             for _, x, share in lattice.positions(slab, rng):
                 x, owed = _thinned(x, np.cumsum(share), share, owed)
                 yield lattice.lift(x)
         return
-    low, high, before, after = lattice.share(solids.ranks.comm)
+    low, high, before, after = lattice.share(solids.partition.comm)
     _skip(rng, before)
     found = [piece for slab in range(low, high) for piece in lattice.positions(slab, rng)]
     _skip(rng, after)
     sums = np.zeros(lattice.planes * per_axis)
     for number, _, share in found:
         sums[number] = np.cumsum(share)[-1] if share.size else 0.0
-    sums = solids.ranks.comm.total(sums)
+    sums = solids.partition.comm.total(sums)
     owed, number = 0.0, 0
     for here, x, share in found:
         for total in sums[number:here]:  # of the planes before this one
@@ -99,7 +99,7 @@ def _thinned(x: np.ndarray, total: np.ndarray, share: np.ndarray, owed: float) -
 
 
 def _skip(rng: np.random.Generator, numbers: int) -> None:
-    """Leave out so many random numbers."""
+    """Skip this many random numbers."""
     rng.bit_generator.advance(numbers)  # type: ignore[attr-defined]
 
 

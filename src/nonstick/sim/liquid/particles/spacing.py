@@ -111,7 +111,7 @@ def displacement(
         The shift of the level set that held its volume, in cells.
     """
     excess = _excess(cloud, phi, solids, pressure, least, per_cell)
-    q = _potential(problem, excess, solids.ranks, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed(offset))))
+    q = _potential(problem, excess, solids.partition, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed(offset))))
     out = solids.open.zeros()
     for axis, shift in out.each():
         _displace(shift, q.reshape(phi.shape), phi, solids.open[axis], axis, LONGEST_WAY)
@@ -128,23 +128,23 @@ def crushed(offset: float) -> float:
     return min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)
 
 
-def keep_centre(shift: FaceField, mass: FaceField, way: np.ndarray, share: float, ranks: Partition) -> None:
+def keep_centre(shift: FaceField, mass: FaceField, way: np.ndarray, share: float, partition: Partition) -> None:
     """Take the share `share` of its mean from a displacement, in place; `way` (3) is a sum of ways made besides.
 
     Liquid in free flight cannot move its centre of mass. And where liquid was not crushed, ways that lift or lower all
     of it are noise: those that lower it would lose energy, and those that lift it would have to be paid for.
     """
     for axis, s in shift.each():
-        moment, weight = moments(s, mass[axis], axis, ranks)
+        moment, weight = moments(s, mass[axis], axis, partition)
         s -= share * (moment + way[axis]) / max(weight, 1.0)
 
 
-def moments(values: np.ndarray, mass: np.ndarray, axis: int, ranks: Partition) -> tuple[float, float]:
+def moments(values: np.ndarray, mass: np.ndarray, axis: int, partition: Partition) -> tuple[float, float]:
     """Sums of mass times value and of mass, over the faces of an axis."""
-    values, mass = ranks.own_faces(values, axis), ranks.own_faces(mass, axis)
+    values, mass = partition.own_faces(values, axis), partition.own_faces(mass, axis)
     moment, weight = np.empty(len(values)), np.empty(len(values))
     _moments(moment, weight, values, mass)
-    return ranks.comm.total(float(moment.sum())), ranks.comm.total(float(weight.sum()))
+    return partition.comm.total(float(moment.sum())), partition.comm.total(float(weight.sum()))
 
 
 def _excess(
@@ -156,11 +156,11 @@ def _excess(
     _scatter_density(density, cloud.x, cloud.start, grid.plane)
     out = np.empty(grid.three)
     _crowding(out, density, float(per_cell), solids.room, phi, pressure, least, STRENGTH, NOISE, LARGEST_EXCESS)
-    solids.ranks.fill_cells(out)
+    solids.partition.fill_cells(out)
     return out
 
 
-def _potential(problem: PressureProblem, excess: np.ndarray, ranks: Partition, sweeps: int) -> np.ndarray:
+def _potential(problem: PressureProblem, excess: np.ndarray, partition: Partition, sweeps: int) -> np.ndarray:
     """The potential whose gradient moves particles, over cells in the user's dimension."""
     rows, box, bodies = problem.rows, problem.problem.box, problem.problem.A.bodies
     A = (problem.problem.A if bodies is None else bodies.base).stencil
@@ -168,20 +168,20 @@ def _potential(problem: PressureProblem, excess: np.ndarray, ranks: Partition, s
     b = rows.from_grid(excess) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)
     for sweep in range(2 * sweeps):
-        if ranks.depth and sweep % ranks.depth == 0 and sweep:  # a half sweep spoils one layer of ghost cells
-            q = _renewed(q, rows, ranks)
+        if partition.depth and sweep % partition.depth == 0 and sweep:  # a half sweep spoils one layer of ghost cells
+            q = _renewed(q, rows, partition)
         if rows.n:
             _stencil_relax(
                 q, b, box.lower, box.upper, *A.weights, A.diagonal, rows.start, rows.offset, rows.parity,
-                ranks.colour(sweep), 1.5, False,
+                partition.colour(sweep), 1.5, False,
             )  # fmt: skip
     grid = rows.to_grid(q)
-    ranks.fill_cells(grid)
+    partition.fill_cells(grid)
     return grid
 
 
-def _renewed(q: np.ndarray, rows: Rows, ranks: Partition) -> np.ndarray:
+def _renewed(q: np.ndarray, rows: Rows, partition: Partition) -> np.ndarray:
     """The vector with the values of other processes in ghost cells."""
     grid = rows.to_grid(q)
-    ranks.fill_cells(grid)
+    partition.fill_cells(grid)
     return rows.from_grid(grid)

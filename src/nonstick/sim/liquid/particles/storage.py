@@ -99,18 +99,18 @@ class Cloud:
             if column.size:
                 _reorder(column, np.empty(n, column.dtype), order, first * len(column) // 3)
 
-    def hurry(self, gain: np.ndarray) -> None:
+    def add_gravity(self, gain: np.ndarray) -> None:
         """Add to velocities what falling gains: `gain` is the gain of a particle that falls freely."""
         _fall(self.vel, self.vel, self.fall, *gain.astype(np.float32))
 
-    def hurried(self, gain: np.ndarray) -> np.ndarray:
-        """The velocities after `hurry`; they are not changed."""
+    def with_gravity(self, gain: np.ndarray) -> np.ndarray:
+        """The velocities after `add_gravity`; they are not changed."""
         vel = np.empty_like(self.vel)
         _fall(vel, self.vel, self.fall, *gain.astype(np.float32))
         return vel
 
     def energy_of_falling(self, gain: np.ndarray) -> float:
-        """Kinetic energy, for particles of mass 1, that `hurry` adds."""
+        """Kinetic energy, for particles of mass 1, that `add_gravity` adds."""
         parts = np.zeros(-(-self.n // BATCH))
         _gained(parts, self.vel, self.fall, *gain, BATCH)
         return float(parts.sum())
@@ -135,7 +135,7 @@ class Cloud:
         _scale(self.aff, np.float32(factor))
 
     def check(self, state: Mapping[str, np.ndarray], domain: tuple[int, int, int]) -> None:
-        """Refuse a state that particles in a domain of so many cells cannot have."""
+        """Refuse a state that particles in a domain of this many cells cannot have."""
         n = check_array("x", state, (3, None), float).shape[1]
         for axis, cells in enumerate(domain):
             check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))

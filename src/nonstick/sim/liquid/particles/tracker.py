@@ -40,7 +40,7 @@ class Particles:
 
     def __init__(self, scene: Scene, solids: Solids, ledger: Ledger, viscosity: Viscosity):
         self.scene, self.solids, self.ledger = scene, solids, ledger
-        self.grid, self.ranks = solids.grid, solids.ranks
+        self.grid, self.partition = solids.grid, solids.partition
         self.dx = scene.dx
         setting = scene.model.particles
         #: particles of a full cell
@@ -60,7 +60,7 @@ class Particles:
         self.cloud = Cloud(self.grid, setting.transfer == "apic", viscosity.carried)
         self.phi = np.full(self.grid.three, 1.5)
         #: True if φ belongs to the present particles
-        self.settled = False
+        self.surface_is_current = False
         pull = float(np.linalg.norm(self.gravity))
         up = -self.gravity / pull if pull > 0.0 else np.zeros(3)
         self._surface = ParticleSurface(solids, self.per_cell, up)
@@ -74,11 +74,11 @@ class Particles:
     @property
     def count(self) -> int:
         """Number of particles."""
-        return int(self.ranks.comm.total(self.ranks.own_particles(self.cloud).n))
+        return int(self.partition.comm.total(self.partition.own_particles(self.cloud).n))
 
     def points(self, x: np.ndarray | None = None) -> list[np.ndarray]:
         """Positions of the particles, or of x (3, n) in cells of the domain, in metres and the user's dimension."""
-        x = self.ranks.position(self.cloud.x) if x is None else x
+        x = self.partition.position(self.cloud.x) if x is None else x
         return [self.dx * c for c in x[self.grid.axes.start :]]
 
     def fill(self) -> None:
@@ -89,7 +89,7 @@ class Particles:
         for index, spec in enumerate(self.scene.model.liquid):
             shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
             slabs = seed_slabs(shape, self.solids, setting.per_axis, setting.jitter, rng)
-            x, places, count = self.ranks.born(self._outside(slab, taken) for slab in slabs)
+            x, places, count = self.partition.born(self._outside(slab, taken) for slab in slabs)
             taken.append(shape)
             points = self.points(x)
             velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
@@ -102,7 +102,7 @@ class Particles:
         self.ledger.initial = self.cloud.born * self.worth
         self._outline(None, False)
         # without a surface a shift of φ could only make bubbles
-        air = self.ranks.comm.any(bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()))
+        air = self.partition.comm.any(bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()))
         if self.scene.model.volume.correct and air:
             self._outline(None, True)
         elif self.cloud.born:
@@ -124,7 +124,7 @@ class Particles:
         vectors = np.zeros((3, x.shape[1]))
         for row, values in zip(vectors[self.grid.axes.start :], velocity):
             row[:] = values
-        self.cloud.add(self.ranks.here(x), vectors, mu, source, places, count)
+        self.cloud.add(self.partition.here(x), vectors, mu, source, places, count)
         self._sorted = False
 
     def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
@@ -136,8 +136,8 @@ class Particles:
             cloud.vel[self.grid.axes.start :][:] = velocity
             if cloud.affine:
                 cloud.aff[:] = self._matrices(gradient)
-            self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.ranks)
-        self._sorted = self.settled = False
+            self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.partition)
+        self._sorted = self.surface_is_current = False
 
     def _matrices(self, entries: np.ndarray) -> np.ndarray:
         """Matrices (d, d, n) of the user's dimension as nine rows (9, n)."""
@@ -147,7 +147,7 @@ class Particles:
 
     def _sort(self) -> None:
         if not self._sorted:
-            self.ranks.surround(self.cloud)
+            self.partition.surround(self.cloud)
             self.cloud.sort()
             self._sorted = True
 
@@ -157,12 +157,12 @@ class Particles:
         """Give the liquid in the sources their velocity, and fill the space that has become empty there."""
         if not sources:
             return Added()
-        self.settled = False
+        self.surface_is_current = False
         added = Added(np.zeros(self.grid.three))
         for index, source in enumerate(sources):
             if source.flows(time):
                 fallen = self.lag > 0.0  # in the first step it is not known what holds the liquid
-                free = self._taps.impose(source, time, dt, self.cloud, self.points(), self.gravity, fallen)
+                free = self._taps.set_velocity(source, time, dt, self.cloud, self.points(), self.gravity, fallen)
                 self._sort()
                 self._fill_source(source, index, time, dt, free, added)
         return added
@@ -170,7 +170,7 @@ class Particles:
     def _fill_source(self, source: Source, index: int, time: float, dt: float, free: float, added: Added) -> None:
         """Add the particles that one source emits; `free` is the share of gravity that nothing holds in it."""
         new = self._taps.open(source, index, time, self._last_dt, self.cloud, self.worth)
-        if new.choked:
+        if new.blocked:
             full = f"inflow.{index} has no room for more liquid: its chamber is full at {time:.4g} s"
             added.remarks.append(("full", full))
         assert added.divergence is not None
@@ -185,11 +185,11 @@ class Particles:
         """Remove the particles in the regions."""
         for shape in regions:
             gone = shape(*self.points()) < 0
-            count = int(self.ranks.comm.total(int(gone.sum())))
+            count = int(self.partition.comm.total(int(gone.sum())))
             if count:
                 self._added *= 1.0 - count / self.count
                 self.cloud.keep(~gone)
-                self._sorted = self.settled = False
+                self._sorted = self.surface_is_current = False
                 self.ledger.outflow += count * self.worth
 
     # -- surface --------------------------------------------------------------------------------------
@@ -198,16 +198,16 @@ class Particles:
         """φ from the particles, shifted so that it encloses the volume of the ledger."""
         self._sort()
         self._outline(pressure, self.scene.model.volume.correct)
-        self.settled = True
+        self.surface_is_current = True
 
     def _outline(self, pressure: np.ndarray | None, correct: bool) -> None:
-        cloud, ledger, space = self.cloud, self.ledger, self.ranks.only_own(self.solids.space)
+        cloud, ledger, space = self.cloud, self.ledger, self.partition.only_own(self.solids.space)
         weight = self._surface.outline(self.phi, cloud)
         gaps = 0.0
         if pressure is not None:
-            least = least_pressure(pressure, self.scene, self.gravity, self.ranks, self._last_dt)
+            least = least_pressure(pressure, self.scene, self.gravity, self.partition, self._last_dt)
             gaps = self._surface.gaps(self.phi, cloud, weight, pressure, least)
-        around = (self.ranks.own_starts(cloud.start), float(self.per_cell), self.ranks)
+        around = (self.partition.own_starts(cloud.start), float(self.per_cell), self.partition)
         shift = 0.0
         if correct:
             shift = ledger.offset = shift_for(self.phi, space, ledger.expected + gaps, ledger.offset, *around)
@@ -226,7 +226,7 @@ class Particles:
     def to_grid(self) -> GridVelocity:
         """Momentum and mass of the particles on the faces around them, with the velocities of `lag` seconds ago."""
         energy = sum(self._energies())
-        self.cloud.hurry(-self.lag * self.gravity)
+        self.cloud.add_gravity(-self.lag * self.gravity)
         velocity, mass = self._on_faces()
         before = velocity.copy() if self.flip > 0.0 else velocity
         return GridVelocity(velocity, mass, before, energy)
@@ -247,7 +247,7 @@ class Particles:
             known = np.empty(u.shape, np.int8)
             _normalise(u, known, mass[axis])
             fill_gaps(u, known)
-        self.ranks.fill_faces(velocity)
+        self.partition.fill_faces(velocity)
         return velocity, mass
 
     def move(self, flow: Flow) -> None:
@@ -258,13 +258,13 @@ class Particles:
         spread: Callable[[], np.ndarray] = partial(np.zeros, 3)
         if even_out:
             problem, pressure = flow.outcome.problem, flow.outcome.pressure
-            least = least_pressure(pressure, self.scene, self.gravity, self.ranks, flow.kick)
+            least = least_pressure(pressure, self.scene, self.gravity, self.partition, flow.kick)
             shift = displacement(cloud, self.phi, solids, problem, pressure, least, self.per_cell, self.ledger.offset)
             flies = in_flight(solids, pressure, least)
             spread = partial(self._layer.spread, cloud, self.phi, pressure, least, MARGIN)
-        spread = self.ranks.release(cloud, spread)
+        spread = self.partition.release(cloud, spread)
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
-        old = cloud.vel if flow.fed else cloud.hurried(self.lag * self.gravity)
+        old = cloud.vel if flow.fed else cloud.with_gravity(self.lag * self.gravity)
         added = np.zeros(-(-cloud.n // BATCH))
         turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
         self._find_falling(flow)
@@ -272,25 +272,25 @@ class Particles:
             added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
             cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, LARGEST_TURN, steady,
         )  # fmt: skip
-        self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.ranks, added)
+        self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.partition, added)
         if even_out:
             way, calm = spread(), 1.0 if flies else 1.0 - crushed(self.ledger.offset)
             if calm > 0.0:
-                keep_centre(shift, flow.start.mass, way, calm, self.ranks)
+                keep_centre(shift, flow.start.mass, way, calm, self.partition)
             self._pay_for_lift(shift, flow)
         _advect(
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
             MARGIN, even_out, self.flip == 0.0,
         )  # fmt: skip
-        cloud.hurry(self.lag * self.gravity)
+        cloud.add_gravity(self.lag * self.gravity)
         if not flow.fed:
             kinetic, potential = self._energies()
             gain = kinetic + potential - flow.start.energy
             if gain > 0.0:
-                give_back(cloud, old, flow.dt * self.gravity, gain / self.mass, self.ranks)
-        self.ranks.migrate(cloud)
+                give_back(cloud, old, flow.dt * self.gravity, gain / self.mass, self.partition)
+        self.partition.migrate(cloud)
         self._last_dt = flow.dt
-        self._sorted = self.settled = False
+        self._sorted = self.surface_is_current = False
 
     def _find_falling(self, flow: Flow) -> None:
         """Find the share of gravity that neither pressure nor viscosity holds, for each particle."""
@@ -314,7 +314,7 @@ class Particles:
             return
         kinetic, potential, heat = *self._energies(), self.mass * flow.start.heat
         # energy after moving, with the velocity that falling particles gain until then
-        gained = self.mass * self.ranks.comm.total(self.cloud.energy_of_falling(self.lag * self.gravity))
+        gained = self.mass * self.partition.comm.total(self.cloud.energy_of_falling(self.lag * self.gravity))
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
         paid = min(max(lift - lost, 0.0), max(PAYMENT * kinetic - heat, 0.0))
@@ -326,7 +326,7 @@ class Particles:
 
     def _work(self, faces: FaceField, mass: FaceField) -> float:
         """Mass of a particle times the sum of g · (face arrays at the particle) over all particles."""
-        parts = (g * moments(faces[a], mass[a], a, self.ranks)[0] for a, g in enumerate(self.gravity) if g)
+        parts = (g * moments(faces[a], mass[a], a, self.partition)[0] for a, g in enumerate(self.gravity) if g)
         return self.mass * sum(parts, 0.0)
 
     # -- numbers --------------------------------------------------------------------------------------
@@ -342,15 +342,15 @@ class Particles:
 
     def _energies(self) -> tuple[float, float]:
         """Kinetic and potential energy; the first may be a little below zero."""
-        kinetic, height = energy(self.ranks.own_particles(self.cloud), self.gravity, self.ranks)
+        kinetic, height = energy(self.partition.own_particles(self.cloud), self.gravity, self.partition)
         return self.mass * kinetic - self._added, self.mass * self.dx * height
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 
     def frame_arrays(self) -> dict[str, np.ndarray]:
         """Position, velocity, id and, where it varies, viscosity of every particle; the number of births so far."""
-        cloud = self.ranks.own_particles(self.cloud)
-        rows = self.ranks.position(cloud.x)[self.grid.axes.start :]
+        cloud = self.partition.own_particles(self.cloud)
+        rows = self.partition.position(cloud.x)[self.grid.axes.start :]
         position = np.empty((cloud.n, len(rows)), np.float32)
         for a, row in enumerate(rows):
             np.multiply(row, self.dx, out=position[:, a], casting="same_kind")
@@ -362,10 +362,10 @@ class Particles:
 
     def state(self) -> dict[str, np.ndarray]:
         """The columns, and the length of the last step."""
-        c = self.ranks.own_particles(self.cloud)
+        c = self.partition.own_particles(self.cloud)
         ids = {"id": c.id, "born": np.array(c.born)}
         own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
-        columns = {"x": self.ranks.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu}
+        columns = {"x": self.partition.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu}
         return {**columns, **ids, "dt": np.array(self._last_dt), **own}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
@@ -375,14 +375,14 @@ class Particles:
     def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
         """Particles of a checkpoint, and the φ of its frame."""
         c = self.cloud
-        c.x, c.vel, c.aff, c.mu = self.ranks.here(state["x"]), state["vel"], state["aff"], state["mu"]
+        c.x, c.vel, c.aff, c.mu = self.partition.here(state["x"]), state["vel"], state["aff"], state["mu"]
         c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
         self._added = float(state["added"]) if "added" in state else 0.0
         c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
         c.sources = state.get("sources", c.sources[:0])
-        self._last_dt, self._sorted, self.settled = float(state["dt"]), False, False
+        self._last_dt, self._sorted, self.surface_is_current = float(state["dt"]), False, False
         if started:  # use the shift of the ledger: a new search could find another shift
             self._sort()
             self._surface.outline(self.phi, c)
             self.phi += self.ledger.offset
-            self.settled = True
+            self.surface_is_current = True

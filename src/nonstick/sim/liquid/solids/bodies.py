@@ -78,7 +78,7 @@ class Bodies:
         The velocities become those of `lag` seconds ago, and gravity acts on them for `kick` seconds. From then until
         the end of the step they belong to its middle.
         """
-        self._hurry(-lag)
+        self._add_gravity(-lag)
         self._before = [b.velocity.copy() for b in self.list]
         self._push = kick * self.world.pull
         self.world.time = time  # one clock for all bodies, so that a resumed run has the same times
@@ -91,9 +91,9 @@ class Bodies:
         if size > 0.0:
             gained = [float((b.velocity - v) @ self._push) / size for b, v in zip(self.list, self._before)]
             self.free = np.clip(np.array(gained), 0.0, 1.0)
-        self._hurry(0.5 * dt)
+        self._add_gravity(0.5 * dt)
 
-    def _hurry(self, dt: float) -> None:
+    def _add_gravity(self, dt: float) -> None:
         """Add dt seconds of the gravity that nothing holds to the velocities."""
         for body, share in zip(self.list, self.free):
             if body.dynamic:

@@ -37,12 +37,12 @@ class Solids:
     Distances are in cells and on three axes (`grid.mac`), at the nodes and at the centres of cells.
     """
 
-    def __init__(self, scene: Scene, bodies: Sequence[RigidBody] = (), ranks: ParticlePartition | None = None):
+    def __init__(self, scene: Scene, bodies: Sequence[RigidBody] = (), partition: ParticlePartition | None = None):
         self.scene = scene
-        self.ranks = ranks or ParticlePartition.whole(scene.shape, scene.dx)
+        self.partition = partition or ParticlePartition.whole(scene.shape, scene.dx)
         #: the grid of the domain, and the part of it that this process has
         self.whole = Grid(scene.shape, scene.dx)
-        self.grid = self.ranks.grid
+        self.grid = self.partition.grid
         model = scene.model
         #: what liquid does at the sides of the domain, in the order of `sides.NAMES`
         self.sides = sides_of(model.walls, scene.dimension)
@@ -82,7 +82,7 @@ class Solids:
         else:
             #: distance to each solid at the nodes in metres; for bodies only in a window around them
             self.distances = [solid.distance(self.grid, time) for solid in self.list]
-            phi = self._lay_out()
+            phi = self._sample_on_grid()
             #: open share of the faces
             self.open = FaceField.of(self._open_faces())
             self.space = np.empty(self.grid.three)
@@ -92,7 +92,7 @@ class Solids:
             #: distance at the centres of cells
             self.centre = self.grid.lift(centre_distance(phi) / self.grid.dx)
             self._label(self.distances)
-        self._behave()
+        self._set_wall_model()
         return moved
 
     @property
@@ -100,7 +100,7 @@ class Solids:
         """Distance to all solids at the nodes, in metres and the user's dimension."""
         return joined(self.distances, self.grid)
 
-    def _lay_out(self) -> np.ndarray:
+    def _sample_on_grid(self) -> np.ndarray:
         """Join the distances of all solids; returns `phi`."""
         phi = self.phi
         #: distance at the nodes; those of a 2D grid lie on both sides of its cells
@@ -117,7 +117,7 @@ class Solids:
         for index, solid in enumerate(self.list):
             if solid.body is not None:
                 self.distances[index] = solid.distance(self.grid, self.time)
-        self._lay_out()
+        self._sample_on_grid()
 
     def _open_faces(self) -> tuple[np.ndarray, ...]:
         """Open shares of all faces. The shares of bodies are kept separately, because the pressure moves bodies."""
@@ -137,19 +137,19 @@ class Solids:
 
         on_grid = [self._covering(b, here) for b, here in zip(bodies, self.distances[len(static) :])]
         #: the bodies as the pressure solve sees them; None without bodies
-        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx, self.ranks)
+        self.coupling = Coupling(on_grid, still, None, grid.shape, grid.dx, self.partition)
         self._own = list(zip(bodies, self.coupling.covered))
         return self.coupling.weights
 
     def _largest(self, distances: Sequence[np.ndarray]) -> float | None:
         """The largest distance at the nodes of all processes; None: of this one."""
-        if not self.ranks.shared:
+        if not self.partition.shared:
             return None
-        return self.ranks.comm.largest(float(np.abs(np.minimum.reduce(distances)).max()))
+        return self.partition.comm.largest(float(np.abs(np.minimum.reduce(distances)).max()))
 
     def nodes_near(self, slab: int) -> tuple[np.ndarray, int]:
         """Distance to all solids, in cells, at nodes around a plane of cells of the domain; their first plane."""
-        if not self.ranks.shared:
+        if not self.partition.shared:
             return self.user_nodes, 0
         first = max(slab - PLANES, 0)
         shape = (min(slab + PLANES + 1, self.whole.shape[0]) - first, *self.whole.shape[1:])
@@ -284,9 +284,9 @@ class Solids:
         """The largest velocity component of a solid at a face."""
         if not self.moving:
             return 0.0
-        return self.ranks.comm.largest(self.velocity.largest())
+        return self.partition.comm.largest(self.velocity.largest())
 
-    def _behave(self) -> None:
+    def _set_wall_model(self) -> None:
         """Find the cells that may separate, with their adhesion and separation velocity."""
         modes = by_number([s.pressure for s in self.list], [s.pressure for s in self.sides])
         if len(set(modes)) == 1:
@@ -314,8 +314,8 @@ class Solids:
     def touched(self, pressure: np.ndarray, least: float) -> bool:
         """True if a pressure (on three axes) of a size above `least` acts in a cell that a solid or a side cuts."""
         if self._cut is None or self._cut[0] is not self.open:
-            self._cut = self.open, np.flatnonzero(self.ranks.only_own(cut_cells(self.open.user)))
-        return self.ranks.comm.any(bool((np.abs(pressure.reshape(-1)[self._cut[1]]) > least).any()))
+            self._cut = self.open, np.flatnonzero(self.partition.only_own(cut_cells(self.open.user)))
+        return self.partition.comm.any(bool((np.abs(pressure.reshape(-1)[self._cut[1]]) > least).any()))
 
     def held(self, hold: np.ndarray | None) -> np.ndarray:
         """1 in cells next to a wall that does not let liquid separate, and in cells of `hold` (a mask over cells)."""

@@ -136,7 +136,7 @@ def has_room(left: np.ndarray) -> np.ndarray:
 
 
 def crowding(
-    there: np.ndarray, new: np.ndarray, space: np.ndarray, region: np.ndarray, x: np.ndarray, ranks: Partition
+    there: np.ndarray, new: np.ndarray, space: np.ndarray, region: np.ndarray, x: np.ndarray, partition: Partition
 ) -> np.ndarray:
     """Volume of liquid that must move away because a source adds liquid, over cells; all volumes in cells.
 
@@ -150,11 +150,11 @@ def crowding(
     region would change its count in jumps, so a particle counts for all cells less than a cell away (`smooth_count`).
     """
     wet = region & (there >= 0.5 * space)
-    added = ranks.comm.total(float(new[wet].sum()))
+    added = partition.comm.total(float(new[wet].sum()))
     if added == 0.0:
         return np.zeros_like(new)
     before = smooth_count(x, there.shape) - smooth_space(space)
-    excess = min(max(ranks.comm.total(float((before + new)[wet].sum())), 0.0), 2.0 * added)
+    excess = min(max(partition.comm.total(float((before + new)[wet].sum())), 0.0), 2.0 * added)
     return np.where(wet, new * (excess / added), 0.0)
 
 
@@ -190,15 +190,15 @@ def smooth_space(space: np.ndarray) -> np.ndarray:
 class Chambers:
     """The separate parts of the space outside solids, and the volume of liquid that still fits into each."""
 
-    def __init__(self, space: np.ndarray, ranks: Partition):
-        self.space, self.ranks = space, ranks
+    def __init__(self, space: np.ndarray, partition: Partition):
+        self.space, self.partition = space, partition
         #: 0 in solids
-        self.which, self.count = ranks.parts(space)
+        self.which, self.count = partition.parts(space)
 
     def left(self, there: np.ndarray) -> np.ndarray:
         """Volume that each chamber can still take, in cells; entry 0 is for solids. `there` is over cells."""
-        which, room = (self.ranks.own(a).ravel() for a in (self.which, self.space - there))
-        return np.maximum(self.ranks.comm.total(np.bincount(which, room, minlength=self.count + 1)), 0.0)
+        which, room = (self.partition.own(a).ravel() for a in (self.which, self.space - there))
+        return np.maximum(self.partition.comm.total(np.bincount(which, room, minlength=self.count + 1)), 0.0)
 
     def of(self, cells: np.ndarray) -> np.ndarray:
         """The chambers of cells, given by flat indices."""
@@ -230,7 +230,7 @@ class Emitted:
     #: volume in cells that must move away for them, over cells on three axes
     crowding: np.ndarray
     #: True if the source has no room for all its liquid for the first time
-    choked: bool
+    blocked: bool
 
 
 class Taps:
@@ -238,24 +238,24 @@ class Taps:
 
     def __init__(self, scene: Scene, solids: Solids):
         self.setting, self.dx = scene.model.particles, scene.dx
-        self.solids, self.grid, self.ranks = solids, solids.grid, solids.ranks
+        self.solids, self.grid, self.partition = solids, solids.grid, solids.partition
         self._chambers: Chambers | None = None
         #: by the number of the source
         self._lines: dict[int, Lines] = {}
         #: indices of sources without room for their liquid
-        self._choked: set[int] = set()
+        self._blocked: set[int] = set()
 
     def open(self, source: Source, index: int, time: float, last_dt: float, cloud: Cloud, worth: float) -> Emitted:
         """The particles that a source emits at a time; the particles are sorted, and of volume `worth`.
 
         Every process looks at the positions in its own cells; they have numbers among those of all processes.
         """
-        ranks, began = self.ranks, source.began(time, last_dt)
+        partition, began = self.partition, source.began(time, last_dt)
         counts = np.diff(cloud.start)
-        x, mine, every = ranks.born(iter([self._places(source, index, time, last_dt)]))
+        x, mine, every = partition.born(iter([self._places(source, index, time, last_dt)]))
         x, due = x[:3], x[3] > 0.0
         mine = np.arange(every) if mine is None else mine
-        cells = np.ravel_multi_index(tuple(ranks.here(x).astype(np.int64)), self.grid.three)
+        cells = np.ravel_multi_index(tuple(partition.here(x).astype(np.int64)), self.grid.three)
         space = self.solids.space.reshape(-1)[cells] / worth
         room = has_room(space - counts[cells])
         within = np.asarray(source.at(time)(*(self.dx * c for c in x[self.grid.axes.start :]))) < 0.0
@@ -263,13 +263,13 @@ class Taps:
         share, coming = (np.bincount(cells, mask, minlength=counts.size)[cells] for mask in (within, due))
         empty = (counts[cells] == 0) & (coming == 0.0) & (share > PARTLY * space)
         fresh = within & room if began else due | (within & empty)
-        wall = wall_distance((self.solids.user_nodes, 0), ranks.here(x)[self.grid.axes.start :])
+        wall = wall_distance((self.solids.user_nodes, 0), partition.here(x)[self.grid.axes.start :])
         fresh &= wall > -DEEPEST / self.setting.per_axis
         there = worth * counts.reshape(self.grid.three)
         chosen, wanted = self._chosen(fresh, cells, mine, every, there, worth)
-        choked = len(chosen) < wanted and index not in self._choked
-        if choked:
-            self._choked.add(index)
+        blocked = len(chosen) < wanted and index not in self._blocked
+        if blocked:
+            self._blocked.add(index)
         region = np.bincount(cells, minlength=there.size).reshape(there.shape) > 0
         place = np.full(every, -1)
         place[chosen] = np.arange(len(chosen))
@@ -282,9 +282,11 @@ class Taps:
             lengths = counts[near]
             first = np.repeat(cloud.start[near] - np.cumsum(lengths) + lengths, lengths)
             spread = np.vstack([cloud.x[:, first + np.arange(first.size)], np.full(first.size, worth)])
-        return Emitted(x, place, len(chosen), crowding(there, new, self.solids.space, region, spread, ranks), choked)
+        return Emitted(
+            x, place, len(chosen), crowding(there, new, self.solids.space, region, spread, partition), blocked
+        )
 
-    def impose(
+    def set_velocity(
         self, source: Source, time: float, dt: float, cloud: Cloud, points: list[np.ndarray], gravity: np.ndarray,
         fallen: bool,
     ) -> float:  # fmt: skip
@@ -294,8 +296,8 @@ class Taps:
         """
         inside = np.flatnonzero(np.asarray(source.at(time)(*points)) < 0.0)
         fall = cloud.fall[inside].astype(float) if fallen else np.zeros(inside.size)
-        own = self.ranks.mine(self.ranks.position(cloud.x[:, inside]))
-        count, total = self.ranks.comm.total(float(own.sum())), self.ranks.comm.total(float(fall[own].sum()))
+        own = self.partition.mine(self.partition.position(cloud.x[:, inside]))
+        count, total = self.partition.comm.total(float(own.sum())), self.partition.comm.total(float(fall[own].sum()))
         if inside.size:
             velocity = self.velocity(source, [c[inside] for c in points], time, dt, fall * gravity[:, None])
             for row, v in zip(cloud.vel[self.grid.axes.start :], velocity):
@@ -317,7 +319,7 @@ class Taps:
         lines = self._lines.get(index)
         if lines is None or source.turns:
             every = source.lines(time, self.dx / self.setting.per_axis, self.solids)
-            lines = self._lines[index] = every.part(self.ranks.comm.rank, self.ranks.comm.size)
+            lines = self._lines[index] = every.part(self.partition.comm.rank, self.partition.comm.size)
         speed = max(map(abs, source.spec.velocity))
         x, due = lines.places(speed * time, speed * last_dt)
         x = (x + source.offset(time)[:, None]) / self.dx
@@ -332,9 +334,9 @@ class Taps:
         `fresh` and `cells` describe the positions with the numbers `mine`; `there` is the liquid in the cells.
         """
         if self._chambers is None or self.solids.moving:
-            self._chambers = Chambers(self.solids.space, self.ranks)
+            self._chambers = Chambers(self.solids.space, self.partition)
         chamber = np.zeros(every, np.int64)
         chamber[mine] = np.where(fresh, 1 + self._chambers.of(cells), 0)
-        chamber = self.ranks.comm.total(chamber)
+        chamber = self.partition.comm.total(chamber)
         wanted = np.flatnonzero(chamber)
         return wanted[self._chambers.admit(chamber[wanted] - 1, there, worth)], len(wanted)

@@ -38,7 +38,7 @@ class LevelSet:
     """
 
     #: φ depends on which walls hold the liquid, and each step decides this again
-    settled = False
+    surface_is_current = False
     #: there are no particles
     count = 0
     #: half of the length of the last step

@@ -39,12 +39,12 @@ class ParticleSurface:
             phi, kind, cloud.x, weight, cloud.start, solids.nodes, solids.centre, solids.space, self._table,
             self.per_cell, True, self.up,
         )  # fmt: skip
-        solids.ranks.fill_cells(phi)
+        solids.partition.fill_cells(phi)
         for _ in range(2):  # the second time from neighbours that are right already
             _straighten(phi, phi.copy(), solids.centre)
-            solids.ranks.fill_cells(phi)
+            solids.partition.fill_cells(phi)
         _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
-        solids.ranks.fill_cells(phi)
+        solids.partition.fill_cells(phi)
         return weight
 
     def gaps(self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, pressure: np.ndarray, least: float) -> float:
@@ -53,10 +53,10 @@ class ParticleSurface:
         `weight` comes from `outline`, `pressure` from the last step; liquid presses if it is
         above `least`.
         """
-        solids, ranks = self.solids, self.solids.ranks
+        solids, partition = self.solids, self.solids.partition
         partial = np.empty(phi.shape[0])
         _gap_planes(
-            partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, ranks.only_own(solids.space),
+            partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, partition.only_own(solids.space),
             pressure, least, self._table, self.per_cell,
         )  # fmt: skip
-        return ranks.comm.total(float(partial.sum()))
+        return partition.comm.total(float(partial.sum()))

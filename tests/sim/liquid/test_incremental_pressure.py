@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.flow.pressure import FADED, CalledFor
+from nonstick.sim.liquid.flow.pressure import FADED, IncrementalPressure
 
 CELLS = 16
 
@@ -38,7 +38,7 @@ def back(steps, forget=False):
     simulation = Simulation(creeping(steps))
     for _ in range(steps // 3):
         if forget:
-            simulation.liquid.called.pressure[:] = 0.0
+            simulation.liquid.incremental.pressure[:] = 0.0
         simulation.next_frame()
     return float(simulation.grid.velocity[0][CELLS // 2, 2 + CELLS // 2 - 1])
 
@@ -65,9 +65,9 @@ def test_walls_pull_no_more_than_they_may():
     found = []
     simulation.liquid.observer = SimpleNamespace(projected=found.append, moving=lambda flow: None, moved=lambda: None)
     simulation.step(0.01)
-    first, called = found[0], simulation.liquid.called
-    called.pressure = np.full(called.pressure.shape, -1e9)
-    after = called.after(first)
+    first, incremental = found[0], simulation.liquid.incremental
+    incremental.pressure = np.full(incremental.pressure.shape, -1e9)
+    after = incremental.after(first)
     box, rows = first.problem.problem.box, first.problem.rows
     together = rows.from_grid(first.solution.pressure + after.solution.pressure)
     bounded = np.isfinite(box.lower)
@@ -86,11 +86,11 @@ def test_it_fades_near_the_surface_only():
         )
     )
     liquid = simulation.liquid
-    called = CalledFor(liquid.solids)
-    called.keep(np.ones(liquid.grid.three), liquid.tracker.phi)
+    incremental = IncrementalPressure(liquid.solids)
+    incremental.keep(np.ones(liquid.grid.three), liquid.tracker.phi)
     highest = int(np.flatnonzero(liquid.phi()[8] < 0.0).max())
-    assert np.all(called.pressure[:, :, highest - 2 : highest + 1] == FADED)
-    assert np.all(called.pressure[:, :, : highest - 2] == 1.0)
+    assert np.all(incremental.pressure[:, :, highest - 2 : highest + 1] == FADED)
+    assert np.all(incremental.pressure[:, :, : highest - 2] == 1.0)
 
 
 def test_probes_and_frames_know_the_whole_pressure():
@@ -117,4 +117,7 @@ def test_a_viscous_run_continues_from_its_state_bit_for_bit():
         one.next_frame()
         two.next_frame()
     assert np.array_equal(one.particles.position, two.particles.position)
-    assert np.array_equal(one.liquid.called.pressure, two.liquid.called.pressure) and one.liquid.called.pressure.any()
+    assert (
+        np.array_equal(one.liquid.incremental.pressure, two.liquid.incremental.pressure)
+        and one.liquid.incremental.pressure.any()
+    )
