@@ -27,7 +27,7 @@ from nonstick.inverse.multigrid.grid.geometric import Geometric
 from nonstick.operators.masked import Masked
 from nonstick.problem.box import BoxProblem
 from nonstick.solvers import ChentanezMuller, MinMapNewton, PolicyIteration
-from nonstick.solvers.chentanez_muller.cycles import LiteralLevel, PlainLevel, ProjectedLevel
+from nonstick.solvers.chentanez_muller.cycles import ProjectedLevel
 
 STRENGTHS = (1e-3, 3e-3, 1e-2, 0.1)
 
@@ -54,16 +54,18 @@ def cycles(sizes):
 REPAIRS = ("held", "colours", "levels", "one-sided", "cut")
 
 
-class Level(LiteralLevel):
+class Level(ProjectedLevel):
     """A level of the printed cycle with some of the repairs."""
 
     repairs: frozenset[str] = frozenset()
 
     def smooth(self, count):
-        (ProjectedLevel if "colours" in self.repairs else LiteralLevel).smooth(self, count)
+        self.kind = "projected" if "colours" in self.repairs else "literal"
+        super().smooth(count)
 
     def measure(self):
-        (ProjectedLevel if "held" in self.repairs else PlainLevel).measure(self)
+        self.kind = "projected" if "held" in self.repairs else "literal"
+        super().measure()
 
     def connect(self, coarse, one_sided):
         super().connect(coarse, one_sided="one-sided" in self.repairs)
@@ -85,8 +87,8 @@ class Repaired(ChentanezMuller):
     def cycle(self):
         return replace(self, literal=False) if "cut" in self.repairs else self
 
-    def level(self, A):
-        made = Level(A)
+    def level(self, A, edges=None):
+        made = Level(A, edges=edges)
         made.repairs = self.repairs
         return made
 
