@@ -19,7 +19,7 @@ from nonstick.files.lock import Lock
 from nonstick.files.rundir import RunDirectory
 from nonstick.sim.run.loop import run
 from nonstick.sweeps import SweepPlan, SweepTable, parse_vary
-from nonstick.sweeps.child import Order, make
+from nonstick.sweeps.workers import Order, make
 
 TINY = {"domain.resolution": 8, "time.frames": 2}
 
@@ -173,8 +173,8 @@ def _order(directory: Path, scene: Scene) -> Order:
 def test_a_child_that_nobody_wants_any_more_ends(tmp_path):
     scene = tiny(**{"time.frames": 500})
     began = time.monotonic()
-    outcome = make(_order(tmp_path / "r", scene), lambda: not (tmp_path / "r" / "frames" / "000001.npz").exists())
-    assert outcome.error == "stopped" and time.monotonic() - began < 120
+    error = make(_order(tmp_path / "r", scene), lambda: not (tmp_path / "r" / "frames" / "000001.npz").exists())
+    assert error == "stopped" and time.monotonic() - began < 120
     assert RunDirectory.open(tmp_path / "r").status() == "stopped"
 
 
@@ -187,7 +187,7 @@ def test_a_child_that_is_killed_is_said_to_be(tmp_path):
             os.kill(json.loads(lock.read_text())["pid"], signal.SIGKILL)
         return True
 
-    assert make(_order(tmp_path / "r", scene), kill).error == "its process was ended by signal 9"
+    assert make(_order(tmp_path / "r", scene), kill) == "its process was ended by signal 9"
 
 
 # -- the table --------------------------------------------------------------------------------------------
@@ -239,9 +239,9 @@ def test_probes_have_columns(tmp_path):
 
 def test_an_address_where_nobody_answers_is_one_sentence(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    from nonstick.sweeps import engines
+    from nonstick.sweeps import workers
 
-    monkeypatch.setattr(engines, "PATIENCE", 0.5)
+    monkeypatch.setattr(workers, "PATIENCE", 0.5)
     with pytest.raises(NonstickError, match="no Dask scheduler answers"):
         nonstick.sweep(tiny(), {"domain.resolution": [8]}, tmp_path / "s", scheduler="tcp://127.0.0.1:1")
 

@@ -27,7 +27,7 @@ from ..sim.liquid.simulation import Simulation
 from ..solvers.base import Method
 from ..solvers.linear import LinearSolve
 from . import peers, problems, tables
-from .drawings import DRAWINGS, mean_of, volume_change
+from .drawings import draw, mean_of, volume_change
 from .measure import measure, sweep, warm_up
 from .registry import Benchmark, Plan, benchmark
 from .row import Row, Trace, mean_row, version
@@ -87,7 +87,7 @@ class Runner:
             self.rows.append(row)
             yield row
         for figure in self.table.figures:
-            DRAWINGS[figure["figure"]](self, figure)
+            draw(self, figure)
 
     def methods(self, part: Part, n: int, of: Mapping[str, Any] | None = None) -> Iterator[tuple[str, Any, Plan]]:
         """Label, method and plan of every solve of one problem."""

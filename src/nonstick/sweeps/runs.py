@@ -6,16 +6,17 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..errors import NonstickError
-from ..files.lock import Lock
+from ..files.atomic import safe_name
+from ..files.lock import Lock, held
 from ..scenes.scene import Scene
-from .child import Order, is_made, make
-from .engines import Wanted, cluster, cores, outcome_of, processes
 from .plan import FILE, PlannedRun, SweepPlan
 from .table import TABLE, SweepTable
+from .workers import Order, cluster, cores, error_of, is_made, make, processes
 
 #: seconds between reports of progress
 BEAT = 0.5
@@ -107,8 +108,6 @@ def _planned(scene: Scene | str | Path, vary: Mapping[str, Sequence[Any]] | None
         return (old if vary is None else SweepPlan(old.scene, vary).joined(Path(scene))), Path(scene)
     loaded = scene if isinstance(scene, Scene) else Scene.load(scene)
     plan = SweepPlan(loaded, vary or {})
-    from ..files.atomic import safe_name
-
     directory = Path("sweeps") / safe_name(loaded.name) if out is None else Path(out)
     if directory.exists() and not directory.is_dir():
         raise NonstickError(f"{directory} is a file, but a sweep needs a directory")
@@ -140,20 +139,19 @@ def _make_all(
         engine, each = processes(jobs), threads or max(1, cores() // jobs)
     else:
         engine, each = cluster(scheduler), threads or 1
-    # A worker asks whether its run is still wanted. A child of this process ends with it anyway.
+    wanted = partial(held, directory.absolute())  # as long as this sweep holds the lock; it can be sent to a worker
     with engine as executor:
         try:
             for part in todo:
-                order = _order(part, directory, each, movie)
-                waiting[executor.submit(make, order, Wanted(directory.absolute()))] = part
+                waiting[executor.submit(make, _order(part, directory, each, movie), wanted)] = part
             while waiting:
                 ended, _ = wait(waiting, BEAT, FIRST_COMPLETED)
                 for future in ended:
-                    part, outcome = waiting.pop(future), outcome_of(future)
-                    if outcome.error:
-                        errors[part.name] = outcome.error
+                    part, error = waiting.pop(future), error_of(future)
+                    if error:
+                        errors[part.name] = error
                     SweepTable.read(plan, directory, errors).write(directory / TABLE)
-                    report(part, outcome.error)
+                    report(part, error)
                 if not ended:
                     report()
         finally:
