@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -144,15 +145,17 @@ def label(part: object) -> str:
     """A recipe or a method in a few words: "CG over algebraic multigrid", "policy iteration over CG"."""
     coarsening = getattr(part, "coarsening", None)
     inner = next((getattr(part, name) for name in ("M", "inner", "recipe") if hasattr(part, name)), None)
-    words = f"{_words(coarsening)} multigrid" if isinstance(part, Recipe) and coarsening else _words(part)
+    grid = isinstance(part, Recipe) and coarsening
+    words = f"{_words(type(coarsening).__name__)} multigrid" if grid else _words(type(part).__name__)
     if isinstance(inner, Recipe) and not isinstance(inner, NoPreconditioner):
         return inner.label if getattr(part, "wraps", False) else f"{words} over {inner.label}"
     return words
 
 
-def _words(thing: object) -> str:
-    """The name of its class, in words."""
-    words = re.sub(r"(?<=[a-z]{2})(?=[A-Z])", " ", type(thing).__name__).split()
+@cache
+def _words(name: str) -> str:
+    """The name of a class, in words."""
+    words = re.sub(r"(?<=[a-z]{2})(?=[A-Z])", " ", name).split()
     return " ".join(word if re.search("[A-Z].*[A-Z]", word) else word.lower() for word in words)
 
 

@@ -135,7 +135,8 @@ class Cascade(Recipe):
             inverse = self._set_up(operator, 0) or self._pairs[-1][1].setup(operator)
         else:
             reuse = reuse.inverse if isinstance(reuse, InTurn) else reuse
-            inverse = self._noted(self._pairs[reuse.step][1].setup(operator, reuse), reuse.step)
+            inverse = self._pairs[reuse.step][1].setup(operator, reuse)
+            inverse = inverse if inverse is reuse else self._noted(inverse, reuse.step)
         can_fail = isinstance(inverse, IterativeInverse) and inverse.patience is not None
         return InTurn(self, operator, inverse) if can_fail else inverse
 

@@ -78,6 +78,33 @@ def _join_csr(root, strongest, block, theta, data, indices, indptr):
 
 
 @serial
+def _blocks_of(block, colour, cells):
+    """The 2^d block of each cell, numbered in C order, and the block's colour (0 red, 1 black), added to zeros."""
+    for axis in range(cells.shape[1]):
+        low = high = cells[0, axis] >> 1
+        for t in range(block.size):
+            low = min(low, cells[t, axis] >> 1)
+            high = max(high, cells[t, axis] >> 1)
+        for t in range(block.size):
+            at = cells[t, axis] >> 1
+            block[t] = block[t] * (high - low + 1) + at - low
+            colour[t] ^= at & 1
+
+
+@serial
+def _number_parts(parent, root, roots, colour):
+    """Number the roots, those of colour 0 first; every other unknown gets the number of its root."""
+    count = 0
+    for wanted in range(2):
+        for k in range(roots.size):
+            if colour[k] == wanted:
+                parent[roots[k]] = count
+                count += 1
+    for i in range(root.size):
+        parent[i] = parent[root[i]]
+
+
+@serial
 def _separate_colours(colour, data, indices, indptr):
     """Give every unknown that is coupled to a smaller unknown of its own colour the first free colour >= 2."""
     for i in range(colour.size):

@@ -32,7 +32,7 @@ from ....operators.transfer import AggregateTransfer, Transfer
 from ..grid.level import coarse_rows, one_group
 from ..hierarchy import Stepwise
 from ._coarse_matrix import _close_rows
-from ._merge import _match_pairs, _separate_colours
+from ._merge import _blocks_of, _match_pairs, _number_parts, _separate_colours
 from .couplings import Couplings, coarse_pattern, couplings_of
 
 #: a row sum below this fraction of the diagonal is a rounding error: the row is pure Neumann
@@ -160,8 +160,8 @@ class TopologyAware(Aggregation):
             if count < enough or whole:
                 break
             # Neighbours all lie in different blocks (two cells across a block boundary): larger blocks.
-        coarse_cells = np.empty((count, cells.shape[1]), np.int32)
-        coarse_cells[parent[linked]] = cells[linked]
+        coarse_cells = np.empty((count, cells.shape[1]), np.int64)
+        coarse_cells[parent[roots]] = cells[roots]
         return parent, count, coarse_cells
 
 
@@ -222,14 +222,9 @@ def _few_neighbours_first(M: sp.csr_array) -> np.ndarray:
 
 def blocks(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A number per 2^d block, ascending in C order, and the block's colour (0 red, 1 black)."""
-    number, total = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
-    for values in np.asarray(cells).T:  # column by column: sums over short rows are slow
-        coarse = values >> 1
-        low = coarse.min()
-        number *= coarse.max() - low + 1
-        number += coarse - low
-        total += coarse
-    return number, (total & 1).astype(np.int8)
+    number, colour = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int8)
+    _blocks_of(number, colour, np.ascontiguousarray(cells, np.int64))
+    return number, colour
 
 
 def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.ndarray:
@@ -237,9 +232,9 @@ def number_parts(root: np.ndarray, roots: np.ndarray, colour: np.ndarray) -> np.
 
     `root` leads from each unknown to the root of its part; `roots` are ascending, `colour` is theirs.
     """
-    number = np.full(root.size, -1, np.int32)
-    number[roots[np.argsort(colour, kind="stable")]] = np.arange(roots.size, dtype=np.int32)
-    return number[root]
+    parent = np.full(root.size, -1, np.int32)
+    _number_parts(parent, root, roots, colour)
+    return parent
 
 
 def row_excess(A: Operator) -> np.ndarray:

@@ -155,7 +155,7 @@ class Aggregates:
             self.couplings.cut(root, rule.cut)
         roots = np.flatnonzero(root == np.arange(root.size))
         blocks = np.stack(np.unravel_index(rows.cells[roots], rows.shape), axis=1) >> 1
-        self.parent = number_parts(root, roots, sum(blocks.T) & 1)
+        self.parent = number_parts(root, roots, (sum(blocks.T) & 1).astype(np.int8))
         cells = np.empty_like(blocks)
         cells[self.parent[roots]] = blocks
         first = MatrixLevel.of_aggregates(self.couplings, self.parent, cells, np.float32)

@@ -108,12 +108,12 @@ def is_anisotropic(A: StencilOperator, limit: float) -> bool:
     of a liquid are fewer. Cells with a closed face, and cells at walls, do not count.
     """
     every = max(1, A.n // SAMPLE)
-    w = np.array([v[::every] for v in A.weights if v.any()])
+    w = [v[::every] for v in A.weights if v.any()]
     if len(w) < 2:
         return False
-    w = w[:, (w > 0.0).all(axis=0)]
-    strong = w.max(axis=0) > limit * w.min(axis=0)
-    return 3 * int(np.count_nonzero(strong)) > w.shape[1]
+    weakest, strongest = np.minimum.reduce(w), np.maximum.reduce(w)
+    counts = weakest > 0.0
+    return 3 * int(np.count_nonzero(counts & (strongest > limit * weakest))) > int(np.count_nonzero(counts))
 
 
 class BlockHierarchy(Hierarchy):
