@@ -17,7 +17,7 @@ import numpy as np
 from nonstick import Scene
 from nonstick.files.rundir import RunDirectory
 from nonstick.pictures.render.movie import beside, write_movie, write_picture
-from nonstick.scenes.scene import KINDS, builtin
+from nonstick.scenes import KINDS, builtin
 from nonstick.sim.kinds import kind_of
 from nonstick.sim.run import run
 from nonstick.sim.run.preview import Frames

@@ -11,7 +11,7 @@ from nonstick.cli import options
 
 
 def test_scenes_and_scene_files(tmp_path, monkeypatch):
-    from nonstick.scenes.scene import builtin
+    from nonstick.scenes import builtin
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "circus.toml").write_text("")

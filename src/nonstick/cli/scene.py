@@ -37,7 +37,7 @@ def scenes(
 
     nonstick scenes --schema > scene.schema.json
     """
-    from ..scenes.scene import KINDS, builtin, json_schema
+    from ..scenes import KINDS, builtin, json_schema
 
     if kind is not None and kind not in KINDS:
         fail(f"there is no kind of scene {kind!r}; known are {', '.join(KINDS)}")
