@@ -6,22 +6,31 @@ a new run writes: a directory without it is not yet a run.
 
 Others may have changed the files, so what is read is looked at first. One process writes at a time (`writing`), and
 only inside: links to other places are refused.
+
+In a run on many ranks all ranks call the same methods at the same time. Rank 0 reads and writes tables and notes for
+all, every rank writes its piece of a frame, and what fails on one rank fails on all, with one sentence.
 """
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 import math
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from ..core.columns import FIELDS, PARTICLES
 from ..errors import NonstickError
+from ..grid.box import IndexBox
+from ..parallel.comm import SELF, Comm
 from ..scenes.scene import Scene
 from . import pieces
 from .arrays import ArrayFile
@@ -50,9 +59,29 @@ SMALL = 2000
 #: columns of tables that hold words
 WORDS = ("method", "body")
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def by_rank_0(method: Callable[Concatenate[RunDirectory, P], T]) -> Callable[Concatenate[RunDirectory, P], T]:
+    """A method that rank 0 runs for all ranks: all get what it returns, or its error."""
+
+    @wraps(method)
+    def call(self: RunDirectory, *args: P.args, **named: P.kwargs) -> T:
+        return self._first(lambda: method(self._of_one_process, *args, **named))
+
+    return call
+
 
 class RunDirectory:
     """The directory of one run: reading and writing it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The directory.
+    comm : Comm, optional
+        The ranks that use it together; by default one process.
 
     Examples
     --------
@@ -67,29 +96,56 @@ class RunDirectory:
     [0, 1] still 1
     """
 
-    def __init__(self, path: str | Path):
-        self.path = Path(path)
+    def __init__(self, path: str | Path, comm: Comm = SELF):
+        self.path, self.comm = Path(path), comm
         self.frames_path = self.path / "frames"
         self.checkpoints_path = self.path / "checkpoints"
         #: frames up to this one are made again: their rows replace those that are there
         self.again = -1
 
+    def _first(self, action: Callable[[], T]) -> T:
+        """What rank 0 finds or does; all ranks get the result, or the error."""
+        found: Any = None
+        with self.comm.same_outcome():
+            if self.comm.rank == 0:
+                found = action()
+        return self.comm.shared(found)
+
+    @property
+    def _of_one_process(self) -> RunDirectory:
+        """The same directory for one process that reads or writes on its own."""
+        if self.comm is SELF:
+            return self
+        out = copy.copy(self)
+        out.comm = SELF
+        return out
+
     # -- life -----------------------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, path: str | Path, scene_toml: str, meta: Mapping[str, Any]) -> RunDirectory:
-        cls.check_free(path)
-        run = cls(path)
-        for folder in (run.frames_path, run.checkpoints_path):
-            folder.mkdir(parents=True, exist_ok=True)
+    def create(
+        cls, path: str | Path, scene_toml: str, meta: Mapping[str, Any], comm: Comm = SELF
+    ) -> RunDirectory:  # fmt: skip
+        cls.check_free(path, comm)
+        run = cls(path, comm)
+        run._make_folders()
         run.write_scene(scene_toml)
         run.write_meta(meta)
         return run
 
-    @staticmethod
-    def check_free(path: str | Path) -> None:
+    @by_rank_0
+    def _make_folders(self) -> None:
+        for folder in (self.frames_path, self.checkpoints_path):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    @classmethod
+    def check_free(cls, path: str | Path, comm: Comm = SELF) -> None:
         """Raise an error if a new run cannot be written to the path."""
-        path = Path(path)
+        cls(path, comm)._check_free()
+
+    @by_rank_0
+    def _check_free(self) -> None:
+        path = self.path
         if path.exists() and not path.is_dir():
             raise NonstickError(f"{path} is a file, but --out needs a directory")
         if not path.is_dir() or not any(path.iterdir()) or _stillborn(path):
@@ -99,31 +155,45 @@ class RunDirectory:
         raise NonstickError(f"{path} is not empty, and its contents are not a run; choose another --out")
 
     @classmethod
-    def open(cls, path: str | Path) -> RunDirectory:
-        run = cls(path)
-        if not (run.path / "meta.json").is_file() or not (run.path / "scene.toml").is_file():
-            if run.path.is_dir() and _stillborn(run.path):
+    def open(cls, path: str | Path, comm: Comm = SELF) -> RunDirectory:
+        run = cls(path, comm)
+        run._check_run()
+        return run
+
+    @by_rank_0
+    def _check_run(self) -> None:
+        path = self.path
+        if not (path / "meta.json").is_file() or not (path / "scene.toml").is_file():
+            if path.is_dir() and _stillborn(path):
                 raise NonstickError(
                     f"the run in {path} was stopped before it began: start it again with `nonstick run SCENE --out "
                     f"{path}`"
                 )
             raise NonstickError(f"{path} is not a run directory: it needs a scene.toml and a meta.json")
-        return run
 
     def alone(self) -> RunDirectory | None:
-        """The directory for one process that has failed and cannot ask others; None if another one writes for it."""
-        return self
+        """The directory for one process that has failed and cannot ask others; None if rank 0 writes for it."""
+        return self._of_one_process if self.comm.rank == 0 else None
 
-    def writing(self) -> Lock:
-        """The right to change the directory, for a `with`; refused while another process has it."""
+    @contextmanager
+    def writing(self) -> Iterator[Lock]:
+        """The right to change the directory, for a `with`; refused while another process has it.
+
+        Rank 0 holds it for all ranks.
+        """
         for name in OWN:
             if (self.path / name).is_symlink():
                 raise NonstickError(
                     f"{self.path / name} is a link to another place, and a run changes only what lies in its own "
                     "directory: put the real file or folder there"
                 )
-        return Lock(self.path)
+        with ExitStack() as stack:
+            lock = Lock(self.path)
+            self._first(lambda: stack.enter_context(lock) and None)
+            lock.taken_over = self.comm.shared(lock.taken_over)
+            yield lock
 
+    @by_rank_0
     def scene(self) -> Scene:
         """The scene of the run; its mesh files are expected where they were when the run began."""
         scene = Scene.load(self.path / "scene.toml")
@@ -132,6 +202,7 @@ class RunDirectory:
 
     # -- meta, log, statistics ------------------------------------------------------------------------
 
+    @by_rank_0
     def meta(self) -> dict[str, Any]:
         """What meta.json says; entries that are there have the right type."""
         file = self.path / "meta.json"
@@ -152,13 +223,18 @@ class RunDirectory:
         found = str(self.meta().get("status", "status unknown"))
         return "stopped" if found == "running" and not held(self.path) else found
 
+    @by_rank_0
     def write_scene(self, scene_toml: str) -> None:
         write_text(self.path / "scene.toml", scene_toml)
 
+    @by_rank_0
     def write_meta(self, meta: Mapping[str, Any]) -> None:
         write_text(self.path / "meta.json", json.dumps(dict(meta), indent=1, ensure_ascii=False) + "\n")
 
     def log(self, kind: str, message: str, **more: Any) -> None:
+        """Add a line to the log. Ranks may call it at different times: only rank 0 writes."""
+        if self.comm.rank:
+            return
         line = {"when": time.strftime("%Y-%m-%dT%H:%M:%S"), "kind": kind, "message": message, **more}
         path = self.path / "log.jsonl"
         with naming(path), open(path, "a", encoding="utf-8", errors="replace") as file:
@@ -178,6 +254,7 @@ class RunDirectory:
                 out.append(line)
         return out
 
+    @by_rank_0
     def append_rows(self, rows: Iterable[Mapping[str, Any]], columns: tuple[str, ...], name: str = "stats.csv") -> None:
         """Add the rows of one frame to a table; rows of this frame that are there are replaced."""
         file, rows = self.path / name, list(rows)
@@ -213,6 +290,7 @@ class RunDirectory:
             writer.writeheader()
             writer.writerows(rows)
 
+    @by_rank_0
     def rows(self, name: str = "stats.csv") -> list[dict[str, str]]:
         """The whole rows of a table. Others are left out: the last one of a killed run, and what is damaged."""
         return self._read_table(name)[1]
@@ -247,8 +325,21 @@ class RunDirectory:
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 
-    def write_frame(self, frame: int, arrays: Mapping[str, np.ndarray]) -> None:
-        save(self.frame_file(frame), arrays)
+    def write_frame(self, frame: int, arrays: Mapping[str, np.ndarray], boxes: Sequence[IndexBox] = ()) -> None:
+        """Write a frame; on many ranks each gives the arrays of its own box of `boxes`."""
+        self._write(self.frame_file(frame), arrays, boxes)
+
+    def _write(self, path: Path, arrays: Mapping[str, np.ndarray], boxes: Sequence[IndexBox]) -> None:
+        """A whole file, or on many ranks: no index of an old one, then all pieces, then the new index."""
+        if self.comm.size == 1:
+            save(path, arrays)
+            return
+        self._first(lambda: path.unlink(missing_ok=True))
+        piece, same = pieces.cut(arrays)
+        with self.comm.same_outcome():
+            save(pieces.name_of(path, self.comm.rank), piece)
+        where = np.array([[box.low, box.high] for box in boxes])
+        self._first(lambda: save(path, same | {"pieces": where}))
 
     def read_frame(self, frame: int, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
         """The arrays of a frame; with `names` at least those of them that it has."""
@@ -257,26 +348,42 @@ class RunDirectory:
     def frame_file(self, frame: int) -> Path:
         return self.frames_path / f"{frame:06d}.npz"
 
+    @by_rank_0
     def frames(self) -> list[int]:
         return _numbers(self.frames_path)
 
-    def write_checkpoint(self, frame: int, arrays: Mapping[str, np.ndarray], every: int) -> None:
+    def write_checkpoint(
+        self, frame: int, arrays: Mapping[str, np.ndarray], every: int, boxes: Sequence[IndexBox] = ()
+    ) -> None:
         """Write a checkpoint, then delete old ones: all but the first, the last two and every n-th."""
-        save(self.checkpoints_path / f"{frame:06d}.npz", arrays)
+        self._write(self.checkpoints_path / f"{frame:06d}.npz", arrays, boxes)
         self.drop_checkpoints(frame, every)
 
+    @by_rank_0
     def drop_checkpoints(self, frame: int, every: int) -> None:
         """Delete the checkpoints that are not needed after the one of `frame`."""
         for old in self.checkpoints()[1:]:
             if old < frame - 1 and old % every:
                 _remove(self.checkpoints_path / f"{old:06d}.npz")
 
-    def read_checkpoint(self, frame: int) -> dict[str, np.ndarray]:
-        return load(self.checkpoints_path / f"{frame:06d}.npz")
+    def read_checkpoint(self, frame: int, box: IndexBox | None = None) -> dict[str, np.ndarray]:
+        """The arrays of a checkpoint, or only the cells in a box and the particles there.
 
+        Of a checkpoint in pieces one piece is in memory at a time.
+        """
+        part = None if box is None else np.array([box.low, box.high])
+        out: dict[str, np.ndarray] = {}
+        with self.comm.same_outcome():
+            out = load(self.checkpoints_path / f"{frame:06d}.npz", part)
+            if box is not None and out["pressure"].shape != box.shape:  # of one process
+                _crop(out, box)
+        return out
+
+    @by_rank_0
     def checkpoints(self) -> list[int]:
         return _numbers(self.checkpoints_path)
 
+    @by_rank_0
     def drop_after(self, frame: int) -> None:
         """Delete everything after a frame: frames, checkpoints, rows and leftovers of a killed run."""
         for folder in (self.frames_path, self.checkpoints_path):
@@ -331,6 +438,18 @@ def save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     # np.savez stamps every member with the same date, so equal arrays give equal bytes.
     with replacing(path, durable=True) as partial:
         np.savez(partial, **arrays)  # type: ignore[arg-type]
+
+
+def _crop(arrays: dict[str, np.ndarray], box: IndexBox) -> None:
+    """Keep only the cells of a box and the particles there."""
+    inside = tuple(map(slice, box.low, box.high))
+    x = arrays["x"][-len(box.low) :]
+    mine = np.all((x >= np.array(box.low)[:, None]) & (x < np.array(box.high)[:, None]), axis=0)
+    for name in FIELDS.keys() & arrays:
+        arrays[name] = np.ascontiguousarray(arrays[name][inside])
+    for name in PARTICLES.keys() & arrays:
+        if arrays[name].shape[-1] == mine.size:
+            arrays[name] = np.ascontiguousarray(arrays[name][..., mine])
 
 
 def _remove(path: Path) -> None:

@@ -151,6 +151,10 @@ class Scene(Shown, Generic[Tables]):
         tables: dict[str, Any] = json.loads(self.model.model_dump_json(exclude_none=True))
         return tables
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that other processes can have it: the classes of its tables are made anew there."""
+        return Scene, (self.to_dict(), self.where, self.folder)
+
     def to_toml(self) -> str:
         """The same as a TOML file."""
         return tomli_w.dumps(self.to_dict())

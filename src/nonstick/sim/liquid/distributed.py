@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...errors import NonstickError
+from ...files.rundir import RunDirectory
 from ...grid.box import IndexBox
 from ...parallel.boxes import Boxes
 from ...parallel.comm import Comm
 from ...parallel.partition import Partition
 from ...scenes.scene import Scene
-from ..run.shared_directory import SharedDirectory
 from .particles.seeding import region
 from .partition import ParticlePartition, ghost_layers
 from .setup.requirements import viscous
@@ -119,13 +119,13 @@ def _share(simulation: SharedSimulation, comm: Comm) -> float:
     return float(counts.max() / counts.mean())
 
 
-def restore(scene: Scene, comm: Comm, simulation: SharedSimulation, directory: SharedDirectory, frame: int) -> None:
+def restore(scene: Scene, comm: Comm, simulation: SharedSimulation, directory: RunDirectory, frame: int) -> None:
     """Set a simulation to a checkpoint, whatever the number of ranks that wrote it."""
     even = Boxes.regular(scene.shape, comm.size)
-    found = directory.read_part(frame, even[comm.rank])
+    found = directory.read_checkpoint(frame, even[comm.rank])
     load = _loads(found, even[comm.rank])
     boxes = cut(scene, comm, even[comm.rank], load)
-    state = directory.read_part(frame, boxes[comm.rank])
+    state = directory.read_checkpoint(frame, boxes[comm.rank])
     new = SharedSimulation(scene, part_of(scene, comm, boxes))
     new.restore(state)
     simulation.liquid, simulation.part, simulation.probes = new.liquid, new.part, new.probes

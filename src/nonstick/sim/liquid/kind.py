@@ -20,7 +20,6 @@ from ..kinds import Kind, Row, column, warm
 from ..run.findings import Findings
 from ..run.preview import Film, Frames
 from ..run.resources import Needs
-from ..run.shared_directory import SharedDirectory
 from .setup.requirements import given_speed, needs, require_pace
 from .stats import COLUMNS
 
@@ -88,9 +87,8 @@ class LiquidKind(Kind):
 
     def save(self, simulation: Simulation, directory: RunDirectory, rows: Sequence[Row]) -> None:
         frame, scene = simulation.frame, simulation.scene
-        if isinstance(directory, SharedDirectory):
-            directory.boxes = simulation.liquid.partition.boxes.boxes  # type: ignore[attr-defined]
-        directory.write_frame(frame, simulation.frame_arrays())
+        boxes = simulation.liquid.partition.boxes.boxes
+        directory.write_frame(frame, simulation.frame_arrays(), boxes)
         if rows:
             directory.append_rows(rows, self.columns)
         if simulation.bodies:
@@ -100,13 +98,13 @@ class LiquidKind(Kind):
         if probes.list:
             write_rows(directory, probes.rows, probes.units, frame)
             probes.rows.clear()
-        directory.write_checkpoint(frame, simulation.state(), scene.model.output.checkpoint_every)
+        directory.write_checkpoint(frame, simulation.state(), scene.model.output.checkpoint_every, boxes)
 
     def saved(self, directory: RunDirectory) -> list[int]:
         return directory.checkpoints()
 
     def restore(self, simulation: Simulation, directory: RunDirectory, frame: int) -> None:
-        if isinstance(directory, SharedDirectory):
+        if directory.comm.size > 1:
             from .distributed import restore
 
             restore(simulation.scene, directory.comm, simulation, directory, frame)  # type: ignore[arg-type]

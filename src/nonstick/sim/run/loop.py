@@ -16,13 +16,12 @@ from typing import Any
 
 from ...errors import NonstickError
 from ...files.rundir import RunDirectory
-from ...parallel.comm import world
+from ...parallel.comm import Comm, world
 from ...scenes.scene import HARMLESS, Scene
 from ..kinds import AnySimulation, Kind, Row, kind_of
 from .exports import Exports, wanted
 from .findings import repairs
 from .resources import peak_bytes, shortages
-from .shared_directory import Files, same_scene
 
 #: called after every frame with its number and its rows
 Progress = Callable[[int, Sequence[Row]], None]
@@ -59,13 +58,12 @@ def run(
     [0, 1] done
     """
     comm = world()
-    same_scene(comm, scene)
-    files = Files(comm)
-    files.check_free(out)
+    _same_scene(comm, scene)
+    RunDirectory.check_free(out, comm)
     wanted(scene)
     kind = kind_of(scene)
     simulation = kind.simulate(scene)
-    directory = files.create(out, scene.to_toml(), new_meta(scene))
+    directory = RunDirectory.create(out, scene.to_toml(), new_meta(scene), comm)
     with directory.writing():
         directory.log("start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {kind.contents(simulation)}")
         for sentence in repairs(scene):
@@ -78,6 +76,17 @@ def run(
                 warn(sentence)
         go_on(kind, simulation, directory, progress, Exports(scene, directory, warn), begin=True)
     return directory
+
+
+def _same_scene(comm: Comm, scene: Scene) -> None:
+    """Refuse ranks that have read different scenes."""
+    texts = comm.gathered(scene.to_toml())
+    for rank, text in enumerate(texts):
+        if text != texts[0]:
+            raise NonstickError(
+                f"{scene.where}: rank {rank} of {comm.size} has read another scene than rank 0: let all ranks read the "
+                "same file, with the same --set"
+            )
 
 
 def resume(
@@ -110,7 +119,7 @@ def resume(
     discard : bool
         Delete all frames after the one it continues from, with their rows, checkpoints and exported files.
     """
-    directory = Files(world()).open(path)
+    directory = RunDirectory.open(path, world())
     with directory.writing() as lock:
         _resume(directory, from_frame, frames, scene, progress, warn, discard, lock.taken_over)
     return directory
