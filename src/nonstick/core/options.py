@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
 from ..errors import NonstickError, brief
+from . import rounding
 
 #: when a solve has converged: by every row and the papers' number, or by the papers' number alone
 Criterion = Literal["rows", "papers"]
@@ -19,7 +20,7 @@ Criterion = Literal["rows", "papers"]
 #: decides, and the row test costs no iteration (with 1 it costs one of eight on the half-filled sphere)
 ROW_FACTOR = 10.0
 #: rows are not asked for more digits than their arithmetic has
-LEAST_ROW_RTOL = 1e-14
+LEAST_ROW_RTOL = rounding.DIGITS
 
 
 @dataclass(frozen=True)

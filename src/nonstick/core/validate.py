@@ -14,9 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import NonstickError
+from . import rounding
 
 #: |a_ij - a_ji| allowed, relative to sqrt(a_ii a_jj), which bounds |a_ij| in a positive definite matrix
-SYMMETRY_RTOL = 1e-8
+SYMMETRY_RTOL = rounding.HALF
 
 
 def matrix(A, name: str = "A") -> sp.csr_array:

@@ -49,9 +49,9 @@ def source_stamp(path: Path) -> str:
 
 
 def imported_kernels(path: Path) -> list[Path]:
-    """The kernel files a file imports from: `from ._blocks import …`, `from ..kernels._vector import …`."""
+    """The kernel files and settings a file imports from: `from ._blocks import …`, `from ..settings import …`."""
     out = []
-    for dots, module in re.findall(r"^from (\.+)([\w.]*\b_\w+) import", path.read_text(), re.M):
+    for dots, module in re.findall(r"^from (\.+)([\w.]*\b(?:_\w+|settings)) import", path.read_text(), re.M):
         out.append(path.parents[len(dots) - 1].joinpath(*module.split(".")).with_suffix(".py"))
     return out
 

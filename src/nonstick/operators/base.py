@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from ..core import rounding
+from ..kernels import ONE_THREAD_BELOW
 from ..kernels._components import _csr_components
 from ..kernels._vector import _axpy, _xpby, dot, peak_and_sum
 from ..parallel.comm import SELF, Comm
@@ -23,9 +25,6 @@ from ..parallel.comm import SELF, Comm
 if TYPE_CHECKING:
     from .lowrank import LowRank
     from .stencil import StencilOperator
-
-#: on shorter vectors starting other threads costs more time than it saves
-SHORT = 32_768
 
 
 class Vectors:
@@ -68,11 +67,11 @@ class Vectors:
 
     def negative(self, energy: float, x: np.ndarray, image: np.ndarray) -> bool:
         """True if energy = xᵀA x, with image = A x, is negative by more than rounding: A is not positive definite."""
-        return energy < -1e-9 * float(np.sqrt(self.dot(x, x) * self.dot(image, image)))
+        return energy < -rounding.VANISHED * float(np.sqrt(self.dot(x, x) * self.dot(image, image)))
 
     def peak(self, x: np.ndarray) -> float:
         """max|x|; not finite if any entry is not finite."""
-        if x.size < SHORT:
+        if x.size < ONE_THREAD_BELOW:
             return float(max(x.max(initial=0.0), -x.min(initial=0.0)))
         return peak_and_sum(x)[0]
 

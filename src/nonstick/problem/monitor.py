@@ -43,6 +43,16 @@ class Patience:
     #: residuals without a gain, and per unknown, after which none is expected
     diverged: int = 2000
     diverged_per_unknown: int = 4
+    #: steps of a descent in which its residual must fall to a half (on a matrix that is no P-matrix it creeps to a
+    #: stationary point); Newton steps on bodies or multipliers at most
+    steps: int = 100
+    #: cycles of full multigrid over which progress is measured
+    cycles: int = 10
+    #: checks of projected Gauss–Seidel without progress; its sweeps grow by a tenth between checks, so 40 checks mean
+    #: 45 times as many sweeps
+    checks: int = 40
+    #: inner iterations and search steps of minimum-map Newton in all; sound problems take hundreds
+    work: int = 20_000
     #: no method can aim at less in the max norm
     least_kkt: float = 1e-18
 

@@ -22,14 +22,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..core import rounding
 from . import _rows as kernels
 
 if TYPE_CHECKING:
     from .box import BoxProblem
-
-
-#: the least xᵀA x, as a part of |x|ᵀ|A||x|, that is not rounding; its inverse is a condition number
-RESOLVED = 1e-11
 
 
 class RowError(NamedTuple):
@@ -103,4 +100,4 @@ def exhausted(problem: BoxProblem, x: np.ndarray, g: np.ndarray, *, linear: bool
     with np.errstate(over="ignore", invalid="ignore"):  # sums of a huge x have no size, and do not count
         parts = [np.abs(x) @ problem.A.magnitude(x, np.empty(x.size)), x @ (g + problem.b)]
     size, energy = problem.A.comm.total(np.array(parts)).tolist()
-    return energy >= RESOLVED * size if 0.0 < size < np.inf else size == 0.0
+    return energy >= rounding.TOTAL * size if 0.0 < size < np.inf else size == 0.0

@@ -14,6 +14,8 @@ from ..operators.base import Operator
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 
+#: Armijo's rule: the part of the decrease that the slope promises, and how often a step is halved
+SUFFICIENT, HALVINGS = 1e-4, 40
 #: features of a problem besides bounds on its unknowns, and the message for a method that cannot treat them
 _REFUSED = {
     "edges": "solves problems with bounds on the unknowns; constraints on the edges of a wall (walls='edge') need "

@@ -16,8 +16,11 @@ smaller is halved.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from ..core import rounding
 from ..core.options import Stopping
 from ..inverse.krylov.cg import CG
 from ..inverse.multigrid.cycles import V
@@ -27,18 +30,30 @@ from ..inverse.multigrid.smoothers import RedBlack
 from ..operators.lowrank import LowRank
 from ..operators.masked import Masked
 from ..problem.box import BoxProblem
-from ..problem.monitor import Monitor, Start
-from .base import Method
+from ..problem.monitor import PATIENCE, Monitor, Start
+from .base import HALVINGS, SUFFICIENT, Method
 
-#: solves for the columns of G, to this accuracy: each Newton step gains about as many digits
-COLUMNS, COLUMN_RTOL = CG(Multigrid(Geometric(), RedBlack(), V(1, 1))), 1e-4
-#: Newton steps at most, and how often a step is halved
-STEPS, HALVES = 100, 20
-#: part of the gain that a step promises which it must bring
-ENOUGH = 1e-4
-#: the solves for the liquid aim at this part of the tolerance, and at a tenth of that each time it was not enough:
-#: light bodies multiply its error
-SHARPER, LEAST = 0.1, 1e-14
+#: solves for the columns of G
+COLUMNS = CG(Multigrid(Geometric(), RedBlack(), V(1, 1)))
+
+
+@dataclass(frozen=True)
+class NewtonSettings:
+    """Newton's method on a few unknowns over a solver of boxes: the bodies here, multipliers in `constrained`."""
+
+    #: accuracy of the columns of G: each Newton step gains about as many digits
+    columns: float = 1e-4
+    #: the solves for the liquid aim at this part of the tolerance, and at a tenth of that each time it was not enough:
+    #: light bodies multiply its error
+    sharper: float = 0.1
+    #: steps after which a linear program decides whether the constraints have a solution; most problems take fewer
+    suspect: int = 10
+    #: a search for multipliers ends where pᵀr has fallen to this part, or after so many box solves
+    flat: float = 0.2
+    search: int = 12
+
+
+SETTINGS = NewtonSettings()
 
 
 def solve_apart(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
@@ -49,14 +64,14 @@ def solve_apart(method: Method, problem: BoxProblem, start: Start, monitor: Moni
     y = low.gather(x)
     step, slope, halved = np.zeros_like(y), 0.0, 0
     missed = lowest = np.inf
-    sharper = SHARPER
-    for _ in range(STEPS):
+    sharper = SETTINGS.sharper
+    for _ in range(PATIENCE.steps):
         if monitor.check(x) or not _liquid(method, problem, low, y, x, sharper * monitor.tolerance, monitor):
             break
         monitor.outer_iterations += 1
         F = low.gather(x) - y
         size, value = float(F @ low.S @ F), bodies.value(x, y)
-        if size > missed and value > lowest - ENOUGH * slope and halved < HALVES:
+        if size > missed and value > lowest - SUFFICIENT * slope and halved < HALVINGS:
             step, slope, halved = 0.5 * step, 0.5 * slope, halved + 1
             y -= step
             continue
@@ -82,7 +97,7 @@ def _liquid(
         if limit < 1:
             monitor.stop("maxiter")
             return False
-    inside = Monitor(alone, Stopping(max(aim, LEAST), maxiter=limit, time_limit=left, criterion="papers"))
+    inside = Monitor(alone, Stopping(max(aim, rounding.DIGITS), maxiter=limit, time_limit=left, criterion="papers"))
     method.solve(alone, Start(x), inside)
     monitor.iterations += inside.iterations
     monitor.progress.setup_seconds += inside.progress.setup_seconds
@@ -146,7 +161,7 @@ class BodyResponse:
             self.low.spread(np.eye(self.low.rank)[k], push)
             push[~free] = 0.0
             column[~free] = 0.0
-            inverse.solve(push, column, rtol=COLUMN_RTOL, maxiter=200)
+            inverse.solve(push, column, rtol=SETTINGS.columns, maxiter=200)
             self._G[:, k] = self.low.gather(column)
         self._G[:] = 0.5 * (self._G + self._G.T)
         return self._G, False

@@ -23,11 +23,14 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
+from ..core import rounding
 from ..inverse.base import Inverse, IterativeInverse, Recipe
 from ..operators.masked import Masked
 from ..problem.box import Bounds, BoxProblem
 from ..problem.constraints import LinearConstraints
+from ..problem.monitor import PATIENCE
 from ..problem.solution import Solution
+from .bodies_apart import SETTINGS
 from .safeguards.refinement import BREAKDOWNS
 
 #: (problem, x0, active) -> Solution: a box solver with all its options
@@ -35,19 +38,6 @@ BoxSolver = Callable[[BoxProblem, "np.ndarray | None", "np.ndarray | None"], Sol
 
 #: True if x solves the box problem as well as the caller asks
 Judge = Callable[[BoxProblem, np.ndarray], bool]
-
-#: Newton steps at most
-STEPS = 60
-#: Newton steps after which a linear program decides whether there is a solution at all; most problems take fewer
-SUSPECT = 10
-#: box solves of one search at most
-SEARCH = 12
-#: a search ends where pᵀr has fallen to this part
-FLAT = 0.2
-#: eigenvalues of S, relative to `E diag(A)⁻¹ Eᵀ`, below which it counts as singular
-SINGULAR = 1e-8
-#: relative accuracy of the columns of Z
-COLUMNS = 1e-9
 
 
 def solve_constrained(
@@ -75,8 +65,8 @@ def _climb(dual: _Dual, constraints: LinearConstraints, problem: BoxProblem) -> 
     sentence = infeasible_row(constraints, problem.box)
     if sentence:
         return dual.finish("infeasible", sentence)
-    for step in range(STEPS):
-        if step == SUSPECT and (sentence := jointly_infeasible(constraints, problem.box)):
+    for step in range(PATIENCE.steps):
+        if step == SETTINGS.suspect and (sentence := jointly_infeasible(constraints, problem.box)):
             return dual.finish("infeasible", sentence)
         if not dual.solution.converged:
             return dual.finish(dual.solution.status, dual.solution.message)
@@ -151,7 +141,7 @@ class _Dual:
         size = np.sqrt(np.maximum(self._plain.diagonal()[rows], np.finfo(float).tiny))
         S[among] = E @ self._Z[:, rows]
         scaled = S[among] / np.outer(size, size)
-        if not np.linalg.eigvalsh((scaled + scaled.T) / 2).min(initial=np.inf) > SINGULAR:
+        if not np.linalg.eigvalsh((scaled + scaled.T) / 2).min(initial=np.inf) > rounding.HALF:
             plain = self._plain[among]
             S[among] += 1e-3 * plain + 1e-9 * np.diag(plain.diagonal())
         return S
@@ -172,7 +162,7 @@ class _Dual:
                     right[free[k]] = 1.0
                 else:
                     right[free] = E[[k]].toarray().ravel()[free]
-                self._inverse.solve(right, z, rtol=COLUMNS)
+                self._inverse.solve(right, z, rtol=rounding.VANISHED)
                 Z[:, k] = z
         return Z @ E[:, free].T if few else Z
 
@@ -196,14 +186,14 @@ class _Dual:
         reach = np.min(w[falling < 0] / -falling[falling < 0], initial=np.inf)
         low, high, at_low, at_high = 0.0, np.inf, slope, -np.inf
         tau = min(1.0, reach)
-        for _ in range(SEARCH):
+        for _ in range(SETTINGS.search):
             last = self.solution
             x0 = self.problem.box.project(last.x + (tau - low) * (self._Z @ p)) if low == 0.0 else last.x
             self.move(np.where(self.equation, w + tau * p, np.maximum(w + tau * p, 0.0)), x0, last.active)
             if not self.solution.converged:
                 return True  # the caller notices
             value = float(p @ self.residual())
-            if abs(value) <= FLAT * slope or (value > 0.0 and tau >= reach):
+            if abs(value) <= SETTINGS.flat * slope or (value > 0.0 and tau >= reach):
                 return True
             if value > 0.0:
                 low, at_low = tau, value
@@ -245,7 +235,7 @@ def infeasible_row(constraints: LinearConstraints, box: Bounds) -> str:
     low, high = constraints.lower, constraints.upper
     for k in np.flatnonzero((most < low) | (least > high)):
         short = max(low[k] - most[k], least[k] - high[k])
-        if short <= 1e-12 * max(abs(v) for v in (least[k], most[k], low[k], high[k]) if np.isfinite(v)):
+        if short <= rounding.SUM * max(abs(v) for v in (least[k], most[k], low[k], high[k]) if np.isfinite(v)):
             continue  # only rounding
         if most[k] < low[k]:
             side = f"at most {most[k]:g}, and at least {low[k]:g} is asked"

@@ -9,7 +9,8 @@ from levels import dense, interpolation
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.multigrid.algebraic import _interpolation as interpolation_rows
 from nonstick.inverse.multigrid.algebraic import _interpolation as splitting
-from nonstick.inverse.multigrid.algebraic.coarsening import FINER, Algebraic
+from nonstick.inverse.multigrid.algebraic.coarsening import Algebraic
+from nonstick.inverse.multigrid.algebraic.near_null import SETTINGS
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.operators.csr import CSROperator
 
@@ -101,7 +102,7 @@ def test_interpolation_is_that_of_the_slow_twin(seed, mixed):
     kind = np.where(np.diag(M) >= recipe.dominant * (np.abs(M).sum(axis=1) - np.diag(M)), splitting.ALONE, kind)
     coarse = [i for i in level.natural if kind[i] == splitting.COARSE]
     slots = interpolation_rows.BROAD if mixed else interpolation_rows.NARROW
-    cuts = [recipe.cut * part for part in FINER] if mixed else [recipe.cut] * 2
+    cuts = [recipe.cut * part for part in (SETTINGS.finer, SETTINGS.finest)] if mixed else [recipe.cut] * 2
     wanted = slow_interpolation(M, kind, slots, cuts, sweeps=int(mixed))[:, coarse]
     chosen = kind != splitting.ALONE
     np.testing.assert_allclose(interpolation(P)[chosen], wanted[chosen], atol=2e-6)
@@ -169,7 +170,7 @@ def test_interpolation_from_sparse_rows_is_that_of_the_slow_twin():
     assert level.sparse
     P = recipe.interpolation(level, kind, limit, count)
     coarse = [i for i in level.natural if kind[i] == splitting.COARSE]
-    cuts = recipe.cut, recipe.cut * FINER[1]
+    cuts = recipe.cut, recipe.cut * SETTINGS.finest
     wanted = slow_interpolation(dense(level.A), kind, interpolation_rows.NARROW, cuts, sweeps=1)
     np.testing.assert_allclose(interpolation(P), wanted[:, coarse], atol=2e-6)
 

@@ -14,8 +14,9 @@ from nonstick.sim.liquid._energy import _free_share
 from nonstick.sim.liquid.flow._extrapolate import SLIVER, _extrapolate
 from nonstick.sim.liquid.flow._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
 from nonstick.sim.liquid.flow.extrapolation import STEEPEST, LiquidFaces, extend, hold_surface, pressure_change
-from nonstick.sim.liquid.flow.pressure import LIGHT, SHARE, STILL, least_pressure
+from nonstick.sim.liquid.flow.pressure import least_pressure
 from nonstick.sim.liquid.particles.spacing import in_flight, keep_centre
+from nonstick.sim.liquid.settings import STEP
 from nonstick.sim.liquid.solids.on_grid import Solids
 
 SHAPES = [(1, 9, 8), (6, 5, 7)]
@@ -269,14 +270,14 @@ def test_pressed_is_what_exceeds_rounding_errors():
     partition, gravity = Solids(scene).partition, np.array([0.0, 3.0, -4.0])
     weight = 5.0 * scene.model.physics.density * scene.dx  # of a layer of one cell
     flying, still = np.array([0.0, -1e-9]) * weight, np.array([0.5, 100.0]) * weight
-    assert least_pressure(flying, scene, gravity, partition, 0.01) == pytest.approx(LIGHT * weight)
+    assert least_pressure(flying, scene, gravity, partition, 0.01) == pytest.approx(STEP.light * weight)
     assert (
         least_pressure(still, scene, gravity, partition, 0.01) < still[0]
     )  # liquid one cell deep presses on the floor
-    assert least_pressure(-1e6 * still, scene, gravity, partition, 0.01) == pytest.approx(SHARE * 1e8 * weight)
-    assert least_pressure(np.empty(0), scene, gravity, partition, 0.01) == pytest.approx(LIGHT * weight)
+    assert least_pressure(-1e6 * still, scene, gravity, partition, 0.01) == pytest.approx(STEP.error * 1e8 * weight)
+    assert least_pressure(np.empty(0), scene, gravity, partition, 0.01) == pytest.approx(STEP.light * weight)
     floating = least_pressure(flying, scene, np.zeros(3), partition, 0.01)
-    assert floating == pytest.approx(max(1000.0 * STILL * (scene.dx / 0.01) ** 2, SHARE * flying.max()))
+    assert floating == pytest.approx(max(1000.0 * STEP.error * (scene.dx / 0.01) ** 2, STEP.error * flying.max()))
 
 
 @pytest.mark.parametrize("depth", [3.1, 3.25, 3.4, 3.9])

@@ -11,11 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...core import rounding
 from ...kernels._vector import _axpy, _xpby, dot
 from ...operators.base import Operator
 from ..base import IterativeInverse, NoPreconditioner, Recipe, max_abs
-
-BREAKDOWN = 1e-14
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class _BiCGStab(IterativeInverse):
         rho = alpha = omega = 1.0
         while go:
             rho_old, rho = rho, dot(shadow, r) if not restart else 0.0
-            if not restart and abs(rho) <= BREAKDOWN * np.sqrt(dot(shadow, shadow) * dot(r, r)):
+            if not restart and abs(rho) <= rounding.DIGITS * np.sqrt(dot(shadow, shadow) * dot(r, r)):
                 restart = True
             if restart:
                 A.residual(b, x, r)

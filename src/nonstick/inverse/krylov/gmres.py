@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...core import rounding
 from ...kernels._vector import _axpy
 from ...operators.base import Operator
 from ..base import Course, IterativeInverse, NoPreconditioner, Recipe, max_abs
@@ -82,13 +83,13 @@ class _GMRES(IterativeInverse):
             for i in range(j):
                 R[i, j], R[i + 1, j] = _rotate(cosine[i], sine[i], R[i, j], R[i + 1, j])
             pivot = np.hypot(R[j, j], below)
-            if not pivot > 1e-14 * norm:  # A V is dependent: a singular operator gives no more
+            if not pivot > rounding.DIGITS * norm:  # A V is dependent: a singular operator gives no more
                 break
             cosine[j], sine[j] = R[j, j] / pivot, below / pivot
             R[j, j] = pivot
             gamma[j + 1] = -sine[j] * gamma[j]
             gamma[j] = cosine[j] * gamma[j]
-            happy = below <= 1e-14 * norm
+            happy = below <= rounding.DIGITS * norm
             if happy:
                 V[j + 1] = 0.0
             else:

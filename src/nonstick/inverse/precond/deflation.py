@@ -20,19 +20,30 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from ...core import rounding
 from ...operators.base import Operator
 from ...operators.lowrank import LowRank
 from ...operators.masked import Masked
 from ..base import Directions, Inverse, NoPreconditioner, Recipe
 from . import _deflation as kernels
 
-#: layers of cells around a body in which Y is not zero: as a part of its size, and the least number
-WIDER, LAYERS = 0.15, 3
-#: sweeps that compute Y: per cell of a body's diameter, and the least number; sweeps that adapt Y to another free set
-SWEEPS, LEAST, RESWEEPS = 0.4, 6, 1
-OMEGA = 1.6
-#: bodies whose largest eigenvalue is below 1 + LIGHT are not deflated
-LIGHT = 1.0
+
+@dataclass(frozen=True)
+class DeflationSettings:
+    """How Y is computed; `docs/explanation/settings.md` says what each is worth."""
+
+    #: layers of cells around a body in which Y is not zero: as a part of its size, and the least number
+    wider: float = 0.15
+    layers: int = 3
+    #: sweeps that compute Y, per cell of a body's diameter, at least two a layer; one adapts Y to another free set
+    sweeps: float = 0.4
+    #: their relaxation factor
+    omega: float = 1.6
+    #: bodies whose largest eigenvalue is below 1 + light are not deflated
+    light: float = 1.0
+
+
+SETTINGS = DeflationSettings()
 
 
 @dataclass(frozen=True)
@@ -170,7 +181,7 @@ class DeflatedCells:
         size = np.ptp(np.stack(np.unravel_index(cells, grid.shape)), axis=1).max() if cells.size else 0
         queue = np.empty(base.n, np.int32)
         queue[: claimed.size] = claimed
-        layers = max(LAYERS, int(np.ceil(WIDER * size)))
+        layers = max(SETTINGS.layers, int(np.ceil(SETTINGS.wider * size)))
         count = kernels._grow(queue, owner, claimed.size, layers, *table)
         rows = np.sort(queue[:count])
         rows = rows[np.argsort(owner[rows], kind="stable")]
@@ -189,7 +200,7 @@ class DeflatedCells:
         self._touched = place[low.touched], owner[low.touched]
         #: rows that `before` changes
         self.changed = np.concatenate([rows, low.touched[owner[low.touched] < 0]])
-        self._sweeps = max(LEAST, int(np.ceil(SWEEPS * size)))
+        self._sweeps = max(2 * SETTINGS.layers, int(np.ceil(SETTINGS.sweeps * size)))
         self._YAY = np.empty((len(groups), k, k))
         self._c = np.empty((len(groups), k))
         self._all = np.ones(rows.size, np.int8)
@@ -204,8 +215,8 @@ class DeflatedCells:
         self._mask, self._steady = mask, shift is None
         d = self.diagonal if shift is None else self.diagonal + shift[rows]
         live = self.inner * mask
-        sweeps = self._sweeps if first else RESWEEPS
-        kernels._improve(self.Y, self.G, self.near, self.weight, d, live, self.start, OMEGA if first else 1.0, sweeps)
+        omega, sweeps = (SETTINGS.omega, self._sweeps) if first else (1.0, 1)
+        kernels._improve(self.Y, self.G, self.near, self.weight, d, live, self.start, omega, sweeps)
         kernels._image(self.AY, self._YAY, self.Y, self.near, self.weight, d, mask, self.start)
         self._U = low.U
         if free is not None:
@@ -260,7 +271,7 @@ def light_bodies(low: LowRank) -> list[np.ndarray]:
     count, label = connected_components(sp.csr_array(low.S != 0), directed=False)
     used = np.diff(sp.csc_array(low.U).indptr) > 0
     groups = [np.flatnonzero((label == g) & used) for g in range(count)]
-    return [g for g in groups if g.size and (low.light is None or low.light[g].max() > LIGHT)]
+    return [g for g in groups if g.size and (low.light is None or low.light[g].max() > SETTINGS.light)]
 
 
 def _pseudo_inverse(E: np.ndarray) -> np.ndarray:
@@ -268,6 +279,6 @@ def _pseudo_inverse(E: np.ndarray) -> np.ndarray:
     d = np.diag(E)
     scale = np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0.0)
     value, vector = np.linalg.eigh(scale[:, None] * E * scale)
-    keep = value > 1e-10
+    keep = value > rounding.PIVOT
     half = scale[:, None] * (vector[:, keep] / np.sqrt(value[keep]))
     return half @ half.T

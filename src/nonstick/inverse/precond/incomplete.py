@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ...core import rounding
 from ...operators.base import Operator
 from ..base import Inverse, Recipe
 from ._incomplete import (
@@ -105,19 +106,16 @@ class _CSRFactor(IncompleteFactor):
         _csr_substitute(out, r, self._inv, self._upper, self._indices, self._indptr)
 
 
-# A singular component whose graph is a tree is factored exactly, and its last pivot has the size of rounding errors.
-VANISHED = 1e-10
-
-
 @dataclass(frozen=True)
 class ILU(Recipe):
     """ILU without fill; on stencil operators no matrix is assembled."""
 
     def setup(self, operator, reuse=None):
+        # a singular component whose graph is a tree is factored exactly: its last pivot is rounding
         if operator.symmetric:
-            return factor(operator, 0.0, VANISHED, reuse)
+            return factor(operator, 0.0, rounding.PIVOT, reuse)
         inverse = reuse if reuse is not None and reuse.base is operator.core else _LU(operator.core)
-        return inverse.refresh(operator.diagonal, operator.free, 0.0, VANISHED)
+        return inverse.refresh(operator.diagonal, operator.free, 0.0, rounding.PIVOT)
 
 
 class _LU(IncompleteFactor):

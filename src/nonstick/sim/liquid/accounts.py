@@ -31,10 +31,10 @@ from ._energy import _energy, _gains, _take_gains
 from .particles._particles import BATCH
 from .particles.storage import Cloud
 from .partition import ParticlePartition
+from .settings import STEP, SURFACE
 from .surface._surface import _volume_planes
 
-#: largest shift of the level set, in cells
-LIMIT = 0.75
+LIMIT = SURFACE.shift
 
 
 @dataclass
@@ -131,10 +131,6 @@ def shift_for(
     return c
 
 
-#: largest share of its kinetic energy that a particle which gained energy gives back in a step
-GIVEN_BACK = 0.9
-#: largest share of their kinetic energy that all particles give, if the particles that gained cannot give enough
-ALL = 0.9
 #: a little more is taken, so that the sum does not grow by rounding of velocities
 SAFETY = 1e-6
 
@@ -174,12 +170,12 @@ def give_back(p: Cloud, old: np.ndarray, push: np.ndarray, excess: float, partit
     `old` are the velocities before the step, `push` is gravity times its length.
     """
     parts = np.zeros(-(-p.n // BATCH))
-    _gains(parts, p.vel, old, *push, GIVEN_BACK, BATCH)
+    _gains(parts, p.vel, old, *push, STEP.given_back, BATCH)
     gained = partition.comm.total(float(parts.sum()))
     if gained > 0.0:
         share = min((1.0 + SAFETY) * excess / gained, 1.0)
-        _take_gains(p.vel, p.aff, old, *push, GIVEN_BACK, share)
+        _take_gains(p.vel, p.aff, old, *push, STEP.given_back, share)
         excess -= share * gained
     if excess > 0.0:
         kinetic = energy(p, np.zeros(3), partition)[0]
-        p.slow(float(np.sqrt(1.0 - min((1.0 + SAFETY) * excess / kinetic, ALL))) if kinetic > 0.0 else 1.0)
+        p.slow(float(np.sqrt(1.0 - min((1.0 + SAFETY) * excess / kinetic, STEP.given_back))) if kinetic > 0.0 else 1.0)

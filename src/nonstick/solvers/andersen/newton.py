@@ -37,6 +37,7 @@ from ...inverse.precond.adapters import Function
 from ...inverse.precond.incomplete import ILU
 from ...operators.masked import Masked
 from ...operators.products import ArrayOperator, array_namespace
+from ...problem.monitor import PATIENCE
 from ..base import Method
 from ..chentanez_muller.projected_gs import ProjectedSweeps
 from .minimum_map import Array, MinimumMap
@@ -152,10 +153,6 @@ def minimum_map_newton(
             out.status = "stagnation"
             break
     return out
-
-
-#: inner iterations and search steps in all, unless the user says otherwise; sound problems take hundreds
-TOTAL = 20_000
 
 
 def _armijo_merit(H_of: MinimumMap, out: NewtonResult, dx, theta, slope, alpha, beta, limit):
@@ -308,7 +305,7 @@ class MinMapNewton(Method):
             monitor.outer_iterations = outcome.newton_steps
             return monitor.check(x, g) or monitor.iterations >= budget
 
-        budget = monitor.limit(TOTAL)
+        budget = monitor.limit(PATIENCE.work)
         x = start.x
         if self.start == "psor":
             ProjectedSweeps(A).run(x, problem.b, box.lower, box.upper, 1.0, self.start_steps)

@@ -37,16 +37,12 @@ from ...kernels._vector import _axpy, dot
 from ...operators.base import Operator
 from ...operators.transfer import MatrixTransfer
 from ...problem.box import BoxProblem
+from ...problem.monitor import PATIENCE
 from ..base import Method
 from ..bodies_apart import solve_apart
 from ..lai._fas import _clip, _feasible_step, _free_rows
-from ..lai.fas import stalled
+from ..lai.fas import FAS, stalled
 from .projected_gs import EdgeSweeps, ProjectedSweeps
-
-#: the coarsest level has at most this many unknowns, unless the grid cannot be halved that often
-SMALLEST = 50
-#: number of cycles over which progress is measured
-PATIENCE = 10
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,7 @@ class ChentanezMuller(Method):
         total = limit if self.v_cycles is None else min(limit, full + self.v_cycles)
         watched = self.full_cycles is None and self.projected and (self.literal or problem.edges is None)
         while not monitor.check(top.x, problem.gradient(top.x, g)) and monitor.iterations < total:
-            if watched and stalled(monitor.history, PATIENCE, 0.9 if self.literal else 0.3, PATIENCE):
+            if watched and stalled(monitor.history, PATIENCE.cycles, 0.9 if self.literal else 0.3, PATIENCE.cycles):
                 monitor.stop("stagnated")
                 break
             if monitor.iterations < full:
@@ -198,7 +194,7 @@ class ChentanezMuller(Method):
             levels[0].b = problem.b
         if self.projected and problem.edges is None:
             levels[0].lower, levels[0].upper = problem.box.lower, problem.box.upper
-        while _halves_again(problem) if self.literal else problem.n > SMALLEST:
+        while _halves_again(problem) if self.literal else problem.n > FAS.smallest:
             finer, problem = problem, problem.coarsen()
             if not 0 < problem.n < finer.n:
                 break

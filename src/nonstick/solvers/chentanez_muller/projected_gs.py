@@ -21,6 +21,7 @@ from math import sqrt
 
 import numpy as np
 
+from ...core import rounding
 from ...kernels._csr import _csr_relax
 from ...kernels._edges import _project_edges
 from ...kernels._stencil import _stencil_relax, _stencil_sweeps
@@ -28,13 +29,9 @@ from ...kernels._vector import dot
 from ...operators.base import Operator
 from ...operators.stencil import ONE_THREAD_BELOW
 from ...problem.edges import WallEdges
+from ...problem.monitor import PATIENCE
 from ..base import Method
 
-#: eigenvalues of the scaled matrix (all lie in [0, 2]) below this belong to null vectors of pockets
-_NULL = 1e-8
-#: checks without progress after which sweeping ends; the sweeps grow by a tenth between checks, so 40 checks mean
-#: 45 times as many sweeps
-PATIENCE = 40
 #: passes over the edges after each sweep: hubs share leaves, so one pass is not yet a projection; passes are cheap
 PASSES = 10
 
@@ -148,7 +145,7 @@ class ProjectedSOR(Method):
                 if old is None or np.any(active != old):
                     omega = best_omega(problem.A, active == 0, g)
                 renew = 3 * monitor.iterations
-            if len(monitor.history) > PATIENCE and _flat(monitor.history):
+            if len(monitor.history) > PATIENCE.checks and _flat(monitor.history):
                 monitor.stop("stagnated")
                 break
             stride = min(max(10, monitor.iterations // 10), limit - monitor.iterations)
@@ -160,7 +157,7 @@ class ProjectedSOR(Method):
 
 def _flat(history: list[float]) -> bool:
     """True if only rounding errors are left: the last checks showed no progress."""
-    return min(history[-PATIENCE:]) > 0.99 * min(history[:-PATIENCE])
+    return min(history[-PATIENCE.checks :]) > 0.99 * min(history[: -PATIENCE.checks])
 
 
 def best_omega(A: Operator, free: np.ndarray, r: np.ndarray, steps: int = 2000, rtol: float = 0.05) -> float:
@@ -175,7 +172,7 @@ def best_omega(A: Operator, free: np.ndarray, r: np.ndarray, steps: int = 2000, 
     alpha: list[float] = []
     beta: list[float] = []
     smallest, look = 1.0, 8
-    while length > (_NULL if alpha else 0.0) and len(alpha) < min(steps, A.n):
+    while length > (rounding.HALF if alpha else 0.0) and len(alpha) < min(steps, A.n):
         v /= length
         A.apply(scale * v, w)
         w *= scale
@@ -201,4 +198,4 @@ def _smallest(alpha: list[float], beta: list[float]) -> float:
     from scipy.linalg import eigh_tridiagonal  # slow to load, rarely needed
 
     values = eigh_tridiagonal(alpha, beta, eigvals_only=True) if alpha else np.ones(1)
-    return float(min(values[values > _NULL].min(initial=1.0), 1.0))
+    return float(min(values[values > rounding.HALF].min(initial=1.0), 1.0))

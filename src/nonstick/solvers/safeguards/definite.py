@@ -11,21 +11,32 @@ certain, but they may miss a negative eigenvalue that is small.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from ...core import rounding
 from ...operators.base import Operator
 from ..base import once_for_an_operator
 
-#: more unknowns are not factorised
-DENSE = 1500
-#: so few unknowns are factorised after every solve
-ALWAYS = 600
-#: up to this many unknowns, this many steps of conjugate gradients look at A after a solve
-OFTEN, LOOKS = 50_000, 60
-#: Lanczos steps for larger matrices
-STEPS = 100
+
+@dataclass(frozen=True)
+class DefiniteSettings:
+    """How much work a look at the curvature may be; `docs/explanation/settings.md` says what each is worth."""
+
+    #: so few unknowns are factorised after every solve, and this many after a solve that failed
+    always: int = 600
+    dense: int = 1500
+    #: up to this many unknowns, this many steps of conjugate gradients look at A after a solve
+    often: int = 50_000
+    looks: int = 60
+    #: Lanczos steps for larger matrices
+    steps: int = 100
+
+
+SETTINGS = DefiniteSettings()
 #: eigenvalues above this part of the diagonal below zero count as rounding errors of a zero
-ZERO = -1e-9
+ZERO = -rounding.VANISHED
 
 
 @once_for_an_operator
@@ -34,15 +45,19 @@ def indefinite(A: Operator) -> bool:
 
     Operators on grids are not asked: nothing is assembled for them.
     """
-    if not (0 < A.n <= OFTEN and A.symmetric and A.has_entries) or A.stencil is not None or A.bodies is not None:
+    if (
+        not (0 < A.n <= SETTINGS.often and A.symmetric and A.has_entries)
+        or A.stencil is not None
+        or A.bodies is not None
+    ):
         return False
-    return not _dominant(A) and (smallest_curvature(A) < ZERO if A.n <= ALWAYS else _seen_from_smooth(A))
+    return not _dominant(A) and (smallest_curvature(A) < ZERO if A.n <= SETTINGS.always else _seen_from_smooth(A))
 
 
 def _dominant(A: Operator) -> bool:
     """True if every diagonal outweighs the couplings of its row: A is then at least semidefinite."""
     total = A.magnitude(np.ones(A.n), np.empty(A.n))
-    return bool(np.all(total <= (2.0 + 1e-12) * A.diagonal))
+    return bool(np.all(total <= (2.0 + rounding.SUM) * A.diagonal))
 
 
 def _seen_from_smooth(A: Operator) -> bool:
@@ -54,7 +69,7 @@ def _seen_from_smooth(A: Operator) -> bool:
     z = r / d
     p = z.copy()
     rho = first = float(r @ z)
-    for _ in range(LOOKS):
+    for _ in range(SETTINGS.looks):
         curvature = A.energy(p, q)
         if curvature < ZERO * float(p @ (d * p)):
             return True
@@ -74,7 +89,7 @@ def smallest_curvature(A: Operator) -> float:
     """A number near the smallest eigenvalue of A, scaled to a unit diagonal; below `ZERO` if A is indefinite."""
     d = A.diagonal
     root = np.where(d > 0, 1.0 / np.sqrt(np.where(d > 0, d, 1.0)), 0.0)
-    if A.n <= DENSE and A.has_entries:
+    if A.n <= SETTINGS.dense and A.has_entries:
         scaled = root[:, None] * A.matrix().toarray() * root[None, :]
         if not np.isfinite(scaled).all():
             return 0.0
@@ -98,14 +113,14 @@ def _lanczos(A: Operator, root: np.ndarray) -> float:
     alpha: list[float] = []
     beta: list[float] = []
     w = np.empty(A.n)
-    for _ in range(STEPS):
+    for _ in range(SETTINGS.steps):
         A.apply(root * basis[-1], w)
         w *= root
         alpha.append(float(w @ basis[-1]))
         for u in basis:
             w -= (w @ u) * u
         length = float(np.linalg.norm(w))
-        if not 1e-10 < length < np.inf:
+        if not rounding.PIVOT < length < np.inf:
             break
         smallest = float(eigh_tridiagonal(alpha, beta, eigvals_only=True)[0])
         if smallest < 1e3 * ZERO:

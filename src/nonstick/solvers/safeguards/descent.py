@@ -24,20 +24,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core import rounding
 from ...inverse.base import Inverse, Recipe
 from ...operators.masked import Masked
 from ...problem.box import Bounds, BoxProblem
-from ...problem.monitor import Monitor
+from ...problem.monitor import PATIENCE, Monitor
+from ..base import HALVINGS, SUFFICIENT
 from ..cascade import accelerated, solve_inner
 
-#: Armijo's rule: the part of the decrease that the slope promises, and how often a step is halved
-SUFFICIENT, HALVINGS = 1e-4, 40
-#: a row counts as clamped if β is smaller: its equation is then that of its bound
-CLAMPED = 1e-9
-#: steps among which the largest Ψ is the one to be undercut: kinks of Φ may lift Ψ for a step (Grippo's rule)
+#: Grippo's rule: steps among which the largest Ψ is the one to be undercut, since kinks of Φ may lift Ψ for a step
 MEMORY = 4
-#: steps in which Ψ must fall to a half at least once; on a matrix that is no P-matrix it creeps to a stationary point
-PATIENCE = 100
 
 
 class RepeatedSets:
@@ -172,7 +168,7 @@ def fischer_newton(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: M
     best, since = recent[0], 0
     while not monitor.check(problem.box.project(x)) and monitor.iterations < limit:
         monitor.outer_iterations += 1
-        free = beta > CLAMPED
+        free = beta > rounding.VANISHED  # else its equation is that of its bound
         step = np.where(free, 0.0, -phi / np.where(free, 1.0, alpha))
         weight = d / np.where(free, beta, 1.0)
         A.apply(step, rhs)
@@ -189,12 +185,13 @@ def fischer_newton(problem: BoxProblem, x: np.ndarray, inner: Recipe, monitor: M
         trial = None
         for direction in (step, -downhill):
             slope = float(downhill @ direction)
-            if np.isfinite(slope) and slope < -1e-12 * float(np.linalg.norm(direction) * np.linalg.norm(downhill)):
+            size = float(np.linalg.norm(direction) * np.linalg.norm(downhill))
+            if np.isfinite(slope) and slope < -rounding.SUM * size:
                 trial = _armijo(problem, equations, x, direction, slope, max(recent))
             if trial is not None:
                 break
         monitor.iterations += 1
-        if trial is None or since > PATIENCE:
+        if trial is None or since > PATIENCE.steps:
             monitor.stop("stagnated")
             monitor.remark("the merit function no longer falls: A is not a P-matrix, or badly conditioned")
             break

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ...core import rounding
 from ...inverse.base import Recipe
 from ...inverse.krylov.cg import CG
 from ...inverse.precond.deflation import Deflated
@@ -46,13 +47,6 @@ from ...problem.edges import WallEdges
 from ...problem.monitor import Start
 from ..base import once_for_an_operator
 from .refinement import Substitute
-
-#: row sums below this part of the diagonal count as zero
-ROW_SUM = 1e-12
-#: |s| below this part of Σ|b| counts as zero
-BALANCE = 1e-11
-#: a constant pressure counts as not moving a body if the sum of its forces is below this part of their size
-PUSH = 1e-9
 
 
 @dataclass
@@ -182,7 +176,7 @@ def without_pockets(problem: BoxProblem, linear: bool = False, cycle: Recipe | N
 @once_for_an_operator
 def find(A: Operator) -> list[np.ndarray]:
     """This rank's rows of every connected part of A whose rows all sum to zero; they are found once for an operator."""
-    return A.find_closed_parts(ROW_SUM) if A.bodies is None else _find_around_bodies(A.bodies)
+    return A.find_closed_parts(rounding.SUM) if A.bodies is None else _find_around_bodies(A.bodies)
 
 
 def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
@@ -197,14 +191,14 @@ def _find_around_bodies(A: LowRank) -> list[np.ndarray]:
     hit = mine >= 0
     sums = sp.csr_array((np.ones(hit.sum()), (mine[hit], np.flatnonzero(hit))), shape=(len(closed), A.touched.size))
     push, size = A.comm.total(np.stack([(sums @ A.U).toarray(), (sums @ abs(A.U)).toarray()]))
-    size = np.maximum(size, ROW_SUM * size.max(axis=0))
-    moves = (np.abs(push) > PUSH * size).any(axis=1)
+    size = np.maximum(size, rounding.SUM * size.max(axis=0))
+    moves = (np.abs(push) > rounding.VANISHED * size).any(axis=1)
     found = [rows for rows, m in zip(closed, moves) if not m]
     _, label = A.components()
     name = A.comm.largest(np.array([label[rows[0]] if rows.size else -1 for rows in closed]))
     for group in np.unique(name[moves]):
         members = np.flatnonzero(moves & (name == group))
-        if (np.abs(push[members].sum(axis=0)) <= PUSH * size[members].sum(axis=0)).all():
+        if (np.abs(push[members].sum(axis=0)) <= rounding.VANISHED * size[members].sum(axis=0)).all():
             found.append(np.sort(np.concatenate([closed[k] for k in members])))
     return found
 
@@ -219,7 +213,7 @@ def _classify(problem: BoxProblem, rows: np.ndarray, linear: bool, cycle: Recipe
         any_low = bool(np.isin(problem.edges.a, rows).any())
     if linear:
         any_low = any_high = False
-    balanced = abs(total) <= BALANCE * sums[2]
+    balanced = abs(total) <= rounding.TOTAL * sums[2]
     if balanced:
         kind = "compatible"
     elif (total < 0 and any_low) or (total > 0 and any_high):
@@ -279,14 +273,14 @@ def _neumann(A: Operator, rows: np.ndarray, b: np.ndarray, cycle: Recipe | None)
         assert cycle is not None
         inside, full, out = np.zeros(A.n, bool), np.zeros(A.n), np.zeros(A.n)
         inside[rows], full[rows] = True, b
-        CG(cycle).setup(Masked(A, inside)).solve(full, out, rtol=1e-12, maxiter=1000)
+        CG(cycle).setup(Masked(A, inside)).solve(full, out, rtol=rounding.SUM, maxiter=1000)
         return out[rows]
     part = A.part(rows)
     y = np.zeros(rows.size)
     shift = np.zeros(rows.size)
     shift[0] = _strength(part.diagonal, 0)
     part = part.plus_diagonal(shift)
-    CG(Deflated(MIC()) if part.has_entries else Jacobi()).setup(part).solve(b, y, rtol=1e-12, maxiter=20_000)
+    CG(Deflated(MIC()) if part.has_entries else Jacobi()).setup(part).solve(b, y, rtol=rounding.SUM, maxiter=20_000)
     return y
 
 

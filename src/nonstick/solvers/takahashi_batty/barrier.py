@@ -19,14 +19,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core import rounding
 from ...kernels._vector import dot
 from ...operators.masked import Masked
 from ...problem.box import BoxProblem
 from ...problem.monitor import Monitor
 
-_ROUNDING = 1e-15
-#: a row is held by its barrier when W exceeds the diagonal of A by this factor
-_HELD = 1e3
+#: the part of the longest feasible step that is taken, the textbook's fraction to the boundary
+INSIDE = 0.995
+
+
+@dataclass(frozen=True)
+class BarrierSettings:
+    """What the interior-point methods share; `docs/explanation/settings.md` says what each is worth."""
+
+    #: a residual must fall to this part of the best one to count as progress
+    gain: float = 0.9
+    #: rows whose diagonal is below this fraction of the median belong to slivers of cells
+    sliver: float = 1e-2
+
+
+SETTINGS = BarrierSettings()
 
 
 @dataclass
@@ -55,7 +68,7 @@ class BarrierSide:
     def excess(self, x: np.ndarray) -> np.ndarray:
         """s - c(x), with rounding errors set to zero: W = z/s would magnify them on rows that sit at their bound."""
         out = self.s - self.gap(x)
-        out[np.abs(out) <= _ROUNDING * (np.abs(x[self.rows]) + np.abs(self.bound))] = 0.0
+        out[np.abs(out) <= rounding.BOUND * (np.abs(x[self.rows]) + np.abs(self.bound))] = 0.0
         return out
 
 
@@ -111,7 +124,7 @@ class Barrier:
         goal = rtol * float(np.abs(r * (d - operator.shift) / d).max(initial=0.0))
         result = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=maxiter, watch=monitor.interrupted)
         monitor.record_curvature(result.negative)
-        held = operator.shift > _HELD * (d - operator.shift)
+        held = operator.shift > rounding.HELD * (d - operator.shift)
         if held.any() and not self.literal:
             rest = operator.residual(r, dx, np.empty_like(r))
             dx[held] += rest[held] / d[held]
@@ -148,10 +161,6 @@ def _longest(value: np.ndarray, change: np.ndarray) -> float:
     return float(min(1.0, (-value[falling] / change[falling]).min(initial=1.0)))
 
 
-#: a residual must fall to this part of the best one to count as progress
-GAIN = 0.9
-
-
 class Best:
     """Keeps the iterate with the smallest KKT residual; of those that reach the tolerance, the smallest row error."""
 
@@ -173,6 +182,6 @@ class Best:
             self.x[:] = x
         if step == 0 and not papers:
             return  # beside a large b the residual is small at the start, and rises first
-        if kkt < GAIN * self._kkt or rows < GAIN * self._rows:
+        if kkt < SETTINGS.gain * self._kkt or rows < SETTINGS.gain * self._rows:
             self.gained = step
         self._kkt, self._rows = min(kkt, self._kkt), min(rows, self._rows)

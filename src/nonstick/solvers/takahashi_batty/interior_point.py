@@ -31,10 +31,7 @@ from ...inverse.base import Recipe
 from ...inverse.krylov.cg import CG
 from ...operators.masked import Masked
 from ..base import Method
-from .barrier import Barrier, Best
-
-#: fraction of the longest feasible step that step selection takes
-_INSIDE = 0.995
+from .barrier import INSIDE, Barrier, Best
 
 
 @dataclass(frozen=True)
@@ -165,7 +162,7 @@ class InteriorPoint(Method):
             longest = min(barrier.longest_steps())
             primal = dual = 1.0 if longest >= 1.0 else 0.5 ** (math.floor(-math.log2(longest)) + 1)
         elif self.adaptive:
-            primal, dual = (min(1.0, _INSIDE * longest) for longest in barrier.longest_steps())
+            primal, dual = (min(1.0, INSIDE * longest) for longest in barrier.longest_steps())
         x += primal * dx
         problem.box.project(x, out=x)
         for side in barrier.sides:

@@ -16,10 +16,7 @@ from ...inverse.krylov.cg import CG
 from ...kernels._vector import dot
 from ...operators.masked import Masked
 from ..base import Method
-from .barrier import Barrier, Best
-
-#: rows whose diagonal is below this fraction of the median belong to slivers of cells
-_SLIVER = 1e-2
+from .barrier import INSIDE, SETTINGS, Barrier, Best
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Mehrotra(Method):
     inner_rtol: float = 1e-4
     slack: float = 1.0
     multiplier: float = 1.0
-    inside: float = 0.995
+    inside: float = INSIDE
     epsilon: float = 1e-16
     step_norm: float | None = None
     patience: int = 12
@@ -70,7 +67,7 @@ class Mehrotra(Method):
         operator = Masked(problem.A, None, np.zeros(problem.n))
         inverse, norm, best = None, np.inf, Best(x)
         r, dx, feasible = (np.empty(problem.n) for _ in range(3))
-        slivers = np.flatnonzero(problem.A.diagonal < _SLIVER * np.median(problem.A.diagonal))
+        slivers = np.flatnonzero(problem.A.diagonal < SETTINGS.sliver * np.median(problem.A.diagonal))
         limit = monitor.limit(200)
 
         for k in range(limit + 1):

@@ -36,25 +36,7 @@ from ..smoothers import RedBlack
 from . import _interpolation as rows
 from . import _matrix as kernels
 from .level import AlgebraicLevel, Interpolation, Matrix, colours
-from .near_null import near_null, off_diagonals
-
-#: if more than this part of the rows has changed, coarse matrices are filled as a whole
-MANY = 0.05
-#: coarse rows were chosen for another set if it differs in more than this part of the rows
-OTHER = 0.02
-
-#: the part of the rows that need not be like those of an M-matrix, if A is not symmetric
-UNFIT = 0.02
-
-#: positive couplings matter on a level if they are this part of all couplings in the median row
-MIXED = 0.05
-#: the first coarse rows are chosen sparsely if there would be more than this part of the rows, and rows have more than
-#: this many strong couplings in the mean: all directions are strong, and one step may coarsen them all. (Coarse levels
-#: of a rotated anisotropy look like that too, and need more rows: 14 iterations in place of 12 at 400².)
-DENSE, ALL_AROUND = 0.4, 5
-#: if positive couplings matter on the finest level, `cut` is multiplied by this, and in the sweep on P by the second
-#: number; below, more entries of P would cost more than they gain
-FINER = 0.5, 0.2
+from .near_null import SETTINGS, near_null, off_diagonals
 
 
 @dataclass(frozen=True)
@@ -96,7 +78,7 @@ class Algebraic(Coarsening):
         if A.symmetric:
             return True
         M = A.core.matrix()
-        return rows._count_unfit(M.data, M.indices, M.indptr) <= UNFIT * A.n
+        return rows._count_unfit(M.data, M.indices, M.indptr) <= SETTINGS.few * A.n
 
     def hierarchy(self, multigrid, operator, reuse):
         if multigrid.smoother != RedBlack():
@@ -124,10 +106,10 @@ class Algebraic(Coarsening):
         kind, limit, positive = np.empty(A.n, np.int8), np.empty(A.n), np.empty(A.n, np.float32)
         entries = A.weights, A.indices, A.indptr
         rows._find_strength(limit, positive, kind, self.theta, self.dominant, A.d, A.closed, *entries)
-        level.mixed = float(np.median(positive)) > MIXED
+        level.mixed = float(np.median(positive)) > SETTINGS.mixed
         count = rows._split(kind, limit, level.natural, *entries)
-        dense = level.depth == 0 and count > DENSE * A.n
-        if dense and rows._count_strong(limit, A.weights, A.indptr) > ALL_AROUND * A.n:
+        dense = level.depth == 0 and count > SETTINGS.dense * A.n
+        if dense and rows._count_strong(limit, A.weights, A.indptr) > SETTINGS.all_around * A.n:
             count = rows._thin(kind, limit, level.natural, *entries)
             level.sparse = True
         return kind, limit, count
@@ -140,13 +122,13 @@ class Algebraic(Coarsening):
         number[natural] = np.cumsum(kind[natural] == rows.COARSE, dtype=np.int32) - np.int32(1)
         broad = level.mixed and level.depth == 0 and not level.sparse
         slots, width = rows.BROAD if broad else rows.NARROW
-        cut = self.cut * FINER[0] if broad else self.cut
+        cut = self.cut * SETTINGS.finer if broad else self.cut
         wide = np.empty((A.n, width), np.int32), np.empty((A.n, width), np.float32)
         rows._extend(*wide, kind, number, limit, *entries, count, cut)
         if broad or level.sparse:  # many rows are interpolated from afar
             places = np.full((rows.PIECES, count), -1, np.int32)
             for begin, end in itertools.pairwise(level.ends):
-                rows._relax_rows(*wide, places, kind, *entries, begin, end, self.cut * FINER[1])
+                rows._relax_rows(*wide, places, kind, *entries, begin, end, self.cut * SETTINGS.finest)
         cols, vals = np.empty((A.n, slots), np.int32), np.empty((A.n, slots), np.float32)
         rows._average(cols, vals, kind, *wide, *entries, count, cut)
         return Interpolation(cols, vals, count)
@@ -235,7 +217,7 @@ class AlgebraicHierarchy(Hierarchy):
         if self._levels_shared:
             self._fill(None)
         elif changed.size:
-            self._fill(None if changed.size > MANY * A.n else A.around(changed))
+            self._fill(None if changed.size > SETTINGS.few * A.n else A.around(changed))
         return True
 
     def _closed_rows(self, operator: Operator) -> np.ndarray:
@@ -252,7 +234,7 @@ class AlgebraicHierarchy(Hierarchy):
         closed = self._closed_rows(operator)
         freed = int(np.count_nonzero(self._closed > closed))
         other = int(np.count_nonzero(self._closed != closed))
-        return freed > OTHER * closed.size or (self.slow and other > OTHER * closed.size)
+        return freed > SETTINGS.few * closed.size or (self.slow and other > SETTINGS.few * closed.size)
 
     def refill(self, operator: Operator) -> None:
         """New values of a matrix with the same pattern; coarse rows and interpolation stay."""

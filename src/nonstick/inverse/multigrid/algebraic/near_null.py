@@ -8,25 +8,45 @@ every D on every scale that the sweeps reach. Matrices that no positive s fits k
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 
+from ....core import rounding
 from ....operators.base import Operator
 from . import _matrix as kernels
 
-#: a row whose sum is below minus this part of its diagonal: the constant vector is not near-null there
-NEGATIVE = 0.01
-#: the part of the rows that may do so
-FEW = 0.02
-SWEEPS = 160
-#: s fits if it is not near-null in at most this part of the rows
-FIT = 0.001
-#: a scaling is used if it reduces that part to this fraction
-BETTER = 0.25
-#: if sweeps reduce an entry to this part, they have gone too far
-LEAST = 1e-9
-#: rows whose diagonal is this many times their couplings are fixed by it, as by a penalty: sweeps leave them out
-HELD = 100.0
+
+@dataclass(frozen=True)
+class AlgebraicSettings:
+    """What decides how an algebraic hierarchy is built; `docs/explanation/settings.md` says what each is worth."""
+
+    #: part of the rows that may break a rule: speak against constants, be unlike those of an M-matrix, or differ from
+    #: the set for which coarse rows were chosen; above it, coarse matrices are filled as a whole
+    few: float = 0.02
+    #: a row whose sum is below minus this part of its diagonal: the constant vector is not near-null there
+    negative: float = 0.01
+    #: sweeps that relax a scaling; it fits if at most the part `fit` of the rows speaks against it
+    sweeps: int = 160
+    fit: float = 0.001
+    #: a scaling is used if it reduces the part of the rows against it to this fraction
+    better: float = 0.25
+    #: positive couplings matter on a level if they are this part of all couplings in the median row
+    mixed: float = 0.05
+    #: the first coarse rows are chosen sparsely if there would be more than this part of the rows, and rows have more
+    #: than `all_around` strong couplings in the mean: all directions are strong, and one step may coarsen them all.
+    #: (Coarse levels of a rotated anisotropy look like that too, and need more rows: 14 iterations in place of 12 at
+    #: 400².)
+    dense: float = 0.4
+    all_around: float = 5.0
+    #: if positive couplings matter on the finest level, `cut` is multiplied by this, and in the sweep on P by the
+    #: second number; below, more entries of P would cost more than they gain
+    finer: float = 0.5
+    finest: float = 0.2
+
+
+SETTINGS = AlgebraicSettings()
 
 
 def near_null(M: sp.csr_array) -> np.ndarray:
@@ -34,10 +54,10 @@ def near_null(M: sp.csr_array) -> np.ndarray:
     d = M.diagonal()
     s = np.ones(d.size)
     doubt = _against(M, d, s)
-    if doubt > FEW:
+    if doubt > SETTINGS.few:
         other = np.divide(1.0, np.sqrt(d, where=d > 0.0, out=np.ones(d.size)))
         found, left = _relaxed(M, d, min((s, other), key=lambda v: _against(M, d, v)))
-        if left < BETTER * doubt:
+        if left < SETTINGS.better * doubt:
             s = found
     top = float((s * s * d).max(initial=0.0))
     return s / np.sqrt(top) if 0.0 < top < np.inf else s
@@ -45,7 +65,7 @@ def near_null(M: sp.csr_array) -> np.ndarray:
 
 def in_other_units(A: Operator) -> bool:
     """True if row sums say that constants are not near-null; asked of an operator, without its entries."""
-    return bool(np.count_nonzero(A.row_sums() < -NEGATIVE * A.diagonal) > FEW * A.n)
+    return bool(np.count_nonzero(A.row_sums() < -SETTINGS.negative * A.diagonal) > SETTINGS.few * A.n)
 
 
 def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, float]:
@@ -54,10 +74,10 @@ def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray,
     If the first one fits, it is best: with positive couplings, sweeps may lead to an s that is not positive. If it
     does not fit, because A jumps, many sweeps are needed to carry the scale of one region to the next.
     """
-    least, now = LEAST * s, s.copy()
+    least, now = rounding.VANISHED * s, s.copy()
     best, left = s, _against(M, d, s)
-    relaxed = np.where(d * s > HELD * (abs(M) @ s - d * s), 0.0, d)
-    for _ in range(SWEEPS if left > FIT else 0):
+    relaxed = np.where(d * s > rounding.HELD * (abs(M) @ s - d * s), 0.0, d)
+    for _ in range(SETTINGS.sweeps if left > SETTINGS.fit else 0):
         kernels._relax(now, least, relaxed, M.data, M.indices, M.indptr)
         if not (np.isfinite(now).all() and (now > least).all()):
             break
@@ -70,7 +90,7 @@ def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray,
 def _against(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> float:
     """The part of the rows in which (A s)_i is clearly negative."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.count_nonzero(M @ s < -NEGATIVE * d * s)) / max(1, d.size)
+        return float(np.count_nonzero(M @ s < -SETTINGS.negative * d * s)) / max(1, d.size)
 
 
 def off_diagonals(M: sp.csr_array) -> np.ndarray:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ....core import rounding
 from ....errors import NonstickError
 from ....operators.base import Operator
 from ....operators.csr import CSROperator
@@ -31,8 +32,6 @@ from ._geometric import _coarse_faces, _corner_weights, _galerkin_pattern, _gale
 
 #: a row whose sum exceeds this fraction of its largest coupling is coupled to air
 AIR_TOLERANCE = 0.1
-#: a row shifted by this many times its diagonal counts as clamped
-STIFF = 1e3
 
 _ALL, _NONE = np.empty(0, np.bool_), np.empty(0)
 
@@ -127,7 +126,7 @@ class Geometric(Stepwise):
         base, free = A.core, A.free
         if self.truncate and base is not A:
             M, shift = base.matrix(), A.diagonal - base.diagonal  # the shift is read on free rows only
-            keep = shift <= STIFF * base.diagonal
+            keep = shift <= rounding.HELD * base.diagonal
             keep = keep if free is None else keep & free
             transfer.truncate(keep)
         else:

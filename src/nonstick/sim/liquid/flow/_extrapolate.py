@@ -4,9 +4,9 @@ import numpy as np
 from numba import prange
 
 from ....kernels import merged, parallel, serial
+from ..settings import SOLIDS
 
-#: open share up to which a face counts as closed
-SLIVER = 0.05
+SLIVER = SOLIDS.sliver
 
 
 @merged

@@ -16,6 +16,7 @@ from ....grid.masks import cut_cells, wall_cells
 from ....parallel.partition import Partition
 from ....scenes.scene import Scene
 from ....scenes.schema import SolverTable
+from ..settings import STEP
 from ..solids.on_grid import Solids
 
 #: tried in this order when the scene's own method misses its tolerance
@@ -194,14 +195,6 @@ class Projection:
         return self._cut
 
 
-#: share of the largest pressure up to which a pressure is an error of the solver
-SHARE = 1e-6
-#: share of the weight of a cell, over its face, up to which a pressure is noise of liquid in flight
-LIGHT = 0.01
-#: without gravity: a pressure that moves liquid by less than this many cells in a step is noise
-STILL = 1e-6
-
-
 def least_pressure(pressure: np.ndarray, scene: Scene, gravity: np.ndarray, partition: Partition, dt: float) -> float:
     """The pressure in Pa above which a cell counts as pressed; `gravity` is the present one, dt the length of the step.
 
@@ -210,13 +203,9 @@ def least_pressure(pressure: np.ndarray, scene: Scene, gravity: np.ndarray, part
     turns without gravity has only such errors in its first step, and its floor is that of a way.
     """
     most = partition.comm.largest(max(float(pressure.max(initial=0.0)), -float(pressure.min(initial=0.0))))
-    weight = LIGHT * float(np.linalg.norm(gravity))
-    way = STILL * scene.dx / dt**2 if dt > 0.0 else 0.0
-    return max(scene.model.physics.density * scene.dx * (weight or way), SHARE * most)
-
-
-#: cells from the air in which p₂ fades, and what a step leaves of it there
-NEAR, FADED = 3, 0.9
+    weight = STEP.light * float(np.linalg.norm(gravity))
+    way = STEP.error * scene.dx / dt**2 if dt > 0.0 else 0.0
+    return max(scene.model.physics.density * scene.dx * (weight or way), STEP.error * most)
 
 
 class IncrementalPressure:
@@ -253,6 +242,6 @@ class IncrementalPressure:
         """Remember p₂ for the next step."""
         solids = self.solids
         air = (phi >= 0.0) & (solids.centre >= 0.0)
-        near = binary_dilation(air, iterations=NEAR) if air.any() else False
-        self.pressure = np.where(near, FADED, 1.0) * pressure
+        near = binary_dilation(air, iterations=STEP.near) if air.any() else False
+        self.pressure = np.where(near, STEP.faded, 1.0) * pressure
         solids.partition.fill_cells(self.pressure)

@@ -25,6 +25,7 @@ from ....grid.mac import Grid
 from ....scenes.schema import Ramp, SceneModel
 from ..particles._particles import _normalise, _scatter_value
 from ..particles.storage import Cloud
+from ..settings import STEP
 from ..solids.on_grid import Solids
 from ._extrapolate import _continue_linearly, _extrapolate, _known_faces
 from .extrapolation import LiquidFaces
@@ -109,11 +110,6 @@ def _either(mask: np.ndarray, axis: int) -> np.ndarray:
     return lower(mask, axis) | upper(mask, axis)
 
 
-#: layers of cells beyond the particles that take the viscosity of their neighbours; edges need one layer, a surface
-#: shifted to keep its volume another
-LAYERS = 3
-
-
 def cell_viscosity(cloud: Cloud, grid: Grid) -> np.ndarray:
     """The mean of the particles around each cell, weighted by the trilinear hat of its centre.
 
@@ -124,20 +120,13 @@ def cell_viscosity(cloud: Cloud, grid: Grid) -> np.ndarray:
     _scatter_value(mu, mass, cloud.x, cloud.mu, cloud.start, grid.plane)
     known = np.empty(mu.shape, np.int8)
     _normalise(mu, known, mass)
-    _extrapolate(mu, known, np.empty(mu.size, np.int32), LAYERS)
+    # the edges of the surface need one layer, a surface shifted to keep its volume another
+    _extrapolate(mu, known, np.empty(mu.size, np.int32), STEP.near)
     return mu
 
 
 #: tried when the scene's own method misses its tolerance
 STRONGER = ("visc-auto", "visc-cg")
-#: layers of faces in the air that thick liquid drags along
-DRAGGED = 2
-#: factor on the tolerance of a first solve, which the second one starts from
-LOOSE = 30.0
-#: liquid fraction of a face above which the solve says how fast it moves
-SOLVED = 0.2
-#: ν / √(g dx³) up to which liquid is thin, and from which on it is thick
-THIN, THICK = 0.5, 5.0
 
 
 class Viscosity:
@@ -186,7 +175,7 @@ class Viscosity:
             return 1.0
         pull = float(np.linalg.norm(gravity)) * self.solids.grid.dx**3
         number = float(np.max(mu)) / (self.rho * np.sqrt(pull)) if pull > 0.0 else np.inf
-        return min(max((THICK - number) / (THICK - THIN), 0.0), 1.0)
+        return min(max((STEP.thick - number) / (STEP.thick - STEP.thin), 0.0), 1.0)
 
     def held_walls(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
         """Cells in which walls hold the liquid by pressure too, or None; `sources` as in `solve`.
@@ -224,7 +213,7 @@ class Viscosity:
             if thick.ndim:
                 far &= touches(thick, axis)
             spread = u.copy()
-            _continue_linearly(spread, known, DRAGGED)
+            _continue_linearly(spread, known, STEP.dragged)
             far &= known == 1
             u[far] = spread[far]
 
@@ -264,13 +253,13 @@ class Viscosity:
             distance = inside.where(walls.distance.map(lambda d: np.maximum(d, 0.0)), walls.distance)
             given = inside.where(flow, walls.velocity)
             walls = replace(walls, fluid=walls.fluid & ~inside, velocity=given, distance=distance)
-        self._solved = (FaceField.of(faces) > SOLVED) & walls.fluid
+        self._solved = (FaceField.of(faces) > STEP.solved) & walls.fluid
         problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
         if isinstance(problem, ViscosityWithBodies):
             best = self._found(problem, self.rtol, None)
             solids.push(best.motions)
             return best
-        return self._found(problem, LOOSE * self.rtol, None)
+        return self._found(problem, STEP.loose * self.rtol, None)
 
     def solve_again(self, first: ViscositySolution, velocity: FaceField, near: FaceField) -> ViscositySolution:
         """Solve from another velocity, with the shear at tilted walls that the first solution shows.

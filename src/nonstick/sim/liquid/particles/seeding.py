@@ -15,12 +15,10 @@ from ....parallel.comm import Comm
 from ....scenes.geometry import ShapeTable, build
 from ....scenes.scene import Scene
 from ....scenes.schema import LiquidTable
+from ..settings import SEEDING
 from ..solids.on_grid import Solids
 
-#: least distance of a particle from a wall, in cells
-MARGIN = 0.02
-#: particles that are less than this many cells below the surface start on the lattice itself
-CALM = 1.0
+MARGIN, CALM = SEEDING.margin, SEEDING.calm
 #: a cell whose centre is this many cells below the surface lies in the liquid as a whole, and in no calm part of it:
 #: its particles need no look at the shape, which takes long for a mesh
 DEEP = 2.0 * CALM + 2.0

@@ -19,28 +19,11 @@ from ....grid.faces import FaceField
 from ....kernels._stencil import _stencil_relax
 from ....operators.rows import Rows
 from ....parallel.partition import Partition
+from ..settings import SPACING
 from ..solids.on_grid import Solids
 from ._particles import _scatter_density
 from ._spacing import _crowding, _displace, _moments, _spread, _wall_cells
 from .storage import Cloud
-
-#: red-black sweeps of a step; up to MANY_TIMES as many after liquid was crushed at a wall
-SWEEPS = 12
-MANY_TIMES = 5
-#: a shift of the level set, in cells, that shows that liquid was crushed; the number of sweeps grows from half of it on
-CRUSHED = 0.25
-#: share of the excess of a cell that a step removes
-STRENGTH = 0.5
-#: excess of a cell at the surface that counts as noise, in cells
-NOISE = 0.15
-#: share of the deviation of the mean distance from a wall that a step removes, in cells at flat walls
-WALL_STRENGTH = 1.0
-#: difference of open shares at which a wall is not flat any more
-FLAT = 0.1
-#: largest excess of volume of a cell, in cells, that counts in a step
-LARGEST_EXCESS = 2.0
-#: longest displacement of a particle along an axis in a step, in cells
-LONGEST_WAY = 0.2
 
 
 class WallLayer:
@@ -67,13 +50,13 @@ class WallLayer:
         way = np.zeros(3)
         for cells in self._cells:  # one after the other, because columns of one group have no cells in common
             moved = np.empty(cells[0].size)
-            _spread(moved, cloud.x, cloud.start, *cells, phi, pressure, least, WALL_STRENGTH, margin)
+            _spread(moved, cloud.x, cloud.start, *cells, phi, pressure, least, 1.0, margin)
             way[cells[2]] += moved.sum()
         return way
 
     def _find(self) -> list[tuple]:
         """Cells, heights, axis and side, grouped by axis and side."""
-        around = self.solids.space, *self.solids.open, self.solids.grid.axes.start, FLAT
+        around = self.solids.space, *self.solids.open, self.solids.grid.axes.start, SPACING.flat
         none = (np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.bool_), np.empty(0))
         n = _wall_cells(*none, *around)
         cells = (np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_), np.empty(n))
@@ -111,10 +94,11 @@ def displacement(
         The shift of the level set that held its volume, in cells.
     """
     excess = _excess(cloud, phi, solids, pressure, least, per_cell)
-    q = _potential(problem, excess, solids.partition, round(SWEEPS * (1.0 + (MANY_TIMES - 1.0) * crushed(offset))))
+    sweeps = round(SPACING.sweeps * (1.0 + (SPACING.many_times - 1.0) * crushed(offset)))
+    q = _potential(problem, excess, solids.partition, sweeps)
     out = solids.open.zeros()
     for axis, shift in out.each():
-        _displace(shift, q.reshape(phi.shape), phi, solids.open[axis], axis, LONGEST_WAY)
+        _displace(shift, q.reshape(phi.shape), phi, solids.open[axis], axis, SPACING.longest)
     return out
 
 
@@ -125,7 +109,7 @@ def in_flight(solids: Solids, pressure: np.ndarray, least: float) -> bool:
 
 def crushed(offset: float) -> float:
     """0 if a shift of the level set by `offset` cells is small, 1 if it shows that liquid was crushed."""
-    return min(max(2.0 * abs(offset) / CRUSHED - 1.0, 0.0), 1.0)
+    return min(max(2.0 * abs(offset) / SPACING.crushed - 1.0, 0.0), 1.0)
 
 
 def keep_centre(shift: FaceField, mass: FaceField, way: np.ndarray, share: float, partition: Partition) -> None:
@@ -155,7 +139,8 @@ def _excess(
     density = np.zeros(grid.three)
     _scatter_density(density, cloud.x, cloud.start, grid.plane)
     out = np.empty(grid.three)
-    _crowding(out, density, float(per_cell), solids.room, phi, pressure, least, STRENGTH, NOISE, LARGEST_EXCESS)
+    counted = SPACING.strength, SPACING.noise, SPACING.largest
+    _crowding(out, density, float(per_cell), solids.room, phi, pressure, least, *counted)
     solids.partition.fill_cells(out)
     return out
 

@@ -20,19 +20,15 @@ from ..accounts import Ledger, energy, give_back, shift_for, surplus, volume
 from ..flow.extrapolation import fill_gaps
 from ..flow.pressure import least_pressure
 from ..flow.viscosity import Viscosity, cell_viscosity
+from ..settings import SEEDING, STEP
 from ..solids.on_grid import Solids
 from ..sources.sources import Source, Taps
 from ..surface.particle_surface import ParticleSurface
 from ..tracking import Added, Flow, GridVelocity
 from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
-from .seeding import MARGIN, first_gradient, first_velocity, region, seed_slabs, varies
+from .seeding import first_gradient, first_velocity, region, seed_slabs, varies
 from .spacing import WallLayer, crushed, displacement, in_flight, keep_centre, moments
 from .storage import Cloud
-
-#: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted by evening out
-PAYMENT = 0.02
-#: largest change of velocity by the turning of the force, as a share of what the force did
-LARGEST_TURN = 0.25
 
 
 class Particles:
@@ -261,7 +257,7 @@ class Particles:
             least = least_pressure(pressure, self.scene, self.gravity, self.partition, flow.kick)
             shift = displacement(cloud, self.phi, solids, problem, pressure, least, self.per_cell, self.ledger.offset)
             flies = in_flight(solids, pressure, least)
-            spread = partial(self._layer.spread, cloud, self.phi, pressure, least, MARGIN)
+            spread = partial(self._layer.spread, cloud, self.phi, pressure, least, SEEDING.margin)
         spread = self.partition.release(cloud, spread)
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
         old = cloud.vel if flow.fed else cloud.with_gravity(self.lag * self.gravity)
@@ -270,7 +266,7 @@ class Particles:
         self._find_falling(flow)
         _gather_velocity(
             added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
-            cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, LARGEST_TURN, steady,
+            cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, STEP.turn, steady,
         )  # fmt: skip
         self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.partition, added)
         if even_out:
@@ -280,7 +276,7 @@ class Particles:
             self._pay_for_lift(shift, flow)
         _advect(
             cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
-            MARGIN, even_out, self.flip == 0.0,
+            SEEDING.margin, even_out, self.flip == 0.0,
         )  # fmt: skip
         cloud.add_gravity(self.lag * self.gravity)
         if not flow.fed:
@@ -305,7 +301,7 @@ class Particles:
         """Evening out adds potential energy: take it from the kinetic energy of the particles.
 
         Otherwise crushed liquid that spreads again would gain energy from nothing. The energy that the step loses
-        anyway pays first, what viscosity takes included, and then at most the share PAYMENT of the kinetic energy. If
+        anyway pays first, what viscosity takes included, and then at most the share `payment` of the kinetic energy. If
         the displacement adds more than this, it is made smaller: liquid at rest must not rise.
         """
         mass = flow.start.mass
@@ -317,7 +313,7 @@ class Particles:
         gained = self.mass * self.partition.comm.total(self.cloud.energy_of_falling(self.lag * self.gravity))
         ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
         lost = max(flow.start.energy + flow.work - ahead, heat)
-        paid = min(max(lift - lost, 0.0), max(PAYMENT * kinetic - heat, 0.0))
+        paid = min(max(lift - lost, 0.0), max(STEP.payment * kinetic - heat, 0.0))
         allowed = paid + lost
         if lift > allowed:
             shift *= allowed / lift

@@ -17,12 +17,10 @@ from ....grid.shapes import Complement
 from ....scenes.geometry import build
 from ....scenes.scene import Scene
 from ...run.states import check_array, check_state
+from ..settings import SOLIDS
 
 if TYPE_CHECKING:  # it loads the solvers, and pictures of bodies need none
     from .on_grid import Solids
-
-#: largest overlap at the beginning that is allowed, as a share of a body's least half extent
-OVERLAP = 0.1
 
 
 def make(scene: Scene) -> list[RigidBody]:
@@ -160,7 +158,7 @@ def overlaps(world: World) -> list[tuple[str, str, float]]:
     out = []
     for i, j, gap in zip(contacts.first, contacts.second, contacts.gap):
         one, other = partners[i], partners[j]
-        if -gap > OVERLAP * min(one.size, other.size):
+        if -gap > SOLIDS.overlap * min(one.size, other.size):
             out.append((one.name, other.name, float(-gap)))
     return out
 

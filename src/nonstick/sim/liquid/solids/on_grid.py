@@ -21,8 +21,9 @@ from ....grid.shapes import Shape
 from ....scenes.scene import Scene
 from ....scenes.schema import Keyed
 from ..partition import ParticlePartition
+from ..settings import SOLIDS
 from ._solids import _open_space, _room
-from .solid import BODY_ROOM, Solid, by_number, joined, nearest_side, sides_of, solids_of
+from .solid import Solid, by_number, joined, nearest_side, sides_of, solids_of
 
 if TYPE_CHECKING:  # scenes without bodies do not wait for the coupling, which loads SciPy
     from ....discretise.coupling import Body, Coupling
@@ -225,7 +226,7 @@ class Solids:
                 closer = here < best
                 best = np.where(closer, here, best)
                 # far from a spinning body its velocity has no meaning, and would shorten the time step
-                nearest[closer & (here < BODY_ROOM * grid.dx)] = index if solid.body is not None else -1
+                nearest[closer & (here < SOLIDS.room * grid.dx)] = index if solid.body is not None else -1
                 if solid.body is None:
                     nearest[closer] = index if solid.motion is not None else -1
             self.carrier.append(nearest)

@@ -19,6 +19,7 @@ from ....grid.shapes import Box, Shape, sample_meshes
 from ....scenes.geometry import build
 from ....scenes.scene import Scene
 from ....scenes.schema import Keyed, WallSettings
+from ..settings import SOLIDS
 
 #: two for each axis, the lower one first
 NAMES = ("left", "right", "bottom", "top", "back", "front")
@@ -75,12 +76,8 @@ def by_number(solids: Sequence[Any], sides: Sequence[Any]) -> list[Any]:
 
 #: nodal distance if there is no solid, in cells
 FAR = 1e3
-#: faces within this many cells of a body take its velocity
-BODY_ROOM = 4.0
 #: a body with more cells than this loses next to nothing of its volume
 RESOLVED = 2**22
-#: largest growth of a body that gives it its volume on the grid, in cells
-LARGEST_GROWTH = 0.25
 
 
 @dataclass
@@ -147,7 +144,7 @@ class Solid:
             return -out if self.container else out
         out = np.full(grid.node_shape, FAR * grid.dx)
         low, high = self.body.box()
-        reach = 2 * BODY_ROOM * grid.dx
+        reach = 2 * SOLIDS.room * grid.dx
         window = tuple(slice(*np.searchsorted(x.ravel(), (a - reach, b + reach))) for x, a, b in zip(nodes, low, high))
         if all(w.stop > w.start for w in window):
             out[window] = shape.sample(tuple(x[(*(slice(None),) * a, window[a])] for a, x in enumerate(nodes)))
@@ -175,7 +172,7 @@ class Solid:
                 here, more = (float(cover(phi - g)[0].sum()) for g in (growth, growth + step))
                 if more <= here:
                     break
-                growth = min(max(growth + step * (volume - here) / (more - here), 0.0), LARGEST_GROWTH)
+                growth = min(max(growth + step * (volume - here) / (more - here), 0.0), SOLIDS.growth)
             self._grown = growth * dx
         return self._grown
 

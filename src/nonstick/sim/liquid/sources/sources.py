@@ -24,11 +24,9 @@ from ....scenes.scene import Scene
 from ....scenes.schema import Inflow
 from ..particles.seeding import region, wall_distance
 from ..particles.storage import Cloud
+from ..settings import SEEDING
 from ..solids.on_grid import Solids
 from .streamlines import Lines, Stream
-
-#: particles for which a cell must have room to be filled
-PARTLY = 0.75
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ def has_room(left: np.ndarray) -> np.ndarray:
 
     A cell that a wall cuts is full with fewer particles than others.
     """
-    return left > PARTLY
+    return left > SEEDING.partly
 
 
 def crowding(
@@ -214,10 +212,6 @@ class Chambers:
         return out
 
 
-#: a place that is deeper in a wall, in widths of a particle, gets none; particles on a wall are moved out of it later
-DEEPEST = 0.25
-
-
 @dataclass
 class Emitted:
     """New particles of one source."""
@@ -261,10 +255,10 @@ class Taps:
         within = np.asarray(source.at(time)(*(self.dx * c for c in x[self.grid.axes.start :]))) < 0.0
         # space that is full already is not filled; a cell that the source fills only in part may be empty by chance
         share, coming = (np.bincount(cells, mask, minlength=counts.size)[cells] for mask in (within, due))
-        empty = (counts[cells] == 0) & (coming == 0.0) & (share > PARTLY * space)
+        empty = (counts[cells] == 0) & (coming == 0.0) & (share > SEEDING.partly * space)
         fresh = within & room if began else due | (within & empty)
         wall = wall_distance((self.solids.user_nodes, 0), partition.here(x)[self.grid.axes.start :])
-        fresh &= wall > -DEEPEST / self.setting.per_axis
+        fresh &= wall > -SEEDING.deepest / self.setting.per_axis
         there = worth * counts.reshape(self.grid.three)
         chosen, wanted = self._chosen(fresh, cells, mine, every, there, worth)
         blocked = len(chosen) < wanted and index not in self._blocked

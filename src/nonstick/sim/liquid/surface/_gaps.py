@@ -13,14 +13,10 @@ from numba import prange
 from ....grid._levelset import _normal
 from ....kernels import merged, parallel
 from ....kernels._interpolate import _stride
-from ._surface import RADIUS, _pull
+from ..settings import SURFACE
+from ._surface import RADIUS, WALL, _pull
 
-#: centres farther from a wall than this are ignored
-NEAR = 1.25
-#: gaps of this width do not count under pressure
-SLACK = 0.2
-#: cells under pressure that hold this share of the particles they have room for have no gap of this kind
-FULL = 0.9
+SLACK, FULL = SURFACE.slack, SURFACE.full
 
 
 @merged
@@ -56,7 +52,7 @@ def _gap_planes(partial, phi, x, weight, start, solid, centre, space, pressure, 
                 s = centre[i, j, k]
                 low0, high0 = nx > 1 and i == 0, nx > 1 and i == nx - 1
                 side = low0 or high0 or j == 0 or j == ny - 1 or k == 0 or k == nz - 1
-                if phi[i, j, k] >= 0.5 or space[i, j, k] <= 0.0 or not (side or abs(s) < NEAR):
+                if phi[i, j, k] >= 0.5 or space[i, j, k] <= 0.0 or not (side or abs(s) < WALL):
                     continue
                 slack = 0.0
                 if abs(pressure[i, j, k]) > least:
@@ -85,7 +81,7 @@ def _gap_planes(partial, phi, x, weight, start, solid, centre, space, pressure, 
                     lost += _lost(_width(table, 0.5 - slack, c1 if j == 0 else -c1), 0.5, 1.0)
                 if k == 0 or k == nz - 1:
                     lost += _lost(_width(table, 0.5 - slack, c2 if k == 0 else -c2), 0.5, 1.0)
-                if abs(s) < NEAR:
+                if abs(s) < WALL:
                     n0, n1, n2 = _normal(solid, i + 0.5, j + 0.5, k + 0.5)
                     lost += _lost(_width(table, s - slack, c0 * n0 + c1 * n1 + c2 * n2), s, 1.0)
                 # at most the volume of the cell

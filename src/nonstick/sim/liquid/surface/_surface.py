@@ -18,14 +18,12 @@ from numba import prange
 from ....grid._levelset import _eikonal, _normal, _tabulated, _towards_image
 from ....kernels import merged, merged_sum, parallel
 from ....kernels._interpolate import _stride
+from ..settings import SURFACE
 
-#: particles within this many cells of a centre count
-RADIUS = 1.5
+RADIUS, SPRAY, WALL = SURFACE.radius, SURFACE.spray, SURFACE.wall
+FILLED, CROWDED, DEEP = SURFACE.filled, SURFACE.crowded, SURFACE.deep
 #: φ deep in the liquid, and away from it
-INSIDE = -1.0
-OUTSIDE = 1.5
-#: share of the weight of a full neighbourhood below which particles are spray
-SPRAY = 0.15
+INSIDE, OUTSIDE = -1.0, RADIUS
 
 
 @parallel
@@ -47,7 +45,7 @@ def _surface_band(kind, start, centre, space, per_cell, closed):
             for k in range(nz):
                 count = start[np.uintp(row + k + 1)] - start[np.uintp(row + k)]
                 share = space[i, j, k]
-                thin = share > 0.25 and count < 0.5 * per_cell * share
+                thin = share > 0.25 and count < FILLED * per_cell * share
                 flag[i, j, k] = (1 if count > 0 else 0) + (2 if thin else 0)
             for k in range(nz):
                 low, high = max(k - 1, 0), min(k + 1, nz - 1)
@@ -68,7 +66,7 @@ def _surface_band(kind, start, centre, space, per_cell, closed):
                 found = 1 if centre[i, j, k] < 0.0 else 0
                 if some & 1 == 1:
                     found = 2 if deep else 1
-                kind[i, j, k] = found if centre[i, j, k] >= -1.25 else 0
+                kind[i, j, k] = found if centre[i, j, k] >= -WALL else 0
 
 
 @parallel
@@ -220,7 +218,7 @@ def _surface_particles(phi, kind, x, weight, start, solid, centre, space, table,
                     width = 0.6 * few * min(max(8.0 * (value - 0.25), 0.0), 1.0)
                     value += (0.5 - value) * (min((few - own) / width, 1.0) if width > 0.0 else 1.0)
                 q = (i * ny + j) * nz + k
-                if start[q + 1] - start[q] > 1.5 * per_cell * max(space[i, j, k], 0.5):
+                if start[q + 1] - start[q] > CROWDED * per_cell * max(space[i, j, k], 0.5):
                     value = min(value, -0.25)
                 phi[i, j, k] = min(max(value, INSIDE), OUTSIDE)
 
@@ -231,7 +229,7 @@ def _fill_holes(phi, source, centre, wu, wv, ww):
 
     There are two cases. The first is a single cell with liquid behind all its open faces: a gap between particles,
     which would act as a drain of zero pressure. The second is a cell with its centre in a solid and deep liquid (φ <
-    -0.6) behind an open face: in corners of the solid there is no tangent plane for mirroring. (If liquid has left a
+    -DEEP) behind an open face: in corners of the solid there is no tangent plane for mirroring. (If liquid has left a
     wall by half a cell, the wall has no deep liquid next to it.)
     """
     nx, ny, nz = phi.shape
@@ -261,7 +259,7 @@ def _fill_holes(phi, source, centre, wu, wv, ww):
                         faces += 1
                         if source[a, b, c] < 0.0:
                             wet += 1
-                        if source[a, b, c] < min(-0.6, source[i, j, k] - 1.4):
+                        if source[a, b, c] < min(-DEEP, source[i, j, k] - 1.4):
                             deep += 1
                 if (faces > 0 and wet == faces) or (deep > 0 and centre[i, j, k] < 0.0):
                     phi[i, j, k] = -0.5
@@ -304,7 +302,7 @@ def _volume_planes(partial, phi, space, offset, start, per_cell):
 
 
 #: φ is replaced between these distances from the surface, in cells; farther away it is not needed
-NEAR, FAR = 0.5, 1.0
+NEAR, FAR = 0.5, -INSIDE
 
 
 @parallel

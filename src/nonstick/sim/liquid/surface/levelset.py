@@ -20,15 +20,13 @@ from ...run.states import check_state
 from ..accounts import Ledger, shift_for, volume
 from ..flow.viscosity import Viscosity
 from ..particles.seeding import first_velocity, region
+from ..settings import SURFACE
 from ..solids.on_grid import Solids
 from ..sources.sources import Source
 from ..tracking import Added, Flow, GridVelocity
 from ._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
 
-#: φ is kept a distance within this many cells of the surface
-BAND = 8.0
-#: liquid has separated from a wall if it moves away by more than this many cells per step
-LEAVE = 0.01
+BAND = SURFACE.band
 
 
 class LevelSet:
@@ -153,13 +151,13 @@ class LevelSet:
         self.lag = 0.5 * flow.dt
 
     def _leaving(self, flow: Flow) -> np.ndarray:
-        """Cells in separating walls where the velocity points out of the wall by more than LEAVE cells per step."""
+        """Cells in separating walls where the velocity points out of the wall by more than `leave` cells per step."""
         solids = self.solids
         out = np.zeros(self.grid.three)
         for a, u in (flow.velocity - solids.velocity if solids.moving else flow.velocity).each():
             if out.shape[a] > 1:  # one cell across: there is nothing to differ from
                 out += between(u, a) * np.gradient(solids.centre, axis=a)
-        return (solids.centre < 0.0) & (flow.dt / self.dx * out > LEAVE) & (flow.sticky == 0)
+        return (solids.centre < 0.0) & (flow.dt / self.dx * out > SURFACE.leave) & (flow.sticky == 0)
 
     # -- numbers --------------------------------------------------------------------------------------
 

@@ -1,0 +1,121 @@
+"""The numbers of the liquid that were tuned by hand, one class a room; lengths are in cells.
+
+`docs/explanation/settings.md` lists them with what changes if one is halved or doubled. Kernels read them when they are
+compiled, so a value is changed here and not while a program runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SurfaceSettings:
+    """The level set of the particles, and the level set without particles."""
+
+    #: particles within this distance of a centre count
+    radius: float = 1.5
+    #: share of the weight of a full neighbourhood below which particles are spray
+    spray: float = 0.15
+    #: a cell is well filled from this share of the particles it has room for, and crowded from that many times them
+    filled: float = 0.5
+    crowded: float = 1.5
+    #: liquid behind an open face is deep from this on: a cell in the corner of a solid cannot be air next to it
+    deep: float = 0.6
+    #: centres farther from a wall than this, in it or before it, have nothing to do with it
+    wall: float = 1.25
+    #: gaps at a wall of this width do not count under pressure, nor gaps of cells that hold the share `full`
+    slack: float = 0.2
+    full: float = 0.9
+    #: largest shift of the level set that holds its volume
+    shift: float = 0.75
+    #: without particles: φ is kept a distance so far from the surface, and liquid leaves a wall by so much in a step
+    band: float = 8.0
+    leave: float = 0.01
+
+
+@dataclass(frozen=True)
+class SpacingSettings:
+    """Evening out the particles."""
+
+    #: red-black sweeps of a step; up to `many_times` as many after liquid was crushed at a wall
+    sweeps: int = 12
+    many_times: float = 5.0
+    #: a shift of the level set that shows that liquid was crushed; the number of sweeps grows from half of it on
+    crushed: float = 0.25
+    #: share of the excess of a cell that a step removes
+    strength: float = 0.5
+    #: excess of a cell at the surface that counts as noise, and the largest that counts in a step
+    noise: float = 0.15
+    largest: float = 2.0
+    #: difference of open shares at which a wall is not flat any more
+    flat: float = 0.1
+    #: longest displacement of a particle along an axis in a step
+    longest: float = 0.2
+
+
+@dataclass(frozen=True)
+class SeedingSettings:
+    """Where particles begin, and where a source may put one."""
+
+    #: least distance of a particle from a wall
+    margin: float = 0.02
+    #: particles that are less than this below the surface start on the lattice itself
+    calm: float = 1.0
+    #: share of a cell that must have room for particles to be filled by a source
+    partly: float = 0.75
+    #: a place deeper in a wall, in widths of a particle, gets none; particles on a wall are moved out of it later
+    deepest: float = 0.25
+
+
+@dataclass(frozen=True)
+class SolidSettings:
+    """Solids and bodies on the grid."""
+
+    #: faces with at most this open share count as closed: the pressure may drive a fast jet through them
+    sliver: float = 0.05
+    #: faces so near to a body take its velocity
+    room: float = 4.0
+    #: largest growth of a body that gives it its volume on the grid
+    growth: float = 0.25
+    #: largest overlap of bodies at the beginning, as a share of a body's least half extent
+    overlap: float = 0.1
+
+
+@dataclass(frozen=True)
+class StepSettings:
+    """Which pressures count; and the accounts and the splitting of a step, which a coupled step will not need."""
+
+    #: share of the weight of a cell, over its face, up to which a pressure is noise of liquid in flight
+    light: float = 0.01
+    #: share of the largest pressure up to which a pressure is an error of the solver; without gravity: a pressure that
+    #: moves liquid by less than this in a step is noise
+    error: float = 1e-6
+    #: accounts: largest share of its kinetic energy that a particle which gained energy gives back in a step, and that
+    #: all particles give, if the particles that gained cannot give enough
+    given_back: float = 0.9
+    #: accounts: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted
+    #: by evening out
+    payment: float = 0.02
+    #: accounts: largest change of velocity by the turning of the force, as a share of what the force did
+    turn: float = 0.25
+    #: splitting: layers of faces in the air that thick liquid drags along
+    dragged: int = 2
+    #: splitting: a first solve, which the second one starts from, may have so many times its residual
+    loose: float = 30.0
+    #: splitting: liquid fraction of a face above which the viscous solve says how fast it moves
+    solved: float = 0.2
+    #: splitting: ν / √(g dx³) up to which liquid is thin, and from which on it is thick
+    thin: float = 0.5
+    thick: float = 5.0
+    #: splitting: cells from the air in which the second pressure fades, and what a step leaves of it there; viscosity
+    #: is continued over as many layers beyond the particles
+    near: int = 3
+    faded: float = 0.9
+
+
+SURFACE = SurfaceSettings()
+SPACING = SpacingSettings()
+SEEDING = SeedingSettings()
+SOLIDS = SolidSettings()
+STEP = StepSettings()
