@@ -179,7 +179,7 @@ def jacobi(sizes):
     for n in sizes:
         for strength in STRENGTHS:
             for method in ("visc-jacobi-mg", "visc-jacobi-mg+literal", "visc-box-mg"):
-                s = nonstick.solve_problem(ball(n, 3, strength), method, maxiter=80, criterion="papers")
+                s = nonstick.solve_problem(ball(n, 3, strength=strength), method, maxiter=80, criterion="papers")
                 case = f"μΔt/ρ = {strength:g}"
                 count = {"iterations": s.iterations, "converged": s.converged}
                 yield {"case": case, "n": n, "method": method, "kkt": s.kkt(), **count}

@@ -7,7 +7,7 @@
 `auto` gets the bare matrix, `auto+cells` its grid too (only where it has one). `sa`, `rs`, `rootnode` are PyAMG's
 smoothed aggregation, Ruge-Stüben and root-node hierarchies (one Gauss-Seidel sweep down, one up) as preconditioner of
 the loop of `auto`, set up again after every change of the set; they have no coarse problems with bounds. Names with
-`@` are PETSc's solvers for bounds on so many ranks (`nonstick.bench.petsc`): SNESVI's `petsc-rsls` and
+`@` are PETSc's solvers for bounds on so many ranks (`nonstick.bench.peers`): SNESVI's `petsc-rsls` and
 `petsc-rsls-hypre` (active-set Newton, CG with incomplete Cholesky or BoomerAMG inside), TAO's `tao-gpcg` and
 `tao-gpcg-hypre`. SNESVI's iterations are those of CG, TAO's are outer ones. All stop at KKT 1e-6, computed again here;
 PETSc's time does not include assembling the matrix. `--time-limit` stops a solve (not a set-up in PyAMG). Every row
@@ -26,7 +26,7 @@ from common import Rows, options, progress, show, timed
 from gallery import bearing, grid, jumps, rescaled, rotated, solid, torsion, triangles, waves
 
 from nonstick import NonstickError
-from nonstick.bench import petsc
+from nonstick.bench import peers
 from nonstick.bench.row import version
 from nonstick.compositions import AUTO
 from nonstick.inverse.base import Inverse, Recipe
@@ -98,8 +98,8 @@ def build(name, n, cells):
 
 def measured(name, n, label, time_limit) -> dict:
     """A row of one method on one problem."""
-    if label in petsc.names():
-        row = petsc.measure(name, n, label, build(name, n, False), 1e-6, time_limit).asdict()
+    if label in peers.petsc_names():
+        row = peers.measure_petsc(name, n, label, build(name, n, False), 1e-6, time_limit).asdict()
         return row | {"version": version()}
     M = AUTO if label.startswith("auto") else replace(AUTO, M=PyAMG(label))
     cells = label.endswith("cells")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import api, cases
-from nonstick.bench import petsc
+from nonstick.bench import peers
 from nonstick.bench.peers import PEERS, names, rows_of, run
 from nonstick.bench.registry import get
 from nonstick.problem.box import BoxProblem
@@ -25,26 +25,26 @@ def test_a_peer_reaches_the_solution(name, case, n):
 
 def test_a_peer_that_is_not_installed_is_a_dash(monkeypatch):
     monkeypatch.setattr("nonstick.bench.peers.missing", lambda extra, package: f"{package} is not installed")
-    monkeypatch.setattr("nonstick.bench.petsc.version", lambda: None)
+    monkeypatch.setattr("nonstick.bench.peers.petsc_version", lambda: None)
     rows = list(run(get("peers").plan((8,), ("psor",))))
     assert [row.method for row in rows] == ["psor", *names()]
     assert all("not installed" in row.reason for row in rows[1:])
 
 
-@pytest.mark.skipif(petsc.version() is None, reason=petsc.ADVICE)
-@pytest.mark.parametrize("name", [name for name in petsc.names() if name.endswith("@1")])
+@pytest.mark.skipif(peers.petsc_version() is None, reason=peers.ADVICE)
+@pytest.mark.parametrize("name", [name for name in peers.petsc_names() if name.endswith("@1")])
 def test_petsc_reaches_the_solution(name):
     problem = cases.build("sphere3d", 10).problem
-    row = petsc.measure("peers", 10, name, problem, 1e-6, 60.0)
+    row = peers.measure_petsc("peers", 10, name, problem, 1e-6, 60.0)
     assert row.converged and row.iterations > 0 and row.seconds > 0, row.reason
 
 
-@pytest.mark.skipif(petsc.version() is None, reason=petsc.ADVICE)
+@pytest.mark.skipif(peers.petsc_version() is None, reason=peers.ADVICE)
 def test_petsc_on_two_ranks_with_two_bounds():
     problem = cases.build("circle2d", 24).problem
     top = np.where(problem.box.constrained, 0.5 * api.solve_problem(problem, "psor").x.max(), np.inf)
     both = BoxProblem(problem.A, problem.b, problem.box.lower, top)
-    row = petsc.measure("peers", 24, "petsc-rsls@2", both, 1e-6, 60.0)
+    row = peers.measure_petsc("peers", 24, "petsc-rsls@2", both, 1e-6, 60.0)
     assert row.converged and row.threads == 2, row.reason
 
 

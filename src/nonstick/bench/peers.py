@@ -7,7 +7,7 @@ the KKT residual recomputed from the problem. Its iterations are in the unit of 
 - `pyamg-policy`: policy iteration with `pyamg-cg` as inner solver, on the free submatrix
 - `scipy-lbfgsb`: L-BFGS-B of SciPy, in variables scaled to a unit diagonal
 - `osqp`: operator splitting, at small sizes
-- `petsc-rsls@r`, `petsc-rsls-hypre@r`: PETSc's active-set Newton method on r ranks (`petsc`), CG with incomplete
+- `petsc-rsls@r`, `petsc-rsls-hypre@r`: PETSc's active-set Newton method on r ranks, CG with incomplete
   Cholesky or BoomerAMG inside; `tao-gpcg@r`, `tao-gpcg-hypre@r`: its gradient-projection CG with the same
 - `petsc-cg-icc@r`, `petsc-cg-gamg@r`, `petsc-cg-hypre@r`: its linear solves, bounds ignored
 
@@ -16,9 +16,15 @@ A peer is omitted if its time at the last size predicts that it exceeds the time
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -26,10 +32,11 @@ import numpy as np
 from .. import cases
 from ..core.optional import missing
 from ..errors import NonstickError
+from ..parallel.launch import petsc_home
 from ..problem.box import BoxProblem
 from ..solvers.andersen.newton import MinMapNewton, conjugate_gradients, minimum_map_newton
 from ..solvers.base import Method
-from . import petsc
+from . import petsc_driver
 from .measure import measure, sweep, warm_up
 from .registry import Plan, benchmark
 from .row import Row
@@ -203,6 +210,87 @@ class ArrayNewton(Method):
             monitor.stop("stagnated")
 
 
+# -- PETSc: SNESVI, TAO and linear CG, on one and on two ranks ------------------------------------------------------
+#
+# Debian's petsc4py is built for the system's Python and for NumPy 1.x, so it cannot share our environment: it runs in a
+# Python of its own. The problem and x are exchanged by files; the residual is recomputed here.
+
+#: numbers of ranks that every peer runs on
+RANKS = (1, 2)
+_PYTHON = "/usr/bin/python3"
+_DRIVER = Path(__file__).with_name("petsc_driver.py")
+
+ADVICE = "petsc4py is not installed for the system's Python; that needs root (Debian: apt-get install python3-petsc4py)"
+
+
+def petsc_names() -> list[str]:
+    """`petsc-rsls@1`, `petsc-rsls@2`, ...: peer and number of ranks."""
+    return [f"{name}@{ranks}" for name in petsc_driver.PEERS for ranks in RANKS]
+
+
+def _environment() -> dict[str, str]:
+    """One thread per rank, and the path of Debian's petsc4py, which needs a link that only its -dev package makes."""
+    home = {} if (found := petsc_home()) is None else {"PETSC_DIR": str(found)}
+    # Open MPI refuses to run as root (as in a container) unless two variables allow it.
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    apart = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    return {**apart, **home, **root, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@cache
+def petsc_version() -> str | None:
+    """PETSc's version, or None if it is not installed."""
+    if not os.path.exists(_PYTHON):
+        return None
+    ask = "import petsc4py; petsc4py.init([]); from petsc4py import PETSc; print(*PETSc.Sys.getVersion(), sep='.')"
+    run = subprocess.run([_PYTHON, "-c", ask], env=_environment(), capture_output=True, text=True)
+    return run.stdout.strip() if run.returncode == 0 else None
+
+
+def measure_petsc(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time_limit: float) -> Row:
+    """Solve by `name` (as from `petsc_names`) and judge x by the problem."""
+    peer, _, ranks = name.partition("@")
+    row = Row(case, n, problem.n, name)
+    if petsc_version() is None:
+        return replace(row, reason=ADVICE)
+    if int(ranks) > 1 and shutil.which("mpiexec") is None:
+        return replace(row, reason="mpiexec is not installed")
+    launch = ["mpiexec", "--oversubscribe", "-n", ranks] if int(ranks) > 1 else []
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "problem.npz"), Path(folder, "result.npz")
+        np.savez(source, **petsc_driver.arrays(problem))
+        command = [*launch, _PYTHON, str(_DRIVER), str(source), str(target), peer, repr(rtol)]
+        code, errors = _run(command, time_limit + 60.0)
+        if code is None:
+            return replace(row, reason=f"stopped after {time_limit:g} s")
+        if code or not target.exists():
+            return replace(row, reason=f"PETSc failed: {(errors.strip().splitlines() or ['no message'])[-1]}")
+        with np.load(target) as result:
+            x = np.ascontiguousarray(result["x"])
+            keys = ("seconds", "iterations", "outer_iterations", "peak_bytes", "cpu_seconds")
+            found = {key: result[key].item() for key in keys}
+    residual = problem.linear_residual(x) if petsc_driver.PEERS[peer][0] == "ksp" else problem.kkt(x)
+    return replace(
+        row, **{**found, "peak_bytes": found["peak_bytes"] or None}, kkt=problem.kkt(x), threads=int(ranks),
+        converged=bool(residual <= rtol), reason=None if residual <= rtol else f"residual {residual:.1e} at the end",
+    )  # fmt: skip
+
+
+def _run(command: list[str], seconds: float) -> tuple[int | None, str]:
+    """Exit code (None: it took too long) and the text on stderr."""
+    with subprocess.Popen(
+        command, env=_environment(), text=True, start_new_session=True, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            _, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # stop the ranks too
+            process.communicate()
+            return None, ""
+    return process.returncode, errors
+
+
 # -- the table ---------------------------------------------------------------------------------------------------
 
 #: name → package it needs, method
@@ -216,7 +304,7 @@ PEERS: dict[str, tuple[str, Method]] = {
 
 def names() -> list[str]:
     """Every peer, installed or not."""
-    return [*PEERS, *petsc.names()]
+    return [*PEERS, *petsc_names()]
 
 
 def assembled(n: int) -> BoxProblem:
@@ -236,7 +324,7 @@ def run(plan: Plan) -> Iterator[Row]:
 def rows_of(name: str, plan: Plan) -> Iterator[Row]:
     """One peer at every size of the plan."""
     package, method = PEERS.get(name, ("", None))
-    absent = petsc.missing() if method is None else missing("bench", package)
+    absent = missing("bench", package) if method is not None else None if petsc_version() else ADVICE
     if absent is not None:
         yield from (Row("peers", n, None, name, reason=absent) for n in plan.sizes)
         return
@@ -251,7 +339,7 @@ def rows_of(name: str, plan: Plan) -> Iterator[Row]:
             yield Row("peers", n, None, name, reason=f"omitted: it would take about {guess:.0f} s")
             continue
         if method is None:
-            last = petsc.measure("peers", n, name, assembled(n), plan.rtol, plan.time_limit)
+            last = measure_petsc("peers", n, name, assembled(n), plan.rtol, plan.time_limit)
         else:
             last = measure("peers", n, method, partial(assembled, n), plan, label=name)
         yield last

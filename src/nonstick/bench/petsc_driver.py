@@ -33,6 +33,13 @@ PEERS = {
 INNER_RTOL = "1e-1"
 
 
+def arrays(problem):
+    """A `BoxProblem` as `Peer` takes it, in CSR form."""
+    M, box = problem.A.matrix(), problem.box
+    matrix = {"A_data": M.data, "A_indices": M.indices, "A_indptr": M.indptr, "diagonal": problem.A.diagonal}
+    return {**matrix, "b": problem.b, "lower": box.lower, "upper": box.upper}
+
+
 class Peer:
     """A scaled problem on the ranks that hold it."""
 

@@ -120,11 +120,9 @@ def bounded_source(n: int, block: int = 4, share: float | None = None, fraction:
 RADIUS = 0.119
 
 
-def ball(
-    n: int, d: int, strength: float = 1e-3, jump: float = 1.0, layout: str = "halves", walls: bool = True
-) -> ViscousBox:
-    """The system of the test problem."""
-    return ball_in_a_box(n, d, strength, jump, layout, walls).problem
+def ball(n: int, d: int, **options: Any) -> ViscousBox:
+    """The system of `ball_in_a_box`."""
+    return ball_in_a_box(n, d, **options).problem
 
 
 def ball_in_a_box(

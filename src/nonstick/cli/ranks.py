@@ -71,12 +71,7 @@ def _by_petsc(comm: Comm, file: Path, method: str, given: dict, stop: dict) -> S
         setattr(problem, name, values)
     whole = Given(problem.A, None)
     box = whole.problem(problem.b, problem.lower, problem.upper)
-    M = box.A.matrix()
-    data = {
-        "A_data": M.data, "A_indices": M.indices, "A_indptr": M.indptr, "b": box.b, "lower": box.box.lower,
-        "upper": box.box.upper, "diagonal": box.A.diagonal,
-    }  # fmt: skip
-    peer = petsc_driver.Peer(comm.petsc, data, stop["rtol"])
+    peer = petsc_driver.Peer(comm.petsc, petsc_driver.arrays(box), stop["rtol"])
     kind, options = petsc_driver.PEERS[method]
     y, seconds, _ = petsc_driver.timed(comm.petsc, peer, kind, options)
     monitor = Monitor(box, Stopping(stop["rtol"]))

@@ -132,17 +132,11 @@ class _Live:
 
 
 def _show(table) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from ..sweeps.table import brief
+    from .terminal import print_table
 
     shown = ["run", "status", "frames", "seconds", "mean_iterations", "largest_volume_error", "error"]
     shown = [name for name in shown if any(row.get(name) not in (None, "") for row in table.rows)]
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    for name in shown:
-        grid.add_column(name.replace("_", " "), justify="left" if name in ("run", "status", "error") else "right")
-    for row in table.rows:
-        grid.add_row(*(plain(brief(row.get(name))) for name in shown))
-    console = Console()
-    (console if console.is_terminal else Console(width=160)).print(grid, highlight=False)
+    words = ("run", "status", "error")
+    columns = {name.replace("_", " "): {"justify": "left" if name in words else "right"} for name in shown}
+    print_table(columns, [[plain(brief(row.get(name))) for name in shown] for row in table.rows], wide=True)

@@ -21,10 +21,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import NonstickError
 
@@ -255,12 +255,19 @@ def print_names(what: str, rows: Mapping[str, str], as_json: bool) -> None:
 
 def print_list(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
     """A table of names and their descriptions; the last column may take several lines."""
+    last = len(heads) - 1
+    print_table({h: {"no_wrap": k < last, "style": None if k else "cyan"} for k, h in enumerate(heads)}, lines)
+
+
+def print_table(columns: Mapping[str, Mapping[str, Any]], lines: Iterable[Sequence[str]], wide: bool = False) -> None:
+    """Lines under the heads of columns, which have options of `rich`; a file or a pipe has room for `wide` ones."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for k, head in enumerate(heads):
-        table.add_column(head, no_wrap=k < len(heads) - 1, style=None if k else "cyan")
+    for head, options in columns.items():
+        table.add_column(head, **options)
     for line in lines:
         table.add_row(*line)
-    Console().print(table)
+    console = Console()
+    (Console(width=160) if wide and not console.is_terminal else console).print(table, highlight=not wide)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 
 import typer
@@ -43,6 +44,7 @@ def validate(
     import difflib
     import json
 
+    from ..core.optional import missing
     from ..validation import experiments
     from .terminal import print_names
 
@@ -56,11 +58,12 @@ def validate(
             hint = f"did you mean {close[0]!r}" if close else "`nonstick validate --list` shows them"
             fail(f"there is no case {name!r}; {hint}")
     results = _run({name: known[name] for name in cases or known}, full, as_json, known, out, resume)
-    if not as_json:
-        _say_where(out)
     if as_json:
         print(json.dumps({name: _numbers(result) for name, result in results.items()}, indent=1))
     else:
+        obstacle = missing("pictures", "matplotlib")
+        say(f"page     {out / 'validation.md'}")
+        say(f"plots    {out / 'validation'}" if obstacle is None else f"no plots: {obstacle}")
         _table(results)
     if not all(result.passed() for result in results.values()):
         raise SystemExit(NOT_CONVERGED)
@@ -106,44 +109,23 @@ def _write(name: str, result, known: dict, out: Path) -> None:
     write_text(out / "validation.md", page(load(folder / "results.json", known), "validation"))
 
 
-def _say_where(out: Path) -> None:
-    from ..core.optional import missing
-
-    say(f"page     {out / 'validation.md'}")
-    obstacle = missing("pictures", "matplotlib")
-    say(f"plots    {out / 'validation'}" if obstacle is None else f"no plots: {obstacle}")
-
-
 def _numbers(result) -> dict:
-    last = result.last
-    return {
-        n.key: {
-            "measured": last.values[n.key], "published": n.value, "unit": n.unit, "error": n.error(last.values[n.key]),
-            "allowed": n.allowed(result.full), "order": _finite(result.order(n)), "passed": result.passed(n),
-            "size": str(last.size),
-        }
-        for n in result.case.published
-    }  # fmt: skip
-
-
-def _finite(value: float) -> float | None:
-    return value if value == value else None
+    found = {}
+    for n in result.case.published:
+        value, order = result.last.values[n.key], result.order(n)
+        found[n.key] = {
+            "measured": value, "published": n.value, "unit": n.unit, "error": n.error(value),
+            "allowed": n.allowed(result.full), "order": None if isnan(order) else order, "passed": result.passed(n),
+            "size": str(result.last.size),
+        }  # fmt: skip
+    return found
 
 
 def _table(results: dict) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from ..validation.report import COLUMNS, rows
+    from .terminal import print_table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in COLUMNS:
-        table.add_column(head, no_wrap=head != "quantity", min_width=24 if head == "quantity" else None)
-    for name, result in results.items():
-        for row in rows(name, result):
-            table.add_row(*row)
-    console = Console()
-    # a file or a pipe has no width: as wide as the table needs
-    (console if console.is_terminal else Console(width=160)).print(table, highlight=False)
+    columns = {head: {"no_wrap": True} for head in COLUMNS} | {"quantity": {"min_width": 24}}
+    print_table(columns, [row for name, result in results.items() for row in rows(name, result)], wide=True)
     passed = sum(result.passed() for result in results.values())
     say(f"{passed} of {len(results)} cases pass")

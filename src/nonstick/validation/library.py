@@ -78,6 +78,16 @@ def record(
     return np.array(times), found
 
 
+def surface(simulation: Simulation) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
+    """Columns of cells with a surface (their indices), the highest liquid cell of each, and heights in cells."""
+    phi = np.moveaxis(simulation.grid.level_set, 1, -1)
+    crossing = (phi[..., :-1] < 0) & (phi[..., 1:] >= 0)
+    columns = np.nonzero(crossing.any(axis=-1))
+    j = crossing.shape[-1] - 1 - np.argmax(crossing[columns][:, ::-1], axis=-1)
+    below, above = phi[(*columns, j)], phi[(*columns, j + 1)]
+    return columns, j, j + 0.5 + below / (below - above)
+
+
 @dataclass(frozen=True)
 class Measure:
     """A function of `cases/` with what the table of a case gives it; parameters can be given instead of its own."""

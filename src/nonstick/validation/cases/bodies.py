@@ -11,7 +11,7 @@ import numpy as np
 from ...bodies import rotation
 from ...discretise.coupling import Body
 from ...discretise.pressure import PressureProblem
-from ...files.body_files import surface
+from ...files.body_files import surface as skin
 from ...files.rundir import RunDirectory
 from ...grid.mac import Grid
 from ...grid.shapes import Box
@@ -20,7 +20,7 @@ from ...sim.liquid.simulation import Simulation
 from ...sim.liquid.solids.bodies import make
 from ...sim.run.loop import run
 from ..case import Measured
-from ..library import Setup, frames, record
+from ..library import Setup, frames, record, surface
 
 
 def floating(setup: Setup, ratios: list[float], depth: float, height: float) -> Measured:
@@ -48,15 +48,10 @@ def floating(setup: Setup, ratios: list[float], depth: float, height: float) -> 
 
 def _water_level(simulation: Simulation) -> float:
     """Mean height of the surface over the outermost columns of cells."""
-    grid = simulation.grid
-    phi = np.moveaxis(grid.level_set, 1, -1)
-    edge = np.ones(phi.shape[:-1], bool)
+    columns, _, height = surface(simulation)
+    edge = np.ones([n for axis, n in enumerate(simulation.grid.level_set.shape) if axis != 1], bool)
     edge[tuple(slice(2, -2) for _ in edge.shape)] = False
-    heights = []
-    for column in phi[edge]:
-        j = int(np.flatnonzero(column < 0)[-1])
-        heights.append(j + 0.5 + column[j] / (column[j] - column[j + 1]))
-    return float(np.mean(heights)) * grid.dx
+    return float(np.mean(height[edge[columns]])) * simulation.grid.dx
 
 
 # -- bodies dropped into a pool -----------------------------------------------------------------------
@@ -68,34 +63,32 @@ def story(path: str | Path) -> dict[str, Any]:
     scene = Scene.load(opened.path / "scene.toml")
     scene.folder = Path(opened.meta().get("folder", "."))
     bodies = make(scene)
-    skins = [surface(b)[0] for b in bodies]
-    numbers = opened.frames()
-    low, up = np.empty((2, len(numbers), len(bodies)))
+    skins = [skin(b)[0] for b in bodies]
+    told: list[dict[str, Any]] = [
+        {"name": b.name, "density": b.density, "floor at frame": None, "rose to": 0.0} for b in bodies
+    ]
     deepest, deep, count = 0.0, 0, 0
-    for row, frame in enumerate(numbers):
+    for frame in opened.frames():
         data = opened.read_frame(frame)
         x = data.get("position", np.empty((0, scene.dimension))).astype(float)
-        for k, body in enumerate(bodies):
+        count += len(x)
+        for k, (body, own) in enumerate(zip(bodies, told)):
             body.centre, body.orientation = data["body_centre"][k], data["body_orientation"][k]
-            turned = rotation.matrix(body.orientation) @ skins[k].T
-            low[row, k], up[row, k] = turned[1].min() + body.centre[1], data["body_velocity"][k, 1]
+            low = float((rotation.matrix(body.orientation) @ skins[k].T)[1].min() + body.centre[1])
+            # a bounce falls between frames: near the floor and already on the way up counts as well
+            near_floor = (2.5 if data["body_velocity"][k, 1] > 0.1 else 0.5) * scene.dx
+            if own["floor at frame"] is None and low < near_floor:
+                own |= {"floor at frame": int(frame), "rose to": low}
+            elif own["floor at frame"] is not None:
+                own["rose to"] = max(own["rose to"], low)
             a, b = body.box()
             near = x[((x > a) & (x < b)).all(axis=1)]
             if len(near):
                 phi = np.asarray(body.phi(*near.T)) / scene.dx
-                deepest = min(deepest, float(phi.min()))
-                deep += int((phi < -0.5).sum())
-        count += len(x)
-    out: dict[str, Any] = {"frames": numbers[-1], "bodies": []}
-    for k, body in enumerate(bodies):
-        # a bounce falls between frames: near the floor and already on the way up counts as well
-        down = np.flatnonzero((low[:, k] < 0.5 * scene.dx) | ((low[:, k] < 2.5 * scene.dx) & (up[:, k] > 0.1)))
-        first = int(numbers[down[0]]) if down.size else None
-        rose = float(low[down[0] :, k].max()) if down.size else 0.0
-        out["bodies"].append({"name": body.name, "density": body.density, "floor at frame": first, "rose to": rose})
-    errors = [abs(float(r["volume_error"])) for r in opened.rows()]
-    out |= {"deepest": -deepest, "deep share": deep / max(count, 1), "volume": max(errors, default=0.0)}
-    return out
+                deepest, deep = min(deepest, float(phi.min())), deep + int((phi < -0.5).sum())
+    drift = max((abs(float(r["volume_error"])) for r in opened.rows()), default=0.0)
+    leaks = {"deepest": -deepest, "deep share": deep / max(count, 1)}
+    return {"frames": opened.frames()[-1], "bodies": told, **leaks, "volume": drift}
 
 
 def drop(setup: Setup) -> Measured:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...sim.liquid.simulation import Simulation
 from ..case import Curve, Measured
-from ..library import Setup, record
+from ..library import Setup, record, surface
 
 RINGS = 10
 
@@ -67,18 +67,11 @@ def bucket(setup: Setup, radius: float, margin: float, turns: float, seconds: fl
 
 def _heights(simulation: Simulation, middle: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
     """r² and the height of the surface in all columns that are at least a cell away from the wall."""
-    grid = simulation.grid
-    phi, dx = grid.level_set, grid.dx
-    n = phi.shape[1]
-    wet = phi < 0.0
-    top = n - 1 - np.argmax(wet[:, ::-1, :], axis=1)  # the highest liquid cell of a column
-    i, k = np.nonzero(wet.any(axis=1) & (top < n - 1))
-    j = top[i, k]
-    a, b = phi[i, j, k], phi[i, j + 1, k]
-    height = (j + 0.5 + a / (a - b)) * dx
+    (i, k), _, height = surface(simulation)
+    dx = simulation.grid.dx
     r2 = ((i + 0.5) * dx - middle[0]) ** 2 + ((k + 0.5) * dx - middle[2]) ** 2
     inside = r2 < (radius - dx) ** 2
-    return r2[inside], height[inside]
+    return r2[inside], (height * dx)[inside]
 
 
 # -- profiles of the speed around a point -------------------------------------------------------------

@@ -11,7 +11,7 @@ from ...scenes import builtin
 from ...scenes.scene import Scene
 from ...sim.liquid.simulation import Simulation
 from ..case import Measured
-from ..library import Setup, frames, record
+from ..library import Setup, frames, record, surface
 
 GRAVITY = 9.81
 
@@ -119,24 +119,15 @@ def rest(setup: Setup, depth: float, seconds: float = 2.0) -> Measured:
     simulation = setup.simulation()
     record(simulation, seconds)
     speed = float(np.linalg.norm(simulation.particles.velocity, axis=1).max())
+    (columns,), j, height = surface(simulation)
+    open_columns = simulation.grid.solid[columns, j] > 0.5 * simulation.grid.dx
     return Measured(
         {
             "speed": speed / float(np.sqrt(GRAVITY * depth)),
-            "unevenness": float(np.ptp(_surface_heights(simulation))) / 2,
+            "unevenness": float(np.ptp(height[open_columns])) / 2,
             "volume": simulation.liquid.ledger.error,
         }
     )
-
-
-def _surface_heights(simulation: Simulation) -> np.ndarray:
-    """Height of the surface in cells in every column of a 2D run, away from walls by half a cell."""
-    grid, out = simulation.grid, []
-    for column, solid in zip(grid.level_set, grid.solid):
-        crossing = np.flatnonzero((column[:-1] < 0) & (column[1:] >= 0))
-        if crossing.size and solid[crossing[-1]] > 0.5 * grid.dx:
-            j = crossing[-1]
-            out.append(j + 0.5 + column[j] / (column[j] - column[j + 1]))
-    return np.array(out)
 
 
 def ceiling(setup: Setup, clear: float, fps: float) -> Measured:
