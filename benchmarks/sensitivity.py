@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from importlib import import_module
 
+import numpy as np
 from matrices import PROBLEMS
 
+import nonstick
 from nonstick import NonstickError, Scene, Simulation, cases
 from nonstick.api import solve_problem
 from nonstick.operators.stencil import as_operator
@@ -47,7 +49,7 @@ def problems() -> Iterator[tuple[str, str, BoxProblem]]:
 
 
 def count(all_of: list[tuple[str, str, BoxProblem]]) -> dict[str, int]:
-    """Iterations of every problem; -1 if it was not solved. `bodies` are the solves of a scene with floating bodies."""
+    """Iterations of every problem; -1 if it was not solved. `bodies` are solves around a floating ball."""
     out = {}
     for name, method, problem in all_of:
         try:
@@ -55,8 +57,15 @@ def count(all_of: list[tuple[str, str, BoxProblem]]) -> dict[str, int]:
             out[f"{name} {method}"] = int(solution.iterations) if solution.converged else -1
         except NonstickError:
             out[f"{name} {method}"] = -1
-    simulation = Simulation(Scene.load("bobbing-ball", {"domain.resolution": 12}))
-    out["bodies"] = int(sum(row.get("iterations", 0) for row in simulation.next_frame()))
+    for method in ("auto", "fas-mg"):
+        simulation = Simulation(Scene.load("bobbing-ball", {"domain.resolution": 12, "solver.method": method}))
+        out[f"bodies {method}"] = int(sum(row.get("iterations", 0) for row in simulation.next_frame()))
+    A, b, lower, upper, _ = PROBLEMS["bearing-4"](SIZE)
+    sums = np.repeat(np.eye(2), b.size // 2, axis=1)
+    free = nonstick.solve(A, b, lower, upper).x
+    limits = np.array([0.5, 1.2]) * (sums @ free)
+    held = nonstick.solve(A, b, lower, upper, constraints=(sums, limits, limits))
+    out["constraints auto"] = int(held.iterations) if held.converged else -1
     return out
 
 

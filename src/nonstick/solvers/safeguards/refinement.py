@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ...core import rounding
 from ...inverse.krylov.cg import CG
 from ...inverse.multigrid.algebraic.coarsening import Algebraic
 from ...inverse.multigrid.algebraic.near_null import in_other_units, near_null
@@ -55,7 +56,7 @@ LEVELS = CG(Multigrid(Algebraic(), smallest=100), maxiter=60)
 
 
 @dataclass(frozen=True)
-class Settings:
+class RefinementSettings:
     """How often a problem is solved anew."""
 
     #: corrections at most, and the part to which each must reduce the largest row error
@@ -63,12 +64,11 @@ class Settings:
     progress: float = 0.5
     #: solves of a substitute at most; each that is not exact enough is followed by one with a smaller tolerance
     attempts: int = 6
-    #: accuracy of the correction of the units, and its least entry against the largest
+    #: accuracy of the correction of the units
     units_rtol: float = 0.01
-    least_unit: float = 1e-12
 
 
-SETTINGS = Settings()
+SETTINGS = RefinementSettings()
 
 
 # -- iterative refinement -------------------------------------------------------------------------------------
@@ -249,4 +249,4 @@ def _correction_of_units(A: Operator) -> np.ndarray | None:
     y = np.zeros(A.n)
     LEVELS.setup(A).solve(d, y, rtol=SETTINGS.units_rtol)
     top = y.max()
-    return y / top if 0.0 < top < np.inf and y.min() > SETTINGS.least_unit * top else None
+    return y / top if 0.0 < top < np.inf and y.min() > rounding.SUM * top else None
