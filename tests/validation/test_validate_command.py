@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from nonstick import NonstickError
 from nonstick.cli import app
 from nonstick.validation import Case, Measured, Published, Size, experiments, results
-from nonstick.validation.report import page, percent, plot
+from nonstick.validation.results import page, percent, plot
 
 
 def second_order(size: Size) -> Measured:

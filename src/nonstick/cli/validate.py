@@ -73,7 +73,7 @@ def _run(cases: dict, full: bool, quiet: bool, known: dict, out: Path, resume: b
     """The results of the cases, with a line for each run on the terminal; each is written as soon as it is there."""
     from rich.progress import Progress, TextColumn
 
-    from ..validation.results import done, run_case
+    from ..validation.results import done, run_case, write
 
     console = screen()
     results = {}
@@ -89,24 +89,10 @@ def _run(cases: dict, full: bool, quiet: bool, known: dict, out: Path, resume: b
         for name, case in cases.items():
             results[name] = there[name] if name in there else run_case(case, full, told)
             if name not in there:
-                _write(name, results[name], known, out)
+                write(name, results[name], known, out)
             elif not quiet:
                 progress.console.print(f"{name}: already there", markup=False, highlight=False)
     return results
-
-
-def _write(name: str, result, known: dict, out: Path) -> None:
-    """Page, plot and numbers of a case; other cases of earlier calls stay on the page."""
-    from ..core.optional import missing
-    from ..files.atomic import write_text
-    from ..validation.report import page, plot
-    from ..validation.results import load, save
-
-    folder = out / "validation"
-    save(folder / "results.json", {name: result})
-    if missing("pictures", "matplotlib") is None:
-        plot(folder / f"{name}.png", result)
-    write_text(out / "validation.md", page(load(folder / "results.json", known), "validation"))
 
 
 def _numbers(result) -> dict:
@@ -122,7 +108,7 @@ def _numbers(result) -> dict:
 
 
 def _table(results: dict) -> None:
-    from ..validation.report import COLUMNS, rows
+    from ..validation.results import COLUMNS, rows
     from .terminal import print_table
 
     columns = {head: {"no_wrap": True} for head in COLUMNS} | {"quantity": {"min_width": 24}}
