@@ -142,9 +142,13 @@ def unbounded(inner: Recipe, maxiter: int = 20_000) -> LinearSolve:
 BOX_MG = face_multigrid(MeanVolumes(), BoxSweep())
 #: Ours: averaged volumes, Chebyshev smoothing, single precision; no coarser level where the mass term dominates.
 CHEBYSHEV_MG = Multigrid(
-    MeanVolumes(negligible=0.02), Chebyshev(2, 5.0), V(1, 1), coarsest=ViscousBottom(600, negligible=0.02),
-    smallest=600, dtype=np.float32,
-)  # fmt: skip
+    MeanVolumes(negligible=0.02),
+    Chebyshev(2, 5.0),
+    V(1, 1),
+    coarsest=ViscousBottom(600, negligible=0.02),
+    smallest=600,
+    dtype=np.float32,
+)
 
 # -- the methods -------------------------------------------------------------------------------------------------
 

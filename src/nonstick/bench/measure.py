@@ -102,13 +102,16 @@ def measure(
 
 def _row(case: str, n: int, method: str, solution: Solution, peak_bytes: int | None) -> Row:
     return Row(
-        case, n, solution.problem.n, method,
+        case,
+        n,
+        solution.problem.n,
+        method,
         iterations=solution.iterations,
         outer_iterations=solution.outer_iterations,
         seconds=solution.seconds,
         setup_seconds=solution.setup_seconds,
         # a compressed pocket has no solution: the problem without its mean is solved
-        kkt=float(solution.notes.get("corrected_kkt", solution.kkt())),  # type: ignore[arg-type]
+        kkt=float(solution.notes.get("corrected_kkt", solution.kkt())),
         converged=solution.converged,
         peak_bytes=peak_bytes,
         threads=numba.get_num_threads(),
@@ -116,7 +119,7 @@ def _row(case: str, n: int, method: str, solution: Solution, peak_bytes: int | N
         version=version(),
         levels=levels if isinstance(levels := solution.notes.get("levels"), int) else None,
         reason=None if solution.converged else solution.message,
-    )  # fmt: skip
+    )
 
 
 def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -> None:

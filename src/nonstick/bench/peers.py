@@ -119,13 +119,21 @@ class LBFGSB(Method):
 
         limits = (box.lower, box.upper)
         options = {
-            "maxcor": self.memory, "maxiter": monitor.limit(100_000), "maxfun": 10**9, "ftol": 0.0,
+            "maxcor": self.memory,
+            "maxiter": monitor.limit(100_000),
+            "maxfun": 10**9,
+            "ftol": 0.0,
             "gtol": 0.9 * monitor.tolerance * problem.scale / root.max(),
-        }  # fmt: skip
+        }
         found = minimize(
-            energy, start.x * root, jac=True, method="L-BFGS-B", callback=watch, options=options,
+            energy,
+            start.x * root,
+            jac=True,
+            method="L-BFGS-B",
+            callback=watch,
+            options=options,
             bounds=Bounds(box.lower * root, box.upper * root),
-        )  # fmt: skip
+        )
         np.clip(found.x / root, *limits, out=start.x)
         monitor.outer_iterations = monitor.iterations
 

@@ -207,10 +207,15 @@ def main(source, target, name, rtol=1e-6):
     scatter.scatter(x, whole)
     if PETSc.COMM_WORLD.rank == 0:
         np.savez(
-            target, x=whole.array_r * (peer.t / peer.s), seconds=best, iterations=peer.iterations,
-            outer_iterations=peer.outer, peak_bytes=int(peak), cpu_seconds=least,
+            target,
+            x=whole.array_r * (peer.t / peer.s),
+            seconds=best,
+            iterations=peer.iterations,
+            outer_iterations=peer.outer,
+            peak_bytes=int(peak),
+            cpu_seconds=least,
             version=".".join(map(str, PETSc.Sys.getVersion())),
-        )  # fmt: skip
+        )
 
 
 if __name__ == "__main__":

@@ -74,9 +74,14 @@ def neumann_maze(n: int, corridor: int = 12, wall: int = 3, door: int | None = N
         swirl = (np.sin(5 * y) + 0.3, -1.0 + np.cos(4 * z) * np.sin(3 * x), np.sin(6 * x) * np.cos(5 * y))
         velocity.append(np.broadcast_to(swirl[axis], w.shape))
     problem = PressureProblem(
-        phi_liquid=np.where(cells, -1.0, 1.0), velocity=tuple(velocity), dt=1.0, dx=1.0 / n, rho=1.0,
-        weights=weights, walls="none",
-    )  # fmt: skip
+        phi_liquid=np.where(cells, -1.0, 1.0),
+        velocity=tuple(velocity),
+        dt=1.0,
+        dx=1.0 / n,
+        rho=1.0,
+        weights=weights,
+        walls="none",
+    )
     return problem.problem
 
 

@@ -105,9 +105,14 @@ _BENCHMARKS: dict[str, Benchmark] = {}
 
 
 def benchmark(
-    name: str, description: str, *, sizes: tuple[int, ...], methods: tuple[str, ...] = ("all",),
-    parts: Iterable[str] = (), simulated: bool = False,
-):  # fmt: skip
+    name: str,
+    description: str,
+    *,
+    sizes: tuple[int, ...],
+    methods: tuple[str, ...] = ("all",),
+    parts: Iterable[str] = (),
+    simulated: bool = False,
+):
     """Decorator: makes a function `(plan) -> rows` a benchmark of that name."""
 
     def add(run: Callable[[Plan], Iterator[Row]]) -> Callable[[Plan], Iterator[Row]]:

@@ -108,7 +108,10 @@ def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str =
     if len(good) < len(rows):
         reasons.append(f"it cannot treat {len(rows) - len(good)} of {len(rows)} problems")
     return Row(
-        case, n, round(mean("unknowns")), method,
+        case,
+        n,
+        round(mean("unknowns")),
+        method,
         iterations=round(mean("iterations"), 2),
         outer_iterations=round(mean("outer_iterations"), 2),
         seconds=mean("seconds"),
@@ -124,7 +127,7 @@ def mean_row(case: str, n: int, method: str, rows: Sequence[Row], stopped: str =
         levels=max((r.levels for r in good if r.levels is not None), default=None),
         reason="; ".join(reasons) or None,
         must_converge=bool(bound),
-    )  # fmt: skip
+    )
 
 
 def _finished(rows: Sequence[Row]) -> str | None:

@@ -80,9 +80,13 @@ class Contacts:
     def keep(self, which: list[int]) -> Contacts:
         """Some of the contacts."""
         return Contacts(
-            self.first[which], self.second[which], self.x[:, which], self.normal[:, which], self.gap[which],
+            self.first[which],
+            self.second[which],
+            self.x[:, which],
+            self.normal[:, which],
+            self.gap[which],
             [self.key[c] for c in which],
-        )  # fmt: skip
+        )
 
 
 def find(partners: list[Partner], dimension: int, margin: np.ndarray, known: Container[Key] = ()) -> Contacts:
@@ -110,9 +114,13 @@ def find(partners: list[Partner], dimension: int, margin: np.ndarray, known: Con
         return Contacts(none, none, empty, empty, np.empty(0), [])
     first, second, x, normal, gap, key = zip(*rows)
     return Contacts(
-        np.array(first, np.int64), np.array(second, np.int64), np.array(x).T, np.array(normal).T, np.array(gap),
+        np.array(first, np.int64),
+        np.array(second, np.int64),
+        np.array(x).T,
+        np.array(normal).T,
+        np.array(gap),
         list(key),
-    )  # fmt: skip
+    )
 
 
 def _probe(owner: Partner, other: Partner, i: int, j: int, side: int, reach: float):

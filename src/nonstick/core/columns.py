@@ -45,9 +45,12 @@ class Column(NamedTuple):
         one = self.numbers(len(cells))
         more = (one,) if one else ()
         places: dict[str, tuple[int | None, ...]] = {
-            "scalar": (), "cells": cells, "nodes": tuple(n + 1 for n in cells), "particles": (particles, *more),
+            "scalar": (),
+            "cells": cells,
+            "nodes": tuple(n + 1 for n in cells),
+            "particles": (particles, *more),
             "bodies": (bodies, *more),
-        }  # fmt: skip
+        }
         return places.get(self.where, (None, *more))
 
 
@@ -61,17 +64,19 @@ FRAME = {
     "viscosity": Column("particles", "Pa s", "its viscosity, where that varies"),
     "id": Column("particles", "1", "a number that stays with a particle from frame to frame", np.uint32),
     "born": Column("scalar", "1", "how many particles were made so far; the next one gets this id", np.int64),
-    "sources": Column("m × 2", "1", "(first id, number) where particles begin to come from another liquid or inflow",
-                      np.int64, 2),
+    "sources": Column(
+        "m × 2", "1", "(first id, number) where particles begin to come from another liquid or inflow", np.int64, 2
+    ),
     "phi": Column("cells", "m", "distance to the liquid's surface, negative in the liquid, reliable near the surface"),
     "pressure": Column("cells", "Pa", "pressure of the last substep (3D: with `output.pressure`)"),
     "phi_solid": Column("nodes", "m", "distance to the walls, negative in them, if a wall moves; bodies left out"),
     "body_centre": Column("bodies", "m", "centre of mass", float, AXES),
-    "body_orientation": Column("bodies", "1", "rotation since time 0: quaternion w x y z (2D: one angle in radians)",
-                               float, TURN),
+    "body_orientation": Column(
+        "bodies", "1", "rotation since time 0: quaternion w x y z (2D: one angle in radians)", float, TURN
+    ),
     "body_velocity": Column("bodies", "m/s", "velocity of the centre of mass", float, AXES),
     "body_spin": Column("bodies", "rad/s", "angular velocity (2D: one number)", float, SPIN),
-}  # fmt: skip
+}
 
 #: columns of particles in a checkpoint, `[number, particle]`, on three axes
 PARTICLES = {

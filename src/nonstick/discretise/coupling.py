@@ -226,9 +226,14 @@ class Coupling:
     """
 
     def __init__(
-        self, bodies: Sequence[Body], weights: Faces, velocity: Faces | None, shape: tuple[int, ...], dx: float,
+        self,
+        bodies: Sequence[Body],
+        weights: Faces,
+        velocity: Faces | None,
+        shape: tuple[int, ...],
+        dx: float,
         part: Partition | None = None,
-    ):  # fmt: skip
+    ):
         self.shape, self.dx, self.d = shape, dx, len(shape)
         self.part = part or Partition.whole(shape, dx)
         self.covered = [Covered(body, shape, dx, self.part) for body in bodies]

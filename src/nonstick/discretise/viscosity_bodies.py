@@ -145,7 +145,7 @@ class ViscosityWithBodies(Discretised):
             fluid[a] = fluid[a] & (o < 0)
         self.liquid = ViscosityProblem(
             velocity=given, viscosity=viscosity, dt=dt, dx=dx, rho=rho, fluid=fluid, whole=True, **where
-        )  # fmt: skip
+        )
         self._couple(masses, rho * dx**d)
 
     def _owners(self, body_of_face, fluid) -> list[np.ndarray]:

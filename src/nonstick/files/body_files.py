@@ -25,9 +25,7 @@ def columns(dimension: int) -> tuple[str, ...]:
     """Columns of bodies.csv."""
     if dimension == 2:
         return ("frame", "time", "body", "x", "y", "angle", "vx", "vy", "spin")
-    return (
-        "frame", "time", "body", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz",
-    )  # fmt: skip
+    return ("frame", "time", "body", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
 
 
 def rows(bodies: Sequence[RigidBody], frame: int, time: float) -> list[dict[str, Any]]:

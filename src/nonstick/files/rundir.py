@@ -123,9 +123,7 @@ class RunDirectory:
     # -- life -----------------------------------------------------------------------------------------
 
     @classmethod
-    def create(
-        cls, path: str | Path, scene_toml: str, meta: Mapping[str, Any], comm: Comm = SELF
-    ) -> RunDirectory:  # fmt: skip
+    def create(cls, path: str | Path, scene_toml: str, meta: Mapping[str, Any], comm: Comm = SELF) -> RunDirectory:
         cls.check_free(path, comm)
         run = cls(path, comm)
         run._make_folders()
@@ -459,9 +457,7 @@ def _remove(path: Path) -> None:
         piece.unlink(missing_ok=True)
 
 
-def load(
-    path: Path, part: np.ndarray | None = None, names: Collection[str] | None = None
-) -> dict[str, np.ndarray]:  # fmt: skip
+def load(path: Path, part: np.ndarray | None = None, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
     """The arrays of a frame or a checkpoint, or only `names`; `part` as in `pieces.join`, for one in pieces."""
     arrays = _load(path, names)
     if "pieces" not in arrays:

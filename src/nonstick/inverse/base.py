@@ -113,10 +113,13 @@ class Directions:
 class Recipe(ABC):
     """Parameters of an inverse."""
 
-    #: True if it also solves with a matrix that is not symmetric
-    general: ClassVar[bool] = False
     #: True if it only adapts the recipe in it: labels leave it out
     wraps: ClassVar[bool] = False
+
+    @property
+    def general(self) -> bool:
+        """True if it also solves with a matrix that is not symmetric."""
+        return False
 
     @property
     def label(self) -> str:

@@ -77,7 +77,7 @@ class Cached(Recipe):
         return self.recipe.label
 
     @property
-    def general(self) -> bool:  # type: ignore[override]
+    def general(self) -> bool:
         return self.recipe.general
 
     def fits(self, operator):

@@ -110,7 +110,7 @@ class Cascade(Recipe):
         return any(isinstance(step, tuple) for step in self.steps)
 
     @property
-    def general(self) -> bool:  # type: ignore[override]
+    def general(self) -> bool:
         return all(recipe.general for _, recipe in self._pairs)
 
     @property

@@ -85,7 +85,7 @@ class SharedNearby(Nearby):
             for half in range(2 * count):
                 _stencil_relax(
                     x, b, lower, upper, *self._matrix, rows.start, rows.offset, rows.parity, half & 1, 1.0, True
-                )  # fmt: skip
+                )
                 self.A.exchange(x)
             self.A.residual(b, x, r)
             return

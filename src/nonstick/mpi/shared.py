@@ -100,7 +100,7 @@ def assembled(piece: Piece, w0, w1, w2, diagonal, b, lower, upper) -> BoxProblem
     piece.share_weights(w0, w1, w2)
     return BoxProblem(
         SharedStencil(piece, (w0, w1, w2), d), spread(b, 0.0), spread(lower, -np.inf), spread(upper, np.inf)
-    )  # fmt: skip
+    )
 
 
 def bare(A: Operator) -> StencilOperator:

@@ -24,9 +24,14 @@ class LowRank(Operator):
     """
 
     def __init__(
-        self, base: Operator, rows: np.ndarray, U, S: np.ndarray, light: np.ndarray | None = None,
+        self,
+        base: Operator,
+        rows: np.ndarray,
+        U,
+        S: np.ndarray,
+        light: np.ndarray | None = None,
         pool: Comm | None = None,
-    ):  # fmt: skip
+    ):
         self.base = base
         self.n, self.comm = base.n, base.comm
         self._pool = self.comm if pool is None else pool

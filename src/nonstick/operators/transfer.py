@@ -8,6 +8,7 @@ coarse operators `R A P` are symmetric and a symmetric cycle stays symmetric. A 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +28,8 @@ class Transfer(ABC):
     #: R = scale · Pᵀ
     scale: float
     _free: np.ndarray = _ALL
+    #: what an aggregation was made for: its operator or its free set
+    built_for: Any = None
 
     @abstractmethod
     def restrict(self, fine: np.ndarray, out: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -84,7 +85,7 @@ class Progress:
     #: a direction p with pᵀA p < 0 was met: A is not positive definite
     negative: bool = False
     history: History = field(default_factory=History)
-    notes: dict[str, object] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
     #: sentences for the user, for every status
     remarks: list[str] = field(default_factory=list)
     #: what was tried: the method, then one entry for each time that another one took over
@@ -179,7 +180,7 @@ class Monitor:
         return self.progress.history
 
     @property
-    def notes(self) -> dict[str, object]:
+    def notes(self) -> dict[str, Any]:
         """Numbers particular to a method."""
         return self.progress.notes
 
@@ -237,7 +238,7 @@ class Monitor:
         error = self.row_error(x, g, enough=enough)
         if error.value <= enough:
             return True
-        self.notes["row_test"] = failures + 1  # type: ignore[operator]
+        self.notes["row_test"] = failures + 1
         if self.kkt <= self.tolerance:  # the method has reached what it aimed at
             # All rows are expected to fall alike, but one that depends on others has to wait for them.
             self.tolerance = self.kkt * min(max(0.05 * allowed / error.value, 0.03), 0.3)

@@ -9,6 +9,7 @@ problem.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Solution(Shown):
     seconds: float
     setup_seconds: float
     #: counters particular to a method (steps by kind, line-search steps, levels, ...)
-    notes: dict[str, object] = field(default_factory=dict, repr=False)
+    notes: dict[str, Any] = field(default_factory=dict, repr=False)
     #: y of the linear constraints, one for each row of C; None without constraints
     multipliers: np.ndarray | None = field(default=None, repr=False)
     path: str = ""
@@ -91,7 +92,7 @@ class Solution(Shown):
     @property
     def residual(self) -> float:
         """`kkt()`, or that of the problem made compatible if the given one has no solution."""
-        return float(self.notes.get("corrected_kkt") or self.kkt())  # type: ignore[arg-type]
+        return float(self.notes.get("corrected_kkt") or self.kkt())
 
     def row_error(self) -> float:
         """The largest error of a row in its own units, recomputed (`BoxProblem.row_error`)."""

@@ -190,7 +190,7 @@ _SYNONYMS = {
     "elevation": "pitch tilt",
     "zoom": "focal_length lens",
     "checkpoint_every": "checkpoint checkpoints backup",
-}  # fmt: skip
+}
 
 
 def suggestion(word: str, known: Iterable[str]) -> str | None:

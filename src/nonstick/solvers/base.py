@@ -66,16 +66,25 @@ class Method(ABC):
     array([0.5, 0. ])
     """
 
-    #: what it can treat besides bounds: "edges" (constraints at the wall, `BoxProblem.edges`), "bodies" (rigid bodies),
-    #: "nonsymmetric" (a matrix that is not symmetric)
-    treats: ClassVar[frozenset[str]] = frozenset({"bodies"})
-    #: solves A x = b and ignores the bounds: a baseline, judged by the linear residual
-    linear: ClassVar[bool] = False
     #: needs a stencil: with rigid bodies it solves for the liquid alone (`bodies_apart`)
     needs_stencil: ClassVar[bool] = False
-    #: a method shown as its paper prints it, or of fixed work: what it leaves is its result, even if that is worse than
-    #: the start
-    as_printed: ClassVar[bool] = False
+
+    @property
+    def treats(self) -> frozenset[str]:
+        """What it can treat besides bounds: "edges" (constraints at the wall, `BoxProblem.edges`), "bodies" (rigid
+        bodies), "nonsymmetric" (a matrix that is not symmetric)."""
+        return frozenset({"bodies"})
+
+    @property
+    def linear(self) -> bool:
+        """It solves A x = b and ignores the bounds: a baseline, judged by the linear residual."""
+        return False
+
+    @property
+    def as_printed(self) -> bool:
+        """A method shown as its paper prints it, or of fixed work: what it leaves is its result, even if that is worse
+        than the start."""
+        return False
 
     @property
     def preconditioner(self) -> Recipe | None:

@@ -45,7 +45,7 @@ class MethodCascade(Method):
     when: Literal["failed", "refused"] = "failed"
 
     @property
-    def treats(self) -> frozenset[str]:  # type: ignore[override]
+    def treats(self) -> frozenset[str]:
         able = self.methods[:1] if self.when == "failed" else self.methods
         return frozenset().union(*(method.treats for method in able))
 
@@ -54,7 +54,7 @@ class MethodCascade(Method):
         return self.methods[0].label
 
     @property
-    def as_printed(self) -> bool:  # type: ignore[override]
+    def as_printed(self) -> bool:
         return self.methods[0].as_printed
 
     def check(self, problem):

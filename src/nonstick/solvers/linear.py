@@ -57,7 +57,7 @@ class LinearSolve(Method):
     aim: float = 0.9
 
     @property
-    def linear(self) -> bool:  # type: ignore[override]
+    def linear(self) -> bool:
         return self.baseline
 
     def check(self, problem):
@@ -79,9 +79,13 @@ class LinearSolve(Method):
             inverse.report = progress.start_again
         while not monitor.status:
             result = inverse.solve(
-                b, x, rtol=0.0, atol=self.aim * progress.goal, maxiter=progress.limit - monitor.iterations,
+                b,
+                x,
+                rtol=0.0,
+                atol=self.aim * progress.goal,
+                maxiter=progress.limit - monitor.iterations,
                 watch=progress,
-            )  # fmt: skip
+            )
             monitor.record_curvature(result.negative)
             progress.end_pass()
             if not progress.stuck or monitor.status:

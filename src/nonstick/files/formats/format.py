@@ -129,9 +129,14 @@ class Format(ABC):
         return []
 
     def finish(
-        self, folder: Path, shot: Shot, numbers: Sequence[int], still: Callable[[int], Still], options: Options,
+        self,
+        folder: Path,
+        shot: Shot,
+        numbers: Sequence[int],
+        still: Callable[[int], Still],
+        options: Options,
         overwrite: bool,
-    ) -> list[Path]:  # fmt: skip
+    ) -> list[Path]:
         """Write the files about all frames; returns them."""
         return self.series(folder, shot)
 

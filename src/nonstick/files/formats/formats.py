@@ -38,9 +38,10 @@ class VDB(OneFile):
         if still.options.density:
             share = np.clip(0.5 - frame.level / np.float32(frame.dx), 0.0, 1.0).astype(np.float32)
             grids.append(
-                vdb.VDBGrid("density", share, share > 0, voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
-                            kind="fog volume")
-            )  # fmt: skip
+                vdb.VDBGrid(
+                    "density", share, share > 0, voxel=frame.dx, origin=(0.5 * frame.dx,) * 3, kind="fog volume"
+                )
+            )
         vdb.write(path, grids, {"time": repr(frame.time), "frame": str(frame.number)})
 
 
@@ -64,9 +65,7 @@ def _surface_grid(shot: Shot, frame: Frame, kind: Kind, refine: int) -> vdb.VDBG
     low, high = float(phi.min()), float(phi.max())
     width = float(np.float32(min(max(high, 1e-6 * h), 3 * h)))
     active = (phi < width) & (phi > max(low, -width)) | _beside(phi < 0)
-    return vdb.VDBGrid(
-        "surface", phi, active, width, phi < 0, h, (0.5 * h,) * 3, first, "level set"
-    )  # fmt: skip
+    return vdb.VDBGrid("surface", phi, active, width, phi < 0, h, (0.5 * h,) * 3, first, "level set")
 
 
 def _beside(inside: np.ndarray) -> np.ndarray:
@@ -87,9 +86,13 @@ def _velocity_grid(frame: Frame, staggered: bool) -> vdb.VDBGrid:
     values = np.stack(on_faces(cells)) if staggered else cells
     # a staggered grid of OpenVDB has component a of voxel (i, j, k) at its lower face along axis a, as here
     return vdb.VDBGrid(
-        "velocity", np.moveaxis(values, 0, -1), (values != 0).any(axis=0), voxel=frame.dx, origin=(0.5 * frame.dx,) * 3,
+        "velocity",
+        np.moveaxis(values, 0, -1),
+        (values != 0).any(axis=0),
+        voxel=frame.dx,
+        origin=(0.5 * frame.dx,) * 3,
         kind="staggered" if staggered else "",
-    )  # fmt: skip
+    )
 
 
 class PLY(OneFile):
@@ -200,9 +203,7 @@ class VTK(Format):
         for part in ("surface", "particles", "fields", "solids"):
             still = part == "solids" and (folder / "solids.vtp").is_file()  # one file for all frames
             files = sorted(folder.glob(f"{'surface' if still else part}_[0-9]*.vt[ip]"))  # of earlier exports too
-            there = [
-                (int(f.stem.rpartition("_")[2]) / shot.fps, "solids.vtp" if still else f.name) for f in files
-            ]  # fmt: skip
+            there = [(int(f.stem.rpartition("_")[2]) / shot.fps, "solids.vtp" if still else f.name) for f in files]
             path = folder / f"{part}.pvd"
             if there:
                 write_text(path, vtk.series(there))

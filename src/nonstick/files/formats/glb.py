@@ -93,8 +93,12 @@ class _File:
         self.parts += [array.reshape(-1).view(np.uint8).data, bytes(gap)]
         self.length += array.nbytes + gap
         self.json["bufferViews"].append(view)
-        accessor: dict = {"bufferView": len(self.json["bufferViews"]) - 1, "type": kind, "count": len(array),
-                          "componentType": _COMPONENTS[array.dtype.str[1:]]}  # fmt: skip
+        accessor: dict = {
+            "bufferView": len(self.json["bufferViews"]) - 1,
+            "type": kind,
+            "count": len(array),
+            "componentType": _COMPONENTS[array.dtype.str[1:]],
+        }
         if bounds:
             low, high = corners(array.reshape(len(array), -1))
             accessor |= {"min": low.tolist(), "max": high.tolist()}
@@ -128,8 +132,9 @@ class _File:
         place[:, :3] = np.round((mesh.vertices - low) * (65535.0 / size))
         attributes = {"POSITION": self._add_padded(place)}
         self.json["accessors"][attributes["POSITION"]] |= {
-            "min": place[:, :3].min(axis=0).tolist(), "max": place[:, :3].max(axis=0).tolist(),
-        }  # fmt: skip
+            "min": place[:, :3].min(axis=0).tolist(),
+            "max": place[:, :3].max(axis=0).tolist(),
+        }
         if mesh.colour is not None:
             colour = np.zeros((len(mesh.vertices), 4), "u1")
             # colours of vertices are linear in glTF, those of pictures are not
@@ -153,16 +158,23 @@ class _File:
         """A mesh, its material and its node from arrays that are there; returns the number of the node."""
         j = self.json
         material: dict = {
-            "name": name, "doubleSided": True,
-            "pbrMetallicRoughness": {"baseColorFactor": list(colour), "metallicFactor": 0.0,
-                                     "roughnessFactor": roughness},
-        }  # fmt: skip
+            "name": name,
+            "doubleSided": True,
+            "pbrMetallicRoughness": {
+                "baseColorFactor": list(colour),
+                "metallicFactor": 0.0,
+                "roughnessFactor": roughness,
+            },
+        }
         if colour[3] < 1.0:
             material["alphaMode"] = "BLEND"
         j["materials"].append(material)
-        j["meshes"].append({"name": name, "primitives": [{
-            "attributes": attributes, "material": len(j["materials"]) - 1, "indices": faces,
-        }]})  # fmt: skip
+        j["meshes"].append(
+            {
+                "name": name,
+                "primitives": [{"attributes": attributes, "material": len(j["materials"]) - 1, "indices": faces}],
+            }
+        )
         j["nodes"].append({"name": name, "mesh": len(j["meshes"]) - 1, **node})
         j["scenes"][0]["nodes"].append(len(j["nodes"]) - 1)
         return len(j["nodes"]) - 1

@@ -139,12 +139,14 @@ def of_plane(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float = 1
     one, two = turned[count == 1].T, turned[count == 2].T
     near1, far1 = edge(one[0], one[1]), edge(one[0], one[2])
     near2, far2 = edge(two[0], two[1]), edge(two[0], two[2])
-    keys = np.concatenate([
-        turned[count == 3],
-        np.stack([one[0], near1, far1], axis=1),
-        np.stack([near2, two[1], two[2]], axis=1),
-        np.stack([near2, two[2], far2], axis=1),
-    ])  # fmt: skip
+    keys = np.concatenate(
+        [
+            turned[count == 3],
+            np.stack([one[0], near1, far1], axis=1),
+            np.stack([near2, two[1], two[2]], axis=1),
+            np.stack([near2, two[2], far2], axis=1),
+        ]
+    )
     if not len(keys):
         return TriangleMesh.empty()
     unique, faces = np.unique(keys.ravel(), return_inverse=True)

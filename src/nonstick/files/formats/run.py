@@ -14,10 +14,15 @@ from .shot import Shot
 
 
 def export(
-    path: str | Path, to: str | Sequence[str], *, frames: slice | Sequence[int] | None = None,
-    out: str | Path | None = None, options: Options | None = None, overwrite: bool = False,
+    path: str | Path,
+    to: str | Sequence[str],
+    *,
+    frames: slice | Sequence[int] | None = None,
+    out: str | Path | None = None,
+    options: Options | None = None,
+    overwrite: bool = False,
     tick: Callable[[int, int], None] | None = None,
-) -> list[Path]:  # fmt: skip
+) -> list[Path]:
     """Write the frames of a run as files other programs open.
 
     Parameters
@@ -139,9 +144,12 @@ class Exporter:
 
 
 def write_frame(
-    formats: Sequence[str], run: str | Path, number: int, arrays: Mapping[str, np.ndarray] | None = None,
+    formats: Sequence[str],
+    run: str | Path,
+    number: int,
+    arrays: Mapping[str, np.ndarray] | None = None,
     options: Options | None = None,
-) -> list[Path]:  # fmt: skip
+) -> list[Path]:
     """The files of one frame of a run, as they appear while it goes on (`output.export`).
 
     Examples

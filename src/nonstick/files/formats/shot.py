@@ -157,10 +157,14 @@ class Shot:
         """The solids of the scene, in its order."""
         middle = [0.5 * s for s in self.scene.model.domain.size]
         return [
-            WallShape(f"solid_{k}", build(s.shape, self.scene.folder), s.container,
-                 None if s.motion is None else Prescribed(s.motion, middle, self.dimension))
+            WallShape(
+                f"solid_{k}",
+                build(s.shape, self.scene.folder),
+                s.container,
+                None if s.motion is None else Prescribed(s.motion, middle, self.dimension),
+            )
             for k, s in enumerate(self.scene.model.solid)
-        ]  # fmt: skip
+        ]
 
     @property
     def moves(self) -> bool:
@@ -218,13 +222,19 @@ class Shot:
         centre, turn = frame.get("body_centre"), frame.get("body_orientation")
         if centre is None or turn is None:
             return []
-        return [Placement(rotation.matrix(np.atleast_1d(q)), b.origin, c - b.origin)
-                for b, c, q in zip(self.bodies, centre, turn)]  # fmt: skip
+        return [
+            Placement(rotation.matrix(np.atleast_1d(q)), b.origin, c - b.origin)
+            for b, c, q in zip(self.bodies, centre, turn)
+        ]
 
     def solid(
-        self, frame: Frame, refine: int = 1, pad: int = 0, low: Sequence[int] | None = None,
+        self,
+        frame: Frame,
+        refine: int = 1,
+        pad: int = 0,
+        low: Sequence[int] | None = None,
         high: Sequence[int] | None = None,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         """Distance to walls, bodies and the sides of the domain, negative in them.
 
         Over cells that are `refine` times as fine as the grid, with `pad` more of them on every side; those of the
@@ -282,8 +292,9 @@ class Shot:
         """The distance to bodies put into that to walls, near the bodies."""
         for body, place in zip(self.bodies, self.body_placements(frame)):
             reach = float(np.linalg.norm(body.mesh.vertices, axis=1).max(initial=0.0)) + 3 * self.grid.dx
-            where = tuple(slice(*np.searchsorted(a, (c - reach, c + reach)))
-                          for a, c in zip(axes, place.about + place.offset))  # fmt: skip
+            where = tuple(
+                slice(*np.searchsorted(a, (c - reach, c + reach))) for a, c in zip(axes, place.about + place.offset)
+            )
             near = np.meshgrid(*(a[s] for a, s in zip(axes, where)), indexing="ij", sparse=True)
             if all(n.size for n in near):
                 out[where] = np.minimum(out[where], np.asarray(place.pose(body.shape)(*near), np.float32))

@@ -73,8 +73,9 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
         h, d = frame.dx / refine, frame.dimension
         phi, solid, first = _distances(shot, frame, kind, refine)
         three = (*phi.shape, *(1,) * (3 - d))
-        _walls._cut_behind(phi.reshape(three), solid.reshape(three), np.float32(BEHIND / refine),
-                           np.float32(0.5 / refine))  # fmt: skip
+        _walls._cut_behind(
+            phi.reshape(three), solid.reshape(three), np.float32(BEHIND / refine), np.float32(0.5 / refine)
+        )
         corner = [(n + 0.5) * h for n in first]
         # in samples, so that walls are met before anything is rounded
         mesh = (of_level_set if d == 3 else of_plane)(phi, 1.0, [0.0] * d, 1e-4 / refine)

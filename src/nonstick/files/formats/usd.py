@@ -39,9 +39,12 @@ def require() -> None:
 
 
 def write(
-    path: str | Path, shot: Shot, numbers: Sequence[int], frame: Callable[[int], tuple[Frame, TriangleMesh]],
+    path: str | Path,
+    shot: Shot,
+    numbers: Sequence[int],
+    frame: Callable[[int], tuple[Frame, TriangleMesh]],
     particles: bool = True,
-) -> None:  # fmt: skip
+) -> None:
     """Write frames of a run; `frame(number)` gives each with its mesh, and is called once for each, in order."""
     require()
     from pxr import Gf, Sdf, Tf, Usd, UsdGeom, Vt

@@ -137,8 +137,13 @@ def _metadata(items: Mapping[str, str | int | bool | tuple[int, ...]]) -> bytes:
 
 
 def _grid_metadata(grid: VDBGrid, tree: _Tree) -> bytes:
-    items: dict = {"name": grid.name, "is_saved_as_half_float": False, "file_voxel_count": tree.voxels,
-                   "file_compression": "active values", "value_type": "vec3s" if grid.vector else "float"}  # fmt: skip
+    items: dict = {
+        "name": grid.name,
+        "is_saved_as_half_float": False,
+        "file_voxel_count": tree.voxels,
+        "file_compression": "active values",
+        "value_type": "vec3s" if grid.vector else "float",
+    }
     if tree.voxels:
         items |= {"file_bbox_min": tree.low, "file_bbox_max": tree.high}
     if grid.kind:

@@ -15,9 +15,7 @@ from numba import prange
 
 from ...kernels import parallel
 
-_TYPES = {
-    "f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8", "u4": "UInt32",
-}  # fmt: skip
+_TYPES = {"f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8", "u4": "UInt32"}
 
 
 class _Appended:
@@ -60,9 +58,14 @@ class _Appended:
 
 
 def write_image(
-    path: str | Path, dx: float, cells: Mapping[str, np.ndarray], nodes: Mapping[str, np.ndarray],
-    shape: Sequence[int], time: float = 0.0, first: Sequence[int] | None = None,
-) -> None:  # fmt: skip
+    path: str | Path,
+    dx: float,
+    cells: Mapping[str, np.ndarray],
+    nodes: Mapping[str, np.ndarray],
+    shape: Sequence[int],
+    time: float = 0.0,
+    first: Sequence[int] | None = None,
+) -> None:
     """A box of cells; arrays over cells and over nodes, vectors with their components last.
 
     Its `first` cell is the one at the origin, or as many cells from it.
@@ -109,9 +112,13 @@ def _flip(out, values):
 
 
 def write_poly(
-    path: str | Path, points: np.ndarray, triangles: np.ndarray | None, data: Mapping[str, np.ndarray],
-    time: float = 0.0, of_cells: Mapping[str, np.ndarray] | None = None,
-) -> None:  # fmt: skip
+    path: str | Path,
+    points: np.ndarray,
+    triangles: np.ndarray | None,
+    data: Mapping[str, np.ndarray],
+    time: float = 0.0,
+    of_cells: Mapping[str, np.ndarray] | None = None,
+) -> None:
     """Points (n, 3), with triangles (m, 3) between them, or without; `data` over points.
 
     Examples
@@ -124,8 +131,11 @@ def write_poly(
     # points alone are one cell with all of them, which takes less room than a cell for each
     cells = _all_points(data.get("id"), n)[None] if triangles is None else triangles
     m, width = cells.shape if n else (0, 0)
-    tag, counts = ("Verts", f'NumberOfVerts="{m}" NumberOfPolys="0"') if triangles is None else (
-        "Polys", f'NumberOfVerts="0" NumberOfPolys="{m}"')  # fmt: skip
+    tag, counts = (
+        ("Verts", f'NumberOfVerts="{m}" NumberOfPolys="0"')
+        if triangles is None
+        else ("Polys", f'NumberOfVerts="0" NumberOfPolys="{m}"')
+    )
     body = (
         f'<PolyData>\n{_time(out, time)}<Piece NumberOfPoints="{n}" {counts} NumberOfLines="0" NumberOfStrips="0">\n'
         f"{out.data('PointData', data, 1)}{out.data('CellData', of_cells or {}, 1)}<Points>\n"
@@ -144,8 +154,10 @@ def _all_points(ids: np.ndarray | None, n: int) -> np.ndarray:
 
 
 def _time(out: _Appended, time: float) -> str:
-    return f'<FieldData>\n<DataArray type="Float64" Name="TimeValue" NumberOfTuples="1" format="ascii">{time!r}' \
-           "</DataArray>\n</FieldData>\n"  # fmt: skip
+    return (
+        f'<FieldData>\n<DataArray type="Float64" Name="TimeValue" NumberOfTuples="1" format="ascii">{time!r}'
+        "</DataArray>\n</FieldData>\n"
+    )
 
 
 def series(files: Sequence[tuple[float, str]]) -> str:

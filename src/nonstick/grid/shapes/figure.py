@@ -59,9 +59,13 @@ class Figure(Shape):
 
     @classmethod
     def from_scene(
-        cls, folder: Path, name: Literal["bunny", "armadillo", "dragon"], centre: Vector, size: Positive,
+        cls,
+        folder: Path,
+        name: Literal["bunny", "armadillo", "dragon"],
+        centre: Vector,
+        size: Positive,
         file: str | None = None,
-    ) -> Shape:  # fmt: skip
+    ) -> Shape:
         made = cls(name, centre, size)
         return made if file is None else _fitted(Mesh.load(folder / file, repair=True), made)
 
@@ -151,7 +155,7 @@ def _armadillo() -> Parts:
         [(0.75, 0.79, 0, 0.042), (0.81, 0.77, 0, 0.030)],
         [(0.40, 0.32, 0, 0.095), (0.28, 0.20, 0, 0.068), (0.16, 0.12, 0, 0.045), (0.06, 0.11, 0, 0.028)],
         [(0.06, 0.11, 0, 0.028), (0.0, 0.15, 0, 0.014)],
-    ]  # fmt: skip
+    ]
     side: list[Chain] = [
         [(0.50, 0.34, 0.10, 0.100), (0.58, 0.20, 0.15, 0.075), (0.50, 0.07, 0.16, 0.052), (0.64, 0.045, 0.18, 0.040)],
         [(0.48, 0.66, 0.13, 0.080), (0.52, 0.63, 0.26, 0.056), (0.58, 0.75, 0.34, 0.044), (0.62, 0.85, 0.36, 0.036)],
@@ -159,13 +163,16 @@ def _armadillo() -> Parts:
         [(0.63, 0.875, 0.045, 0.020), (0.65, 0.87, 0.045, 0.014)],
     ]
     claws: list[Chain] = [
-        [(0.62, 0.85, 0.36, 0.022), (0.66 - 0.03 * k, 0.92, 0.36 + 0.035 * k, 0.015),
-         (0.68 - 0.03 * k, 0.95, 0.36 + 0.04 * k, 0.007)]
+        [
+            (0.62, 0.85, 0.36, 0.022),
+            (0.66 - 0.03 * k, 0.92, 0.36 + 0.035 * k, 0.015),
+            (0.68 - 0.03 * k, 0.95, 0.36 + 0.04 * k, 0.007),
+        ]
         for k in (-1, 0, 1)
     ] + [
         [(0.64, 0.045, 0.18, 0.026), (0.70, 0.035, 0.18 + 0.03 * k, 0.018), (0.73, 0.025, 0.18 + 0.035 * k, 0.008)]
         for k in (-1, 0, 1)
-    ]  # fmt: skip
+    ]
 
     def scales(x, y, z):
         back = 1.0 / (1.0 + np.exp((x - 0.42) / 0.03))  # bands of the shell; fine scales elsewhere
@@ -192,7 +199,7 @@ def _dragon() -> Parts:
         [(hx + 0.17, hy + 0.19, hz, 0.075), (hx + 0.30, hy + 0.17, hz, 0.048), (hx + 0.38, hy + 0.18, hz, 0.036)],
         [(hx + 0.18, hy + 0.13, hz, 0.055), (hx + 0.29, hy + 0.075, hz, 0.034), (hx + 0.35, hy + 0.06, hz, 0.020)],
         [(*spine[0][:3], 0.03), (-0.02, 0.30, 0.12, 0.024), (-0.07, 0.42, 0.10, 0.02), (0.0, 0.52, 0.04, 0.014)],
-    ]  # fmt: skip
+    ]
     for k in range(2, 22):  # the crest: a thin plate on every ring of the spine
         px, py, pz, pr = spine[k]
         chains.append([(px, py + 0.7 * pr, pz, 0.030), (px - 0.035, py + pr + 0.045 + 0.25 * pr, pz, 0.014)])

@@ -119,13 +119,17 @@ class Artist:
             points = (in_space(frame.arrays["position"][chosen]) - self.centre).astype(np.float32)
         d = shot.dimension
         return Picture(
-            number, frame.time,
+            number,
+            frame.time,
             pack("surface", mesh.with_(colour=colour), 0.35) if len(mesh.faces) else b"",
-            points, self.colours.of_particles(frame, chosen) if frame.count else np.zeros((0, 3), np.uint8),
+            points,
+            self.colours.of_particles(frame, chosen) if frame.count else np.zeros((0, 3), np.uint8),
             {k: Place.of(w.placement(frame.time, d)) for k, w in enumerate(shot.walls) if w.motion is not None},
             [Place.of(p) for p in shot.body_placements(frame)],
-            self.colours.scale(frame), (full, len(mesh.faces)), (frame.count, len(points)),
-        )  # fmt: skip
+            self.colours.scale(frame),
+            (full, len(mesh.faces)),
+            (frame.count, len(points)),
+        )
 
     def _surface(self, frame: Frame) -> tuple[TriangleMesh, int]:
         """The thinned surface, and how many triangles it had."""

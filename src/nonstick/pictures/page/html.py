@@ -223,10 +223,13 @@ def _thinned(free: float, count: int, runs: int, surface: _Cost, points: _Cost, 
     frame = free / (-(-count // every) * runs)
     # the surface is what one looks at: particles get their share of what it leaves, or the least
     for_points = min(points.within(full.particles), max(least[1], min(SHARE * frame, frame - least[0])))
-    return Thinning(every, Limits(
-        min(full.triangles, max(surface.most(frame - for_points), 1_000)),
-        min(full.particles, max(points.most(for_points), 200)),
-    ))  # fmt: skip
+    return Thinning(
+        every,
+        Limits(
+            min(full.triangles, max(surface.most(frame - for_points), 1_000)),
+            min(full.particles, max(points.most(for_points), 200)),
+        ),
+    )
 
 
 def smaller(plan: Thinning, pictures: Sequence[Picture], size: int, megabytes: float) -> Thinning:

@@ -120,9 +120,7 @@ class LivePage:
         paint.on_update(lambda event: setattr(self, "_colour", event.target.value))
         self._follow.on_update(lambda event: setattr(player, "follow", bool(event.target.value)))
         # the thread moves the slider too; then there is no client
-        self._slider.on_update(
-            lambda event: player.go(int(event.target.value)) if event.client is not None else None
-        )  # fmt: skip
+        self._slider.on_update(lambda event: player.go(int(event.target.value)) if event.client is not None else None)
 
     def _choices(self) -> tuple[str, ...]:
         """What colours can show: what the last frame of a run holds."""

@@ -92,9 +92,12 @@ class Stage:
         for k, mesh, container in self.artist.walls():
             paint = AIR * 0.97 if flat and container else SOLID if not container else AIR * 0.92
             out[k] = self._mesh(
-                f"solids/{k}", mesh, paint, side="double" if flat else "front",
+                f"solids/{k}",
+                mesh,
+                paint,
+                side="double" if flat else "front",
                 position=behind if container else (0.0, 0.0, 0.0),
-            )  # fmt: skip
+            )
         return out
 
     def _add_bodies(self) -> list[Any]:
@@ -122,10 +125,15 @@ class Stage:
             centre = self.artist.centre + np.array([0.0, 0.0, 0.25 * shot.grid.dx if flat else 0.0])
             nodes.append(
                 self.scene.add_point_cloud(
-                    f"{self.root}/particles/{name}", picture.points, picture.paint, position=centre, visible=False,
-                    point_size=0.45 * shot.grid.dx, point_shape="circle",
+                    f"{self.root}/particles/{name}",
+                    picture.points,
+                    picture.paint,
+                    position=centre,
+                    visible=False,
+                    point_size=0.45 * shot.grid.dx,
+                    point_shape="circle",
                 )
-            )  # fmt: skip
+            )
         self._nodes[picture.number], self.pictures[picture.number] = nodes, picture
 
     def drop(self, number: int) -> None:

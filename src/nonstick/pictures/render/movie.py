@@ -46,9 +46,7 @@ def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float, qual
             "-preset", "veryfast", "-crf", str(quality), "-movflags", "+faststart", str(partial.absolute()),
         ]  # fmt: skip
         # In a group of its own ffmpeg does not get the Ctrl-C of the terminal: we decide how it ends.
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=words, stderr=words, start_new_session=True
-        )  # fmt: skip
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=words, stderr=words, start_new_session=True)
         try:
             assert process.stdin is not None
             with suppress(BrokenPipeError):  # it has ended early, and its exit code is looked at below

@@ -79,9 +79,13 @@ NONE = np.empty(0, np.int64)
 
 
 def volume(
-    phi: np.ndarray, space: np.ndarray, offset: float = 0.0, start: np.ndarray = NONE, per_cell: float = 1.0,
+    phi: np.ndarray,
+    space: np.ndarray,
+    offset: float = 0.0,
+    start: np.ndarray = NONE,
+    per_cell: float = 1.0,
     partition: Partition | None = None,
-) -> float:  # fmt: skip
+) -> float:
     """Volume of φ + offset < 0 in cells, φ in cells; `start` and `per_cell` describe particles sorted by cell.
 
     Several processes add their volumes: `space` and `start` then have nothing in ghost cells.

@@ -159,9 +159,8 @@ class LiquidFilm(Film):
     """The frames of one run, or of two side by side."""
 
     def __init__(
-        self, path: str | Path, compare: str | Path | None = None, camera: Camera | None = None,
-        frames: Frames = None,
-    ):  # fmt: skip
+        self, path: str | Path, compare: str | Path | None = None, camera: Camera | None = None, frames: Frames = None
+    ):
         self.painters = [Painter(p, camera) for p in (path, compare) if p is not None]
         there = sorted(set.intersection(*(set(p.frames) for p in self.painters)))
         if not there:

@@ -362,12 +362,15 @@ class Liquid:
         """The whole state as plain arrays; a run continues from it bit for bit."""
         return {
             **self.tracker.state(),
-            "pressure": self._user(self.projection.pressure), "active": self._user(self.projection.active),
-            "steps": np.array(self.steps), "time": np.array(self.time), "lag": np.array(self.tracker.lag),
+            "pressure": self._user(self.projection.pressure),
+            "active": self._user(self.projection.active),
+            "steps": np.array(self.steps),
+            "time": np.array(self.time),
+            "lag": np.array(self.tracker.lag),
             "ledger": self.ledger.array(),
             **({"called_for": self._user(self.incremental.pressure)} if self._remembers() else {}),
             **self.bodies.state(),
-        }  # fmt: skip
+        }
 
     def _user(self, cells: np.ndarray) -> np.ndarray:
         """A field over this process's own cells, in the user's dimension."""

@@ -31,9 +31,12 @@ def compiling_ahead(dimension: int) -> Iterator[None]:
     if (os.cpu_count() or 1) > 1 and not _cache.compiled(Path(_redblack.__file__)):
         try:
             helper = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(dimension)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL, start_new_session=True,  # Ctrl-C is for the simulation
-            )  # fmt: skip
+                [sys.executable, "-m", __name__, str(dimension)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the simulation
+            )
         except OSError:
             helper = None
     try:

@@ -231,9 +231,13 @@ def summary(directory: RunDirectory) -> dict[str, Any]:
 
 
 def go_on(
-    kind: Kind, simulation: AnySimulation, directory: RunDirectory, progress: Progress | None, exports: Exports,
+    kind: Kind,
+    simulation: AnySimulation,
+    directory: RunDirectory,
+    progress: Progress | None,
+    exports: Exports,
     begin: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     frames = simulation.scene.model.time.frames
     simulation.tell = directory.log
     began = time.time()

@@ -262,7 +262,7 @@ class MinMapNewton(Method):
     clamp_ties: bool = False
 
     @property
-    def as_printed(self) -> bool:  # type: ignore[override]
+    def as_printed(self) -> bool:
         return not self.safeguarded
 
     @classmethod

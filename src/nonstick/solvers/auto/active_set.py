@@ -90,7 +90,7 @@ class ActiveSet(Method):
     patience: int = 40
 
     @property
-    def linear(self) -> bool:  # type: ignore[override]
+    def linear(self) -> bool:
         return not self.bounded
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:

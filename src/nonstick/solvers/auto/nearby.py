@@ -84,7 +84,7 @@ class Nearby(Everywhere):
         for half in range(2 * count):
             kernels._relax_cells(
                 x, b, lower, upper, *self._matrix, cells, segment, *self._table, self._parity, half & 1
-            )  # fmt: skip
+            )
 
     def residual(self, b, x, r, around) -> None:
         if self._whole(around):

@@ -83,15 +83,15 @@ class ChentanezMuller(Method):
     maxiter: int = 1000
 
     @property
-    def treats(self) -> frozenset[str]:  # type: ignore[override]
+    def treats(self) -> frozenset[str]:
         return frozenset({"edges"} if self.as_printed or self.linear else {"edges", "bodies"})
 
     @property
-    def linear(self) -> bool:  # type: ignore[override]
+    def linear(self) -> bool:
         return not self.projected
 
     @property
-    def as_printed(self) -> bool:  # type: ignore[override]
+    def as_printed(self) -> bool:
         return self.literal or self.full_cycles is not None
 
     def check(self, problem):

@@ -120,7 +120,7 @@ class ProjectedSOR(Method):
     maxiter: int = 1_000_000
 
     @property
-    def treats(self) -> frozenset[str]:  # type: ignore[override]
+    def treats(self) -> frozenset[str]:
         # The best factor is found by Lanczos' method, which needs a symmetric matrix.
         return frozenset({"edges"} if self.omega is None else {"edges", "nonsymmetric"})
 

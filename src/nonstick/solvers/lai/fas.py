@@ -86,7 +86,7 @@ class FAS(Method):
     needs_stencil: ClassVar[bool] = True
 
     @property
-    def treats(self) -> frozenset[str]:  # type: ignore[override]
+    def treats(self) -> frozenset[str]:
         return frozenset({"bodies"} if self.band else ())  # the paper's method has no bodies
 
     def check(self, problem):
@@ -191,9 +191,7 @@ class FASLevel:
     def hold(self, fine: FASLevel, share: float) -> None:
         """Fix the rows whose children on the finer level are clamped."""
         parent = fine.transfer.parent
-        _hold(
-            self.low, self.high, self.x, self._count, fine.children, fine.x, fine.low, fine.high, parent, share
-        )  # fmt: skip
+        _hold(self.low, self.high, self.x, self._count, fine.children, fine.x, fine.low, fine.high, parent, share)
 
     def residual(self) -> np.ndarray:
         """f - N(x)"""

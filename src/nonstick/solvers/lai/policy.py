@@ -83,7 +83,7 @@ class PolicyIteration(Method):
     coarse_sweeps: int = 3
 
     @property
-    def treats(self) -> frozenset[str]:  # type: ignore[override]
+    def treats(self) -> frozenset[str]:
         return super().treats | ({"nonsymmetric"} if self.inner.general else set())
 
     def solve(self, problem, start, monitor):

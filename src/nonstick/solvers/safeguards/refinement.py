@@ -103,7 +103,7 @@ def _correct_rows(method: Method, x: np.ndarray, monitor: Monitor) -> bool:
         if not error:
             return count > 0
         before, part = x.copy(), _correct(method, x, monitor)
-        monitor.notes["corrections"] = int(monitor.notes.get("corrections", 0)) + 1  # type: ignore[call-overload]
+        monitor.notes["corrections"] = int(monitor.notes.get("corrections", 0)) + 1
         after = monitor.row_error(x).value
         if after > error:
             x[:] = before

@@ -69,9 +69,13 @@ class MPRGP(Method):
             monitor.iterations += 1
         monitor.outer_iterations = steps["expansion"] + steps["proportioning"]
         monitor.notes.update(
-            {"cg_steps": steps["cg"], "expansion_steps": steps["expansion"],
-             "proportioning_steps": steps["proportioning"], "preconditioner_setups": state.setups}
-        )  # fmt: skip
+            {
+                "cg_steps": steps["cg"],
+                "expansion_steps": steps["expansion"],
+                "proportioning_steps": steps["proportioning"],
+                "preconditioner_setups": state.setups,
+            }
+        )
 
 
 class _Face:

@@ -88,11 +88,11 @@ class Aggregation(Stepwise):
 
 
 def _remember(transfer: Transfer, base: Operator, free: np.ndarray | None) -> None:
-    transfer.built_for = base, None if free is None else free.copy()  # type: ignore[attr-defined]
+    transfer.built_for = base, None if free is None else free.copy()
 
 
 def _same(transfer: Transfer, base: Operator, free: np.ndarray | None) -> bool:
-    old_base, old_free = transfer.built_for  # type: ignore[attr-defined]
+    old_base, old_free = transfer.built_for
     if old_base is not base or (old_free is None) != (free is None):
         return False
     return free is None or np.array_equal(free, old_free)

@@ -89,7 +89,7 @@ class StencilCouplings(Couplings):
     def fill(self, data, excess, closed, parent, own, indices, indptr, scale):
         kernels._fill_from_stencil(
             data, excess, closed, parent, own, indices, indptr, scale, *self.entries, self.groups
-        )  # fmt: skip
+        )
 
     def toggle(self, data, excess, closed, toggled, parent, own, indices, indptr, scale) -> None:
         """Correct the values for cells that enter or leave the free set; updates `closed`."""

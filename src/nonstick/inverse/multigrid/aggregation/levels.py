@@ -219,7 +219,7 @@ def strong_parts(rows: Rows, groups: np.ndarray, weights, theta: float, largest:
     shape = np.array(rows.shape, np.int64)
     _merge_blocks(
         root, parts, theta, sure_weight(theta, largest), *weights, rows.cells, shape, rows.start, rows.offset, groups
-    )  # fmt: skip
+    )
     return root, int(parts.sum())
 
 
@@ -250,9 +250,12 @@ class Packed(Recipe):
 
     def _pairwise(self) -> Multigrid:
         return Multigrid(
-            Pairwise(self.coarsening.alpha), RBSSOR(self.omega), Resmoothed(visits=self.visits),
-            coarsest=Bottom(dense=100), smallest=40,
-        )  # fmt: skip
+            Pairwise(self.coarsening.alpha),
+            RBSSOR(self.omega),
+            Resmoothed(visits=self.visits),
+            coarsest=Bottom(dense=100),
+            smallest=40,
+        )
 
 
 class _Packed(Inverse):

@@ -46,7 +46,7 @@ class Smoothed(Stepwise):
         transfer = MatrixTransfer(P, 1.0, parent)
         if depth == 0:
             free = A.free
-            transfer.built_for = None if free is None else free.copy()  # type: ignore[attr-defined]
+            transfer.built_for = None if free is None else free.copy()
             transfer.truncate(free)
         return CSROperator(coarse), transfer
 

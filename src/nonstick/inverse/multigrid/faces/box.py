@@ -63,9 +63,11 @@ class BoxTable:
                     for at in (o, _move(o, other, 1)):
                         first, second = min(role, other), max(role, other)
                         parts = [
-                            ((first, at), 1.0), ((first, _move(at, second, -1)), -1.0),
-                            ((second, at), 1.0), ((second, _move(at, first, -1)), -1.0),
-                        ]  # fmt: skip
+                            ((first, at), 1.0),
+                            ((first, _move(at, second, -1)), -1.0),
+                            ((second, at), 1.0),
+                            ((second, _move(at, first, -1)), -1.0),
+                        ]
                         touch(first + second, at, parts)
         every = [(3 + role if role else 0, at, members) for (role, at), members in cells.items()]
         every += [(kind, at, members) for (kind, at), members in samples.items()]

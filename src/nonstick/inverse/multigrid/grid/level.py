@@ -53,9 +53,7 @@ class GridLevel(ColouredLevel):
 
     def set_weights(self, weights, scale: float) -> None:
         r = self.rows
-        rb._split_weights(
-            self.w, *weights, scale, r.start, r.offset, r.parity, self.rstart, self.bstart, self.groups
-        )  # fmt: skip
+        rb._split_weights(self.w, *weights, scale, r.start, r.offset, r.parity, self.rstart, self.bstart, self.groups)
 
     def set_diagonal(self, diagonal: np.ndarray, active: np.ndarray, scale: float) -> None:
         rb._split_inverse_diagonal(self.rdinv, self.bdinv, diagonal, active, scale, *self._table, self.groups)

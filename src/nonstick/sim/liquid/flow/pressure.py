@@ -142,7 +142,7 @@ class Projection:
         unknowns = shared.problem.A.unknowns
         done = solution.converged or solution.status == "infeasible"
         failed = [] if done else [f"{solution.method}: {solution.message}"]
-        kkt = float(solution.notes.get("corrected_kkt", solution.notes["kkt"]))  # type: ignore[arg-type]
+        kkt = float(solution.notes.get("corrected_kkt", solution.notes["kkt"]))
         return PressureResult(problem, solution, kkt, solution.method, failed, unknowns)
 
     def _try_methods(self, problem: PressureProblem) -> PressureResult:

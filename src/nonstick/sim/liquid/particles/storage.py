@@ -140,8 +140,11 @@ class Cloud:
         for axis, cells in enumerate(domain):
             check_array("x", {"x": state["x"][axis]}, (n,), float, 0.0, float(cells))
         shapes: dict[str, tuple[int | None, ...]] = {
-            "vel": (3, n), "aff": (9 if self.affine else None, n), "mu": (n if self.thick else 0,), "fall": (n,),
-        }  # fmt: skip
+            "vel": (3, n),
+            "aff": (9 if self.affine else None, n),
+            "mu": (n if self.thick else 0,),
+            "fall": (n,),
+        }
         for name, shape in shapes.items():
             if name in state or name != "fall":  # older states have none: their velocities do not lag
                 check_array(name, state, shape, *PARTICLES[name].values)
