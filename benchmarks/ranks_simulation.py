@@ -42,19 +42,19 @@ def main() -> None:
     positions, level_set, cuts, lost = [], [], 0, 0
     sent = np.zeros(3)
     for _ in range(words.frames):
-        part = together.part
+        part = together.partition
         rows += together.next_frame()
         traffic = comm.traffic
         sent += (traffic.messages, traffic.bytes, traffic.reductions)
-        cuts += together.part is not part
+        cuts += together.partition is not part
         true += alone.next_frame()
         state, whole = together.state(), alone.state()
         order = np.argsort(whole["id"])
         at = order[np.searchsorted(whole["id"], state["id"], sorter=order).clip(max=len(order) - 1)]
         lost += abs(int(comm.total(len(state["id"]))) - len(order))
         positions.append(comm.largest(float(np.abs(state["x"] - whole["x"][:, at]).max(initial=0.0))))
-        here = tuple(map(slice, together.part.own_box.low, together.part.own_box.high))
-        own = together.part.own(together.liquid.phi())
+        here = tuple(map(slice, together.partition.own_box.low, together.partition.own_box.high))
+        own = together.partition.own(together.liquid.phi())
         level_set.append(comm.largest(float(np.abs(own - alone.liquid.phi()[here]).max(initial=0.0))))
         comm.traffic.reset()
     messages, size, collectives = comm.largest(sent / len(rows))

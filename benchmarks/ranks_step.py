@@ -82,7 +82,7 @@ def main() -> None:
     seconds = time.perf_counter() - began
     every, inner = (comm.largest(v / len(rows)) for v in (sent(), solving))
     names = ("messages", "bytes", "collectives")
-    own = comm.gathered(int(together.part.own_particles(together.liquid.tracker.cloud).n))  # type: ignore[attr-defined]
+    own = comm.gathered(int(together.partition.own_particles(together.liquid.tracker.cloud).n))  # type: ignore[attr-defined]
     out = {
         "scene": words.scene, "size": size, "ranks": comm.size, "steps": len(rows), "seconds": seconds / len(rows),
         "unknowns": rows[-1]["unknowns"], "particles": rows[-1]["particles"],

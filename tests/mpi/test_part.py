@@ -105,8 +105,8 @@ def test_a_frame_is_that_of_one_process(comm, name, size):
     at = order[np.searchsorted(whole["id"][order], state["id"])]
     np.testing.assert_array_equal(whole["id"][at], state["id"])
     np.testing.assert_allclose(state["x"], whole["x"][:, at], atol=1e-3)
-    here = tuple(map(slice, on_ranks.part.own_box.low, on_ranks.part.own_box.high))
-    np.testing.assert_allclose(on_ranks.part.own(on_ranks.liquid.phi()), alone.liquid.phi()[here], atol=1e-3)
+    here = tuple(map(slice, on_ranks.partition.own_box.low, on_ranks.partition.own_box.high))
+    np.testing.assert_allclose(on_ranks.partition.own(on_ranks.liquid.phi()), alone.liquid.phi()[here], atol=1e-3)
 
 
 def test_what_cannot_run_is_refused():

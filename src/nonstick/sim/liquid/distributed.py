@@ -1,4 +1,4 @@
-"""A liquid scene on many ranks: what is possible, how the domain is cut, and when it is cut again."""
+"""A liquid scene on many ranks: what is possible, and how the domain is cut at first."""
 
 from __future__ import annotations
 
@@ -14,14 +14,9 @@ from ...parallel.comm import Comm
 from ...parallel.partition import Partition
 from ...scenes.scene import Scene
 from .particles.seeding import region
-from .partition import ParticlePartition, ghost_layers
+from .partition import cut, part_of
 from .setup.requirements import viscous
 from .simulation import Simulation
-
-#: the domain is cut again if a rank has this many times the mean number of particles
-UNEVEN = 1.3
-#: cuts lie at multiples of one of these, the first for which every rank gets a box
-ALIGN = (8, 4, 2)
 
 
 def obstacle(scene: Scene) -> str:
@@ -42,17 +37,12 @@ def obstacle(scene: Scene) -> str:
     return f"{', '.join(found)}: not possible on many ranks yet; run the scene on one"
 
 
-def simulate(scene: Scene, comm: Comm) -> SharedSimulation:
+def simulate(scene: Scene, comm: Comm) -> Simulation:
     """The simulation of a scene on many ranks, at frame 0."""
     sentence = obstacle(scene)
     if sentence:
         raise NonstickError(f"{scene.where}: {sentence}")
-    return SharedSimulation(scene, part_of(scene, comm, first_boxes(scene, comm)))
-
-
-def part_of(scene: Scene, comm: Comm, boxes: Boxes) -> ParticlePartition:
-    """This rank's part of the domain."""
-    return ParticlePartition(comm, boxes, scene.dx, ghost_layers(scene.model.time.cfl))
+    return Simulation(scene, part_of(scene, comm, first_boxes(scene, comm)))
 
 
 def first_boxes(scene: Scene, comm: Comm) -> Boxes:
@@ -66,71 +56,11 @@ def first_boxes(scene: Scene, comm: Comm) -> Boxes:
     return cut(scene, comm, own, wet)
 
 
-def cut(scene: Scene, comm: Comm, own: IndexBox, load: np.ndarray) -> Boxes:
-    """Boxes with about equal loads; every rank knows the load of the cells in `own`."""
-    for align in ALIGN[:-1]:
-        try:
-            return Boxes.by_liquid(comm, scene.shape, own, load, align)
-        except NonstickError:  # on all ranks
-            continue
-    return Boxes.by_liquid(comm, scene.shape, own, load, ALIGN[-1])
-
-
-class SharedSimulation(Simulation):
-    """A simulation of which this process has a part."""
-
-    def __init__(self, scene: Scene, part: ParticlePartition):
-        super().__init__(scene, part)
-        self.part = part
-
-    def next_frame(self):
-        rows = super().next_frame()
-        self.rebalance()
-        return rows
-
-    def rebalance(self) -> bool:
-        """Cut the domain again if one rank has too many particles; True if it was cut."""
-        part = self.part
-        tracker = self.liquid.tracker
-        mine = part.own_particles(tracker.cloud).n  # type: ignore[attr-defined]
-        counts = np.array(part.comm.gathered(int(mine)))
-        if counts.max() <= UNEVEN * counts.mean():
-            return False
-        held = part.own(np.diff(tracker.cloud.start).reshape(part.grid.shape))  # type: ignore[attr-defined]
-        boxes = cut(self.scene, part.comm, part.own_box, held)
-        if boxes.boxes == part.boxes.boxes:
-            return False
-        state = part.moved(self.state(), boxes)
-        new = SharedSimulation(self.scene, part_of(self.scene, part.comm, boxes))
-        new.restore(state)
-        self.liquid, self.part, self.probes = new.liquid, new.part, new.probes
-        most, later = counts.max() / counts.mean(), _share(new, part.comm)
-        self.tell(
-            "balance",
-            f"frame {self.frame}: one rank had {most:.2f} times the mean number of particles, so the domain was cut "
-            f"again; now it has {later:.2f} times",
-        )
-        return True
-
-
-def _share(simulation: SharedSimulation, comm: Comm) -> float:
-    own = simulation.part.own_particles(simulation.liquid.tracker.cloud).n  # type: ignore[attr-defined]
-    counts = np.array(comm.gathered(int(own)))
-    return float(counts.max() / counts.mean())
-
-
-def restore(scene: Scene, comm: Comm, simulation: SharedSimulation, directory: RunDirectory, frame: int) -> None:
-    """Set a simulation to a checkpoint, whatever the number of ranks that wrote it."""
-    even = Boxes.regular(scene.shape, comm.size)
-    found = directory.read_checkpoint(frame, even[comm.rank])
-    load = _loads(found, even[comm.rank])
-    boxes = cut(scene, comm, even[comm.rank], load)
-    state = directory.read_checkpoint(frame, boxes[comm.rank])
-    new = SharedSimulation(scene, part_of(scene, comm, boxes))
-    new.restore(state)
-    simulation.liquid, simulation.part, simulation.probes = new.liquid, new.part, new.probes
-    simulation.frame = new.frame
-    simulation.session += 1
+def boxes_of_checkpoint(directory: RunDirectory, scene: Scene, frame: int) -> Boxes:
+    """Boxes with about equal numbers of the particles of a checkpoint, whatever the number of ranks that wrote it."""
+    comm = directory.comm
+    even = Boxes.regular(scene.shape, comm.size)[comm.rank]
+    return cut(scene, comm, even, _loads(directory.read_checkpoint(frame, even), even))
 
 
 def _loads(state: Mapping[str, np.ndarray], box: IndexBox) -> np.ndarray:

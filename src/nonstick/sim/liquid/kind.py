@@ -104,14 +104,15 @@ class LiquidKind(Kind):
         return directory.checkpoints()
 
     def restore(self, simulation: Simulation, directory: RunDirectory, frame: int) -> None:
-        if directory.comm.size > 1:
-            from .distributed import restore
+        boxes = box = None
+        if simulation.partition.shared:
+            from .distributed import boxes_of_checkpoint
 
-            restore(simulation.scene, directory.comm, simulation, directory, frame)  # type: ignore[arg-type]
-            return
-        state = directory.read_checkpoint(frame)
+            boxes = boxes_of_checkpoint(directory, simulation.scene, frame)
+            box = boxes[directory.comm.rank]
+        state = directory.read_checkpoint(frame, box)
         try:
-            simulation.restore(state)
+            simulation.restore(state, boxes)
             if simulation.frame != frame:
                 raise NonstickError(f"it is one of frame {simulation.frame}")
         except NonstickError as error:

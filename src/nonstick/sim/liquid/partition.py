@@ -21,11 +21,17 @@ from typing import Any
 import numpy as np
 
 from ...core.columns import FIELDS, PARTICLES
+from ...errors import NonstickError
 from ...grid.box import IndexBox
 from ...parallel.boxes import Boxes
 from ...parallel.comm import Comm
 from ...parallel.partition import Partition
+from ...scenes.scene import Scene
 
+#: the domain is cut again if a rank has this many times the mean number of particles
+UNEVEN = 1.3
+#: cuts lie at multiples of one of these, the first for which every rank gets a box
+ALIGN = (8, 4, 2)
 #: fewest ghost layers: the surface at a steep wall looks at particles five cells away, and at the cells beside them
 WIDTH = 6
 
@@ -37,6 +43,21 @@ def ghost_layers(cfl: float) -> int:
     move with the result: more than twice as far as the CFL number says, if the pressure speeds them up.
     """
     return max(WIDTH, math.ceil(cfl) + 4)
+
+
+def part_of(scene: Scene, comm: Comm, boxes: Boxes) -> ParticlePartition:
+    """This rank's part of the domain."""
+    return ParticlePartition(comm, boxes, scene.dx, ghost_layers(scene.model.time.cfl))
+
+
+def cut(scene: Scene, comm: Comm, own: IndexBox, load: np.ndarray) -> Boxes:
+    """Boxes with about equal loads; every rank knows the load of the cells in `own`."""
+    for align in ALIGN[:-1]:
+        try:
+            return Boxes.by_liquid(comm, scene.shape, own, load, align)
+        except NonstickError:  # on all ranks
+            continue
+    return Boxes.by_liquid(comm, scene.shape, own, load, ALIGN[-1])
 
 
 class ParticlePartition(Partition):

@@ -18,10 +18,12 @@ from ...bodies.body import RigidBody
 from ...core.show import Shown
 from ...errors import NonstickError
 from ...files.probes import ProbeTable
+from ...parallel.boxes import Boxes
 from ...scenes.scene import Scene
 from ..run.states import check_array
+from .particles.storage import Cloud
 from .particles.tracker import Particles
-from .partition import ParticlePartition
+from .partition import UNEVEN, ParticlePartition, cut, part_of
 from .probes.recorder import Recorder
 from .setup.requirements import WAY, check_bodies, check_edges, check_methods, require, require_liquid
 from .stats import COLUMNS, STAGES
@@ -78,12 +80,7 @@ class Simulation(Shown):
         check_methods(self.scene)
         check_bodies(self.scene)
         require(self.scene)
-        self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track], partition)
-        check_edges(self.scene, self.liquid.solids.mode)
-        #: the probes of the scene
-        self.probes = Recorder(self.scene, self.liquid)
-        if self.probes.list:
-            self.liquid.observer = self.probes
+        self._begin(partition)
         self.frame = 0
         #: how often this simulation was resumed; the first row of each session includes the time of compilation
         self.session = 0
@@ -97,6 +94,15 @@ class Simulation(Shown):
             require_liquid(self.scene)
         self._check_speed(1.0 / (self.scene.model.time.fps * self.scene.model.time.max_substeps))
 
+    def _begin(self, partition: ParticlePartition | None) -> None:
+        """Make the liquid of frame 0 on the cells of this process; None: on all cells."""
+        self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track], partition)
+        check_edges(self.scene, self.liquid.solids.mode)
+        #: the probes of the scene
+        self.probes = Recorder(self.scene, self.liquid)
+        if self.probes.list:
+            self.liquid.observer = self.probes
+
     def facts(self) -> dict[str, object]:
         """What `repr` and notebooks show."""
         return {"frame": self.frame, "time": f"{self.time:.4g} s", "bodies": len(self.bodies)} | self.scene.facts()
@@ -105,6 +111,11 @@ class Simulation(Shown):
     def bodies(self) -> list[RigidBody]:
         """The rigid bodies, in the order of the scene; their velocities may be set between steps."""
         return self.liquid.bodies.list
+
+    @property
+    def partition(self) -> ParticlePartition:
+        """The cells and particles that this process has."""
+        return self.liquid.partition
 
     @property
     def time(self) -> float:
@@ -157,6 +168,7 @@ class Simulation(Shown):
         for row in rows:
             row["frame"] = self.frame
         self._watch_volume(rows)
+        self.rebalance()
         return rows
 
     def _watch_volume(self, rows: list[dict[str, Any]]) -> None:
@@ -165,6 +177,37 @@ class Simulation(Shown):
         if abs(worst) > self._drift:
             self._drift = 2.0 * abs(worst)
             self.tell("volume", f"frame {self.frame}: the volume differs from the ledger by {100 * worst:+.2f} %")
+
+    def rebalance(self) -> bool:
+        """Cut the domain again if one of many ranks has too many particles; True if it was cut."""
+        part = self.partition
+        if not part.shared:
+            return False
+        most = self._unevenness()
+        if most <= UNEVEN:
+            return False
+        held = part.own(np.diff(self._cloud.start).reshape(part.grid.shape))
+        boxes = cut(self.scene, part.comm, part.own_box, held)
+        if boxes.boxes == part.boxes.boxes:
+            return False
+        self._restore(part.moved(self.state(), boxes), boxes)
+        self.tell(
+            "balance",
+            f"frame {self.frame}: one rank had {most:.2f} times the mean number of particles, so the domain was cut "
+            f"again; now it has {self._unevenness():.2f} times",
+        )
+        return True
+
+    @property
+    def _cloud(self) -> Cloud:
+        tracker = self.liquid.tracker
+        assert isinstance(tracker, Particles), "only particles run on many ranks"
+        return tracker.cloud
+
+    def _unevenness(self) -> float:
+        """The largest number of particles of a rank against the mean."""
+        counts = np.array(self.partition.comm.gathered(int(self.partition.own_particles(self._cloud).n)))
+        return float(counts.max() / counts.mean())
 
     def step(self, dt: float, capped: bool = False) -> dict[str, Any]:
         """One step of dt seconds; returns its row of statistics. `capped` is written to the row."""
@@ -298,8 +341,10 @@ class Simulation(Shown):
         out["frame"] = np.array(self.frame)
         return out
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: dict[str, np.ndarray], boxes: Boxes | None = None) -> None:
         """Continue from the result of `state`, in a simulation of the same scene.
+
+        On many ranks each gives its part of the state, in its box of `boxes` if the domain is cut anew.
 
         Examples
         --------
@@ -311,10 +356,15 @@ class Simulation(Shown):
         >>> other.frame
         1
         """
+        self.session += 1
+        self._restore(state, boxes)
+
+    def _restore(self, state: dict[str, np.ndarray], boxes: Boxes | None) -> None:
+        if boxes is not None:
+            self._begin(part_of(self.scene, self.partition.comm, boxes))
         check_array("frame", state, (), np.int64, 0, 10**7)
         self.liquid.check(state)
         self.frame = int(state["frame"])
-        self.session += 1
         # copied, because a simulation changes its arrays in place, and the other simulation may continue
         self.liquid.restore({name: np.array(values, order="C") for name, values in state.items()})
         self.probes.restore(state)
