@@ -42,6 +42,7 @@ WITHOUT_PICTURE = {
     "ranks_simulation",
     "ranks_step",
     "record",
+    "sensitivity",
     "step_time",
 }
 
