@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.sim.liquid.flow.pressure import FADED, IncrementalPressure
+from nonstick.sim.liquid.flow.pressure import IncrementalPressure
+from nonstick.sim.liquid.settings import STEP
 
 CELLS = 16
 
@@ -89,7 +90,7 @@ def test_it_fades_near_the_surface_only():
     incremental = IncrementalPressure(liquid.solids)
     incremental.keep(np.ones(liquid.grid.three), liquid.tracker.phi)
     highest = int(np.flatnonzero(liquid.phi()[8] < 0.0).max())
-    assert np.all(incremental.pressure[:, :, highest - 2 : highest + 1] == FADED)
+    assert np.all(incremental.pressure[:, :, highest - 2 : highest + 1] == STEP.faded)
     assert np.all(incremental.pressure[:, :, : highest - 2] == 1.0)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid.particles._spacing import _crowding, _displace
-from nonstick.sim.liquid.particles.spacing import LONGEST_WAY, displacement
+from nonstick.sim.liquid.particles.spacing import displacement
+from nonstick.sim.liquid.settings import SPACING
 
 SHAPES = [(1, 7, 6), (5, 4, 6)]
 
@@ -73,7 +74,7 @@ def test_crowded_particles_move_apart_and_not_through_walls():
     shift = displacement(cloud, tracker.phi, solids, *pressed, tracker.per_cell, 0.0)
     assert shift[1][0, 7, :6].max() < 0.0 < shift[1][0, 9, :6].min()
     assert not shift[1][:, [0, -1]].any() and not shift[2][:, :, 0].any() and not shift[0].any()
-    assert max(float(np.abs(s).max()) for s in shift) <= LONGEST_WAY
+    assert max(float(np.abs(s).max()) for s in shift) <= SPACING.longest
     more = displacement(cloud, tracker.phi, solids, *pressed, tracker.per_cell, 0.3)
     assert np.abs(more[1]).sum() > np.abs(shift[1]).sum()  # after liquid was crushed there are more sweeps
 
