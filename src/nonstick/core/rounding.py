@@ -7,8 +7,6 @@ of a vector whose square can be told from rounding.
 
 from __future__ import annotations
 
-#: rounding of a row, its products, their sum, and the last bit of x
-ROW = 8 * 2.0**-52
 #: x less a bound, relative to both: what is left is the last bits of one of them
 BOUND = 1e-15
 #: no row and no Krylov vector has more digits than this, relative to its terms
