@@ -40,11 +40,11 @@ demo: .venv/.ready-pictures
 gallery: .venv/.ready-pictures
 	@$(BIN)/python docs/make_gallery.py
 
-# the pages in a browser come last and alone: a browser that draws without a graphics card needs the computer for itself
+# the pages in a browser come first and alone: a browser that draws without a graphics card needs the computer for itself
 test: .venv/.ready-dev .venv/.petsc
 	@failed=0; \
-	$(BIN)/python -m pytest -n $(JOBS) -rs --durations=15 --durations-min=2 -m "not browser" $(ARGS) || failed=$$?; \
 	$(BIN)/python -m pytest -n 0 -rs $(ARGS) -m browser || [ $$? = 5 ] || failed=1; \
+	$(BIN)/python -m pytest -n $(JOBS) -rs --durations=15 --durations-min=2 -m "not browser" $(ARGS) || failed=$$?; \
 	exit $$failed
 
 test-fast: .venv/.ready-dev

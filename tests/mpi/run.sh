@@ -8,8 +8,8 @@ mpiexec=$(command -v mpiexec.openmpi || command -v mpiexec)
 for ranks in "$@"; do
     echo "tests/mpi on $ranks rank(s)"
     if [ "$ranks" = 1 ]; then
-        "$python" -m pytest -q -p no:cacheprovider tests/mpi
+        "$python" -m pytest --color=no -p no:cacheprovider tests/mpi
     else
-        timeout 600 "$mpiexec" --quiet --oversubscribe -n "$ranks" "$python" -m pytest -q -p no:cacheprovider tests/mpi
+        timeout 600 "$mpiexec" --quiet --oversubscribe -n "$ranks" "$python" -m pytest --color=no -p no:cacheprovider tests/mpi
     fi
 done
