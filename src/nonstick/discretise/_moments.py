@@ -1,0 +1,148 @@
+"""Liquid volume and first moments of cells, and the hat masses of faces, from a level set at cell centres.
+
+The hat mass of a face is the integral over the liquid of a function that falls linearly from 1 on the face to 0 on the
+opposite faces of its two cells (the lowest Raviart–Thomas element). With ξ from 0 to 1 along the axis of the face,
+
+    m_f = ∫_L ξ + ∫_R (1 − ξ)        L, R: the cells on the low and the high side of the face
+
+The moments are exact for the surface of `_volumes`: the same octants, each of six tetrahedra with a linear level set.
+Box fractions of half cells do not do in their place: liquid at rest under a tilted surface would move.
+Layouts are those of `_volumes`: `phi` and `state` are padded by two layers, outputs by one.
+"""
+
+import numpy as np
+from numba import prange
+
+from ..kernels import parallel, serial
+from ._volumes import TRACE, _cell_states
+
+
+@serial
+def _tetrahedron_moments(a, b, c, d, second, third):
+    """(volume, x, y, z): integrals of 1, x, y and z over the negative part, for a tetrahedron of volume 1.
+
+    Corners are bit masks of coordinates 0 or 1 (x is bit 0): 0, `second`, `third` and 7; a, b, c, d their values.
+    """
+    i, j, k, l = 0, second, third, 7
+    if a > b:
+        a, b, i, j = b, a, j, i
+    if c > d:
+        c, d, k, l = d, c, l, k
+    if a > c:
+        a, c, i, k = c, a, k, i
+    if b > d:
+        b, d, j, l = d, b, l, j
+    if b > c:
+        b, c, j, k = c, b, k, j
+    # integrals of the barycentric coordinates of the corners i, j, k, l
+    if d < 0.0:
+        volume = 1.0
+        s = t = u = v = 0.25
+    elif a >= 0.0:
+        return 0.0, 0.0, 0.0, 0.0
+    elif b >= 0.0:  # the corner at a
+        ab, ac, ad = a / (a - b), a / (a - c), a / (a - d)
+        volume = ab * ac * ad
+        t, u, v = 0.25 * volume * ab, 0.25 * volume * ac, 0.25 * volume * ad
+        s = volume - t - u - v
+    elif c < 0.0:  # everything but the corner at d
+        da, db, dc = d / (d - a), d / (d - b), d / (d - c)
+        rest = da * db * dc
+        s, t, u = 0.25 - 0.25 * rest * da, 0.25 - 0.25 * rest * db, 0.25 - 0.25 * rest * dc
+        volume = 1.0 - rest
+        v = volume - s - t - u
+    else:  # a prism of three tetrahedra: (a, b, ac, ad), (b, ac, ad, bc), (b, ad, bc, bd)
+        ac, ad, bc, bd = a / (a - c), a / (a - d), b / (b - c), b / (b - d)
+        one, two, three = ac * ad, ad * bc * (1.0 - ac), bc * bd * (1.0 - ad)
+        volume = one + two + three
+        u = 0.25 * (one * ac + two * (ac + bc) + three * bc)
+        v = 0.25 * (one * ad + two * ad + three * (ad + bd))
+        s = 0.25 * (one * (3.0 - ac - ad) + two * (2.0 - ac - ad) + three * (1.0 - ad))
+        t = volume - s - u - v
+    x = s * (i & 1) + t * (j & 1) + u * (k & 1) + v * (l & 1)
+    y = s * (i >> 1 & 1) + t * (j >> 1 & 1) + u * (k >> 1 & 1) + v * (l >> 1 & 1)
+    z = s * (i >> 2) + t * (j >> 2) + u * (k >> 2) + v * (l >> 2)
+    return volume, x, y, z
+
+
+@serial
+def _octant_moments(phi, i, j, k, p, q, r):
+    """(volume, x, y, z) of an octant (`_volumes._octant`) of volume 1; coordinates from the cell's centre outwards."""
+    f000, f100, f010, f001 = phi[i, j, k], phi[i + p, j, k], phi[i, j + q, k], phi[i, j, k + r]
+    f110, f101, f011 = phi[i + p, j + q, k], phi[i + p, j, k + r], phi[i, j + q, k + r]
+    f111 = phi[i + p, j + q, k + r]
+    c000 = f000
+    c100 = 0.5 * (f000 + f100)
+    c010 = 0.5 * (f000 + f010)
+    c001 = 0.5 * (f000 + f001)
+    c110 = 0.25 * (f000 + f100 + f010 + f110)
+    c101 = 0.25 * (f000 + f100 + f001 + f101)
+    c011 = 0.25 * (f000 + f010 + f001 + f011)
+    c111 = 0.125 * (f000 + f100 + f010 + f001 + f110 + f101 + f011 + f111)
+    volume = x = y = z = 0.0
+    for path in range(6):  # along two edges of the octant, then to its far corner
+        if path == 0:
+            part = _tetrahedron_moments(c000, c100, c110, c111, 1, 3)
+        elif path == 1:
+            part = _tetrahedron_moments(c000, c100, c101, c111, 1, 5)
+        elif path == 2:
+            part = _tetrahedron_moments(c000, c010, c110, c111, 2, 3)
+        elif path == 3:
+            part = _tetrahedron_moments(c000, c010, c011, c111, 2, 6)
+        elif path == 4:
+            part = _tetrahedron_moments(c000, c001, c101, c111, 4, 5)
+        else:
+            part = _tetrahedron_moments(c000, c001, c011, c111, 4, 6)
+        volume += part[0]
+        x += part[1]
+        y += part[2]
+        z += part[3]
+    return volume / 6.0, x / 6.0, y / 6.0, z / 6.0
+
+
+@parallel
+def _cell_moments(volume, moment, phi, state):
+    """Liquid fraction of cells, and the integrals of ξ along each axis, 0 at the low side and 1 at the high side."""
+    for i in prange(2, phi.shape[0] - 2):
+        for j in range(2, phi.shape[1] - 2):
+            for k in range(2, phi.shape[2] - 2):
+                kind = state[i, j, k]
+                if kind == 0:  # air is not written, so its memory is never allocated
+                    continue
+                total, x, y, z = 1.0, 0.5, 0.5, 0.5
+                if kind == 2:
+                    total = x = y = z = 0.0
+                    for p in range(-1, 2, 2):
+                        for q in range(-1, 2, 2):
+                            for r in range(-1, 2, 2):
+                                part, dx, dy, dz = _octant_moments(phi, i, j, k, p, q, r)
+                                total += 0.125 * part
+                                x += 0.0625 * (part + p * dx)
+                                y += 0.0625 * (part + q * dy)
+                                z += 0.0625 * (part + r * dz)
+                    if total < TRACE:
+                        continue
+                    if total > 1.0 - TRACE:
+                        total, x, y, z = 1.0, 0.5, 0.5, 0.5
+                volume[i - 1, j - 1, k - 1] = total
+                moment[0, i - 1, j - 1, k - 1] = x
+                moment[1, i - 1, j - 1, k - 1] = y
+                moment[2, i - 1, j - 1, k - 1] = z
+
+
+def hat_masses(phi: np.ndarray, padded: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Cell fractions (*padded) and hat masses of the faces of three axes (3, *padded).
+
+    `phi` has two layers of cells more than the box on all sides (`with_surroundings`). Faces on the sides of the box
+    have the half that lies inside.
+    """
+    state = np.full(phi.shape, 2, np.int8)
+    _cell_states(state, phi)
+    volume, moment = np.zeros(padded), np.zeros((3, *padded))
+    _cell_moments(volume, moment, phi, state)
+    for axis in range(3):  # face i lies between the cells i − 1 and i
+        low, high = ((slice(None),) * axis + (part,) for part in (slice(None, -1), slice(1, None)))
+        mass = volume - moment[axis]
+        mass[high] += moment[axis][low]
+        moment[axis] = mass
+    return volume, moment
