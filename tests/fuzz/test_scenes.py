@@ -126,7 +126,7 @@ def change(rng, data):
         name = rng.choice(list(other))
         data[name] = copy.deepcopy(other[name])
     elif kind == 7 and isinstance(old, dict):
-        old["".join(rng.choices(string.ascii_lowercase, k=4))] = value(rng)
+        old[rng.choice(["", " ", ".", "float", "".join(rng.choices(string.ascii_lowercase, k=4))])] = value(rng)
     else:
         table[key] = value(rng)
 

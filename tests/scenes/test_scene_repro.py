@@ -23,6 +23,7 @@ REFUSED = {
     "fast": "1e+14 m/s",
     "force": "force.0.acceleration.0: should be at most 1e+15",
     "zd": "force.0.acceleration.0: should be at most 1e+15",
+    "emptykey": "unknown key ''; known here: bodies",
 }
 
 
@@ -69,6 +70,8 @@ SENTENCES = {
     "tiny density": (DOMAIN + POOL + "[physics]\ndensity = 1e-297", "physics.density: should be at least 1e-15"),
     "deep shapes": (DOMAIN + "[[solid]]\nshape = " + "{type = 'union', of = [" * 90 + "3" + "]}" * 90,
                     "more than 150 tables or lists inside each other"),
+    "an empty key in a table": (DOMAIN + "'' = 3", "unknown key 'domain.'; known here: resolution, size"),
+    "a key without its table": ("resolution = 3\n" + DOMAIN, "'resolution', did you mean 'domain.resolution'"),
     "long key": ("x" * 200_000 + " = 3\n" + DOMAIN, "unknown key 'xxx"),
     "long name": (f"name = '{'x' * 200_000}'\n" + DOMAIN, "name: should have at most 80 characters (it is 'xxx"),
     "long kind": (f"kind = '{'x' * 200_000}'\n" + DOMAIN, "kind is 'xxx"),
@@ -87,6 +90,9 @@ def test_values_of_set_are_looked_at_too():
     for value in ("[" * 3000, "9" * 5000):
         with pytest.raises(NonstickError, match=r"--set time\.fps"):
             parse_override(f"time.fps={value}")
+    for key in (".", "..", "time."):
+        with pytest.raises(NonstickError, match="unknown key"):
+            Scene.load("circle", dict([parse_override(f"{key}=1")]))
 
 
 @pytest.mark.parametrize("table", ["inflow", "outflow", "force", "liquid", "solid"])

@@ -54,10 +54,11 @@ def sentence(error: ValidationError, model: Any) -> str:
     )
     kind, given = first["type"], first.get("input")
     parts = _keys(first["loc"], kind)
-    key = ".".join(parts) or "the file"
+    key = ".".join(parts) if parts else "the file"
     if kind == "extra_forbidden":
         known = first.get("known") or _known_keys(model, parts[:-1])
-        meant = suggestion(parts[-1], known)
+        tables = [] if parts[:-1] else [table for table in known if key in _known_keys(model, [table])]
+        meant = f"{tables[0]}.{key}" if len(tables) == 1 else suggestion(parts[-1], known)
         hint = f", did you mean {meant!r}" if meant else f"; known here: {', '.join(known)}" if known else ""
         return f"unknown key {brief(key)}{hint}"
     if kind == "missing":
@@ -79,10 +80,10 @@ def _keys(place: tuple[int | str, ...], kind: str) -> list[str]:
 
     An unknown key stands last and may be called anything, even like such a part.
     """
-    *way, last = place or ("",)
-    kept = [str(p) for p in way if p not in _PARTS and not str(p).startswith("function-")]
-    own = kind == "extra_forbidden" or (last not in _PARTS and not str(last).startswith("function-"))
-    return [*kept, str(last)] if own and last != "" else kept
+    keys = [str(p) for p in place]
+    unknown = keys[-1:] if kind == "extra_forbidden" else []
+    way = keys[: len(keys) - len(unknown)]
+    return [p for p in way if p not in _PARTS and not p.startswith("function-")] + unknown
 
 
 def _mistakes(error: ValidationError) -> Iterator[dict[str, Any]]:
