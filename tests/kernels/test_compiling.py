@@ -1,6 +1,7 @@
 """The log tells when kernels are compiled: once in a sentence, then kernel by kernel."""
 
 import logging
+import types
 
 import numba
 import pytest
@@ -60,3 +61,52 @@ def test_other_packages_are_not_counted(listener, caplog):
     caplog.set_level(logging.DEBUG, "nonstick")
     kernel("elsewhere")(1)
     assert listener.kernels == 0 and not caplog.records
+
+
+def made_by_exec():
+    names = {}
+    exec("def function(x):\n    return x + 1", names)
+    return names["function"]
+
+
+def named(module):
+    def function(x):
+        return x + 1
+
+    function.__module__ = module
+    return function
+
+
+def built_from_code():
+    return types.FunctionType((lambda x: x + 1).__code__, {"__builtins__": {}}, None)
+
+
+FOREIGN = {
+    "made by exec": made_by_exec,
+    "without a module": lambda: named(None),
+    "built from its code": built_from_code,
+    "a lambda": lambda: lambda x: x + 1,
+}
+WAYS = {
+    "njit": numba.njit,
+    "object mode": lambda f: numba.jit(f, forceobj=True),
+    "parallel": lambda f: numba.njit(f, parallel=True),
+    "vectorize": numba.vectorize,
+    "cfunc": lambda f: numba.cfunc("float64(float64)")(f).ctypes,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_functions_of_others_are_compiled_as_if_we_were_not_there(listener, caplog, kind, way):
+    caplog.set_level(logging.DEBUG, "nonstick")
+    assert WAYS[way](FOREIGN[kind]())(1.0) == 2.0
+    assert listener.kernels == 0 and not caplog.records
+
+
+def test_events_that_name_no_function_are_passed_over(listener):
+    for data in ({}, {"dispatcher": None}, {"dispatcher": object()}):
+        with event.trigger_event("numba:compile", data):
+            pass
+    assert listener.kernels == 0

@@ -56,10 +56,14 @@ class CompilationLog(Listener):
 
 
 def _name(event: Event) -> str | None:
-    """`nonstick.grid._fractions._fill`; None if the function is not ours."""
-    function = event.data["dispatcher"].py_func
-    ours = function.__module__.split(".")[0] == PACKAGE.name
-    return f"{function.__module__}.{function.__qualname__}" if ours else None
+    """`nonstick.grid._fractions._fill`; None if the function is not ours.
+
+    Functions of others may have no module, such as those made by `exec`, and what fails here ends their compilation.
+    """
+    function = getattr(event.data.get("dispatcher"), "py_func", None)
+    module = str(getattr(function, "__module__", None))
+    ours = module.split(".")[0] == PACKAGE.name
+    return f"{module}.{getattr(function, '__qualname__', '')}" if ours else None
 
 
 def install() -> None:
