@@ -128,3 +128,15 @@ def test_the_operator():
     assert op.components()[0] == 1 and not Masked(op).has_entries
     largest = 1.0 + np.cos(np.pi / (N + 1))  # of the five-point matrix over its diagonal
     assert largest <= scaled_norm(op, 1.0 / A.diagonal()) <= 1.5 * largest
+
+
+def test_a_product_that_changes_its_length_is_answered():
+    calls = []
+
+    def product(x):
+        calls.append(x)
+        return np.zeros(3) if len(calls) > 7 else 2.0 * x
+
+    operator = LinearOperator((2, 2), matvec=product, dtype=float)
+    with pytest.raises(NonstickError, match="a product with A does not have 2 entries"):
+        nonstick.solve(operator, [1.0, -3.0], diagonal=[2.0, 2.0], method="jacobi-mprgp", rtol=1e-300)

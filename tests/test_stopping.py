@@ -1,6 +1,7 @@
 """A stop, a time limit, x on request and the history: the same for every method."""
 
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -199,3 +200,30 @@ def test_a_part_of_a_solve_leaves_the_whole_as_it_is():
     part.stop("stagnated")
     assert (whole.status, whole.asked, whole.tolerance) == ("", 1e-8, 1e-8) and part.asked == 1e-3
     assert part.within().status == "" and part.x.shape == (problem.n,)
+
+
+NUMBERS = {
+    "float16": np.float16(1e-3),
+    "longdouble": np.longdouble(1e-3),
+    "float32": np.float32(1e-3),
+    "Fraction": Fraction(1, 1000),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_any_kind_are_tolerances(name):
+    value = NUMBERS[name]
+    for options in ({"rtol": value}, {"rtol": 0.0, "atol": value}, {"time_limit": value * 10_000}):
+        assert nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, -3.0], **options).converged
+    stopping = Stopping(rtol=value, maxiter=np.int8(3), time_limit=10**400)
+    assert [type(v) for v in (stopping.rtol, stopping.maxiter, stopping.time_limit)] == [float, int, float]
+
+
+@pytest.mark.parametrize(
+    "value", [np.complex64(1), 10**400, -(10**400), np.float16("nan"), "1e-3", [1e-3], None], ids=str
+)
+def test_what_is_no_tolerance_is_refused_in_one_sentence(value):
+    for name in ("rtol", "atol"):
+        with pytest.raises(nonstick.NonstickError, match=f"^{name} must be zero or a positive number, not") as error:
+            nonstick.solve([[2.0]], [1.0], **{name: value})
+        assert len(str(error.value)) < 200

@@ -185,3 +185,30 @@ def test_numbers_of_any_kind(form, kind):
     A = sp.eye_array(3).asformat(form)
     A.data = A.data.astype(kind)
     np.testing.assert_allclose(nonstick.solve(A, np.array([0.5, 1.0, 2.0])).x, [0.5, 1.0, 2.0])
+
+
+def _with(format, change):
+    A = sp.eye_array(3).asformat(format)
+    change(A)
+    return A
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda: _with("dok", lambda A: A._dict.update({(9, 0): 1.0})),
+        lambda: _with("dok", lambda A: A._dict.update({(0, -4): 1.0})),
+        lambda: _with("lil", lambda A: (A.rows[1].append(7), A.data[1].append(1.0))),
+        lambda: _with("lil", lambda A: A.data[1].extend([1.0] * 50)),
+    ],
+    ids=["dok", "dok negative", "lil", "lil lengths"],
+)
+def test_damaged_matrices_of_other_formats_are_refused(damaged, tmp_path):
+    for use in (
+        lambda: nonstick.solve(damaged(), np.ones(3)),
+        lambda: nonstick.Solver(np.eye(3)).update(damaged()),
+        lambda: nonstick.save_problem(tmp_path / "p.npz", damaged(), np.ones(3)),
+        lambda: nonstick.solve(np.eye(3), np.ones(3), constraints=(damaged(), 0.0, 1.0)),
+    ):
+        with pytest.raises(NonstickError, match="is damaged"):
+            use()

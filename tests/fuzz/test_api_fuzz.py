@@ -70,6 +70,12 @@ MATRICES = {
     "negative index": lambda A, k, v: _broken(A, "indices", k, -1),
     "pointer out of range": lambda A, k, v: _broken(A, "indptr", k, 10**6),
     "rows that overlap": lambda A, k, v: _broken(A, "indptr", k, 0),
+    "a damaged dictionary": lambda A, k, v: _damaged_dok(A, k),
+    "damaged lists": lambda A, k, v: _damaged_lil(A, k),
+    "damaged diagonals": lambda A, k, v: _damaged_dia(A, k),
+    "one axis": lambda A, k, v: sp.coo_array(np.ones(A.shape[0])),
+    "lists": lambda A, k, v: sp.lil_array(A),
+    "blocks": lambda A, k, v: sp.bsr_array(A),
     "vast and empty": lambda A, k, v: sp.coo_array((10**12, 10**12)),
     "a string": lambda A, k, v: "A",
     "None": lambda A, k, v: None,
@@ -83,11 +89,36 @@ def _broken(A, part: str, where: int, value: int):
     return out
 
 
+def _damaged_dok(A, where: int):
+    out = sp.dok_array(A)
+    out._dict[(where % 99, -1 if where % 2 else 10**6)] = 1.0
+    return out
+
+
+def _damaged_lil(A, where: int):
+    out = sp.lil_array(A)
+    row = where % A.shape[0]
+    if where % 3:
+        out.rows[row].append(-1 if where % 2 else 10**6)
+        out.data[row].append(1.0)
+    else:
+        (out.rows if where % 2 else out.data)[row].extend([0] * 50)
+    return out
+
+
+def _damaged_dia(A, where: int):
+    out = sp.dia_array(A)
+    out.offsets[where % out.offsets.size] = 10**6 if where % 2 else -(10**9)
+    return out
+
+
 STOPS = st.fixed_dictionaries(
     {},
     optional={
-        "rtol": st.sampled_from([1e-6, 1e-3, 0.0, -1.0, np.nan, np.inf, 1e-300, "1e-6", None, 2]),
-        "atol": st.sampled_from([0.0, 1e-9, -1.0, np.nan, None]),
+        "rtol": st.sampled_from(
+            [1e-6, 1e-3, 0.0, -1.0, np.nan, np.inf, 1e-300, "1e-6", None, 2, np.float16(1e-3), 10**400]
+        ),
+        "atol": st.sampled_from([0.0, 1e-9, -1.0, np.nan, None, np.longdouble(1e-9), np.complex64(1)]),
         "maxiter": st.sampled_from([1, 3, 50, 0, -1, 2.5, None, "3", 10**30]),
         "callback": st.sampled_from([None, 3, "print", lambda monitor: None, lambda monitor: monitor.stop("maxiter")]),
     },

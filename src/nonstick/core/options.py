@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from math import inf
+from math import inf, nan
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
@@ -43,22 +43,37 @@ class Stopping:
 
     def __post_init__(self):
         for name in ("rtol", "atol"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= value < inf:
-                raise NonstickError(f"{name} must be zero or a positive number, not {brief(value)}")
+            value = self._plain(name)
+            if not 0 <= value < inf:
+                raise NonstickError(f"{name} must be zero or a positive number, not {brief(getattr(self, name))}")
+            object.__setattr__(self, name, value)
         if self.rtol == 0 and self.atol == 0:
             raise NonstickError(
                 "rtol must be positive (or zero with a positive atol): no method reaches a residual of 0"
             )
-        if self.maxiter is not None and (not isinstance(self.maxiter, Integral) or self.maxiter < 1):
-            raise NonstickError(f"maxiter must be a positive integer or None, not {brief(self.maxiter)}")
+        if self.maxiter is not None:
+            if not isinstance(self.maxiter, Integral) or self.maxiter < 1:
+                raise NonstickError(f"maxiter must be a positive integer or None, not {brief(self.maxiter)}")
+            object.__setattr__(self, "maxiter", int(self.maxiter))
         if self.callback is not None and not callable(self.callback):
             raise NonstickError(f"callback must be a function of one argument, not {brief(self.callback)}")
-        seconds = self.time_limit
-        if seconds is not None and (not isinstance(seconds, Real) or not seconds >= 0):
-            raise NonstickError(f"time_limit must be a number of seconds, zero or more, or None, not {brief(seconds)}")
+        if self.time_limit is not None:
+            seconds = self._plain("time_limit")
+            if not seconds >= 0:
+                raise NonstickError(
+                    f"time_limit must be a number of seconds, zero or more, or None, not {brief(self.time_limit)}"
+                )
+            object.__setattr__(self, "time_limit", seconds)
         if not isinstance(self.criterion, str) or self.criterion not in ("rows", "papers"):
             raise NonstickError(f"criterion must be 'rows' or 'papers', not {brief(self.criterion)}")
+
+    def _plain(self, name: str) -> float:
+        """An option as the one kind of number that kernels know; NaN if it is none."""
+        value = getattr(self, name)
+        try:
+            return float(value) if isinstance(value, Real) else nan
+        except OverflowError:  # an integer of hundreds of digits
+            return inf if value > 0 else -inf
 
     @property
     def row_rtol(self) -> float:

@@ -7,13 +7,13 @@ running solve, and compiled kernels see one kind of argument only.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import NonstickError
+from ..errors import NonstickError, brief
 from . import rounding
 
 #: |a_ij - a_ji| allowed, relative to sqrt(a_ii a_jj), which bounds |a_ij| in a positive definite matrix
@@ -70,7 +70,7 @@ def _sound(A: sp.csr_array, name: str) -> None:
 
 def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
     """A with other numbers: `values` has the pattern of A, or is a vector with an entry for each of A's."""
-    if not sp.issparse(values):
+    if not sp.issparse(values) or (values.ndim == 1 and values.shape == (A.nnz,)):
         values = numbers(values, "values")
     if values.ndim == 2:
         _real(values.dtype, name)
@@ -83,12 +83,12 @@ def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
             raise NonstickError(f"the pattern of {name} has changed; make a new Solver for it")
         data = np.array(M.data)
     else:
-        data = np.array(values, dtype=np.float64)
-        if data.shape != (A.nnz,):
+        if values.shape != (A.nnz,):
             raise NonstickError(
-                f"values has shape {_by(data.shape)}, but {name} has {A.nnz} entries; give a matrix with the same "
+                f"values has shape {_by(values.shape)}, but {name} has {A.nnz} entries; give a matrix with the same "
                 "pattern, or the data of its CSR form"
             )
+        data = np.array(values, dtype=np.float64)
     M = sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
     _sound(M, name)
     return M
@@ -109,16 +109,27 @@ def products(A, diagonal, name: str = "A") -> tuple[Callable[[np.ndarray], np.nd
         raise NonstickError(
             f"diagonal[{bad[0]}] is {d[bad[0]]:g}; a positive definite matrix has a positive diagonal{_more(bad.size)}"
         )
+
+    def product(x: np.ndarray) -> np.ndarray:
+        try:
+            y = np.asarray(A.matvec(x)).reshape(n)
+        except ValueError as error:  # of the caller's function, or of SciPy, if its length is wrong
+            raise NonstickError(
+                f"a product with {name} does not have {n} entries, or failed: {brief(error)}"
+            ) from error
+        _real(y.dtype, f"a product with {name}")
+        return y
+
     if n:
-        _try_products(A.matvec, d, name)
-    return A.matvec, d
+        _try_products(product, d, name)
+    return product, d
 
 
 def _try_products(product: Callable[[np.ndarray], np.ndarray], d: np.ndarray, name: str) -> None:
     """Symmetric for a pair of vectors, and the diagonal given is that of a few rows."""
     rng, scale = np.random.default_rng(0), 1.0 / np.sqrt(d)
     x, y = (scale * rng.standard_normal(d.size) for _ in range(2))
-    Ax, Ay = (np.array(product(v), dtype=np.float64).reshape(d.size) for v in (x.copy(), y.copy()))
+    Ax, Ay = (np.array(product(v), dtype=np.float64) for v in (x.copy(), y.copy()))
     if not (np.isfinite(Ax).all() and np.isfinite(Ay).all()):
         raise NonstickError(f"a product with {name} is not finite; check the matvec of the LinearOperator")
     size = np.linalg.norm(x / scale) * np.linalg.norm(Ay * scale) + np.linalg.norm(y / scale) * np.linalg.norm(
@@ -131,7 +142,7 @@ def _try_products(product: Callable[[np.ndarray], np.ndarray], d: np.ndarray, na
     for i in dict.fromkeys((0, d.size // 2, d.size - 1)):
         unit = np.zeros(d.size)
         unit[i] = 1.0
-        entry = float(np.asarray(product(unit)).reshape(d.size)[i])
+        entry = float(product(unit)[i])
         if abs(entry - d[i]) > 1e-6 * d[i]:
             raise NonstickError(f"diagonal[{i}] is {d[i]:g}, but {name}[{i}, {i}] is {entry:g} by a product")
 
@@ -146,13 +157,23 @@ def damage(A) -> str:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of SciPy's, about unsigned indices
                 check(full_check=True)
-        elif A.format == "coo" and A.nnz:
-            for index, size in zip(A.coords, A.shape):
-                if index.min() < 0 or index.max() >= size:
-                    return f"an index lies outside 0..{size - 1}"
+        elif A.format == "lil" and any(len(row) != len(data) for row, data in zip(A.rows, A.data)):
+            return "a row has another number of columns than of values"
+        for index, size in _indices(A):
+            if len(index) and (np.min(index) < 0 or np.max(index) >= size):
+                return f"an index lies outside 0..{size - 1}"
     except (ValueError, TypeError) as error:
         return str(error)
     return ""
+
+
+def _indices(A) -> Iterable[tuple[Sequence[int], int]]:
+    """Lists of indices, each with the length of its axis, of formats that have no check of their own."""
+    if A.format == "coo":
+        return zip(A.coords, A.shape)
+    if A.format == "dok":
+        return zip(zip(*A.keys()), A.shape)
+    return ((row, A.shape[1]) for row in A.rows) if A.format == "lil" else ()
 
 
 def _dense(A, name: str) -> np.ndarray:
