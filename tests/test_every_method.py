@@ -111,3 +111,56 @@ def expected_refusal(method: str, cells) -> str:
     if cells is None and method.startswith(("pi-mg", "pe-mg", "fas-mg")):
         return r"pass cells=\(n, d\)"
     return ""
+
+
+def star(n, rng):
+    """One unknown is coupled with all others: no grid has that."""
+    A = sp.lil_array(np.eye(n))
+    A[0, 1:] = A[1:, 0] = -0.9 / np.sqrt(n)
+    return A
+
+
+def dense(n, rng):
+    B = rng.standard_normal((n, n))
+    return sp.csr_array(B @ B.T + n * np.eye(n))
+
+
+def far(n, rng):
+    """Couplings with a neighbour and with an unknown far away."""
+    if n < 8:
+        return sp.eye_array(n)
+    order = rng.permutation(n)
+    return sp.csr_array(sp.diags_array([4.5, -1.0, -1.0, -1.0, -1.0], offsets=[0, 1, -1, 7, -7], shape=(n, n)))[order][
+        :, order
+    ]
+
+
+WITHOUT_A_GRID = {"star": star, "dense": dense, "far": far, "alone": lambda n, rng: sp.eye_array(n)}
+CELLS = {
+    "a line": lambda n: np.stack([np.arange(n), 0 * np.arange(n)], axis=1),
+    "one axis": np.arange,
+    "a box": lambda n: np.stack(np.unravel_index(np.arange(n), (3, 4, 12)), axis=1),
+    "apart": lambda n: 5 * np.stack([np.arange(n) % 6, np.arange(n) // 6], axis=1),
+    "none": lambda n: None,
+}
+
+
+@pytest.mark.parametrize("couplings", WITHOUT_A_GRID)
+@pytest.mark.parametrize("method", METHODS)
+def test_solvers_with_cells_that_do_not_fit_the_matrix(method, couplings):
+    """A Solver keeps its set-ups: they must fit the second solve and an updated matrix too."""
+    for n, where in ((1, "a line"), (8, "a line"), (40, "one axis"), (40, "a box"), (17, "apart"), (23, "none")):
+        rng = np.random.default_rng(n)
+        A, cells = sp.csr_array(WITHOUT_A_GRID[couplings](n, rng)), CELLS[where](n)
+        try:
+            solver = nonstick.Solver(A, cells=cells, method=method)
+            for factor in (1.0, 1.0, 3.0):
+                solver.update(factor * A)
+                b = rng.normal(size=n)
+                solution = solver.solve(b, -0.2, 0.3, rtol=RTOL)
+                off = residual(factor * A, b, -0.2, 0.3, solution.x)
+                linear = registry.get(method).linear
+                assert solution.converged == (off <= RTOL) or linear, (n, where, solution.status, off)
+                assert solution.converged or not registry.entries()[method].converges, (n, where, solution)
+        except NonstickError as error:
+            assert "\n" not in str(error) and len(str(error)) < 400

@@ -223,3 +223,24 @@ def test_an_update_by_a_matrix_of_another_size_is_refused_before_it_is_converted
     solver = nonstick.Solver([[2.0, -1.0], [-1.0, 2.0]])
     with pytest.raises(nonstick.NonstickError, match="shape of A has changed"):
         solver.update(sp.coo_array((10**12, 10**12)))
+
+
+def test_an_update_by_a_sparse_vector():
+    solver = nonstick.Solver([[2.0, -1.0], [-1.0, 2.0]])
+    solver.update(sp.coo_array(np.array([4.0, -1.0, -1.0, 4.0])))
+    assert solver.solve([2.0, -6.0]).x.round(6).tolist() == [0.5, 0.0]
+    for vector in (sp.coo_array(np.ones(3)), sp.coo_array((10**12,))):
+        with pytest.raises(NonstickError, match="values has shape"):
+            solver.update(vector)
+
+
+def test_the_next_preconditioner_of_a_cascade_is_kept_too():
+    """A Solver whose multigrid is too weak goes on with the next recipe, and begins the next solve with it."""
+    from nonstick.compositions import AUTO
+    from nonstick.operators import Masked
+    from nonstick.operators.stencil import as_operator
+
+    A = as_operator(A2)
+    cached = keeping(AUTO, A).M
+    following = cached.chosen(A).following(Masked(A), 0)
+    assert following is not None and cached.cache.inverse is following

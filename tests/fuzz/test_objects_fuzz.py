@@ -5,16 +5,22 @@ import warnings
 from collections import Counter
 
 import numpy as np
+import scipy.sparse as sp
 from bounds import answered, none_broke, seeds
 from problems import grid_cells, laplacian
 from test_api_fuzz import ARRAYS, MATRICES
 
 import nonstick
+from nonstick import registry
 
+METHODS = [name for name, entry in registry.entries().items() if entry.kind != "viscosity"]
 SCALARS = [0.0, -1.0, 1.0, 1e-300, 1e300, np.nan, np.inf, -np.inf, None, "1", "x" * 5000, True, [], [1.0], {}, 3 + 0j,
-           np.zeros(50), np.float32(0.5), np.array(0.5), 10**400, b"1", object()]  # fmt: skip
+           np.zeros(50), np.float32(0.5), np.array(0.5), 10**400, b"1", object(), np.float16(0.5), np.longdouble(0.5),
+           np.complex64(1), -(10**400), sp.coo_array(np.ones(4))]  # fmt: skip
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 1e-300, -1e300, 1e300, np.inf, -np.inf, np.nan, 5e-324, 1e16]
-STOPS = {"rtol": [1e-3, 0.0, np.nan, "1e-6"], "maxiter": [1, 0, 2.5], "time_limit": [0.0, -1.0, "x"],
+LIMITS = [1e-3, 0.0, np.nan, "1e-6", np.float16(1e-3), np.longdouble(1e-3), np.complex64(1), 10**400, True, [1e-3]]
+STOPS = {"rtol": LIMITS, "atol": LIMITS, "maxiter": [1, 0, 2.5, 10**400, np.int8(3)],
+         "time_limit": [-1.0, "x", *LIMITS],
          "criterion": ["papers", "x", 3, np.zeros(2)], "method": ["pgs", "AUTO", "x" * 3000, 3, None, np.zeros(9)],
          "tol": [1e-3], "x0": SCALARS, "active": SCALARS}  # fmt: skip
 
@@ -118,9 +124,18 @@ def vectors(rng, n):
     }  # fmt: skip
 
 
+def star(n, rng):
+    """One unknown is coupled with all others."""
+    A = sp.lil_array(np.eye(n))
+    A[0, 1:] = A[1:, 0] = rng.choice([-0.9, 0.5]) / max(np.sqrt(n - 1), 1.0)
+    return sp.csr_array(A)
+
+
 def matrix(rng):
     size = shape(rng)[:2]
     A = laplacian(*size, rng.randrange(99), rng.choice([0.0, 3.0]))
+    if not rng.randrange(4):  # couplings that are not a grid's, which the cells of `size` do not fit
+        A = A + star(A.shape[0], rng)
     if rng.randrange(2):
         return A, A, size
     with np.errstate(all="ignore"):
@@ -130,7 +145,11 @@ def matrix(rng):
 def solver(rng):
     given, A, size = matrix(rng)
     cells = grid_cells(*size) if rng.randrange(2) else None
-    made = nonstick.Solver(given, **altered(rng, {"cells": cells, "warm": True} if rng.randrange(2) else {}))
+    made = nonstick.Solver(
+        given,
+        **altered(rng, {"cells": cells, "warm": True} if rng.randrange(2) else {}),
+        **({"method": rng.choice(METHODS)} if rng.randrange(2) else {}),
+    )
     solution = None
     for _ in range(3):
         arguments = altered(rng, vectors(rng, A.shape[0]))

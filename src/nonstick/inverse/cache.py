@@ -68,8 +68,8 @@ class Cached(Recipe):
 
     def following(self, operator, step):
         inverse = self.recipe.following(operator, step)
-        if inverse is not None and self.shelf.holds(operator):
-            self.shelf.put(operator, inverse)
+        if inverse is not None and self.cache.matches(operator):
+            self.cache.put(operator, inverse)
         return inverse
 
     @property

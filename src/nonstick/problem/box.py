@@ -130,6 +130,12 @@ class BoxProblem(Shown):
     def n(self) -> int:
         return self.A.n
 
+    def without_bounds(self) -> BoxProblem:
+        """The linear system A x = b, with the same scale of residuals."""
+        out = BoxProblem(self.A, self.b, -np.inf, np.inf, self.coarser, self.edges)
+        out.scale, out.may_float = self.scale, self.may_float
+        return out
+
     def _scale_of_bounds(self) -> float:
         """The scale of residuals if b = 0: how far zero lies outside the box, in the units of b."""
         outside = np.abs(self.A.diagonal * self.box.project(np.zeros(self.n)))

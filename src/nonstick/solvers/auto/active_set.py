@@ -94,6 +94,8 @@ class ActiveSet(Method):
         return not self.bounded
 
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        if not self.bounded:  # also where the way back from other units would put x into the box
+            problem = problem.without_bounds()
         with threads_for(problem.n):
             scaled = rescaled(problem)
             if scaled is None:
