@@ -11,6 +11,7 @@ from common import Rows, figure, options, progress, show
 
 from nonstick import api, cases
 from nonstick.bench.problems import maze
+from nonstick.operators.base import row_sums
 from nonstick.operators.rows import Rows as Layout
 from nonstick.operators.stencil import StencilOperator
 from nonstick.problem.box import BoxProblem
@@ -89,7 +90,7 @@ def _rough(n: int, factors) -> BoxProblem:
     """The sphere with face weights times factors; the flux to the air is scaled with the cell's own factor."""
     p = _sphere(n)
     A, layout = p.A, p.A.rows
-    excess = np.maximum(A.row_sums(), 0.0)
+    excess = np.maximum(row_sums(A), 0.0)
     excess[excess < 1e-9 * A.diagonal] = 0.0
     cells = layout.coordinates()
     of = factors(cells)

@@ -1,6 +1,7 @@
 """`nonstick.Solver`: one set-up, many solves, the answers of `nonstick.solve`."""
 
 import threading
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -198,7 +199,7 @@ def test_other_methods_and_mistakes():
                 monitor.iterations += 1
 
     assert nonstick.Solver(A2, method=Plain()).solve(LOADS[0], rtol=1e-3).converged
-    assert keeping(registry.get("psor"), None) == registry.get("psor")
+    assert keeping(registry.get("psor"), WeakSet()) == registry.get("psor")
     solver = nonstick.Solver(A2, method="PSOR")
     assert solver.name == "psor"
     with pytest.raises(NonstickError, match="did you mean 'rtol'"):

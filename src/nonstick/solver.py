@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
+from weakref import WeakSet
 
 import numpy as np
 
@@ -78,7 +79,8 @@ class Solver(Shown):
 
     def _keep(self, method: Method) -> None:
         """Set-ups of this method are kept from now on; what was kept is forgotten."""
-        self._recipe, self._method = method, keeping(method, self._given.operator)
+        self._alike = WeakSet([self._given.operator])
+        self._recipe, self._method = method, keeping(method, self._alike)
         self._coarsened = self._given
 
     def facts(self) -> dict[str, object]:
@@ -170,6 +172,7 @@ class Solver(Shown):
         """
         with self._alone():
             self._given = self._given.updated(values)
+            self._alike.add(self._given.operator)
             if self._coarsened.drift(self._given) > DRIFT:
                 self._keep(self._recipe)
 
@@ -206,20 +209,20 @@ class Solver(Shown):
 M = TypeVar("M", bound=Method)
 
 
-def keeping(method: M, core: Operator) -> M:
+def keeping(method: M, alike: WeakSet[Operator]) -> M:
     """The method with a cache for every recipe in it, so that its set-ups outlive a solve."""
     if not is_dataclass(method):
         return method
-    changes = {part.name: _kept(getattr(method, part.name), core) for part in fields(method)}
+    changes = {part.name: _kept(getattr(method, part.name), alike) for part in fields(method)}
     return replace(method, **{name: value for name, value in changes.items() if value is not None})
 
 
-def _kept(value, core: Operator):
+def _kept(value, alike: WeakSet[Operator]):
     """A part of a method that keeps its set-ups; None if there is nothing to keep."""
     if isinstance(value, Recipe):
-        return Cached(value, InverseCache(core))
+        return Cached(value, InverseCache(alike))
     if isinstance(value, Method):
-        return keeping(value, core)
+        return keeping(value, alike)
     if isinstance(value, tuple) and any(isinstance(part, Recipe | Method) for part in value):
-        return tuple(part if (kept := _kept(part, core)) is None else kept for part in value)
+        return tuple(part if (kept := _kept(part, alike)) is None else kept for part in value)
     return None

@@ -40,7 +40,7 @@ def test_the_verbs_of_padded_vectors(cells):
     assert S.peak(y) == S.peak(Y)
     np.testing.assert_array_equal(leave(y), y)
     np.testing.assert_allclose(leave(S.diagonal), np.diag(dense), rtol=1e-13)
-    np.testing.assert_allclose(leave(S.jacobi(0.5)(X, out)), 0.5 * x / np.diag(dense), rtol=1e-12)
+    np.testing.assert_allclose(leave(S.scaled(0.5, X, out)), 0.5 * x / np.diag(dense), rtol=1e-12)
     peak = S.step(X, Y, P, Q, 0.3)
     np.testing.assert_allclose(leave(X), x + 0.3 * p, atol=1e-14)
     np.testing.assert_allclose(leave(Y), y - 0.3 * q, atol=1e-14)

@@ -17,6 +17,7 @@ from ..core import validate
 from ..core.options import suggesting
 from ..errors import NonstickError
 from ..grid.faces import lower, upper
+from ..operators.base import row_sums
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
@@ -141,7 +142,7 @@ class DiffusionProblem(Discretised):
     def _check_parts(self, A: StencilOperator) -> None:
         """Check that every part of the body has a fixed cell, which an equilibrium needs."""
         count, label = A.components()
-        touches = np.bincount(label, weights=A.row_sums(), minlength=count)
+        touches = np.bincount(label, weights=row_sums(A), minlength=count)
         if np.any(touches < 0.5):
             raise NonstickError(
                 "a part of the body has no fixed cell, so its equilibrium is not unique: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from weakref import WeakSet
 
 import numpy as np
 
@@ -14,17 +15,18 @@ from .base import Inverse, Recipe
 class InverseCache:
     """The last inverse that a recipe made for `core`, and what it was made for."""
 
-    core: Operator
+    #: operators whose entries are in the same places
+    alike: WeakSet[Operator]
+    core: Operator | None = None
     inverse: Inverse | None = None
     free: np.ndarray | None = None
     shift: np.ndarray | None = None
 
     def matches(self, operator: Operator) -> bool:
-        """True if the operator is the one of this cache, or has other numbers in the same places."""
-        mine, core = self.core.stencil, operator.core
-        if core is self.core or (core.pattern is not None and core.pattern is self.core.pattern):
-            return True
-        return mine is not None and core.stencil is not None and core.stencil.rows is mine.rows
+        """True if the entries of the operator are in the same places."""
+        stencil = operator.core.stencil
+        same = (A.stencil.rows is stencil.rows for A in self.alike if A.stencil is not None and stencil is not None)
+        return operator.core in self.alike or any(same)
 
     def put(self, operator: Operator, inverse: Inverse) -> None:
         free, shift = operator.free, operator.shift

@@ -8,39 +8,6 @@ from . import inline, serial
 
 
 @inline
-def _is_open(t, w0, w1, w2, d, offsets, tolerance):
-    """True if the sum of row t is larger than rounding errors."""
-    total = d[t] - (w0[t] + w1[t] + w2[t])
-    for axis, w in enumerate((w0, w1, w2)):
-        o = offsets[2 * axis]
-        if o != 0:
-            total -= w[t + o]
-    return abs(total) > tolerance * d[t]
-
-
-@serial
-def _closed_parts(closed, label, w0, w1, w2, d, start, offset, tolerance):
-    """closed[c] = True if every row of part c sums to zero; returns the number of these parts.
-
-    Usually there are none. A free surface often comes last in C order, if an axis points up. So the search begins with
-    the middles and ends of segments, backwards.
-    """
-    left = closed.size
-    closed[:] = True
-    for everywhere in range(2):
-        for s in range(start.size - 2, -1, -1):
-            middle = (start[s] + start[s + 1]) >> 1
-            first, step = (start[s], 1) if everywhere else (middle, max(start[s + 1] - 1 - middle, 1))
-            for t in range(first, start[s + 1], step):
-                if closed[label[t]] and _is_open(t, w0, w1, w2, d, offset[s], tolerance):
-                    closed[label[t]] = False
-                    left -= 1
-                    if left == 0:
-                        return 0
-    return left
-
-
-@inline
 def _find(root, i):
     while root[i] != i:
         root[i] = root[root[i]]

@@ -40,6 +40,7 @@ class SpreadRows(Operator):
     """
 
     has_entries = False
+    diagonal: np.ndarray
 
     def __init__(self, comm: Comm, A: sp.csr_array, starts: np.ndarray):
         self.comm, self.n, self._starts = comm, A.shape[0], starts

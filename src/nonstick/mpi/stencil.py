@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels._vector import dot
-from ..operators.base import closed_rows
 from ..operators.stencil import StencilOperator
 from ..parallel.components import united
 from .piece import Piece
@@ -47,12 +45,6 @@ class SharedStencil(StencilOperator):
         out[self.piece.ghosts] = 0.0
         return out
 
-    def dot(self, x, y):
-        return float(self.comm.total(dot(x, y)))
-
-    def peak(self, x):
-        return float(self.comm.largest(super().peak(x)))
-
     def magnitude(self, x, out):
         super().magnitude(x, out)
         out[self.piece.ghosts] = 0.0
@@ -63,38 +55,17 @@ class SharedStencil(StencilOperator):
         self.exchange(diagonal)
         return SharedStencil(self.piece, self.weights, diagonal)
 
-    def find_closed_parts(self, tolerance):
-        """Where every part of a rank touches the surface, the ranks need not compare their parts."""
-        count, label = super().components()
-        own = label[self.piece.owned]
-        sums, limit = self.row_sums()[self.piece.owned], tolerance * self.diagonal[self.piece.owned]
-        closed = np.ones(count, bool)
-        closed[own[np.abs(sums) > limit]] = False
-        present = np.zeros(count, bool)  # parts of ghosts alone belong to other ranks
-        present[own] = True
-        if not self.comm.any(bool((closed & present).any())):
-            return []
-        total, number = self._joined(count, label)
-        is_open = np.zeros(total, np.int64)
-        is_open[number[present & ~closed]] = 1
-        everywhere = self.comm.largest(is_open) == 0
-        parts = closed_rows(number[own], everywhere)
-        return [self.piece.owned[rows] for rows in parts]
-
     def components(self):
         count, label = super().components()
-        total, number = self._joined(count, label)
-        return total, number[label]
-
-    def _joined(self, count: int, label: np.ndarray) -> tuple[int, np.ndarray]:
-        """The number of parts on all ranks, and the number there of each part of this rank."""
         first = np.concatenate([[0], np.cumsum(self.comm.gathered(count))])
         mine = label.astype(np.int64) + first[self.comm.rank]
         theirs, ghosts = mine.copy(), self.piece.ghosts
         self.exchange(theirs)
         pairs = np.unique(np.stack([mine[ghosts], theirs[ghosts]], axis=1), axis=0)
         total, number = united(self.comm, pairs, int(first[-1]))
-        return total, number[first[self.comm.rank] : first[self.comm.rank + 1]]
+        label = number[mine]
+        label[ghosts] = -1
+        return total, label
 
     def matrix(self):
         if self.has_entries:

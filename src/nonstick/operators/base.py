@@ -9,8 +9,6 @@ only the methods under "vectors", so that one conjugate gradient method works fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,9 +26,24 @@ if TYPE_CHECKING:
 
 
 class Vectors:
-    """The vectors of one layout: flat arrays over the unknowns here, padded arrays or parts of them in subclasses."""
+    """The vectors of one layout: flat arrays over the unknowns here, padded arrays or parts of them in subclasses.
+
+    On many ranks each has its part of a vector; products and maxima go over all of them.
+    """
 
     n: int
+    #: the ranks that have rows of it
+    comm: Comm = SELF
+
+    @property
+    def unknowns(self) -> int:
+        """The number of unknowns on all ranks."""
+        return self.n
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The precision of vectors."""
+        return np.dtype(np.float64)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -63,7 +76,7 @@ class Vectors:
 
     def dot(self, x: np.ndarray, y: np.ndarray) -> float:
         """xᵀy, the same bits for any number of threads."""
-        return dot(x, y)
+        return float(self.comm.total(dot(x, y)))
 
     def negative(self, energy: float, x: np.ndarray, image: np.ndarray) -> bool:
         """True if energy = xᵀA x, with image = A x, is negative by more than rounding: A is not positive definite."""
@@ -71,9 +84,8 @@ class Vectors:
 
     def peak(self, x: np.ndarray) -> float:
         """max|x|; not finite if any entry is not finite."""
-        if x.size < 2 * ONE_THREAD_BELOW:  # one vector is read, not two: 8 µs on one thread, more to start others
-            return float(max(x.max(initial=0.0), -x.min(initial=0.0)))
-        return peak_and_sum(x)[0]
+        small = x.size < 2 * ONE_THREAD_BELOW  # one vector is read, not two: 8 µs on one thread, more to start others
+        return float(self.comm.largest(max(x.max(initial=0.0), -x.min(initial=0.0)) if small else peak_and_sum(x)[0]))
 
     def combine(self, y: np.ndarray, x: np.ndarray, beta: float) -> None:
         """y = x + beta y"""
@@ -92,21 +104,22 @@ class Vectors:
 class Operator(Vectors, ABC):
     """A linear operator on vectors of `n` unknowns, symmetric unless `symmetric` says otherwise."""
 
-    diagonal: np.ndarray
-    #: (n, d) integer grid coordinates of the unknowns, or None for a bare matrix
-    cells: np.ndarray | None = None
+    if TYPE_CHECKING:  # a subclass stores these two or computes them
+
+        @property
+        def diagonal(self) -> np.ndarray: ...
+
+        @property
+        def cells(self) -> np.ndarray | None:
+            """(n, d) integer grid coordinates of the unknowns, or None for a bare matrix."""
+
+    else:
+        cells = None
+
     #: False if only products and the diagonal are known, and `matrix` refuses
     has_entries: bool = True
-    #: operators with the same one have their entries in the same places; None: nothing is known
-    pattern: object = None
     #: methods that need A = Aᵀ refuse an operator for which this is False
     symmetric: bool = True
-    #: the ranks that have rows of it
-    comm: Comm = SELF
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.diagonal.dtype
 
     @abstractmethod
     def apply(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -127,30 +140,10 @@ class Operator(Vectors, ABC):
     def matrix(self) -> sp.csr_array:
         """The assembled matrix, made and stored on the first call; only for methods that need the entries."""
 
-    def row_sums(self) -> np.ndarray:
-        """A 1: zero on rows that are coupled only to their neighbours (pure Neumann)."""
-        ones = self.enter(np.ones(self.n, self.dtype))
-        return self.apply(ones, np.zeros_like(ones))
-
     def components(self) -> tuple[int, np.ndarray]:
-        """Connected parts of the graph of A: their number and the label of each unknown."""
+        """Connected parts of the graph of A: their number, and the label of each unknown (-1: of another rank)."""
         M, label = self.matrix(), np.empty(self.n, np.int32)
         return _csr_components(label, M.data, M.indices, M.indptr), label
-
-    def find_closed_parts(self, tolerance: float) -> list[np.ndarray]:
-        """Rows of every connected part whose rows all sum to zero; on many ranks, this rank's rows of every such part.
-
-        A row sum below `tolerance` times the diagonal counts as zero.
-        """
-        count, label = self.components()
-        closed = np.ones(count, bool)
-        closed[label[np.abs(self.row_sums()) > tolerance * self.diagonal]] = False
-        return closed_rows(label, closed)
-
-    @property
-    def unknowns(self) -> int:
-        """The number of unknowns on all ranks."""
-        return self.n
 
     # -- what it is made of --------------------------------------------------------------------------------
 
@@ -194,13 +187,6 @@ class Operator(Vectors, ABC):
         out[:] = abs(self.matrix()) @ np.abs(x)
         return out
 
-    def jacobi(self, damping: float = 1.0) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """The function of (r, out) that makes out = damping D⁻¹ r; rows without an equation (diagonal 0) get 0."""
-        d = self.diagonal
-        scale = np.zeros(d.size, d.dtype)
-        np.divide(damping, d, out=scale, where=d > 0)
-        return partial(np.multiply, scale)
-
     def astype(self, dtype) -> Operator:
         """The same operator in another precision."""
         raise TypeError(f"{type(self).__name__} has one precision only")
@@ -214,11 +200,7 @@ class Operator(Vectors, ABC):
         return self.apply(x, np.empty_like(x))
 
 
-def closed_rows(label: np.ndarray, closed: np.ndarray) -> list[np.ndarray]:
-    """The rows of each part that is closed, in the order of parts."""
-    wanted = np.flatnonzero(closed)
-    if not wanted.size:
-        return []
-    members = np.flatnonzero(closed[label])
-    members = members[np.argsort(label[members], kind="stable")]
-    return np.split(members, np.searchsorted(label[members], wanted[1:]))
+def row_sums(A: Operator) -> np.ndarray:
+    """A 1: zero on rows that are coupled only to their neighbours (pure Neumann)."""
+    ones = A.enter(np.ones(A.n, A.dtype))
+    return A.apply(ones, np.zeros_like(ones))

@@ -55,12 +55,8 @@ class Bordered(Operator):
         return Bordered(A, self.touched, self.C, self.D, self.own, A.positions()[self.touched])
 
     @property
-    def diagonal(self) -> np.ndarray:  # type: ignore[override]
+    def diagonal(self) -> np.ndarray:
         return np.concatenate([self.A.diagonal, np.diagonal(self.D)])
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.float64)
 
     def parts(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Views of the two parts of a vector: the part of A, and the part of the border."""

@@ -15,6 +15,9 @@ class CSROperator(Operator):
     `symmetric` says whether A = Aᵀ. It is not checked here.
     """
 
+    diagonal: np.ndarray
+    cells: np.ndarray | None
+
     def __init__(self, A, cells: np.ndarray | None = None, symmetric: bool = True):
         if not (isinstance(A, sp.csr_array) and A.dtype == np.float64 and A.has_canonical_format):
             A = sp.csr_array(A, dtype=np.float64)

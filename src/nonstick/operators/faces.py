@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -172,8 +172,7 @@ class FaceSystem(Operator):
         return float(self.scale if self.scale is not None else self.k.max(initial=0.0))
 
     @property
-    def dtype(self) -> np.dtype:
-        """The precision of vectors."""
+    def dtype(self):
         return self._dtype
 
     def astype(self, dtype) -> FaceSystem:
@@ -216,16 +215,14 @@ class FaceSystem(Operator):
         return float(self._partial.sum())
 
     @property
-    def diagonal(self) -> np.ndarray:  # type: ignore[override]
+    def diagonal(self) -> np.ndarray:
         """diag(A) in the padded layout, 0 outside the unknowns."""
         out = np.zeros(3 * self.P)
         _faces_diagonal(out, self.m, self.k, self.runs, self.strides, self.P)
         return out
 
-    def jacobi(self, damping=1.0):
-        return partial(self._jacobi, damping)
-
-    def _jacobi(self, damping: float, r: np.ndarray, out: np.ndarray) -> np.ndarray:
+    def scaled(self, damping: float, r: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """out = damping D⁻¹ r"""
         _faces_scaled(out, r, *self.coefficients, damping)
         return out
 
@@ -362,12 +359,8 @@ class ViscosityOperator(Operator):
         return self.system
 
     @cached_property
-    def diagonal(self) -> np.ndarray:  # type: ignore[override]
+    def diagonal(self) -> np.ndarray:
         return self.system.gather(self.system.diagonal)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.float64)
 
     @cached_property
     def faces(self) -> np.ndarray:

@@ -23,6 +23,8 @@ class LowRank(Operator):
     ranks whose products with Uᵀ are summed; by default those of the base.
     """
 
+    diagonal: np.ndarray
+
     def __init__(
         self,
         base: Operator,
@@ -33,7 +35,7 @@ class LowRank(Operator):
         pool: Comm | None = None,
     ):
         self.base = base
-        self.n, self.comm = base.n, base.comm
+        self.n, self.comm, self.has_entries = base.n, base.comm, base.has_entries
         self._pool = self.comm if pool is None else pool
         self.touched = np.ascontiguousarray(rows, dtype=np.int64)
         self.U = sp.csr_array(U, dtype=np.float64)
@@ -52,8 +54,12 @@ class LowRank(Operator):
         return self.S.shape[0]
 
     @property
-    def cells(self):  # type: ignore[override]
+    def cells(self):
         return self.base.cells
+
+    @property
+    def unknowns(self):
+        return self.base.unknowns
 
     def gather(self, x: np.ndarray) -> np.ndarray:
         """Uᵀ x"""
@@ -102,23 +108,7 @@ class LowRank(Operator):
         links = sp.coo_array((np.ones(part.size), (part, column)), shape=(size, size))
         _, merged = connected_components(sp.csr_array(links), directed=False)
         present, renamed = np.unique(merged[:count], return_inverse=True)
-        return present.size, renamed[label].astype(np.int32)
-
-    # -- many ranks ---------------------------------------------------------------------------------------
-
-    @property
-    def has_entries(self):  # type: ignore[override]
-        return self.base.has_entries
-
-    @property
-    def unknowns(self):
-        return self.base.unknowns
-
-    def dot(self, x, y):
-        return self.base.dot(x, y)
-
-    def peak(self, x):
-        return self.base.peak(x)
+        return present.size, np.where(label < 0, -1, renamed[label]).astype(np.int32)
 
     # -- variations ---------------------------------------------------------------------------------------
 

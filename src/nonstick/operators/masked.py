@@ -21,6 +21,7 @@ class Masked(Operator):
     def __init__(self, A: Operator, free: np.ndarray | None = None, shift: np.ndarray | None = None):
         self.A = A
         self.n, self.comm = A.n, A.comm
+        self.has_entries, self.symmetric = A.has_entries, A.symmetric
         self._work = np.empty(A.n, A.dtype)
         self.update(free, shift)
 
@@ -32,7 +33,7 @@ class Masked(Operator):
         return self
 
     @property
-    def diagonal(self) -> np.ndarray:  # type: ignore[override]
+    def diagonal(self) -> np.ndarray:
         if self._diagonal is None:
             d = self.A.diagonal if self._free is None else np.where(self._free, self.A.diagonal, 1)
             self._diagonal = d if self._shift is None else d + self._shift
@@ -43,16 +44,8 @@ class Masked(Operator):
         return self.A.dtype
 
     @property
-    def has_entries(self):  # type: ignore[override]
-        return self.A.has_entries
-
-    @property
-    def cells(self):  # type: ignore[override]
+    def cells(self):
         return self.A.cells
-
-    @property
-    def symmetric(self):  # type: ignore[override]
-        return self.A.symmetric
 
     @property
     def core(self):
@@ -71,12 +64,6 @@ class Masked(Operator):
     @property
     def bodies(self):
         return self.A.bodies
-
-    def dot(self, x, y):
-        return self.A.dot(x, y)
-
-    def peak(self, x):
-        return self.A.peak(x)
 
     def apply(self, x, out):
         if self._free is None:

@@ -43,6 +43,7 @@ class Products(Operator):
     """
 
     has_entries = False
+    diagonal: np.ndarray
 
     def __init__(self, product: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray):
         self.product = product
@@ -138,12 +139,6 @@ class ArrayOperator(Operator):
         return out
 
     def matrix(self):
-        raise TypeError("a function has no entries")
-
-    def row_sums(self):
-        return self.matvec(1.0 + self.zero)
-
-    def components(self):
         raise TypeError("a function has no entries")
 
     # -- vectors -------------------------------------------------------------------------------------------

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import ONE_THREAD_BELOW
-from ..kernels._components import _closed_parts, _stencil_components
+from ..kernels._components import _stencil_components
 from ..kernels._stencil import (
     _stencil_apply,
     _stencil_apply_small,
@@ -18,7 +20,7 @@ from ..kernels._stencil import (
     _stencil_residual,
     _stencil_residual_small,
 )
-from .base import Operator, closed_rows
+from .base import Operator
 from .csr import CSROperator
 from .rows import Rows
 
@@ -29,20 +31,23 @@ class StencilOperator(Operator):
     The first of the three axes has extent 1 on a 2D grid, and its weights are zero.
     """
 
+    diagonal: np.ndarray
+
     def __init__(self, rows: Rows, weights: tuple[np.ndarray, np.ndarray, np.ndarray], diagonal: np.ndarray):
         self.rows = rows
         self.weights = weights
         self.diagonal = diagonal
         self.n = rows.n
         self._matrix: sp.csr_array | None = None
-        self._cells: np.ndarray | None = None
         self._parts: np.ndarray | None = None
 
     @property
-    def cells(self) -> np.ndarray:  # type: ignore[override]
-        if self._cells is None:
-            self._cells = self.rows.coordinates()
-        return self._cells
+    def dtype(self):
+        return self.diagonal.dtype
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        return self.rows.coordinates()
 
     def apply(self, x, out):
         kernel = _stencil_apply_small if self.n < ONE_THREAD_BELOW else _stencil_apply
@@ -102,12 +107,6 @@ class StencilOperator(Operator):
         count = _stencil_components(label, work, *self.weights, self.rows.start, self.rows.offset)
         return count, label
 
-    def find_closed_parts(self, tolerance):
-        count, label = self.components()
-        closed = np.ones(count, bool)
-        _closed_parts(closed, label, *self.weights, self.diagonal, self.rows.start, self.rows.offset, tolerance)
-        return closed_rows(label, closed)
-
     @classmethod
     def from_matrix(cls, A, cells: np.ndarray) -> StencilOperator | None:
         """The stencil form of a sparse matrix whose unknown i sits at grid cell `cells[i]`.
@@ -130,11 +129,11 @@ class StencilOperator(Operator):
         live = upper.data != 0
         if np.any(upper.data > 0) or np.any(np.abs(step[live]).sum(axis=1) != 1):
             return None
-        weights = tuple(np.zeros(len(linear)) for _ in range(3))
+        weights = np.zeros(len(linear)), np.zeros(len(linear)), np.zeros(len(linear))
         for axis in range(dimension):
             hit = live & (step[:, axis] == 1)
             weights[axis + 3 - dimension][upper.row[hit]] = -upper.data[hit]
-        return cls(Rows.from_cells(linear, shape, dimension), weights, A.diagonal().astype(float))  # type: ignore[arg-type]
+        return cls(Rows.from_cells(linear, shape, dimension), weights, A.diagonal().astype(float))
 
 
 def as_operator(A, cells=None, symmetric: bool = True) -> Operator:

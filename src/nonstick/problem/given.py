@@ -55,7 +55,6 @@ class Given:
             self._cells = validate.cells(cells, self._matrix.shape[0])
             self.order = validate.c_order(self._cells)
         self.operator = self._convert()
-        self.operator.pattern = object()
 
     @property
     def n(self) -> int:
@@ -129,7 +128,6 @@ class Given:
         new.names, new.order, new._cells, new._matrix = self.names, self.order, self._cells, M
         new._symmetric = symmetric
         new.operator = new._convert()
-        new.operator.pattern = self.operator.pattern
         mine, other = self.operator.stencil, new.operator.stencil
         if mine is not None and other is not None:
             other.rows = mine.rows  # equal tables: by the same object hierarchies see that the grid is the same

@@ -7,13 +7,13 @@ Bröker & Grote (2002). Entries are positive if the diagonal is, so conjugate gr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...kernels._stencil import _stencil_apply
 from ...operators.base import Operator
+from ...operators.faces import FaceSystem
 from ..base import Inverse, Recipe
 
 
@@ -24,15 +24,20 @@ class Jacobi(Recipe):
     damping: float = 1.0
 
     def setup(self, operator, reuse=None):
-        return _DiagonalScaling(operator.jacobi(self.damping))
+        if isinstance(operator, FaceSystem):
+            return _FaceScaling(operator, self.damping)
+        d = operator.diagonal
+        return Diagonal(np.divide(self.damping, d, out=np.zeros_like(d), where=d > 0))
 
 
-class _DiagonalScaling(Inverse):
-    def __init__(self, scale: Callable[[np.ndarray, np.ndarray], np.ndarray]):
-        self._scale = scale
+class _FaceScaling(Inverse):
+    """The same without a diagonal in memory."""
+
+    def __init__(self, system: FaceSystem, damping: float):
+        self._system, self._damping = system, damping
 
     def apply(self, r, out):
-        return self._scale(r, out)
+        return self._system.scaled(self._damping, r, out)
 
 
 class Diagonal(Inverse):

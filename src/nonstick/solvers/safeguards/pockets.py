@@ -39,7 +39,7 @@ from ...inverse.krylov.cg import CG
 from ...inverse.precond.deflation import Deflated
 from ...inverse.precond.incomplete import MIC
 from ...inverse.precond.jacobi import Jacobi
-from ...operators.base import Operator
+from ...operators.base import Operator, row_sums
 from ...operators.lowrank import LowRank
 from ...operators.masked import Masked
 from ...problem.box import BoxProblem
@@ -176,7 +176,17 @@ def without_pockets(problem: BoxProblem, linear: bool = False, cycle: Recipe | N
 @once_for_an_operator
 def find(A: Operator) -> list[np.ndarray]:
     """This rank's rows of every connected part of A whose rows all sum to zero; they are found once for an operator."""
-    return A.find_closed_parts(rounding.SUM) if A.bodies is None else _find_around_bodies(A.bodies)
+    if A.bodies is not None:
+        return _find_around_bodies(A.bodies)
+    count, label = A.components()
+    opened = np.zeros(count, np.int8)
+    opened[label[np.abs(row_sums(A)) > rounding.SUM * A.diagonal]] = 1
+    closed = A.comm.largest(opened) == 0
+    if not closed.any():
+        return []
+    members = np.flatnonzero(closed[label] & (label >= 0))
+    members = members[np.argsort(label[members], kind="stable")]
+    return np.split(members, np.searchsorted(label[members], np.flatnonzero(closed)[1:]))
 
 
 def _find_around_bodies(A: LowRank) -> list[np.ndarray]:

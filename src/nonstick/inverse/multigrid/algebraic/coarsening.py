@@ -89,12 +89,9 @@ class Algebraic(Coarsening):
         if multigrid.dtype not in (None, np.float32):
             raise NonstickError("Algebraic() keeps its matrices in float32; take Smoothed() or Pairwise() for float64")
         suited = isinstance(reuse, AlgebraicHierarchy) and reuse.outdated(operator)
-        if isinstance(reuse, AlgebraicHierarchy) and not suited:
-            if reuse.follow(operator):
-                return reuse
-            if operator.core.pattern is not None and operator.core.pattern is reuse.base.pattern:
-                reuse.refill(operator)
-                return reuse
+        kept = isinstance(reuse, AlgebraicHierarchy) and not suited
+        if kept and (reuse.follow(operator) or reuse.refill(operator)):
+            return reuse
         return AlgebraicHierarchy(multigrid, self, operator, suited and reuse.slow)
 
     def coarse_rows(self, level: AlgebraicLevel) -> tuple[np.ndarray, np.ndarray, int]:
@@ -204,7 +201,8 @@ class AlgebraicHierarchy(Hierarchy):
     def follow(self, operator: Operator) -> bool:
         """Take over the free set of the operator; False if its matrix or its shift is another one."""
         shift = operator.shift
-        same = shift is self._shift or (shift is not None and np.array_equal(shift, self._shift))  # type: ignore[arg-type]
+        mine = self._shift
+        same = shift is mine or (shift is not None and mine is not None and np.array_equal(shift, mine))
         if operator.core is not self.base or not same:
             return False
         free = operator.free
@@ -236,12 +234,15 @@ class AlgebraicHierarchy(Hierarchy):
         other = int(np.count_nonzero(self._closed != closed))
         return freed > SETTINGS.few * closed.size or (self.slow and other > SETTINGS.few * closed.size)
 
-    def refill(self, operator: Operator) -> None:
-        """New values of a matrix with the same pattern; coarse rows and interpolation stay."""
+    def refill(self, operator: Operator) -> bool:
+        """Take over new values of a matrix; coarse rows and interpolation stay. False if its pattern is another one."""
+        old, new = self.base.matrix(), operator.core.matrix()
+        if not (np.array_equal(old.indptr, new.indptr) and np.array_equal(old.indices, new.indices)):
+            return False
         self.base, self._shift = operator.core, operator.shift
-        self._take(self.base.matrix(), self.levels[0].A, np.empty(0, np.int32))
+        self._take(new, self.levels[0].A, np.empty(0, np.int32))
         self._levels_shared = True
-        self.follow(operator)
+        return self.follow(operator)
 
     def _fill(self, changed: np.ndarray | None) -> None:
         """Coarse matrices after the rows `changed` (None: all rows) of the finest have changed."""

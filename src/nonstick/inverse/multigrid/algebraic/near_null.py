@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ....core import rounding
-from ....operators.base import Operator
+from ....operators.base import Operator, row_sums
 from . import _matrix as kernels
 
 
@@ -65,7 +65,7 @@ def near_null(M: sp.csr_array) -> np.ndarray:
 
 def in_other_units(A: Operator) -> bool:
     """True if row sums say that constants are not near-null; asked of an operator, without its entries."""
-    return bool(np.count_nonzero(A.row_sums() < -SETTINGS.negative * A.diagonal) > SETTINGS.few * A.n)
+    return bool(np.count_nonzero(row_sums(A) < -SETTINGS.negative * A.diagonal) > SETTINGS.few * A.n)
 
 
 def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, float]:

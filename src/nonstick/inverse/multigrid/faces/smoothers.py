@@ -71,7 +71,7 @@ class _Chebyshev(Smoother):
         self.degree, self.middle, self.half = degree, 0.5 * (high + high / ratio), 0.5 * (high - high / ratio)
 
     def pre_from_zero(self, level):
-        self.system.jacobi(1 / self.middle)(level.b, level.x)
+        self.system.scaled(1 / self.middle, level.b, level.x)
         self._steps(level, from_zero=True)
 
     def pre(self, level):
