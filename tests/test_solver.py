@@ -242,6 +242,6 @@ def test_the_next_preconditioner_of_a_cascade_is_kept_too():
     from nonstick.operators.stencil import as_operator
 
     A = as_operator(A2)
-    cached = keeping(AUTO, A).M
+    cached = keeping(AUTO, WeakSet([A])).M
     following = cached.chosen(A).following(Masked(A), 0)
     assert following is not None and cached.cache.inverse is following
