@@ -88,6 +88,8 @@ class Shape(ABC):
     kind: ClassVar[str] = ""
     #: True if a rotation about its centre does not change it
     is_round: ClassVar[bool] = False
+    #: names of the two points halfway between which its `middle` lies; empty: the middle is that of the bounds
+    _ends: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -147,6 +149,8 @@ class Shape(ABC):
     @property
     def middle(self) -> Vector | None:
         """The centre of rotation in a scene whose table has no `about`."""
+        if self._ends:
+            return tuple(0.5 * (a + b) for a, b in zip(*(getattr(self, end) for end in self._ends)))
         low, high = self.bounds(self.dimension or 3)
         return tuple((0.5 * (low + high)).tolist()) if np.isfinite([low, high]).all() else None
 

@@ -19,8 +19,17 @@ from .measure import sample_surface
 from .primitives import Box
 
 
+class Combined(Shape):
+    """Base of shapes made of others."""
+
+    @property
+    def middle(self) -> Vector | None:
+        """That of the first part, before it was placed."""
+        return next(self._parts()).middle
+
+
 @dataclass(frozen=True)
-class Shell(Shape):
+class Shell(Combined):
     """The hollow form of a shape: all points within half the `thickness` of its surface.
 
     Examples
@@ -45,23 +54,9 @@ class Shell(Shape):
         low, high = self.shape.bounds(dimension)
         return low - 0.5 * self.thickness, high + 0.5 * self.thickness
 
-    @property
-    def middle(self) -> Vector | None:
-        return self.shape.middle
-
-
-class _Several(Shape):
-    """Base of union and intersection."""
-
-    shapes: tuple[Shape, ...]
-
-    @property
-    def middle(self) -> Vector | None:
-        return self.shapes[0].middle
-
 
 @dataclass(frozen=True)
-class Union(_Several):
+class Union(Combined):
     """All points in any of the shapes."""
 
     kind = "union"
@@ -92,7 +87,7 @@ class Union(_Several):
 
 
 @dataclass(frozen=True)
-class Intersection(_Several):
+class Intersection(Combined):
     """All points in all of the shapes."""
 
     kind = "intersection"
@@ -124,17 +119,13 @@ class Difference(Intersection):
 
 
 @dataclass(frozen=True)
-class Complement(Shape):
+class Complement(Combined):
     """Everything outside: a container's solid is the complement of its inside."""
 
     shape: Shape
 
     def distance(self, *x):
         return -self.shape(*x)
-
-    @property
-    def middle(self) -> Vector | None:
-        return self.shape.middle
 
 
 def union(*shapes: Shape) -> Shape:
@@ -152,43 +143,42 @@ def difference(shape: Shape, *others: Shape) -> Shape:
     return Difference.from_scene((shape, *others))
 
 
-@dataclass(frozen=True)
-class Moved(Shape):
-    """A shape shifted by `offset`."""
+class Placed(Combined):
+    """Base of shapes that are another shape elsewhere; `pose` says where."""
 
     shape: Shape
-    offset: Vector
+
+    def pose(self, dimension: int) -> Posed:
+        """The same by a matrix, an origin and a centre."""
+        raise NotImplementedError
 
     def distance(self, *x):
-        return self.shape(*(a - o for a, o in zip(x, self.offset)))
+        return self.pose(len(x)).distance(*x)
 
     def bounds(self, dimension: int) -> Corners:
-        low, high = self.shape.bounds(dimension)
-        return low + np.array(self.offset), high + np.array(self.offset)
+        return self.pose(dimension).bounds(dimension)
 
     def exact_moments(self, dimension: int) -> Moments | None:
-        own = self.shape.exact_moments(dimension)
-        return None if own is None else Moments(own.volume, own.centre + np.array(self.offset), own.second)
+        own, to = self.shape.exact_moments(dimension), self.pose(dimension)
+        if own is None:
+            return None
+        return Moments(own.volume, to.R @ (own.centre - to.origin) + to.centre, to.R @ own.second @ to.R.T)
 
     def probes(self, dimension: int) -> Probes:
-        own = self.shape.probes(dimension)
-        return Probes(own.x + np.array(self.offset)[:, None], own.normal, own.radius)
+        to = self.pose(dimension)
+        return self.shape.probes(dimension).placed(to.R, to.origin, to.centre)
 
     def triangles(self):
         own = self.shape.triangles()
-        return None if own is None else (own[0] + np.array(self.offset), own[1])
+        return None if own is None else (self.pose(3).forward(own[0]), own[1])
 
     def facets(self):
         own = self.shape.facets()
-        return None if own is None else (own[0] + np.array(self.offset), own[1])
-
-    @property
-    def middle(self) -> Vector | None:
-        return self.shape.middle
+        return None if own is None else (self.pose(3).forward(own[0]), own[1])
 
 
 @dataclass(frozen=True)
-class Posed(Shape):
+class Posed(Placed):
     """A shape turned by the matrix R about `origin` and moved to `centre`."""
 
     shape: Shape
@@ -196,9 +186,16 @@ class Posed(Shape):
     origin: np.ndarray
     centre: np.ndarray
 
+    def pose(self, dimension: int) -> Posed:
+        return self
+
     @property
     def dimension(self) -> int:  # type: ignore[override]
         return len(self.centre)
+
+    def forward(self, points: np.ndarray) -> np.ndarray:
+        """Points (n, d) of the shape where they are."""
+        return (points - self.origin) @ self.R.T + self.centre
 
     def distance(self, *x):
         r = [a - c for a, c in zip(x, self.centre)]
@@ -215,40 +212,34 @@ class Posed(Shape):
     def bounds(self, dimension: int) -> Corners:
         low, high = self.shape.bounds(dimension)
         if not np.isfinite([low, high]).all():
-            return super().bounds(dimension)
+            return Shape.bounds(self, dimension)
         if self.shape.is_round:
-            middle = self._forward(0.5 * (low + high)[None])[0]
+            middle = self.forward(0.5 * (low + high)[None])[0]
             return middle - 0.5 * (high - low), middle + 0.5 * (high - low)
-        corners = self._forward(np.array(list(product(*zip(low, high)))))
+        corners = self.forward(np.array(list(product(*zip(low, high)))))
         return corners.min(axis=0), corners.max(axis=0)
-
-    def _forward(self, points: np.ndarray) -> np.ndarray:
-        return (points - self.origin) @ self.R.T + self.centre
-
-    def exact_moments(self, dimension: int) -> Moments | None:
-        own = self.shape.exact_moments(dimension)
-        if own is None:
-            return None
-        return Moments(own.volume, self.R @ (own.centre - self.origin) + self.centre, self.R @ own.second @ self.R.T)
-
-    def probes(self, dimension: int) -> Probes:
-        return self.shape.probes(dimension).placed(self.R, self.origin, self.centre)
-
-    def triangles(self):
-        own = self.shape.triangles()
-        return None if own is None else (self._forward(own[0]), own[1])
-
-    def facets(self):
-        own = self.shape.facets()
-        return None if own is None else (self._forward(own[0]), own[1])
-
-    @property
-    def middle(self) -> Vector | None:
-        return self.shape.middle
 
 
 @dataclass(frozen=True)
-class Rotated(Shape):
+class Moved(Placed):
+    """A shape shifted by `offset`."""
+
+    shape: Shape
+    offset: Vector
+
+    def pose(self, dimension: int) -> Posed:
+        return Posed(self.shape, np.eye(dimension), np.zeros(dimension), np.array(self.offset, float))
+
+    def distance(self, *x):
+        return self.shape(*(a - o for a, o in zip(x, self.offset)))
+
+    def bounds(self, dimension: int) -> Corners:
+        low, high = self.shape.bounds(dimension)
+        return low + np.array(self.offset), high + np.array(self.offset)
+
+
+@dataclass(frozen=True)
+class Rotated(Placed):
     """A shape turned counterclockwise by `angle` (radians) about `centre` (in 3D about `axis` through it)."""
 
     shape: Shape
@@ -266,31 +257,8 @@ class Rotated(Shape):
         return c * np.eye(3) + s * cross + (1 - c) * np.outer(n, n)
 
     def pose(self, dimension: int) -> Posed:
-        """The same as a matrix and a centre."""
         centre = np.array(self.centre if self.centre is not None else (0.0,) * dimension)
         return Posed(self.shape, self.matrix(dimension), centre, centre)
-
-    def distance(self, *x):
-        return self.pose(len(x)).distance(*x)
-
-    def bounds(self, dimension: int) -> Corners:
-        return self.pose(dimension).bounds(dimension)
-
-    def exact_moments(self, dimension: int) -> Moments | None:
-        return self.pose(dimension).exact_moments(dimension)
-
-    def probes(self, dimension: int) -> Probes:
-        return self.pose(dimension).probes(dimension)
-
-    def triangles(self):
-        return self.pose(3).triangles()
-
-    def facets(self):
-        return self.pose(3).facets()
-
-    @property
-    def middle(self) -> Vector | None:
-        return self.shape.middle
 
 
 def rotated_box(centre: Vector, half: Vector, angle: float, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> Shape:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -21,8 +21,8 @@ def norm(parts: Iterable[np.ndarray]) -> np.ndarray:
     return np.sqrt(reduce(np.add, (p * p for p in parts)))
 
 
-def _halfway(low: Vector, high: Vector) -> Vector:
-    return tuple(0.5 * (a + b) for a, b in zip(low, high))
+def _unit(axis: Sequence[float]) -> np.ndarray:
+    return np.array(axis, float) / np.linalg.norm(axis)
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Ball(Shape):
 
     kind = "ball"
     is_round = True
+    _ends = "centre", "centre"
     centre: Vector
     radius: Positive
 
@@ -57,10 +58,6 @@ class Ball(Shape):
     def probes(self, dimension: int) -> Probes:
         return Probes.round(np.array(self.centre, float)[:, None], self.radius)
 
-    @property
-    def middle(self) -> Vector:
-        return self.centre
-
 
 @dataclass(frozen=True)
 class Box(Shape):
@@ -75,6 +72,7 @@ class Box(Shape):
     """
 
     kind = "box"
+    _ends = "low", "high"
     low: Vector
     high: Vector
 
@@ -128,10 +126,6 @@ class Box(Shape):
             parts.append(Probes.flat(x, normal))
         return Probes.join(parts, dimension)
 
-    @property
-    def middle(self) -> Vector:
-        return _halfway(self.low, self.high)
-
 
 @dataclass(frozen=True)
 class HalfSpace(Shape):
@@ -145,6 +139,7 @@ class HalfSpace(Shape):
     """
 
     kind = "halfspace"
+    _ends = "point", "point"
     point: Vector
     normal: Vector
 
@@ -153,10 +148,6 @@ class HalfSpace(Shape):
         if not length > 0:
             raise NonstickError("the normal of a half-space must not be zero")
         return reduce(np.add, ((a - p) * (n / length) for a, p, n in zip(x, self.point, self.normal)))
-
-    @property
-    def middle(self) -> Vector:
-        return self.point
 
 
 @dataclass(frozen=True)
@@ -171,6 +162,7 @@ class Capsule(Shape):
     """
 
     kind = "capsule"
+    _ends = "start", "end"
     start: Vector
     end: Vector
     radius: Positive
@@ -207,10 +199,6 @@ class Capsule(Shape):
         a, b = np.array(self.start, float), np.array(self.end, float)
         return Probes.round((a + np.linspace(0, 1, ALONG)[:, None] * (b - a)).T, self.radius)
 
-    @property
-    def middle(self) -> Vector:
-        return _halfway(self.start, self.end)
-
 
 @dataclass(frozen=True)
 class Torus(Shape):
@@ -224,6 +212,7 @@ class Torus(Shape):
     """
 
     kind = "torus"
+    _ends = "centre", "centre"
     centre: Vector
     major: Positive
     minor: Positive
@@ -239,7 +228,7 @@ class Torus(Shape):
         d = [a - c for a, c in zip(x, self.centre)]
         if len(d) == 2:
             return np.abs(norm(d) - self.major) - self.minor
-        n = np.asarray(self.axis) / np.linalg.norm(self.axis)
+        n = _unit(self.axis)
         along = reduce(np.add, (a * m for a, m in zip(d, n)))
         across = norm(a - along * m for a, m in zip(d, n))
         return norm((across - self.major, along)) - self.minor
@@ -248,8 +237,7 @@ class Torus(Shape):
         c = np.array(self.centre, float)
         reach = np.full(dimension, self.major)
         if dimension == 3:
-            n = np.array(self.axis, float)
-            reach = self.major * np.sqrt(np.maximum(1.0 - (n / np.linalg.norm(n)) ** 2, 0.0))
+            reach = self.major * np.sqrt(np.maximum(1.0 - _unit(self.axis) ** 2, 0.0))
         return c - reach - self.minor, c + reach + self.minor
 
     def exact_moments(self, dimension: int) -> Moments | None:
@@ -259,8 +247,7 @@ class Torus(Shape):
         if dimension == 2:
             outer, inner = R + r, R - r
             return Moments(np.pi * (outer**2 - inner**2), c, np.pi / 4 * (outer**4 - inner**4) * np.eye(2))
-        n = np.array(self.axis, float)
-        n /= np.linalg.norm(n)
+        n = _unit(self.axis)
         volume = 2 * np.pi**2 * R * r**2
         along = volume * r**2 / 4
         across = volume * (R**2 / 2 + 3 * r**2 / 8)
@@ -269,16 +256,7 @@ class Torus(Shape):
     def probes(self, dimension: int) -> Probes:
         if dimension == 2:
             return super().probes(dimension)
-        n = np.array(self.axis, float) / np.linalg.norm(self.axis)
-        one = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
-        one /= np.linalg.norm(one)
-        t = np.arange(4 * ALONG) * (2 * np.pi / (4 * ALONG))
-        ring = np.outer(one, np.cos(t)) + np.outer(np.cross(n, one), np.sin(t))
-        return Probes.round(np.array(self.centre)[:, None] + self.major * ring, self.minor)
-
-    @property
-    def middle(self) -> Vector:
-        return self.centre
+        return Probes.round(np.array(self.centre)[:, None] + self.major * _around(_unit(self.axis)), self.minor)
 
 
 @dataclass(frozen=True)
@@ -294,6 +272,7 @@ class Cylinder(Shape):
     """
 
     kind = "cylinder"
+    _ends = "start", "end"
     start: Vector
     end: Vector
     radius: Positive
@@ -351,10 +330,6 @@ class Cylinder(Shape):
             end = middle + 0.5 * sign * length * axis[:, None] + np.concatenate(rings, axis=1)
             parts.append(Probes.flat(end, np.broadcast_to(sign * axis[:, None], end.shape).copy()))
         return Probes.join(parts, dimension)
-
-    @property
-    def middle(self) -> Vector:
-        return _halfway(self.start, self.end)
 
 
 def _around(axis: np.ndarray) -> np.ndarray:

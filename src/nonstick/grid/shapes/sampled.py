@@ -19,7 +19,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from .base import Corners, Moments, Probes, Shape, Vector
+from .base import Corners, Moments, Probes, Shape
+from .combined import Combined
 from .mesh import Mesh
 
 #: samples per width of a cell of the simulation, near the surface
@@ -78,7 +79,7 @@ def sample_meshes(shape: Shape, width: float) -> Shape:
 
 
 @dataclass(frozen=True)
-class SampledMesh(Shape):
+class SampledMesh(Combined):
     """A mesh whose distance is read from samples; everything else is that of the mesh."""
 
     dimension = 3
@@ -112,10 +113,6 @@ class SampledMesh(Shape):
 
     def triangles(self) -> tuple[np.ndarray, np.ndarray]:
         return self.mesh.triangles()
-
-    @property
-    def middle(self) -> Vector | None:
-        return self.mesh.middle
 
 
 @dataclass(eq=False)
