@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NonstickError, brief
-from ..grid.shapes import Posed, Shape
+from ..grid.shapes import Shape
+from ..grid.shapes.combined import Posed
 from . import rotation
 
 Coordinates = tuple[np.ndarray, ...]

@@ -1,61 +1,8 @@
 """Geometry: grids, and shapes as signed distances."""
 
+from . import shapes
 from .mac import Grid
-from .shapes import (
-    Ball,
-    Box,
-    Capsule,
-    Complement,
-    Cylinder,
-    Difference,
-    Direction,
-    Figure,
-    HalfSpace,
-    Intersection,
-    Maze,
-    Mesh,
-    Moments,
-    Positive,
-    Probes,
-    Shape,
-    Shell,
-    Torus,
-    Union,
-    Vector,
-    difference,
-    intersection,
-    rotated_box,
-    sample_meshes,
-    shape_kinds,
-    union,
-)
+from .shapes import *  # noqa: F403  # its `__all__` is the one list of the shapes
 
-__all__ = [
-    "Ball",
-    "Box",
-    "Capsule",
-    "Complement",
-    "Cylinder",
-    "Difference",
-    "Direction",
-    "Figure",
-    "Grid",
-    "HalfSpace",
-    "Intersection",
-    "Maze",
-    "Mesh",
-    "Moments",
-    "Positive",
-    "Probes",
-    "Shape",
-    "Shell",
-    "Torus",
-    "Union",
-    "Vector",
-    "difference",
-    "intersection",
-    "rotated_box",
-    "sample_meshes",
-    "shape_kinds",
-    "union",
-]
+__all__ = ["Grid"]
+__all__ += shapes.__all__

@@ -15,7 +15,8 @@ from ...bodies import rotation
 from ...bodies.motion import Prescribed
 from ...errors import NonstickError, brief
 from ...grid.mac import Grid
-from ...grid.shapes import Box, Complement, Posed, Shape
+from ...grid.shapes import Box, Complement, Shape
+from ...grid.shapes.combined import Posed
 from ...scenes.geometry import build
 from ..atomic import safe_name
 from ..rundir import RunDirectory
