@@ -56,6 +56,7 @@ def test_kinds_say_what_a_method_solves(name):
     entry = registry.entries()[name]
     assert entry.kind in registry.KINDS
     assert name.startswith("visc-") == (entry.kind == "viscosity")
+    assert name.startswith("stokes-") == (entry.kind == "stokes")
     if entry.kind != "viscosity":
         assert registry.get(name).linear == (entry.kind == "linear")
 

@@ -17,6 +17,7 @@ from .inverse.krylov.bicgstab import BiCGStab
 from .inverse.krylov.cg import CG
 from .inverse.krylov.direct import Direct, Factor
 from .inverse.krylov.gmres import GMRES
+from .inverse.krylov.minres import MINRES
 from .inverse.krylov.richardson import Richardson
 from .inverse.multigrid.aggregation.coarsening import GIA, Aggregation, TopologyAware
 from .inverse.multigrid.aggregation.levels import Packed
@@ -35,6 +36,7 @@ from .inverse.precond.bordered import WithBorder
 from .inverse.precond.deflation import Deflated
 from .inverse.precond.incomplete import ILU, MIC
 from .inverse.precond.jacobi import Jacobi
+from .inverse.precond.projection import BlockDiagonal, Projection
 from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.andersen.newton import MinMapNewton
@@ -47,6 +49,7 @@ from .solvers.lai.fas import FAS
 from .solvers.lai.penalty import Penalty
 from .solvers.lai.policy import PolicyIteration
 from .solvers.linear import LinearSolve
+from .solvers.saddle import SaddlePolicy
 from .solvers.takahashi_batty.interior_point import InteriorPoint
 from .solvers.takahashi_batty.mehrotra import Mehrotra
 from .solvers.takahashi_batty.mprgp import MPRGP
@@ -217,6 +220,10 @@ METHODS: dict[str, Method] = {
     "visc-mic-cg": unbounded(AsMatrix(CG(MIC()))),
     "visc-direct": unbounded(AsMatrix(Direct(shift=1e-10)), maxiter=20),
     "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
+    # pressure and viscosity in one step
+    "stokes-auto": SaddlePolicy(GMRES(Projection(WithBorder(CHEBYSHEV_MG), CYCLE))),
+    "stokes-minres": SaddlePolicy(MINRES(BlockDiagonal(WithBorder(CHEBYSHEV_MG), CYCLE))),
+    "stokes-direct": SaddlePolicy(Direct(), forcing=0.0),
     # ours
     "jacobi-mprgp": MPRGP(Jacobi()),
     "auto": MethodCascade((AUTO, GENERAL), when="refused"),

@@ -27,6 +27,7 @@ KINDS = {
     "box": "A x = b with bounds on x: nonstick.solve, PressureProblem, DiffusionProblem",
     "linear": "A x = b, bounds ignored: a baseline to compare with",
     "viscosity": "the linear system of a ViscosityProblem, with or without bodies",
+    "stokes": "pressure and viscosity in one step, with bounds on the pressure: StokesProblem",
 }
 
 #: entry points of this group are loaded when a name is looked up
@@ -121,6 +122,10 @@ _METHODS: dict[str, Entry] = {
     "visc-mic-cg": Entry("viscosity: modified incomplete Cholesky CG on the assembled matrix", "viscosity"),
     "visc-direct": Entry("viscosity: sparse factorisation of the assembled matrix", "viscosity"),
     "visc-auto": Entry("viscosity, ours and the default: single-precision Chebyshev multigrid CG", "viscosity"),
+    # -- pressure and viscosity in one step ---------------------------------------------------------------
+    "stokes-auto": Entry("Stokes, ours and the default: policy iteration over GMRES with a projection step", "stokes"),
+    "stokes-minres": Entry("Stokes: policy iteration over MINRES with a block-diagonal preconditioner", "stokes"),
+    "stokes-direct": Entry("Stokes: policy iteration over a sparse factorisation, for a few thousand cells", "stokes"),
     # -- ours ---------------------------------------------------------------------------------------------
     "auto": Entry("ours: inexact active set over a float32 multigrid CG, safeguarded; the default"),
     "jacobi-mprgp": Entry("MPRGP with the diagonal: needs only products with A, slow on fine grids"),
@@ -142,7 +147,7 @@ def register(name: str, description: str, kind: str = "box", *, converges: bool 
     description : str
         The line `nonstick methods` shows.
     kind : str
-        What it solves: "box", "linear" or "viscosity".
+        What it solves: "box", "linear", "viscosity" or "stokes".
     converges : bool
         False if the method is not expected to reach the tolerance; benchmarks then do not call this a failure.
 

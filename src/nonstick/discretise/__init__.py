@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .coupling import Body, Coupling
     from .diffusion import DiffusionProblem, DiffusionSolution
     from .pressure import PressureProblem, PressureSolution
+    from .stokes import StokesProblem, StokesSolution
     from .viscosity import ViscosityProblem, ViscositySolution
     from .viscosity_bodies import ViscosityWithBodies, ViscousBody
 
@@ -23,6 +24,8 @@ _WHERE = {
     "DiffusionSolution": ".diffusion",
     "PressureProblem": ".pressure",
     "PressureSolution": ".pressure",
+    "StokesProblem": ".stokes",
+    "StokesSolution": ".stokes",
     "ViscosityProblem": ".viscosity",
     "ViscositySolution": ".viscosity",
     "ViscosityWithBodies": ".viscosity_bodies",
@@ -35,6 +38,8 @@ __all__ = [
     "DiffusionSolution",
     "PressureProblem",
     "PressureSolution",
+    "StokesProblem",
+    "StokesSolution",
     "ViscosityProblem",
     "ViscositySolution",
     "ViscosityWithBodies",

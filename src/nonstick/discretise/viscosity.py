@@ -152,6 +152,8 @@ class ViscosityProblem(Discretised):
     default_method = "visc-auto"
     # Momentum against the largest one: faces with a sliver of liquid need not be exact to their own last digits.
     default_criterion = "papers"
+    #: the mean of the viscosity over the cells of an edge: harmonic or arithmetic
+    harmonic = False
     problem: ViscousBox
 
     @suggesting
@@ -203,7 +205,7 @@ class ViscosityProblem(Discretised):
         varying = None
         if scale is None:
             varying = np.ascontiguousarray(self._part(self.viscosity)).reshape(grid.cells)
-            times_viscosity(grid, stress, varying)
+            times_viscosity(grid, stress, varying, self.harmonic)
         self.fluid = fluid_faces(every, phi_solid, fluid)
         if solid_velocity is not None:
             solid_velocity = self._pad(self._checked("solid_velocity", solid_velocity))
@@ -213,7 +215,7 @@ class ViscosityProblem(Discretised):
         self.drag: WallDrag | None = None
         if phi_solid is not None or distance is not None:
             walls = self._pad(face_means(every, phi_solid) if distance is None else self._checked("distance", distance))
-            self.drag = drag_at_walls(grid, mass, stress, padded, walls.reshape(padded.shape))
+            self.drag = drag_at_walls(grid, self._shortened(mass), stress, padded, walls.reshape(padded.shape))
             np.add.at(m, self.drag.face, self.drag.strength)
             del walls  # it is as large as the velocity
         active = unknown_faces(grid, mass, stress, [self._part(f) for f in self.fluid])
@@ -291,6 +293,10 @@ class ViscosityProblem(Discretised):
         for a, values in zip(grid.axes, out):
             self._part(values)[...] = grid.user(box[a][grid.face_window(a)])
         return out
+
+    def _shortened(self, mass: np.ndarray) -> np.ndarray:
+        """The masses that walls shorten."""
+        return mass
 
     def _padded_fluid(self) -> np.ndarray:
         """(3, *padded) booleans: faces that are not solid."""

@@ -134,16 +134,18 @@ def volumes_as_given(grid: FaceGrid, mass, stress, volumes: Volumes, window: Ind
         np.multiply(window.part(value, cells.shape), factor, out=grid.user(out))
 
 
-def times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray) -> None:
+def times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray, harmonic: bool = False) -> None:
     """Multiply stress coefficients for μ = 1 by this viscosity; at an edge, by the mean over its cells."""
     mu = mu.reshape(grid.cells)
     stress[0][grid.window()] *= mu
+    if harmonic:
+        mu = np.divide(1.0, mu, out=np.full(mu.shape, np.inf), where=mu > 0.0)
     around = np.pad(mu, 1, mode="edge")  # an edge on the boundary takes the mean over its cells inside the box
     for e in grid.edges:
         mean = around
         for axis in range(3):
             mean = np.take(mean, range(1, mean.shape[axis] - 1), axis) if axis == e else between(mean, axis)
-        stress[1 + e][grid.edge_window(e)] *= mean
+        stress[1 + e][grid.edge_window(e)] *= 1.0 / mean if harmonic else mean
 
 
 def fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:

@@ -7,6 +7,7 @@ from .krylov.cg import CG
 from .krylov.cr import CR
 from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
+from .krylov.minres import MINRES
 from .krylov.richardson import Richardson
 from .multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
 from .multigrid.aggregation.smoothed import Smoothed
@@ -25,6 +26,7 @@ from .precond.bordered import WithBorder
 from .precond.deflation import Deflated
 from .precond.incomplete import ILU, MIC
 from .precond.jacobi import SPAI0, Jacobi
+from .precond.projection import BlockDiagonal, Projection
 
 __all__ = [
     "AINV",
@@ -34,12 +36,14 @@ __all__ = [
     "GMRES",
     "ILU",
     "MIC",
+    "MINRES",
     "RBSSOR",
     "SPAI0",
     "Algebraic",
     "AsMatrix",
     "BandJacobi",
     "BiCGStab",
+    "BlockDiagonal",
     "Blocks",
     "BoxSweep",
     "Cascade",
@@ -62,6 +66,7 @@ __all__ = [
     "Multigrid",
     "NoPreconditioner",
     "Pairwise",
+    "Projection",
     "Recipe",
     "RedBlack",
     "Resmoothed",

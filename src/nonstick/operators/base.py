@@ -168,6 +168,11 @@ class Operator(Vectors, ABC):
         return None
 
     @property
+    def units(self) -> np.ndarray | None:
+        """Factors that give the rows of a residual one unit; None: they have one."""
+        return None
+
+    @property
     def bodies(self) -> LowRank | None:
         """The low-rank term of rigid bodies, under masks too; None without bodies."""
         return None

@@ -10,6 +10,7 @@ from .lai.fas import FAS
 from .lai.penalty import Penalty
 from .lai.policy import PolicyIteration
 from .linear import LinearSolve
+from .saddle import SaddlePolicy
 from .takahashi_batty.interior_point import InteriorPoint
 from .takahashi_batty.mehrotra import Mehrotra
 from .takahashi_batty.mprgp import MPRGP
@@ -28,5 +29,6 @@ __all__ = [
     "Penalty",
     "PolicyIteration",
     "ProjectedSOR",
+    "SaddlePolicy",
     "minimum_map_newton",
 ]

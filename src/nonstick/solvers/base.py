@@ -22,6 +22,8 @@ _REFUSED = {
     "'pgs', 'psor' or 'fmg'",
     "bodies": "works on stencils and coarser grids and cannot treat rigid bodies, which couple all cells around them: "
     "take 'auto', 'mg-cg', 'fas-mg', 'fmg', a 'pi-', 'pe-', 'ipm-' or '-mprgp' method",
+    "saddle": "solves box problems; pressure and viscosity in one step (StokesProblem) need 'stokes-auto', "
+    "'stokes-minres' or 'stokes-direct'",
     "nonsymmetric": "needs a symmetric matrix, which this one is not: take 'auto', 'pi-gmres', 'pi-bicgstab' or 'pgs'",
 }
 
@@ -72,7 +74,7 @@ class Method(ABC):
     @property
     def treats(self) -> frozenset[str]:
         """What it can treat besides bounds: "edges" (constraints at the wall, `BoxProblem.edges`), "bodies" (rigid
-        bodies), "nonsymmetric" (a matrix that is not symmetric)."""
+        bodies), "nonsymmetric" (a matrix that is not symmetric), "saddle" (a Stokes step)."""
         return frozenset({"bodies"})
 
     @property

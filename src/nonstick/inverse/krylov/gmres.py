@@ -3,6 +3,8 @@
 SciPy has a GMRES, but it stops on the 2-norm and has no residual vector. Here the residual follows the short recurrence
 `r ← s² r + c γ v` of the Givens rotations. So the max norm, on which every solver of this package stops, is known at
 every iteration, and `M` may itself be an iteration. All vectors are allocated in `setup`.
+
+Where rows have different units (`Operator.units`), the residual is minimised in one unit. V then holds scaled vectors.
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ class GMRES(Recipe):
     general: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
-        inner = None if reuse is None else reuse.M
-        return _GMRES(operator, self.M.setup(operator, inner), self.restart, self.rtol, self.maxiter)
+        M = self.M.setup(operator, None if reuse is None else reuse.M)
+        if reuse is not None and reuse.A is operator:  # the vectors serve any mask
+            reuse.M = M
+            return reuse
+        return _GMRES(operator, M, self.restart, self.rtol, self.maxiter)
 
 
 class _GMRES(IterativeInverse):
@@ -41,6 +46,8 @@ class _GMRES(IterativeInverse):
         self._Z = np.empty((self.restart, A.n))
         self._r, self._w, self._spare = (np.empty(A.n) for _ in range(3))
         self._R = np.zeros((self.restart + 1, self.restart))
+        self._units = A.core.units
+        self._scaled = None if self._units is None else np.empty(A.n)
 
     @property
     def hierarchy(self):
@@ -66,12 +73,17 @@ class _GMRES(IterativeInverse):
         limit = min(self.restart, course.maxiter + 1 - len(course.history))
         gamma = np.zeros(limit + 1)
         cosine, sine = np.zeros(limit), np.zeros(limit)
+        units, scaled = self._units, self._scaled
+        if units is not None:
+            r *= units
         gamma[0] = np.linalg.norm(r)
         np.divide(r, gamma[0], out=V[0])
         j = 0
         while j < limit:
-            M.apply(V[j], Z[j])
+            M.apply(V[j] if units is None else np.divide(V[j], units, out=scaled), Z[j])
             A.apply(Z[j], w)
+            if units is not None:
+                w *= units
             norm = np.linalg.norm(w)
             R[: j + 1, j] = 0.0
             for _ in range(2):  # orthogonalise twice: once is not enough in floating point
@@ -97,7 +109,7 @@ class _GMRES(IterativeInverse):
             r *= sine[j] ** 2
             _axpy(r, cosine[j] * gamma[j + 1], V[j + 1])
             j += 1
-            if not course.goes_on(max_abs(r)) or happy:
+            if not course.goes_on(max_abs(r if units is None else np.divide(r, units, out=scaled))) or happy:
                 break
         if j:
             np.dot(np.linalg.solve(np.triu(R[:j, :j]), gamma[:j]), Z[:j], out=spare)
