@@ -33,8 +33,7 @@ def pieces(mesh: TriangleMesh) -> int:
 def wall_distance(shot: Shot, frame: Frame, points: np.ndarray) -> np.ndarray:
     """Exact distance to walls and bodies where a frame has them."""
     x = points.T.astype(float)
-    parts = [(-1 if w.container else 1) * w.placement(frame.time, 3).pose(w.shape)(*x) for w in shot.walls]
-    parts += [place.pose(b.shape)(*x) for b, place in zip(shot.bodies, shot.body_placements(frame))]
+    parts = [(-1 if s.container else 1) * s.at(frame)(*x) for s in shot.solids]
     return np.min(parts, axis=0)
 
 

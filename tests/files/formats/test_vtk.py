@@ -94,7 +94,7 @@ def test_paraview_shows_solids_at_rest_in_all_frames(splash, tmp_path, paraview)
     assert facts["solids"]["times"] == pytest.approx([0.15, 0.25])
     shot = Shot(splash)
     for k, number in enumerate((3, 5)):
-        assert facts["solids"]["steps"][k]["cells"] == len(shot.wall_meshes[0].faces)
+        assert facts["solids"]["steps"][k]["cells"] == len(shot.walls[0].mesh.faces)
         frame, step = shot.frame(number), facts["particles"]["steps"][k]
         assert step["points"] == frame.count and step["cells"] == 1
         assert step["ranges"]["point:id"][0] == [frame.ids.min(), frame.ids.max()]

@@ -99,12 +99,13 @@ def test_bodies_and_moving_walls_are_where_the_frame_has_them(toys):
     shot = Shot(toys)
     artist = Artist(shot)
     picture, frame = artist.picture(3), shot.frame(3)
-    ((_, ball),) = artist.bodies()
-    w, *turn = picture.bodies[0].wxyz
+    ((number, ball),) = ((k, mesh) for k, solid, mesh in artist.solids() if solid.body is not None)
+    place = picture.places[number]
+    w, *turn = place.wxyz
     moved = ball.vertices + 2 * np.cross(turn, np.cross(turn, ball.vertices) + w * ball.vertices)
-    moved = moved + np.array(picture.bodies[0].position)
+    moved = moved + np.array(place.position)
     assert moved.mean(axis=0) == pytest.approx(frame.arrays["body_centre"][0], abs=5e-3)
-    assert picture.walls[0].position == pytest.approx((0.5 * frame.time, 0.0, 0.0))
+    assert picture.places[0].position == pytest.approx((0.5 * frame.time, 0.0, 0.0))
 
 
 def test_a_frame_without_a_surface_has_particles_only(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...core import optional
-from ...core.palette import PAINTS, SOLID, WATER
+from ...core.palette import WATER
 from ...errors import NonstickError
 from ...grid.box import IndexBox
 from ...scenes.scene import Scene
@@ -126,8 +126,7 @@ class GLB(OneFile):
         shot, frame = still.shot, still.frame
         colour = _paint(shot.scene.model.camera.tint or WATER, 0.7)
         parts = [glb.GLBNode("liquid", still.mesh.with_(colour=None), colour, roughness=0.05)]
-        places = [w.placement(frame.time, 3).four for w in shot.walls]
-        glb.write(path, parts + _solid_parts(shot, [places], [_body_places(shot, frame)]))
+        glb.write(path, parts + _solid_parts(shot, [frame]))
 
     def finish(self, folder, shot, numbers, still, options, overwrite) -> list[Path]:
         """Solids and bodies in motion, without the liquid."""
@@ -135,10 +134,8 @@ class GLB(OneFile):
         if not shot.moves:
             return []
         frames = [shot.frame(n) for n in numbers]
-        walls = [[w.placement(f.time, 3).four for w in shot.walls] for f in frames]
-        parts = _solid_parts(shot, walls, [_body_places(shot, f) for f in frames])
         with replacing(path) as partial:
-            glb.write(partial, parts, [f.time for f in frames])
+            glb.write(partial, _solid_parts(shot, frames), [f.time for f in frames])
         return [path]
 
     def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
@@ -146,30 +143,22 @@ class GLB(OneFile):
         (folder / f"{shot.name}_bodies.glb").unlink(missing_ok=True)  # `finish` writes it again
 
 
-def _body_places(shot: Shot, frame: Frame) -> list[np.ndarray]:
-    """4 × 4 matrices for meshes given about the centre of mass."""
-    out = []
-    for place, body in zip(shot.body_placements(frame), shot.bodies):
-        four = place.four.copy()
-        four[: len(body.origin), 3] = place.about + place.offset
-        out.append(four)
-    return out
-
-
 def _paint(colour: Sequence[float] | np.ndarray, opacity: float) -> tuple[float, float, float, float]:
     red, green, blue = (float(c) for c in colour)
     return red, green, blue, opacity
 
 
-def _solid_parts(shot: Shot, walls: list, bodies: list) -> list[glb.GLBNode]:
-    """Walls and bodies with their places, one list of places a frame."""
-    out = []
-    for k, (wall, mesh) in enumerate(zip(shot.walls, shot.wall_meshes)):
-        places = [w[k] for w in walls][: None if wall.motion else 1]
-        out.append(glb.GLBNode(wall.name, mesh, _paint(SOLID, 0.25 if wall.container else 1.0), places))
-    for k, body in enumerate(shot.bodies):
-        out.append(glb.GLBNode(body.name, body.mesh, _paint(PAINTS[k % len(PAINTS)], 1.0), [b[k] for b in bodies]))
-    return out
+def _solid_parts(shot: Shot, frames: Sequence[Frame]) -> list[glb.GLBNode]:
+    """Walls and bodies, those that move with their place in every frame."""
+    return [
+        glb.GLBNode(
+            solid.name,
+            solid.mesh,
+            _paint(solid.colour, 0.25 if solid.container else 1.0),
+            [solid.place(frame) for frame in (frames if solid.moves else frames[:1])],
+        )
+        for solid in shot.solids
+    ]
 
 
 class VTK(Format):
@@ -189,7 +178,7 @@ class VTK(Format):
             with replacing(folder / f"particles_{frame.number:06d}.vtp") as partial:
                 vtk.write_poly(partial, in_space(frame.arrays["position"]), None, data | {"id": frame.ids}, frame.time)
         path = folder / (f"solids_{frame.number:06d}.vtp" if shot.moves else "solids.vtp")
-        if (shot.walls or shot.bodies) and (shot.moves or not path.is_file()):
+        if shot.solids and (shot.moves or not path.is_file()):
             points, triangles, part = _solids(shot, frame)
             with replacing(path) as partial:
                 vtk.write_poly(partial, points, triangles, {}, frame.time, {"part": part})
@@ -231,7 +220,7 @@ def _fields(shot: Shot, frame: Frame) -> tuple[dict, dict, tuple[int, ...], floa
     if frame.get("velocity") is not None:
         cells["velocity"] = in_space(np.moveaxis(frame.cell_velocity[(slice(None), *box)], 0, -1))
     nodes = {}
-    if shot.walls or shot.bodies:
+    if shot.solids:
         walls = found.part(shot.inner_walls(frame), near.shape)
         nodes["phi_solid"] = walls * np.float32(frame.dx)
     return cells, nodes, found.shape, frame.time, found.low
@@ -239,9 +228,7 @@ def _fields(shot: Shot, frame: Frame) -> tuple[dict, dict, tuple[int, ...], floa
 
 def _solids(shot: Shot, frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points, triangles and part numbers of all walls and bodies where a frame has them."""
-    d = shot.dimension
-    pairs = [(m, w.placement(frame.time, d).four) for w, m in zip(shot.walls, shot.wall_meshes)]
-    pairs += list(zip([b.mesh for b in shot.bodies], _body_places(shot, frame)))
+    pairs = [(solid.mesh, solid.place(frame)) for solid in shot.solids]
     points = [m.vertices @ four[:3, :3].T + four[:3, 3] for m, four in pairs]
     first = np.cumsum([0] + [len(p) for p in points])
     faces = [m.faces + n for (m, _), n in zip(pairs, first)]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
 from ...bodies import rotation
 from ...bodies.motion import Prescribed
+from ...core.palette import PAINTS, SOLID
 from ...errors import NonstickError, brief
 from ...grid.mac import Grid
 from ...grid.shapes import Box, Complement, Shape
@@ -20,7 +21,7 @@ from ...grid.shapes.combined import Posed
 from ...scenes.geometry import build
 from ..atomic import safe_name
 from ..rundir import RunDirectory
-from .frame import Frame
+from .frame import Frame, in_space
 from .mesh import TriangleMesh, of_shape, read_obj
 
 #: distance where there is no wall, in cells
@@ -29,54 +30,68 @@ FAR = 1e3
 FINEST = 128
 
 
-@dataclass(frozen=True)
-class Placement:
-    """Where a thing is: `R (x - about) + about + offset` for its points x at time 0."""
+@dataclass(frozen=True, eq=False)
+class RunSolid:
+    """A wall or a rigid body of a run: its shape at time 0, its surface, and where a frame has them.
 
-    matrix: np.ndarray
-    about: np.ndarray
-    offset: np.ndarray
+    Parameters
+    ----------
+    name : str
+        What files call it.
+    shape : Shape
+        What it is at time 0; of a container, its inside.
+    surface : callable
+        Makes its mesh, given about `origin`: the centre of mass of a body, zero for a wall.
+    body : int, optional
+        Its number among the bodies; None for a wall.
+    """
+
+    name: str
+    shape: Shape
+    surface: Callable[[], TriangleMesh]
+    origin: np.ndarray
+    container: bool = False
+    motion: Prescribed | None = None
+    body: int | None = None
+
+    @cached_property
+    def mesh(self) -> TriangleMesh:
+        """Its surface at time 0 about `origin`."""
+        return self.surface()
 
     @property
-    def four(self) -> np.ndarray:
-        """As a 4 × 4 matrix that acts on columns; 2D becomes 3D."""
-        d = len(self.offset)
-        out = np.eye(4)
-        out[:d, :d] = self.matrix
-        out[:d, 3] = self.offset + self.about - self.matrix @ self.about
-        return out
+    def moves(self) -> bool:
+        """Whether it can be elsewhere in another frame."""
+        return self.body is not None or self.motion is not None
 
-    def pose(self, shape: Shape) -> Posed:
-        """A shape of time 0 where it is."""
-        return Posed(shape, self.matrix, self.about, self.about + self.offset)
+    @property
+    def colour(self) -> np.ndarray:
+        return SOLID if self.body is None else PAINTS[self.body % len(PAINTS)]
 
+    @property
+    def filled(self) -> Shape:
+        """Where no liquid can be: around a container."""
+        return Complement(self.shape) if self.container else self.shape
 
-@dataclass(frozen=True)
-class WallShape:
-    """A solid of the scene: its shape at time 0 and how it moves."""
-
-    name: str
-    shape: Shape
-    container: bool
-    motion: Prescribed | None
-
-    def placement(self, time: float, d: int) -> Placement:
+    def at(self, frame: Frame) -> Posed:
+        """Its shape where a frame has it."""
+        d = len(self.origin)
+        if self.body is not None and (centre := frame.get("body_centre")) is not None:
+            turn = np.atleast_1d(frame.arrays["body_orientation"][self.body])
+            return Posed(self.shape, rotation.matrix(turn), self.origin, centre[self.body])
         if self.motion is None:
-            return Placement(np.eye(d), np.zeros(d), np.zeros(d))
-        offset, angle, _, _ = self.motion.at(time)
+            return Posed(self.shape, np.eye(d), np.zeros(d), np.zeros(d))
+        offset, angle, _, _ = self.motion.at(frame.time)
         turn = self.motion.spin_vector(angle)
         R = rotation.matrix(turn if d == 2 else rotation.from_vector(turn))
-        return Placement(R, self.motion.about, offset)
+        return Posed(self.shape, R, self.motion.about, self.motion.about + offset)
 
-
-@dataclass(frozen=True)
-class RunBody:
-    """A rigid body of the run: its shape at time 0, its surface about the centre of mass, and that centre."""
-
-    name: str
-    shape: Shape
-    mesh: TriangleMesh
-    origin: np.ndarray
+    def place(self, frame: Frame) -> np.ndarray:
+        """Where a frame has its mesh: a 4 × 4 matrix that acts on columns; 2D becomes 3D."""
+        at, d, out = self.at(frame), len(self.origin), np.eye(4)
+        out[:d, :d] = at.R
+        out[:d, 3] = at.R @ (self.origin - at.origin) + at.centre
+        return out
 
 
 class Shot:
@@ -154,62 +169,63 @@ class Shot:
     # -- walls ------------------------------------------------------------------------------------------
 
     @cached_property
-    def walls(self) -> list[WallShape]:
+    def walls(self) -> list[RunSolid]:
         """The solids of the scene, in its order."""
-        middle = [0.5 * s for s in self.scene.model.domain.size]
-        return [
-            WallShape(
-                f"solid_{k}",
-                build(s.shape, self.scene.folder),
-                s.container,
-                None if s.motion is None else Prescribed(s.motion, middle, self.dimension),
-            )
-            for k, s in enumerate(self.scene.model.solid)
-        ]
-
-    @property
-    def moves(self) -> bool:
-        """Whether a wall or a body can be elsewhere in another frame."""
-        return bool(self.bodies) or any(w.motion is not None for w in self.walls)
-
-    @cached_property
-    def wall_meshes(self) -> list[TriangleMesh]:
-        """Surfaces of the walls at time 0, seen from where liquid can be."""
-        d, size = self.dimension, np.array(self.grid.size)
+        middle, d = [0.5 * s for s in self.scene.model.domain.size], self.dimension
         out = []
-        for wall in self.walls:
-            low, high = wall.shape.bounds(d)
-            low, high = np.maximum(low, -size), np.minimum(high, 2 * size)
-            if not np.isfinite([low, high]).all() or wall.container:
-                low, high = np.maximum(low, 0 * size), np.minimum(high, size)
-            # a container is the complement; its mesh closes at the box
-            mesh = of_shape(wall.shape, low, high, max(0.5 * self.grid.dx, float(max(high - low)) / FINEST))
-            out.append(mesh.with_(faces=mesh.faces[:, ::-1].copy()) if wall.container and d == 3 else mesh)
+        for k, s in enumerate(self.scene.model.solid):
+            shape = build(s.shape, self.scene.folder)
+            motion = None if s.motion is None else Prescribed(s.motion, middle, d)
+            surface = partial(self._wall_mesh, shape, s.container)
+            out.append(RunSolid(f"solid_{k}", shape, surface, np.zeros(d), s.container, motion))
         return out
 
+    def _wall_mesh(self, shape: Shape, container: bool) -> TriangleMesh:
+        """The surface of a wall at time 0, seen from where liquid can be."""
+        d, size = self.dimension, np.array(self.grid.size)
+        low, high = shape.bounds(d)
+        low, high = np.maximum(low, -size), np.minimum(high, 2 * size)
+        if not np.isfinite([low, high]).all() or container:
+            low, high = np.maximum(low, 0 * size), np.minimum(high, size)
+        # a container is the complement; its mesh closes at the box
+        mesh = of_shape(shape, low, high, max(0.5 * self.grid.dx, float(max(high - low)) / FINEST))
+        return mesh.with_(faces=mesh.faces[:, ::-1].copy()) if container and d == 3 else mesh
+
     @cached_property
-    def bodies(self) -> list[RunBody]:
+    def bodies(self) -> list[RunSolid]:
         """The rigid bodies, in the order of the scene."""
         table = self.run.path / "bodies.json"
         if not self.scene.model.bodies or not table.is_file():
             return []
         try:
-            entries = json.loads(table.read_text(encoding="utf-8"))
-            return [self._body(e, build(b.shape, self.scene.folder)) for b, e in zip(self.scene.model.bodies, entries)]
+            entries = enumerate(json.loads(table.read_text(encoding="utf-8")))
+            shapes = (build(b.shape, self.scene.folder) for b in self.scene.model.bodies)
+            return [self._body(k, entry, shape) for shape, (k, entry) in zip(shapes, entries)]
         except NonstickError:
             raise
         except (ValueError, KeyError, TypeError) as error:
             raise NonstickError(f"{table} is damaged: {error!r}") from None
 
-    def _body(self, entry: dict, shape: Shape) -> RunBody:
+    def _body(self, k: int, entry: dict, shape: Shape) -> RunSolid:
         """A body from its entry of bodies.json; a run without scikit-image wrote no surface, so it is made here."""
         centre = np.array(entry["centre"], float).reshape(self.dimension)
         if entry["surface"] is not None:
-            return RunBody(str(entry["name"]), shape, read_obj(self._inside(entry["surface"])), centre)
-        low, high = shape.bounds(self.dimension)
-        mesh = of_shape(shape, low, high, float(max(high - low)) / FINEST)
-        about = np.pad(centre, (0, 3 - self.dimension)).astype(np.float32)
-        return RunBody(str(entry["name"]), shape, mesh.with_(vertices=mesh.vertices - about), centre)
+            mesh = read_obj(self._inside(entry["surface"]))
+        else:
+            low, high = shape.bounds(self.dimension)
+            mesh = of_shape(shape, low, high, float(max(high - low)) / FINEST)
+            mesh = mesh.with_(vertices=mesh.vertices - in_space(centre).astype(np.float32))
+        return RunSolid(str(entry["name"]), shape, lambda: mesh, centre, body=k)
+
+    @property
+    def solids(self) -> list[RunSolid]:
+        """Walls and bodies."""
+        return self.walls + self.bodies
+
+    @property
+    def moves(self) -> bool:
+        """Whether a wall or a body can be elsewhere in another frame."""
+        return any(solid.moves for solid in self.solids)
 
     def _inside(self, name: str) -> Path:
         """A file of the run that another file names."""
@@ -217,16 +233,6 @@ class Shot:
         if not path.resolve().is_relative_to(self.run.path.resolve()):
             raise NonstickError(f"{self.run.path / 'bodies.json'} names the file {brief(name)} outside of the run")
         return path
-
-    def body_placements(self, frame: Frame) -> list[Placement]:
-        """Where the bodies are in a frame."""
-        centre, turn = frame.get("body_centre"), frame.get("body_orientation")
-        if centre is None or turn is None:
-            return []
-        return [
-            Placement(rotation.matrix(np.atleast_1d(q)), b.origin, c - b.origin)
-            for b, c, q in zip(self.bodies, centre, turn)
-        ]
 
     def solid(
         self,
@@ -252,11 +258,11 @@ class Shot:
         if moved is not None:
             for axis, a in enumerate(axes):
                 moved = _between(moved, a / self.grid.dx, axis)
-            np.minimum(out, self._sharpened(moved, axes, frame.time), out=out)
+            np.minimum(out, self._sharpened(moved, axes, frame), out=out)
         self._put_bodies(out, axes, frame)
         return out
 
-    def _sharpened(self, moved: np.ndarray, axes: list[np.ndarray], time: float) -> np.ndarray:
+    def _sharpened(self, moved: np.ndarray, axes: list[np.ndarray], frame: Frame) -> np.ndarray:
         """The frame's distance to walls, near those that move replaced by the exact one, which has sharp edges.
 
         Meshes are left as they are: their distance takes long to compute.
@@ -266,7 +272,7 @@ class Shot:
             return moved
         near = np.abs(moved) < 2 * self.grid.dx
         x = [a[k] for a, k in zip(axes, np.nonzero(near))]
-        exact = [w.placement(time, self.dimension).pose(w.shape)(*x) * (-1 if w.container else 1) for w in moving]
+        exact = [w.at(frame)(*x) * (-1 if w.container else 1) for w in moving]
         moved[near] = np.minimum.reduce(exact)
         return moved
 
@@ -277,8 +283,7 @@ class Shot:
             if self._nodes is None:
                 self._nodes = np.full(self.grid.node_shape, FAR * self.grid.dx, np.float32)
                 for wall in self.walls:
-                    shape = Complement(wall.shape) if wall.container else wall.shape
-                    np.minimum(self._nodes, shape.sample(self.grid.nodes(), np.float32), out=self._nodes)
+                    np.minimum(self._nodes, wall.filled.sample(self.grid.nodes(), np.float32), out=self._nodes)
                 self._nodes /= np.float32(self.grid.dx)
             if not self.bodies:
                 return self._nodes
@@ -291,14 +296,13 @@ class Shot:
 
     def _put_bodies(self, out: np.ndarray, axes: list[np.ndarray], frame: Frame) -> None:
         """The distance to bodies put into that to walls, near the bodies."""
-        for body, place in zip(self.bodies, self.body_placements(frame)):
+        for body in self.bodies:
+            at = body.at(frame)
             reach = float(np.linalg.norm(body.mesh.vertices, axis=1).max(initial=0.0)) + 3 * self.grid.dx
-            where = tuple(
-                slice(*np.searchsorted(a, (c - reach, c + reach))) for a, c in zip(axes, place.about + place.offset)
-            )
+            where = tuple(slice(*np.searchsorted(a, (c - reach, c + reach))) for a, c in zip(axes, at.centre))
             near = np.meshgrid(*(a[s] for a, s in zip(axes, where)), indexing="ij", sparse=True)
             if all(n.size for n in near):
-                out[where] = np.minimum(out[where], np.asarray(place.pose(body.shape)(*near), np.float32))
+                out[where] = np.minimum(out[where], np.asarray(at(*near), np.float32))
 
     def _still_walls(self, points, refine: int, pad: int) -> np.ndarray:
         key = 1000 * refine + pad
@@ -308,8 +312,7 @@ class Shot:
             out = -Box((0.0,) * self.dimension, tuple(size)).sample(points, np.float32)
             for wall in self.walls:
                 if wall.motion is None:
-                    shape = Complement(wall.shape) if wall.container else wall.shape
-                    np.minimum(out, shape.sample(points, np.float32), out=out)
+                    np.minimum(out, wall.filled.sample(points, np.float32), out=out)
             self._still = {key: out}
         return self._still[key]
 

@@ -248,7 +248,7 @@ def _with_images(shot: Shot, frame: Frame, reach: float) -> tuple[np.ndarray, np
     """How many particles are in each cell; the mirror images, in cells, of those nearer to a wall than the reach."""
     x, scale = frame.arrays["position"], np.float32(1.0 / frame.dx)
     count = np.zeros(frame.grid.shape, np.int32)
-    walls = bool(shot.walls or shot.bodies)
+    walls = bool(shot.solids)
     nodes = shot.inner_walls(frame) if walls else np.full((1, 1, 1), FAR, np.float32)
     wall, side = np.empty(len(x), np.int32), np.empty(len(x), np.int32)
     # a distance changes by at most √3 over a cell

@@ -13,7 +13,7 @@ blur.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,11 @@ import numpy as np
 from numba import prange
 
 from ...core.optional import need
-from ...core.palette import PAINTS, SOLID, WATER
+from ...core.palette import WATER
 from ...kernels import parallel
 from .frame import Frame, in_space
 from .mesh import TriangleMesh, bounds
-from .shot import Placement, Shot
+from .shot import RunSolid, Shot
 
 #: frames between two writings of the file, so that memory does not grow with the run
 FLUSH = 16
@@ -65,20 +65,17 @@ def write(
         liquid = maker.mesh("liquid", None, shot.scene.model.camera.tint or WATER)
         maker.look(liquid, shot.scene.model.camera.tint or WATER)
         grains = maker.points("particles", shot) if particles else None
-        walls = _group(maker, "solids", [w.name for w in shot.walls], shot.wall_meshes, [SOLID])
-        bodies = _group(maker, "bodies", [b.name for b in shot.bodies], [b.mesh for b in shot.bodies], PAINTS)
+        moves = _group(maker, "solids", shot.walls) + _group(maker, "bodies", shot.bodies)
         maker.camera(shot)
         for done, number in enumerate(numbers):
             here, mesh = frame(number)
             maker.set_mesh(liquid, mesh, float(number))
             if grains is not None and here.count:
                 maker.set_points(grains, here, float(number), bool(model.inflow or model.outflow))
-            for op, wall in zip(walls, shot.walls):
-                if wall.motion is not None or done == 0:
-                    when = Usd.TimeCode.Default() if wall.motion is None else float(number)
-                    op.Set(_matrix(Gf, wall.placement(here.time, shot.dimension)), when)
-            for op, place, body in zip(bodies, shot.body_placements(here), shot.bodies):
-                op.Set(_matrix(Gf, place, body.origin), float(number))
+            for op, solid in zip(moves, shot.solids):
+                if solid.moves or done == 0:
+                    when = float(number) if solid.moves else Usd.TimeCode.Default()
+                    op.Set(_matrix(Gf, solid.place(here)), when)
             if done % FLUSH == FLUSH - 1:
                 stage.Save()
         stage.Save()
@@ -123,21 +120,21 @@ def _liquid(stage: Any) -> Any:
     return UsdGeom.Mesh(stage.GetDefaultPrim().GetChild("liquid"))
 
 
-def _group(maker: _Maker, group: str, names: Sequence[str], meshes: Iterable[TriangleMesh], paints) -> list[Any]:
-    """Meshes under one node, each with a transform to be set; the transforms."""
+def _group(maker: _Maker, group: str, solids: Sequence[RunSolid]) -> list[Any]:
+    """Meshes of solids under one node, each with a transform to be set; the transforms."""
     from pxr import Tf, UsdGeom
 
-    if not names:
+    if not solids:
         return []
     UsdGeom.Scope.Define(maker.stage, f"{maker.root}/{group}")
     out, taken = [], set()
-    for k, (name, mesh) in enumerate(zip(names, meshes)):
-        word = Tf.MakeValidIdentifier(name)
+    for solid in solids:
+        word = Tf.MakeValidIdentifier(solid.name)
         while word in taken:
             word += "_"
         taken.add(word)
         frame = UsdGeom.Xform.Define(maker.stage, f"{maker.root}/{group}/{word}")
-        maker.look(maker.mesh(f"{group}/{word}/{word}", mesh, paints[k % len(paints)]), paints[k % len(paints)], 1.0)
+        maker.look(maker.mesh(f"{group}/{word}/{word}", solid.mesh, solid.colour), solid.colour, 1.0)
         out.append(frame.AddTransformOp())
     return out
 
@@ -156,13 +153,8 @@ def _gather(out, values, order):
         out[p, 0], out[p, 1], out[p, 2] = values[q, 0], values[q, 1], values[q, 2]
 
 
-def _matrix(Gf, place: Placement, origin: np.ndarray | None = None):
-    """USD multiplies rows by matrices; a body's mesh is given about its centre of mass."""
-    four = place.four
-    if origin is not None:
-        shift = np.eye(4)
-        shift[: len(origin), 3] = origin
-        four = four @ shift
+def _matrix(Gf, four: np.ndarray):
+    """A matrix that acts on columns, as USD has it: for rows."""
     return Gf.Matrix4d(*four.T.ravel().tolist())
 
 
@@ -251,7 +243,7 @@ class _Maker:
         four[:3, :3] = np.stack([right, np.cross(back, right), back], axis=1)
         four[:3, 3] = 0.5 * size + distance * back
         camera = self.UsdGeom.Camera.Define(self.stage, f"{self.root}/camera")
-        camera.AddTransformOp().Set(self.Gf.Matrix4d(*four.T.ravel().tolist()))
+        camera.AddTransformOp().Set(_matrix(self.Gf, four))
         camera.CreateFocalLengthAttr(float(_FILM * 2.2 / 1.08 * setting.zoom))
         camera.CreateHorizontalApertureAttr(_FILM)
         camera.CreateVerticalApertureAttr(_FILM * setting.height / setting.width)

@@ -16,7 +16,7 @@ import numpy as np
 from ...files.formats import Frame, Shot, TriangleMesh, liquid_mesh
 from ...files.formats.frame import in_space
 from ...files.formats.glb import pack, quaternion
-from ...files.formats.shot import Placement
+from ...files.formats.shot import RunSolid
 from ...files.formats.surface import usable
 from .colours import Colours, Scale
 
@@ -36,14 +36,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a thing that moves is: rotation w x y z, and offset, of its mesh at time 0."""
+    """Where the mesh of a solid that moves is: rotation w x y z, and offset."""
 
     wxyz: tuple[float, ...]
     position: tuple[float, ...]
 
     @classmethod
-    def of(cls, placement: Placement) -> Place:
-        four = placement.four
+    def of(cls, four: np.ndarray) -> Place:
+        """From a 4 × 4 matrix."""
         x, y, z, w = quaternion(four[:3, :3])
         return cls((w, x, y, z), tuple(float(v) for v in four[:3, 3]))
 
@@ -57,8 +57,8 @@ class Picture:
     surface: bytes
     points: np.ndarray
     paint: np.ndarray
-    walls: dict[int, Place]
-    bodies: list[Place]
+    #: of the solids that move, by their number
+    places: dict[int, Place]
     scale: Scale | None
     #: triangles and particles before and after thinning
     triangles: tuple[int, int] = (0, 0)
@@ -117,15 +117,13 @@ class Artist:
         points = np.zeros((0, 3), np.float32)
         if frame.count:
             points = (in_space(frame.arrays["position"][chosen]) - self.centre).astype(np.float32)
-        d = shot.dimension
         return Picture(
             number,
             frame.time,
             pack("surface", mesh.with_(colour=colour), 0.35) if len(mesh.faces) else b"",
             points,
             self.colours.of_particles(frame, chosen) if frame.count else np.zeros((0, 3), np.uint8),
-            {k: Place.of(w.placement(frame.time, d)) for k, w in enumerate(shot.walls) if w.motion is not None},
-            [Place.of(p) for p in shot.body_placements(frame)],
+            {k: Place.of(solid.place(frame)) for k, solid in enumerate(shot.solids) if solid.moves},
             self.colours.scale(frame),
             (full, len(mesh.faces)),
             (frame.count, len(points)),
@@ -143,17 +141,11 @@ class Artist:
                 self._meshes.popitem(last=False)
         return self._meshes[frame.number]
 
-    def walls(self) -> Iterator[tuple[int, TriangleMesh, bool]]:
-        """Solids of the scene at time 0: which one, its mesh, and whether it is a container."""
-        for k, (wall, mesh) in enumerate(zip(self.shot.walls, self.shot.wall_meshes)):
-            if len(mesh.faces):
-                yield k, thin_mesh(mesh, self.limits.triangles // 2), wall.container
-
-    def bodies(self) -> Iterator[tuple[str, TriangleMesh]]:
-        """Rigid bodies where they are at time 0."""
-        for body in self.shot.bodies:
-            moved = body.mesh.vertices + in_space(body.origin).astype(np.float32)
-            yield body.name, thin_mesh(body.mesh.with_(vertices=moved), self.limits.triangles // 4)
+    def solids(self) -> Iterator[tuple[int, RunSolid, TriangleMesh]]:
+        """Walls and bodies that have a surface: the number, the solid, and its mesh."""
+        for k, solid in enumerate(self.shot.solids):
+            if len(solid.mesh.faces):
+                yield k, solid, thin_mesh(solid.mesh, self.limits.triangles // (2 if solid.body is None else 4))
 
 
 #: multiplier of a hash by multiplication (Knuth, The Art of Computer Programming, 6.4)

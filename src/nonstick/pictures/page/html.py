@@ -183,7 +183,7 @@ def thinning_for(artists: Sequence[Artist], numbers: Sequence[Sequence[int]], me
 
     Runs share the room; each has the same limits.
     """
-    still = compressed(part for a in artists for m in _things(a) for part in (m.vertices, m.faces))
+    still = compressed(part for a in artists for *_, m in a.solids() for part in (m.vertices, m.faces))
     free = SAFE * room(megabytes) - still
     count = max(len(n) for n in numbers)
     sample = [a.picture(n) for a, own in zip(artists, numbers) for n in _spread(own)]
@@ -242,11 +242,6 @@ def smaller(plan: Thinning, pictures: Sequence[Picture], size: int, megabytes: f
 def _spread(numbers: Sequence[int]) -> list[int]:
     """Some frames from the first to the last."""
     return [numbers[k] for k in np.unique(np.linspace(0, len(numbers) - 1, SAMPLE).round().astype(int))]
-
-
-def _things(artist: Artist):
-    yield from (mesh for _, mesh, _ in artist.walls())
-    yield from (mesh for _, mesh in artist.bodies())
 
 
 def told(pictures: Sequence[Picture], frames: tuple[int, int], megabytes: float) -> str:

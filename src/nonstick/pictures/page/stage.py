@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.palette import AIR, PAINTS, SOLID
+from ...core.palette import AIR
 from ...files.formats import TriangleMesh
 from ...files.formats.frame import in_space
+from ...files.formats.shot import RunSolid
 from .artist import Artist, Picture
 
 #: parts of a page that can be switched on and off, and whether they are on at first
@@ -55,8 +56,7 @@ class Stage:
             if self._has(name)
         }
         self._domain()
-        self._walls = self._add_walls()
-        self._bodies = self._add_bodies()
+        self._solids = {k: self._add_solid(k, *one) for k, *one in artist.solids()}
         if root:
             size = artist.shot.grid.size
             scene.add_label(f"{root}/domain/name", root.strip("/"), position=(0.5 * size[0], 1.06 * size[1], 0.0))
@@ -79,36 +79,27 @@ class Stage:
         self.scene.add_line_segments(
             f"{self.root}/domain/edges",
             edges.astype(np.float32),
-            (150, 155, 162),
+            GREY,
             thickness=1.5,
             thickness_units="screen",
         )
 
-    def _add_walls(self) -> dict[int, Any]:
-        flat = self.artist.shot.dimension == 2
-        # the inside of a 2D container lies behind the liquid
-        behind = (0.0, 0.0, -0.004 * max(self.artist.shot.grid.size)) if flat else (0.0, 0.0, 0.0)
-        out = {}
-        for k, mesh, container in self.artist.walls():
-            paint = AIR * 0.97 if flat and container else SOLID if not container else AIR * 0.92
-            out[k] = self._mesh(
-                f"solids/{k}",
-                mesh,
-                paint,
-                side="double" if flat else "front",
-                position=behind if container else (0.0, 0.0, 0.0),
-            )
-        return out
-
-    def _add_bodies(self) -> list[Any]:
-        return [
-            self._mesh(f"bodies/{k} {name}", mesh, PAINTS[k % len(PAINTS)], side="double")
-            for k, (name, mesh) in enumerate(self.artist.bodies())
-        ]
-
-    def _mesh(self, name: str, mesh: TriangleMesh, paint: np.ndarray, **more: Any) -> Any:
-        colour = tuple(int(255 * c) for c in paint)
-        return self.scene.add_mesh_simple(f"{self.root}/{name}", mesh.vertices, mesh.faces, color=colour, **more)
+    def _add_solid(self, k: int, solid: RunSolid, mesh: TriangleMesh) -> Any:
+        shot = self.artist.shot
+        flat, paint, behind, part = shot.dimension == 2, solid.colour, 0.0, f"solids/{k}"
+        if solid.body is not None:
+            part = f"bodies/{solid.body} {solid.name}"
+        elif solid.container:
+            # the inside of a 2D container lies behind the liquid
+            paint, behind = AIR * (0.97 if flat else 0.92), -0.004 * max(shot.grid.size) if flat else 0.0
+        return self.scene.add_mesh_simple(
+            f"{self.root}/{part}",
+            mesh.vertices,
+            mesh.faces,
+            color=tuple(int(255 * c) for c in paint),
+            side="front" if solid.body is None and not flat else "double",
+            position=tuple(in_space(solid.origin) + np.array([0.0, 0.0, behind])),
+        )
 
     # -- frames ---------------------------------------------------------------------------------------
 
@@ -155,9 +146,9 @@ class Stage:
         for node in self._nodes[number]:
             node.visible = True
         picture = self.pictures[number]
-        moving = [(self._walls[k], place) for k, place in picture.walls.items() if k in self._walls]
-        for thing, place in [*moving, *zip(self._bodies, picture.bodies)]:
-            thing.wxyz, thing.position = place.wxyz, place.position
+        for k, place in picture.places.items():
+            if k in self._solids:
+                self._solids[k].wxyz, self._solids[k].position = place.wxyz, place.position
 
     def switch(self, part: str, on: bool) -> None:
         """Show or hide a part."""
