@@ -37,9 +37,9 @@ RAMP = np.array(
 )
 
 
-def ramp(values: np.ndarray) -> np.ndarray:
-    """Colours for values in [0, 1]."""
-    at = np.clip(values, 0.0, 1.0) * (len(RAMP) - 1)
-    low = np.minimum(at.astype(int), len(RAMP) - 2)
+def ramp(values: np.ndarray, stops: np.ndarray = RAMP) -> np.ndarray:
+    """Colours for values in [0, 1], linear between the stops."""
+    at = np.clip(values, 0.0, 1.0) * (len(stops) - 1)
+    low = np.minimum(at.astype(int), len(stops) - 2)
     part = (at - low)[..., None]
-    return RAMP[low] * (1 - part) + RAMP[low + 1] * part
+    return stops[low] * (1 - part) + stops[low + 1] * part

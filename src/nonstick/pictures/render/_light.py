@@ -12,8 +12,8 @@ size of a real sun does. One pass over the cells costs less than a march towards
 import numpy as np
 
 from ...kernels import merged, serial
-from ._blocks import BODY, SOLID, SURFACES, TRIANGLES, WALL, _hit, _normal, _step
-from ._rays import PAINTED, THING, TRIANGLE, _dye, _gradient, _inverse, _off, _open, _slope, _upward, _value
+from ._blocks import BODY, SOLID, TRIANGLES, WALL, _hit, _normal, _step
+from ._rays import PAINTED, THING, TRIANGLE, _dye, _inverse, _off, _open, _sharp_normal, _slope, _upward, _value
 
 
 @merged
@@ -24,16 +24,12 @@ def _sky(d1):
 
 
 @merged
-def _shadow(scene, a, b, c, sun, soak):
-    """(share of the sun that walls and bodies let through, the same for liquid) at a point.
+def _sunlit(wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, sun):
+    """The share of the sun that walls and bodies let through to a point.
 
     A wall with no open space behind it belongs to the container and lets light through: otherwise a closed sphere would
     be dark inside.
     """
-    _, _, wall, wall_fine, _, body, body_fine, _, cell, block, shade, casts, lists, tri, _, _ = scene
-    damp = 0.45 + 0.55 * np.exp(-max(np.float64(_value(shade, a - 0.5, b - 0.5, c - 0.5)), 0.0) / soak)
-    if not casts:
-        return 1.0, damp
     nx, ny, nz = cell.shape
     d0, d1, d2 = _upward(sun[0]), _upward(sun[1]), _upward(sun[2])
     e0, e1, e2 = _inverse(d0), _inverse(d1), _inverse(d2)
@@ -46,12 +42,12 @@ def _shadow(scene, a, b, c, sun, soak):
             walled = True
         elif code & (WALL | BODY | TRIANGLES) == 0:
             if walled:
-                return 0.0, 1.0
+                return 0.0
         else:
             if code & TRIANGLES:
                 i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
                 if _hit(lists, tri, (i * ny + j) * nz + k, a, b, c, d0, d1, d2, h)[1] >= 0:
-                    return 0.0, 1.0
+                    return 0.0
             t = 0.0
             while t < h:
                 x, y, z = a + t * d0, b + t * d1, c + t * d2
@@ -61,11 +57,11 @@ def _shadow(scene, a, b, c, sun, soak):
                     gap, hidden = abs(w), w < 0.0
                     walled = walled or hidden
                 if walled and not hidden:
-                    return 0.0, 1.0
+                    return 0.0
                 if code & BODY:
                     o = np.float64(_off(body, body_fine, x, y, z))
                     if o < 0.0:
-                        return 0.0, 1.0
+                        return 0.0
                     # the edge of a shadow is softened by how closely the ray passes the body
                     closest = min(closest, 12.0 * o / max(way + t, 1.0))
                     gap = min(gap, o)
@@ -74,7 +70,17 @@ def _shadow(scene, a, b, c, sun, soak):
         b += h * d1
         c += h * d2
         way += h
-    return closest, damp
+    return closest
+
+
+@merged
+def _shadow(scene, a, b, c, sun, soak):
+    """(share of the sun that walls and bodies let through, the same for liquid) at a point."""
+    _, _, wall, wall_fine, _, body, body_fine, _, cell, block, shade, casts, lists, tri, _, _ = scene
+    damp = 0.45 + 0.55 * np.exp(-max(np.float64(_value(shade, a - 0.5, b - 0.5, c - 0.5)), 0.0) / soak)
+    if not casts:
+        return 1.0, damp
+    return _sunlit(wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, sun), damp
 
 
 @merged
@@ -100,7 +106,7 @@ def _facing(scene, what, which, a, b, c, d0, d1, d2):
         return _normal(scene.tri, which, a, b, c)
     if what == THING:
         fine = scene.body_fine
-        return _gradient(scene.body, fine * a, fine * b, fine * c, 0.5)
+        return _sharp_normal(scene.body, fine * a, fine * b, fine * c)
     edge = 0.02
     if a < edge:
         return 1.0, 0.0, 0.0
@@ -225,39 +231,12 @@ def _sum_shade(out, phi, stone, u, v, long):
             f[0, j], f[rows + 1, j] = f[1, j], f[rows, j]
 
 
-@merged
-def _walled_off(wall, wall_fine, cell, block, a, b, c, d0, d1, d2):
-    """Does a wall with open space behind it stand between a point and the sun?"""
-    nx, ny, nz = cell.shape
-    d0, d1, d2 = _upward(d0), _upward(d1), _upward(d2)
-    e0, e1, e2 = _inverse(d0), _inverse(d1), _inverse(d2)
-    walled = False
-    for _ in range(8 * (nx + ny + nz)):
-        if a < 0.0 or b < 0.0 or c < 0.0 or a > nx or b > ny or c > nz:
-            break
-        h, code = _step(block, cell, a, b, c, d0, d1, d2, e0, e1, e2)
-        if code == SOLID:
-            walled = True
-        elif code & SURFACES == 0:
-            if walled:
-                return True
-        else:
-            t = 0.0
-            while t < h:
-                x, y, z = a + t * d0, b + t * d1, c + t * d2
-                w = np.float64(_value(wall, wall_fine * x, wall_fine * y, wall_fine * z))
-                if w < 0.0:
-                    walled = True
-                elif walled:
-                    return True
-                t += max(abs(w), 0.45)
-        a, b, c = a + h * d0, b + h * d1, c + h * d2
-    return False
-
-
 @serial
-def _casts(wall, wall_fine, cell, block, sun):
-    """Does any wall cast a shadow? Asked for a point before the wall in every cell that walls cut or the box bounds."""
+def _casts(wall, wall_fine, body, cell, block, lists, tri, sun):
+    """Does any wall cast a shadow? Asked for a point before the wall in every cell that walls cut or the box bounds.
+
+    `body`, `lists` and `tri` are empty: bodies and triangles always cast shadows.
+    """
     nx, ny, nz = cell.shape
     f = wall_fine
     for i in range(nx):
@@ -275,6 +254,6 @@ def _casts(wall, wall_fine, cell, block, sun):
                     a, b, c = a + (0.7 - w) * n0, b + (0.7 - w) * n1, c + (0.7 - w) * n2
                 elif w < 0.0:
                     continue
-                if _walled_off(wall, f, cell, block, a, b, c, sun[0], sun[1], sun[2]):
+                if _sunlit(wall, f, body, 1.0, cell, block, lists, tri, a, b, c, sun) == 0.0:
                     return True
     return False

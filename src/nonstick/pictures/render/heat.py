@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinates
 
+from ...core.palette import ramp
 from ...grid.shapes import Shape
 from ._rays import PAINTED
 from .movie import colour_bar
@@ -24,10 +25,7 @@ _STOPS = np.array(
 
 def colours(share: np.ndarray) -> np.ndarray:
     """RGB for values from 0 (cold) to 1 (hot)."""
-    at = np.clip(share, 0.0, 1.0) * (len(_STOPS) - 1)
-    low = np.minimum(at.astype(int), len(_STOPS) - 2)
-    part = (at - low)[..., None]
-    return _STOPS[low] * (1 - part) + _STOPS[low + 1] * part
+    return ramp(share, _STOPS)
 
 
 def legend(image: np.ndarray, low: float = 0.0, high: float = 100.0) -> np.ndarray:

@@ -217,7 +217,9 @@ class Studio:
             cell = np.empty(scenery.shape, np.uint8)
             block = np.empty(tuple(-(-n // BLOCK) for n in scenery.shape), np.int16)
             _classify(cell, block, np.ones(scenery.shape, np.float32), scenery.code)
-            self._asked = scenery, sun, bool(_casts(scenery.wall, float(scenery.fine), cell, block, sun))
+            none, lists, triangles = np.full((1, 1, 1), 1e3, np.float32), np.zeros(0, np.int32), Triangles.none().both
+            casts = _casts(scenery.wall, float(scenery.fine), none, cell, block, lists, triangles, sun)
+            self._asked = scenery, sun, bool(casts)
         return self._asked[2]
 
     def _trace(self, scene: RayScene, look: Look) -> np.ndarray:
