@@ -166,7 +166,7 @@ def test_obstacles_cast_shadows_and_containers_do_not():
     for wall, share in ((obstacle, 0.0), (room, 1.0), (open_space(20), 1.0)):
         _, _, body, cell, block, lists, tri = stage(dry, wall)[0]
         assert _try_shadow(light, wall, body, cell, block, lists, tri, *under, up, 5.0) == (share, 1.0)
-        assert _casts(wall, 1.0, cell, block, up) == (share == 0.0)
+        assert _casts(wall, 1.0, body, cell, block, lists, tri, up) == (share == 0.0)
     wet = ball((20, 20, 20), (10, 10, 10), 4.0)
     _, wall, *rest = stage(wet, open_space(20))[0]
     shade = shade_of(wet, np.zeros(wet.shape, np.uint8), up)

@@ -56,7 +56,7 @@ class Stage:
             if self._has(name)
         }
         self._domain()
-        self._solids = {k: self._add_solid(k, *one) for k, *one in artist.solids()}
+        self._solids = {k: self._add_solid(k, solid, mesh) for k, solid, mesh in artist.solids()}
         if root:
             size = artist.shot.grid.size
             scene.add_label(f"{root}/domain/name", root.strip("/"), position=(0.5 * size[0], 1.06 * size[1], 0.0))
