@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import PressureProblem, Scene, Simulation, solve_problem
-from nonstick.mpi import levels
+from nonstick.inverse.multigrid.grid import gathered
 from nonstick.mpi.shared import Shared
 from nonstick.mpi.solve import solve_shared
 from nonstick.parallel.boxes import Boxes
@@ -45,7 +45,7 @@ def chambers(shape, walls, push, held=None):
 @pytest.fixture(params=[60, 20_000])
 def size(request, monkeypatch):
     """With several shared levels, and with one."""
-    monkeypatch.setattr(levels, "GATHERED", request.param)
+    monkeypatch.setattr(gathered, "GATHERED", request.param)
 
 
 @pytest.mark.parametrize("shape", [(20, 14), (16, 10, 12)])

@@ -20,7 +20,7 @@ from nonstick.operators.stencil import StencilOperator
 from nonstick.problem.box import BoxProblem
 from nonstick.problem.monitor import Monitor
 from nonstick.solvers.auto.loop import ActiveSetCG, Guard
-from nonstick.solvers.auto.nearby import SWEEP_RADIUS, Nearby
+from nonstick.solvers.auto.nearby import Nearby
 from nonstick.solvers.auto.nested import Coarser
 
 
@@ -150,17 +150,16 @@ def test_sweeps_nearby_are_sweeps_restricted_to_a_ball(make_stencil, shape):
     around = np.sort(rng.choice(A.n, A.n // 40, replace=False))
     nearby = Nearby(A)
     G = abs(A.matrix()) > 0
-    ball = [np.isin(np.arange(A.n), around)]
-    for _ in range(3):
-        ball.append((G @ ball[-1].astype(float)) > 0)
-    cells, _, within = nearby._ball(around, 3)
-    assert [set(cells[:k]) for k in within] == [set(np.flatnonzero(inside)) for inside in ball]
+    ball = G @ np.isin(np.arange(A.n), around).astype(float) > 0
+    cells, segment = nearby._near(around)
+    assert cells.size == np.unique(cells).size and set(cells) == set(np.flatnonzero(ball))
+    assert (A.rows.start[segment] <= cells).all() and (cells < A.rows.start[segment + 1]).all()
     assert not nearby._marked.any()
     x, b = rng.standard_normal((2, A.n))
     lower, upper = np.where(rng.random(A.n) < 0.3, 0.0, -np.inf), np.full(A.n, np.inf)
     twin, M = x.copy(), A.matrix().toarray()
     for half in range(4):
-        rows = ball[SWEEP_RADIUS] & (A.rows.coordinates_sum() % 2 == half % 2)
+        rows = ball & (A.rows.coordinates_sum() % 2 == half % 2)
         step = (b - M @ twin)[rows] / A.diagonal[rows]
         twin[rows] = np.clip(twin[rows] + step, lower[rows], upper[rows])
     r = b - M @ x

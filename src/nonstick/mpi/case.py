@@ -7,9 +7,9 @@ import numpy as np
 from .. import cases
 from ..errors import NonstickError
 from ..grid.box import IndexBox
+from ..inverse.multigrid.grid.gathered import shared_levels
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm
-from .levels import shared_levels
 from .shared import Shared
 
 #: ghost layers of the fields from which a rank discretises: the rows of its box and of one layer around it are complete

@@ -14,13 +14,13 @@ import scipy.sparse as sp
 
 from ..core import validate
 from ..errors import NonstickError
+from ..inverse.multigrid.grid.gathered import shared_levels
 from ..operators.base import Operator
+from ..operators.piece import SharedPiece
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm, world
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
-from .levels import shared_levels
-from .piece import Piece
 from .shared import assembled
 from .solve import solve_problem
 
@@ -145,7 +145,9 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
     with comm.same_outcome():
         if len(own) > 1 and (np.diff(own, axis=0) == 0).all(axis=1).any():
             raise NonstickError("two rows have the same cell; every unknown needs a cell of its own")
-    piece = Piece(comm, boxes.three(), np.column_stack([np.zeros((len(own), 3 - dimension), np.int64), own]), dimension)
+    piece = SharedPiece(
+        comm, boxes.three(), np.column_stack([np.zeros((len(own), 3 - dimension), np.int64), own]), dimension
+    )
     w0, w1, w2, *lowers, d, rhs, low, high, back = mine[:, dimension:].T
     problem = assembled(piece, w0, w1, w2, d, rhs, low, high)
     _check_symmetric(comm, piece, problem, lowers)
@@ -176,7 +178,7 @@ def _faces(A: SpreadRows, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return plus, minus
 
 
-def _check_symmetric(comm: Comm, piece: Piece, problem, lowers: list[np.ndarray]) -> None:
+def _check_symmetric(comm: Comm, piece: SharedPiece, problem, lowers: list[np.ndarray]) -> None:
     """The weight of a face must be the same in the rows on both of its sides."""
     with comm.same_outcome():
         right = piece.rows.neighbours()

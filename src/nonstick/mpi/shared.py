@@ -8,12 +8,11 @@ from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
+from ..operators.piece import SharedPiece, inside
 from ..operators.stencil import StencilOperator
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm
 from ..problem.box import BoxProblem
-from .piece import Piece, inside
-from .stencil import SharedStencil
 
 
 class Shared:
@@ -48,7 +47,7 @@ class Shared:
         lifted, held = boxes.three(), held.three()
         cells = np.stack(np.unravel_index(A.rows.cells, held.shape), axis=1) + np.array(held.low)
         own = np.flatnonzero(inside(cells, lifted[comm.rank]))
-        self.piece = Piece(comm, lifted, cells[own], self.dimension)
+        self.piece = SharedPiece(comm, lifted, cells[own], self.dimension)
         #: the row of the local problem of each row of the piece; -1 for ghosts that it does not have
         number = np.full(held.size, -1, np.int64)
         number[A.rows.cells] = np.arange(A.n)
@@ -84,7 +83,7 @@ class Shared:
         return out
 
 
-def assembled(piece: Piece, w0, w1, w2, diagonal, b, lower, upper) -> BoxProblem:
+def assembled(piece: SharedPiece, w0, w1, w2, diagonal, b, lower, upper) -> BoxProblem:
     """The problem of all ranks, from vectors over the rows that this rank owns.
 
     The face between two ranks is known by the owner of the cell below it; ghosts get their weights from their owners.
@@ -99,7 +98,7 @@ def assembled(piece: Piece, w0, w1, w2, diagonal, b, lower, upper) -> BoxProblem
     piece.graph.exchange(d)
     piece.share_weights(w0, w1, w2)
     return BoxProblem(
-        SharedStencil(piece, (w0, w1, w2), d), spread(b, 0.0), spread(lower, -np.inf), spread(upper, np.inf)
+        StencilOperator(piece.rows, (w0, w1, w2), d), spread(b, 0.0), spread(lower, -np.inf), spread(upper, np.inf)
     )
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
+from .. import compositions
 from ..api import Run
 from ..core.options import Stopping
+from ..inverse.cascade import Cascade
+from ..inverse.precond.deflation import Deflated
+from ..inverse.precond.jacobi import Jacobi
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from ..solvers.auto.active_set import ActiveSet
-from .method import AUTO
 from .shared import Shared
+
+#: `auto`, with what needs no entries of A: a rank has only its own rows
+AUTO = replace(compositions.AUTO, M=Cascade((Deflated(compositions.CYCLE), Deflated(Jacobi()))))
 
 
 def solve_shared(

@@ -27,7 +27,7 @@ MOST = 20_000
 
 
 class SharedFaces(ViscosityOperator):
-    """A rank's rows of the operator: in what it returns the ghosts are zero, as in `SharedStencil`."""
+    """A rank's rows of the operator: in what it returns the ghosts are zero, as in `StencilOperator`."""
 
     def __init__(self, comm: Comm, local: ViscosityOperator, own: np.ndarray, total: int):
         super().__init__(local.system)

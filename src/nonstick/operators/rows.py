@@ -11,7 +11,46 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..parallel.comm import SELF, Comm
 from ._vectors import _cut_segments, _number_cells
+
+
+class Piece:
+    """What a process has of all rows: every one. `piece.SharedPiece` is one rank's rows, with ghosts around them.
+
+    Ghosts are rows that other ranks own. Their values come from their owners, and what is computed there is cleared, so
+    that a sum over a vector counts every row once.
+    """
+
+    comm: Comm = SELF
+    #: the numbers of the rows that other ranks own, and of this rank's
+    ghosts: np.ndarray = np.empty(0, np.int64)
+    owned: slice | np.ndarray = slice(None)
+
+    def unknowns(self, n: int) -> int:
+        """The number of rows on all ranks; this one has n with its ghosts."""
+        return n
+
+    def exchange(self, *vectors: np.ndarray) -> None:
+        """Bring the ghosts of vectors up to date."""
+
+    def clear(self, vector: np.ndarray) -> None:
+        """Make a vector zero at ghosts."""
+
+    def share_weights(self, *weights: np.ndarray) -> None:
+        """Give ghosts the weights of their faces towards +x, +y and +z."""
+
+    def chosen(self, rows: np.ndarray) -> np.ndarray:
+        """These rows, and the ghosts that are chosen on other ranks."""
+        return rows
+
+    def united(self, count: int, label: np.ndarray) -> tuple[int, np.ndarray]:
+        """Connected parts over all ranks from those of this rank: their number, and labels, -1 for ghosts."""
+        return count, label
+
+
+#: in one process
+ALL = Piece()
 
 
 @dataclass(frozen=True)
@@ -29,6 +68,7 @@ class Rows:
     parity: np.ndarray
     #: 2 or 3: dimension of the user's grid
     dimension: int
+    piece: Piece = ALL
 
     @property
     def n(self) -> int:

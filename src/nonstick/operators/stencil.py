@@ -1,5 +1,8 @@
 """Conductances on faces plus a diagonal: `(A x)_c = d_c x_c - sum_f w_f x_n`, never assembled.
 
+On many ranks a vector of a rank has its own rows and its ghosts (`Rows.piece`). `apply` and `residual` bring the ghosts
+of x up to date first; in what they return the ghosts are zero.
+
 `as_operator` makes an operator of anything matrix-like.
 """
 
@@ -37,7 +40,8 @@ class StencilOperator(Operator):
         self.rows = rows
         self.weights = weights
         self.diagonal = diagonal
-        self.n = rows.n
+        self.n, self.comm = rows.n, rows.piece.comm
+        self.has_entries = self.comm.size == 1
         self._matrix: sp.csr_array | None = None
         self._parts: np.ndarray | None = None
 
@@ -49,13 +53,19 @@ class StencilOperator(Operator):
     def cells(self) -> np.ndarray:
         return self.rows.coordinates()
 
+    @property
+    def unknowns(self):
+        return self.rows.piece.unknowns(self.n)
+
     def apply(self, x, out):
+        self.rows.piece.exchange(x)
         kernel = _stencil_apply_small if self.n < ONE_THREAD_BELOW else _stencil_apply
         kernel(out, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
+        self.rows.piece.clear(out)
         return out
 
     def energy(self, x, out):
-        if self.n < ONE_THREAD_BELOW:
+        if self.n < ONE_THREAD_BELOW or self.comm.size > 1:
             return super().energy(x, out)
         if self._parts is None:
             self._parts = np.empty(self.rows.start.size - 1)
@@ -64,8 +74,10 @@ class StencilOperator(Operator):
         return float(parts.sum())
 
     def residual(self, b, x, out):
+        self.rows.piece.exchange(x)
         kernel = _stencil_residual_small if self.n < ONE_THREAD_BELOW else _stencil_residual
         kernel(out, b, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
+        self.rows.piece.clear(out)
         return out
 
     def astype(self, dtype) -> StencilOperator:
@@ -73,6 +85,8 @@ class StencilOperator(Operator):
         return StencilOperator(self.rows, (w0, w1, w2), self.diagonal.astype(dtype))
 
     def matrix(self) -> sp.csr_array:
+        if not self.has_entries:
+            raise TypeError("a rank has only its own rows of this matrix")
         if self._matrix is None:
             tables = *self.weights, self.diagonal, self.rows.start, self.rows.offset
             indptr, none = np.empty(self.n + 1, np.int32), np.empty(0, np.int32)
@@ -87,7 +101,9 @@ class StencilOperator(Operator):
         size = np.abs(x)
         self.apply(size, out)
         size *= 2.0 * self.diagonal
-        return np.subtract(size, out, out=out)
+        np.subtract(size, out, out=out)
+        self.rows.piece.clear(out)
+        return out
 
     @property
     def stencil(self):
@@ -100,12 +116,14 @@ class StencilOperator(Operator):
         return StencilOperator(small, (w0, w1, w2), self.diagonal[rows])
 
     def plus_diagonal(self, shift):
-        return StencilOperator(self.rows, self.weights, self.diagonal + shift)
+        diagonal = self.diagonal + shift
+        self.rows.piece.exchange(diagonal)
+        return StencilOperator(self.rows, self.weights, diagonal)
 
     def components(self):
         label, work = np.empty(self.n, np.int32), np.empty(self.n, np.int32)
         count = _stencil_components(label, work, *self.weights, self.rows.start, self.rows.offset)
-        return count, label
+        return self.rows.piece.united(count, label)
 
     @classmethod
     def from_matrix(cls, A, cells: np.ndarray) -> StencilOperator | None:

@@ -111,11 +111,13 @@ class Solution(Shown):
     def facts(self) -> dict[str, object]:
         """What `repr` and notebooks show."""
         touching = int(np.count_nonzero(self.active))
+        # On many ranks a residual takes them all, and one rank alone may print: the message has the number.
+        alone = self.problem.A.comm.size == 1
+        residuals = {"KKT": f"{self.kkt():.2e}", "row error": f"{self.row_error():.2e}"} if alone else {}
         return {
             "method": self.method,
             "status": self.status,
-            "KKT": f"{self.kkt():.2e}",
-            "row error": f"{self.row_error():.2e}",
+            **residuals,
             "iterations": f"{self.iterations} ({self.outer_iterations} outer)",
             "seconds": f"{self.seconds:.3g} ({self.setup_seconds:.3g} set-up)",
             "x": span(self.x),

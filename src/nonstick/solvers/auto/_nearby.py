@@ -7,8 +7,8 @@ from ...kernels._blocks import _face, _segment_of
 
 
 @serial
-def _gather_ball(found, segment, within, marked, around, w0, w1, w2, start, offset):
-    """List the cells within 0, 1, ... steps of `around`, and their segments; within[k] is the number within k steps.
+def _gather_near(found, segment, marked, around, w0, w1, w2, start, offset):
+    """List the cells `around` and those one step from them, and their segments; returns their number.
 
     `marked` is zero before and after. A step goes through a face with a positive weight: along z the distance alone
     does not show if there is a neighbour.
@@ -19,24 +19,20 @@ def _gather_ball(found, segment, within, marked, around, w0, w1, w2, start, offs
             marked[around[m]] = 1
             found[end] = around[m]
             end += 1
-    first = 0
-    for k in range(within.size):
-        within[k] = end
-        for m in range(first, within[k]):
-            t = found[m]
-            s = _segment_of(start, t)
-            segment[m] = s
-            if k < within.size - 1:
-                for f in range(6):
-                    o = offset[s, f]
-                    u = t + o
-                    if o != 0 and _face(f, t, o, w0, w1, w2) > 0.0 and marked[u] == 0:
-                        marked[u] = 1
-                        found[end] = u
-                        end += 1
-        first = within[k]
     for m in range(end):
+        t = found[m]
+        s = _segment_of(start, t)
+        for f in range(6):
+            o = offset[s, f]
+            u = t + o
+            if o != 0 and _face(f, t, o, w0, w1, w2) > 0.0 and marked[u] == 0:
+                marked[u] = 1
+                found[end] = u
+                end += 1
+    for m in range(end):
+        segment[m] = _segment_of(start, found[m])
         marked[found[m]] = 0
+    return end
 
 
 @inline

@@ -23,14 +23,12 @@ import numpy as np
 
 from ...inverse.base import Inverse, Recipe
 from ...kernels import threads_for
-from ...operators.base import Operator
 from ...problem.box import BoxProblem
 from ...problem.monitor import Monitor, Start
 from ..base import Method
 from ..safeguards.refinement import rescaled, solve_substitute
 from .loop import ActiveSetCG
-from .nearby import Everywhere, nearby
-from .nested import Coarser, CoarserMatrix, Prediction, coarser, without_grid
+from .nested import Prediction, coarser, without_grid
 
 
 @dataclass(frozen=True)
@@ -93,6 +91,10 @@ class ActiveSet(Method):
     def linear(self) -> bool:
         return not self.bounded
 
+    @property
+    def preconditioner(self):
+        return self.M
+
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         if not self.bounded:  # also where the way back from other units would put x into the box
             problem = problem.without_bounds()
@@ -104,7 +106,7 @@ class ActiveSet(Method):
                 solve_substitute(scaled, self._solve, start, monitor)
 
     def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor, M: Inverse | None = None) -> None:
-        loop = self.loop(problem)(self, problem, monitor, M, start.active)
+        loop = ActiveSetCG(self, problem, monitor, M, start.active)
         worth = start.cold and self._worth_predicting(problem, loop.M)
         predicted = worth and self.predict(problem, loop.M, start.x, monitor)
         loop.run(start.x, start.active if self.bounded else None, predicted)
@@ -116,24 +118,12 @@ class ActiveSet(Method):
             self.bounded and A.unknowns > large and A.comm.total(int(np.count_nonzero(problem.box.constrained))) > many
         )
 
-    def loop(self, problem: BoxProblem) -> type[ActiveSetCG]:
-        """The loop for a problem."""
-        return ActiveSetCG
-
-    def coarser(self, problem: BoxProblem, M: Inverse) -> Coarser | CoarserMatrix | None:
-        """The coarser problem that predicts x."""
-        return coarser(problem, M)
-
-    def nearby(self, A: Operator) -> Everywhere:
-        """What relaxes near the rows that have changed."""
-        return nearby(A)
-
     def predict(self, problem: BoxProblem, M: Inverse, x: np.ndarray, monitor: Monitor | None = None) -> bool:
         """Set x from the solution of a coarser problem; False if M has no coarser problem.
 
         If `monitor`, which watches the whole solve, is interrupted, the coarser solve ends too.
         """
-        below = self.coarser(problem, M)
+        below = coarser(problem, M)
         if below is None:
             return False
         start = Start(below.problem.box.project(np.zeros(below.problem.n)), cold=True)

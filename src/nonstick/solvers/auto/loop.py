@@ -14,7 +14,7 @@ from ...operators.masked import Masked
 from ...problem.box import BoxProblem
 from ...problem.monitor import Monitor
 from ..safeguards.descent import face_descent
-from .nearby import Everywhere
+from .nearby import Everywhere, nearby
 from .nested import without_grid
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class ActiveSetCG:
 
     def _nearby(self) -> Everywhere:
         if self.near is None:
-            self.near = self.options.nearby(self.A)
+            self.near = nearby(self.A)
         return self.near
 
     def _update_active_set(self, x: np.ndarray) -> None:

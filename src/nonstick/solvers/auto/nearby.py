@@ -17,10 +17,8 @@ from ...operators.stencil import StencilOperator
 from ..chentanez_muller.projected_gs import ProjectedSweeps
 from . import _nearby as kernels
 
-#: sweeps include cells up to this many steps from the cells that changed
-SWEEP_RADIUS = 1
-#: cells within 0, 1, 2, 3 steps of a cell of the grid
-BALL = (1, 7, 25, 63)
+#: a cell and its neighbours
+BALL = 7
 
 
 class Everywhere:
@@ -54,7 +52,7 @@ class Clipping(Everywhere):
 
 
 class Nearby(Everywhere):
-    """Sweeps near the cells that changed, if these are few."""
+    """Sweeps near the cells that changed, if these are few. On many ranks every half-sweep exchanges x."""
 
     def __init__(self, A: StencilOperator):
         super().__init__(A)
@@ -63,46 +61,59 @@ class Nearby(Everywhere):
         self._matrix = (*A.weights, A.diagonal)
         self._parity = rows.parity
         self._marked = np.zeros(A.n, np.uint8)
+        self._ghost = np.zeros(A.n, bool)
+        self._ghost[rows.piece.ghosts] = True
 
     def relax(self, x, b, lower, upper, r, count, around=None) -> None:
         if self._whole(around):
             super().relax(x, b, lower, upper, r, count)
-            return
-        cells, segment, within = self._ball(around, SWEEP_RADIUS + 1)
-        swept = within[SWEEP_RADIUS]
-        self._sweep_cells(x, b, lower, upper, count, cells[:swept], segment[:swept])
-        kernels._residual_cells(r, b, x, *self._matrix, cells, segment, self._table[1])
+        else:
+            swept, segment = self._near(around)
+            self._sweep_cells(x, b, lower, upper, count, swept, segment)
+            self._residual_near(b, x, r, swept)
 
     def sweep(self, x, b, lower, upper, count, around) -> None:
         if self._whole(around):
             super().sweep(x, b, lower, upper, count, around)
-            return
-        cells, segment, _ = self._ball(around, SWEEP_RADIUS)
-        self._sweep_cells(x, b, lower, upper, count, cells, segment)
+        else:
+            self._sweep_cells(x, b, lower, upper, count, *self._near(around))
 
     def _sweep_cells(self, x, b, lower, upper, count, cells, segment) -> None:
+        self._exchange(x)
         for half in range(2 * count):
             kernels._relax_cells(
                 x, b, lower, upper, *self._matrix, cells, segment, *self._table, self._parity, half & 1
             )
+            self._exchange(x)
 
     def residual(self, b, x, r, around) -> None:
         if self._whole(around):
             super().residual(b, x, r, around)
-            return
-        cells, segment, _ = self._ball(around, 1)
+        else:
+            self._exchange(x)
+            self._residual_near(b, x, r, around)
+
+    def _residual_near(self, b, x, r, around) -> None:
+        cells, segment = self._near(around)
         kernels._residual_cells(r, b, x, *self._matrix, cells, segment, self._table[1])
 
-    def _whole(self, around: np.ndarray | None) -> bool:
-        return around is None or around.size * 16 > self.A.n
+    def _exchange(self, x: np.ndarray) -> None:
+        self.A.rows.piece.exchange(x)
 
-    def _ball(self, around: np.ndarray, radius: int):
-        """Cells within `radius` steps, their segments, and the number of cells within 0, 1, ... steps."""
-        found = np.empty(min(self.A.n, BALL[radius] * around.size), np.int64)
+    def _whole(self, around: np.ndarray | None) -> bool:
+        return around is None or self.A.comm.any(around.size * 16 > self.A.n)
+
+    def _near(self, around: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """This rank's cells within a step of `around`, and of such cells of other ranks; and their segments."""
+        around = self.A.rows.piece.chosen(around)
+        found = np.empty(min(self.A.n, BALL * around.size), np.int64)
         segment = np.empty(found.size, np.int64)
-        within = np.empty(radius + 1, np.int64)
-        kernels._gather_ball(found, segment, within, self._marked, around, *self.A.weights, *self._table)
-        return found[: within[-1]], segment[: within[-1]], within
+        end = kernels._gather_near(found, segment, self._marked, around, *self.A.weights, *self._table)
+        found, segment = found[:end], segment[:end]
+        if not self.A.rows.piece.ghosts.size:
+            return found, segment
+        own = ~self._ghost[found]
+        return found[own], segment[own]
 
 
 class AroundBodies(Everywhere):
@@ -136,11 +147,26 @@ class AroundBodies(Everywhere):
             _relax_around_bodies(x, c, b, lower, upper, *self._tables)
 
 
+class HoldingBodies(Everywhere):
+    """The same on many ranks: rows that touch a body keep their values, because a change moves the body."""
+
+    def __init__(self, A: LowRank):
+        assert A.base.stencil is not None
+        self.A, self._others = A, Nearby(A.base.stencil)
+
+    def sweep(self, x, b, lower, upper, count, around) -> None:
+        low, high, t = lower.copy(), upper.copy(), self.A.touched
+        low[t] = high[t] = x[t] = np.clip(x[t], lower[t], upper[t])
+        self._others.sweep(x, b, low, high, count, around)
+
+
 def nearby(A: Operator) -> Everywhere:
     """The object that relaxes near the changed rows of an operator."""
-    if not A.has_entries:
-        return Clipping(A)
     bodies = A.bodies
+    if A.comm.size > 1 and bodies is not None:
+        return HoldingBodies(bodies)
+    if not A.has_entries and A.comm.size == 1:
+        return Clipping(A)
     if bodies is not None:
         return Everywhere(A) if bodies.base.stencil is None else AroundBodies(bodies)
     return Everywhere(A) if A.stencil is None else Nearby(A.stencil)

@@ -19,6 +19,7 @@ from ...core.options import Stopping
 from ...inverse.base import Inverse
 from ...inverse.multigrid.algebraic.coarsening import AlgebraicHierarchy
 from ...inverse.multigrid.grid.blocks import BlockHierarchy
+from ...inverse.multigrid.grid.gathered import GatherLevel
 from ...inverse.multigrid.grid.level import balanced_groups, coarse_rows
 from ...kernels import _blocks as blocks
 from ...operators.base import Operator
@@ -72,9 +73,6 @@ class Coarser:
             )  # fmt: skip
         for w in (c0, c1, c2):
             w *= 0.5
-        d = np.empty(rows.n)
-        groups = balanced_groups(rows, numba.get_num_threads())
-        kernels._coarse_diagonal(d, e, c0, c1, c2, rows.start, rows.offset, groups)
         b, lower, upper = (np.zeros(rows.n) for _ in range(3))
         counts = np.zeros((2, rows.n), np.int64)
         self.box = box = problem.box
@@ -82,6 +80,15 @@ class Coarser:
         kernels._gather_rhs_and_bounds(
             b, lower, upper, problem.b, box.lower, box.upper, self.parent, *counts, A.rows.start, self.groups
         )
+        #: the level that every rank holds, if the coarse problem is on it
+        self.gathered = cycle.tail if isinstance(cycle.tail, GatherLevel) and not cycle.parents else None
+        if self.gathered is not None:
+            rows = self.gathered.rows
+            c0, c1, c2, e, b, lower, upper = (self.gathered.joined(v) for v in (c0, c1, c2, e, b, lower, upper))
+        d = np.empty(rows.n)
+        groups = balanced_groups(rows, numba.get_num_threads())
+        kernels._coarse_diagonal(d, e, c0, c1, c2, rows.start, rows.offset, groups)
+        rows.piece.exchange(d)
         coarse: Operator = StencilOperator(rows, (c0, c1, c2), d)
         if bodies is not None:  # forces on bodies are summed like b
             parent, at = np.unique(self.parent[bodies.touched], return_inverse=True)
@@ -98,6 +105,10 @@ class Coarser:
     def interpolate(self, coarse: np.ndarray, x: np.ndarray) -> None:
         """x = the interpolated coarse solution, clipped to the box."""
         rows = self.A.rows
+        if self.gathered is not None:
+            coarse = coarse[self.gathered.number]
+        elif self.problem.A.stencil is not None:
+            self.problem.A.stencil.rows.piece.exchange(coarse)
         kernels._interpolate(
             x, coarse, self.box.lower, self.box.upper, self.parent, rows.cells, self.shape, rows.start, rows.offset,
             *self.A.weights, self.groups,
@@ -134,6 +145,8 @@ class CoarserMatrix:
 def coarser(problem: BoxProblem, M: Inverse) -> Coarser | CoarserMatrix | None:
     """The coarser problem that the hierarchy of a preconditioner offers; None if there is none."""
     hierarchy = M.hierarchy
+    if problem.A.bodies is not None and problem.A.comm.size > 1:
+        return None
     if isinstance(hierarchy, BlockHierarchy):
         return Coarser(problem, hierarchy)
     if isinstance(hierarchy, AlgebraicHierarchy) and len(hierarchy.levels) > 1:

@@ -45,6 +45,7 @@ class ProjectedSweeps:
         if A.stencil is not None:
             rows = A.stencil.rows
             self._stencil = (*A.stencil.weights, A.diagonal, rows.start, rows.offset, rows.parity)
+            self._piece = rows.piece
         else:
             M = A.matrix()
             self._csr = (A.diagonal, M.data, M.indices, M.indptr, np.arange(A.n, dtype=np.int32))
@@ -52,7 +53,7 @@ class ProjectedSweeps:
     # This is a method, not an attribute set to one of three methods: an object that refers to its own method is freed
     # late.
     def run(self, x, b, lower, upper, omega=1.0, count=1):
-        if self._stencil and self.A.n < ONE_THREAD_BELOW:
+        if self._stencil and self.A.n < ONE_THREAD_BELOW and self.A.comm.size == 1:
             _stencil_sweeps(x, b, lower, upper, *self._stencil, omega, count)
         elif self._stencil:
             self._coloured(x, b, lower, upper, omega, count)
@@ -71,8 +72,10 @@ class ProjectedSweeps:
             _csr_relax(x, b, lower, upper, *matrix, rows, 1.0, True)
 
     def _coloured(self, x, b, lower, upper, omega=1.0, count=1):
+        self._piece.exchange(x)
         for half in range(2 * count):
             _stencil_relax(x, b, lower, upper, *self._stencil, half & 1, omega, True)
+            self._piece.exchange(x)
 
 
 class EdgeSweeps:

@@ -169,6 +169,10 @@ class Aggregates:
             self.parent = place[self.parent]
             self.set_values(np.zeros(rows.n, np.int8))
 
+    @property
+    def n(self) -> int:
+        return self.levels[0].n
+
     def set_matrix(self, matrix, scale: float) -> None:
         """Weights and excess of the finer, structured level, times `scale`; for `set_values`."""
         *weights, self.fine_excess = matrix

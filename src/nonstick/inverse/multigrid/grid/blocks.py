@@ -21,6 +21,7 @@ Float32 inside a float64 CG halves the memory traffic, which limits the speed of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numba
@@ -29,6 +30,7 @@ import numpy as np
 from ....errors import NonstickError
 from ....kernels import _blocks as blocks
 from ....kernels._vector import block_dot32, peak_and_sum
+from ....operators.piece import SharedPiece
 from ....operators.stencil import StencilOperator
 from ..aggregation._strength import _count_torn_blocks
 from ..aggregation.coarsening import TopologyAware
@@ -37,6 +39,8 @@ from ..cycles import Cycle
 from ..hierarchy import Coarsening, Hierarchy, Multigrid, descend
 from ..level import Level
 from ..smoothers import RedBlack
+from . import gathered
+from .gathered import GatherLevel
 from .level import GridLevel, coarse_rows
 
 #: cells that are looked at to find anisotropy
@@ -84,7 +88,7 @@ class Blocks(Coarsening):
 
     def fits(self, A):
         stencil = A.core.stencil
-        return stencil is not None and not is_anisotropic(stencil, self.anisotropy)
+        return stencil is not None and not A.comm.any(is_anisotropic(stencil, self.anisotropy))
 
     def hierarchy(self, multigrid, operator, reuse):
         if operator.core.stencil is None:
@@ -143,10 +147,11 @@ class BlockHierarchy(Hierarchy):
 
     def _take(self, A: StencilOperator) -> None:
         """A is the matrix from now on, all rows free."""
-        self.A = A
-        top, total = peak_and_sum(A.diagonal)
+        self.A, self.comm = A, A.comm
+        top, total = peak_and_sum(A.diagonal[A.rows.piece.owned])
+        top, total = self.comm.largest(top), self.comm.total(total)
         #: True if a few cells have much larger weights than all others
-        self._rough = total <= 0.25 * top * A.n
+        self._rough = total <= 0.25 * top * A.unknowns
         self.scale = 1.0 / top if top > 0 else 1.0
         self.active, self._coarse_active = np.zeros(A.n, np.int8), np.zeros(A.n, np.int8)
         #: clamped cells, changes not yet in the coarse matrices, and True if another hierarchy has used the coarse
@@ -186,21 +191,30 @@ class BlockHierarchy(Hierarchy):
         for level in descend(finest, self._coarser):
             self.grids[-1].set_parent(self.parents[-1], level.places())
             self.grids.append(level)
-            self.matrices.append(_four_zeros(level.n))
+            self.matrices.append(_four_zeros(level.rows.n))
             self._galerkin(len(self.grids) - 2, None)
-            self._largest = max(float(w.max()) for w in self.matrices[-1][:3])
+            self._largest = max(float(w.max(initial=0.0)) for w in self.matrices[-1][:3])
         self.cycle: Cycle = self.multigrid.cycle
-        if self._rough and self.parents:  # blocks contain weakly coupled cells: coarse levels need more work
-            self.cycle = self.cycle.stronger()
-        last = self.grids[-1]
-        self.tail = Aggregates(last.rows, last.groups, self.matrices[-1], self._largest, self._tail_scale, self.rule)
+        last, shared = self.grids[-1], self.comm.size > 1
+        if self._rough and (self.parents or shared):
+            self.cycle = self.cycle.stronger()  # blocks contain weakly coupled cells: coarse levels need more work
+        self.tail: Aggregates | GatherLevel
+        if shared:
+            make = partial(BlockHierarchy, self.multigrid)
+            self.tail = GatherLevel(last, self.matrices[-1], self._tail_scale, self.alpha, make)
+        else:
+            matrix = self.matrices[-1], self._largest, self._tail_scale
+            self.tail = Aggregates(last.rows, last.groups, *matrix, self.rule)
         self.visited = self.tail.pack(self.cycle)
-        last.set_parent(self.tail.parent, np.arange(self.tail.levels[0].n, dtype=np.int32))
+        last.set_parent(self.tail.parent, np.arange(self.tail.n, dtype=np.int32))
 
     def _coarser(self, level: GridLevel) -> GridLevel | None:
         """The blocks of a level, unless they are few or would join liquid across walls."""
         rows, parent = coarse_rows(level.rows, level.groups)
-        if rows.n <= PACKED_SIZE or rows.n == level.n or self._torn(level, parent, rows.n):
+        if isinstance(rows.piece, SharedPiece):
+            if rows.piece.boxes.align < 2 or rows.piece.count <= gathered.GATHERED:
+                return None
+        elif rows.n <= PACKED_SIZE or rows.n == level.n or self._torn(level, parent, rows.n):
             return None
         self.parents.append(parent)
         return GridLevel(rows, numba.get_num_threads())
@@ -257,6 +271,7 @@ class BlockHierarchy(Hierarchy):
         cycle stays symmetric and positive, and its quality does not change.
         """
         wanted = np.zeros(self.A.n, np.int8) if free is None else np.logical_not(free).view(np.int8)
+        self.A.rows.piece.exchange(wanted)
         if shift is None and self._shift is None:
             self._toggle(np.flatnonzero(self.active != wanted))
         else:
@@ -265,17 +280,19 @@ class BlockHierarchy(Hierarchy):
 
     def _toggle(self, cells: np.ndarray) -> None:
         """Move cells into or out of the free set, and restore levels that another hierarchy used."""
-        if not cells.size and not self._levels_shared:
+        if not self.comm.any(cells.size > 0) and not self._levels_shared:
             return
         self.active[cells] ^= 1
-        self._clamped += 2 * int(np.count_nonzero(self.active[cells])) - cells.size
         if cells.size > self.A.n // 16:
             self.grids[0].set_diagonal(self._diagonal, self.active, self.scale)
         else:
             self.grids[0].toggle_diagonal(self._diagonal, self.active, cells, self.scale)
         touched = np.union1d(self._outdated, cells) if self._outdated.size else cells
         self._outdated = touched[self.active[touched] != self._coarse_active[touched]]
-        if self._levels_shared or self._outdated.size > self.lag * self._clamped:
+        more = 2 * int(np.count_nonzero(self.active[cells])) - cells.size
+        outdated, more = self.comm.total(np.array([self._outdated.size, more])).tolist()
+        self._clamped += more
+        if self._levels_shared or outdated > self.lag * self._clamped:
             self._refresh_coarse(self._outdated)
             self._outdated, self._levels_shared = self._outdated[:0], False
 
@@ -288,7 +305,7 @@ class BlockHierarchy(Hierarchy):
         self._diagonal = self.A.diagonal if shift is None else self.A.diagonal + shift
         self.matrices[0] = (*weights, excess if shift is None else excess + shift)
         self.active[:] = active
-        self._clamped = int(np.count_nonzero(active))
+        self._clamped = int(self.comm.total(int(np.count_nonzero(active))))
         self.grids[0].set_diagonal(self._diagonal, self.active, self.scale)
         self._refresh_coarse(np.arange(self.A.n))
         self._outdated, self._levels_shared = self._outdated[:0], False
@@ -320,17 +337,13 @@ class BlockHierarchy(Hierarchy):
         coarse = self.matrices[l + 1]
         for values in coarse:
             values[:] = 0.0
-        self._multiply(coarse, l, active, self.parents[l])
-        self.grids[l + 1].set_coarse(coarse[:3], coarse[3])
-
-    def _multiply(self, coarse: tuple[np.ndarray, ...], l: int, active: np.ndarray | None, parent: np.ndarray) -> None:
-        """Add the Galerkin product of level l to weights and excess of a coarse level that are zero."""
         level, rows = self.grids[l], self.grids[l].rows
         mask = np.zeros(rows.n, np.int8) if active is None else active
         blocks._galerkin_blocks(
-            *coarse, *self.matrices[l], mask, parent, rows.cells, np.array(rows.shape, np.int64), rows.start,
+            *coarse, *self.matrices[l], mask, self.parents[l], rows.cells, np.array(rows.shape, np.int64), rows.start,
             rows.offset, self.alpha * (self.scale if l == 0 else 1.0), level.groups,
         )  # fmt: skip
+        self.grids[l + 1].set_coarse(coarse[:3], coarse[3])
 
     # -- one cycle ----------------------------------------------------------------------------------------------
 
@@ -341,10 +354,12 @@ class BlockHierarchy(Hierarchy):
 
     def inner(self, q=None):
         finest, size = self.grids[0], self._top * self.scale
-        if q is None:
-            return block_dot32(finest.b, finest.x) * self._top * size, 0.0
-        rho, along = finest.inner(q)
-        return rho * self._top * size, along * size
+        rho, along = (block_dot32(finest.b, finest.x), 0.0) if q is None else finest.inner(q)
+        rho, along = self.comm.total(np.array([rho * self._top * size, along * size])).tolist()
+        return rho, along
+
+    def _size(self, r):
+        return self.A.peak(r)
 
     def leave(self, out, beta=0.0):
         self.grids[0].leave(out, beta, self._top * self.scale)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from ....kernels import _blocks as blocks
-from ....operators.rows import Rows
+from ....operators.piece import SharedPiece
+from ....operators.rows import Piece, Rows
+from ....parallel.halo import Graph
 from .._passes import START
 from ..coloured import ColouredLevel
 from . import _redblack as rb
 
+Exchange = Piece | Graph
+
 
 class GridLevel(ColouredLevel):
-    """Colour-split arrays of one level, and its transfer to the next.
+    """Colour-split arrays of one level, and its transfer to the next; of many ranks each has a piece of it.
 
     `x` and `b` hold red unknowns first and black unknowns from `black0` on. `weights` and `excess` are the float64
     matrix in C order (scaled so that the finest diagonal is at most 1); the finest level uses the arrays of the
@@ -42,12 +46,21 @@ class GridLevel(ColouredLevel):
         self.rb, self.bb = self.b[:m], self.b[m:]
         self.rdinv, self.bdinv = self.dinv[:m], self.dinv[m:]
         self._table = (rows.start, rows.parity, self.rstart, self.bstart)
+        #: what brings the ghosts of a colour up to date, and where ghosts are
+        self._red: Exchange = rows.piece
+        self._black: Exchange = rows.piece
+        self._ghosts = rows.piece.ghosts
+        if isinstance(rows.piece, SharedPiece):
+            place = self.places()
+            self._red, self._black = rows.piece.colours(place, m)
+            self._ghosts = place[rows.piece.ghosts]
         self._sums = np.zeros((2, segments))
         self._started = False  # red has been relaxed from zero already
 
     @property
     def n(self) -> int:
-        return self.rows.n
+        """Unknowns on all ranks."""
+        return self.rows.piece.unknowns(self.rows.n)
 
     # -- matrix ---------------------------------------------------------------------------------------
 
@@ -57,17 +70,21 @@ class GridLevel(ColouredLevel):
 
     def set_diagonal(self, diagonal: np.ndarray, active: np.ndarray, scale: float) -> None:
         rb._split_inverse_diagonal(self.rdinv, self.bdinv, diagonal, active, scale, *self._table, self.groups)
+        self.dinv[self._ghosts] = 0.0
 
     def toggle_diagonal(self, diagonal: np.ndarray, active: np.ndarray, toggled: np.ndarray, scale: float) -> None:
         rb._toggle_inverse(self.rdinv, self.bdinv, diagonal, active, toggled, scale, *self._table)
+        self.dinv[self._ghosts] = 0.0
 
     def set_coarse(self, weights, excess) -> None:
         """The matrix of a coarse level, from its weights and excess."""
         r = self.rows
+        r.piece.share_weights(*weights)
         self.set_weights(weights, 1.0)
         rb._split_inverse_coarse(
             self.rdinv, self.bdinv, excess, *weights, r.start, r.offset, r.parity, self.rstart, self.bstart, self.groups
         )
+        self.dinv[self._ghosts] = 0.0
 
     # -- transfer to the next level ---------------------------------------------------------------------
 
@@ -127,22 +144,28 @@ class GridLevel(ColouredLevel):
     def correct(self, coarse):
         """Black is relaxed next and needs no correction."""
         rb._prolong_red(self.rx, self.rdinv, coarse.x, self.rparent, self.rstart, self.groups)
+        self._red.exchange(self.rx)
 
     def start_red(self) -> None:
-        if self._started:
-            self._started = False
-            return
-        rb._start_red(self.rx, self.rb, self.rdinv, self.rstart, self.groups)
+        if not self._started:
+            rb._start_red(self.rx, self.rb, self.rdinv, self.rstart, self.groups)
+        self._started = False
+        self._red.exchange(self.rx)
 
     def relax_black(self) -> None:
         rb._relax_black(self.bx, self.bb, self.bdinv, self.rx, self.w, self.bstart, self.boff, self.groups)
+        self._black.exchange(self.bx)
 
     def relax_red(self) -> None:
         rb._relax_red(self.rx, self.rb, self.rdinv, self.bx, self.w, self.rstart, self.roff, self.groups)
+        self._red.exchange(self.rx)
 
 
 def coarse_rows(rows: Rows, groups: np.ndarray) -> tuple[Rows, np.ndarray]:
     """The layout of occupied 2x2x2 blocks, and the block of each unknown."""
+    if isinstance(rows.piece, SharedPiece):
+        coarse, parent = rows.piece.coarser
+        return coarse.rows, parent
     shape = np.array(rows.shape, np.int64)
     half = (shape + 1) // 2
     number = np.empty(int(half.prod()), np.int32)

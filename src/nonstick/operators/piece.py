@@ -1,24 +1,25 @@
 """One rank's piece of a grid of unknowns: the unknowns of its box and, around them, one layer that other ranks own.
 
-All are rows of one row layout, so the compiled loops of a single process serve a rank without a change: ghosts are rows
-whose values come from their owners and whose results count for nothing. The layout's own grid begins at an even cell on
-every level that is shared, so colours and 2×2×2 blocks are the same as without ranks.
+All are rows of one row layout, so the operators, cycles and loops of a single process serve a rank. The layout's own
+grid begins at an even cell on every level that is shared, so colours and 2×2×2 blocks are the same as without ranks.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ..grid.box import IndexBox
-from ..operators.rows import Rows
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm
+from ..parallel.components import united
 from ..parallel.halo import Graph, Halo
+from .rows import Piece, Rows
 
 
-class Piece:
+class SharedPiece(Piece):
     """The rows of one rank on one level.
 
     Parameters
@@ -42,8 +43,8 @@ class Piece:
         Unknowns on all ranks.
     """
 
-    #: the graphs of red and of black rows (`levels`)
-    colours: tuple[Graph, Graph] | None = None
+    owned: np.ndarray
+    _colours: tuple[Graph, Graph] | None = None
 
     def __init__(self, comm: Comm, boxes: Boxes, own: np.ndarray, dimension: int):
         self.comm, self.boxes, self.dimension = comm, boxes, dimension
@@ -54,6 +55,8 @@ class Piece:
         halo.exchange(there)
         cells = np.argwhere(there >= 0) + np.array(halo.held.low)
         self.rows = Rows.from_cells(self._numbers(cells), self.frame.shape, dimension)
+        if comm.size > 1:
+            self.rows = replace(self.rows, piece=self)
         mine = inside(cells, boxes[comm.rank])
         self.owned, self.ghosts = np.flatnonzero(mine), np.flatnonzero(~mine)
         there[tuple((cells - np.array(halo.held.low)).T)] = np.arange(len(cells))
@@ -72,20 +75,55 @@ class Piece:
         """(n, 3) grid coordinates of all rows."""
         return np.stack(np.unravel_index(self.rows.cells, self.frame.shape), axis=1) + np.array(self.frame.low)
 
-    def places(self, values: np.ndarray, chosen: np.ndarray, size: int) -> Graph:
+    def unknowns(self, n):
+        return self.count
+
+    def exchange(self, *vectors):
+        self.graph.exchange(*vectors)
+
+    def clear(self, vector):
+        vector[self.ghosts] = 0.0
+
+    def chosen(self, rows):
+        mark = np.zeros(self.rows.n, np.int8)
+        mark[rows] = 1
+        self.exchange(mark)
+        return np.flatnonzero(mark)
+
+    def united(self, count, label):
+        first = np.concatenate([[0], np.cumsum(self.comm.gathered(count))])
+        mine = label.astype(np.int64) + first[self.comm.rank]
+        theirs = mine.copy()
+        self.exchange(theirs)
+        pairs = np.unique(np.stack([mine[self.ghosts], theirs[self.ghosts]], axis=1), axis=0)
+        total, number = united(self.comm, pairs, int(first[-1]))
+        label = number[mine]
+        label[self.ghosts] = -1
+        return total, label
+
+    def colours(self, place: np.ndarray, size: int) -> tuple[Graph, Graph]:
+        """The graphs of the red and of the black rows, in arrays of this size for each colour (`GridLevel.places`).
+
+        They are made once: all solves on this grid have the same.
+        """
+        if self._colours is None:
+            black = place >= size
+            number = np.where(black, place - size, place)
+            self._colours = self._graph_of(number, ~black, size), self._graph_of(number, black, size)
+        return self._colours
+
+    def _graph_of(self, values: np.ndarray, chosen: np.ndarray, size: int) -> Graph:
         """The graph of another array, in which row t sits at `values[t]`; only for the rows `chosen`."""
         there = values.astype(np.int64)
-        self.graph.exchange(there)
+        self.exchange(there)
         wanted = chosen[self.ghosts]
         ghosts = self.ghosts[wanted]
         return graph(self.comm, size, values[ghosts], self._owners[wanted], there[ghosts])
 
-    def share_weights(self, *weights: np.ndarray) -> None:
-        """Give ghosts the weights of their faces towards +x, +y and +z, but for faces to cells that are not rows here.
-
-        Along z a row reads the row before it in memory, whatever that is: its weight must be zero.
-        """
-        self.graph.exchange(*weights)
+    def share_weights(self, *weights):
+        # Along z a row reads the row before it in memory, whatever that is: where the upper neighbour of a ghost is not
+        # a row, its weight must be zero.
+        self.exchange(*weights)
         for w, rim in zip(weights, self._rims):
             w[rim] = 0.0
 
@@ -96,7 +134,7 @@ class Piece:
         return [self.ghosts[right[:, axis] < 0] for axis in range(3)]
 
     @cached_property
-    def coarser(self) -> tuple[Piece, np.ndarray]:
+    def coarser(self) -> tuple[SharedPiece, np.ndarray]:
         """The piece of 2×2×2 blocks, and the block of each row; made once, for all solves on this grid."""
         cells = self.cells // 2
         if self.dimension == 2:
@@ -104,7 +142,7 @@ class Piece:
         own = cells[self.owned]
         numbers = np.unique(np.ravel_multi_index(tuple(own.T), tuple(-(-n // 2) for n in self.boxes.shape)))
         blocks = np.stack(np.unravel_index(numbers, tuple(-(-n // 2) for n in self.boxes.shape)), axis=1)
-        piece = Piece(self.comm, self.boxes.coarse(2), blocks, self.dimension)
+        piece = SharedPiece(self.comm, self.boxes.coarse(2), blocks, self.dimension)
         parent = np.searchsorted(piece.rows.cells, piece._numbers(cells)).astype(np.int32)
         return piece, parent
 
