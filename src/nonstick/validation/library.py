@@ -1,23 +1,39 @@
-"""The cases there are, read from the TOML files of `cases/`, and what a measure gets to work with.
+"""The cases there are, read from the TOML files of `cases/`, and the one runner that measures all of them.
 
-Beside every TOML file lies a Python file of the same name with the functions that measure, and exact solutions that are
-curves. A table of the TOML file is a case. Its keys are those of `Case`, and
+A table of a TOML file is a case. Its keys are those of `Case`, and
 
-- `measure`: the function, and `parameters`: what it is called with;
-- `scene`: the name of a built-in scene, or the tables of a scene; and `overrides` of its keys;
+- `scene`: the name of a built-in scene, or the tables of a scene; `overrides` of its keys, and `computed` ones;
+- `parameters`: numbers that expressions use; `runs`: parameters of several runs, by the names of the runs;
+- `before`: names worked out before the scene is made; `start`: names worked out from the simulation at its start;
+- `until`: the end of the run; without it nothing is simulated; `stop`: whether it ends after this frame;
+- `frame`: columns, worked out after each frame later than `since` (default: all), with `first` also at the start;
+- `after`: names worked out at the end; `values`: the numbers of the case; `curves`: pairs for its plot;
 - `like`: another case of the file, from which everything that is not given is taken;
 - `quick`, `full`: numbers of cells, or [cells, steps];
-- `data`: curves as `[[x…], [y…]]`, or the name of a function that returns one.
+- `data`: published curves as `[[x…], [y…]]`, or an expression.
 
-So a new case is a new table and, if nothing there measures it yet, a function.
+Names, columns, values and curves are Python expressions, in the order of the file. They see
+
+- parameters and earlier names, `cells`, `steps`, `data` and `scene(overrides)`;
+- `sim`, positions `x` and velocities `v` of its particles, its `time` and `dx`;
+- after the run the columns as arrays, their times `t`, and the table of `probes`;
+- `np`, `math`, `g`, the functions below, and those of the Python file beside the TOML file.
+
+`values` or `curves` may be one expression that returns all of them. A value with `{run}` in its name is worked out
+after each run. The others see the names of the last run, and those of each run as its attributes: `sticky.top[-1]`.
+
+So a new case is a new table and, if it measures something that takes more than an expression, a function.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module, resources
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,55 +43,32 @@ from ..scenes.scene import Scene
 from ..sim.liquid.simulation import Simulation
 from .case import Case, Curve, Measured, Published, Size
 
-
-@dataclass(frozen=True)
-class Setup:
-    """The scene of a case at one size, and its published curves: what a measure gets."""
-
-    table: Mapping[str, Any]
-    data: Mapping[str, Curve]
-    size: Size
-
-    @property
-    def cells(self) -> int:
-        return self.size.cells
-
-    @property
-    def steps(self) -> int:
-        return self.size.steps
-
-    def scene(self, overrides: Mapping[str, Any] | None = None) -> Scene:
-        """The scene with as many cells along its longest side as the size says, and its steps; then with overrides."""
-        keys = {"domain.resolution": self.cells, "time.min_substeps": self.steps, **self.table.get("overrides", {})}
-        keys.update(overrides or {})
-        source = self.table["scene"]
-        return Scene.load(source, keys) if isinstance(source, str) else Scene(source).replace(keys)
-
-    def simulation(self, overrides: Mapping[str, Any] | None = None) -> Simulation:
-        """A simulation of this scene, at its first frame."""
-        return Simulation(self.scene(overrides))
+GRAVITY = 9.81
 
 
-def frames(simulation: Simulation, until: float) -> Iterator[list[dict[str, Any]]]:
-    """Run frame by frame up to a time; the rows of statistics of every frame."""
-    while simulation.time < until - 1e-9:
-        yield simulation.next_frame()
+# -- the words of expressions -------------------------------------------------------------------------
 
 
-def record(
-    simulation: Simulation,
-    until: float,
-    measure: Callable[[Simulation], Any] = lambda simulation: (),
-    since: float = -1.0,
-    first: bool = False,
-) -> tuple[np.ndarray, list[Any]]:
-    """Run up to a time: times and what `measure` says, of all frames after `since`, and with `first` of the start."""
-    times, found = ([simulation.time], [measure(simulation)]) if first else ([], [])
-    for _ in frames(simulation, until):
-        if simulation.time > since:
-            times.append(simulation.time)
-            found.append(measure(simulation))
-    return np.array(times), found
+def slope(x: Any, y: Any) -> float:
+    """Of the straight line that fits best."""
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def zeros(t: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Where a curve crosses zero, from straight lines between its points."""
+    k = np.flatnonzero(y[:-1] * y[1:] < 0)
+    return t[k] - y[k] * (t[k + 1] - t[k]) / (y[k + 1] - y[k])
+
+
+def period(places: np.ndarray) -> float:
+    """The period of which places like zeros or maxima are halves apart."""
+    return 2 * slope(np.arange(places.size), places)
+
+
+def curve(f: Callable[[np.ndarray], np.ndarray], low: float, high: float, points: int) -> Curve:
+    """A function at places evenly spread."""
+    x = np.linspace(low, high, points)
+    return x, f(x)
 
 
 def surface(simulation: Simulation) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
@@ -88,19 +81,107 @@ def surface(simulation: Simulation) -> tuple[tuple[np.ndarray, ...], np.ndarray,
     return columns, j, j + 0.5 + below / (below - above)
 
 
+def frames(simulation: Simulation, until: float) -> Iterator[list[dict[str, Any]]]:
+    """Run frame by frame up to a time; the rows of statistics of every frame."""
+    while simulation.time < until - 1e-9:
+        yield simulation.next_frame()
+
+
+WORDS: dict[str, Any] = {"np": np, "math": math, "g": GRAVITY} | {
+    word.__name__: word for word in (slope, zeros, period, curve, surface)
+}
+
+
+# -- the runner ---------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Measure:
-    """A function of `cases/` with what the table of a case gives it; parameters can be given instead of its own."""
+    """Measures a case as its table says; `words` are the names that all its expressions see."""
 
-    function: Callable[..., Measured]
+    name: str
     table: Mapping[str, Any]
+    words: Mapping[str, Any]
     data: Mapping[str, Curve]
 
     def __call__(self, size: Size, **parameters: Any) -> Measured:
-        return self.function(self.setup(size), **{**self.table.get("parameters", {}), **parameters})
+        """Parameters can be given instead of those of the table."""
+        asked = self.table["values"]
+        found: dict[str, Any] = {}
+        runs: dict[str, Any] = {}
+        each = {} if isinstance(asked, str) else {key: text for key, text in asked.items() if "{run}" in key}
+        for run, own in self.table.get("runs", {"": {}}).items():
+            names = self.names(size, {**own, **parameters})
+            if "until" in self.table:
+                self._simulate(names)
+            self._work_out("after", names)
+            found |= {key.format(run=run): self._value(text, names) for key, text in each.items()}
+            runs[run] = SimpleNamespace(**names)
+        names |= runs
+        return Measured(found | self._values(asked, names, each), self._values(self.table.get("curves", {}), names))
 
-    def setup(self, size: Size) -> Setup:
-        return Setup(self.table, self.data, size)
+    def _values(self, asked: Any, names: Mapping[str, Any], without: Collection[str] = ()) -> dict[str, Any]:
+        if isinstance(asked, str):
+            return self._value(asked, names)
+        return {key: self._value(text, names) for key, text in asked.items() if key not in without}
+
+    def names(self, size: Size, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What expressions see before the run."""
+        names = {**self.words, "cells": size.cells, "steps": size.steps, "data": self.data}
+        names |= {**self.table.get("parameters", {}), **(parameters or {})}
+        self._work_out("before", names)
+        return names | {"scene": partial(self.scene, names)}
+
+    def scene(self, names: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Scene:
+        """The scene with as many cells along its longest side as the size says, and its steps; then with overrides."""
+        keys = {"domain.resolution": names["cells"], "time.min_substeps": names["steps"]}
+        keys |= self.table.get("overrides", {})
+        keys |= {key: self._value(text, names) for key, text in self.table.get("computed", {}).items()}
+        keys |= overrides or {}
+        source = self.table["scene"]
+        return Scene.load(source, keys) if isinstance(source, str) else Scene(source).replace(keys)
+
+    def _simulate(self, names: dict[str, Any]) -> None:
+        """Run the scene; afterwards the names have the last state and the columns."""
+        simulation = names["sim"] = Simulation(self.scene(names))
+        names["dx"] = simulation.scene.dx
+        until, since = (self._value(self.table.get(key, -1.0), names) for key in ("until", "since"))
+        columns: dict[str, list[Any]] = {key: [] for key in ("t", *self.table.get("frame", {}))}
+
+        def state() -> dict[str, Any]:
+            here: dict[str, Any] = {"time": simulation.time, "t": simulation.time}
+            if simulation.scene.model.surface.track != "grid":
+                here |= {"x": simulation.particles.position, "v": simulation.particles.velocity}
+            return names | here
+
+        def record() -> None:
+            here = state()
+            self._work_out("frame", here)
+            for key, column in columns.items():
+                column.append(here[key])
+
+        names |= state()
+        self._work_out("start", names)
+        if self.table.get("first"):
+            record()
+        for _ in frames(simulation, until):
+            if simulation.time > since:
+                record()
+            if "stop" in self.table and self._value(self.table["stop"], names | columns):
+                break
+        names |= state() | {"probes": simulation.probe_table()}
+        names |= {key: np.array(of) if np.isscalar(of[0]) else of for key, of in columns.items()}
+
+    def _work_out(self, key: str, names: dict[str, Any]) -> None:
+        """The expressions of a table of the case, each of which sees those before it."""
+        for name, text in self.table.get(key, {}).items():
+            names[name] = self._value(text, names)
+
+    def _value(self, text: Any, names: Mapping[str, Any]) -> Any:
+        """Of an expression, or of each of a list; numbers are their own value."""
+        if isinstance(text, list):
+            return tuple(self._value(of, names) for of in text)
+        return eval(compile(text, f"<case {self.name}>", "eval"), dict(names)) if isinstance(text, str) else text
 
 
 def experiments() -> dict[str, Case]:
@@ -113,25 +194,27 @@ def experiments() -> dict[str, Case]:
     'Water sloshes in a tank: period of the first mode'
     """
     found: dict[str, Case] = {}
-    package = f"{__package__}.cases"
-    for file in resources.files(package).iterdir():
+    folder = resources.files(f"{__package__}.cases")
+    for file in folder.iterdir():
         if file.name.endswith(".toml"):
             tables = tomllib.loads(file.read_text(encoding="utf-8"))
-            module = import_module(f"{package}.{file.name[:-5]}")
+            words, stem = dict(WORDS), file.name.removesuffix(".toml")
+            if (folder / f"{stem}.py").is_file():
+                words |= vars(import_module(f"{__package__}.cases.{stem}"))
             for name, table in tables.items():
                 if name in found:
                     raise NonstickError(f"two cases are called {name}: one of them is in {file.name}")
-                found[name] = _case(name, _merged(tables[table["like"]], table) if "like" in table else table, module)
+                found[name] = _case(name, _merged(tables[table["like"]], table) if "like" in table else table, words)
     return dict(sorted(found.items()))
 
 
-def _case(name: str, table: Mapping[str, Any], module: Any) -> Case:
+def _case(name: str, table: Mapping[str, Any], words: dict[str, Any]) -> Case:
     keys = {key: table[key] for key in ("title", "citation", "about", "timeless") if key in table}
-    data = {key: _curve(curve, module) for key, curve in table.get("data", {}).items()}
+    data = {key: _curve(of, words) for key, of in table.get("data", {}).items()}
     return Case(
         name,
         published=tuple(Published(**{"text": number["key"], **number}) for number in table["published"]),
-        measure=Measure(getattr(module, table["measure"]), table, data),
+        measure=Measure(name, table, words, data),
         quick=tuple(map(_size, table["quick"])),
         full=tuple(map(_size, table["full"])),
         axes=tuple(table.get("axes", ("", ""))),
@@ -144,15 +227,15 @@ def _size(entry: int | list[int]) -> Size:
     return Size(*entry) if isinstance(entry, list) else Size(entry)
 
 
-def _curve(entry: str | list[list[float]], module: Any) -> Curve:
-    x, y = getattr(module, entry)() if isinstance(entry, str) else entry
+def _curve(entry: str | list[list[float]], words: dict[str, Any]) -> Curve:
+    x, y = eval(entry, dict(words)) if isinstance(entry, str) else entry
     return np.asarray(x), np.asarray(y)
 
 
 def _merged(base: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """The base, with what the table gives in its place; tables inside are merged as well, arrays are not."""
+    """The base, with what the table gives in its place; tables inside are merged as well, but for those of runs."""
     out = dict(base)
     for key, value in table.items():
-        both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping)
+        both = key not in ("values", "runs") and isinstance(value, Mapping) and isinstance(out.get(key), Mapping)
         out[key] = _merged(out[key], value) if both else value
     return out

@@ -167,7 +167,8 @@ def test_particles_at_walls_take_layers():
 
 def test_short_steps_do_not_damp_a_wave():
     """Noise of the spacing once took energy in every step: with four times as many a wave was gone in a second."""
-    scene = experiments()["slosh"].measure.setup(Size(24, 4)).scene()
+    slosh = experiments()["slosh"].measure
+    scene = slosh.scene(slosh.names(Size(24, 4)))
     simulation = Simulation(scene)
     first = simulation.liquid.energy()[0]
     for _ in range(35):  # half a period

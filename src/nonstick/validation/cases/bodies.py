@@ -19,34 +19,10 @@ from ...scenes.scene import Scene
 from ...sim.liquid.simulation import Simulation
 from ...sim.liquid.solids.bodies import make
 from ...sim.run.loop import run
-from ..case import Measured
-from ..library import Setup, frames, record, surface
+from ..library import surface
 
 
-def floating(setup: Setup, ratios: list[float], depth: float, height: float) -> Measured:
-    """Drafts of boxes over their height, and how many cells one as dense as water moves in a second.
-
-    Draft is the height of the water at the sides of the tank above the bottom of the box, as a mean over 2.5 of 4 s.
-    """
-    values: dict[str, float] = {}
-    for ratio in (*ratios, 1.0):
-        seconds, watch = (4.0, 2.5) if ratio < 1.0 else (1.0, 0.5)
-        # liquid is laid out to its depth beside the box, and none of it where the box is
-        bottom = depth - ratio * height + 0.4 / setup.cells if ratio < 1.0 else 0.25
-        middle, shape = bottom + 0.5 * height, "bodies.0.shape"
-        place = {f"{shape}.low.1": middle - 0.5 * height, f"{shape}.high.1": middle + 0.5 * height}
-        simulation = setup.simulation({"bodies.0.density": 1000.0 * ratio, **place})
-        body = simulation.bodies[0]
-        start = body.centre[1]
-        _, levels = record(simulation, seconds, lambda s: _water_level(s) - s.bodies[0].centre[1], seconds - watch)
-        if ratio < 1.0:
-            values[f"draft-{ratio}"] = float(np.mean(np.array(levels) + 0.5 * height)) / height
-        else:
-            values["hovers"] = float(body.centre[1] - start) / simulation.scene.dx
-    return Measured(values)
-
-
-def _water_level(simulation: Simulation) -> float:
+def water_level(simulation: Simulation) -> float:
     """Mean height of the surface over the outermost columns of cells."""
     columns, _, height = surface(simulation)
     edge = np.ones([n for axis, n in enumerate(simulation.grid.level_set.shape) if axis != 1], bool)
@@ -91,45 +67,22 @@ def story(path: str | Path) -> dict[str, Any]:
     return {"frames": opened.frames()[-1], "bodies": told, **leaks, "volume": drift}
 
 
-def drop(setup: Setup) -> Measured:
+def drop(scene: Scene) -> dict[str, float]:
     """Whether bodies reach the floor in the order of their density; liquid in bodies; drift of the volume."""
     with tempfile.TemporaryDirectory() as folder:
-        run(setup.scene({"output.movie": False}), Path(folder) / "run")
+        run(scene, Path(folder) / "run")
         told = story(Path(folder) / "run")
     order = sorted(told["bodies"], key=lambda b: -b["density"])
     landed = [np.inf if b["floor at frame"] is None else b["floor at frame"] for b in order]
     first = float(landed[0] == min(landed) < np.inf)
-    return Measured({"first": first, "leaked": told["deep share"], "volume": told["volume"]})
+    return {"first": first, "leaked": told["deep share"], "volume": told["volume"]}
 
 
-# -- bodies that sink ---------------------------------------------------------------------------------
-
-
-def slow_cylinder(setup: Setup, since: float, until: float) -> Measured:
-    """The speed in mm/s: the slope of its way between two times."""
-    simulation = setup.simulation({"domain.resolution": 3 * setup.cells})
-    start = simulation.scene.model.bodies[0].shape.centre[1]
-    time, found = record(simulation, until, lambda s: float(s.bodies[0].centre[1]))
-    height, late = np.array(found), time > since
-    speed = -float(np.polyfit(time[late], height[late], 1)[0])
-    return Measured({"speed": 1e3 * speed}, {"way": (time, start - height)})
-
-
-def sphere(setup: Setup, diameter: float, seconds: float, wait: float, gain: float) -> Measured:
-    """The largest speed on the way down: reached when `wait` seconds have brought no more than the share `gain`."""
-    fps = max(60.0, 7.5 * setup.cells)
-    simulation = setup.simulation({"domain.resolution": round(setup.cells * 0.16 / diameter), "time.fps": fps})
-    body, pause = simulation.bodies[0], round(wait * fps)
-    times, speeds, peaks = [0.0], [0.0], [0.0]
-    for _ in frames(simulation, seconds):
-        times.append(simulation.time)
-        speeds.append(-float(body.velocity[1]))
-        peaks.append(max(speeds))
-        risen = len(peaks) <= 2 * pause or peaks[-1] >= (1.0 + gain) * peaks[-1 - pause]
-        if not risen or body.centre[1] <= 1.5 * diameter:
-            break
-    speed = 1000.0 * np.array(speeds)
-    return Measured({"peak": 1000.0 * max(speeds)}, {"speed": (np.array(times), speed)})
+def peaked(speeds: list[float], pause: int, gain: float) -> bool:
+    """True if the last `pause` frames have raised the largest speed by less than the share `gain`."""
+    if len(speeds) <= 2 * pause:
+        return False
+    return max(speeds) < (1.0 + gain) * max(speeds[:-pause])
 
 
 # -- a box pulled up from the surface -----------------------------------------------------------------
@@ -154,13 +107,3 @@ def lift(dimension: int, n: int, ratio: float, speed: float = 1.0, dt: float = 0
         "separating": float(free.bodies[0].velocity[1]),
         "linear": float(held.bodies[0].velocity[1]),
     }
-
-
-def suction(setup: Setup, ratios: list[float], dt: float) -> Measured:
-    """Velocity after a step over that of free flight, for several densities over that of water, in 3D."""
-    values = {}
-    for ratio in ratios:
-        found = lift(3, setup.cells, ratio, dt=dt / setup.steps)
-        values[f"{ratio}"] = found["separating"] / found["flight"]
-        values[f"linear-{ratio}"] = found["linear"] / found["flight"]
-    return Measured(values)

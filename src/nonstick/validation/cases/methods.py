@@ -9,8 +9,6 @@ import numpy as np
 from ... import cases, registry
 from ...api import solve_problem
 from ...errors import NonstickError
-from ..case import Measured
-from ..library import Setup
 
 #: the optimality residual that is asked for, and the largest difference from the reference that passes
 RTOL, DIFFERENCE = 1e-8, 1e-5
@@ -46,28 +44,12 @@ def compare(name: str, n: int, method: str) -> tuple[float, str]:
     return difference, "" if passed else f"{method} on {name} at {n}: {difference:.1e}, {s.message}"
 
 
-def agree(setup: Setup) -> Measured:
+def agree(cells: int) -> dict[str, float]:
     """The largest difference from the reference, and how many solves failed."""
     rows = [
-        compare(name, setup.cells * (2 if name in cases.names(2) else 1), method)
+        compare(name, cells * (2 if name in cases.names(2) else 1), method)
         for name in cases.names()
         for method in methods()
     ]
     worst = max((difference for difference, _ in rows if not np.isnan(difference)), default=np.inf)
-    return Measured({"difference": worst, "failed": sum(bool(why) for _, why in rows), "solves": len(rows)})
-
-
-def dome(setup: Setup, errors: dict[str, list[float]]) -> Measured:
-    """Mean and largest error against the exact solution, over those that were published for this size."""
-    case = cases.build("obstacle2d", setup.cells)
-    error = np.abs(solve_problem(case.problem, "auto", rtol=1e-10).x - case.exact)
-    mean, largest = errors[str(setup.cells)]
-    # the mean over all nodes; those on the boundary have no error
-    return Measured({"mean": float(error.sum()) / setup.cells**2 / mean, "largest": float(error.max()) / largest})
-
-
-def obstcla(setup: Setup, least: dict[str, float]) -> Measured:
-    """The objective at the solution over the published value."""
-    problem = cases.build("obstcla2d", setup.cells).problem
-    x = solve_problem(problem, "auto", rtol=1e-10).x
-    return Measured({"objective": problem.objective(x) / least[str(setup.cells)]})
+    return {"difference": worst, "failed": sum(bool(why) for _, why in rows), "solves": len(rows)}

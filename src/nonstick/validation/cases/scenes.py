@@ -1,8 +1,8 @@
-"""Whole scenes: volume, energy and convergence, water at rest and water that falls, particles at floors."""
+"""Whole scenes: volume, energy and convergence, and particles at floors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,7 @@ from ...scenes import builtin
 from ...scenes.scene import Scene
 from ...sim.liquid.simulation import Simulation
 from ..case import Measured
-from ..library import Setup, frames, record, surface
-
-GRAVITY = 9.81
+from ..library import frames
 
 
 def _seconds(scene: Scene, count: int) -> float:
@@ -47,20 +45,20 @@ def driven(scene: Scene) -> bool:
     return bool(moved or model.inflow or model.force or model.walls.separation or model.bodies)
 
 
-def every_scene(setup: Setup, few: list[str], coarse: int) -> Measured:
+def every_scene(size: int, steps: int, few: list[str], coarse: int) -> dict[str, float]:
     """The worst of all scenes over 100 frames; on grids coarser than `coarse`, of a few scenes over 30 frames."""
-    quick = setup.cells < coarse
+    quick = size < coarse
     drift, rise, above, unsolved = 0.0, 0.0, 0.0, 0
     for name in few if quick else builtin("liquid"):
         flat = Scene.load(name).dimension == 2
-        cells = setup.cells if flat else max(3 * setup.cells // 8, 8)
-        scene = Scene.load(name, {"domain.resolution": cells, "time.min_substeps": setup.steps})
+        cells = size if flat else max(3 * size // 8, 8)
+        scene = Scene.load(name, {"domain.resolution": cells, "time.min_substeps": steps})
         energy, rows = history(scene, 30 if quick else 100)
         drift = max(drift, max(abs(float(r["volume_error"])) for r in rows))
         unsolved += sum(not r["converged"] for r in rows)
         if not driven(scene):
             rise, above = map(max, (rise, above), rises(energy, rows))
-    return Measured({"drift": drift, "rise": rise, "above": above, "unsolved": unsolved})
+    return {"drift": drift, "rise": rise, "above": above, "unsolved": unsolved}
 
 
 # -- what users complain about ------------------------------------------------------------------------
@@ -96,64 +94,17 @@ def suffer(scene: Scene, count: int = 100) -> dict[str, Any]:
     }
 
 
-def complaints(setup: Setup, scenarios: dict[str, dict[str, Any]], apart: list[str]) -> Measured:
+def complaints(scene: Callable[..., Scene], scenarios: dict[str, dict[str, Any]], apart: list[str]) -> dict[str, float]:
     """The worst of all scenarios, which are tables of the scene; drift and unsolved steps without some of them."""
-    found = {name: suffer(setup.scene({"name": name, **tables})) for name, tables in scenarios.items()}
+    found = {name: suffer(scene({"name": name, **tables})) for name, tables in scenarios.items()}
     fair = [r for name, r in found.items() if name not in apart]
-    return Measured(
-        {
-            "drift": max(r["drift"] for r in fair),
-            "unsolved": sum(r["unsolved"] for r in fair),
-            "inside": max(r["inside"] for r in found.values()),
-            "reported": float("unconverged" in found["squeezed"]["told"]),
-            **{f"{name}-drift": r["drift"] for name, r in found.items()},
-        }
-    )
-
-
-# -- water at rest and water that falls ---------------------------------------------------------------
-
-
-def rest(setup: Setup, depth: float, seconds: float = 2.0) -> Measured:
-    """Largest particle speed as a share of √(g h), and how far the surface strays from flat, in cells."""
-    simulation = setup.simulation()
-    record(simulation, seconds)
-    speed = float(np.linalg.norm(simulation.particles.velocity, axis=1).max())
-    (columns,), j, height = surface(simulation)
-    open_columns = simulation.grid.solid[columns, j] > 0.5 * simulation.grid.dx
-    return Measured(
-        {
-            "speed": speed / float(np.sqrt(GRAVITY * depth)),
-            "unevenness": float(np.ptp(height[open_columns])) / 2,
-            "volume": simulation.liquid.ledger.error,
-        }
-    )
-
-
-def ceiling(setup: Setup, clear: float, fps: float) -> Measured:
-    """Time over that of free fall, and the lead over free fall, with separating walls; the way with sticky ones."""
-    dx = 2.0 / setup.cells  # the scene is 2 m high
-    free = float(np.sqrt(2 * clear * dx / GRAVITY))
-
-    def fall(walls: str, until: float, fps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Times, and how far the top of the slab and its centroid have fallen, in cells."""
-        simulation = setup.simulation({"walls.pressure": walls, "time.fps": fps, "time.min_substeps": 1})
-
-        def heights(simulation: Simulation) -> tuple[float, float]:
-            y = simulation.particles.position[:, 1]
-            return -y.max() / simulation.scene.dx, -y.mean() / simulation.scene.dx
-
-        time, found = record(simulation, until, heights, first=True)
-        top, centroid = np.array(found).T
-        return time, top - top[0], centroid - centroid[0]
-
-    time, top, centroid = fall("cut", 1.5 * free, fps * setup.steps)
-    way = 0.5 * GRAVITY * time**2 / dx
-    lead = float(max((top - way).max(), (centroid - way).max(), 0.0))
-    # between frames the way grows with the square of time
-    cleared = float(np.sqrt(np.interp(clear, top, time**2))) if top[-1] > clear else float("inf")
-    hung = fall("none", 3.0 * free, fps)[1][-1]
-    return Measured({"time": cleared / free, "lead": lead, "hung": float(hung)}, {"top": (time / free, top)})
+    return {
+        "drift": max(r["drift"] for r in fair),
+        "unsolved": sum(r["unsolved"] for r in fair),
+        "inside": max(r["inside"] for r in found.values()),
+        "reported": float("unconverged" in found["squeezed"]["told"]),
+        **{f"{name}-drift": r["drift"] for name, r in found.items()},
+    }
 
 
 # -- particles at a floor -----------------------------------------------------------------------------
@@ -161,18 +112,15 @@ def ceiling(setup: Setup, clear: float, fps: float) -> Measured:
 QUARTERS = 4
 
 
-def floor(setup: Setup, enough: int) -> Measured:
-    """The largest deviation of the density from 1, of the mean over 100 frames, and of single frames.
+def densities(simulation: Simulation, t: np.ndarray, found: list[tuple[np.ndarray, int]], enough: int) -> Measured:
+    """The largest deviation of the density from 1, of the mean over all frames, and of single frames.
 
     Frames are counted together until a layer of a cell holds `enough` particles.
     """
-    simulation = setup.simulation()
-    scene = simulation.scene
-    per_cell = scene.model.particles.per_axis**scene.dimension
-    frame_times, found = record(simulation, _seconds(scene, 100), _quarters)
+    per_cell = simulation.scene.model.particles.per_axis**simulation.scene.dimension
     times, history = [], []
     since, room = np.zeros(QUARTERS), 0
-    for time, (count, columns) in zip(frame_times, found):
+    for time, (count, columns) in zip(t, found):
         since, room = since + count, room + columns
         if room * per_cell >= enough:
             times.append(time)
@@ -185,7 +133,7 @@ def floor(setup: Setup, enough: int) -> Measured:
     return Measured({"mean": float(np.abs(mean - 1.0).max()), "worst": worst}, curves)
 
 
-def _quarters(simulation: Simulation) -> tuple[np.ndarray, int]:
+def quarters_above_floor(simulation: Simulation) -> tuple[np.ndarray, int]:
     """Particles in quarter cells above the floor, in columns that are deep, and the number of these columns."""
     grid, position = simulation.grid, simulation.particles.position
     open_and_wet = np.logical_and(grid.level_set < 0.0, grid.solid > grid.dx)

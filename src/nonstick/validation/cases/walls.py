@@ -1,4 +1,4 @@
-"""Viscous liquid at no-slip walls: films and slugs on plates, the same solved once without particles, and a cavity."""
+"""Viscous liquid at no-slip walls: films and slugs on plates, and the same solved once without particles."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 from ...discretise.viscosity import ViscosityProblem
 from ...scenes.scene import Scene
 from ...sim.liquid.simulation import Simulation
-from ..case import Measured
-from ..library import Setup, record
+from ..library import frames
 
 
 @dataclass(frozen=True)
@@ -93,13 +92,13 @@ def film_scene(plate: Plate, cells: int, steps: int) -> tuple[Scene, np.ndarray]
     return scene, middle
 
 
-def film(setup: Setup, **plate_of: Any) -> Measured:
+def film(cells: int, steps: int, plate: Plate) -> dict[str, float]:
     """The flux over the exact one, the error of the profile, the slip length in cells, the depth over the given one."""
-    plate = Plate(**plate_of)
-    scene, middle = film_scene(plate, setup.cells, 60 * setup.steps)
+    scene, middle = film_scene(plate, cells, 60 * steps)
     along, up = plate.axes
     simulation = Simulation(scene)
-    record(simulation, END * DEPTH**2 / NU)
+    for _ in frames(simulation, END * DEPTH**2 / NU):
+        pass
     frame, speed = simulation.frame_arrays(), plate.speed * MEAN
     table = simulation.probe_table()
     late = table.time > (1.0 - 1.0 / LATE) * simulation.time
@@ -118,15 +117,13 @@ def film(setup: Setup, **plate_of: Any) -> Measured:
     deep = (y > scene.dx) & (y < (2 * DEPTH - scene.dx if plate.pair else 0.75 * DEPTH))
     a, b, c = np.polyfit(y[deep], u[deep], 2)
     slip = (-b + math.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a)
-    wrong = _layer_means(y, u - driven / NU * y * (depth - 0.5 * y), 2 * setup.cells)
-    return Measured(
-        {
-            "flux": (flux / wet - speed) / mean,
-            "profile": float(np.sqrt((wrong**2).mean())) / mean,
-            "slip": slip / scene.dx,
-            "depth": depth / DEPTH,
-        }
-    )
+    wrong = _layer_means(y, u - driven / NU * y * (depth - 0.5 * y), 2 * cells)
+    return {
+        "flux": (flux / wet - speed) / mean,
+        "profile": float(np.sqrt((wrong**2).mean())) / mean,
+        "slip": slip / scene.dx,
+        "depth": depth / DEPTH,
+    }
 
 
 def _mean_depth(simulation: Simulation, middle: np.ndarray, along: np.ndarray) -> float:
@@ -207,41 +204,3 @@ def profile_error(plate: Plate, cells: int, drive: str) -> float:
     wrong = sum(float(((f - e)[m] ** 2).sum()) for f, e, m in zip(found, exact, middles))
     moved = sum(float(((e - wall * along[a])[m] ** 2).sum()) for a, (e, m) in enumerate(zip(exact, middles)))
     return math.sqrt(wrong / moved)
-
-
-def steady(setup: Setup, plates: dict[str, dict[str, Any]]) -> Measured:
-    """The error for each plate and drive."""
-    return Measured(
-        {
-            f"{name}, {drive}": profile_error(Plate(**plate), setup.cells, drive)
-            for name, plate in plates.items()
-            for drive in DRIVES
-        }
-    )
-
-
-# -- a box with a moving lid --------------------------------------------------------------------------
-
-
-def cavity(setup: Setup, offset: float, steps: float, end: float, places: dict[str, list[float]]) -> Measured:
-    """Velocities at three places, as means over the last second.
-
-    Floor and lid are `offset` cells above a grid line; the lid crosses a cell in `steps` steps.
-    """
-    dx = 1.0 / setup.cells
-    base = (2 + offset) * dx
-    probes = {f"probe.{k}.at": [x, y + base] for k, (x, y) in enumerate(places.values())}
-    simulation = setup.simulation(
-        {
-            "domain.size": [1.0, 1.0 + 5 * dx],
-            "domain.resolution": setup.cells + 5,
-            "solid.0.shape.high": [9.0, base],
-            "solid.1.shape.low": [-99.0, base + 1.0],
-            "time.fps": steps * setup.cells,
-            **probes,
-        }
-    )
-    record(simulation, end)
-    table = simulation.probe_table()
-    late = table.time > end - 1.0
-    return Measured({name: float(table[f"{name}.v{axis}"][late].mean()) for name, axis in zip(places, "xyy")})
