@@ -51,7 +51,7 @@ def test_a_lock_file_with_anything_in_it(tmp_path):
         with Lock(tmp_path):
             pass
     (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError), Lock(tmp_path):
+    with pytest.raises(NonstickError, match="is a link"), Lock(tmp_path):
         pass
     assert not (tmp_path / "elsewhere").exists()
 

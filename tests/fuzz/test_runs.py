@@ -5,10 +5,14 @@ Each is then summed up, painted, its probes are read, or it is exported or branc
 
 import io
 import json
+import os
 import random
 import shutil
+import socket
+import tempfile
 from collections import Counter
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +27,24 @@ from nonstick.sim.run.branch import branch
 from nonstick.sim.run.loop import resume, run
 
 SPOILT = [np.nan, np.inf, -np.inf, 1e300, -1e300, 1e9, -1e9, -1.0, 0.0, 0.5]
+
+
+def socket_at(path):
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as there:  # a name may be too long for one
+        there.bind(str(path))
+
+
+#: what a stranger may put in place of a file or folder; what is written to the folder `away` is found at the end
+AWAY = Path(tempfile.mkdtemp(prefix="nonstick-away-"))
+SPECIAL = [
+    lambda path: path.symlink_to("/nowhere"),
+    lambda path: path.symlink_to(AWAY),
+    lambda path: path.symlink_to(AWAY / "file"),
+    lambda path: path.symlink_to("/dev/zero"),
+    lambda path: path.symlink_to(path.name),
+    os.mkfifo,
+    socket_at,
+]
 
 
 #: bases whose runs are also there as branches
@@ -127,7 +149,13 @@ def spoil(rng, path):
         spoil_lines(rng, file)
     elif how == 7:
         file.unlink()
-        rng.choice([file.mkdir, lambda: file.symlink_to("/nowhere"), lambda: file.write_bytes(b"")])()
+        rng.choice([Path.mkdir, lambda f: f.write_bytes(b""), *SPECIAL])(file)
+    elif how == 8:
+        folder = rng.choice(
+            [f for f in [*path.rglob("*"), path / "export", path / "bodies"] if f.is_dir() or not f.exists()]
+        )
+        shutil.rmtree(folder, ignore_errors=True)
+        rng.choice([*SPECIAL, *SPECIAL, lambda f: f.write_bytes(b"")])(folder)
     else:
         spoil_bytes(rng, file)
 
@@ -173,6 +201,7 @@ def test_damaged_runs(sound, tmp_path):
             resume(path, frames=3, discard=bool(rng.randrange(2)))
             assert not np.isnan(RunDirectory.open(path).read_frame(3).get("position", np.zeros(1))).any()
             tried["resumed"] += 1
+        assert not any(AWAY.iterdir()), f"mutant {seed} wrote outside: {list(AWAY.iterdir())}"
         shutil.rmtree(path, ignore_errors=True)
         shutil.rmtree(path.with_name(f"{path.name}-new"), ignore_errors=True)
     print(dict(tried))

@@ -170,10 +170,10 @@ def test_a_full_disk_loses_nothing(tmp_path, unbroken, monkeypatch, stage):
     path = tmp_path / "run"
     real, calls = os.replace, iter(range(10**6))
 
-    def full(source, target):
+    def full(source, target, **places):
         if next(calls) >= stage:
             raise OSError(errno.ENOSPC, "No space left on device")
-        real(source, target)
+        real(source, target, **places)
 
     monkeypatch.setattr(atomic.os, "replace", full)
     with pytest.raises(OSError, match="No space left"):

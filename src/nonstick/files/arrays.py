@@ -18,6 +18,7 @@ from typing import IO, TypeVar
 import numpy as np
 from numpy.lib import format as npy
 
+from ..core.guarded import reading
 from ..errors import NonstickError
 
 _T = TypeVar("_T")
@@ -43,7 +44,7 @@ class ArrayFile:
 
     def __init__(self, path: str | Path, in_pieces: bool = False) -> None:
         self.path, self._in_pieces = Path(path), in_pieces
-        self._file = open(self.path, "rb")  # noqa: SIM115 (closed by __exit__)
+        self._file = reading(self.path)
         try:
             self._bytes = os.fstat(self._file.fileno()).st_size
             self._members = self._directory()
@@ -121,7 +122,7 @@ class ArrayFile:
 
 def read_npy(path: str | Path) -> np.ndarray:
     """The array of an `.npy` file."""
-    with open(path, "rb") as stream:
+    with reading(path) as stream:
         try:
             return _read(stream, os.fstat(stream.fileno()).st_size)
         except _UnreadableError as error:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..core.guarded import folder
+
 
 @contextmanager
 def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
@@ -18,34 +20,26 @@ def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
     is on the disk before it gets its name, so that it is whole even after a power failure.
     """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial{path.suffix}")
+    name = f".{path.name}.{os.getpid()}.partial{path.suffix}"
     try:
-        partial.unlink(missing_ok=True)  # never write through a link that lies there
-        yield partial
-        if durable:
-            _sync(partial)
-        os.replace(partial, path)
-        if durable:
-            _sync(path.parent)
+        with folder(path.parent) as place:
+            place.remove(name)  # never write through a link that lies there
+            try:
+                yield place.writable(name)
+                if durable:
+                    _sync(place.writable(name))
+                os.replace(name, path.name, src_dir_fd=place.handle, dst_dir_fd=place.handle)
+                if durable:
+                    _sync(place.path)
+            finally:
+                with suppress(OSError):
+                    place.remove(name)
     except OSError as error:
         if error.errno is None:  # NumPy's way to say that only a part was written
             raise OSError(
                 errno.ENOSPC, f"only a part could be written, is the disk full ({error})", str(path)
             ) from None
         error.filename = str(path)  # the name the caller knows
-        raise
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def naming(path: str | Path) -> Iterator[None]:
-    """An error of the operating system while a file is written says which file."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or str(path)
         raise
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..bodies.body import RigidBody
+from ..core.guarded import make_folder
 from ..core.optional import missing
 from .atomic import safe_names, write_text
 from .rundir import RunDirectory
@@ -48,7 +49,7 @@ def write_start(run: RunDirectory, bodies: Sequence[RigidBody]) -> None:
     for body, name in zip(bodies, safe_names((b.name for b in bodies), "body")):
         file = f"bodies/{name}.obj"
         if obstacle is None:
-            (run.path / "bodies").mkdir(exist_ok=True)
+            make_folder(run.path / "bodies")
             write_text(run.path / file, obj(body))
         table.append(
             {

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ..core.guarded import descriptor, naming, remove
 from ..errors import NonstickError
-from .atomic import naming
 
 try:
     import fcntl
@@ -74,12 +74,12 @@ class Lock:
             os.pwrite(self._handle, json.dumps(me).encode(), 0)
 
     def __exit__(self, *_: object) -> None:
-        self.file.unlink(missing_ok=True)  # before it is let go, so that nobody can lock a file without a name
+        remove(self.file)  # before it is let go, so that nobody can lock a file without a name
         os.close(self._handle)
 
     def _take(self) -> int:
         while True:
-            handle = os.open(self.file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+            handle = descriptor(self.file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
             try:
                 self._hold(handle)
                 if os.path.samestat(os.fstat(handle), os.stat(self.file)):
@@ -126,8 +126,8 @@ def held(folder: Path) -> bool:
     False
     """
     try:
-        handle = os.open(folder / NAME, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
+        handle = descriptor(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW)
+    except (OSError, NonstickError):
         return False
     try:
         owner = _owner(handle)

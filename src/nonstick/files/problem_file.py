@@ -15,8 +15,10 @@ from __future__ import annotations
 import bz2
 import difflib
 import gzip
+import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core import validate
+from ..core.guarded import reading
 from ..errors import NonstickError
 from .arrays import ArrayFile, read_npy, shorten
 from .atomic import replacing
@@ -101,7 +104,8 @@ def read_vector(path: str | Path) -> np.ndarray:
             values = _market(path)
             values = values if isinstance(values, np.ndarray) else values.toarray()
         else:
-            values = np.loadtxt(path, ndmin=1)
+            with _opened(path) as file:
+                values = np.loadtxt(file, ndmin=1, encoding="latin-1")
     except (OSError, NonstickError, MemoryError):
         raise
     except Exception as error:
@@ -305,8 +309,8 @@ def is_market(path: Path) -> bool:
 
 def read_market(path: Path) -> sp.coo_array | np.ndarray:
     """The matrix of a file: sparse if it lists coordinates, dense if it lists an array. ValueError if it is neither."""
-    size = path.stat().st_size * (1 if path.suffix == ".mtx" else _PACKED)
-    with _OPEN.get(path.suffix, open)(path, "rb") as file:
+    with _opened(path) as file:
+        size = os.fstat(file.fileno()).st_size * (1 if path.suffix == ".mtx" else _PACKED)
         form, field, symmetry, sides = _head(file)
         rows, columns = sides[:2]
         entries = sides[2] if form == "coordinate" else _listed(rows, columns, symmetry)
@@ -324,6 +328,13 @@ def read_market(path: Path) -> sp.coo_array | np.ndarray:
         i, j = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
         values = np.concatenate([values, sign * values[off]])
     return sp.coo_array((np.ascontiguousarray(values), (i, j)), shape=(rows, columns))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A file of text, unpacked if its name says that it is packed."""
+    with reading(path) as stream, _OPEN.get(path.suffix, nullcontext)(stream) as file:
+        yield file
 
 
 def _head(file) -> tuple[str, str, str, list[int]]:

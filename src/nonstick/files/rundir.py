@@ -27,24 +27,21 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from ..core import guarded
 from ..core.columns import FIELDS, PARTICLES
+from ..core.guarded import appending, guard, make_folder, naming, read_bytes, read_text, remove
 from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..parallel.comm import SELF, Comm
 from ..scenes.scene import Scene
 from . import pieces
 from .arrays import ArrayFile
-from .atomic import naming, replacing, write_text
+from .atomic import replacing, write_text
 from .lock import NAME as LOCK
 from .lock import Lock, held
 
 #: the table of the numbers that probes measure
 PROBES = "probes.csv"
-#: what a run writes besides pictures
-OWN = (
-    "scene.toml", "meta.json", "log.jsonl", "stats.csv", "bodies.csv", PROBES, "bodies.json", "bodies", "frames",
-    "checkpoints", "export", LOCK,
-)  # fmt: skip
 #: what lies there before meta.json
 FIRST = ("scene.toml", "frames", "checkpoints", LOCK)
 #: entries of meta.json that are read again, and what they are
@@ -126,6 +123,7 @@ class RunDirectory:
     def create(cls, path: str | Path, scene_toml: str, meta: Mapping[str, Any], comm: Comm = SELF) -> RunDirectory:
         cls.check_free(path, comm)
         run = cls(path, comm)
+        guard(run.path)
         run._make_folders()
         run.write_scene(scene_toml)
         run.write_meta(meta)
@@ -133,8 +131,8 @@ class RunDirectory:
 
     @by_rank_0
     def _make_folders(self) -> None:
-        for folder in (self.frames_path, self.checkpoints_path):
-            folder.mkdir(parents=True, exist_ok=True)
+        for folder in (self.path, self.frames_path, self.checkpoints_path):
+            make_folder(folder)
 
     @classmethod
     def check_free(cls, path: str | Path, comm: Comm = SELF) -> None:
@@ -156,6 +154,7 @@ class RunDirectory:
     def open(cls, path: str | Path, comm: Comm = SELF) -> RunDirectory:
         run = cls(path, comm)
         run._check_run()
+        guard(run.path)
         return run
 
     @by_rank_0
@@ -179,12 +178,7 @@ class RunDirectory:
 
         Rank 0 holds it for all ranks.
         """
-        for name in OWN:
-            if (self.path / name).is_symlink():
-                raise NonstickError(
-                    f"{self.path / name} is a link to another place, and a run changes only what lies in its own "
-                    "directory: put the real file or folder there"
-                )
+        self._make_folders()
         with ExitStack() as stack:
             lock = Lock(self.path)
             self._first(lambda: stack.enter_context(lock) and None)
@@ -204,8 +198,9 @@ class RunDirectory:
     def meta(self) -> dict[str, Any]:
         """What meta.json says; entries that are there have the right type."""
         file = self.path / "meta.json"
+        content = read_bytes(file)
         try:
-            meta = json.loads(file.read_bytes())
+            meta = json.loads(content)
         except (ValueError, RecursionError):  # no JSON, or no text at all
             raise NonstickError(f"{file} is damaged: start a new run") from None
         if not isinstance(meta, dict):
@@ -235,7 +230,7 @@ class RunDirectory:
             return
         line = {"when": time.strftime("%Y-%m-%dT%H:%M:%S"), "kind": kind, "message": message, **more}
         path = self.path / "log.jsonl"
-        with naming(path), open(path, "a", encoding="utf-8", errors="replace") as file:
+        with naming(path), appending(path) as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def log_lines(self) -> list[dict[str, Any]]:
@@ -243,7 +238,7 @@ class RunDirectory:
         if not file.exists():
             return []
         out = []
-        for text in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        for text in read_text(file).splitlines():
             try:
                 line = json.loads(text)
             except (ValueError, RecursionError):  # the last line of a killed run
@@ -264,7 +259,7 @@ class RunDirectory:
             after = [row for row in there if int(row["frame"]) > frame]
             self._write_rows(name, header, [*before, *rows, *after])
             return
-        with naming(file), open(file, "a", newline="", encoding="utf-8", errors="replace") as stream:
+        with naming(file), appending(file, newline="") as stream:
             writer = csv.DictWriter(stream, header, restval="")
             if fresh:
                 writer.writeheader()
@@ -298,15 +293,14 @@ class RunDirectory:
         file = self.path / name
         if not file.exists():
             return [], []
-        with open(file, newline="", encoding="utf-8", errors="replace") as stream:
-            lines = csv.reader(line.replace("\0", "") for line in stream)
-            try:
-                header = next(lines, [])
-                rows = [dict(zip(header, line)) for line in lines if len(line) == len(header)]
-            except csv.Error:
-                raise NonstickError(
-                    f"{file} is not a table any more: move it away and resume the run, whose frames do not need it"
-                ) from None
+        lines = csv.reader(read_text(file).replace("\0", "").splitlines())
+        try:
+            header = next(lines, [])
+            rows = [dict(zip(header, line)) for line in lines if len(line) == len(header)]
+        except csv.Error:
+            raise NonstickError(
+                f"{file} is not a table any more: move it away and resume the run, whose frames do not need it"
+            ) from None
         return header, [row for row in rows if _whole(row)]
 
     def cut_rows(self, frame: int, name: str = "stats.csv") -> None:
@@ -316,8 +310,9 @@ class RunDirectory:
         if not rows:
             file = self.path / name
             if file.exists() and file.stat().st_size > SMALL:
-                os.replace(file, file.with_name(f"{name}.damaged"))
-            file.unlink(missing_ok=True)  # a header and half a row of a killed run
+                with guarded.folder(self.path) as place:
+                    os.replace(name, f"{name}.damaged", src_dir_fd=place.handle, dst_dir_fd=place.handle)
+            remove(file)  # a header and half a row of a killed run
             return
         self._write_rows(name, list(rows[0]), keep)
 
@@ -332,7 +327,7 @@ class RunDirectory:
         if self.comm.size == 1:
             save(path, arrays)
             return
-        self._first(lambda: path.unlink(missing_ok=True))
+        self._first(lambda: remove(path))
         piece, same = pieces.cut(arrays)
         with self.comm.same_outcome():
             save(pieces.name_of(path, self.comm.rank), piece)
@@ -389,10 +384,10 @@ class RunDirectory:
                 if _number(file) > frame:
                     _remove(file)
                 elif (of := pieces.index_of(file)) is not None and not of.exists():  # left by a killed run
-                    file.unlink()
+                    remove(file)
         for folder in (self.path, self.path / "bodies", self.frames_path, self.checkpoints_path):
             for file in folder.glob(".*.partial*"):
-                file.unlink()
+                remove(file)
         self.cut_rows(frame)
         self.cut_rows(frame, "bodies.csv")
         self.cut_rows(frame, PROBES)
@@ -452,9 +447,9 @@ def _crop(arrays: dict[str, np.ndarray], box: IndexBox) -> None:
 
 def _remove(path: Path) -> None:
     """Delete a frame or a checkpoint with its pieces; the index goes first."""
-    path.unlink(missing_ok=True)
+    remove(path)
     for piece in pieces.files(path):
-        piece.unlink(missing_ok=True)
+        remove(piece)
 
 
 def load(path: Path, part: np.ndarray | None = None, names: Collection[str] | None = None) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ import tomli_w
 from pydantic import ValidationError
 
 from ..bodies.expression import Expression
+from ..core.guarded import read_text
 from ..core.show import Shown
 from ..errors import NonstickError, brief
 from . import builtin, builtin_text
@@ -104,12 +105,7 @@ class Scene(Shown, Generic[Tables]):
                 raise NonstickError(
                     f"there is no scene file {str(path)!r}; `nonstick scenes` lists the built-in scenes"
                 )
-            if (size := path.stat().st_size) > LARGEST:
-                raise NonstickError(
-                    f"{path} has {size / 2**20:.0f} MB, and scene files are small texts of at most "
-                    f"{LARGEST // 2**20} MB: is it the right file"
-                )
-            text, where, folder = path.read_text(encoding="utf-8", errors="replace"), str(path), path.resolve().parent
+            text, where, folder = read_text(path, LARGEST), str(path), path.resolve().parent
         else:
             text, where, folder = builtin_text(str(source)), str(source), None
         data = _parse(text, where)

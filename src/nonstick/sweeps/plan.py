@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core.guarded import read_bytes
 from ..errors import NonstickError
 from ..files.atomic import safe_names, write_text
 from ..scenes.scene import Scene, parse_override
@@ -94,13 +95,15 @@ class SweepPlan:
         """The plan of the sweep in a directory."""
         file = Path(directory) / FILE
         try:
-            data = json.loads(file.read_bytes())
+            data = json.loads(read_bytes(file))
             scene, vary, where, folder = data["scene"], data["vary"], data["where"], data["folder"]
             sound = (
                 isinstance(scene, dict) and isinstance(vary, dict) and all(isinstance(v, list) for v in vary.values())
             )
             if not (sound and isinstance(where, str) and isinstance(folder, str)):
                 raise TypeError
+        except NonstickError:
+            raise
         except FileNotFoundError:
             raise NonstickError(f"{directory} is not the directory of a sweep: it has no {FILE}") from None
         except (ValueError, KeyError, TypeError, RecursionError):

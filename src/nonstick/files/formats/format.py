@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...core.guarded import remove
 from ...core.palette import WATER, ramp
 from ...errors import NonstickError
 from ...scenes.scene import Scene
@@ -145,7 +146,7 @@ class Format(ABC):
         for file in folder.iterdir():
             number = re.search(r"_(\d{6,7})\.[a-z]+$", file.name)
             if file.is_file() and (file.match(".*.partial*") or (number and int(number[1]) > frame)):
-                file.unlink()
+                remove(file)
 
 
 class OneFile(Format):

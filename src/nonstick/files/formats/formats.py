@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...core import optional
+from ...core.guarded import remove
 from ...core.palette import WATER
 from ...errors import NonstickError
 from ...grid.box import IndexBox
@@ -140,7 +141,7 @@ class GLB(OneFile):
 
     def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
         super().drop_after(folder, shot, frame)
-        (folder / f"{shot.name}_bodies.glb").unlink(missing_ok=True)  # `finish` writes it again
+        remove(folder / f"{shot.name}_bodies.glb")  # `finish` writes it again
 
 
 def _paint(colour: Sequence[float] | np.ndarray, opacity: float) -> tuple[float, float, float, float]:
@@ -198,7 +199,7 @@ class VTK(Format):
                 write_text(path, vtk.series(there))
                 out.append(path)
             else:
-                path.unlink(missing_ok=True)
+                remove(path)
         return out
 
     def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
@@ -265,14 +266,14 @@ class USD(Format):
             with replacing(path) as partial:
                 usd.write(partial, shot, numbers, pair, options.particles)
         for part in parts.values():
-            part.unlink(missing_ok=True)
+            remove(part)
         return [path]
 
     def drop_after(self, folder: Path, shot: Shot, frame: int) -> None:
         super().drop_after(folder, shot, frame)
         path = folder / f"{shot.name}{self.suffix}"
         if path.is_file() and (optional.missing("usd", "pxr") or max(usd.frames(path), default=0) > frame):
-            path.unlink()
+            remove(path)
 
 
 FORMATS: Mapping[str, Format] = {"vdb": VDB(), "usd": USD(), "vtk": VTK(), "ply": PLY(), "obj": OBJ(), "glb": GLB()}

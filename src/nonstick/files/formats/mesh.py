@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...core.guarded import read_text
 from ...errors import NonstickError
 from ...grid.shapes import Shape
 from ...kernels import serial
@@ -178,9 +179,7 @@ def of_shape(shape: Shape, low: np.ndarray, high: np.ndarray, h: float) -> Trian
 def read_obj(path: Path) -> TriangleMesh:
     """The triangles of a Wavefront file that a run wrote (`bodies/NAME.obj`); outlines of 2D bodies become fans."""
     try:
-        words = [
-            line.split() for line in path.read_text(encoding="utf-8").splitlines() if line[:2] in ("v ", "f ", "l ")
-        ]
+        words = [line.split() for line in read_text(path).splitlines() if line[:2] in ("v ", "f ", "l ")]
         vertices = np.array([w[1:4] for w in words if w[0] == "v"], np.float32).reshape(-1, 3)
         faces = np.array([w[1:4] for w in words if w[0] == "f"], np.int64).reshape(-1, 3) - 1
         lines = np.array([w[1:3] for w in words if w[0] == "l"], np.int64).reshape(-1, 2) - 1

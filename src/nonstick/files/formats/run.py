@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...core.guarded import make_folder
 from ...errors import NonstickError
 from .format import Format, Options, Still
 from .formats import FORMATS, checked
@@ -89,8 +90,8 @@ class Exporter:
         for name in names:
             form, folder = self.formats[name], self.folders[name]
             files.append(form.file(folder, self.shot.name, number))
+            make_folder(folder)
             if (name, number) not in self._written and (overwrite or not files[-1].is_file()):
-                folder.mkdir(parents=True, exist_ok=True)
                 made = made or still()
                 form.write(folder, made)
             self._written.add((name, number))
@@ -120,7 +121,7 @@ class Exporter:
             for name, form in self.formats.items():
                 if form.by_frame == separate:
                     folder = self.folders[name]
-                    folder.mkdir(parents=True, exist_ok=True)
+                    make_folder(folder)
                     out += form.finish(folder, self.shot, numbers, still, self.options, overwrite)
             return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,6 +14,7 @@ import numpy as np
 
 from ...bodies import rotation
 from ...bodies.motion import Prescribed
+from ...core.guarded import read_bytes
 from ...core.palette import PAINTS, SOLID
 from ...errors import NonstickError, brief
 from ...grid.mac import Grid
@@ -198,7 +200,7 @@ class Shot:
         if not self.scene.model.bodies or not table.is_file():
             return []
         try:
-            entries = enumerate(json.loads(table.read_text(encoding="utf-8")))
+            entries = enumerate(json.loads(read_bytes(table)))
             shapes = (build(b.shape, self.scene.folder) for b in self.scene.model.bodies)
             return [self._body(k, entry, shape) for shape, (k, entry) in zip(shapes, entries)]
         except NonstickError:
@@ -230,7 +232,7 @@ class Shot:
     def _inside(self, name: str) -> Path:
         """A file of the run that another file names."""
         path = self.run.path / name
-        if not path.resolve().is_relative_to(self.run.path.resolve()):
+        if not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(self.run.path)):
             raise NonstickError(f"{self.run.path / 'bodies.json'} names the file {brief(name)} outside of the run")
         return path
 

@@ -14,8 +14,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...core.guarded import folder, read_bytes, reading, remove
 from ...errors import NonstickError
 from ...files import pieces
+from ...files.atomic import replacing
 from ...files.rundir import PROBES, RunDirectory
 from ...parallel.comm import world
 from ...scenes.scene import Scene
@@ -149,7 +151,8 @@ def _new_directory(kind: Kind, simulation: AnySimulation, parent: RunDirectory, 
         made = RunDirectory.create(Path(place) / "run", scene.to_toml(), meta)
         for name in TABLES:
             if (parent.path / name).is_file():
-                shutil.copyfile(parent.path / name, made.path / name)
+                with replacing(made.path / name) as partial:
+                    partial.write_bytes(read_bytes(parent.path / name))
                 made.cut_rows(frame, name)
         made.again = frame
         kind.describe(simulation, made)
@@ -176,8 +179,11 @@ def _put(made: Path, out: Path) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:  # another disk, or a file system without links
-        shutil.copyfile(source, target)
+    remove(target)
+    with reading(source) as file:  # a regular one
+        try:
+            with folder(target.parent) as place:
+                os.link(source, target.name, dst_dir_fd=place.handle)
+        except OSError:  # another disk, or a file system without links
+            with replacing(target) as partial, open(partial, "wb") as copy:
+                shutil.copyfileobj(file, copy)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.guarded import make_folder
 from ...errors import NonstickError
 from ...files.rundir import RunDirectory
 from ...pictures.render.movie import above, beside, write_gif, write_movie, write_picture
@@ -126,7 +127,7 @@ def _sequence(folder: Path, images: Iterator[np.ndarray], count: int) -> tuple[P
         raise NonstickError(
             f"{folder} is a file; give the name of a directory, or a name that ends in .mp4, .gif or .png"
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     digits, files = max(4, len(str(count - 1))), []
     for k, image in enumerate(images):
         files.append(folder / f"{k:0{digits}d}.png")
