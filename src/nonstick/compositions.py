@@ -221,7 +221,7 @@ METHODS: dict[str, Method] = {
     "visc-direct": unbounded(AsMatrix(Direct(shift=1e-10)), maxiter=20),
     "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
     # pressure and viscosity in one step
-    "stokes-auto": SaddlePolicy(GMRES(Projection(WithBorder(CHEBYSHEV_MG), CYCLE))),
+    "stokes-auto": SaddlePolicy(GMRES(Projection(WithBorder(CHEBYSHEV_MG), CYCLE), single=True)),
     "stokes-minres": SaddlePolicy(MINRES(BlockDiagonal(WithBorder(CHEBYSHEV_MG), CYCLE))),
     "stokes-direct": SaddlePolicy(Direct(), forcing=0.0),
     # ours

@@ -224,6 +224,31 @@ def test_a_solid_and_its_liquid_that_turn_together_go_on_turning():
         np.testing.assert_allclose(new[free], old[free], atol=1e-6)
 
 
+@pytest.mark.parametrize("floor", [0.0, 1.25, 1.75])
+def test_a_film_is_a_parabola_wherever_its_floor_lies(floor):
+    depth, mu = 6.3, 1e6
+    shape = (46, int(floor + depth) + 4)
+    solid = np.arange(shape[1] + 1.0) - floor + np.zeros((shape[0] + 1, 1))
+    weights = list(nonstick.grid.fractions.open_fractions(solid))
+    distance = tuple((lower + upper) / 2 for lower, upper in ((solid[:, 1:], solid[:, :-1]), (solid[1:], solid[:-1])))
+    weights[1][:, [0, -1]] = 0.0
+    y = np.arange(shape[1]) + 0.5 - floor
+    parabola = np.where((y > 0) & (y < depth + 0.5), y * (2 * depth - y) / (2 * mu), 0.0)
+    u = np.ones((shape[0] + 1, shape[1]))  # a step of a force along the floor
+    u[[0, -1]] = parabola  # the ends are open
+    problem = StokesProblem(
+        phi_liquid=centres(shape)[1] - floor - depth, velocity=(u, np.zeros((shape[0], shape[1] + 1))), viscosity=mu,
+        weights=tuple(weights), fluid=tuple(d >= 0 for d in distance), distance=distance, **UNITS,
+    )  # fmt: skip
+    first = problem.solve(rtol=1e-9)
+    assert problem.correct_walls(first) > 0.0
+    second = problem.solve(rtol=1e-9, x0=first.x)
+    wet = (y > 0) & (y < depth)
+    errors = [(s.velocity[0][23] - parabola)[wet].mean() / parabola[wet].mean() for s in (first, second)]
+    assert abs(errors[0]) < 0.01
+    assert abs(errors[1]) < 0.0015
+
+
 @pytest.mark.parametrize("shape", [(24, 20), (9, 10, 8)])
 @pytest.mark.parametrize("mu", [0.0, 1.0, 1e4])
 @pytest.mark.parametrize("adhesion", [None, 0.4])

@@ -39,6 +39,8 @@ class Saddle(Operator):
         self.mass, self.schur, self.dimension = mass, schur, dimension
         self.m = B.shape[0]
         self.n = A.n + self.m
+        self._native = A.native
+        self._x, self._y = self._native.zeros(), self._native.zeros()
 
     def parts(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Views of the two parts of a vector."""
@@ -71,7 +73,8 @@ class Saddle(Operator):
 
     def apply(self, x, out):
         (u, p), (to_u, to_p) = self.parts(x), self.parts(out)
-        self.A.apply(u, to_u)
+        native = self._native
+        native.leave(native.apply(native.enter(u, self._x), self._y), to_u)
         to_u -= self.Bt @ p
         to_p[:] = self.B @ u
         return out

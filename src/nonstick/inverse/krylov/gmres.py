@@ -15,19 +15,25 @@ from typing import ClassVar
 import numpy as np
 
 from ...core import rounding
-from ...kernels._vector import _axpy
+from ...kernels._vector import BLOCK, _axpy, dot
 from ...operators.base import Operator
 from ..base import Course, IterativeInverse, NoPreconditioner, Recipe, max_abs
+from ._basis import _add_combination, _coefficients
 
 
 @dataclass(frozen=True)
 class GMRES(Recipe):
-    """Generalised minimal residuals preconditioned by `M`, restarted every `restart` iterations."""
+    """Generalised minimal residuals preconditioned by `M`, restarted every `restart` iterations.
+
+    With `single`, the stored vectors have seven digits, which halves memory and time; the residual of x is always
+    computed with sixteen, and one cycle follows another.
+    """
 
     M: Recipe = field(default_factory=NoPreconditioner)
     restart: int = 50
     rtol: float = 1e-8
     maxiter: int = 10_000
+    single: bool = False
     general: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
@@ -35,15 +41,18 @@ class GMRES(Recipe):
         if reuse is not None and reuse.A is operator:  # the vectors serve any mask
             reuse.M = M
             return reuse
-        return _GMRES(operator, M, self.restart, self.rtol, self.maxiter)
+        kind = _SingleGMRES if self.single else _GMRES
+        return kind(operator, M, self.restart, self.rtol, self.maxiter)
 
 
 class _GMRES(IterativeInverse):
+    stored: ClassVar[type] = np.float64
+
     def __init__(self, A: Operator, M, restart: int, rtol: float, maxiter: int):
         self.A, self.M, self.rtol, self.maxiter = A, M, rtol, maxiter
         self.restart = min(restart, max(A.n, 1))
-        self._V = np.empty((self.restart + 1, A.n))
-        self._Z = np.empty((self.restart, A.n))
+        self._V = np.empty((self.restart + 1, A.n), self.stored)
+        self._Z = np.empty((self.restart, A.n), self.stored)
         self._r, self._w, self._spare = (np.empty(A.n) for _ in range(3))
         self._R = np.zeros((self.restart + 1, self.restart))
         self._units = A.core.units
@@ -69,29 +78,23 @@ class _GMRES(IterativeInverse):
 
     def _cycle(self, x: np.ndarray, course: Course) -> int:
         """Run one Arnoldi process from the residual in `_r`, correct x, and return the number of steps."""
-        A, M, V, Z, r, w, spare, R = self.A, self.M, self._V, self._Z, self._r, self._w, self._spare, self._R
+        A, V, r, w, R = self.A, self._V, self._r, self._w, self._R
         limit = min(self.restart, course.maxiter + 1 - len(course.history))
         gamma = np.zeros(limit + 1)
         cosine, sine = np.zeros(limit), np.zeros(limit)
         units, scaled = self._units, self._scaled
         if units is not None:
             r *= units
-        gamma[0] = np.linalg.norm(r)
+        gamma[0] = self._norm(r)
         np.divide(r, gamma[0], out=V[0])
         j = 0
         while j < limit:
-            M.apply(V[j] if units is None else np.divide(V[j], units, out=scaled), Z[j])
-            A.apply(Z[j], w)
+            A.apply(self._direction(V[j] if units is None else np.divide(V[j], units, out=scaled), j), w)
             if units is not None:
                 w *= units
-            norm = np.linalg.norm(w)
-            R[: j + 1, j] = 0.0
-            for _ in range(2):  # orthogonalise twice: once is not enough in floating point
-                h = V[: j + 1] @ w
-                np.dot(h, V[: j + 1], out=spare)
-                w -= spare
-                R[: j + 1, j] += h
-            below = np.linalg.norm(w)
+            norm = self._norm(w)
+            self._orthogonalise(w, j)
+            below = self._norm(w)
             for i in range(j):
                 R[i, j], R[i + 1, j] = _rotate(cosine[i], sine[i], R[i, j], R[i + 1, j])
             pivot = np.hypot(R[j, j], below)
@@ -112,9 +115,54 @@ class _GMRES(IterativeInverse):
             if not course.goes_on(max_abs(r if units is None else np.divide(r, units, out=scaled))) or happy:
                 break
         if j:
-            np.dot(np.linalg.solve(np.triu(R[:j, :j]), gamma[:j]), Z[:j], out=spare)
-            x += spare
+            self._correct(x, np.linalg.solve(np.triu(R[:j, :j]), gamma[:j]), j)
         return j
+
+    def _norm(self, w: np.ndarray) -> float:
+        return float(np.linalg.norm(w))
+
+    def _direction(self, v: np.ndarray, j: int) -> np.ndarray:
+        """M v, stored as number j."""
+        return self.M.apply(v, self._Z[j])
+
+    def _orthogonalise(self, w: np.ndarray, j: int) -> None:
+        """Make w orthogonal to the first j + 1 vectors of V, and store the coefficients."""
+        V, R = self._V[: j + 1], self._R
+        R[: j + 1, j] = 0.0
+        for _ in range(2):  # orthogonalise twice: once is not enough in floating point
+            h = V @ w
+            np.dot(h, V, out=self._spare)
+            w -= self._spare
+            R[: j + 1, j] += h
+
+    def _correct(self, x: np.ndarray, y: np.ndarray, j: int) -> None:
+        """x += Σ y_i Z_i"""
+        x += np.dot(y, self._Z[:j], out=self._spare)
+
+
+class _SingleGMRES(_GMRES):
+    """One pass makes vectors orthogonal to seven digits, which is all they have."""
+
+    stored = np.float32
+
+    def _norm(self, w):
+        return float(np.sqrt(dot(w, w)))
+
+    def _direction(self, v, j):
+        self.M.apply(v, self._spare)
+        self._Z[j] = self._spare
+        self._spare[:] = self._Z[j]  # A times what is stored, to the last digit
+        return self._spare
+
+    def _orthogonalise(self, w, j):
+        partial = np.empty((-(-w.size // BLOCK), j + 1))
+        _coefficients(partial, self._V, w, j + 1)
+        h = partial.sum(axis=0)
+        _add_combination(w, self._V, -h, j + 1)
+        self._R[: j + 1, j] = h
+
+    def _correct(self, x, y, j):
+        _add_combination(x, self._Z, y, j)
 
 
 def _rotate(c: float, s: float, a: float, b: float) -> tuple[float, float]:
