@@ -272,7 +272,7 @@ def _judge(method: Method, problem: BoxProblem, x: np.ndarray, x0, monitor: Moni
     """Keep the start if it was better, and look for the reason of a failure in the matrix."""
     A, stopping, status, progress = problem.A, monitor.stopping, monitor.status, monitor.progress
     if status in ("converged", "infeasible"):
-        if stopping.criterion == "rows" and not method.linear and indefinite(A):
+        if stopping.criterion == "rows" and not method.linear and indefinite(A, monitor.iterations):
             monitor.remark("A is not positive definite, so there may be other solutions")
         return
     if not method.as_printed:

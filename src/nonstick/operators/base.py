@@ -9,7 +9,10 @@ only the methods under "vectors", so that one conjugate gradient method works fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -203,6 +206,25 @@ class Operator(Vectors, ABC):
 
     def __matmul__(self, x: np.ndarray) -> np.ndarray:
         return self.apply(x, np.empty_like(x))
+
+
+R = TypeVar("R")
+P = ParamSpec("P")
+
+
+def once_for_an_operator(
+    function: Callable[Concatenate[Operator, P], R],
+) -> Callable[Concatenate[Operator, P], R]:
+    """Decorator: what a function finds out about an operator is kept for as long as the operator exists."""
+    known: WeakKeyDictionary[Operator, R] = WeakKeyDictionary()
+
+    @wraps(function)
+    def remembered(A: Operator, *args: P.args, **options: P.kwargs) -> R:
+        if A not in known:
+            known[A] = function(A, *args, **options)
+        return known[A]
+
+    return remembered
 
 
 def row_sums(A: Operator) -> np.ndarray:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from functools import wraps
-from typing import ClassVar, TypeVar
-from weakref import WeakKeyDictionary
+from typing import ClassVar
 
 from ..errors import NonstickError
 from ..inverse.base import Recipe, label
-from ..operators.base import Operator
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 
@@ -26,22 +22,6 @@ _REFUSED = {
     "'stokes-minres' or 'stokes-direct'",
     "nonsymmetric": "needs a symmetric matrix, which this one is not: take 'auto', 'pi-gmres', 'pi-bicgstab' or 'pgs'",
 }
-
-
-R = TypeVar("R")
-
-
-def once_for_an_operator(function: Callable[[Operator], R]) -> Callable[[Operator], R]:
-    """Decorator: what a function finds out about an operator is kept for as long as the operator exists."""
-    known: WeakKeyDictionary[Operator, R] = WeakKeyDictionary()
-
-    @wraps(function)
-    def remembered(A: Operator) -> R:
-        if A not in known:
-            known[A] = function(A)
-        return known[A]
-
-    return remembered
 
 
 class Method(ABC):

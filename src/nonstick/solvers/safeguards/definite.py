@@ -1,12 +1,11 @@
-"""Looks for negative curvature after a solve has failed: without a positive definite A no method here can succeed.
+"""Looks for negative curvature: without a positive definite A no method here can succeed, or x is one of several.
 
-If a method did succeed, matrices are looked at all the same, because x may be one of several solutions. Rows whose
-diagonal outweighs their couplings settle it. Otherwise small matrices are factorised, and for large ones some steps of
-conjugate gradients from a smooth vector look for negative curvature: few, because the solve itself took few.
+After a solve that succeeded, few products are spent on it. Rows whose diagonal outweighs their couplings settle it;
+otherwise some steps of conjugate gradients from a smooth vector look for negative curvature.
 
-The matrix is scaled to a unit diagonal. Small ones are factorised (Cholesky), and if that fails, their smallest
-eigenvalue is computed. For large ones a few Lanczos steps look for a vector v with vᵀA v < 0: what they find is
-certain, but they may miss a negative eigenvalue that is small.
+After a solve that failed, the matrix is scaled to a unit diagonal. Small ones are factorised (Cholesky), and if that
+fails, their smallest eigenvalue is computed. For large ones a few Lanczos steps look for a vector v with vᵀA v < 0:
+what they find is certain, but they may miss a negative eigenvalue that is small.
 """
 
 from __future__ import annotations
@@ -16,21 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core import rounding
-from ...operators.base import Operator
-from ..base import once_for_an_operator
+from ...operators.base import Operator, once_for_an_operator
 
 
 @dataclass(frozen=True)
 class DefiniteSettings:
     """How much work a look at the curvature may be; `docs/explanation/settings.md` says what each is worth."""
 
-    #: so few unknowns are factorised after every solve, and this many after a solve that failed
-    always: int = 600
-    dense: int = 1500
-    #: up to this many unknowns, this many steps of conjugate gradients look at A after a solve
-    often: int = 50_000
+    #: products with A after a solve that succeeded: at most this part of its iterations, or about a millisecond (this
+    #: many unknowns in all), and never more than `looks`
+    part: float = 0.05
+    free: int = 300_000
     looks: int = 60
-    #: Lanczos steps for larger matrices
+    #: so many unknowns are factorised after a solve that failed; Lanczos steps for larger matrices
+    dense: int = 1500
     steps: int = 100
 
 
@@ -40,18 +38,16 @@ ZERO = -rounding.VANISHED
 
 
 @once_for_an_operator
-def indefinite(A: Operator) -> bool:
+def indefinite(A: Operator, iterations: int) -> bool:
     """True if A is symmetric and a cheap look finds that it has an eigenvalue that is clearly negative.
 
-    Operators on grids are not asked: nothing is assembled for them.
+    The look is cheap compared with a solve that took so many iterations. Operators on grids are not asked: nothing is
+    assembled for them.
     """
-    if (
-        not (0 < A.n <= SETTINGS.often and A.symmetric and A.has_entries)
-        or A.stencil is not None
-        or A.bodies is not None
-    ):
+    if not (A.n and A.symmetric and A.has_entries) or A.stencil is not None or A.bodies is not None:
         return False
-    return not _dominant(A) and (smallest_curvature(A) < ZERO if A.n <= SETTINGS.always else _seen_from_smooth(A))
+    looks = int(min(SETTINGS.looks, max(SETTINGS.part * iterations, SETTINGS.free / A.n)))
+    return looks > 0 and not _dominant(A) and _seen_from_smooth(A, looks)
 
 
 def _dominant(A: Operator) -> bool:
@@ -60,7 +56,7 @@ def _dominant(A: Operator) -> bool:
     return bool(np.all(total <= (2.0 + rounding.SUM) * A.diagonal))
 
 
-def _seen_from_smooth(A: Operator) -> bool:
+def _seen_from_smooth(A: Operator, looks: int) -> bool:
     """Conjugate gradients for A y = diag(A), scaled to a unit diagonal: True if they meet negative curvature."""
     d = A.diagonal
     if not (d > 0).all():
@@ -69,7 +65,7 @@ def _seen_from_smooth(A: Operator) -> bool:
     z = r / d
     p = z.copy()
     rho = first = float(r @ z)
-    for _ in range(SETTINGS.looks):
+    for _ in range(looks):
         curvature = A.energy(p, q)
         if curvature < ZERO * float(p @ (d * p)):
             return True

@@ -39,13 +39,12 @@ from ...inverse.krylov.cg import CG
 from ...inverse.precond.deflation import Deflated
 from ...inverse.precond.incomplete import MIC
 from ...inverse.precond.jacobi import Jacobi
-from ...operators.base import Operator, row_sums
+from ...operators.base import Operator, once_for_an_operator, row_sums
 from ...operators.lowrank import LowRank
 from ...operators.masked import Masked
 from ...problem.box import BoxProblem
 from ...problem.edges import WallEdges
 from ...problem.monitor import Start
-from ..base import once_for_an_operator
 from .refinement import Substitute
 
 

@@ -233,7 +233,7 @@ def rescaled(problem: BoxProblem) -> Rescaled | None:
     A = problem.A
     if not (isinstance(A, CSROperator) or (isinstance(A, StencilOperator) and in_other_units(A))):
         return None
-    units = near_null(A.matrix())
+    units = near_null(A)
     if units.size == 0 or units.min() == units.max():
         return None
     scaled = Rescaled(problem, units)

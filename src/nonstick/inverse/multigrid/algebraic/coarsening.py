@@ -161,7 +161,7 @@ class AlgebraicHierarchy(Hierarchy):
         self.base, self._shift = operator.core, operator.shift
         M = self.base.matrix()
         self.order, self._place, ends = colours(M.indices, M.indptr)
-        self.scale = near_null(M)
+        self.scale = near_null(self.base)
         indptr = np.zeros(self.base.n + 1, np.int64)
         np.cumsum(off_diagonals(M)[self.order], out=indptr[1:])
         entries = int(indptr[-1])

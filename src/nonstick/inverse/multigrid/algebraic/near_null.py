@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ....core import rounding
-from ....operators.base import Operator, row_sums
+from ....operators.base import Operator, once_for_an_operator, row_sums
 from . import _matrix as kernels
 
 
@@ -49,9 +49,10 @@ class AlgebraicSettings:
 SETTINGS = AlgebraicSettings()
 
 
-def near_null(M: sp.csr_array) -> np.ndarray:
+@once_for_an_operator
+def near_null(A: Operator) -> np.ndarray:
     """The diagonal of S, scaled so that the largest diagonal of S A S is 1; constant if no other one is better."""
-    d = M.diagonal()
+    M, d = A.matrix(), A.diagonal
     s = np.ones(d.size)
     doubt = _against(M, d, s)
     if doubt > SETTINGS.few:
