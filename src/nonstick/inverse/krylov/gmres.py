@@ -51,8 +51,8 @@ class _GMRES(IterativeInverse):
     def __init__(self, A: Operator, M, restart: int, rtol: float, maxiter: int):
         self.A, self.M, self.rtol, self.maxiter = A, M, rtol, maxiter
         self.restart = min(restart, max(A.n, 1))
-        self._V = np.empty((self.restart + 1, A.n), self.stored)
-        self._Z = np.empty((self.restart, A.n), self.stored)
+        self._V: np.ndarray = np.empty((self.restart + 1, A.n), self.stored)
+        self._Z: np.ndarray = np.empty((self.restart, A.n), self.stored)
         self._r, self._w, self._spare = (np.empty(A.n) for _ in range(3))
         self._R = np.zeros((self.restart + 1, self.restart))
         self._units = A.core.units
