@@ -58,7 +58,7 @@ def modules():
 
 def imports(package: list[str], path: Path):
     """Packages of nonstick that a file imports from, anywhere in it, and the line."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names: list[str] = []
         if isinstance(node, ast.ImportFrom):
             whole = ["nonstick", *package]

@@ -18,7 +18,7 @@ def test_a_sweep_from_the_command_line_with_table_and_plot(tmp_path):
     made = call("still", "-v", "domain.resolution=8,10", "-n", 1, "-o", out, "-j", 1, "-p", "steps:domain.resolution")
     assert made.exit_code == 0, made.output
     assert "resolution-8" in made.stdout and (out / "steps-domain.resolution.png").stat().st_size > 1000
-    with open(out / "sweep.csv") as file:
+    with open(out / "sweep.csv", encoding="utf-8") as file:
         assert [row["status"] for row in csv.DictReader(file)] == ["done", "done"]
     assert call(out).exit_code == 0
 

@@ -108,7 +108,7 @@ def test_all_runs_are_made_as_if_each_was_run_alone_and_a_second_call_makes_noth
         with np.load(one) as a, np.load(other) as b:
             assert all(np.array_equal(a[k], b[k]) for k in a)
 
-    with open(tmp_path / "s" / "sweep.csv") as file:
+    with open(tmp_path / "s" / "sweep.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["run"] for row in rows] == ["resolution-8", "resolution-12"]
     assert float(rows[0]["largest_kkt"]) == table["largest_kkt"][0]

@@ -186,7 +186,7 @@ class _PeakMemory:
         self._before: int | None = None
         try:
             ctypes.CDLL(None).malloc_trim(0)
-            with open("/proc/self/clear_refs", "w") as file:
+            with open("/proc/self/clear_refs", "w", encoding="utf-8") as file:
                 file.write("5")  # resets VmHWM to VmRSS
             self._before = _status("VmRSS")
         except (OSError, AttributeError):
@@ -199,7 +199,7 @@ class _PeakMemory:
 
 
 def _status(key: str) -> int:
-    with open("/proc/self/status") as file:
+    with open("/proc/self/status", encoding="utf-8") as file:
         for line in file:
             if line.startswith(key + ":"):
                 return int(line.split()[1]) * 1024

@@ -158,7 +158,7 @@ def _set(PETSc, options):
 def _resident(key):
     """VmRSS (now) or VmHWM (at most so far) of this rank in bytes; 0 where the kernel does not tell."""
     try:
-        with open("/proc/self/status") as lines:
+        with open("/proc/self/status", encoding="utf-8") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
     except (OSError, StopIteration):
         return 0

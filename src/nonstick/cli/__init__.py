@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from ..parallel import launch
-from .terminal import guarded, say, showing_compilation
+from .terminal import forgiving_streams, guarded, say, showing_compilation
 
 #: modules with an `add(app)`, in the order of the help page
 _COMMANDS = (
@@ -89,6 +89,7 @@ for _name in _COMMANDS:
 def main(words: list[str] | None = None) -> None:
     """Entry point of the `nonstick` command; always ends in SystemExit."""
     words = sys.argv[1:] if words is None else words
+    forgiving_streams()
 
     def command() -> None:
         with showing_compilation():

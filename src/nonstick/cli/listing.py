@@ -91,7 +91,7 @@ def doctor(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) ->
     """
     found = examine()
     if as_json:
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print(json.dumps(found, indent=1))
         return
     from ..sim.run.resources import size
 

@@ -42,7 +42,7 @@ def scenes(
     if kind is not None and kind not in KINDS:
         fail(f"there is no kind of scene {kind!r}; known are {', '.join(KINDS)}")
     if schema:
-        print(json.dumps(json_schema(kind or "liquid"), indent=1, ensure_ascii=False))
+        print(json.dumps(json_schema(kind or "liquid"), indent=1))
         return
     kinds = KINDS if kind is None else (kind,)
     print_names("scene", {name: text for k in kinds for name, text in builtin(k).items()}, as_json)

@@ -14,6 +14,7 @@ clean-up of an object; compilers do much of that. Such a Ctrl-C is sent again.
 from __future__ import annotations
 
 import errno
+import io
 import json
 import logging
 import os
@@ -46,6 +47,13 @@ def plain(message: str) -> str:
     """A message without what terminals obey: names in files may hold escape sequences. Very long ones are cut."""
     shown = message if len(message) <= LONGEST else f"{message[:LONGEST]} …"
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in shown)
+
+
+def forgiving_streams() -> None:
+    """On a terminal or in a file that is not UTF-8, characters that do not exist there are shown as `?`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def say(message: str) -> None:
@@ -248,7 +256,7 @@ def _watch(reader: int, served: threading.Event, patience: float) -> None:
 def print_names(what: str, rows: Mapping[str, str], as_json: bool) -> None:
     """Names with a line of text each, as a table or as JSON."""
     if as_json:
-        print(json.dumps(dict(rows), indent=1, ensure_ascii=False))
+        print(json.dumps(dict(rows), indent=1))
     else:
         print_list((what, "what it is"), list(rows.items()))
 

@@ -50,8 +50,8 @@ def source_stamp(path: Path) -> str:
 
 def imported_kernels(path: Path) -> list[Path]:
     """The kernel files and settings a file imports from: `from ._blocks import …`, `from ..settings import …`."""
-    out = []
-    for dots, module in re.findall(r"^from (\.+)([\w.]*\b(?:_\w+|settings)) import", path.read_text(), re.M):
+    out, text = [], path.read_text(encoding="utf-8")
+    for dots, module in re.findall(r"^from (\.+)([\w.]*\b(?:_\w+|settings)) import", text, re.M):
         out.append(path.parents[len(dots) - 1].joinpath(*module.split(".")).with_suffix(".py"))
     return out
 

@@ -142,7 +142,7 @@ def end_together(command: Callable[[], object]) -> None:
     comm = world()
     errors = sys.stderr
     if comm.rank:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the rest of the run
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for the rest of the run
         sys.stderr = io.StringIO()
     code = 0
     try:

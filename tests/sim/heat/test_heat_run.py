@@ -94,7 +94,7 @@ def test_a_killed_run_goes_on_with_the_same_temperatures(ball, tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     words("run", ball, "--out", whole, "--no-movie")
     words("run", ball, "--out", broken, "--no-movie", "--frames", 2)
-    with open(broken / "stats.csv", "a") as file:
+    with open(broken / "stats.csv", "a", encoding="utf-8") as file:
         file.write("3,3,0.0")  # half a row, as a killed run leaves it
     said = words("resume", broken, "--frames", 4, "--no-movie")
     assert "4 frames" in said

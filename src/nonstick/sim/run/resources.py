@@ -22,7 +22,9 @@ def free_memory() -> float:
     """Bytes this process may still use; infinite if that is not known."""
     limits = [_proc("/proc/meminfo", "MemAvailable:")]
     try:
-        limit, used = (Path(f"/sys/fs/cgroup/memory.{k}").read_text().strip() for k in ("max", "current"))
+        limit, used = (
+            Path(f"/sys/fs/cgroup/memory.{k}").read_text(encoding="utf-8").strip() for k in ("max", "current")
+        )
         limits.append(float(limit) - float(used))
     except (OSError, ValueError):  # the control group does not exist, or has no limit
         pass
@@ -39,7 +41,7 @@ def free_memory() -> float:
 
 def _proc(file: str, key: str, default: float = np.inf) -> float:
     try:
-        for line in Path(file).read_text().splitlines():
+        for line in Path(file).read_text(encoding="utf-8").splitlines():
             if line.startswith(key):
                 return 1024.0 * float(line.split()[1])
     except OSError:
