@@ -11,8 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..api import solve_problem
+from ..core import validate
 from ..core.options import Criterion, suggesting
 from ..core.show import Shown
+from ..errors import NonstickError
+from ..operators.rows import Rows
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from ..solvers.base import Method
@@ -119,6 +122,34 @@ class Discretised(Shown, ABC):
     @abstractmethod
     def with_fields(self, solution: Solution) -> Solution:
         """The solution with its fields on the grid."""
+
+
+class OnCells(Discretised):
+    """Base of problems whose unknowns are values of cells."""
+
+    #: number of cells along each axis
+    shape: tuple[int, ...]
+    #: the unknowns among the cells
+    rows: Rows
+
+    @property
+    def cells(self) -> np.ndarray:
+        """(n, d) grid coordinates of the unknowns, in C order."""
+        return self.problem.A.cells  # type: ignore[return-value]
+
+    def as_vector(self, x0):
+        """A first guess may be an array over cells."""
+        x0 = validate.numbers(x0, "x0")
+        return self.rows.from_grid(x0.astype(float)) if x0.shape == self.shape else x0
+
+    def per_cell(self, name: str, value, finite: bool = True) -> np.ndarray:
+        """A number or an array over cells, as a vector over the unknowns."""
+        value = validate.numbers(value, name).astype(float, copy=False)
+        if value.shape not in ((), self.shape):
+            raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
+        if finite and not np.isfinite(value).all():
+            raise NonstickError(f"{name} must not be infinite or NaN")
+        return self.rows.from_grid(np.broadcast_to(value, self.shape))
 
 
 def extended(kind: type[S], solution: Solution, **more) -> S:

@@ -105,6 +105,22 @@ def rigid_motion(centre, velocity, spin, d: int) -> np.ndarray:
     return out
 
 
+def mass_matrix(mass: float, inertia, d: int) -> np.ndarray:
+    """M over (v, ω)."""
+    M = np.zeros((freedoms(d),) * 2)
+    M[range(d), range(d)] = mass
+    M[d:, d:] = inertia
+    return M
+
+
+def arms(axis: int, r: Sequence[np.ndarray]) -> list[tuple[int, np.ndarray | float]]:
+    """k = (e_a, r × e_a) at faces along an axis: (degree of freedom, values) of its entries that are not zero."""
+    if len(r) == 2:
+        return [(axis, 1.0), (2, -r[1] if axis == 0 else r[0])]
+    b, c = (axis + 1) % 3, (axis + 2) % 3  # r × e_a = r_c e_b - r_b e_c
+    return [(axis, 1.0), (3 + b, r[c]), (3 + c, -r[b])]
+
+
 def spin_of(motion: np.ndarray, d: int) -> np.ndarray | float:
     """ω of V = (v, ω): a number in 2D, a vector in 3D."""
     return float(motion[2]) if d == 2 else motion[3:]
@@ -151,16 +167,13 @@ class Covered:
         return tuple(slice(c, c + m + (a == axis)) for a, (c, m) in enumerate(zip(self.corner, self.cells)))
 
     def arms(self, axis: int) -> list[tuple[int, np.ndarray | float]]:
-        """k at the faces of an axis: (degree of freedom, values) of its entries that are not zero."""
+        """k at the faces of an axis in the window."""
         x = []
         for a, (c, m) in enumerate(zip(self.corner, self.cells)):
             middle = 0.0 if a == axis else 0.5
             line = self.dx * (self._first[a] + c + np.arange(m + (a == axis)) + middle) - self.body.centre[a]
             x.append(line.reshape([-1 if b == a else 1 for b in range(self.d)]))
-        if self.d == 2:
-            return [(axis, 1.0), (2, -x[1] if axis == 0 else x[0])]
-        b, c = (axis + 1) % 3, (axis + 2) % 3  # r × e_a = r_c e_b - r_b e_c
-        return [(axis, 1.0), (3 + b, x[c]), (3 + c, -x[b])]
+        return arms(axis, x)
 
     def _mass(self) -> np.ndarray | None:
         body, d = self.body, self.d
@@ -193,9 +206,7 @@ class Covered:
         body, d = self.body, self.d
         if body.mass is None or body.inertia is None:
             return None
-        M = np.zeros((self.dofs, self.dofs))
-        M[range(d), range(d)] = body.mass
-        M[d:, d:] = body.inertia
+        M = mass_matrix(body.mass, body.inertia, d)
         if not (np.isfinite(M).all() and _definite(M)):
             raise NonstickError("mass and inertia of a body must be positive")
         return M

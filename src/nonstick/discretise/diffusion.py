@@ -10,6 +10,7 @@ diffusivity · dt / dx². With alpha = inf the problem is the equilibrium, `L q 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
-from .base import Discretised, extended
-from .fields import positive
+from .base import OnCells, extended
+from .fields import checked_array, positive
 
 
 @dataclass(repr=False)
@@ -34,7 +35,7 @@ class DiffusionSolution(Solution):
     temperature: np.ndarray = field(default_factory=lambda: np.zeros(()), repr=False)
 
 
-class DiffusionProblem(Discretised):
+class DiffusionProblem(OnCells):
     """One implicit step of heat diffusion, with bounds on the temperature.
 
     Parameters
@@ -84,32 +85,23 @@ class DiffusionProblem(Discretised):
         self.alpha = np.inf if isinstance(alpha, float) and alpha == np.inf else positive(alpha, "alpha")
         if inside is not None and phi is not None:
             raise NonstickError("give either inside or phi, not both")
+        over_cells = partial(checked_array, shape=self.shape, finite=False)
         if phi is not None:
-            inside = self._over_cells("phi", phi, float) < 0
+            inside = over_cells("phi", phi) < 0
         everywhere = np.ones(self.shape, bool)
-        self.inside = everywhere if inside is None else self._over_cells("inside", inside, bool)
-        self.fixed = ~everywhere if fixed is None else self._over_cells("fixed", fixed, bool) & self.inside
+        self.inside = everywhere if inside is None else over_cells("inside", inside).astype(bool, copy=False)
+        self.fixed = ~everywhere if fixed is None else over_cells("fixed", fixed).astype(bool) & self.inside
         if not np.isfinite(self.temperature[self.inside]).all():
             raise NonstickError("temperature holds NaN or infinite values inside the body")
         self.rows = Rows.from_mask(self.inside & ~self.fixed)
         A, b = self._assemble()
-        self.problem = BoxProblem(
-            A, b, *validate.bounds(self._bound("lower", lower), self._bound("upper", upper), self.rows.n)
-        )
+        low, high = self.per_cell("lower", lower, finite=False), self.per_cell("upper", upper, finite=False)
+        self.problem = BoxProblem(A, b, *validate.bounds(low, high, self.rows.n))
 
     # -- the box problem ------------------------------------------------------------------------------
 
-    @property
-    def cells(self) -> np.ndarray:
-        """(n, d) grid coordinates of the unknowns, in C order."""
-        return self.problem.A.cells  # type: ignore[return-value]
-
     def first_guess(self):
         return self.as_vector(self.temperature)
-
-    def as_vector(self, x0):
-        x0 = validate.numbers(x0, "x0")
-        return self.rows.from_grid(x0.astype(float)) if x0.shape == self.shape else x0
 
     def with_fields(self, solution: Solution) -> DiffusionSolution:
         temperature = self.temperature.copy()
@@ -148,15 +140,3 @@ class DiffusionProblem(Discretised):
                 "a part of the body has no fixed cell, so its equilibrium is not unique: "
                 "fix a cell there, or use a finite alpha"
             )
-
-    def _over_cells(self, name: str, value, dtype) -> np.ndarray:
-        value = validate.numbers(value, name).astype(dtype, copy=False)
-        if value.shape != self.shape:
-            raise NonstickError(f"{name} has shape {value.shape}, but temperature has shape {self.shape}")
-        return value
-
-    def _bound(self, name: str, value) -> np.ndarray:
-        value = validate.numbers(value, name).astype(float, copy=False)
-        if value.shape not in ((), self.shape):
-            raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
-        return self.rows.from_grid(np.broadcast_to(value, self.shape))

@@ -12,16 +12,23 @@ from ..grid.fractions import close_edges, closed_box, open_fractions
 Faces = tuple[np.ndarray, ...]
 
 
-def face_arrays(name: str, arrays, shape: tuple[int, ...]) -> Faces:
+def checked_array(name: str, value, shape: tuple[int, ...], finite: bool = True) -> np.ndarray:
+    """An array of numbers of this shape, checked."""
+    value = validate.numbers(value, name)
+    if value.shape != shape:
+        raise NonstickError(f"{name} has shape {value.shape}, expected {shape}")
+    if finite and value.dtype != bool and not np.isfinite(value).all():
+        raise NonstickError(f"{name} has values that are not finite")
+    return value
+
+
+def face_arrays(name: str, arrays, shape: tuple[int, ...], finite: bool = False) -> Faces:
     """Face arrays of a grid of `shape` cells, checked."""
     out = sequence(name, arrays)
     if len(out) != len(shape):
-        raise NonstickError(f"{name} needs {len(shape)} face arrays for a {len(shape)}D grid")
-    for axis, a in enumerate(out):
-        expected = tuple(n + (b == axis) for b, n in enumerate(shape))
-        if a.shape != expected:
-            raise NonstickError(f"{name}[{axis}] has shape {a.shape}, but the faces of the grid have shape {expected}")
-    return out
+        raise NonstickError(f"{name} needs {len(shape)} arrays, one for the faces along each axis of the grid")
+    faces = (tuple(n + (b == axis) for b, n in enumerate(shape)) for axis in range(len(shape)))
+    return tuple(checked_array(f"{name}[{axis}]", a, s, finite) for axis, (a, s) in enumerate(zip(out, faces)))
 
 
 def sequence(name: str, arrays) -> Faces:
@@ -43,10 +50,7 @@ def open_faces(phi_solid, weights, shape: tuple[int, ...]) -> Faces:
         return out
     if phi_solid is None:
         return closed_box(shape)
-    nodes = tuple(n + 1 for n in shape)
-    phi_solid = validate.numbers(phi_solid, "phi_solid")
-    if phi_solid.shape != nodes:
-        raise NonstickError(f"phi_solid has shape {phi_solid.shape}, but the nodes of the grid have shape {nodes}")
+    phi_solid = checked_array("phi_solid", phi_solid, tuple(n + 1 for n in shape), finite=False)
     return tuple(close_edges(w, axis) for axis, w in enumerate(open_fractions(phi_solid)))
 
 

@@ -35,7 +35,7 @@ from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 from ..problem.solution import Solution
 from ._pressure import _pressure_rows, _pressure_update
-from .base import Discretised, extended
+from .base import OnCells, extended
 from .coarse_fields import children, coarse_fluxes, coarse_phi
 from .coupling import Body, Coupling, MovedBody
 from .fields import coefficient, face_arrays, open_cells, open_faces, positive, wall_area
@@ -61,7 +61,7 @@ class PressureSolution(Solution):
     bodies: list[MovedBody] = field(default_factory=list, repr=False)
 
 
-class PressureProblem(Discretised):
+class PressureProblem(OnCells):
     """One pressure solve of a liquid with a free surface among solids.
 
     Parameters
@@ -160,18 +160,8 @@ class PressureProblem(Discretised):
     # -- the box problem ------------------------------------------------------------------------------
 
     @property
-    def cells(self) -> np.ndarray:
-        """(n, d) grid coordinates of the unknowns, in C order."""
-        return self.problem.A.cells  # type: ignore[return-value]
-
-    @property
     def dimension(self) -> int:
         return len(self.shape)
-
-    def as_vector(self, x0):
-        """A first guess may be a grid of pressures."""
-        x0 = validate.numbers(x0, "x0")
-        return self.rows.from_grid(x0.astype(float)) if x0.shape == self.shape else x0
 
     def with_fields(self, solution: Solution) -> PressureSolution:
         pressure = self.rows.to_grid(solution.x)
@@ -240,7 +230,7 @@ class PressureProblem(Discretised):
         if not np.isfinite(b).all():
             raise NonstickError("velocity or solid_velocity holds NaN or infinite values at the liquid")
         if self.source is not None:
-            b += self._per_cell("source", self.source)
+            b += self.per_cell("source", self.source)
         centre = self._centre() if isinstance(self.walls, str) and self.walls in ("solid", "edge") else None
         wall = self.rows.from_grid(wall_cells(self.walls, self.weights, centre, self.shape))  # type: ignore[arg-type]
         lower = np.full(self.rows.n, -np.inf)
@@ -300,21 +290,11 @@ class PressureProblem(Discretised):
             centre[c.window()] = np.minimum(centre[c.window()], centre_distance(c.phi))
         return centre
 
-    def _per_cell(self, name: str, value) -> np.ndarray:
-        """A number or an array over cells, as a vector over the unknowns."""
-        value = validate.numbers(value, name)
-        if value.shape not in ((), self.shape):
-            raise NonstickError(f"{name} must be a number or an array over cells of shape {self.shape}")
-        value = value.astype(float, copy=False)
-        if not np.isfinite(value).all():
-            raise NonstickError(f"{name} must not be infinite or NaN")
-        return self.rows.from_grid(np.broadcast_to(value, self.shape))
-
     def _strength(self, name: str, value) -> np.ndarray:
-        """The same as `_per_cell`, for quantities that must not be negative."""
+        """The same as `per_cell`, for quantities that must not be negative."""
         if (validate.numbers(value, name) < 0).any():
             raise NonstickError(f"{name} must not be negative")
-        return self._per_cell(name, value)
+        return self.per_cell(name, value)
 
     def _edges(self, A: StencilOperator, centre) -> WallEdges:
         """Pairs of coupled unknowns on either side of the wall; theta is measured from the liquid side."""
@@ -352,7 +332,7 @@ class PressureProblem(Discretised):
         out.shape = out.phi_liquid.shape
         out.walls, out.adhesion = self._coarse_walls()
         if self.source is not None:
-            out.source = children(self.rows.to_grid(self._per_cell("source", self.source))).mean(axis=0)
+            out.source = children(self.rows.to_grid(self.per_cell("source", self.source))).mean(axis=0)
         out.phi_solid = out.separation = out.coupling = None
         out._build()
         return out

@@ -31,10 +31,9 @@ from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator
 from ..problem.box import Bounds, BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended
-from .fields import coefficient, positive, sequence
+from .fields import coefficient, face_arrays, positive, sequence
 from .viscosity_fields import (
     Volumes,
-    checked_array,
     checked_level_set,
     checked_viscosity,
     checked_volumes,
@@ -173,8 +172,9 @@ class ViscosityProblem(Discretised):
         solid_velocity=None,
         whole: bool = False,
     ):
-        self.velocity = tuple(v.astype(np.float64, copy=False) for v in sequence("velocity", velocity))
-        every = _grid_of(self.velocity)
+        cells = grid_of("velocity", velocity)
+        self.velocity = tuple(v.astype(np.float64, copy=False) for v in face_arrays("velocity", velocity, cells, True))
+        every = FaceGrid.of(cells)
         self.dt, self.dx, self.rho = (positive(x, n) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
         if (phi_liquid is None) == (volumes is None):
             raise NonstickError("give either phi_liquid or volumes=(faces, cells, edges)")
@@ -182,7 +182,6 @@ class ViscosityProblem(Discretised):
             raise NonstickError("give either phi_solid or fluid masks, not both")
         if distance is not None and fluid is None:
             raise NonstickError("distance belongs to fluid masks; give phi_solid alone, or fluid and distance")
-        cells = every.cells[3 - every.dimension :]
         if volumes is None:
             phi_liquid = checked_level_set(phi_liquid, cells)
         else:
@@ -210,7 +209,7 @@ class ViscosityProblem(Discretised):
         if solid_velocity is not None:
             solid_velocity = self._pad(self._checked("solid_velocity", solid_velocity))
         self._solid_velocity = solid_velocity
-        padded = self._padded_fluid()
+        padded = self._pad(self.fluid, np.bool_).reshape(3, *grid.padded)
         #: the drag of walls whose distance is known, or None
         self.drag: WallDrag | None = None
         if phi_solid is not None or distance is not None:
@@ -298,18 +297,10 @@ class ViscosityProblem(Discretised):
         """The masses that walls shorten."""
         return mass
 
-    def _padded_fluid(self) -> np.ndarray:
-        """(3, *padded) booleans: faces that are not solid."""
-        grid = self.grid
-        out = np.zeros((3, *grid.padded), np.bool_)
-        for n, a in enumerate(grid.axes):
-            grid.user(out[a][grid.face_window(a)])[...] = self._part(self.fluid[n])
-        return out
-
-    def _pad(self, faces: Iterable[np.ndarray]) -> np.ndarray:
+    def _pad(self, faces: Iterable[np.ndarray], dtype=np.float64) -> np.ndarray:
         """A padded vector of face arrays of the whole grid, of which no more than one need be there at a time."""
         grid = self.grid
-        out = np.zeros((3, *grid.padded))
+        out = np.zeros((3, *grid.padded), dtype)
         for a, values in zip(grid.axes, faces):
             grid.user(out[a][grid.face_window(a)])[...] = self._part(values)
         return out.ravel()
@@ -333,12 +324,9 @@ class ViscosityProblem(Discretised):
             size *= b
         return _peak(size if rows is None else size[rows])
 
-    def _checked(self, name: str, faces: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def _checked(self, name: str, faces: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """Face arrays that a user gives."""
-        faces = sequence(name, faces)
-        if len(faces) != self.grid.dimension:
-            raise NonstickError(f"{name} needs {self.grid.dimension} arrays, one for each velocity component")
-        return [checked_array(f"{name}[{a}]", d, f.shape) for a, (d, f) in enumerate(zip(faces, self.fluid))]
+        return face_arrays(name, faces, self._cells, finite=True)
 
     def _gather(self, faces: Sequence[np.ndarray]) -> np.ndarray:
         return self.system.gather(self._pad(faces))
@@ -371,18 +359,13 @@ def deprecated(problem, old: str, new: str):
     return getattr(problem, new)
 
 
-def _grid_of(velocity: tuple[np.ndarray, ...]) -> FaceGrid:
-    d = len(velocity)
-    if d not in (2, 3) or any(v.ndim != d for v in velocity):
-        raise NonstickError("velocity must be two 2D arrays (u, v) or three 3D arrays (u, v, w)")
-    cells = tuple(n - (axis == 0) for axis, n in enumerate(velocity[0].shape))
-    for a, v in enumerate(velocity):
-        expected = tuple(n + (axis == a) for axis, n in enumerate(cells))
-        if v.shape != expected or min(cells) < 1:
-            raise NonstickError(f"velocity[{a}] has shape {v.shape}; a grid of {cells} cells needs {expected}")
-        if not np.isfinite(v).all():
-            raise NonstickError(f"velocity[{a}] has values that are not finite")
-    return FaceGrid.of(cells)
+def grid_of(name: str, faces: Sequence[np.ndarray]) -> tuple[int, ...]:
+    """The number of cells along each axis of a grid with these face arrays, by the first of them."""
+    arrays = sequence(name, faces)
+    d = len(arrays)
+    if d not in (2, 3) or any(a.ndim != d for a in arrays) or min(arrays[0].shape) < 1 or len(arrays[0]) < 2:
+        raise NonstickError(f"{name} must be two 2D arrays (u, v) or three 3D arrays (u, v, w)")
+    return tuple(n - (axis == 0) for axis, n in enumerate(arrays[0].shape))
 
 
 def _window(cells: tuple[int, ...], phi: np.ndarray | None, volumes: Volumes | None, whole: bool) -> IndexBox:

@@ -27,10 +27,10 @@ import scipy.sparse as sp
 
 from ..errors import NonstickError
 from ..operators.bordered import Bordered
-from ..operators.faces import FaceSystem
+from ..operators.faces import FaceGrid, FaceSystem
 from .base import Discretised, extended
-from .coupling import freedoms, rigid_motion, spin_of
-from .viscosity import ViscosityProblem, ViscositySolution, ViscousBox, _grid_of, deprecated
+from .coupling import arms, freedoms, mass_matrix, rigid_motion, spin_of
+from .viscosity import ViscosityProblem, ViscositySolution, ViscousBox, deprecated, grid_of
 from .viscosity_fields import face_means, fluid_faces
 
 
@@ -63,9 +63,7 @@ class ViscousBody:
         elif self.inertia is None:
             raise NonstickError("a body with a mass needs its inertia")
         else:
-            M = np.zeros((dofs, dofs))
-            M[range(d), range(d)] = self.mass
-            M[d:, d:] = np.asarray(self.inertia, float)
+            M = mass_matrix(self.mass, np.asarray(self.inertia, float), d)
         if M.shape != (dofs, dofs) or not np.isfinite(M).all() or not np.allclose(M, M.T, rtol=1e-9):
             raise NonstickError(f"the mass matrix of a body in {d}D must be {dofs}×{dofs}, finite and symmetric")
         if np.linalg.eigvalsh(M)[0] < 0.0 or M[0, 0] <= 0.0:
@@ -76,14 +74,9 @@ class ViscousBody:
 def rigid_rows(a: int, x: Sequence[np.ndarray], centre) -> np.ndarray:
     """(faces, dofs): kᵀ of faces of component a whose middles are at coordinates x (one array per axis)."""
     r = [np.asarray(c, float) - m for c, m in zip(x, centre)]
-    d = len(r)
-    out = np.zeros((r[0].size, freedoms(d)))
-    out[:, a] = 1.0
-    if d == 2:
-        out[:, 2] = -r[1] if a == 0 else r[0]
-    else:
-        b, c = (a + 1) % 3, (a + 2) % 3
-        out[:, 3 + b], out[:, 3 + c] = r[c], -r[b]
+    out = np.zeros((r[0].size, freedoms(len(r))))
+    for freedom, values in arms(a, r):
+        out[:, freedom] = values
     return out
 
 
@@ -121,7 +114,7 @@ class ViscosityWithBodies(Discretised):
         self.bodies = list(bodies)
         self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
         given = tuple(np.array(v, dtype=np.float64) for v in velocity)
-        grid = _grid_of(given)
+        grid = FaceGrid.of(grid_of("velocity", given))
         d, dofs = grid.dimension, freedoms(grid.dimension)
         self.dofs = dofs
         phi_solid = where.pop("phi_solid", None)
@@ -172,8 +165,8 @@ class ViscosityWithBodies(Discretised):
             count = max(1, sum(len(k) for _, _, k in faces))
             M = masses[i]
             assert M is not None
-            arms = np.concatenate([np.abs(k[:, grid.dimension :]).max(axis=1, initial=0.0) for _, _, k in faces])
-            length = float(np.sqrt((arms**2).mean())) if arms.size and arms.any() else 1.0
+            reach = np.concatenate([np.abs(k[:, grid.dimension :]).max(axis=1, initial=0.0) for _, _, k in faces])
+            length = float(np.sqrt((reach**2).mean())) if reach.size and reach.any() else 1.0
             unit = np.full(dofs, 1.0 / max(count, M[0, 0] / cell))
             unit[grid.dimension :] /= length
             self.unit[place * dofs : (place + 1) * dofs] = unit
@@ -294,7 +287,7 @@ def _columns(rows: list[np.ndarray], values: list[np.ndarray], shape: tuple[int,
     return sp.csr_array((np.concatenate(v), (np.concatenate(r), np.concatenate(c))), shape=shape)
 
 
-def _padded_index(grid, a: int, at) -> np.ndarray:
+def _padded_index(grid: FaceGrid, a: int, at) -> np.ndarray:
     """Indices, in a padded vector, of faces of the user's component a."""
     axis = a + 3 - grid.dimension
     index = [np.ones_like(at[0])] * (3 - grid.dimension) + [i + 1 for i in at]

@@ -13,7 +13,7 @@ from ..grid.box import IndexBox
 from ..grid.faces import at_faces, between, ends
 from ..operators.faces import FaceGrid, face_shift
 from ._volumes import control_volumes, with_surroundings
-from .fields import sequence
+from .fields import checked_array, face_arrays
 
 #: cells without liquid that a window has around its liquid, where the grid goes on
 MARGIN = 3
@@ -61,15 +61,6 @@ def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.nd
 
 def checked_level_set(phi, cells: tuple[int, ...]) -> np.ndarray:
     return checked_array("phi_liquid", phi, cells).astype(np.float64, copy=False)
-
-
-def checked_array(name: str, value, shape: tuple[int, ...]) -> np.ndarray:
-    value = validate.numbers(value, name)
-    if value.shape != shape:
-        raise NonstickError(f"{name} has shape {value.shape}, expected {shape}")
-    if value.dtype != bool and not np.isfinite(value).all():
-        raise NonstickError(f"{name} has values that are not finite")
-    return value
 
 
 def checked_viscosity(grid: FaceGrid, viscosity) -> np.ndarray:
@@ -150,14 +141,10 @@ def times_viscosity(grid: FaceGrid, stress: np.ndarray, mu: np.ndarray, harmonic
 
 def fluid_faces(grid: FaceGrid, phi_solid, fluid) -> tuple[np.ndarray, ...]:
     cells = grid.cells[3 - grid.dimension :]
-    shapes = [tuple(n + (axis == a) for axis, n in enumerate(cells)) for a in range(grid.dimension)]
     if fluid is not None:
-        fluid = sequence("fluid", fluid)
-        if len(fluid) != grid.dimension:
-            raise NonstickError(f"fluid needs {grid.dimension} masks, one for each velocity component")
-        return tuple(checked_array(f"fluid[{a}]", f, s).astype(bool) for a, (f, s) in enumerate(zip(fluid, shapes)))
+        return tuple(mask.astype(bool) for mask in face_arrays("fluid", fluid, cells, finite=True))
     if phi_solid is None:
-        masks = [np.ones(s, bool) for s in shapes]
+        masks = [np.ones(tuple(n + (b == a) for b, n in enumerate(cells)), bool) for a in range(grid.dimension)]
     else:
         masks = [value >= 0.0 for value in face_means(grid, phi_solid)]
     for a, mask in enumerate(masks):  # the box is closed
