@@ -46,8 +46,11 @@ from ..problem.solution import Solution
 from ._moments import hat_masses
 from ._volumes import with_surroundings
 from .base import Discretised, extended
+from .coupling import Body, Coupling, MovedBody
 from .fields import Faces, face_arrays, open_faces, positive
+from .stokes_bodies import BodiesInLiquid, ViscousBlock
 from .viscosity import ViscosityProblem
+from .viscosity_bodies import ViscosityWithBodies
 from .viscosity_fields import checked_array, checked_level_set, face_means, liquid_volumes, window_of_liquid
 
 
@@ -100,21 +103,15 @@ class StokesSolution(Solution):
         return self.source.pressure_of(self.x)
 
     @property
+    def bodies(self) -> list[MovedBody]:
+        """The bodies after the step, in the order they were given."""
+        source = self.source
+        return [] if source.bodies is None else source.bodies.moved(self.x[: source.n - source.rows.n])
+
+    @property
     def contact(self) -> np.ndarray:
         """int8 over the grid: -1 in cells where liquid separates from a wall; `active` of the next solve."""
         return self.source.to_grid(self.active[-self.source.rows.n :] if self.source.rows.n else np.zeros(0, np.int8))
-
-
-class _Viscous(ViscosityProblem):
-    """The block A. Walls do not shorten its masses: pressure and weight must act on the same mass."""
-
-    harmonic = True
-    #: the part of a cell around each face that is left if it ends halfway to the wall, as in `ViscosityProblem`
-    shares: np.ndarray | None = None
-
-    def _shortened(self, mass):
-        self.shares = np.ones(mass.shape)
-        return self.shares
 
 
 class StokesProblem(Discretised):
@@ -156,6 +153,10 @@ class StokesProblem(Discretised):
         at once are no complementarity problem, and policies would repeat.
     source : float or ndarray, optional
         Volume added per volume and second (1/s); a number or an array over cells.
+    bodies : sequence of Body, or Coupling
+        Rigid bodies that the liquid moves, as for `PressureProblem`; `solution.bodies` are their motions.
+    body_of_face : tuple of ndarray of int, optional
+        The number of the body that closes or holds a face, -1 if none does; by default from the distances of bodies.
 
     Examples
     --------
@@ -199,6 +200,8 @@ class StokesProblem(Discretised):
         adhesion=None,
         released=None,
         source=None,
+        bodies: Sequence[Body] | Coupling = (),
+        body_of_face: Sequence[np.ndarray] | None = None,
     ):
         self._given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         self.dt, self.dx, self.rho = (positive(x, n) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
@@ -216,10 +219,17 @@ class StokesProblem(Discretised):
         self.weights = open_faces(phi_solid, weights, shape)
         given = None if solid_velocity is None else face_arrays("solid_velocity", solid_velocity, shape)
         solid = tuple(np.zeros(w.shape) for w in self.weights) if given is None else given
+        self.bodies: BodiesInLiquid | None = None
+        if isinstance(bodies, Coupling) or len(bodies):
+            coupling = bodies if isinstance(bodies, Coupling) else Coupling(bodies, self.weights, given, shape, self.dx)
+            self.bodies = BodiesInLiquid(coupling, body_of_face)
+            self.weights, solid = coupling.weights, self.bodies.known_velocity
         if fluid is not None:
             fluid = tuple(f.astype(bool) for f in face_arrays("fluid", fluid, shape))
-        elif phi_solid is not None and not slip:
-            distance = tuple(face_means(grid, phi_solid))
+        elif not slip and (phi_solid is not None or self.bodies is not None):
+            far = (np.full(w.shape, 1e3 * self.dx) for w in self.weights)
+            distance = tuple(far if phi_solid is None else face_means(grid, phi_solid))
+            distance = distance if self.bodies is None else self.bodies.distance(distance)
             fluid = tuple(d >= 0.0 for d in distance)
         else:
             fluid = tuple(np.ones(w.shape, bool) for w in self.weights)
@@ -243,7 +253,8 @@ class StokesProblem(Discretised):
         self.unknown = tuple(f & _either(self.cells, axis) for axis, f in enumerate(loose))
         #: w m of the unknown faces, zero elsewhere
         self.mass = tuple(f * w * np.maximum(m, SETTINGS.mass) for f, w, m in zip(self.unknown, self.weights, hats))
-        edges = liquid_volumes(phi)[2] if edges is None else tuple(validate.numbers(e, "edges") for e in edges)
+        volumes = liquid_volumes(phi)[2]
+        edges = volumes if edges is None else [checked_array("edges", e, v.shape) for e, v in zip(edges, volumes)]
         ok = self.unknown if slip else tuple(u | ~f for u, f in zip(self.unknown, loose))
         edges = _inner_edges(edges, ok, grid, not slip)
         if apart.any():
@@ -251,7 +262,7 @@ class StokesProblem(Discretised):
             edges = tuple(e * ((inner > 0.0) | ~_around(apart, axis)) for e, inner, axis in
                           zip(edges, at_wall, grid.edges))  # fmt: skip
         #: the velocity of what is not liquid: solids, and open faces on the edge of the grid
-        inflow = [f & (w > 0.0) & ~free for f, w, free in zip(fluid, self.weights, loose)]
+        inflow = self._inflow = [f & (w > 0.0) & ~free for f, w, free in zip(fluid, self.weights, loose)]
         self._solid = tuple(np.where(i, w * v + (1.0 - w) * s, s) for i, w, v, s in
                             zip(inflow, self.weights, self.velocity, solid))  # fmt: skip
         before = tuple(np.where(u, v, np.where(f, 0.0, s)) for u, f, v, s in
@@ -260,11 +271,19 @@ class StokesProblem(Discretised):
             if not np.isfinite(f).all():
                 raise NonstickError("velocity or solid_velocity holds NaN or infinite values at the liquid")
         self._loose = loose
-        self.viscous = _Viscous(
-            velocity=before, viscosity=viscosity, dt=dt, dx=dx, rho=rho, fluid=loose, distance=distance,
-            volumes=(self.mass, self.volume * (self.cells & ~apart), edges), solid_velocity=given,
-        )  # fmt: skip
-        self._build(solid, walls, adhesion, source)
+        fields = {
+            "velocity": before, "viscosity": viscosity, "dt": dt, "dx": dx, "rho": rho, "distance": distance,
+            "volumes": (self.mass, self.volume * (self.cells & ~apart), edges), "solid_velocity": given,
+        }  # fmt: skip
+        block: ViscosityProblem | ViscosityWithBodies
+        self.viscous: ViscosityProblem
+        if self.bodies is None:
+            self.viscous = block = ViscousBlock(fluid=loose, **fields)
+        else:
+            self.bodies.own(loose)
+            block = self.bodies.block(loose, **fields)
+            self.viscous = block.liquid
+        self._build(block, solid, walls, adhesion, source)
 
     def _cells(self, phi: np.ndarray, loose: Faces) -> np.ndarray:
         wet = np.zeros(self.shape, bool)
@@ -276,7 +295,7 @@ class StokesProblem(Discretised):
             to_air |= _touched(face & _either(~wet, axis), axis)
         return wet & (to_air | (phi < 0.0))
 
-    def _build(self, solid: Faces, walls, adhesion, source) -> None:
+    def _build(self, block: ViscosityProblem | ViscosityWithBodies, solid: Faces, walls, adhesion, source) -> None:
         """The constraints B u = s, their bounds, and the box problem."""
         viscous = self.viscous
         window, grid, system = viscous.window, viscous.grid, viscous.system
@@ -290,8 +309,11 @@ class StokesProblem(Discretised):
         inside[cell] = True
         open_share, mass = viscous._pad(self.weights), viscous._pad(self.mass)
         # the flux of what is not unknown: the closed part of unknown faces, and all of the others
+        moved = [u.copy() for u in self.unknown]
+        if self.bodies is not None:
+            moved = [u | held for u, held in zip(moved, self.bodies.moved_faces())]
         known = viscous._pad(np.where(u, (1.0 - w) * s, f) for u, w, s, f in
-                             zip(self.unknown, self.weights, solid, self._solid))  # fmt: skip
+                             zip(moved, self.weights, solid, self._solid))  # fmt: skip
         faces = [a * P + cell + side * strides[a] for a in grid.axes for side in (0, 1)]
         signs = [-1.0, 1.0] * grid.dimension
         column = np.stack([number[f] for f in faces], axis=1)
@@ -305,7 +327,13 @@ class StokesProblem(Discretised):
         for a in grid.axes:
             couplings[a] = conductance[a * P + cell + strides[a]] * inside[cell + strides[a]]
         schur = StencilOperator(rows, (couplings[0], couplings[1], couplings[2]), sum(conductance[f] for f in faces))
-        K = Saddle(viscous.operator, B, self.mass_vector(), schur, grid.dimension)
+        if self.bodies is not None:
+            where = np.full(self.shape, -1, np.int64)
+            where[self.cells] = np.arange(rows.n)
+            more = self.bodies.columns(where, self.weights)
+            more.resize(rows.n, more.shape[1])
+            B = sp.csr_array(sp.hstack([B, more]))
+        K = Saddle(block.operator, B, self.mass_vector(), schur, grid.dimension)
         s = -np.sum([sign * known[f] for f, sign in zip(faces, signs)], axis=0)
         if source is not None:
             s += self.dx * self._per_cell("source", source)
@@ -319,9 +347,11 @@ class StokesProblem(Discretised):
             low[wall] = -(tension * self._units())[wall]
         #: what is wrong with the flux into liquid that no free surface bounds, in a sentence; "" if nothing is
         self.incompatible = self._make_compatible(K, s, low)
-        b = np.concatenate([viscous.rhs, s])
-        scale = max(viscous.problem.scale if viscous.n else 0.0, float(np.abs(s).max(initial=0.0)))
-        self.problem = StokesBox(K, b, np.concatenate([np.full(system.n, -np.inf), low]), scale)
+        b = np.concatenate([block.rhs, s])
+        scale = max(block.problem.scale if block.n else 0.0, float(np.abs(s).max(initial=0.0)))
+        #: the velocities before the step, and those of the bodies
+        self._before = block.first_guess()
+        self.problem = StokesBox(K, b, np.concatenate([np.full(block.n, -np.inf), low]), scale)
 
     def _make_compatible(self, K: Saddle, s: np.ndarray, low: np.ndarray) -> str:
         """Take the mean from s where constraints contradict each other, in place."""
@@ -353,15 +383,17 @@ class StokesProblem(Discretised):
             The largest change, in the units of the residual.
         """
         viscous, K = self.viscous, self.problem.A
-        if viscous.shares is None:
+        if (
+            not isinstance(viscous, ViscousBlock) or viscous.shares is None or self.bodies is not None
+        ):  # what the liquid loses there bodies would not gain
             return 0.0
         assert isinstance(K, Saddle)
-        u, p = K.parts(solution.x)
+        p, n = K.parts(solution.x)[1], viscous.n
+        u, b = solution.x[:n], self.problem.b.copy()
         viscous.correct_walls(viscous.with_unknowns(u))
-        force = K.mass * (u - viscous.advected()) - K.Bt @ p
+        force = K.mass * (u - viscous.advected()) - (K.Bt @ p)[:n]
         share = viscous.system.gather(viscous.shares.ravel()) / viscous._gather(self.weights)
-        b = self.problem.b.copy()
-        b[: u.size] = viscous.problem.b + np.maximum(1.0 - share, 0.0) * force
+        b[:n] = viscous.problem.b + np.maximum(1.0 - share, 0.0) * force
         change = float(np.abs(b - self.problem.b).max(initial=0.0)) / self.problem.scale
         self.problem = StokesBox(K, b, self.problem.box.lower, self.problem.scale)
         return change
@@ -398,17 +430,22 @@ class StokesProblem(Discretised):
 
     def velocity_of(self, x: np.ndarray) -> Faces:
         """Face arrays of a vector of unknowns."""
-        solved = self.viscous.with_unknowns(x[: self.viscous.n])
-        parts = zip(self.unknown, solved, self._loose, self.velocity, self._solid)
+        solved, solid = self.viscous.with_unknowns(x[: self.viscous.n]), self._solid
+        if self.bodies is not None:
+            motion = x[: self.n - self.rows.n]
+            after, held = self.bodies.solid_velocity(motion), self.bodies.viscous.with_unknowns(motion)
+            solid = tuple(np.where(o >= 0, h, np.where(i, s, a)) for o, h, i, s, a in
+                          zip(self.bodies.owner, held, self._inflow, solid, after))  # fmt: skip
+        parts = zip(self.unknown, solved, self._loose, self.velocity, solid)
         return tuple(np.where(u, x, np.where(f, v, s)) for u, x, f, v, s in parts)
 
     def pressure_of(self, x: np.ndarray) -> np.ndarray:
-        return self.to_grid(x[self.viscous.n :] / self._units())
+        return self.to_grid(x[self.n - self.rows.n :] / self._units())
 
     def first_guess(self):
         """The given velocity without pressure, or zero if its residual is smaller: rough flow in thick liquid."""
         K, b = self.problem.A, self.problem.b
-        guess = np.concatenate([self.viscous.advected(), np.zeros(self.rows.n)])
+        guess = np.concatenate([self._before, np.zeros(self.rows.n)])
         assert K.units is not None
         moved = np.linalg.norm(K.units * self.problem.gradient(guess))
         return guess if moved <= np.linalg.norm(K.units * b) else np.zeros(self.n)
@@ -418,13 +455,14 @@ class StokesProblem(Discretised):
         if not (isinstance(x0, (tuple, list)) and len(x0) == 2 and isinstance(x0[0], (tuple, list))):
             return x0
         velocity, pressure = x0
-        u = self.viscous._gather(face_arrays("x0[0]", velocity, self.shape))
+        u = self._before.copy()
+        u[: self.viscous.n] = self.viscous._gather(face_arrays("x0[0]", velocity, self.shape))
         return np.concatenate([u, self.from_grid(checked_array("x0[1]", pressure, self.shape)) * self._units()])
 
     def solve(self, method=None, *, x0=None, active=None, **stopping):
         """As `Discretised.solve`; `active` may be the `contact` of an earlier step, an array over cells."""
         if active is not None and np.shape(active) == self.shape:
-            active = np.concatenate([np.zeros(self.viscous.n, np.int8), self.from_grid(np.asarray(active))])
+            active = np.concatenate([np.zeros(self.n - self.rows.n, np.int8), self.from_grid(np.asarray(active))])
         return super().solve(method, x0=x0, active=active, **stopping)
 
     def with_fields(self, solution):

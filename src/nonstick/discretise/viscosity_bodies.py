@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -107,6 +108,8 @@ class ViscosityWithBodies(Discretised):
     default_method = "visc-auto"
     # Momentum against the largest one: faces with a sliver of liquid need not be exact to their own last digits.
     default_criterion = "papers"
+    #: makes the problem of the liquid
+    liquid_kind: ClassVar[type[ViscosityProblem]] = ViscosityProblem
 
     def __init__(
         self, *, velocity, viscosity, dt, dx, bodies: Sequence[ViscousBody], body_of_face, rho=1000.0, **where
@@ -136,7 +139,7 @@ class ViscosityWithBodies(Discretised):
                 # this holds zero for free bodies: their effect on the liquid is in C
                 given[a][at] = 0.0 if i in self.free else k @ self.before[i]
             fluid[a] = fluid[a] & (o < 0)
-        self.liquid = ViscosityProblem(
+        self.liquid = self.liquid_kind(
             velocity=given, viscosity=viscosity, dt=dt, dx=dx, rho=rho, fluid=fluid, whole=True, **where
         )
         self._couple(masses, rho * dx**d)

@@ -47,6 +47,8 @@ class GMRES(Recipe):
 
 class _GMRES(IterativeInverse):
     stored: ClassVar[type] = np.float64
+    #: a cycle ends when it has reduced the residual to this part
+    enough: ClassVar[float] = 0.0
 
     def __init__(self, A: Operator, M, restart: int, rtol: float, maxiter: int):
         self.A, self.M, self.rtol, self.maxiter = A, M, rtol, maxiter
@@ -85,7 +87,7 @@ class _GMRES(IterativeInverse):
         units, scaled = self._units, self._scaled
         if units is not None:
             r *= units
-        gamma[0] = self._norm(r)
+        gamma[0] = start = self._norm(r)
         np.divide(r, gamma[0], out=V[0])
         j = 0
         while j < limit:
@@ -113,6 +115,8 @@ class _GMRES(IterativeInverse):
             _axpy(r, cosine[j] * gamma[j + 1], V[j + 1])
             j += 1
             if not course.goes_on(max_abs(r if units is None else np.divide(r, units, out=scaled))) or happy:
+                break
+            if abs(gamma[j]) <= self.enough * start:
                 break
         if j:
             self._correct(x, np.linalg.solve(np.triu(R[:j, :j]), gamma[:j]), j)
@@ -144,6 +148,7 @@ class _SingleGMRES(_GMRES):
     """One pass makes vectors orthogonal to seven digits, which is all they have."""
 
     stored = np.float32
+    enough = 1e-5
 
     def _norm(self, w):
         return float(np.sqrt(dot(w, w)))
