@@ -1,26 +1,52 @@
-"""Figures show what they are given: read back from the drawing before it is saved."""
+"""Figures show what a runner has found: read back from the drawing before it is saved."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from nonstick.bench import figures
+from nonstick.bench.row import Row
+from nonstick.bench.runner import Solve
+from nonstick.bench.tables import Part
+
+NAME = "lai-table1"
+
+
+def runner(solves=(), rows=(), **more):
+    """What a runner of a table holds; a solve is (size, method, row, trace)."""
+    part = Part(NAME, scene="s", last_case=f"{NAME} gain", frames=3)
+    return SimpleNamespace(
+        solves=[Solve(part, *of) for of in solves], rows=list(rows), parts=[part], table=SimpleNamespace(name=NAME),
+        plan=SimpleNamespace(frames=3, rtol=1e-6, samples=None, sizes=(8,)), **more,
+    )  # fmt: skip
+
+
+def traced(method, *traces, n=8):
+    return [(n, method, None, trace) for trace in traces]
+
+
+def row(n, method, case=NAME, **numbers):
+    return Row(case, n, None, method, **numbers)
 
 
 @pytest.fixture
 def drawn(monkeypatch, tmp_path):
-    """`drawn(function, *content)` → the axes of the figure it draws."""
+    """`drawn(figure)` → the axes of the figure."""
 
-    def call(function, *content, **options):
+    def call(figure):
         seen = []
         monkeypatch.setattr(figures, "finish", lambda figure, path: seen.append(figure) or True)
-        assert function(tmp_path / "f.png", *content, **options)
+        assert figure.draw(tmp_path / "f.png")
         return seen[0].axes
 
     return call
 
 
 def test_histogram_counts_solves(drawn):
-    (axes,) = drawn(figures.histogram, {"a": [1, 1, 2, 30], "b": [2, 2, 2, 2]})
+    counts = {"pi-mg": [1, 1, 2, 30], "pe-mg": [2, 2, 2, 2], "fas-mg": [1]}
+    solves = [(8, m, row(8, m, outer_iterations=k), []) for m, of in counts.items() for k in of]
+    (axes,) = drawn(figures.histogram(runner(solves), {}, 8))
     heights = [bar.get_height() for bar in axes.patches]
     a, b = heights[: len(heights) // 2], heights[len(heights) // 2 :]
     assert a[1:3] == [2, 1] and a[-1] == 1 and sum(a) == 4  # what exceeds the axis is in its last bar
@@ -30,7 +56,7 @@ def test_histogram_counts_solves(drawn):
 
 def test_quartiles_are_drawn(drawn):
     traces = [[(0, 1.0), (1, 10.0**-k)] for k in range(1, 6)]
-    (axes,) = drawn(figures.spread, {"m": traces, "empty": []}, {"m": "cycles"})
+    (axes,) = drawn(figures.spread(runner(traced("fas-mg", *traces) + traced("empty", [])), {}, 8))
     assert axes.get_xlabel() == "cycles" and "5 solves" in axes.get_title() and axes.get_yscale() == "log"
     (median,) = axes.lines
     np.testing.assert_allclose(median.get_ydata(), [1.0, 1e-3])
@@ -39,70 +65,66 @@ def test_quartiles_are_drawn(drawn):
 
 
 def test_medians(drawn):
-    two, one = drawn(
-        figures.medians, {"8²": {"x": [[(0, 1.0)], [(0, 3.0)]], "y": [[(0, 5.0)]]}, "16²": {"x": [[(0, 2.0)]]}}, "steps"
-    )
-    assert [line.get_ydata()[0] for line in two.lines] == [2.0, 5.0] and len(one.lines) == 1
+    solves = traced("x", [(0, 1.0)], [(0, 3.0)]) + traced("y", [(0, 5.0)]) + traced("x", [(0, 2.0)], n=16)
+    small, large = drawn(figures.medians(runner(solves), {}, 16))
+    assert [line.get_ydata()[0] for line in small.lines] == [2.0] and len(large.lines) == 1  # what both sizes have
+    (axes,) = drawn(figures.medians(runner(solves), {"largest": True}, 8))
+    assert [line.get_ydata()[0] for line in axes.lines] == [2.0, 5.0]
 
 
 def test_counts_of_the_paper_are_marked(drawn):
     trace = [(0, 1.0), (10, 1e-7)]
     paper = {"t": {"near": 20, "far": 900}}
-    (axes,) = drawn(figures.convergence, {"t": {"near": trace, "far": trace}}, "cycles", paper, 1e-6)
+    (axes,) = drawn(figures.convergence({"t": {"near": trace, "far": trace}}, "cycles", paper, 1e-6))
     marks = [line for line in axes.lines if line.get_marker() == "D"]
     assert [(m.get_xdata()[0], m.get_ydata()[0]) for m in marks] == [(20, 1e-6)]  # a far one would squeeze the curves
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["near (paper: 20)", "far (paper: 900)"]
 
 
-def test_ours_beside_the_paper(drawn):
-    one, two = drawn(
-        figures.beside, {"a": {32: 5.0, 64: 6.0}, "b": {32: 7.0}, "c": {}}, {"a": {64: 9.0, 256: 3.0}}, "t"
-    )
-    paper, ours = one.lines
-    assert list(paper.get_xdata()) == [64, 256] and list(ours.get_ydata()) == [5.0, 6.0]
+def test_ours_beside_the_paper(drawn, monkeypatch):
+    paper = [row(n, "a", f"{NAME} (published)", iterations=k) for n, k in ((64, 9.0), (256, 3.0))]
+    monkeypatch.setattr(figures.tables, "published", lambda name: paper)
+    rows = [row(32, "a", iterations=5.0), row(64, "a", iterations=6.0), row(32, "b", iterations=7.0), row(32, "c")]
+    one, two = drawn(figures.beside(runner(rows=rows), {"title": "t"}, 64))
+    printed, ours = one.lines
+    assert list(printed.get_xdata()) == [64, 256] and list(ours.get_ydata()) == [5.0, 6.0]
     assert [t.get_text() for t in two.get_xticklabels()] == ["32", "64", "256"] and one.get_yscale() == "log"
-    (axes,) = drawn(figures.beside, {"a": {32: -1.0}}, {}, "t")
+    (axes,) = drawn(figures.beside(runner(rows=[row(32, "b", iterations=-1.0)]), {"title": "t"}, 32))
     assert axes.get_yscale() == "linear"
 
 
 def test_solves_one_by_one_and_all(drawn):
-    trace = [(0, 1.0), (1, 1e-3)]
-    single, together = drawn(
-        figures.solves, {"m": [trace] * 30 + [[(0, 0.0)]], "empty": [[(0, 1.0)]]}, "Newton steps", 5
-    )
+    traces = [[(0, 1.0), (1, 1e-3)]] * 30 + [[(0, 0.0)]]
+    solves = traced("m", *traces) + traced("empty", [(0, 1.0)])
+    single, together = drawn(figures.solves(runner(solves), {}, 8, shown=5))
     assert len(single.lines) == 5 and "all 30 solves" in together.get_title()  # one had nothing to do
 
 
 def test_curves_keep_their_iterations(drawn):
-    (axes,) = drawn(figures.convergence, {"t": {"a": [(0, 1.0), (7, 1e-3), (9, 0.0)], "empty": []}}, "cycles")
+    (axes,) = drawn(figures.convergence({"t": {"a": [(0, 1.0), (7, 1e-3), (9, 0.0)], "empty": []}}, "cycles", {}, 1e-6))
     (line,) = axes.lines
     assert line.get_xdata().tolist() == [0, 7, 9] and line.get_ydata()[-1] == figures.FLOOR
     assert axes.get_xlabel() == "cycles"
 
 
 def test_phases_and_seconds_by_size(drawn):
-    parts = {16: {"setup": 0.1, "computation": 0.2}, 32: {"setup": 0.4, "computation": 1.6}}
-    (axes,) = drawn(figures.phases, {"m": parts})
-    assert [line.get_ydata().tolist() for line in axes.lines] == [[0.1, 0.4], [0.2, 1.6]]
-    (axes,) = drawn(figures.by_size, {"a": {16: 0.1, 32: 0.8}, "b": {}}, "t")
+    rows = [row(16, "m", seconds=0.5, setup_seconds=0.1), row(32, "m", seconds=2.0, setup_seconds=0.4)]
+    notes = {("2D", n): [{"initialisation": 1.0, "finalisation": 2.0}] for n in (16, 32)}
+    (axes,) = drawn(figures.phases(runner(rows=rows, notes=notes), {"part": "2D"}, 32))
+    assert [list(line.get_ydata()) for line in axes.lines] == [[1, 1], [0.1, 0.4], [0.4, 1.6], [2, 2]]
+    (axes,) = drawn(figures.by_size(runner(rows=rows), {"title": "t", "curves": {"a": "m", "b": "absent"}}, 32))
     assert len(axes.lines) == 1 and [t.get_text() for t in axes.get_xticklabels()] == ["16", "32"]
 
 
 def test_volume_has_a_panel_per_scene(drawn):
-    t = np.array([0.0, 1.0])
-    first, second = drawn(figures.volume, {"s1": {"slip": (t, t), "separating": (t, -t)}, "s2": {"slip": (t, 2 * t)}})
+    curve = np.array([[0.0, 1.0], [1.0, 1.5]])
+    curves = {("s1", 8, "slip"): curve, ("s1", 8, "separating"): curve, ("s2", 8, "slip"): curve}
+    first, second = drawn(figures.volume(runner(curves=curves), {}, 8))
     assert len(first.lines) == 3 and len(second.lines) == 2  # and the line at zero
+    assert list(first.lines[0].get_ydata()) == [0.0, 50.0]
 
 
-@pytest.mark.parametrize(
-    "function, content",
-    [
-        (figures.histogram, ({"a": []},)),
-        (figures.convergence, ({"t": {"a": []}},)),
-        (figures.spread, ({"a": [[]]}, {})),
-        (figures.medians, ({"a": {"x": [[]]}}, "steps")),
-        (figures.by_size, ({"a": {}}, "t")),
-    ],
-)
-def test_nothing_to_draw(function, content, tmp_path):
-    assert not function(tmp_path / "f.png", *content) and not list(tmp_path.iterdir())
+@pytest.mark.parametrize("kind", ["histogram", "spread", "solves", "single", "profile"])
+def test_nothing_to_draw(kind, tmp_path):
+    empty = [(8, "pi-mg", row(8, "pi-mg"), [])] if kind != "profile" else []
+    assert not getattr(figures, kind)(runner(empty), {}, 8).draw(tmp_path / "f.png") and not list(tmp_path.iterdir())

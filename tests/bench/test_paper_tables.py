@@ -74,9 +74,9 @@ def test_single_solves(table, monkeypatch, name, frame):
     marked = {}
     real = figures.convergence
 
-    def convergence(path, panels, units, paper, goal):
+    def convergence(panels, units, paper, goal):
         marked.update({curve: paper[title].get(curve) for title, curves in panels.items() for curve in curves})
-        return real(path, panels, units, paper, goal)
+        return real(panels, units, paper, goal)
 
     monkeypatch.setattr(figures, "convergence", convergence)
     ours, paper, drawn = table(name, (16,), ("fas-mg", "pi-mg", "auto"), frames=2)

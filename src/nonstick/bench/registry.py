@@ -52,14 +52,14 @@ class Plan:
         """The same plan for a part of the table; at its end the share `high` of the whole table is done."""
         return replace(self, done=lambda share: self.done(low + (high - low) * share))
 
-    def draw(self, name: str, figure: Callable[..., bool], *content, **options) -> None:
-        """Draw a function of `nonstick.bench.figures` into bench-NAME.png, if matplotlib is installed."""
+    def draw(self, name: str, draw: Callable[[Path], bool]) -> None:
+        """Let `draw` make bench-NAME.png, if matplotlib is installed; it says whether there was something to draw."""
         obstacle = missing("pictures", "matplotlib")
         if obstacle is not None:
             self.undrawn.add(obstacle)
             return
         path = self.folder / f"bench-{name}.png"
-        if figure(path, *content, **options) and path not in self.drawn:
+        if draw(path) and path not in self.drawn:
             self.drawn.append(path)
 
 

@@ -27,7 +27,7 @@ from ..sim.liquid.simulation import Simulation
 from ..solvers.base import Method
 from ..solvers.linear import LinearSolve
 from . import peers, problems, tables
-from .drawings import draw, mean_of, volume_change
+from .figures import draw, mean_of, volume_change
 from .measure import measure, sweep, warm_up
 from .registry import Benchmark, Plan, benchmark
 from .row import Row, Trace, mean_row, version
