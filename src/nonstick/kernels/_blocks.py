@@ -10,7 +10,7 @@ two sides of a wall.
 
 from numba import prange
 
-from . import inline, parallel, serial
+from . import inline, merged, parallel, serial
 
 
 @serial
@@ -127,20 +127,23 @@ def _segment_of(start, t):
     return low
 
 
-@inline
-def _face(f, t, o, w0, w1, w2):
-    """Weight of face f of unknown t whose neighbour is at distance o."""
+@merged
+def _neighbour(f, t, s, offset, w0, w1, w2):
+    """The distance to the neighbour of unknown t in direction f, and the weight of the face; zeros if there is none."""
+    o = offset[s, f]
+    if o == 0:
+        return o, 0.0
     if f == 0:
-        return w0[t + o]
+        return o, w0[t + o]
     if f == 1:
-        return w0[t]
+        return o, w0[t]
     if f == 2:
-        return w1[t + o]
+        return o, w1[t + o]
     if f == 3:
-        return w1[t]
+        return o, w1[t]
     if f == 4:
-        return w2[t + o]
-    return w2[t]
+        return o, w2[t + o]
+    return o, w2[t]
 
 
 @serial
@@ -153,24 +156,21 @@ def _toggle_blocks(c0, c1, c2, ce, active, toggled, w0, w1, w2, e, parent, start
         sign = -scale if active[t] == 0 else scale  # the row of a cell that leaves is removed
         own = e[t]
         for f in range(6):
-            o = offset[s, f]
-            if o != 0:
-                v = _face(f, t, o, w0, w1, w2)
-                u = t + o
-                if v == 0.0:
-                    continue
-                if active[u] != 0:
-                    own += v
-                else:
-                    other = parent[u]
-                    ce[other] -= sign * v
-                    if other != c:
-                        low = min(c, other)
-                        if f < 2:
-                            c0[low] += sign * v
-                        elif f < 4:
-                            c1[low] += sign * v
-                        else:
-                            c2[low] += sign * v
+            o, v = _neighbour(f, t, s, offset, w0, w1, w2)
+            if v == 0.0:
+                continue
+            if active[t + o] != 0:
+                own += v
+            else:
+                other = parent[t + o]
+                ce[other] -= sign * v
+                if other != c:
+                    low = min(c, other)
+                    if f < 2:
+                        c0[low] += sign * v
+                    elif f < 4:
+                        c1[low] += sign * v
+                    else:
+                        c2[low] += sign * v
         ce[c] += sign * own
         active[t] = 1 - active[t]

@@ -23,7 +23,7 @@ from ..kernels._stencil import (
     _stencil_residual,
     _stencil_residual_small,
 )
-from .base import Operator
+from .base import Operator, row_sums
 from .csr import CSROperator
 from .rows import Rows
 
@@ -124,6 +124,14 @@ class StencilOperator(Operator):
         label, work = np.empty(self.n, np.int32), np.empty(self.n, np.int32)
         count = _stencil_components(label, work, *self.weights, self.rows.start, self.rows.offset)
         return self.rows.piece.united(count, label)
+
+    @classmethod
+    def of_excess(cls, rows: Rows, weights: tuple[np.ndarray, np.ndarray, np.ndarray], excess: np.ndarray):
+        """The operator whose rows sum to `excess`: its diagonal is that plus all weights of the row."""
+        A = cls(rows, weights, np.zeros(rows.n))
+        A.diagonal = excess - row_sums(A)
+        rows.piece.exchange(A.diagonal)
+        return A
 
     @classmethod
     def from_matrix(cls, A, cells: np.ndarray) -> StencilOperator | None:

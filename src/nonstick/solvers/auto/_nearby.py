@@ -3,7 +3,7 @@
 from numba import prange
 
 from ...kernels import inline, parallel, serial
-from ...kernels._blocks import _face, _segment_of
+from ...kernels._blocks import _neighbour, _segment_of
 
 
 @serial
@@ -23,11 +23,10 @@ def _gather_near(found, segment, marked, around, w0, w1, w2, start, offset):
         t = found[m]
         s = _segment_of(start, t)
         for f in range(6):
-            o = offset[s, f]
-            u = t + o
-            if o != 0 and _face(f, t, o, w0, w1, w2) > 0.0 and marked[u] == 0:
-                marked[u] = 1
-                found[end] = u
+            o, w = _neighbour(f, t, s, offset, w0, w1, w2)
+            if w > 0.0 and marked[t + o] == 0:
+                marked[t + o] = 1
+                found[end] = t + o
                 end += 1
     for m in range(end):
         segment[m] = _segment_of(start, found[m])

@@ -65,20 +65,3 @@ def _interpolate(x, coarse, lower, upper, parent, cells, shape, start, offset, w
                     v += 0.25 * (coarse[parent[t + zm]] - own)
                 x[t] = min(max(v, lower[t]), upper[t])
                 k += 1
-
-
-@parallel
-def _coarse_diagonal(d, e, w0, w1, w2, start, offset, groups):
-    """d = excess + weights"""
-    for g in prange(groups.size - 1):
-        for s in range(groups[g], groups[g + 1]):
-            xm, xp, ym, yp, zm, zp = offset[s]
-            for t in range(start[s], start[s + 1]):
-                v = e[t] + (w0[t] + w1[t] + w2[t])
-                if xm != 0:
-                    v += w0[t + xm]
-                if ym != 0:
-                    v += w1[t + ym]
-                if zm != 0:
-                    v += w2[t + zm]
-                d[t] = v

@@ -11,7 +11,6 @@ the bounds of the rows that are coarse.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 
@@ -20,7 +19,7 @@ from ...inverse.base import Inverse
 from ...inverse.multigrid.algebraic.coarsening import AlgebraicHierarchy
 from ...inverse.multigrid.grid.blocks import BlockHierarchy
 from ...inverse.multigrid.grid.gathered import GatherLevel
-from ...inverse.multigrid.grid.level import balanced_groups, coarse_rows
+from ...inverse.multigrid.grid.level import coarse_rows
 from ...kernels import _blocks as blocks
 from ...operators.base import Operator
 from ...operators.lowrank import LowRank
@@ -85,11 +84,7 @@ class Coarser:
         if self.gathered is not None:
             rows = self.gathered.rows
             c0, c1, c2, e, b, lower, upper = (self.gathered.joined(v) for v in (c0, c1, c2, e, b, lower, upper))
-        d = np.empty(rows.n)
-        groups = balanced_groups(rows, numba.get_num_threads())
-        kernels._coarse_diagonal(d, e, c0, c1, c2, rows.start, rows.offset, groups)
-        rows.piece.exchange(d)
-        coarse: Operator = StencilOperator(rows, (c0, c1, c2), d)
+        coarse: Operator = StencilOperator.of_excess(rows, (c0, c1, c2), e)
         if bodies is not None:  # forces on bodies are summed like b
             parent, at = np.unique(self.parent[bodies.touched], return_inverse=True)
             gather = sp.csr_array((np.ones(at.size), (at, np.arange(at.size))), shape=(parent.size, at.size))

@@ -14,28 +14,9 @@ import numpy as np
 from numba import prange
 
 from ....kernels import merged, parallel, serial
-from ....kernels._blocks import _face, _segment_of
+from ....kernels._blocks import _neighbour, _segment_of
 
 # -- the pattern ----------------------------------------------------------------------------------------------------
-
-
-@merged
-def _neighbour(f, t, s, offset, w0, w1, w2):
-    """The distance to the neighbour of unknown t in direction f, and the weight of the face; zeros if there is none."""
-    o = offset[s, f]
-    if o == 0:
-        return o, 0.0
-    if f == 0:
-        return o, w0[t + o]
-    if f == 1:
-        return o, w0[t]
-    if f == 2:
-        return o, w1[t + o]
-    if f == 3:
-        return o, w1[t]
-    if f == 4:
-        return o, w2[t + o]
-    return o, w2[t]
 
 
 @serial
@@ -230,20 +211,17 @@ def _toggle(data, excess, closed, toggled, parent, e, indices, indptr, scale, w0
         sign = -scale if closed[t] == 0 else scale  # the row of a cell that leaves is removed
         own = e[t]
         for f in range(6):
-            o = offset[s, f]
-            if o != 0:
-                v = _face(f, t, o, w0, w1, w2)
-                u = t + o
-                if v == 0.0:
-                    continue
-                if closed[u] != 0:
-                    own += v
-                else:
-                    other = parent[u]
-                    excess[other] -= sign * v
-                    if other != c:
-                        _add_entry(data, indices, indptr, c, other, sign * v)
-                        _add_entry(data, indices, indptr, other, c, sign * v)
+            o, v = _neighbour(f, t, s, offset, w0, w1, w2)
+            if v == 0.0:
+                continue
+            if closed[t + o] != 0:
+                own += v
+            else:
+                other = parent[t + o]
+                excess[other] -= sign * v
+                if other != c:
+                    _add_entry(data, indices, indptr, c, other, sign * v)
+                    _add_entry(data, indices, indptr, other, c, sign * v)
         excess[c] += sign * own
         closed[t] = 1 - closed[t]
 

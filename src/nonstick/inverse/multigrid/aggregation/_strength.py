@@ -28,7 +28,7 @@ import numpy as np
 from numba import prange
 
 from ....kernels import inline, parallel, serial
-from ....kernels._blocks import _face, _segment_of
+from ....kernels._blocks import _neighbour, _segment_of
 from ....kernels._components import _find, _unite
 
 
@@ -44,8 +44,7 @@ def _peak(t, w0, w1, w2, start, offset):
     s = _segment_of(start, t)
     v = 0.0
     for f in range(6):
-        if offset[s, f] != 0:
-            v = max(v, _face(f, t, offset[s, f], w0, w1, w2))
+        v = max(v, _neighbour(f, t, s, offset, w0, w1, w2)[1])
     return v
 
 
@@ -162,10 +161,10 @@ def _count_torn_blocks(first, theta, sure, cells, shape, parent, root, e, start,
                 if digit == (3 if f & 1 else 0):
                     continue
                 p = q + shift if f & 1 else q - shift
-                o = offset[s, f]
+                o, w = _neighbour(f, u, s, offset, w0, w1, w2)
                 if o == 0 or window[p] != u + o or seen[p] != 0:
                     continue
-                if _holds(_face(f, u, o, w0, w1, w2), theta, sure, u, u + o, w0, w1, w2, start, offset):
+                if _holds(w, theta, sure, u, u + o, w0, w1, w2, start, offset):
                     seen[p] = 1
                     stack[depth] = p
                     depth += 1

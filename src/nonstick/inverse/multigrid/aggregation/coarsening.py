@@ -286,11 +286,9 @@ def _coarse_rows(A: StencilOperator) -> tuple[Rows, np.ndarray]:
 def galerkin_stencil(A: StencilOperator, free, alpha: float) -> StencilOperator:
     """alpha PᵀAP as a stencil operator on the grid of blocks."""
     fine, (rows, parent) = A.rows, _coarse_rows(A)
-    weights, excess = tuple(np.zeros(rows.n) for _ in range(3)), np.zeros(rows.n)
+    weights, excess = (np.zeros(rows.n), np.zeros(rows.n), np.zeros(rows.n)), np.zeros(rows.n)
     grid_blocks._galerkin_blocks(
         *weights, excess, *A.weights, row_excess(A), _closed(A, free), parent, fine.cells,
         np.array(fine.shape, np.int64), fine.start, fine.offset, alpha, one_group(fine),
     )  # fmt: skip
-    coarse = StencilOperator(rows, weights, np.zeros(rows.n))  # type: ignore[arg-type]
-    coarse.diagonal = excess - row_sums(coarse)  # row sums of the off-diagonals alone
-    return coarse
+    return StencilOperator.of_excess(rows, weights, excess)

@@ -217,9 +217,11 @@ def _relax_red(rx, rb, rdinv, bx, w, rstart, roff, groups):
 
 
 @parallel
-def _restrict_red(coarse, rdinv, bx, w, parent, rstart, roff, groups):
-    """coarse += residual summed over children. After red-then-black relaxation from zero the black residual vanishes,
-    and the red residual comes from the black pass: r_r = sum w x_b."""
+def _restrict_red(coarse, rx, rb, rdinv, bx, w, parent, rstart, roff, groups, fresh):
+    """coarse += residual summed over children, r_r = b_r + sum w x_b - d_r x_r; black was relaxed last and has none.
+
+    `fresh`: red was relaxed once, from zero, so b_r = d_r x_r.
+    """
     wxm, wxp, wym, wyp, wzm, wzp = w[0], w[1], w[2], w[3], w[4], w[5]
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
@@ -232,25 +234,7 @@ def _restrict_red(coarse, rdinv, bx, w, parent, rstart, roff, groups):
                     + (wzm[t] * bx[t + zm] + wzp[t] * bx[t + zp])
                 )
                 if rdinv[t] > np.float32(0):
-                    coarse[parent[t]] += r
-
-
-@parallel
-def _restrict_red_again(coarse, rx, rb, rdinv, bx, w, parent, rstart, roff, groups):
-    """The same when relaxation did not start from zero: r_r = b_r + sum w x_b - d_r x_r."""
-    wxm, wxp, wym, wyp, wzm, wzp = w[0], w[1], w[2], w[3], w[4], w[5]
-    for g in prange(groups.size - 1):
-        for s in range(groups[g], groups[g + 1]):
-            xm, xp, ym, yp, zm, zp = roff[s]
-            xm, xp, ym, yp, zm, zp = u64(xm), u64(xp), u64(ym), u64(yp), u64(zm), u64(zp)
-            for t in range(u64(rstart[s]), u64(rstart[s + 1])):
-                if rdinv[t] > np.float32(0):
-                    r = (
-                        (wxm[t] * bx[t + xm] + wxp[t] * bx[t + xp])
-                        + (wym[t] * bx[t + ym] + wyp[t] * bx[t + yp])
-                        + (wzm[t] * bx[t + zm] + wzp[t] * bx[t + zp])
-                    )
-                    coarse[parent[t]] += rb[t] + r - rx[t] / rdinv[t]
+                    coarse[parent[t]] += r if fresh else rb[t] + r - rx[t] / rdinv[t]
 
 
 @parallel
@@ -260,14 +244,6 @@ def _prolong_red(rx, rdinv, coarse, parent, rstart, groups):
         for t in range(rstart[groups[g]], rstart[groups[g + 1]]):
             if rdinv[t] > np.float32(0):
                 rx[t] += coarse[parent[t]]
-
-
-@parallel
-def _start_red(rx, rb, rdinv, rstart, groups):
-    """Relax red from zero: x_r = b_r / d_r."""
-    for g in prange(groups.size - 1):
-        for t in range(rstart[groups[g]], rstart[groups[g + 1]]):
-            rx[t] = rb[t] * rdinv[t]
 
 
 @parallel

@@ -83,8 +83,7 @@ class GatherLevel(Level):
             fine.rows.start, fine.rows.offset, self._scale * self.alpha, fine.groups,
         )  # fmt: skip
         w0, w1, w2, excess = (self.joined(values) for values in coarse)
-        A = StencilOperator(self.rows, (w0, w1, w2), np.zeros(self.rows.n))
-        A.diagonal = excess - A @ np.ones(self.rows.n)
+        A = StencilOperator.of_excess(self.rows, (w0, w1, w2), excess)
         A.diagonal[A.diagonal < rounding.SUM] = 0.0  # where no free cell is left
         self.copy = self._make(A) if self.copy is None else self.copy.refilled(A)
         self._places = self.copy.grids[0].places()

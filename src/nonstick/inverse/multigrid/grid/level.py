@@ -136,10 +136,7 @@ class GridLevel(ColouredLevel):
         """Black was relaxed last and has no residual."""
         coarse.b[:] = 0
         table = self.rparent, self.rstart, self.roff, self.groups
-        if self.fresh:
-            rb._restrict_red(coarse.b, self.rdinv, self.bx, self.w, *table)
-        else:
-            rb._restrict_red_again(coarse.b, self.rx, self.rb, self.rdinv, self.bx, self.w, *table)
+        rb._restrict_red(coarse.b, self.rx, self.rb, self.rdinv, self.bx, self.w, *table, self.fresh)
 
     def correct(self, coarse):
         """Black is relaxed next and needs no correction."""
@@ -148,7 +145,7 @@ class GridLevel(ColouredLevel):
 
     def start_red(self) -> None:
         if not self._started:
-            rb._start_red(self.rx, self.rb, self.rdinv, self.rstart, self.groups)
+            np.multiply(self.rb, self.rdinv, out=self.rx)
         self._started = False
         self._red.exchange(self.rx)
 
