@@ -113,7 +113,7 @@ def _serve(runs: list[Path], port: int, colour: str, browser: bool, parent: bool
         say(f"the page is at {page.url}; Ctrl-C ends it")
         sys.stdout.flush()
         if browser:
-            _open(page.url)
+            _open(page.ticket)
         try:
             while not parent or os.getppid() == family:
                 time.sleep(0.2)

@@ -25,6 +25,7 @@ from ...errors import NonstickError
 from ...files.formats import Shot
 from .artist import Artist
 from .colours import COLOURS, legend, scales
+from .gate import HOST, Gate
 from .stage import PARTS, stages
 
 #: bytes of frames that a browser holds, and frames of a run
@@ -67,7 +68,8 @@ class LivePage:
         self._failed: dict[tuple[int, int], str] = {}
 
     def __enter__(self) -> LivePage:
-        self._serving = serving(self._port, "nonstick")
+        self.gate = Gate()
+        self._serving = serving(self._port, "nonstick", self.gate)
         self.server = self._serving.__enter__()
         try:
             self.stages = stages(self.server.scene, self.artists, self.server.initial_camera)
@@ -87,8 +89,13 @@ class LivePage:
 
     @property
     def url(self) -> str:
-        """Address of the page."""
-        return f"http://{HOST}:{self.server.get_port()}"
+        """Address of the page. Whoever has it sees the run."""
+        return f"http://{HOST}:{self.server.get_port()}/{self.gate.token}/"
+
+    @property
+    def ticket(self) -> str:
+        """An address that leads to the page once: others may see the words that a browser is started with."""
+        return f"http://{HOST}:{self.server.get_port()}/{self.gate.ticket}"
 
     def wait(self) -> None:
         """Stay until Ctrl-C."""
@@ -373,21 +380,25 @@ def at_same_time(frames: Sequence[int], fps: float, number: int, own_fps: float)
     return min(frames, key=lambda n: (abs(n / fps - number / own_fps), n)) if frames else None
 
 
-#: only programs on this computer reach the page
-HOST = "127.0.0.1"
 #: seconds to wait for a browser that does not answer
 PATIENCE = 3.0
 
 
 @contextlib.contextmanager
-def serving(port: int = 0, title: str = "nonstick") -> Iterator[Any]:
-    """A `viser.ViserServer` on this computer; port 0 is any free one, and a port in use gives the next free one."""
+def serving(port: int = 0, title: str = "nonstick", gate: Gate | None = None) -> Iterator[Any]:
+    """A `viser.ViserServer` on this computer; port 0 is any free one, and a port in use gives the next free one.
+
+    Without a gate nobody gets in.
+    """
     need("view", "viser", "fast_simplification")
     import viser
 
-    with _quiet():
+    gate = gate or Gate()
+    with _quiet(), gate.guarding():
         server = viser.ViserServer(host=HOST, port=port, label=title, verbose=False)
     try:
+        if not gate.stands:
+            raise NonstickError("this version of viser cannot be guarded, so there is no page: install viser 1.1")
         yield server
     finally:
         with _quiet():
