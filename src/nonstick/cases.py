@@ -6,14 +6,13 @@ tanks, since a pool at the bottom needs no separation. `build("sphere3d", 64)` m
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .discretise.pressure import PressureProblem
-from .errors import NonstickError
+from .errors import NonstickError, did_you_mean
 from .grid.mac import Grid
 from .grid.shapes import Ball, Box, Capsule, HalfSpace, Shape, Shell, rotated_box, union
 from .operators.rows import Rows
@@ -74,9 +73,7 @@ def build(name: str, n: int, **options) -> StaticCase:
 
 def _entry(name: str) -> _Entry:
     if name not in _CASES:
-        close = difflib.get_close_matches(name, _CASES, n=3, cutoff=0.5)
-        hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
-        raise NonstickError(f"unknown case {name!r}{hint}; known: {', '.join(_CASES)}")
+        raise NonstickError(f"unknown case {name!r}{did_you_mean(name, _CASES)}; known: {', '.join(_CASES)}")
     return _CASES[name]
 
 

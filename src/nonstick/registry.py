@@ -7,7 +7,6 @@ installed package that declares an entry point of the group `nonstick.methods`.
 
 from __future__ import annotations
 
-import difflib
 import sys
 import warnings
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import NonstickError, brief
+from .errors import NonstickError, brief, did_you_mean
 
 if TYPE_CHECKING:
     from .solvers.base import Method
@@ -227,12 +226,9 @@ def name_of(method: str) -> str:
     for name in _METHODS:
         if name.lower() == method.strip().lower():
             return name
-    raise NonstickError(f"unknown method {brief(method)}{_nearest(method)}; nonstick.methods() lists all")
-
-
-def _nearest(name: str) -> str:
-    close = difflib.get_close_matches(name.lower(), _METHODS, n=3, cutoff=0.5)
-    return f", did you mean {' or '.join(map(repr, close))}" if close else ""
+    raise NonstickError(
+        f"unknown method {brief(method)}{did_you_mean(method.lower(), _METHODS)}; nonstick.methods() lists all"
+    )
 
 
 # -- plugins ------------------------------------------------------------------------------------------------

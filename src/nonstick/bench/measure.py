@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import numba
 from numba.core import event
@@ -31,6 +32,7 @@ from ..errors import NonstickError
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from ..problem.solution import Solution
+from ..sim.run.resources import proc
 from ..solvers.base import Method
 from .registry import Plan
 from .row import Row, checksum, version
@@ -101,25 +103,15 @@ def measure(
 
 
 def _row(case: str, n: int, method: str, solution: Solution, peak_bytes: int | None) -> Row:
+    same = ("iterations", "outer_iterations", "seconds", "setup_seconds", "converged")
+    notes: dict[str, Any] = {key: of for key, of in solution.notes.items() if key in ("finished_by", "levels")}
     return Row(
-        case,
-        n,
-        solution.problem.n,
-        method,
-        iterations=solution.iterations,
-        outer_iterations=solution.outer_iterations,
-        seconds=solution.seconds,
-        setup_seconds=solution.setup_seconds,
+        case, n, solution.problem.n, method, peak_bytes=peak_bytes, threads=numba.get_num_threads(), version=version(),
         # a compressed pocket has no solution: the problem without its mean is solved
         kkt=float(solution.notes.get("corrected_kkt", solution.kkt())),
-        converged=solution.converged,
-        peak_bytes=peak_bytes,
-        threads=numba.get_num_threads(),
-        finished_by=finished if isinstance(finished := solution.notes.get("finished_by"), str) else None,
-        version=version(),
-        levels=levels if isinstance(levels := solution.notes.get("levels"), int) else None,
         reason=None if solution.converged else solution.message,
-    )
+        **{key: getattr(solution, key) for key in same}, **notes,
+    )  # fmt: skip
 
 
 def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -> None:
@@ -183,24 +175,16 @@ class _PeakMemory:
 
     def __init__(self) -> None:
         gc.collect()
-        self._before: int | None = None
+        self._before: float | None = None
         try:
             ctypes.CDLL(None).malloc_trim(0)
             with open("/proc/self/clear_refs", "w", encoding="utf-8") as file:
                 file.write("5")  # resets VmHWM to VmRSS
-            self._before = _status("VmRSS")
+            self._before = proc("/proc/self/status", "VmRSS:")
         except (OSError, AttributeError):
             return
 
     def bytes(self) -> int | None:
         if self._before is None:
             return None
-        return max(_status("VmHWM") - self._before, 0)
-
-
-def _status(key: str) -> int:
-    with open("/proc/self/status", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith(key + ":"):
-                return int(line.split()[1]) * 1024
-    raise OSError(f"no {key} in /proc/self/status")
+        return max(int(proc("/proc/self/status", "VmHWM:") - self._before), 0)

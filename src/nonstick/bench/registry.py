@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -12,7 +11,7 @@ from typing import Any
 from .. import registry
 from ..core.optional import missing
 from ..core.options import Stopping
-from ..errors import NonstickError
+from ..errors import NonstickError, did_you_mean
 from .row import Journal, Row
 
 
@@ -132,9 +131,7 @@ def benchmarks() -> dict[str, Benchmark]:
 def get(name: str) -> Benchmark:
     known = benchmarks()
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
-        raise NonstickError(f"unknown case {name!r}{hint}; `nonstick cases` lists all")
+        raise NonstickError(f"unknown case {name!r}{did_you_mean(name, known)}; `nonstick cases` lists all")
     return known[name]
 
 

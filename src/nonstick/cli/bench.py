@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from .options import complete_cases, complete_methods, grouped, option
-from .terminal import NOT_CONVERGED, fail, say, screen
+from .terminal import NOT_CONVERGED, Bar, fail, say, screen
 
 #: endings of the names of problem files
 PROBLEM_FILES = (".npz", ".mtx", ".mtx.gz")
@@ -195,7 +193,7 @@ def bench(
         fail(f"--figures needs a directory, but {output.folder} is a file")
     rows: list[Row] = []
     stopped = False
-    with _progress(case) as (announce, done):
+    with Bar(case) as bar:
         plan = entry.plan(
             tuple(sizes),
             tuple(methods),
@@ -207,8 +205,8 @@ def bench(
             frames=selection.frames,
             samples=selection.samples,
             keys=dict(map(parse_override, selection.settings)),
-            announce=announce,
-            done=done,
+            announce=lambda text: bar.tick(text=f"{case}: {text}"),
+            done=lambda share: bar.tick(share, 1.0),
         )
         output.folder.mkdir(parents=True, exist_ok=True)
         if output.file is not None:
@@ -227,21 +225,6 @@ def bench(
         print(f"nonstick: interrupted{'' if output.file is None else '; --resume continues'}", file=sys.stderr)
         raise SystemExit(1)
     _judge(rows, limited=stop.maxiter is not None or stop.time_limit is not None)
-
-
-@contextmanager
-def _progress(case: str) -> Iterator[tuple[Callable[[str], None], Callable[[float], None]]]:
-    """A bar on a terminal; functions that change its text and its share."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    console = screen()
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(case, total=None)
-        yield (
-            lambda text: progress.update(task, description=f"{case}: {text}"),
-            lambda share: progress.update(task, total=1.0, completed=share),
-        )
 
 
 def _show(rows, plan, output: Output) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from .options import complete_formats, frame_range, grouped, option, run_directory
-from .terminal import say
+from .terminal import Bar, say
 
 
 def add(app: typer.Typer) -> None:
@@ -61,24 +60,12 @@ def export(
 
     nonstick export runs/sphere --to vdb --to usd --frames 0:50
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     from ..files.formats import Options
     from ..files.formats import export as write
 
-    settings: dict[str, Any] = asdict(chosen)
-    console = Console(stderr=True)
-    left = (TextColumn("left"), TimeRemainingColumn())
-    columns = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=30), *left)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("")
-
-        def tick(done: int, of: int) -> None:
-            progress.update(task, completed=done, total=of)
-
-        part = frame_range(frames)
-        files = write(directory, to, frames=part, out=out, options=Options(**settings), overwrite=overwrite, tick=tick)
+    part, options = frame_range(frames), Options(**asdict(chosen))
+    with Bar("exporting") as bar:
+        files = write(directory, to, frames=part, out=out, options=options, overwrite=overwrite, tick=bar.tick)
     for line in _told(files):
         say(line)
 

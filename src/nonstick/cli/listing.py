@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import sys
 import time
@@ -114,22 +113,21 @@ def examine() -> dict[str, Any]:
     from .. import __version__
     from ..core.optional import EXTRAS
     from ..kernels._cache import cache_folder
-    from ..sim.run.resources import free_memory
+    from ..sim.run.resources import cores, free_memory
 
     folder = Path(config.CACHE_DIR or cache_folder())
     files = [f.stat().st_size for f in folder.rglob("*") if f.is_file()] if folder.is_dir() else []
-    cores = _cores()
-    memory = free_memory()
+    memory, count = free_memory(), cores()
     return {
         "nonstick": __version__,
         "python": platform.python_version(),
         "executable": sys.executable,
         "system": platform.platform(terse=True),
         "packages": {name: _version(name) for name in CORE},
-        "cores": cores,
+        "cores": count,
         "threads": int(config.NUMBA_NUM_THREADS),
         "memory_free": memory if memory < float("inf") else 0.0,
-        "bandwidth": bandwidth(cores),
+        "bandwidth": bandwidth(count),
         "kernels_folder": str(folder),
         "kernels": len(files),
         "kernels_bytes": sum(files),
@@ -156,13 +154,6 @@ def bandwidth(cores: int, block: int = BLOCK, rounds: int = ROUNDS) -> float:
             list(pool.map(lambda pair: np.copyto(*pair), pairs))  # NumPy lets other threads run meanwhile
             best = min(best, time.perf_counter() - began)
     return 2 * block * cores / best
-
-
-def _cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _version(name: str) -> str:

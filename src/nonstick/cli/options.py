@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -41,56 +42,37 @@ def complete_scenes(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_runs(incomplete: str) -> list[str]:
     """Run directories under the path that was typed, and in runs/."""
-    found = _paths(incomplete, lambda p: (p / "meta.json").is_file())
-    if not incomplete.startswith("runs/"):
-        found += [
-            path for path in _paths("runs/", lambda p: (p / "meta.json").is_file()) if path.startswith(incomplete)
-        ]
-    return found
+
+    def runs(start: str) -> list[str]:
+        return _paths(start, lambda p: (p / "meta.json").is_file())
+
+    more = [] if incomplete.startswith("runs/") else [path for path in runs("runs/") if path.startswith(incomplete)]
+    return runs(incomplete) + more
 
 
-def complete_methods(incomplete: str) -> list[tuple[str, str]]:
-    """Methods with a line of text each."""
-    from ..registry import methods
+def _offering(words: Callable[[Any], Iterable[str]]) -> Callable[[str], list[Any]]:
+    """A completion: of the words that a function takes from the package those that begin as typed, with their texts."""
 
-    return [(name, text) for name, text in methods().items() if name.startswith(incomplete)]
+    def complete(incomplete: str) -> list[Any]:
+        known = words(import_module)
+        found = [word for word in known if word.startswith(incomplete)]
+        return [(word, known[word]) for word in found] if isinstance(known, Mapping) else found
 
-
-def complete_cases(incomplete: str) -> list[tuple[str, str]]:
-    """Problems and tables of `nonstick bench`."""
-    from ..bench import benchmarks
-
-    return [(name, entry.description) for name, entry in benchmarks().items() if name.startswith(incomplete)]
+    return complete
 
 
-def complete_problems(incomplete: str) -> list[str]:
-    """Problems that `nonstick cases` can save."""
-    from .. import cases
-
-    return _starting(cases.names(), incomplete)
-
-
-def complete_validations(incomplete: str) -> list[str]:
-    """Experiments of `nonstick validate`."""
-    from ..validation import experiments
-
-    return _starting(experiments(), incomplete)
-
-
-def complete_formats(incomplete: str) -> list[str]:
-    return _starting(FORMATS, incomplete)
-
-
-def complete_kinds(incomplete: str) -> list[str]:
-    return _starting(KINDS, incomplete)
-
-
-def complete_colours(incomplete: str) -> list[str]:
-    return _starting(COLOURS, incomplete)
-
-
-def _starting(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
+complete_methods = _offering(lambda load: load("nonstick.registry").methods())
+#: problems and tables of `nonstick bench`
+complete_cases = _offering(
+    lambda load: {name: entry.description for name, entry in load("nonstick.bench").benchmarks().items()}
+)
+#: problems that `nonstick cases` can save
+complete_problems = _offering(lambda load: load("nonstick.cases").names())
+#: experiments of `nonstick validate`
+complete_validations = _offering(lambda load: list(load("nonstick.validation").experiments()))
+complete_formats = _offering(lambda load: FORMATS)
+complete_kinds = _offering(lambda load: KINDS)
+complete_colours = _offering(lambda load: COLOURS)
 
 
 def _paths(incomplete: str, wanted) -> list[str]:

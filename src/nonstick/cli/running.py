@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .terminal import close_off, fail, plain, say, screen
+from .terminal import Bar, close_off, fail, plain, say
 
 if TYPE_CHECKING:
     from ..scenes import Scene
@@ -39,26 +38,12 @@ def resumable(directory: Path) -> Iterator[None]:
         raise
 
 
-class Live:
+class Live(Bar):
     """The progress bar of a run; a line per frame where there is no terminal."""
 
     def __init__(self, kind, frames: int, speaks: bool = True):
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.console = screen()
+        super().__init__("starting", frames, speaks, transient=False)
         self.kind, self.frames, self.speaks = kind, frames, speaks
-        self.live = self.console.is_terminal and speaks
-        done = (TextColumn("frame"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"))
-        columns = (*done, TextColumn("left"), TimeRemainingColumn())
-        self.progress = Progress(*columns, console=self.console, disable=not self.live)
-        self.task = self.progress.add_task("starting", total=frames)
-
-    def __enter__(self):
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_):
-        self.progress.stop()
 
     def warn(self, sentence: str) -> None:
         if self.speaks:
@@ -69,11 +54,11 @@ class Live:
         if not self.speaks:
             return
         close_off()
-        text = self.kind.progress(rows)
+        text = f"frame {frame}/{self.frames}  {plain(self.kind.progress(rows))}"
         if self.live:
-            self.progress.update(self.task, completed=frame, description=text)
+            self.tick(frame, text=text)
         else:
-            print(f"frame {frame}/{self.frames}  {plain(text)}", file=self.console.file, flush=True)
+            print(text, file=self.console.file, flush=True)
 
 
 def report_run(directory: Path) -> None:
@@ -133,18 +118,8 @@ def paint(directory: Path, compare: Path | None = None, camera=None, out: Path |
     """Make pictures of a run, and say where they are."""
     from ..sim.run.preview import render
 
-    if sys.stderr.isatty():
-        from rich.progress import Progress
-
-        with Progress(console=screen(), transient=True) as progress:
-            task = progress.add_task("painting")
-
-            def tick(done: int, of: int) -> None:
-                progress.update(task, completed=done, total=of)
-
-            files = render(directory, compare, camera, out, tick, frames)
-    else:
-        files = render(directory, compare, camera, out, frames=frames)
+    with Bar("painting") as bar:
+        files = render(directory, compare, camera, out, bar.tick, frames)
     if len(files) > 2 or not files[0].suffix:
         say(f"pictures {files[0]} … {files[-1].name} ({len(files)} files)")
         return

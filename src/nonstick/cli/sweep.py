@@ -10,7 +10,7 @@ import typer
 
 from .options import FRAMES, SET, complete_scenes, grouped, option
 from .running import load_scene
-from .terminal import fail, plain, say, screen
+from .terminal import Bar, fail, plain, say
 
 
 def add(app: typer.Typer) -> None:
@@ -89,7 +89,7 @@ def sweep(
         source = load_scene(scene, settings, frames)
         target = out or Path("sweeps") / safe_name(source.name)
     try:
-        with _Live() as live:
+        with _Live("starting", transient=False) as live:
             table = make(source, varied or None, target, movie=movie, progress=live.update, **asdict(workers))
     except KeyboardInterrupt:
         say(f"stopped; continue with: nonstick sweep {target}")
@@ -104,27 +104,11 @@ def sweep(
         )
 
 
-class _Live:
+class _Live(Bar):
     """One bar over the frames of all runs, and a line for each run that ends."""
 
-    def __init__(self) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.console = screen()
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("left"), TimeRemainingColumn())
-        self.progress = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
-        self.task = self.progress.add_task("starting")
-
-    def __enter__(self) -> _Live:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
     def update(self, report) -> None:
-        text = f"{report.runs} runs ended, frame {report.frames} of {report.of}"
-        self.progress.update(self.task, completed=report.frames, total=report.of, description=text)
+        self.tick(report.frames, report.of, f"{report.runs} runs ended, frame {report.frames} of {report.of}")
         if report.ended is not None:
             end = f"failed: {report.error}" if report.error else "done"
             line = f"{report.ended.name}: {end} ({report.frames} of {report.of} frames)"

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from ..errors import NonstickError
 
@@ -114,6 +114,31 @@ def screen() -> Console:
     from rich.console import Console
 
     return Console(stderr=True)
+
+
+class Bar:
+    """How far a command is, as a bar on the terminal; elsewhere nothing is shown."""
+
+    def __init__(self, text: str = "", total: float | None = None, shown: bool = True, transient: bool = True):
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        self.console = screen()
+        self.live = self.console.is_terminal and shown
+        share = (BarColumn(bar_width=30), TaskProgressColumn(), TextColumn("left"), TimeRemainingColumn())
+        columns = (TextColumn("{task.description}"), *share)
+        self._progress = Progress(*columns, console=self.console, transient=transient, disable=not self.live)
+        self._task = self._progress.add_task(text, total=total)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def tick(self, done: float | None = None, of: float | None = None, text: str | None = None) -> None:
+        """Show another part as done; what is not given stays as it is."""
+        self._progress.update(self._task, completed=done, total=of, description=text)
 
 
 class CompilingNotice(logging.Handler):

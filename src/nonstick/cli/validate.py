@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from .options import complete_validations
-from .terminal import NOT_CONVERGED, fail, say, screen
+from .terminal import NOT_CONVERGED, Bar, fail, say
 
 
 def add(app: typer.Typer) -> None:
@@ -71,27 +71,27 @@ def validate(
 
 def _run(cases: dict, full: bool, quiet: bool, known: dict, out: Path, resume: bool) -> dict:
     """The results of the cases, with a line for each run on the terminal; each is written as soon as it is there."""
-    from rich.progress import Progress, TextColumn
-
     from ..validation.results import done, run_case, write
 
-    console = screen()
     results = {}
     there = done(out / "validation" / "results.json", known, full) if resume else {}
-    with Progress(TextColumn("{task.description}"), console=console, transient=True, disable=quiet) as progress:
-        task = progress.add_task("")
+    with Bar(shown=not quiet) as bar:
+
+        def line(text: str) -> None:
+            if not quiet:
+                bar.console.print(text, markup=False, highlight=False)
 
         def told(size, run) -> None:
-            progress.update(task, description=f"{name}: {size} …")
-            if run is not None and not quiet:
-                progress.console.print(f"{name}: {size}, {run.seconds:.1f} s", markup=False, highlight=False)
+            bar.tick(text=f"{name}: {size} …")
+            if run is not None:
+                line(f"{name}: {size}, {run.seconds:.1f} s")
 
         for name, case in cases.items():
             results[name] = there[name] if name in there else run_case(case, full, told)
-            if name not in there:
+            if name in there:
+                line(f"{name}: already there")
+            else:
                 write(name, results[name], known, out)
-            elif not quiet:
-                progress.console.print(f"{name}: already there", markup=False, highlight=False)
     return results
 
 

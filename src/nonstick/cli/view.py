@@ -14,7 +14,7 @@ from pathlib import Path
 import typer
 
 from .options import COMPARE, complete_colours, frame_range, grouped, option, run_directory
-from .terminal import fail, say, screen
+from .terminal import Bar, fail, say
 
 #: port of the page
 PORT = 8080
@@ -79,20 +79,15 @@ def view(
 
 
 def _write(directory: Path, compare: Path | None, target: Path, file: PageFile, colour: str) -> None:
-    from rich.progress import Progress
-
     from ..pictures.page import write_html
 
     if target.suffix != ".html":
         fail(f"the page is written as .html, but --html is {target}: choose a name that ends in .html")
-    console, part = screen(), frame_range(file.frames)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("drawing")
-
-        def tick(done: int, of: int) -> None:
-            progress.update(task, completed=done, total=of)
-
-        page = write_html(directory, target, compare=compare, colour=colour, budget=file.budget, frames=part, tick=tick)
+    part = frame_range(file.frames)
+    with Bar("drawing") as bar:
+        page = write_html(
+            directory, target, compare=compare, colour=colour, budget=file.budget, frames=part, tick=bar.tick
+        )
     say(f"{page.file}: {page.frames} frames, {page.bytes / 1e6:.1f} MB")
     if page.thinned:
         say(page.thinned)

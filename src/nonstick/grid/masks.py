@@ -9,11 +9,9 @@
 
 from __future__ import annotations
 
-import difflib
-
 import numpy as np
 
-from ..errors import NonstickError, brief
+from ..errors import NonstickError, brief, did_you_mean
 from ..kernels._components import _label
 from .faces import lower, upper
 
@@ -40,8 +38,7 @@ def wall_cells(walls, weights: tuple[np.ndarray, ...], centre: np.ndarray, shape
             return np.ones(shape, bool)
         if walls in ("none", "edge"):
             return np.zeros(shape, bool)
-        close = difflib.get_close_matches(walls, WALLS, n=1)
-        hint = f", did you mean {close[0]!r}" if close else ""
+        hint = did_you_mean(walls, WALLS, most=1, cutoff=0.6)
         raise NonstickError(
             f"unknown walls {brief(walls)}{hint}; choose one of {', '.join(WALLS)} or pass a boolean array"
         )

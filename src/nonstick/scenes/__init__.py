@@ -5,13 +5,12 @@ The names in `_WHERE` load on first use, so that commands that need only a file 
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from .._lazy import on_first_use
-from ..errors import NonstickError
+from ..errors import NonstickError, did_you_mean
 
 if TYPE_CHECKING:
     from .geometry import build
@@ -57,10 +56,8 @@ def builtin_text(name: str) -> str:
     file = _folder() / f"{name}.toml"
     if not file.is_file():
         names = [f.name[:-5] for f in _folder().iterdir() if f.name.endswith(".toml")]
-        close = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
-        hint = f", did you mean {' or '.join(map(repr, close))}" if close else ""
         raise NonstickError(
-            f"there is no scene {name!r}{hint}; `nonstick scenes` lists the built-in scenes; "
-            "the name of a scene file must end in .toml"
+            f"there is no scene {name!r}{did_you_mean(name, names, most=2)}; `nonstick scenes` lists the built-in "
+            "scenes; the name of a scene file must end in .toml"
         )
     return file.read_text(encoding="utf-8")

@@ -14,9 +14,10 @@ from ..errors import NonstickError
 from ..files.atomic import safe_name
 from ..files.lock import Lock, held
 from ..scenes.scene import Scene
+from ..sim.run.resources import cores
 from .plan import FILE, PlannedRun, SweepPlan
 from .table import TABLE, SweepTable
-from .workers import Order, cluster, cores, error_of, is_made, make, processes
+from .workers import Order, cluster, error_of, is_made, make, processes
 
 #: seconds between reports of progress
 BEAT = 0.5

@@ -51,11 +51,6 @@ class Order:
 # -- executors ----------------------------------------------------------------------------------------
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @contextmanager
 def processes(jobs: int) -> Iterator[Executor]:
     """Threads that each wait for one child process."""

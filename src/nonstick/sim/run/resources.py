@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 from dataclasses import dataclass
@@ -18,9 +19,14 @@ class Needs:
     disk: float
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def free_memory() -> float:
     """Bytes this process may still use; infinite if that is not known."""
-    limits = [_proc("/proc/meminfo", "MemAvailable:")]
+    limits = [proc("/proc/meminfo", "MemAvailable:")]
     try:
         limit, used = (
             Path(f"/sys/fs/cgroup/memory.{k}").read_text(encoding="utf-8").strip() for k in ("max", "current")
@@ -33,13 +39,14 @@ def free_memory() -> float:
 
         most = resource.getrlimit(resource.RLIMIT_AS)[0]
         if most != resource.RLIM_INFINITY:
-            limits.append(most - _proc("/proc/self/status", "VmSize:", 0.0))
+            limits.append(most - proc("/proc/self/status", "VmSize:", 0.0))
     except ImportError:
         pass
     return max(min(limits), 0.0)
 
 
-def _proc(file: str, key: str, default: float = np.inf) -> float:
+def proc(file: str, key: str, default: float = np.inf) -> float:
+    """Bytes that the kernel tells under a key of a file in /proc."""
     try:
         for line in Path(file).read_text(encoding="utf-8").splitlines():
             if line.startswith(key):
