@@ -80,8 +80,6 @@ def volumes_from_level_set(
 ) -> None:
     """Fill mass and stress, which are those of a window; φ is that of the whole grid."""
     samples = [face_shift(a) for a in grid.axes] + [(0, 0, 0)] + [grid.edge_shift(e) for e in grid.edges]
-    if grid.dimension == 2:  # one layer of cells: there are no samples between layers
-        samples = [(0, s1, s2) for _, s1, s2 in samples]
     times = [1.0 for _ in grid.axes] + [factors[0]] + [factors[1] for _ in grid.edges]
     outs = [mass[a] for a in grid.axes] + [stress[0]] + [stress[1 + e] for e in grid.edges]
     control_volumes(with_surroundings(phi, window), samples, times, outs)

@@ -198,10 +198,17 @@ def test_the_shift_gives_the_volume():
     assert _shift(phi, solid, bulk.view(np.uint8), plain, margin, 0.0, 2) == pytest.approx(SHIFT, abs=1e-3)
 
 
-@pytest.mark.parametrize("count", [0, 5, 500])
-def test_volume_of_samples(count):
-    rng = np.random.default_rng(0)
-    value, room = rng.normal(size=count).astype(np.float32), rng.random(count).astype(np.float32)
-    parts = np.empty(64)
-    _surface._volume(parts, value, room, np.float32(0.2), np.float32(2))
-    assert parts.sum() == pytest.approx((room * np.clip(0.5 - 2.0 * (value + 0.2), 0.0, 1.0)).sum(), rel=1e-5)
+@pytest.mark.parametrize("cells, margin, refine, pad", GRIDS)
+def test_room_outside_walls_by_level(cells, margin, refine, pad):
+    rng, span, steps = np.random.default_rng(0), np.float32(0.5), 8
+    phi = rng.uniform(-0.7, 0.7, (cells * refine + 2 * pad,) * 3).astype(np.float32)
+    solid = rng.uniform(-1.0, 1.0, phi.shape).astype(np.float32)
+    mask = rng.random((cells + 2 * margin,) * 3) < 0.5
+    room = np.clip(0.5 + solid * refine, 0.0, 1.0) * of_cells(mask, phi.shape, margin, refine, pad)
+    out, plain = np.zeros((len(mask), 1 + steps)), np.zeros(mask.shape, bool)
+    _surface._room_by_level(out, phi, solid, mask.view(np.uint8), plain, margin, refine, pad, span)
+    twin = [
+        room[phi <= -span].sum(),
+        *np.histogram(phi, steps, (-span, span), weights=np.where(phi > -span, room, 0))[0],
+    ]
+    np.testing.assert_allclose(out.sum(axis=0), twin, rtol=1e-5)

@@ -98,14 +98,14 @@ def test_velocity_of_cells(shape):
     rng = np.random.default_rng(0)
     d = 3 if shape[0] > 1 else 2
     x = rng.uniform(-0.1, 1.1, (300, d)).astype(np.float32)
-    v = rng.normal(size=x.shape).astype(np.float32)
-    out, count = np.zeros((d, *shape), np.float32), np.zeros(shape, np.int32)
-    _means(out, count, x, v, np.float32(7.0))
+    v = rng.normal(size=(300, 3)).astype(np.float32)
+    out, count = np.zeros((3, *shape), np.float32), np.zeros(shape, np.int32)
+    _means(out, count, np.pad(x, ((0, 0), (3 - d, 0))), v, np.float32(7.0))
     cells = np.clip((x * np.float32(7.0)).astype(int), 0, np.array(shape[-d:]) - 1)
     where = tuple(cells.T) if d == 3 else (np.zeros(300, int), *cells.T)
-    twin, number = np.zeros((d, *shape)), np.zeros(shape)
+    twin, number = np.zeros((3, *shape)), np.zeros(shape)
     np.add.at(number, where, 1)
-    for axis in range(d):
+    for axis in range(3):
         np.add.at(twin[axis], where, v[:, axis])
     np.testing.assert_array_equal(count, number)
     np.testing.assert_allclose(out, twin / np.maximum(number, 1), atol=1e-5)

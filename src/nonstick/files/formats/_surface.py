@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit, prange
 
 from ...grid._levelset import _tabulated
-from ...kernels import merged, parallel, parallel_sum, serial
+from ...kernels import merged, parallel, serial
 
 # Sums may be reordered, for SIMD.
 _sums = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc", "nnan", "nsz"})
@@ -289,15 +289,15 @@ def _span(cell, margin, refine, pad, n):
 
 
 @parallel
-def _weigh(deep, near, phi, solid, bulk, plain, margin, refine, pad, span):
-    """Of every slab of cells: the room outside walls of bulk samples with φ ≤ -span, and how many others have φ < span.
+def _room_by_level(out, phi, solid, bulk, plain, margin, refine, pad, span):
+    """Of every slab of cells: the room outside walls of its bulk samples, by φ from -span to span in equal steps.
 
-    In `plain` cells all φ are -span.
+    The first entry has all samples with φ ≤ -span, as have all in `plain` cells. Zero on entry.
     """
     nx, ny, nz = phi.shape
     mx, my, mz = bulk.shape
+    scale = 0.5 * (out.shape[1] - 1) / span
     for slab in prange(mx):
-        total, count = 0.0, 0
         i0, i1 = _span(slab, margin, refine, pad, nx)
         for row in range(my):
             j0, j1 = _span(row, margin, refine, pad, ny)
@@ -307,53 +307,15 @@ def _weigh(deep, near, phi, solid, bulk, plain, margin, refine, pad, span):
                     continue
                 # a distance changes by at most √3 over a cell
                 if plain[slab, row, cell] and solid[i0, j0, k0] > 1.75 + 0.5 / refine:
-                    total += (i1 - i0) * (j1 - j0) * (k1 - k0)
+                    out[slab, 0] += (i1 - i0) * (j1 - j0) * (k1 - k0)
                     continue
                 for i in range(i0, i1):
                     for j in range(j0, j1):
                         for k in range(k0, k1):
                             room = 0.5 + solid[i, j, k] * refine
                             if phi[i, j, k] < span and room > 0.0:
-                                if phi[i, j, k] <= -span:
-                                    total += min(room, 1.0)
-                                else:
-                                    count += 1
-        deep[slab], near[slab] = total, count
-
-
-@parallel
-def _collect(value, room, start, phi, solid, bulk, plain, margin, refine, pad, span):
-    """φ and room of the samples that `_weigh` counts as near; `start` of a slab is where its own begin."""
-    nx, ny, nz = phi.shape
-    mx, my, mz = bulk.shape
-    for slab in prange(mx):
-        n = start[slab]
-        i0, i1 = _span(slab, margin, refine, pad, nx)
-        for row in range(my):
-            j0, j1 = _span(row, margin, refine, pad, ny)
-            for cell in range(mz):
-                if not bulk[slab, row, cell] or plain[slab, row, cell]:
-                    continue
-                k0, k1 = _span(cell, margin, refine, pad, nz)
-                for i in range(i0, i1):
-                    for j in range(j0, j1):
-                        for k in range(k0, k1):
-                            here = 0.5 + solid[i, j, k] * refine
-                            if -span < phi[i, j, k] < span and here > 0.0:
-                                value[n], room[n] = phi[i, j, k], min(here, 1.0)
-                                n += 1
-
-
-@parallel_sum
-def _volume(parts, value, room, shift, refine):
-    """Of batches of samples: the volume, in samples, where φ is `value` plus a shift and `room` is outside walls."""
-    size = -(-len(value) // len(parts))
-    half, none, one = np.float32(0.5), np.float32(0.0), np.float32(1.0)
-    for batch in prange(len(parts)):
-        total = 0.0
-        for n in range(batch * size, min((batch + 1) * size, len(value))):
-            total += room[n] * min(max(half - (value[n] + shift) * refine, none), one)
-        parts[batch] = total
+                                level = 0 if phi[i, j, k] <= -span else 1 + int((phi[i, j, k] + span) * scale)
+                                out[slab, min(level, out.shape[1] - 1)] += min(room, 1.0)
 
 
 @parallel

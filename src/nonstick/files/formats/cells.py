@@ -7,16 +7,12 @@ things look a little further.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import prange
 
 from ...kernels import parallel, serial
 from ...kernels._interpolate import _sample
-
-if TYPE_CHECKING:
-    from .frame import Frame
+from .frame import Frame, in_space
 
 
 def widen(mask: np.ndarray, r: int, outside: bool = False) -> np.ndarray:
@@ -43,32 +39,34 @@ LAYERS = 3
 
 
 def on_cells(frame: Frame, values: np.ndarray | None = None) -> np.ndarray:
-    """Velocity at cell centres, `[axis, i, j(, k)]`, float32; zero far from the liquid.
+    """Velocity at cell centres, `[component, i, j(, k)]`, float32; zero far from the liquid.
 
-    Or other values of particles (n, d) in the place of the velocity.
+    Or other values of particles, (n, components), in the place of the velocity.
     """
-    shape, d = frame.grid.shape, frame.dimension
-    out = np.zeros((d, *shape), np.float32)
     x, v = frame.get("position"), frame.get("velocity") if values is None else values
-    if x is None or v is None or not len(x):
-        return out
-    three = (1,) * (3 - d) + shape
-    field, count = out.reshape(d, *three), np.zeros(three, np.int32)
-    _means(field, count, x, v, np.float32(1.0 / frame.dx))
-    known = (count > 0).view(np.uint8)
-    for _ in range(LAYERS):
-        wider = widen(known, 1)
-        _spread(field, known, wider)
-        known = wider
-    return out
+    components = frame.dimension if v is None else v.shape[1]
+    field, count = np.zeros((3, *frame.grid.three), np.float32), np.zeros(frame.grid.three, np.int32)
+    if x is not None and v is not None and len(x):
+        _means(field, count, _lift(x), in_space(v), np.float32(1.0 / frame.dx))
+        known = (count > 0).view(np.uint8)
+        for _ in range(LAYERS):
+            wider = widen(known, 1)
+            _spread(field[:components], known, wider)
+            known = wider
+    return field[:components].reshape(components, *frame.grid.shape)
 
 
 def at_points(cells: np.ndarray, points: np.ndarray, dx: float) -> np.ndarray:
     """Values at points (n, d) in metres of fields over cells `[component, i, j(, k)]`, linear between centres."""
-    d, shape = len(cells), cells.shape[1:]
-    out = np.empty((len(points), d), np.float32)
-    _values(out, cells.reshape(d, *(1,) * (3 - len(shape)), *shape), points, 1.0 / dx)
+    n, *shape = cells.shape
+    out = np.empty((len(points), n), np.float32)
+    _values(out, cells.reshape(n, *(1,) * (3 - len(shape)), *shape), _lift(points), 1.0 / dx)
     return out
+
+
+def _lift(points: np.ndarray) -> np.ndarray:
+    """Points with three coordinates; the first one is zero in 2D."""
+    return np.pad(points, ((0, 0), (3 - points.shape[1], 0)))
 
 
 def on_faces(cells: np.ndarray) -> list[np.ndarray]:
@@ -82,36 +80,34 @@ def on_faces(cells: np.ndarray) -> list[np.ndarray]:
 
 @serial
 def _means(out, count, x, v, scale):
-    """Mean velocity [axis, i, j, k] and number of the particles (n, d) in each cell; zero on entry.
+    """Means (3, i, j, k) of the values (n, 3) of the particles (n, 3) in each cell, and their number; zero on entry.
 
     Particles of a cell mostly follow each other, so sums go to memory when the cell changes.
     """
-    d, nx, ny, nz = out.shape
-    flat, counts, last = out.reshape(d, -1), count.reshape(-1), -1
+    _, nx, ny, nz = out.shape
+    flat, counts, last = out.reshape(3, -1), count.reshape(-1), -1
     some, s0, s1, s2 = 0, np.float32(0.0), np.float32(0.0), np.float32(0.0)
     for p in range(len(x) + 1):
         q = -1
         if p < len(x):
-            i = min(max(int(x[p, 0] * scale), 0), nx - 1) if d == 3 else 0
-            j = min(max(int(x[p, d - 2] * scale), 0), ny - 1)
-            q = (i * ny + j) * nz + min(max(int(x[p, d - 1] * scale), 0), nz - 1)
+            i = min(max(int(x[p, 0] * scale), 0), nx - 1)
+            j = min(max(int(x[p, 1] * scale), 0), ny - 1)
+            q = (i * ny + j) * nz + min(max(int(x[p, 2] * scale), 0), nz - 1)
         if q != last:
             if last >= 0:
                 counts[last] += some
                 flat[0, last] += s0
                 flat[1, last] += s1
-                if d == 3:
-                    flat[2, last] += s2
+                flat[2, last] += s2
             last, some, s0, s1, s2 = q, 0, np.float32(0.0), np.float32(0.0), np.float32(0.0)
         if q >= 0:
             some += 1
             s0 += v[p, 0]
             s1 += v[p, 1]
-            if d == 3:
-                s2 += v[p, 2]
+            s2 += v[p, 2]
     for q in range(len(counts)):
         if counts[q] > 1:
-            for axis in range(d):
+            for axis in range(3):
                 flat[axis, q] /= counts[q]
 
 
@@ -143,10 +139,8 @@ def _spread(out, known, wider):
 
 @parallel
 def _values(out, cells, points, scale):
-    """Values (n, d) of fields over cells at points (n, d or more)."""
-    d = len(cells)
+    """Values (n, components) of fields over cells at points (n, 3)."""
     for p in prange(len(points)):
-        a = points[p, 0] * scale - 0.5 if d == 3 else 0.0
-        b, c = points[p, d - 2] * scale - 0.5, points[p, d - 1] * scale - 0.5
-        for axis in range(d):
+        a, b, c = points[p, 0] * scale - 0.5, points[p, 1] * scale - 0.5, points[p, 2] * scale - 0.5
+        for axis in range(len(cells)):
             out[p, axis] = _sample(cells[axis], a, b, c)

@@ -12,6 +12,7 @@ from ...core.guarded import remove
 from ...core.palette import WATER
 from ...errors import NonstickError
 from ...grid.box import IndexBox
+from ...grid.faces import lower, upper
 from ...scenes.scene import Scene
 from ..atomic import replacing, write_text
 from . import glb, obj, ply, usd, vdb, vtk
@@ -73,12 +74,9 @@ def _beside(inside: np.ndarray) -> np.ndarray:
     """Voxels with a neighbour on the other side of the surface."""
     out = np.zeros(inside.shape, bool)
     for axis in range(inside.ndim):
-        before = [slice(None)] * inside.ndim
-        after = list(before)
-        before[axis], after[axis] = slice(None, -1), slice(1, None)
-        change = inside[tuple(before)] != inside[tuple(after)]
-        out[tuple(before)] |= change
-        out[tuple(after)] |= change
+        change = lower(inside, axis) != upper(inside, axis)
+        for side in (lower, upper):
+            np.logical_or(side(out, axis), change, out=side(out, axis))
     return out
 
 

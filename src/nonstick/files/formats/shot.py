@@ -259,7 +259,7 @@ class Shot:
         moved = frame.get("phi_solid")
         if moved is not None:
             for axis, a in enumerate(axes):
-                moved = _between(moved, a / self.grid.dx, axis)
+                moved = between_samples(moved, a / self.grid.dx, axis)
             np.minimum(out, self._sharpened(moved, axes, frame), out=out)
         self._put_bodies(out, axes, frame)
         return out
@@ -319,7 +319,7 @@ class Shot:
         return self._still[key]
 
 
-def _between(values: np.ndarray, at: np.ndarray, axis: int) -> np.ndarray:
+def between_samples(values: np.ndarray, at: np.ndarray, axis: int) -> np.ndarray:
     """Values at fractional indices along one axis, linear between samples."""
     at = np.clip(at, 0, values.shape[axis] - 1)
     low = np.minimum(at.astype(int), values.shape[axis] - 2)

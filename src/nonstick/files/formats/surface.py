@@ -22,12 +22,12 @@ import numpy as np
 from ...core.optional import need
 from ...errors import NonstickError
 from ...grid.box import IndexBox
-from ...grid.levelset import flat_distance
+from ...grid.levelset import flat_distance, smooth
 from . import _surface, _walls
 from .cells import at_points, widen
 from .frame import Frame
 from .mesh import TriangleMesh, of_level_set, of_plane
-from .shot import FAR, Shot
+from .shot import FAR, Shot, between_samples
 
 Kind = Literal["grid", "particles", "splashsurf"]
 KINDS = ("grid", "particles", "splashsurf")
@@ -40,6 +40,8 @@ LARGEST = 1.5
 DROP = 0.56
 #: largest shift of the level set that brings the volume to the ledger's, in cells
 SHIFT = 0.3
+#: steps of φ in which samples near the surface are counted, to find that shift
+LEVELS = 1024
 #: how far behind walls a mesh is cut, in samples
 BEHIND = 1.0
 #: samples outside the domain on every side
@@ -72,7 +74,7 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
     else:
         h, d = frame.dx / refine, frame.dimension
         phi, solid, first = _distances(shot, frame, kind, refine)
-        three = (*phi.shape, *(1,) * (3 - d))
+        three = (1,) * (3 - d) + phi.shape
         _walls._cut_behind(
             phi.reshape(three), solid.reshape(three), np.float32(BEHIND / refine), np.float32(0.5 / refine)
         )
@@ -127,13 +129,14 @@ def _out_of_walls(vertices: np.ndarray, solid: np.ndarray, refine: int) -> np.nd
     """
     if not len(vertices):
         return vertices
-    x = vertices if solid.ndim == 3 else vertices + np.array([0.0, 0.0, 0.5], np.float32)
-    solid = solid if solid.ndim == 3 else np.repeat(solid[:, :, None], 2, axis=2)
+    extra = 3 - solid.ndim  # a plane is half-way between two equal ones along the first axis
+    x = np.roll(vertices, extra, axis=1) + np.array([0.5 * extra, 0.0, 0.0], np.float32)
+    solid = np.repeat(solid[None], 2, axis=0) if extra else solid
     seam = np.empty(len(x), bool)
     _walls._bring_out(x, seam, solid, float(refine))
     if seam.any():
         x[seam] = _towards_open(x[seam], solid * np.float32(refine))
-    return x
+    return np.roll(x, -extra, axis=1)
 
 
 def _in_metres(x: np.ndarray, h: float, corner: Sequence[float]) -> np.ndarray:
@@ -167,16 +170,9 @@ def _towards_open(x: np.ndarray, solid: np.ndarray) -> np.ndarray:
 
 def _from_grid(frame: Frame, refine: int) -> np.ndarray:
     """The level set of the simulation, smoothed a little, linear between its samples."""
-    from scipy.ndimage import correlate1d
-
-    from .shot import _between
-
-    phi = np.asarray(frame.level, np.float32)
-    for axis in range(phi.ndim):
-        # one pass of a ⅛-¾-⅛ filter takes the grain of single particles out of the surface
-        phi = correlate1d(phi, np.array([0.125, 0.75, 0.125], np.float32), axis, mode="nearest")
+    phi = smooth(np.asarray(frame.level, np.float32))
     for axis, n in enumerate(frame.grid.shape):
-        phi = _between(phi, (np.arange(-PAD, n * refine + PAD) + 0.5) / refine - 0.5, axis)
+        phi = between_samples(phi, (np.arange(-PAD, n * refine + PAD) + 0.5) / refine - 0.5, axis)
     return phi / np.float32(frame.dx)
 
 
@@ -285,18 +281,15 @@ def _shift(
 
     In `plain` cells φ is as low as it can be.
     """
-    span, grid = _span(refine), (phi, solid, bulk, plain, margin, refine, PAD)
-    deep, near = np.empty(len(bulk)), np.empty(len(bulk), np.int64)
-    _surface._weigh(deep, near, *grid, np.float32(span))
-    start = np.concatenate([[0], np.cumsum(near)])
-    value, room = np.empty(start[-1], np.float32), np.empty(start[-1], np.float32)
-    _surface._collect(value, room, start, *grid, np.float32(span))
-    inside, parts = float(deep.sum()), np.empty(64)
+    span, steps = _span(refine), np.zeros((len(bulk), 1 + LEVELS))
+    _surface._room_by_level(steps, phi, solid, bulk, plain, margin, refine, PAD, np.float32(span))
+    deep, *room = steps.sum(axis=0)
+    level = span * ((2.0 * np.arange(LEVELS) + 1.0) / LEVELS - 1.0)
     low, high = -SHIFT, SHIFT
     for _ in range(12):
         middle = 0.5 * (low + high)
-        _surface._volume(parts, value, room, np.float32(middle), np.float32(refine))
-        low, high = (middle, high) if inside + float(parts.sum()) > target else (low, middle)
+        volume = deep + float(np.clip(0.5 - (level + middle) * refine, 0.0, 1.0) @ room)
+        low, high = (middle, high) if volume > target else (low, middle)
     return np.float32(0.5 * (low + high))
 
 

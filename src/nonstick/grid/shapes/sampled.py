@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..faces import lower, upper
 from .base import Corners, Moments, Probes, Shape
 from .combined import Combined
 from .mesh import Mesh
@@ -170,10 +171,7 @@ def _near(coarse: np.ndarray, reach: float) -> np.ndarray:
     """Bricks with a corner within `reach` of the surface."""
     close = np.abs(coarse) <= reach
     for axis in range(3):
-        ahead = [slice(None)] * 3
-        back = [slice(None)] * 3
-        ahead[axis], back[axis] = slice(1, None), slice(None, -1)
-        close = close[tuple(ahead)] | close[tuple(back)]
+        close = lower(close, axis) | upper(close, axis)
     return close
 
 

@@ -133,9 +133,8 @@ class Colours:
         elif self.choice == "pressure":
             values = _on_points(frame, frame.arrays["pressure"], place)
         else:
-            own = self._values(frame).astype(np.float32)
-            cells = on_cells(frame, np.repeat(own[:, None], frame.dimension, axis=1))
-            values = at_points(cells, place, frame.dx)[:, 0]
+            own = self._values(frame).astype(np.float32)[:, None]
+            values = at_points(on_cells(frame, own), place, frame.dx)[:, 0]
         return _bytes(ramp(scale.part(values)))
 
     def _values(self, frame: Frame) -> np.ndarray:
@@ -148,8 +147,7 @@ class Colours:
 
 
 def _on_points(frame: Frame, cells: np.ndarray, points: np.ndarray) -> np.ndarray:
-    field = np.repeat(np.asarray(cells, np.float32)[None], frame.dimension, axis=0)
-    return at_points(field, np.ascontiguousarray(points, np.float32), frame.dx)[:, 0]
+    return at_points(np.asarray(cells, np.float32)[None], np.ascontiguousarray(points, np.float32), frame.dx)[:, 0]
 
 
 def _bytes(colour: np.ndarray | Sequence[float]) -> np.ndarray:
