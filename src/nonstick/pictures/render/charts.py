@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.optional import need
 from ...files.atomic import replacing
-from ...grid.fractions import centre_distance
+from ...grid.faces import between
 
 #: Okabe and Ito's colours, which people with any colour vision can distinguish; their yellow is omitted: it is too
 #: light for lines
@@ -144,7 +144,7 @@ def _panel(ax, s: Slice, norm, speed: float, arrows: int, size: float = 1.0) -> 
     step = max(1, round(nx / arrows))
     pick = (slice(step // 2, None, step),) * 2
     X, Y = np.meshgrid(x, y, indexing="ij")
-    keep = liquid[pick] & (centre_distance(s.phi_solid)[pick] > 0)
+    keep = liquid[pick] & (between(between(s.phi_solid, 0), 1)[pick] > 0)
     length = size * 0.075 * width / speed
     u, v = (c[pick][keep] * length for c in s.velocity)
     ax.quiver(
