@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -27,21 +28,21 @@ from .solvers.safeguards.refinement import refine, solve_substitute
 
 @suggesting
 def solve(
-    A,
-    b,
-    lower=0.0,
-    upper=np.inf,
+    A: Any,
+    b: Any,
+    lower: Any = 0.0,
+    upper: Any = np.inf,
     *,
     method: str | Method = "auto",
-    x0=None,
-    active=None,
+    x0: Any = None,
+    active: Any = None,
     rtol: float = 1e-6,
     atol: float = 0.0,
     maxiter: int | None = None,
     callback: Callable[[Monitor], object] | None = None,
-    cells=None,
-    diagonal=None,
-    constraints=None,
+    cells: Any = None,
+    diagonal: Any = None,
+    constraints: Any = None,
     time_limit: float | None = None,
     criterion: Criterion = "rows",
 ) -> Solution:
@@ -121,7 +122,7 @@ def solve(
     return _solve(run, Given(A, cells, diagonal), b, lower, upper, x0, active, constraints)
 
 
-def lcp(M, q, **options) -> Solution:
+def lcp(M: Any, q: Any, **options: Any) -> Solution:
     """Solve the linear complementarity problem `0 ≤ x ⟂ M x + q ≥ 0`.
 
     Parameters
@@ -157,7 +158,9 @@ def lcp(M, q, **options) -> Solution:
     return _solve(run, Given(M, **matrix, names=("M", "q")), q, 0.0, np.inf, **start, sign=-1.0)
 
 
-def _solve(run: Run, given: Given, b, lower, upper, x0, active, constraints, sign: float = 1.0) -> Solution:
+def _solve(
+    run: Run, given: Given, b: Any, lower: Any, upper: Any, x0: Any, active: Any, constraints: Any, sign: float = 1.0
+) -> Solution:
     """Solve with a matrix that is checked; b is multiplied by `sign` first."""
     problem = given.problem(b, lower, upper, sign)
     x0, active = given.start(x0, active)
@@ -175,9 +178,9 @@ def solve_problem(
     problem: BoxProblem,
     method: str | Method = "auto",
     *,
-    x0=None,
-    active=None,
-    **stopping,
+    x0: Any = None,
+    active: Any = None,
+    **stopping: Any,
 ) -> Solution:
     """Solve a problem that is already built.
 
@@ -227,7 +230,9 @@ class Run:
         began = time.perf_counter()
         return cls(*registry.named(method), stopping, began)
 
-    def solve(self, problem: BoxProblem, x0=None, active=None, back: np.ndarray | None = None) -> Solution:
+    def solve(
+        self, problem: BoxProblem, x0: Any = None, active: Any = None, back: np.ndarray | None = None
+    ) -> Solution:
         """Solve a problem; all arguments are checked, and `back` puts the unknowns into the order of the caller."""
         try:
             method = self.method.chosen(problem)
@@ -268,7 +273,7 @@ def _solve_all(method: Method, problem: BoxProblem, start: Start, monitor: Monit
         monitor.remark(substitute.sentence)
 
 
-def _judge(method: Method, problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
+def _judge(method: Method, problem: BoxProblem, x: np.ndarray, x0: Any, monitor: Monitor) -> None:
     """Keep the start if it was better, and look for the reason of a failure in the matrix."""
     A, stopping, status, progress = problem.A, monitor.stopping, monitor.status, monitor.progress
     if status in ("converged", "infeasible"):
@@ -284,14 +289,14 @@ def _judge(method: Method, problem: BoxProblem, x: np.ndarray, x0, monitor: Moni
 
 
 def _solve_with_constraints(
-    run: Run, problem: BoxProblem, limits: LinearConstraints, x0, back: np.ndarray | None
+    run: Run, problem: BoxProblem, limits: LinearConstraints, x0: Any, back: np.ndarray | None
 ) -> Solution:
     """Solve with linear constraints: a box problem for each guess of their multipliers."""
     from .compositions import face_solver  # which loads every solver
 
     stopping = run.stopping
 
-    def solve(problem: BoxProblem, x0, active) -> Solution:
+    def solve(problem: BoxProblem, x0: Any, active: Any) -> Solution:
         # The step that meets the constraints adds an error of its own, so the box problems are solved more exactly.
         left = stopping.time_limit
         if left is not None:
@@ -307,7 +312,7 @@ def _solve_with_constraints(
     return solve_constrained(problem, limits, solve, holds, face_solver(problem.A), stopping.rtol, x0)
 
 
-def _no_worse(problem: BoxProblem, x: np.ndarray, x0, monitor: Monitor) -> None:
+def _no_worse(problem: BoxProblem, x: np.ndarray, x0: Any, monitor: Monitor) -> None:
     """After a solve that failed: x is the start where that was better.
 
     With a limit of the user's own, the last iterate is what was asked for, unless it is not finite: the residual

@@ -136,7 +136,9 @@ _METHODS: dict[str, Entry] = {
 _plugins_loaded = False
 
 
-def register(name: str, description: str, kind: str = "box", *, converges: bool = True):
+def register(
+    name: str, description: str, kind: str = "box", *, converges: bool = True
+) -> Callable[[Callable[[], Method]], Callable[[], Method]]:
     """Give a method of your own a name, for `nonstick.solve` and for the command line.
 
     Parameters

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -67,7 +67,9 @@ class Solver(Shown):
     """
 
     @suggesting
-    def __init__(self, A, *, cells=None, method: str | Method = "auto", diagonal=None, warm: bool = True):
+    def __init__(
+        self, A: Any, *, cells: Any = None, method: str | Method = "auto", diagonal: Any = None, warm: bool = True
+    ):
         recipe, self.name = registry.named(method)
         self.warm = warm
         #: the last solution in the order of the operator
@@ -101,13 +103,13 @@ class Solver(Shown):
     @suggesting
     def solve(
         self,
-        b,
-        lower=0.0,
-        upper=np.inf,
+        b: Any,
+        lower: Any = 0.0,
+        upper: Any = np.inf,
         *,
-        x0=None,
-        active=None,
-        **stopping,
+        x0: Any = None,
+        active: Any = None,
+        **stopping: Any,
     ) -> Solution:
         """Solve for one right-hand side and one pair of bounds.
 
@@ -147,7 +149,7 @@ class Solver(Shown):
             self._last = inner if np.isfinite(inner.x).all() else None
             return given.solution(inner)
 
-    def update(self, values) -> None:
+    def update(self, values: Any) -> None:
         """Give A other numbers in the same places.
 
         Coarse levels of `auto` are filled again and not chosen again, unless a coupling a_ij / sqrt(a_ii a_jj) has
@@ -217,7 +219,7 @@ def keeping(method: M, alike: WeakSet[Operator]) -> M:
     return replace(method, **{name: value for name, value in changes.items() if value is not None})
 
 
-def _kept(value, alike: WeakSet[Operator]):
+def _kept(value: Any, alike: WeakSet[Operator]) -> Any:
     """A part of a method that keeps its set-ups; None if there is nothing to keep."""
     if isinstance(value, Recipe):
         return Cached(value, InverseCache(alike))

@@ -100,7 +100,8 @@ class Runner:
         if not part.compositions:
             for name in plan.methods:
                 changed = part.change and name in self.table.methods
-                yield name, replace(registry.get(name), **part.change) if changed else name, plan  # type: ignore[type-var]
+                method: Any = registry.get(name) if changed else name
+                yield name, replace(method, **part.change) if changed else method, plan
 
     def _solve(self, part: Part, n: int, label: str, method, plan: Plan, build, **options) -> Row:
         trace: Trace = []

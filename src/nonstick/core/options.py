@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from math import inf, nan
 from numbers import Integral, Real
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from ..errors import NonstickError, brief
 from . import rounding
@@ -41,7 +41,7 @@ class Stopping:
     criterion: Criterion = "rows"
     callback: Callable[[Any], object] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
             value = self._plain(name)
             if not 0 <= value < inf:
@@ -99,10 +99,11 @@ _ALIASES = {
     "timeout": "time_limit", "coords": "cells", "coordinates": "cells", "diag": "diagonal",
 }  # fmt: skip
 
-F = TypeVar("F", bound=Callable)
+R = TypeVar("R")
+P = ParamSpec("P")
 
 
-def suggesting(function: F) -> F:
+def suggesting(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: an unknown keyword ends in a sentence that names the option that was probably meant.
 
     A function that passes on `**stopping` knows the options of `Stopping` too.
@@ -113,13 +114,13 @@ def suggesting(function: F) -> F:
         known += STOPPING
 
     @functools.wraps(function)
-    def checked(*args, **options):
+    def checked(*args: P.args, **options: P.kwargs) -> R:
         for word in options:
             if word not in known:
                 unknown_option(word, known, function.__qualname__.removesuffix(".__init__"))
         return function(*args, **options)
 
-    return checked  # type: ignore[return-value]
+    return checked
 
 
 def unknown_option(word: str, known: list[str], where: str) -> None:

@@ -42,4 +42,4 @@ def ramp(values: np.ndarray, stops: np.ndarray = RAMP) -> np.ndarray:
     at = np.clip(values, 0.0, 1.0) * (len(stops) - 1)
     low = np.minimum(at.astype(int), len(stops) - 2)
     part = (at - low)[..., None]
-    return stops[low] * (1 - part) + stops[low + 1] * part
+    return np.asarray(stops[low] * (1 - part) + stops[low + 1] * part)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +21,7 @@ from . import rounding
 SYMMETRY_RTOL = rounding.HALF
 
 
-def matrix(A, name: str = "A") -> sp.csr_array:
+def matrix(A: Any, name: str = "A") -> sp.csr_array:
     """A real matrix with a positive diagonal as canonical CSR; A itself is not changed. `symmetric` asks for more."""
     if not sp.issparse(A):
         A = _dense(A, name)
@@ -40,7 +41,7 @@ def matrix(A, name: str = "A") -> sp.csr_array:
     return A
 
 
-def _canonical(A) -> sp.csr_array:
+def _canonical(A: Any) -> sp.csr_array:
     if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
         A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
@@ -68,7 +69,7 @@ def _sound(A: sp.csr_array, name: str) -> None:
         )
 
 
-def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
+def refilled(A: sp.csr_array, values: Any, name: str = "A") -> sp.csr_array:
     """A with other numbers: `values` has the pattern of A, or is a vector with an entry for each of A's."""
     if not sp.issparse(values) or (values.ndim == 1 and values.shape == (A.nnz,)):
         values = numbers(values, "values")
@@ -94,7 +95,7 @@ def refilled(A: sp.csr_array, values, name: str = "A") -> sp.csr_array:
     return M
 
 
-def products(A, diagonal, name: str = "A") -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
+def products(A: Any, diagonal: Any, name: str = "A") -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
     """The function x ↦ A x and the diagonal of a LinearOperator, tried on a few vectors."""
     if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
         raise NonstickError(f"{name} must be square, but its shape is {_by(A.shape)}")
@@ -147,7 +148,7 @@ def _try_products(product: Callable[[np.ndarray], np.ndarray], d: np.ndarray, na
             raise NonstickError(f"diagonal[{i}] is {d[i]:g}, but {name}[{i}, {i}] is {entry:g} by a product")
 
 
-def damage(A) -> str:
+def damage(A: Any) -> str:
     """What is wrong with the indices of a sparse matrix, or nothing: they crash compiled code, SciPy's own too."""
     check = getattr(A, "check_format", None)  # compressed formats have one
     try:
@@ -167,7 +168,7 @@ def damage(A) -> str:
     return ""
 
 
-def _indices(A) -> Iterable[tuple[Sequence[int], int]]:
+def _indices(A: Any) -> Iterable[tuple[Sequence[int], int]]:
     """Lists of indices, each with the length of its axis, of formats that have no check of their own."""
     if A.format == "coo":
         return zip(A.coords, A.shape)
@@ -176,7 +177,7 @@ def _indices(A) -> Iterable[tuple[Sequence[int], int]]:
     return ((row, A.shape[1]) for row in A.rows) if A.format == "lil" else ()
 
 
-def _dense(A, name: str) -> np.ndarray:
+def _dense(A: Any, name: str) -> np.ndarray:
     if isinstance(A, (str, PurePath)):
         raise NonstickError(f"{name} must be a matrix, not the name of a file; nonstick.load_problem reads a file")
     try:
@@ -216,10 +217,10 @@ def symmetric(A: sp.csr_array, name: str = "A") -> bool:
             f"{name} is not a P-matrix: {name}[{i}, {j}] {name}[{j}, {i}] = {values[0]:g} is larger than "
             f"{name}[{i}, {i}] {name}[{j}, {j}] = {values[1]:g}"
         )
-    return kind == 0
+    return bool(kind == 0)
 
 
-def vector(b, n: int, name: str = "b") -> np.ndarray:
+def vector(b: Any, n: int, name: str = "b") -> np.ndarray:
     """A finite vector of n numbers."""
     out = numbers(b, name)
     if out.ndim == 2 and out.shape[1] == 1:
@@ -232,7 +233,7 @@ def vector(b, n: int, name: str = "b") -> np.ndarray:
     return np.array(out, dtype=np.float64)
 
 
-def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
+def bounds(lower: Any, upper: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Two vectors of bounds; a scalar is used for all unknowns, ±inf and None mean no bound."""
     lower, upper = no_bound(lower, -np.inf), no_bound(upper, np.inf)
     low, high = _bound(lower, n, "lower"), _bound(upper, n, "upper")
@@ -247,7 +248,7 @@ def bounds(lower, upper, n: int) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def no_bound(bound, infinite: float):
+def no_bound(bound: Any, infinite: float) -> Any:
     """A bound with `infinite` in place of None, also inside a list."""
     if bound is None:
         return infinite
@@ -256,7 +257,7 @@ def no_bound(bound, infinite: float):
     return bound
 
 
-def active(policy, n: int) -> np.ndarray:
+def active(policy: Any, n: int) -> np.ndarray:
     """An active set: -1 at the lower bound, 1 at the upper bound, 0 free."""
     out = numbers(policy, "active")
     if out.shape != (n,):
@@ -268,7 +269,7 @@ def active(policy, n: int) -> np.ndarray:
     return out.astype(np.int8)
 
 
-def _bound(bound, n: int, name: str) -> np.ndarray:
+def _bound(bound: Any, n: int, name: str) -> np.ndarray:
     out = numbers(bound, name)
     if out.ndim == 2 and out.shape[1] == 1:
         out = out[:, 0]
@@ -282,7 +283,7 @@ def _bound(bound, n: int, name: str) -> np.ndarray:
     return np.array(np.broadcast_to(out, (n,)), dtype=np.float64)
 
 
-def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+def constraints(given: Any, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
     """C with m rows, and the bounds of C x: `(C, lower, upper)` with None or ±inf where there is no bound."""
     if not isinstance(given, (tuple, list)) or len(given) != 3:
         raise NonstickError(
@@ -313,7 +314,7 @@ def constraints(given, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
     return C, low, high
 
 
-def cells(coordinates, n: int) -> np.ndarray:
+def cells(coordinates: Any, n: int) -> np.ndarray:
     """(n, 2) or (n, 3) grid coordinates, no cell twice; a line of cells becomes a grid one cell wide."""
     out = numbers(coordinates, "cells")
     if out.ndim == 1 and out.size == n:
@@ -350,7 +351,7 @@ def c_order(coordinates: np.ndarray) -> np.ndarray | None:
     return None if np.array_equal(order, np.arange(order.size)) else order
 
 
-def numbers(values, name: str) -> np.ndarray:
+def numbers(values: Any, name: str) -> np.ndarray:
     """An array of real numbers of any kind and shape; nothing is copied."""
     try:
         out = np.asarray(values.toarray() if sp.issparse(values) else values)
@@ -361,7 +362,7 @@ def numbers(values, name: str) -> np.ndarray:
     return out
 
 
-def _unmasked(values, name: str) -> None:
+def _unmasked(values: Any, name: str) -> None:
     """A masked array has no number where its mask is set; NumPy would give the one that is hidden there."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         hidden = np.argwhere(np.ma.getmaskarray(values))
@@ -376,7 +377,7 @@ def _real(dtype: np.dtype, name: str) -> None:
         raise NonstickError(f"{name} must hold numbers, not {dtype}")
 
 
-def _by(shape) -> str:
+def _by(shape: Any) -> str:
     return " × ".join(map(str, shape)) if len(shape) > 1 else f"({', '.join(map(str, shape))})"
 
 

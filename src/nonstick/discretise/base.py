@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,10 +62,10 @@ class Discretised(Shown, ABC):
         self,
         method: str | Method | None = None,
         *,
-        x0=None,
-        active=None,
-        **stopping,
-    ):
+        x0: Any = None,
+        active: Any = None,
+        **stopping: Any,
+    ) -> Any:
         """Solve, and bring the answer back to the grid.
 
         Parameters
@@ -91,7 +91,9 @@ class Discretised(Shown, ABC):
         solution = solve_problem(self.problem, method, x0=guess, active=active, **stopping)
         return self.with_fields(solution)
 
-    def solve_in_turn(self, methods: Iterable[str], x0=None, active=None, maxiter: int | None = None, **stopping):
+    def solve_in_turn(
+        self, methods: Iterable[str], x0: Any = None, active: Any = None, maxiter: int | None = None, **stopping: Any
+    ) -> tuple[Any, list[str]]:
         """Solve by the first of several methods that reaches its tolerance; by the best one if none does.
 
         Only the first one gets the start and the limit: the others begin anew. Returns the solution, and the messages
@@ -115,9 +117,9 @@ class Discretised(Shown, ABC):
         """The default start of a solve. None: it starts at zero, and the method may look for a better start."""
         return None
 
-    def as_vector(self, x0) -> np.ndarray:
+    def as_vector(self, x0: Any) -> np.ndarray:
         """A first guess as a vector over the unknowns."""
-        return x0
+        return np.asarray(x0)
 
     @abstractmethod
     def with_fields(self, solution: Solution) -> Solution:
@@ -135,14 +137,14 @@ class OnCells(Discretised):
     @property
     def cells(self) -> np.ndarray:
         """(n, d) grid coordinates of the unknowns, in C order."""
-        return self.problem.A.cells  # type: ignore[return-value]
+        return self.rows.coordinates()
 
-    def as_vector(self, x0):
+    def as_vector(self, x0: Any) -> np.ndarray:
         """A first guess may be an array over cells."""
         x0 = validate.numbers(x0, "x0")
         return self.rows.from_grid(x0.astype(float)) if x0.shape == self.shape else x0
 
-    def per_cell(self, name: str, value, finite: bool = True) -> np.ndarray:
+    def per_cell(self, name: str, value: Any, finite: bool = True) -> np.ndarray:
         """A number or an array over cells, as a vector over the unknowns."""
         value = validate.numbers(value, name).astype(float, copy=False)
         if value.shape not in ((), self.shape):
@@ -152,6 +154,6 @@ class OnCells(Discretised):
         return self.rows.from_grid(np.broadcast_to(value, self.shape))
 
 
-def extended(kind: type[S], solution: Solution, **more) -> S:
+def extended(kind: type[S], solution: Solution, **more: Any) -> S:
     """The solution as an object of another class, with more fields."""
     return kind(**{f.name: getattr(solution, f.name) for f in fields(Solution)}, **more)

@@ -194,8 +194,8 @@ class Covered:
                     M[i, j] += float((s * a * b)[own].sum())
         M = self.part.comm.total(M)
         volume = np.diag(M)[:d].copy() * self.dx**d
-        if exact is not None:
-            known = float(body.mass) / body.density  # type: ignore[arg-type]
+        if exact is not None and body.mass is not None:
+            known = float(body.mass) / body.density
             if np.abs(volume - known).max() > WHOLE * known:
                 return exact
         elif not volume.min() > 0.0 or not _definite(M):
@@ -307,10 +307,11 @@ class Coupling:
         S = np.zeros((dofs * len(self.free),) * 2)
         where, column, value, light = [], [], [], np.empty(S.shape[0])
         for k, c in enumerate(self.free):
+            assert c.mass is not None  # it is free
             block = slice(k * dofs, (k + 1) * dofs)
-            S[block, block] = dt * self.dx**self.d * np.linalg.inv(c.mass)  # type: ignore[arg-type]
+            S[block, block] = dt * self.dx**self.d * np.linalg.inv(c.mass)
             displaced = self.dx**self.d * c.displaced()
-            light[block] = rho * displaced / float(np.diag(c.mass)[: self.d].min())  # type: ignore[arg-type]
+            light[block] = rho * displaced / float(np.diag(c.mass)[: self.d].min())
             G = c.flux()
             pushed = np.abs(G).max(axis=-1) > 0.0
             if own is not None:

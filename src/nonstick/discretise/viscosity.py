@@ -19,6 +19,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,8 @@ from .viscosity_walls import WallDrag, drag_at_walls
 class _Unbounded(Bounds):
     """No bounds. It takes no memory and writes nothing, because there can be hundreds of millions of unknowns."""
 
-    @property
-    def constrained(self) -> np.ndarray:  # type: ignore[override]
+    @cached_property
+    def constrained(self) -> np.ndarray:
         return np.broadcast_to(False, self.lower.shape)
 
     def project(self, x, out=None):

@@ -152,8 +152,8 @@ class Cascade(Recipe):
         left = self.fitting(operator, first)
         for k in left:
             when, recipe = self._pairs[k]
-            tried = isinstance(when, Trial) and k != left[-1]
-            inverse = when.passed(recipe, operator) if tried else recipe.setup(operator)  # type: ignore[union-attr]
+            tried = when if isinstance(when, Trial) and k != left[-1] else None
+            inverse = recipe.setup(operator) if tried is None else tried.passed(recipe, operator)
             if inverse is not None:
                 return self._noted(inverse, k)
         return None

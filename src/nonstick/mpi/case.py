@@ -10,7 +10,7 @@ from ..grid.box import IndexBox
 from ..inverse.multigrid.grid.gathered import shared_levels
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm
-from .shared import Shared
+from .shared import Shared, bare
 
 #: ghost layers of the fields from which a rank discretises: the rows of its box and of one layer around it are complete
 WIDTH = 2
@@ -42,5 +42,5 @@ def _unknowns(comm: Comm, name: str, n: int, box: IndexBox, options: dict) -> np
     """True in the cells of a box that are unknowns."""
     held = box.grown(WIDTH, (n,) * len(box.low))
     with comm.same_outcome():
-        rows = _build(name, n, held, options).problem.A.stencil.rows  # type: ignore[union-attr]
+        rows = bare(_build(name, n, held, options).problem.A).rows
     return rows.to_grid(np.ones(rows.n, bool), False)[box.within(held)]

@@ -53,7 +53,7 @@ class Saddle(Operator):
         return square @ (1.0 / self.A.diagonal[:k]), square @ (1.0 / self.mass)
 
     @cached_property
-    def diagonal(self) -> np.ndarray:  # type: ignore[override]
+    def diagonal(self) -> np.ndarray:
         """diag(A), and for the constraints an estimate of diag(B A⁻¹ Bᵀ): the units in which p and B u compare."""
         return np.concatenate([self.A.diagonal, self.schur_diagonals[0]])
 

@@ -71,7 +71,7 @@ class Boxes:
         cuts = self.cuts.copy()
         cuts[:, 1] //= factor
         boxes = [IndexBox(up(b.low), up(b.high)) for b in self.boxes]
-        return Boxes(up(self.shape), boxes, [tuple(c) for c in cuts], self.align // factor)  # type: ignore[misc]
+        return Boxes(up(self.shape), boxes, [(c[0], c[1], c[2], c[3]) for c in cuts.tolist()], self.align // factor)
 
     def three(self) -> Boxes:
         """The same boxes with three axes; the first is one cell thick if there were two."""

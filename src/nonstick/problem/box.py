@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Bounds:
     @cached_property
     def constrained(self) -> np.ndarray:
         """Rows with at least one finite bound."""
-        return np.isfinite(self.lower) | np.isfinite(self.upper)
+        return np.asarray(np.isfinite(self.lower) | np.isfinite(self.upper))
 
     @property
     def one_sided(self) -> bool:
@@ -53,7 +54,7 @@ class Bounds:
         with np.errstate(invalid="ignore", over="ignore"):  # what overflows is on the right side all the same
             low = d * (x - self.lower) < g
             high = d * (x - self.upper) > g
-        return high.astype(np.int8) - low.astype(np.int8)
+        return np.asarray(high.astype(np.int8) - low.astype(np.int8))
 
     def at(self, active: np.ndarray) -> np.ndarray:
         """The bound each clamped row sits on, 0 on free rows."""
@@ -102,7 +103,7 @@ class BoxProblem(Shown):
     @suggesting
     def __init__(
         self,
-        A,
+        A: Any,
         b: np.ndarray,
         lower: np.ndarray | float | None = 0.0,
         upper: np.ndarray | float | None = np.inf,
@@ -180,7 +181,8 @@ class BoxProblem(Shown):
         g = self.gradient(x, self._work) if g is None else g
         if self.edges is not None:
             return float(np.abs(self.natural_residual(x, g)).max(initial=0.0)) / self.scale
-        return self.A.comm.largest(kkt_peak(x, g, self.A.diagonal, self.box.lower, self.box.upper)) / self.scale
+        peak = kkt_peak(x, g, self.A.diagonal, self.box.lower, self.box.upper)
+        return float(self.A.comm.largest(peak)) / self.scale
 
     def row_error(self, x: np.ndarray, g: np.ndarray | None = None) -> RowError:
         """The largest error of a row, each in its own units, and the number of that row (`problem.rows`)."""
@@ -189,7 +191,7 @@ class BoxProblem(Shown):
     def linear_residual(self, x: np.ndarray, g: np.ndarray | None = None) -> float:
         """max|A x - b| / max|b|: what a solve that ignores the bounds makes small."""
         g = self.gradient(x, self._work) if g is None else g
-        return self.A.comm.largest(peak_and_sum(g)[0]) / self.scale
+        return float(self.A.comm.largest(peak_and_sum(g)[0])) / self.scale
 
     def objective(self, x: np.ndarray) -> float:
         return float(0.5 * (x @ (self.A @ x)) - self.b @ x)

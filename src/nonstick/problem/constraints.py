@@ -46,11 +46,11 @@ class LinearConstraints:
 
     @property
     def count(self) -> int:
-        return self.C.shape[0]
+        return int(self.C.shape[0])
 
     def push(self, y: np.ndarray) -> np.ndarray:
         """Cᵀy"""
-        return self.C.T @ y
+        return np.asarray(self.C.T @ y)
 
     def one_sided(self) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
         """The same as `E x >= e`, and which of these rows are equations: C where lower, -C where upper is finite."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,7 +36,7 @@ class Given:
         What the messages call A and b.
     """
 
-    def __init__(self, A, cells=None, diagonal=None, names: tuple[str, str] = ("A", "b")):
+    def __init__(self, A: Any, cells: Any = None, diagonal: Any = None, names: tuple[str, str] = ("A", "b")):
         self.names = names
         #: the positions of the caller's unknowns in C order; None if they are in this order
         self.order: np.ndarray | None = None
@@ -66,7 +67,7 @@ class Given:
         assert self._matrix is not None and self._cells is not None
         return as_operator(self._matrix[self.order][:, self.order], self._cells[self.order], self._symmetric)
 
-    def vector(self, values, name: str) -> np.ndarray:
+    def vector(self, values: Any, name: str) -> np.ndarray:
         """A checked vector in the order of the operator."""
         return self.enter(validate.vector(values, self.n, name))
 
@@ -85,13 +86,13 @@ class Given:
         out[self.order] = values
         return out
 
-    def problem(self, b, lower, upper, sign: float = 1.0) -> BoxProblem:
+    def problem(self, b: Any, lower: Any, upper: Any, sign: float = 1.0) -> BoxProblem:
         """The problem with this matrix, as methods see it; b is multiplied by `sign`."""
         b = sign * self.vector(b, self.names[1])
         low, high = validate.bounds(lower, upper, self.n)
         return BoxProblem(self.operator, b, self.enter(low), self.enter(high))
 
-    def start(self, x0, active) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def start(self, x0: Any, active: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
         """A checked x0 and active set in the order of the operator; None stays None."""
         x0 = None if x0 is None else self.vector(x0, "x0")
         return x0, None if active is None else self.enter(validate.active(active, self.n))
@@ -116,7 +117,7 @@ class Given:
         mine, others = (M.data * s[row] * s[M.indices] for M, s in ((A, _scaling(A)), (B, _scaling(B))))
         return float(np.abs(mine - others).max(initial=0.0))
 
-    def updated(self, values) -> Given:
+    def updated(self, values: Any) -> Given:
         """The same with other numbers in the matrix: `values` is a matrix with the same pattern, or its entries in the
         order of the canonical CSR form of the first matrix."""
         old = self._matrix
@@ -134,11 +135,11 @@ class Given:
         return new
 
 
-def _is_linear_operator(A) -> bool:
+def _is_linear_operator(A: Any) -> bool:
     """True for SciPy's LinearOperator. Its module is slow to load; whoever has such an object has loaded it."""
     module = sys.modules.get("scipy.sparse.linalg")
     return module is not None and isinstance(A, module.LinearOperator)
 
 
 def _scaling(A: sp.csr_array) -> np.ndarray:
-    return 1.0 / np.sqrt(A.diagonal())
+    return np.asarray(1.0 / np.sqrt(A.diagonal()))

@@ -17,7 +17,7 @@ class HistoryEntry(NamedTuple):
     residual: float
 
 
-class History(list):
+class History(list[float]):
     """A list of residuals that also knows when each was reached.
 
     `iterations`, `outer_iterations` and `seconds` are lists of the same length; `entries()` puts them together.
@@ -32,7 +32,7 @@ class History(list):
     0
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.iterations: list[int] = []
         self.outer_iterations: list[int] = []

@@ -304,7 +304,7 @@ class Monitor:
             if self.stopping.callback is not None:
                 self.stopping.callback(self)
         except Exception as error:
-            error.of_callback = True  # type: ignore[attr-defined]  # a mistake of the user, not a breakdown of the solve
+            vars(error)["of_callback"] = True  # a mistake of the user, not a breakdown of the solve
             raise
 
     def _check_clock(self) -> None:

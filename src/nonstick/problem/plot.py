@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 INK, LOWER, UPPER = "#1f4e79", "#d1495b", "#edae49"
 
 
-def draw(solution: Solution, path=None) -> Any:
+def draw(solution: Solution, path: Any = None) -> Any:
     """The figure of a solution; with `path` it is also written to a file."""
     need("pictures", "matplotlib")
     if path is not None:
@@ -72,7 +72,7 @@ def _cells(solution: Solution) -> tuple[np.ndarray, int]:
     return cells[:, wide], wide.size if wide.size <= 2 else 0
 
 
-def _history(axes, solution: Solution) -> None:
+def _history(axes: Any, solution: Solution) -> None:
     residuals = np.array(solution.history, float)
     axes.semilogy(solution.history.iterations, np.where(residuals > 0, residuals, np.nan), ".-", color=INK)
     axes.set_xlabel("iteration")
@@ -81,7 +81,7 @@ def _history(axes, solution: Solution) -> None:
     axes.grid(alpha=0.3)
 
 
-def _line(axes, solution: Solution, at: np.ndarray) -> None:
+def _line(axes: Any, solution: Solution, at: np.ndarray) -> None:
     order = np.argsort(at)
     box, active = solution.problem.box, solution.active
     for bound, colour, sign in ((box.lower, LOWER, -1), (box.upper, UPPER, 1)):
@@ -94,7 +94,7 @@ def _line(axes, solution: Solution, at: np.ndarray) -> None:
     axes.set_title(f"x, {int((active != 0).sum())} of {at.size} at a bound", fontsize=10)
 
 
-def _plane(figure, axes, solution: Solution, place: np.ndarray) -> None:
+def _plane(figure: Any, axes: Any, solution: Solution, place: np.ndarray) -> None:
     low = place.min(axis=0)
     shape = tuple(np.ptp(place, axis=0) + 1)
     at = tuple((place - low).T)

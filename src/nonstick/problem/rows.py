@@ -100,4 +100,4 @@ def exhausted(problem: BoxProblem, x: np.ndarray, g: np.ndarray, *, linear: bool
     with np.errstate(over="ignore", invalid="ignore"):  # sums of a huge x have no size, and do not count
         parts = [np.abs(x) @ problem.A.magnitude(x, np.empty(x.size)), x @ (g + problem.b)]
     size, energy = problem.A.comm.total(np.array(parts)).tolist()
-    return energy >= rounding.TOTAL * size if 0.0 < size < np.inf else size == 0.0
+    return bool(energy >= rounding.TOTAL * size if 0.0 < size < np.inf else size == 0.0)

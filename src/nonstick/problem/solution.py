@@ -126,7 +126,7 @@ class Solution(Shown):
             "message": self.message,
         }
 
-    def plot(self, path=None):
+    def plot(self, path: Any = None) -> Any:
         """Draw how the solve converged and, where the unknowns are cells of a line or a plane, x and its contact set.
 
         Parameters

@@ -29,12 +29,15 @@ class Cycle(ABC):
     def below(self) -> Sequence[Cycle]:
         """The cycles of one visit to a coarser level."""
 
+    @property
+    def corrections(self) -> int:
+        """Visits to the next level in one cycle, with resmoothing in between."""
+        return 1
+
     def stronger(self) -> Cycle:
         """The same cycle with one more visit to coarser levels, if their number can be chosen."""
         return self
 
-    #: visits to the next level in one cycle, with resmoothing in between
-    corrections: ClassVar[int] = 1
     #: False if the cycle is not a fixed linear map: conjugate gradients must then be flexible
     linear: ClassVar[bool] = True
 
@@ -147,7 +150,7 @@ class Resmoothed(Cycle):
         return (self,)
 
     @property
-    def corrections(self):  # type: ignore[override]
+    def corrections(self):
         return self.visits
 
 

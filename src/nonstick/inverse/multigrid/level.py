@@ -92,13 +92,15 @@ class Level:
 
 
 class OperatorLevel(Level):
-    """Vectors are those of the operator, in its precision. The coarsest level has `bottom` and no smoother."""
+    """Vectors are those of the operator, in its precision. The coarsest level has `bottom` and neither of these."""
+
+    smoother: Smoother
+    transfer: Transfer
 
     def __init__(self, A: Operator, smoother: Smoother | None = None, bottom: Inverse | None = None):
-        self.A = A
-        self.smoother: Smoother = smoother  # type: ignore[assignment]  # set unless this is the coarsest
-        self.bottom = bottom
-        self.transfer: Transfer = None  # type: ignore[assignment]  # likewise
+        self.A, self.bottom = A, bottom
+        if smoother is not None:
+            self.smoother = smoother
         self.x, self.b, self.r = (A.zeros(A.dtype) for _ in range(3))
         #: True if the smoother has left the residual of x in r
         self.fresh = False

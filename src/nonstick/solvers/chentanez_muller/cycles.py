@@ -206,7 +206,8 @@ class ChentanezMuller(Method):
 
 def _halves_again(problem: BoxProblem) -> bool:
     """The paper's M = log₂ min(Bx, By, Bz) levels: the last grid is two cells wide."""
-    rows = problem.A.stencil.rows  # type: ignore[union-attr]  # a problem that can be coarsened lies on a grid
+    assert problem.A.stencil is not None  # a problem that can be coarsened lies on a grid
+    rows = problem.A.stencil.rows
     return min(rows.shape[3 - rows.dimension :]) >= 4
 
 

@@ -159,12 +159,13 @@ class FASLevel:
     """One level: A, b and bounds, fixed; x, and the box problem (rhs, low, high) that N(x) = f currently is."""
 
     shift: np.ndarray
+    #: to the next level, if this is not the coarsest
+    transfer: Transfer
     #: number of children of each row of the next level
     children: np.ndarray
 
     def __init__(self, A: Operator, b: np.ndarray, lower: np.ndarray, upper: np.ndarray, band_width: int):
         self.A, self.b, self.lower, self.upper, self.band_width = A, b, lower, upper, band_width
-        self.transfer: Transfer = None  # type: ignore[assignment]  # set unless this is the coarsest
         self.x, self.x0, self.r, self._q = (np.zeros(A.n) for _ in range(4))
         self.rhs, self.low, self.high = b.copy(), lower.copy(), upper.copy()
         self._count = np.empty(A.n, np.int32)

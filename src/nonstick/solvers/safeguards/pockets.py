@@ -331,10 +331,10 @@ def _coarser(
 
     def make() -> BoxProblem:
         coarse = problem.coarsen()
-        parent = _parents(problem.A, coarse.A)
+        parent, dimension = _parents(problem.A, coarse.A)
         half, value = np.zeros(coarse.n), np.zeros(coarse.n)
         held = np.flatnonzero((shift > 0) & (parent >= 0))
-        half[parent[held]] = shift[held] / 2**coarse.A.rows.dimension  # type: ignore[attr-defined]
+        half[parent[held]] = shift[held] / 2**dimension
         value[parent[held]] = target[held]
         free = np.zeros(coarse.n, bool)
         free[parent[loose & (parent >= 0)]] = True
@@ -346,14 +346,14 @@ def _coarser(
     return make
 
 
-def _parents(fine: Operator, coarse: Operator) -> np.ndarray:
-    """The coarse parent of each fine unknown, -1 if it has none."""
+def _parents(fine: Operator, coarse: Operator) -> tuple[np.ndarray, int]:
+    """The coarse parent of each fine unknown, -1 if it has none, and the dimension of the grid."""
     fine = fine if fine.bodies is None else fine.bodies.base
     assert fine.stencil is not None and coarse.stencil is not None
     rows, coarser = fine.stencil.rows, coarse.stencil.rows
     ijk = np.unravel_index(rows.cells, rows.shape)
-    above = np.ravel_multi_index([c // 2 for c in ijk], coarser.shape)  # type: ignore[call-overload]
+    above = np.ravel_multi_index(tuple(c // 2 for c in ijk), coarser.shape)
     at = np.searchsorted(coarser.cells, above)
     at[at == coarse.n] = 0
     hit = coarser.cells[at] == above if coarse.n else np.zeros(fine.n, bool)
-    return np.where(hit, at, -1)
+    return np.where(hit, at, -1), rows.dimension

@@ -120,10 +120,12 @@ class AlgebraicLevel(Level):
     `depth` is the number of finer levels.
     """
 
+    #: to the next level, if this is not the coarsest
+    P: Interpolation
+
     def __init__(self, A: Matrix, ends: np.ndarray, natural: np.ndarray, depth: int = 0):
         self.A, self.ends, self.natural, self.depth = A, ends, natural, depth
         self.n = A.n
-        self.P: Interpolation = None  # type: ignore[assignment]  # set unless this is the coarsest
         self.bottom: Inverse | None = None
         #: positive couplings matter here
         self.mixed = False

@@ -70,8 +70,7 @@ class FaceTransfer:
         self._rows = np.zeros((3, 16), np.int64)
         self._shares = np.zeros((3, 16), dtype)
         self._count = np.zeros(3, np.int64)
-        threads = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-        self._scratch = np.zeros((threads, grid.padded[2] + 8), dtype)
+        self._scratch = np.zeros((vars(config)["NUMBA_NUM_THREADS"], grid.padded[2] + 8), dtype)
         for a in grid.axes:
             offsets, weights = np.zeros(1, np.int64), np.ones(1)
             for axis in grid.axes:
