@@ -32,11 +32,11 @@ import numpy as np
 from .. import cases
 from ..core.optional import missing
 from ..errors import NonstickError
+from ..mpi import petsc_driver
 from ..parallel.launch import petsc_home
 from ..problem.box import BoxProblem
 from ..solvers.andersen.newton import MinMapNewton, conjugate_gradients, minimum_map_newton
 from ..solvers.base import Method
-from . import petsc_driver
 from .measure import measure, sweep, warm_up
 from .registry import Plan, benchmark
 from .row import Row
@@ -226,7 +226,7 @@ class ArrayNewton(Method):
 #: numbers of ranks that every peer runs on
 RANKS = (1, 2)
 _PYTHON = "/usr/bin/python3"
-_DRIVER = Path(__file__).with_name("petsc_driver.py")
+_DRIVER = Path(petsc_driver.__file__)
 
 ADVICE = "petsc4py is not installed for the system's Python; that needs root (Debian: apt-get install python3-petsc4py)"
 

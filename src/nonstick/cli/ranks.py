@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-from ..bench import petsc_driver
 from ..core.options import Stopping
 from ..errors import NonstickError
 from ..files.atomic import replacing
 from ..files.problem_file import ProblemFile, read_problem, read_rows
-from ..mpi import rows
+from ..mpi import petsc_driver, rows
 from ..parallel.comm import Comm, world
 from ..problem.given import Given
 from ..problem.monitor import Monitor

@@ -38,7 +38,7 @@ class MethodCascade(Method):
     >>> method = MethodCascade((PolicyIteration(CG()), PolicyIteration(GMRES())), when="refused")
     >>> problem = nonstick.BoxProblem([[2.0, -1.5], [-0.5, 2.0]], [1.0, 1.0])
     >>> method.chosen(problem).inner
-    GMRES(M=NoPreconditioner(), restart=50, rtol=1e-08, maxiter=10000)
+    GMRES(M=NoPreconditioner(), restart=50, rtol=1e-08, maxiter=10000, single=False)
     """
 
     methods: tuple[Method, ...]
