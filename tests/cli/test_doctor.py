@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nonstick.cli import listing as module
-from nonstick.core.optional import EXTRAS
+from nonstick.core.optional import EXTRAS, install
 
 
 def test_it_reports_what_is_there(run, monkeypatch, tmp_path):
@@ -26,7 +26,7 @@ def test_a_missing_package_comes_with_the_way_to_get_it(run, monkeypatch):
     there = module.find_spec
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "trimesh" else there(name))
     code, out, err = run("doctor")
-    assert "trimesh missing, get it with: pip install 'nonstick[mesh]'" in out
+    assert f"trimesh missing, get it with: {install('mesh')}" in out
 
 
 def test_every_extra_for_users_is_known():

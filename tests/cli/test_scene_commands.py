@@ -3,6 +3,8 @@
 import pytest
 
 from nonstick import Scene
+from nonstick.cli import main
+from nonstick.files.rundir import RunDirectory
 from nonstick.scenes import builtin_text
 from nonstick.sim.liquid.simulation import Simulation
 
@@ -104,3 +106,18 @@ def test_check_tells_by_its_exit_code_whether_a_run_would_work(run, monkeypatch)
     monkeypatch.setattr(resources, "free_memory", lambda: 1e6)
     code, out, err = run("check", "heat", "-s", "domain.resolution=12")
     assert code == 2 and "of memory" in err
+
+
+def test_run_says_what_check_knows_once_and_logs_it(tmp_path, capsys):
+    file, out = tmp_path / "mug.toml", tmp_path / "run"
+    file.write_text(
+        "[domain]\nsize = [1.0, 1.0]\nresolution = 16\n[time]\nframes = 1\n[output]\nmovie = false\n"
+        "[[liquid]]\nshape = {type = 'box', low = [0.35, 0.3], high = [0.65, 0.6]}\n"
+        "[[solid]]\nshape = {type = 'box', low = [0.3, 0.24], high = [0.7, 0.3]}\n"
+    )
+    with pytest.raises(SystemExit):
+        main(["run", str(file), "--out", str(out)])
+    said = capsys.readouterr().err
+    assert said.count("warning: solid.0.shape is thinner than 1.5 cells") == 1
+
+    assert [line["kind"] for line in RunDirectory.open(out).log_lines()].count("check") == 1

@@ -109,3 +109,11 @@ def test_what_cannot_be_repaired_is_refused(tmp_path):
     trimesh.Trimesh(*fin, process=False).export(tmp_path / "fin.ply")
     with pytest.raises(NonstickError, match="repair did not help"):
         Mesh.load(tmp_path / "fin.ply", repair=True)
+
+
+def test_a_liquid_that_is_far_longer_than_the_domain():
+    box = {"type": "box", "low": [0.0, 0.0], "high": [50.0, 30.0]}
+    scene = {"domain": {"size": [1.0, 1.0], "resolution": 16}, "liquid": [{"shape": box}]}
+    assert any("liquid.0.shape is 50 m long in a domain of 1 m" in line for line in check(Scene(scene)).warnings)
+    plane = {"type": "halfspace", "normal": [0.0, 1.0], "point": [0.0, 0.5]}
+    assert not any(" m long" in line for line in check(Scene({**scene, "liquid": [{"shape": plane}]})).warnings)

@@ -111,7 +111,7 @@ def examine() -> dict[str, Any]:
     from numba import config
 
     from .. import __version__
-    from ..core.optional import EXTRAS
+    from ..core.optional import EXTRAS, install
     from ..kernels._cache import cache_folder
     from ..sim.run.resources import cores, free_memory
 
@@ -135,7 +135,7 @@ def examine() -> dict[str, Any]:
             name: {
                 "for": purpose,
                 "missing": [package for package in packages if find_spec(package) is None],
-                "install": f"pip install 'nonstick[{name}]'",
+                "install": install(name),
             }
             for name, (purpose, packages) in EXTRAS.items()
         },

@@ -118,6 +118,7 @@ def run(
     """
     from ..files.atomic import safe_name
     from ..parallel.comm import world
+    from ..sim.kinds import check as look
     from ..sim.kinds import kind_of
     from ..sim.run.loop import run as go
     from .view import beside
@@ -126,11 +127,12 @@ def run(
     check_movie(movie)
     loaded = load_scene(scene, settings, frames)
     kind = kind_of(loaded)
+    known = look(loaded).warnings if world().size == 1 else []  # a rank does not hold the whole scene
     target = world().shared(out or _free(Path("runs") / safe_name(loaded.name)))
     speaks = world().rank == 0
     with beside(target, view and speaks):
         with resumable(target), Live(kind, loaded.model.time.frames, speaks) as live, kind.compiling(loaded):
-            go(loaded, target, live.update, live.warn)
+            go(loaded, target, live.update, live.warn, known)
         if speaks:
             report_run(target)
             make_movie(target, movie, loaded.model.output.movie)

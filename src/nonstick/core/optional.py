@@ -5,7 +5,9 @@ Extras of nonstick install them; `EXTRAS` names them with their packages and wha
 
 from __future__ import annotations
 
+import shlex
 from importlib.util import find_spec
+from pathlib import Path
 
 from ..errors import NonstickError
 
@@ -35,12 +37,20 @@ def missing(extra: str, *packages: str) -> str | None:
     Examples
     --------
     >>> missing("pictures", "numpy", "no_such_package")
-    "no_such_package is not installed; get it with: pip install 'nonstick[pictures]'"
+    "no_such_package is not installed; get it with: pip install ...[pictures]'"
     """
     for package in packages:
         if find_spec(package) is None:
-            return f"{package} is not installed; get it with: pip install 'nonstick[{extra}]'"
+            return f"{package} is not installed; get it with: {install(extra)}"
     return None
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra: into a clone, if that is where the package is."""
+    clone = Path(__file__).parents[3]
+    if (clone / "pyproject.toml").is_file():
+        return f"pip install -e {shlex.quote(f'{clone}[{extra}]')}"
+    return f"pip install 'nonstick[{extra}]'"
 
 
 def need(extra: str, *packages: str) -> None:

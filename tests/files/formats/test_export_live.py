@@ -8,6 +8,7 @@ import pytest
 
 from nonstick import NonstickError, Scene
 from nonstick.cli import main
+from nonstick.core.optional import install
 from nonstick.files.formats import FORMATS, export, formats
 from nonstick.files.rundir import RunDirectory
 from nonstick.scenes.schema import OutputTable
@@ -173,7 +174,7 @@ def command(*words) -> int:
     [
         (['output.export=["vbd"]'], "output.export.0: should be one of 'vdb', 'usd', 'vtk', 'ply', 'obj' or 'glb'"),
         (['output.export=["vdb"]', "output.surface=false"], "set output.surface = true"),
-        (['output.export=["usd"]'], "pip install 'nonstick[usd]'"),
+        (['output.export=["usd"]'], install("usd")),
     ],
 )
 def test_mistakes_end_before_the_run(verb, settings, sentence, tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@ often come in centimetres or millimetres."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from ...errors import NonstickError
 from ...grid.mac import Grid
 from ...grid.shapes import Mesh, Shape
-from ...scenes.geometry import shape_tables
+from ...scenes.geometry import build, shape_tables
 from ...scenes.scene import Scene
 
 
@@ -58,6 +59,14 @@ def check_units(found: Findings, scene: Scene) -> None:
     for key, table in shape_tables(scene.model):
         if table.made is Mesh:
             _check_mesh(found, key, table, scene)
+        elif re.fullmatch(r"liquid\.\d+\.shape", key):
+            low, high = build(table, scene.folder).bounds(len(size))
+            longest = float(np.max(high - low))
+            if LARGE * max(size) < longest < np.inf:
+                found.warnings.append(
+                    f"{key} is {longest:.4g} m long in a domain of {max(size):g} m: if lengths were meant in "
+                    "centimetres or millimetres, divide all of them by 100 or 1000"
+                )
 
 
 def repairs(scene: Scene) -> list[str]:

@@ -28,7 +28,11 @@ Progress = Callable[[int, Sequence[Row]], None]
 
 
 def run(
-    scene: Scene, out: str | Path, progress: Progress | None = None, warn: Callable[[str], None] | None = None
+    scene: Scene,
+    out: str | Path,
+    progress: Progress | None = None,
+    warn: Callable[[str], None] | None = None,
+    known: Sequence[str] = (),
 ) -> RunDirectory:
     """Make all frames of a scene in a new directory.
 
@@ -42,6 +46,8 @@ def run(
         Called after every frame with its number and its rows of statistics.
     warn : callable, optional
         Gets a sentence if memory or disk will not be enough, or if files cannot be exported.
+    known : sequence of str
+        Warnings of a check of the scene, for `warn` and for the log.
 
     Returns
     -------
@@ -66,12 +72,10 @@ def run(
     directory = RunDirectory.create(out, scene.to_toml(), new_meta(scene), comm)
     with directory.writing():
         directory.log("start", f"{scene.name}: {'×'.join(map(str, scene.shape))} cells, {kind.contents(simulation)}")
-        for sentence in repairs(scene):
-            directory.log("repair", sentence)
-            if warn is not None:
-                warn(sentence)
-        for sentence in shortages(kind.needs(simulation), directory.path):
-            directory.log("short", sentence)
+        found = {sentence: "check" for sentence in known} | {sentence: "repair" for sentence in repairs(scene)}
+        found |= {sentence: "short" for sentence in shortages(kind.needs(simulation), directory.path)}
+        for sentence, what in found.items():
+            directory.log(what, sentence)
             if warn is not None:
                 warn(sentence)
         go_on(kind, simulation, directory, progress, Exports(scene, directory, warn), begin=True)
