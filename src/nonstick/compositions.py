@@ -153,6 +153,11 @@ CHEBYSHEV_MG = Multigrid(
     dtype=np.float32,
 )
 
+#: One projection step an iteration; where its viscosity cycle is weak (drops of 1e4 times the viscosity), CG over it.
+PROJECTION = Projection(WithBorder(CHEBYSHEV_MG), CYCLE)
+PROJECTION_CG = Projection(CG(WithBorder(CHEBYSHEV_MG), rtol=0.01, maxiter=60), CYCLE)
+STOKES = Cascade(((Within(40, pace=0.8), GMRES(PROJECTION, single=True)), GMRES(PROJECTION_CG, single=True)))
+
 # -- the methods -------------------------------------------------------------------------------------------------
 
 METHODS: dict[str, Method] = {
@@ -221,7 +226,7 @@ METHODS: dict[str, Method] = {
     "visc-direct": unbounded(AsMatrix(Direct(shift=1e-10)), maxiter=20),
     "visc-auto": viscous(CHEBYSHEV_MG, BOX_MG),
     # pressure and viscosity in one step
-    "stokes-auto": SaddlePolicy(GMRES(Projection(WithBorder(CHEBYSHEV_MG), CYCLE), single=True)),
+    "stokes-auto": SaddlePolicy(STOKES),
     "stokes-minres": SaddlePolicy(MINRES(BlockDiagonal(WithBorder(CHEBYSHEV_MG), CYCLE))),
     "stokes-direct": SaddlePolicy(Direct(), forcing=0.0),
     # ours
