@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -60,29 +61,29 @@ class Options:
 
 
 class Still:
-    """One frame for all formats: the mesh is made once, when a format asks for it."""
+    """One frame for all formats: it is read, and its mesh is made, once, when a format asks for them."""
 
-    def __init__(self, shot: Shot, frame: Frame, options: Options):
-        self.shot, self.frame, self.options = shot, frame, options
-        self._mesh: TriangleMesh | None = None
+    def __init__(self, shot: Shot, number: int, options: Options, arrays: Mapping[str, np.ndarray] | None = None):
+        self.shot, self.number, self.options, self._arrays = shot, number, options, arrays
+
+    @cached_property
+    def frame(self) -> Frame:
+        return self.shot.frame(self.number, self._arrays)
 
     def take(self, stored: Callable[[], TriangleMesh | None]) -> None:
         """Use a mesh that an earlier export has stored, unless the mesh is made already."""
-        if self._mesh is None and (mesh := stored()) is not None:
-            self._mesh = mesh.with_(colour=_colour(self.shot, mesh))
+        if "mesh" not in self.__dict__ and (mesh := stored()) is not None:
+            self.mesh = mesh.with_(colour=_colour(self.shot, mesh))
 
     def kind(self, default: Kind) -> tuple[Kind, int]:
         kind = usable(self.shot, self.frame, self.options.surface or default)
         return kind, self.options.refine or (1 if kind == "grid" and self.frame.dimension == 3 else 2)
 
-    @property
+    @cached_property
     def mesh(self) -> TriangleMesh:
         """The liquid."""
-        if self._mesh is None:
-            kind, refine = self.kind("particles")
-            mesh = liquid_mesh(self.shot, self.frame, kind, refine)
-            self._mesh = mesh.with_(colour=_colour(self.shot, mesh))
-        return self._mesh
+        mesh = liquid_mesh(self.shot, self.frame, *self.kind("particles"))
+        return mesh.with_(colour=_colour(self.shot, mesh))
 
 
 def _colour(shot: Shot, mesh: TriangleMesh) -> np.ndarray:
@@ -153,7 +154,7 @@ class OneFile(Format):
     """Formats with one file for every frame."""
 
     def write(self, folder: Path, still: Still) -> None:
-        with replacing(self.file(folder, still.shot.name, still.frame.number)) as partial:
+        with replacing(self.file(folder, still.shot.name, still.number)) as partial:
             self.save(partial, still)
 
     @abstractmethod

@@ -245,7 +245,7 @@ class USD(Format):
         super().check(scene, where, options)
 
     def write(self, folder: Path, still: Still) -> None:
-        shot, number = still.shot, still.frame.number
+        shot, number = still.shot, still.number
         with replacing(self.file(folder, shot.name, number)) as partial:
             usd.write(partial, shot, [number], lambda _: (still.frame, still.mesh), still.options.particles)
 

@@ -79,41 +79,36 @@ class Exporter:
         Files that exist are kept. Formats with one file for all frames write one for this frame as well: `finish`
         makes one of them.
         """
-        files = self._write(number, lambda: self._still(number, arrays), overwrite, list(self.formats))
+        files = self._write(Still(self.shot, number, self.options, arrays), overwrite, self.formats)
         for name, form in self.formats.items():
             form.series(self.folders[name], self.shot)
         return files
 
-    def _write(self, number: int, still: Callable[[], Still], overwrite: bool, names: Sequence[str]) -> list[Path]:
-        """The files of a frame that are missing; `still` is called once, and only if one is."""
-        files, made = [], None
-        for name in names:
-            form, folder = self.formats[name], self.folders[name]
-            files.append(form.file(folder, self.shot.name, number))
+    def _write(self, still: Still, overwrite: bool, formats: Mapping[str, Format]) -> list[Path]:
+        """The files of a frame; those that are missing are written."""
+        files = []
+        for name, form in formats.items():
+            folder, key = self.folders[name], (name, still.number)
+            files.append(form.file(folder, self.shot.name, still.number))
             make_folder(folder)
-            if (name, number) not in self._written and (overwrite or not files[-1].is_file()):
-                made = made or still()
-                form.write(folder, made)
-            self._written.add((name, number))
+            if key not in self._written and (overwrite or not files[-1].is_file()):
+                form.write(folder, still)
+            self._written.add(key)
         return files
 
     def finish(
         self, numbers: Sequence[int], overwrite: bool = False, tick: Callable[[int, int], None] | None = None
     ) -> list[Path]:
         """All files of the frames that are missing, and those that belong to all frames together."""
-        done: set[int] = set()
-        by_frame = [name for name, form in self.formats.items() if form.by_frame]
-
-        def told(number: int) -> None:
-            if tick is not None and number not in done:
-                done.add(number)
-                tick(len(done), len(numbers))
+        by_frame = {name: form for name, form in self.formats.items() if form.by_frame}
+        files: dict[int, list[Path]] = {}
 
         def still(number: int) -> Still:
             # what is made for a file of all frames serves the files of each frame too
-            one = self._still(number)
-            self._write(number, lambda: one, overwrite, by_frame)
-            told(number)
+            one = Still(self.shot, number, self.options)
+            files[number] = self._write(one, overwrite, by_frame)
+            if tick is not None:
+                tick(len(files), len(numbers))
             return one
 
         def finish(separate: bool) -> list[Path]:
@@ -126,11 +121,10 @@ class Exporter:
             return out
 
         whole = finish(separate=False)
-        files: list[Path] = []
         for number in numbers:
-            files += self._write(number, lambda n=number: self._still(n), overwrite, by_frame)  # type: ignore[misc]
-            told(number)
-        return files + finish(separate=True) + whole
+            if number not in files:
+                still(number)
+        return [file for number in numbers for file in files[number]] + finish(separate=True) + whole
 
     def drop_after(self, frame: int) -> None:
         """Delete the files of frames after `frame`, of all formats, where they lie in the run directory."""
@@ -139,9 +133,6 @@ class Exporter:
             if folder.is_dir():
                 form.drop_after(folder, self.shot, frame)
         self._written = {(name, number) for name, number in self._written if number <= frame}
-
-    def _still(self, number: int, arrays: Mapping[str, np.ndarray] | None = None) -> Still:
-        return Still(self.shot, self.shot.frame(number, arrays), self.options)
 
 
 def write_frame(
