@@ -232,7 +232,7 @@ class PressureProblem(OnCells):
         if self.source is not None:
             b += self.per_cell("source", self.source)
         centre = self._centre() if isinstance(self.walls, str) and self.walls in ("solid", "edge") else None
-        wall = self.rows.from_grid(wall_cells(self.walls, self.weights, centre, self.shape))  # type: ignore[arg-type]
+        wall = self.rows.from_grid(wall_cells(self.walls, self.weights, centre, self.shape))
         lower = np.full(self.rows.n, -np.inf)
         lower[wall] = 0.0 if self.adhesion is None else -self._strength("adhesion", self.adhesion)[wall]
         if self.separation is not None:

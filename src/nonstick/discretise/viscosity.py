@@ -338,7 +338,8 @@ class ViscosityProblem(Discretised):
         b = system.gather(velocity)
         b *= system.gather(system.m)
         before = None if self.drag is None else velocity[self.drag.face]
-        velocity *= ~system.fluid.reshape(-1)  # type: ignore[union-attr]  # what is left is the motion of the solids
+        assert system.fluid is not None
+        velocity *= ~system.fluid.reshape(-1)  # what is left is the motion of the solids
         if velocity.any():
             b -= system.gather(system.apply(velocity, system.zeros()))
         if self.drag is not None:  # it pulls towards the wall's velocity, not towards the one before the step

@@ -24,15 +24,16 @@ def cut_cells(weights: tuple[np.ndarray, ...]) -> np.ndarray:
     return np.logical_or.reduce([lower(m, axis) | upper(m, axis) for axis, m in enumerate(narrow)])
 
 
-def wall_cells(walls, weights: tuple[np.ndarray, ...], centre: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def wall_cells(walls, weights: tuple[np.ndarray, ...], centre: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     """Boolean array over the grid: the cells constrained by `walls`, a name or a mask.
 
-    `centre` is the signed solid distance (or any value of that sign) at cell centres.
+    `centre` is the signed solid distance (or any value of that sign) at cell centres, which "solid" needs.
     """
     if isinstance(walls, str):
         if walls == "cut":
             return cut_cells(weights)
         if walls == "solid":
+            assert centre is not None
             return centre < 0
         if walls == "all":
             return np.ones(shape, bool)

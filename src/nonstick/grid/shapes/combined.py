@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import product
 
 import numpy as np
@@ -189,8 +189,8 @@ class Posed(Placed):
     def pose(self, dimension: int) -> Posed:
         return self
 
-    @property
-    def dimension(self) -> int:  # type: ignore[override]
+    @cached_property
+    def dimension(self) -> int | None:
         return len(self.centre)
 
     def forward(self, points: np.ndarray) -> np.ndarray:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -47,19 +48,20 @@ def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float, qual
         ]  # fmt: skip
         # In a group of its own ffmpeg does not get the Ctrl-C of the terminal: we decide how it ends.
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=words, stderr=words, start_new_session=True)
+        pipe = process.stdin
+        assert pipe is not None
         try:
-            assert process.stdin is not None
             with suppress(BrokenPipeError):  # it has ended early, and its exit code is looked at below
-                for image in _chain(first, images):
-                    process.stdin.write(np.ascontiguousarray(image).data)
-                process.stdin.close()
+                for image in chain([first], map(_even, images)):
+                    pipe.write(np.ascontiguousarray(image).data)
+                pipe.close()
             code = process.wait()
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
             with suppress(OSError):
-                process.stdin.close()  # type: ignore[union-attr]
+                pipe.close()
         if code != 0 or not partial.is_file() or not partial.stat().st_size:
             words.seek(0)
             said = words.read(2000).decode(errors="replace").strip().splitlines()
@@ -68,12 +70,6 @@ def write_movie(path: str | Path, images: Iterable[np.ndarray], fps: float, qual
                 f"ffmpeg could not finish the movie {path} (exit code {code}{reason}); the frames are kept, so look "
                 "whether the disk is full and try again with `nonstick render`"
             )
-
-
-def _chain(first: np.ndarray, rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    yield first
-    for image in rest:
-        yield _even(image)
 
 
 def _even(image: np.ndarray) -> np.ndarray:
