@@ -98,3 +98,16 @@ def test_kernels_that_could_not_be_kept_are_compiled_again(capsys):
         log.warning("compiled kernels cannot be kept", extra={"kept": False})
         compile_one(0, 0.0)
     assert capsys.readouterr().err.endswith("compiled 1 kernel in 2.0 s; the next run compiles them again\n")
+
+
+def test_long_commands_say_in_a_pipe_how_far_they_are(monkeypatch, capsys):
+    monkeypatch.setattr(module, "BEAT", 0.0)
+    module.screen.cache_clear()
+    with module.Bar("painting") as bar:
+        for done in (1, 2, 3):
+            bar.tick(done, 4)
+    with module.Bar("nothing", shown=False) as bar:
+        bar.tick(1, 4)
+    module.screen.cache_clear()
+    said = capsys.readouterr().err
+    assert "painting: 50 %" in said and "nothing" not in said

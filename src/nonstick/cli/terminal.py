@@ -117,13 +117,14 @@ def screen() -> Console:
 
 
 class Bar:
-    """How far a command is, as a bar on the terminal; elsewhere nothing is shown."""
+    """How far a command is, as a bar on the terminal; elsewhere as a line every ten seconds."""
 
     def __init__(self, text: str = "", total: float | None = None, shown: bool = True, transient: bool = True):
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         self.console = screen()
         self.live = self.console.is_terminal and shown
+        self._text, self._last, self._shown = text, time.monotonic(), shown
         share = (BarColumn(bar_width=30), TaskProgressColumn(), TextColumn("left"), TimeRemainingColumn())
         columns = (TextColumn("{task.description}"), *share)
         self._progress = Progress(*columns, console=self.console, transient=transient, disable=not self.live)
@@ -139,6 +140,10 @@ class Bar:
     def tick(self, done: float | None = None, of: float | None = None, text: str | None = None) -> None:
         """Show another part as done; what is not given stays as it is."""
         self._progress.update(self._task, completed=done, total=of, description=text)
+        self._text = self._text if text is None else text
+        if self._shown and not self.live and done and of and time.monotonic() - self._last > BEAT:
+            self._last = time.monotonic()
+            _print(f"{self._text}: {100 * done / of:.0f} %")
 
 
 class CompilingNotice(logging.Handler):

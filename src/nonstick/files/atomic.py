@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..core.guarded import folder
+from ..core.guarded import folder, remove
 
 
 @contextmanager
@@ -41,6 +41,25 @@ def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
             ) from None
         error.filename = str(path)  # the name the caller knows
         raise
+
+
+def remove_partial(folder: Path) -> None:
+    """Delete what processes that were killed have left of files in a folder; those that are alive are not disturbed."""
+    for file in folder.glob(".*.partial*"):
+        found = re.search(r"\.(\d+)\.partial", file.name)
+        if found is not None and ended(int(found[1])):
+            remove(file)
+
+
+def ended(pid: int) -> bool:
+    """True if there is no process with this number."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:  # it belongs to somebody else
+        return False
+    return False
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..core.guarded import descriptor, naming, remove
 from ..errors import NonstickError
+from .atomic import ended
 
 try:
     import fcntl
@@ -133,7 +134,7 @@ def held(folder: Path) -> bool:
         owner = _owner(handle)
         if fcntl is None or (owner and owner["host"] != platform.node()):
             return True  # only the file can tell
-        if owner and _gone(owner["pid"]):
+        if owner and (not owner["pid"].isdecimal() or ended(int(owner["pid"]))):
             return False
         # A probe for a moment could refuse a process that starts just now, so it comes last.
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -142,16 +143,6 @@ def held(folder: Path) -> bool:
         return True
     finally:
         os.close(handle)
-
-
-def _gone(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, ValueError, OverflowError):
-        return True
-    except OSError:  # it belongs to somebody else
-        return False
-    return False
 
 
 def _owner(handle: int) -> dict[str, Any]:

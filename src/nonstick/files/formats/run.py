@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.guarded import make_folder
 from ...errors import NonstickError
+from ..atomic import remove_partial
 from .format import Format, Options, Still
 from .formats import FORMATS, checked
 from .shot import Shot
@@ -100,6 +101,8 @@ class Exporter:
         self, numbers: Sequence[int], overwrite: bool = False, tick: Callable[[int, int], None] | None = None
     ) -> list[Path]:
         """All files of the frames that are missing, and those that belong to all frames together."""
+        for folder in self.folders.values():
+            remove_partial(folder)
         by_frame = {name: form for name, form in self.formats.items() if form.by_frame}
         files: dict[int, list[Path]] = {}
 
