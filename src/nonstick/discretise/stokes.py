@@ -51,7 +51,7 @@ from .fields import Faces, face_arrays, open_faces, positive
 from .stokes_bodies import BodiesInLiquid, ViscousBlock
 from .viscosity import ViscosityProblem
 from .viscosity_bodies import ViscosityWithBodies
-from .viscosity_fields import checked_array, checked_level_set, face_means, liquid_volumes, window_of_liquid
+from .viscosity_fields import checked_array, checked_level_set, edge_volumes, face_means, window_of_liquid
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class StokesProblem(Discretised):
     velocity : tuple of ndarray
         (u, v[, w]) before the step, forces included. An open face on the edge of the grid keeps it.
     viscosity : float or ndarray
-        Dynamic viscosity, a number or an array over cells; zero is allowed everywhere or in parts.
+        Dynamic viscosity, a number or an array over cells; zero is allowed in parts, or everywhere: liquid then slips.
     dt, dx, rho : float
         Time step, cell size, density.
     phi_solid : ndarray, optional
@@ -213,6 +213,8 @@ class StokesProblem(Discretised):
         grid = FaceGrid.of(shape)
         if slip and (fluid is not None or edges is not None):
             raise NonstickError("slip frees all walls; give either slip or fluid and edges")
+        if not np.any(validate.numbers(viscosity, "viscosity")):  # nothing holds liquid at walls
+            slip, fluid, distance, edges = True, None, None, None
         if phi_solid is not None and fluid is not None:
             raise NonstickError("give either phi_solid or fluid masks, not both")
         self.velocity = face_arrays("velocity", velocity, shape)
@@ -253,8 +255,11 @@ class StokesProblem(Discretised):
         self.unknown = tuple(f & _either(self.cells, axis) for axis, f in enumerate(loose))
         #: w m of the unknown faces, zero elsewhere
         self.mass = tuple(f * w * np.maximum(m, SETTINGS.mass) for f, w, m in zip(self.unknown, self.weights, hats))
-        volumes = liquid_volumes(phi)[2]
-        edges = volumes if edges is None else [checked_array("edges", e, v.shape) for e, v in zip(edges, volumes)]
+        if edges is None:
+            edges = edge_volumes(phi, window)
+        else:
+            between = [[grid.cells[a] + grid.edge_shift(e)[a] for a in grid.axes] for e in grid.edges]
+            edges = tuple(checked_array("edges", e, tuple(s)) for e, s in zip(edges, between))
         ok = self.unknown if slip else tuple(u | ~f for u, f in zip(self.unknown, loose))
         edges = _inner_edges(edges, ok, grid, not slip)
         if apart.any():

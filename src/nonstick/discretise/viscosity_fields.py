@@ -59,6 +59,17 @@ def liquid_volumes(phi) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.nd
     return faces, window.back(grid.user(stress[0][grid.window()]), phi.shape), edges
 
 
+def edge_volumes(phi: np.ndarray, window: IndexBox) -> tuple[np.ndarray, ...]:
+    """The liquid fractions of edges alone; the window holds the liquid."""
+    grid = FaceGrid.of(window.shape)
+    outs = [np.zeros(grid.padded) for _ in grid.edges]
+    samples = [grid.edge_shift(e) for e in grid.edges]
+    if grid.dimension == 2:
+        samples = [(0, 1, 1)]
+    control_volumes(with_surroundings(phi, window), samples, [1.0] * len(outs), outs)
+    return tuple(window.back(grid.user(out[grid.edge_window(e)]), phi.shape) for out, e in zip(outs, grid.edges))
+
+
 def checked_level_set(phi, cells: tuple[int, ...]) -> np.ndarray:
     return checked_array("phi_liquid", phi, cells).astype(np.float64, copy=False)
 
