@@ -187,10 +187,15 @@ def beside(run: Runner, of: Of, n: int) -> Figure:
         for method, found in ours.items()
     }
     return Figure(
-        panels, SIZE, quantity, of.get("columns", 4), share=True, heading=_of_run(run, of["title"]),
+        panels,
+        SIZE,
+        quantity,
+        of.get("columns", 4),
+        share=True,
+        heading=_of_run(run, of["title"]),
         sizes={n for method, found in ours.items() for n in (*found, *paper[method])},
         scales=("log", "log" if all(v > 0 for found in ours.values() for v in found.values()) else "linear"),
-    )  # fmt: skip
+    )
 
 
 def histogram(run: Runner, of: Of, n: int) -> Figure:
@@ -312,9 +317,12 @@ def gains(run: Runner, of: Of, n: int) -> Figure:
 
 
 def convergence(
-    panels: Mapping[str, Mapping[str, Trace]], unit: Mapping[str, str] | str, paper: Mapping[str, Mapping[str, float]],
-    goal: float, log: bool = False,
-) -> Figure:  # fmt: skip
+    panels: Mapping[str, Mapping[str, Trace]],
+    unit: Mapping[str, str] | str,
+    paper: Mapping[str, Mapping[str, float]],
+    goal: float,
+    log: bool = False,
+) -> Figure:
     """Residual against iterations, a panel per study (Lai, figure 5.10; Andersen, figures 12-14).
 
     `paper` holds, for each panel, the counts that the paper needed to reach its tolerance. They are diamonds at the

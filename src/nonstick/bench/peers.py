@@ -159,11 +159,17 @@ class OSQP(Method):
             P = sp.csc_matrix(sp.triu(scaling @ problem.A.matrix() @ scaling))
             P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int32)
             solver.setup(
-                P=P, q=-problem.b / root / size, A=sp.csc_matrix(sp.eye_array(problem.n)),
-                l=problem.box.lower * root / size, u=problem.box.upper * root / size, verbose=False, eps_rel=0.0,
+                P=P,
+                q=-problem.b / root / size,
+                A=sp.csc_matrix(sp.eye_array(problem.n)),
+                l=problem.box.lower * root / size,
+                u=problem.box.upper * root / size,
+                verbose=False,
+                eps_rel=0.0,
                 eps_abs=0.1 * monitor.tolerance * problem.scale / (size * root.max()),
-                max_iter=monitor.limit(100_000), polishing=True,
-            )  # fmt: skip
+                max_iter=monitor.limit(100_000),
+                polishing=True,
+            )
         result = solver.solve(raise_error=False)
         monitor.iterations = monitor.outer_iterations = int(result.info.iter)
         np.clip(result.x * size / root, problem.box.lower, problem.box.upper, out=start.x)
@@ -279,17 +285,25 @@ def measure_petsc(case: str, n: int, name: str, problem: BoxProblem, rtol: float
             found = {key: result[key].item() for key in keys}
     residual = problem.linear_residual(x) if petsc_driver.PEERS[peer][0] == "ksp" else problem.kkt(x)
     return replace(
-        row, **{**found, "peak_bytes": found["peak_bytes"] or None}, kkt=problem.kkt(x), threads=int(ranks),
-        converged=bool(residual <= rtol), reason=None if residual <= rtol else f"residual {residual:.1e} at the end",
-    )  # fmt: skip
+        row,
+        **{**found, "peak_bytes": found["peak_bytes"] or None},
+        kkt=problem.kkt(x),
+        threads=int(ranks),
+        converged=bool(residual <= rtol),
+        reason=None if residual <= rtol else f"residual {residual:.1e} at the end",
+    )
 
 
 def _run(command: list[str], seconds: float) -> tuple[int | None, str]:
     """Exit code (None: it took too long) and the text on stderr."""
     with subprocess.Popen(
-        command, env=_environment(), text=True, start_new_session=True, stdout=subprocess.DEVNULL,
+        command,
+        env=_environment(),
+        text=True,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+    ) as process:
         try:
             _, errors = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:

@@ -245,10 +245,11 @@ class Runner:
     def _momentum(self, part: Part, n: int, label: str) -> Row:
         curve, finest = (self.curves[part.name, *of] for of in ((n, label), (max(self.plan.sizes), "separating")))
         extra = {
-            f"{name} differs by %": round(100 * float(np.linalg.norm(curve[:, k] - finest[:, k])
-                                                      / np.linalg.norm(finest[:, k])), 2)
+            f"{name} differs by %": round(
+                100 * float(np.linalg.norm(curve[:, k] - finest[:, k]) / np.linalg.norm(finest[:, k])), 2
+            )
             for name, k in (("momentum", 2), ("kinetic energy", 3))
-        }  # fmt: skip
+        }
         extra["energy left in %"] = round(100 * float(curve[-1, 4] / curve[0, 4]), 2)
         return Row(part.case, n, None, label, converged=True, extra=extra, version=version())
 
@@ -268,9 +269,14 @@ def _digits(solve: Solve, plan: Plan) -> Iterator[Row]:
     for digits in range(1, 1 + round(-np.log10(plan.rtol))):
         reached = next((k for k, residual in solve.trace if residual <= 10.0**-digits), None)
         yield Row(
-            f"{row.case} to 1e-{digits}", row.n, row.unknowns, row.method, iterations=reached,
-            converged=reached is not None, reason=None if reached is not None else row.reason,
-        )  # fmt: skip
+            f"{row.case} to 1e-{digits}",
+            row.n,
+            row.unknowns,
+            row.method,
+            iterations=reached,
+            converged=reached is not None,
+            reason=None if reached is not None else row.reason,
+        )
 
 
 def _fixed_work(rows: Mapping[str, Row], found: Mapping[str, Sequence[Row]]) -> None:
@@ -297,9 +303,12 @@ def _note(snapshot: problems.Snapshot) -> dict[str, float]:
     built, cpu = time.perf_counter(), time.process_time() - cpu
     problem.update(np.zeros(problem.shape))
     return {
-        "constraints": constraints, "substeps": snapshot.substeps, "building": cpu, "initialisation": built - began,
+        "constraints": constraints,
+        "substeps": snapshot.substeps,
+        "building": cpu,
+        "initialisation": built - began,
         "finalisation": time.perf_counter() - built,
-    }  # fmt: skip
+    }
 
 
 def _per_frame(row: Row, notes: Sequence[Mapping[str, float]]) -> None:
@@ -372,7 +381,10 @@ for _name, _description in cases.describe().items():
     benchmark(_name, _description, sizes=_sizes_of_case)(partial(_static_case, _name))
 for _table_read in tables.tables().values():
     benchmark(
-        _table_read.name, _table_read.description, sizes=tuple(_table_read.sizes), methods=tuple(_table_read.methods),
+        _table_read.name,
+        _table_read.description,
+        sizes=tuple(_table_read.sizes),
+        methods=tuple(_table_read.methods),
         parts=[part.name for part in _table_read.parts if part.name],
         simulated=any(part.frames for part in _table_read.parts),
-    )(partial(_paper_table, _table_read))  # fmt: skip
+    )(partial(_paper_table, _table_read))

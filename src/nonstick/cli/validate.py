@@ -100,10 +100,15 @@ def _numbers(result) -> dict:
     for n in result.case.published:
         value, order = result.last.values[n.key], result.order(n)
         found[n.key] = {
-            "measured": value, "published": n.value, "unit": n.unit, "error": n.error(value),
-            "allowed": n.allowed(result.full), "order": None if isnan(order) else order, "passed": result.passed(n),
+            "measured": value,
+            "published": n.value,
+            "unit": n.unit,
+            "error": n.error(value),
+            "allowed": n.allowed(result.full),
+            "order": None if isnan(order) else order,
+            "passed": result.passed(n),
             "size": str(result.last.size),
-        }  # fmt: skip
+        }
     return found
 
 

@@ -91,13 +91,19 @@ STOPPING = tuple(f.name for f in fields(Stopping))
 
 
 #: words of other packages for our options
-_ALIASES = {
-    "tol": "rtol", "tolerance": "rtol", "eps": "rtol", "ftol": "rtol", "gtol": "rtol",
-    "maxit": "maxiter", "max_iter": "maxiter", "max_iterations": "maxiter", "itmax": "maxiter", "iterations": "maxiter",
-    "guess": "x0", "initial": "x0", "start": "x0", "solver": "method", "algorithm": "method",
-    "lb": "lower", "low": "lower", "ub": "upper", "high": "upper", "rhs": "b", "q": "b",
-    "timeout": "time_limit", "coords": "cells", "coordinates": "cells", "diag": "diagonal",
-}  # fmt: skip
+_WORDS = {
+    "rtol": "tol tolerance eps ftol gtol",
+    "maxiter": "maxit max_iter max_iterations itmax iterations",
+    "time_limit": "timeout",
+    "x0": "guess initial start",
+    "method": "solver algorithm",
+    "lower": "lb low",
+    "upper": "ub high",
+    "b": "rhs q",
+    "cells": "coords coordinates",
+    "diagonal": "diag",
+}
+_ALIASES = {word: option for option, words in _WORDS.items() for word in words.split()}
 
 R = TypeVar("R")
 P = ParamSpec("P")

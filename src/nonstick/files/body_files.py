@@ -53,11 +53,17 @@ def write_start(run: RunDirectory, bodies: Sequence[RigidBody]) -> None:
             write_text(run.path / file, obj(body))
         table.append(
             {
-                "name": body.name, "prescribed": not body.dynamic, "density": body.density, "mass": body.mass,
-                "inertia": body.own_inertia.tolist(), "centre": body.origin.tolist(),
-                "surface": None if obstacle else file, "friction": body.friction, "restitution": body.restitution,
+                "name": body.name,
+                "prescribed": not body.dynamic,
+                "density": body.density,
+                "mass": body.mass,
+                "inertia": body.own_inertia.tolist(),
+                "centre": body.origin.tolist(),
+                "surface": None if obstacle else file,
+                "friction": body.friction,
+                "restitution": body.restitution,
             }
-        )  # fmt: skip
+        )
     write_text(run.path / "bodies.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 

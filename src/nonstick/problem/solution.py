@@ -183,8 +183,7 @@ class Solution(Shown):
         if monitor.progress.negative and status == "converged":
             monitor.remark("A is not positive definite: x satisfies the conditions, but it may be no minimum")
         message = "; ".join([message, *monitor.progress.remarks])
-        return cls(
-            problem, x, dual, method, status == "converged", status, message, monitor.iterations,
-            monitor.outer_iterations, monitor.history, monitor.seconds, monitor.progress.setup_seconds, monitor.notes,
-            path="; ".join(monitor.progress.path),
-        )  # fmt: skip
+        counts = monitor.iterations, monitor.outer_iterations, monitor.history
+        times, path = (monitor.seconds, monitor.progress.setup_seconds), "; ".join(monitor.progress.path)
+        given, end = (problem, x, dual, method), (status == "converged", status, message)
+        return cls(*given, *end, *counts, *times, monitor.notes, path=path)

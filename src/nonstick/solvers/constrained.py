@@ -41,9 +41,14 @@ Judge = Callable[[BoxProblem, np.ndarray], bool]
 
 
 def solve_constrained(
-    problem: BoxProblem, constraints: LinearConstraints, solve: BoxSolver, sound: Judge, inner: Recipe, rtol: float,
+    problem: BoxProblem,
+    constraints: LinearConstraints,
+    solve: BoxSolver,
+    sound: Judge,
+    inner: Recipe,
+    rtol: float,
     x0=None,
-) -> Solution:  # fmt: skip
+) -> Solution:
     """Solve a box problem with linear constraints.
 
     `sound` says whether x solves a box problem, `inner` solves linear systems on the free rows, and `rtol` is how well

@@ -85,9 +85,13 @@ class SweepPlan:
         from .. import __version__
 
         data = {
-            "format": 1, "nonstick": __version__, "where": self.scene.where, "vary": self.vary,
-            "folder": str(self.scene.folder.absolute()), "scene": self.scene.to_dict(),
-        }  # fmt: skip
+            "format": 1,
+            "nonstick": __version__,
+            "where": self.scene.where,
+            "vary": self.vary,
+            "folder": str(self.scene.folder.absolute()),
+            "scene": self.scene.to_dict(),
+        }
         write_text(directory / FILE, json.dumps(data, indent=1, ensure_ascii=False))
 
     @classmethod

@@ -118,9 +118,14 @@ def _planned(scene: Scene | str | Path, vary: Mapping[str, Sequence[Any]] | None
 
 
 def _make_all(
-    plan: SweepPlan, directory: Path, jobs: int | None, threads: int | None, scheduler: str | None, movie: bool,
+    plan: SweepPlan,
+    directory: Path,
+    jobs: int | None,
+    threads: int | None,
+    scheduler: str | None,
+    movie: bool,
     progress: Callable[[SweepReport], None],
-) -> dict[str, str]:  # fmt: skip
+) -> dict[str, str]:
     """Make what is missing; the sentences of the runs that failed, by name."""
     todo = [part for part in plan.parts if not is_made(directory / part.name, part.scene)]
     errors: dict[str, str] = {}

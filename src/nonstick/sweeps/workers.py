@@ -105,9 +105,15 @@ def make(order: Order, wanted: Callable[[], bool] = lambda: True) -> str:
     """Start a child for the order and wait for its end, or stop it when it is no longer wanted; what went wrong."""
     threads = {name: str(order.threads) for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     child = subprocess.Popen(
-        [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        env={**os.environ, **threads}, text=True, encoding="utf-8", errors="replace",
-    )  # fmt: skip
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **threads},
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
     assert child.stdin is not None and child.stderr is not None
     told: list[str] = []
     listener = threading.Thread(target=lambda: told.extend(child.stderr or ()), daemon=True)

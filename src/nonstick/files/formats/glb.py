@@ -79,9 +79,15 @@ class _File:
         self.parts: list[bytes | memoryview] = []
         self.length = 0
         self.json: dict = {
-            "asset": {"version": "2.0", "generator": "nonstick"}, "scene": 0, "scenes": [{"nodes": []}], "nodes": [],
-            "meshes": [], "materials": [], "accessors": [], "bufferViews": [],
-        }  # fmt: skip
+            "asset": {"version": "2.0", "generator": "nonstick"},
+            "scene": 0,
+            "scenes": [{"nodes": []}],
+            "nodes": [],
+            "meshes": [],
+            "materials": [],
+            "accessors": [],
+            "bufferViews": [],
+        }
 
     def add(self, array: np.ndarray, kind: str, target: int | None = None, bounds: bool = False) -> int:
         """Append an array; returns the number of its accessor."""

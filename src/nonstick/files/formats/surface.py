@@ -300,9 +300,15 @@ def _splashsurf(shot: Shot, frame: Frame, refine: int) -> TriangleMesh:
     spacing = frame.dx / shot.scene.model.particles.per_axis
     position = np.ascontiguousarray(frame.arrays["position"], np.float64)
     result = pysplashsurf.reconstruction_pipeline(
-        position, particle_radius=0.5 * spacing, smoothing_length=2.0, cube_size=4.0 / refine,
-        iso_surface_threshold=0.6, mesh_smoothing_weights=True, mesh_smoothing_iters=15, mesh_cleanup=False,
-    )  # fmt: skip
+        position,
+        particle_radius=0.5 * spacing,
+        smoothing_length=2.0,
+        cube_size=4.0 / refine,
+        iso_surface_threshold=0.6,
+        mesh_smoothing_weights=True,
+        mesh_smoothing_iters=15,
+        mesh_cleanup=False,
+    )
     made: Any = result[0]
     made = getattr(made, "mesh", made)  # with attributes, or without
     return TriangleMesh(np.asarray(made.vertices, np.float32), np.asarray(made.triangles).astype(np.int32))

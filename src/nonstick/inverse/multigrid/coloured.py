@@ -151,12 +151,10 @@ class PackedLevels(Level):
             ends[k, : count + 1] = level.ends[: count + 1] + rows[k]
         steps, factors = _program(cycle, omega, tuple(colours))
         what, level_of, first, last = steps.T
-        self._program = np.stack((what, ends[level_of, first], ends[level_of, last]), axis=1)
-        self._factors = factors.astype(dtype)
+        program = np.stack((what, ends[level_of, first], ends[level_of, last]), axis=1)
+        vectors, matrix = (self._x, self._b, self._r), (self.dinv, self._weights, self._indices, self._indptr)
+        self._arguments = program, factors.astype(dtype), *vectors, *matrix, self.parent
 
     def solve(self):
         """x ≈ A⁻¹ b on the first level: one visit of the cycle."""
-        kernels._run_program(
-            self._program, self._factors, self._x, self._b, self._r, self.dinv, self._weights, self._indices,
-            self._indptr, self.parent,
-        )  # fmt: skip
+        kernels._run_program(*self._arguments)

@@ -41,9 +41,15 @@ class Page:
 
 
 def write_html(
-    run: str | Path, file: str | Path, *, compare: str | Path | None = None, colour: str = "liquid",
-    budget: float = 20.0, frames: slice | None = None, tick: Callable[[int, int], None] | None = None,
-) -> Page:  # fmt: skip
+    run: str | Path,
+    file: str | Path,
+    *,
+    compare: str | Path | None = None,
+    colour: str = "liquid",
+    budget: float = 20.0,
+    frames: slice | None = None,
+    tick: Callable[[int, int], None] | None = None,
+) -> Page:
     """Write a page with a time line, in one file that needs no network and no server.
 
     Parameters

@@ -30,9 +30,14 @@ TABLES = ("stats.csv", "bodies.csv", PROBES)
 
 
 def branch(
-    path: str | Path, out: str | Path, from_frame: int | None = None, changes: Mapping[str, Any] | None = None,
-    progress: Progress | None = None, warn: Callable[[str], None] | None = None, scene: Scene | None = None,
-) -> RunDirectory:  # fmt: skip
+    path: str | Path,
+    out: str | Path,
+    from_frame: int | None = None,
+    changes: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    warn: Callable[[str], None] | None = None,
+    scene: Scene | None = None,
+) -> RunDirectory:
     """Go on from a frame of a run, with some keys of its scene changed, in a new directory.
 
     Parameters

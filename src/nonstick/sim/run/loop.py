@@ -94,9 +94,14 @@ def _same_scene(comm: Comm, scene: Scene) -> None:
 
 
 def resume(
-    path: str | Path, from_frame: int | None = None, frames: int | None = None, scene: Scene | None = None,
-    progress: Progress | None = None, warn: Callable[[str], None] | None = None, discard: bool = False,
-) -> RunDirectory:  # fmt: skip
+    path: str | Path,
+    from_frame: int | None = None,
+    frames: int | None = None,
+    scene: Scene | None = None,
+    progress: Progress | None = None,
+    warn: Callable[[str], None] | None = None,
+    discard: bool = False,
+) -> RunDirectory:
     """Continue a run from where it stopped, or from an earlier frame.
 
     Frames that are there are replaced one by one as they are made again. Frames that are not made again are kept.
@@ -130,9 +135,15 @@ def resume(
 
 
 def _resume(
-    directory: RunDirectory, from_frame: int | None, frames: int | None, scene: Scene | None,
-    progress: Progress | None, warn: Callable[[str], None] | None, discard: bool, taken_over: str,
-) -> None:  # fmt: skip
+    directory: RunDirectory,
+    from_frame: int | None,
+    frames: int | None,
+    scene: Scene | None,
+    progress: Progress | None,
+    warn: Callable[[str], None] | None,
+    discard: bool,
+    taken_over: str,
+) -> None:
     path = directory.path
 
     def tell(sentence: str) -> None:

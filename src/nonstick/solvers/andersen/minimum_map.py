@@ -20,9 +20,14 @@ class MinimumMap:
     """H, its sets and its B-derivative for one problem."""
 
     def __init__(
-        self, matvec: Callable[[Array], Array], b: Array, lower: Array, upper: Array, diagonal: Array,
+        self,
+        matvec: Callable[[Array], Array],
+        b: Array,
+        lower: Array,
+        upper: Array,
+        diagonal: Array,
         clamp_ties: bool = False,
-    ):  # fmt: skip
+    ):
         self.clamp_ties = clamp_ties
         self.xp = array_namespace(b)
         self.matvec, self.b, self.lower, self.upper, self.d = matvec, b, lower, upper, diagonal

@@ -25,9 +25,9 @@ Departures from the paper:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite, sqrt
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -234,6 +234,10 @@ def merit_descent(H_of: MinimumMap, x: Array, steps: int, alpha: float = 1e-3, b
     return out.x
 
 
+#: parameters that are not passed on to `minimum_map_newton`
+_OWN = ("inner", "start", "start_steps", "inner_maxiter", "scaled")
+
+
 @dataclass(frozen=True)
 class MinMapNewton(Method):
     """Minimum-map Newton over `inner`, a Krylov or direct recipe with its preconditioner.
@@ -271,11 +275,11 @@ class MinMapNewton(Method):
 
         `clamp_ties` adds the rule of eq. 26, which clamps rows with x = 0 and g = 0.
         """
-        return cls(
-            CG() if inner is None else inner, line_search=100, maxiter=10, inner_maxiter=1000, inner_rtol=1e-5,
-            inner_atol=1e-5, absolute=1e-5, relative=1e-5, stagnation=1e-5, safeguarded=False, scaled=False,
-            clamp_ties=clamp_ties,
-        )  # fmt: skip
+        thresholds: dict[str, Any] = dict.fromkeys(
+            ("inner_rtol", "inner_atol", "absolute", "relative", "stagnation"), 1e-5
+        )
+        plain = cls(CG() if inner is None else inner, safeguarded=False, scaled=False, clamp_ties=clamp_ties)
+        return replace(plain, line_search=100, maxiter=10, inner_maxiter=1000, **thresholds)
 
     def solve(self, problem, start, monitor):
         A, box = problem.A, problem.box
@@ -311,11 +315,10 @@ class MinMapNewton(Method):
             ProjectedSweeps(A).run(x, problem.b, box.lower, box.upper, 1.0, self.start_steps)
         elif self.start == "gradient":
             x[:] = merit_descent(MinimumMap(matvec, problem.b, box.lower, box.upper, d), x, self.start_steps)
-        outcome = minimum_map_newton(
-            matvec, problem.b, box.lower, box.upper, d, x, subsolve=subsolve, check=check,
-            rtol=lambda: monitor.tolerance, enforced=None if start.active is None else start.active == 0,
-            **{name: getattr(self, name) for name in _PASSED},
-        )  # fmt: skip
+        passed = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _OWN}
+        passed["enforced"] = None if start.active is None else start.active == 0
+        how = {"subsolve": subsolve, "check": check, "rtol": lambda: monitor.tolerance, **passed}
+        outcome = minimum_map_newton(matvec, problem.b, box.lower, box.upper, d, x, **how)
         x[:] = outcome.x
         monitor.iterations = outcome.inner_iterations + outcome.line_search_steps
         monitor.outer_iterations = outcome.newton_steps
@@ -331,9 +334,3 @@ class MinMapNewton(Method):
             monitor.stop("diverged" if outcome.status == "diverged" else "stagnated")
             if outcome.status in ("absolute", "relative", "stagnation"):
                 monitor.remark(f"the method stopped by its own test ({outcome.status})")
-
-
-_PASSED = (
-    "maxiter", "xi", "alpha", "beta", "line_search", "safeguarded", "absolute", "relative", "stagnation",
-    "inner_rtol", "inner_atol", "clamp_ties",
-)  # fmt: skip

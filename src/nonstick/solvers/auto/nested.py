@@ -19,8 +19,7 @@ from ...inverse.base import Inverse
 from ...inverse.multigrid.algebraic.coarsening import AlgebraicHierarchy
 from ...inverse.multigrid.grid.blocks import BlockHierarchy
 from ...inverse.multigrid.grid.gathered import GatherLevel
-from ...inverse.multigrid.grid.level import coarse_rows
-from ...kernels import _blocks as blocks
+from ...inverse.multigrid.grid.level import add_galerkin, coarse_rows
 from ...operators.base import Operator
 from ...operators.lowrank import LowRank
 from ...operators.stencil import StencilOperator
@@ -59,17 +58,14 @@ class Coarser:
         A = (problem.A if bodies is None else bodies.base).stencil
         assert A is not None
         self.A = A
-        self.shape = np.array(A.rows.shape, np.int64)
         if cycle.parents:
             rows, self.parent = cycle.grids[1].rows, cycle.parents[0]
             c0, c1, c2, e = (values / (cycle.alpha * cycle.scale) for values in cycle.matrices[1])
         else:
             rows, self.parent = coarse_rows(A.rows, cycle.grids[0].groups)
             c0, c1, c2, e = (np.zeros(rows.n) for _ in range(4))
-            blocks._galerkin_blocks(
-                c0, c1, c2, e, *cycle.matrices[0], np.zeros(A.n, np.int8), self.parent, A.rows.cells, self.shape,
-                A.rows.start, A.rows.offset, 1.0, cycle.grids[0].groups,
-            )  # fmt: skip
+            matrix, closed = cycle.matrices[0], np.zeros(A.n, np.int8)
+            add_galerkin((c0, c1, c2, e), matrix, closed, self.parent, A.rows, 1.0, cycle.grids[0].groups)
         for w in (c0, c1, c2):
             w *= 0.5
         b, lower, upper = (np.zeros(rows.n) for _ in range(3))
@@ -104,10 +100,9 @@ class Coarser:
             coarse = coarse[self.gathered.number]
         elif self.problem.A.stencil is not None:
             self.problem.A.stencil.rows.piece.exchange(coarse)
-        kernels._interpolate(
-            x, coarse, self.box.lower, self.box.upper, self.parent, rows.cells, self.shape, rows.start, rows.offset,
-            *self.A.weights, self.groups,
-        )  # fmt: skip
+        layout = rows.cells, np.array(rows.shape, np.int64), rows.start, rows.offset
+        box = self.box.lower, self.box.upper
+        kernels._interpolate(x, coarse, *box, self.parent, *layout, *self.A.weights, self.groups)
 
 
 class CoarserMatrix:

@@ -22,14 +22,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ....errors import NonstickError
-from ....kernels import _blocks as grid_blocks
 from ....operators.base import Operator, row_sums
 from ....operators.csr import CSROperator
 from ....operators.masked import Masked
 from ....operators.rows import Rows
 from ....operators.stencil import StencilOperator
 from ....operators.transfer import AggregateTransfer, Transfer
-from ..grid.level import coarse_rows, one_group
+from ..grid.level import add_galerkin, coarse_rows, one_group
 from ..hierarchy import Stepwise
 from ._coarse_matrix import _close_rows
 from ._merge import _blocks_of, _match_pairs, _number_parts, _separate_colours
@@ -287,8 +286,6 @@ def galerkin_stencil(A: StencilOperator, free, alpha: float) -> StencilOperator:
     """alpha PᵀAP as a stencil operator on the grid of blocks."""
     fine, (rows, parent) = A.rows, _coarse_rows(A)
     weights, excess = (np.zeros(rows.n), np.zeros(rows.n), np.zeros(rows.n)), np.zeros(rows.n)
-    grid_blocks._galerkin_blocks(
-        *weights, excess, *A.weights, row_excess(A), _closed(A, free), parent, fine.cells,
-        np.array(fine.shape, np.int64), fine.start, fine.offset, alpha, one_group(fine),
-    )  # fmt: skip
+    matrix = *A.weights, row_excess(A)
+    add_galerkin((*weights, excess), matrix, _closed(A, free), parent, fine, alpha, one_group(fine))
     return StencilOperator.of_excess(rows, weights, excess)

@@ -186,10 +186,8 @@ class AlgebraicHierarchy(Hierarchy):
     def _take(self, M, A: Matrix, indices: np.ndarray) -> None:
         """The values of S A S plus the shift; its columns too, unless `indices` is empty."""
         shift = np.empty(0) if self._shift is None else self._shift
-        kernels._take_matrix(
-            A.weights, indices, A.indptr, A.excess, self.order, self._place, self.scale, M.data, M.indices, M.indptr,
-            shift,
-        )  # fmt: skip
+        source = self.order, self._place, self.scale, M.data, M.indices, M.indptr, shift
+        kernels._take_matrix(A.weights, indices, A.indptr, A.excess, *source)
         A.find_diagonals()
 
     def _solve_bottom(self) -> None:

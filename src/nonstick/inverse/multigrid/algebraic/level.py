@@ -100,10 +100,9 @@ class Interpolation:
         these; None: all.
         """
         chosen = np.arange(coarse.n) if changed is None else self._reached(changed)
-        kernels._values(
-            coarse.weights, coarse.excess, chosen, coarse.indices, coarse.indptr, A.closed, A.d, self.cols, self.vals,
-            self.first, self.row, self.value, *A.rows,
-        )  # fmt: skip
+        result = coarse.weights, coarse.excess, chosen, coarse.indices, coarse.indptr
+        P = self.cols, self.vals, self.first, self.row, self.value
+        kernels._values(*result, A.closed, A.d, *P, *A.rows)
         coarse.find_diagonals(chosen)
         return None if changed is None else chosen
 

@@ -147,10 +147,8 @@ class BoxSmoother(Smoother):
                 s = [system.strides[(a + axis) % 3] for axis in range(3)]
                 where = (a + table.role) % 3 * system.P + t + table.offset @ np.array(s)
                 where[~members[a]] = -1
-                _assemble_box(
-                    A, t, a, system.m, system.k, where, system.strides, system.P,
-                    table.sample, table.ptr, table.local, table.sign,
-                )  # fmt: skip
+                samples = table.sample, table.ptr, table.local, table.sign
+                _assemble_box(A, t, a, system.m, system.k, where, system.strides, system.P, *samples)
                 L = np.linalg.inv(np.linalg.cholesky(A))
                 out[a] = L.T @ L
                 out[a][~members[a]] = 0.0
@@ -166,7 +164,6 @@ class BoxSmoother(Smoother):
 
     def _sweep(self, level: OperatorLevel, colour: int, backward: bool) -> None:
         S, T = self.system, self.table
-        _box_sweep(
-            level.x, level.b, S.m, S.k, self.kind, S.runs, self.slabs, colour, backward, S.plain, S.strides, S.P,
-            T.role, T.offset, T.sample, T.ptr, T.local, T.sign, self.inverse,
-        )  # fmt: skip
+        matrix, way = (S.m, S.k, self.kind, S.runs), (self.slabs, colour, backward)
+        box = T.role, T.offset, T.sample, T.ptr, T.local, T.sign, self.inverse
+        _box_sweep(level.x, level.b, *matrix, *way, S.plain, S.strides, S.P, *box)

@@ -83,10 +83,9 @@ class FaceTransfer:
 
     def restrict(self, fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:
         """coarse = R fine"""
-        _faces_restrict(
-            coarse, fine, self._scratch, self.coarse.runs, *self._shapes, self._halved,
-            self._rows, self._shares, self._count, self.coarse.P, self.fine.P,
-        )  # fmt: skip
+        stencil = self._rows, self._shares, self._count
+        grids = self.coarse.runs, *self._shapes, self._halved
+        _faces_restrict(coarse, fine, self._scratch, *grids, *stencil, self.coarse.P, self.fine.P)
         return coarse
 
     def prolong_add(self, coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:

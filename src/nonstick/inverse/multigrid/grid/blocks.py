@@ -41,7 +41,7 @@ from ..level import Level
 from ..smoothers import RedBlack
 from . import gathered
 from .gathered import GatherLevel
-from .level import GridLevel, coarse_rows
+from .level import GridLevel, add_galerkin, coarse_rows
 
 #: cells that are looked at to find anisotropy
 SAMPLE = 10_000
@@ -226,11 +226,9 @@ class BlockHierarchy(Hierarchy):
         if parts == count:
             return False
         limit = max(8, count // 1000)
-        torn = _count_torn_blocks(
-            np.empty(count, np.int32), theta, sure_weight(theta, self._largest), rows.cells,
-            np.array(rows.shape, np.int64), parent, root, excess, rows.start, rows.offset, *weights, limit,
-        )  # fmt: skip
-        return torn >= limit
+        strong = np.empty(count, np.int32), theta, sure_weight(theta, self._largest)
+        cells, graph = (rows.cells, np.array(rows.shape, np.int64)), (rows.start, rows.offset, *weights)
+        return _count_torn_blocks(*strong, *cells, parent, root, excess, *graph, limit) >= limit
 
     def _share_levels(self, above: BlockHierarchy) -> None:
         """The levels of `above` below its finest, with the matrices of this operator."""
@@ -320,10 +318,9 @@ class BlockHierarchy(Hierarchy):
             else:
                 self._fill_tail(self.active)
         elif self.parents:
-            blocks._toggle_blocks(
-                *self.matrices[1], self._coarse_active, behind, *self.matrices[0], self.parents[0], rows.start,
-                rows.offset, self.scale * self.alpha,
-            )  # fmt: skip
+            fine, where = self.matrices[0], (self.parents[0], rows.start, rows.offset)
+            factor = self.scale * self.alpha
+            blocks._toggle_blocks(*self.matrices[1], self._coarse_active, behind, *fine, *where, factor)
             self.grids[1].set_coarse(self.matrices[1][:3], self.matrices[1][3])
         else:
             self.tail.toggle(self._coarse_active, behind)
@@ -337,12 +334,9 @@ class BlockHierarchy(Hierarchy):
         coarse = self.matrices[l + 1]
         for values in coarse:
             values[:] = 0.0
-        level, rows = self.grids[l], self.grids[l].rows
-        mask = np.zeros(rows.n, np.int8) if active is None else active
-        blocks._galerkin_blocks(
-            *coarse, *self.matrices[l], mask, self.parents[l], rows.cells, np.array(rows.shape, np.int64), rows.start,
-            rows.offset, self.alpha * (self.scale if l == 0 else 1.0), level.groups,
-        )  # fmt: skip
+        level, factor = self.grids[l], self.alpha * (self.scale if l == 0 else 1.0)
+        closed = np.zeros(level.rows.n, np.int8) if active is None else active
+        add_galerkin(coarse, self.matrices[l], closed, self.parents[l], level.rows, factor, level.groups)
         self.grids[l + 1].set_coarse(coarse[:3], coarse[3])
 
     # -- one cycle ----------------------------------------------------------------------------------------------

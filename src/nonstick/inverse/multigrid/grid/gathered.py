@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from ....core import rounding
-from ....kernels import _blocks as blocks
 from ....operators.piece import SharedPiece
 from ....operators.rows import Rows
 from ....operators.stencil import StencilOperator
 from ..cycles import Cycle
 from ..hierarchy import Hierarchy
 from ..level import Level
-from .level import GridLevel
+from .level import GridLevel, add_galerkin
 
 #: a level with at most this many unknowns on all ranks is held by every rank
 GATHERED = 20_000
@@ -78,10 +77,7 @@ class GatherLevel(Level):
     def set_values(self, closed: np.ndarray) -> None:
         """The Galerkin matrix without the cells that are closed, on every rank, and its hierarchy."""
         coarse, fine = np.zeros((4, self.n)), self.fine
-        blocks._galerkin_blocks(
-            *coarse, *self._matrix, closed, self.parent, fine.rows.cells, np.array(fine.rows.shape, np.int64),
-            fine.rows.start, fine.rows.offset, self._scale * self.alpha, fine.groups,
-        )  # fmt: skip
+        add_galerkin(coarse, self._matrix, closed, self.parent, fine.rows, self._scale * self.alpha, fine.groups)
         w0, w1, w2, excess = (self.joined(values) for values in coarse)
         A = StencilOperator.of_excess(self.rows, (w0, w1, w2), excess)
         A.diagonal[A.diagonal < rounding.SUM] = 0.0  # where no free cell is left

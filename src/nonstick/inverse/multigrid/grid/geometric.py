@@ -132,10 +132,8 @@ class Geometric(Stepwise):
         else:
             M = A.matrix()
         C, (P, Pt) = coarse.matrix(), transfer.whole()
-        _galerkin_values(
-            C.data, C.indices, C.indptr, Pt.data, Pt.indices, Pt.indptr, M.data, M.indices, M.indptr,
-            P.data, P.indices, P.indptr, keep, shift, transfer.scale,
-        )  # fmt: skip
+        entries = [part for matrix in (C, Pt, M, P) for part in (matrix.data, matrix.indices, matrix.indptr)]
+        _galerkin_values(*entries, keep, shift, transfer.scale)
         coarse.diagonal[:] = C.diagonal()
         return coarse, transfer
 
@@ -144,10 +142,9 @@ class Geometric(Stepwise):
         n, d = faces.cells.shape
         index = np.empty((n, 1 << d), np.int32)
         weight = np.empty((n, 1 << d))
-        _corner_weights(
-            index, weight, faces.cells, half.parent, half.home, faces.neighbour, faces.kind, half.keys, half.strides,
-            corner_table(self.scheme, d), self.one_sided, self.normalise,
-        )  # fmt: skip
+        fine = faces.cells, half.parent, half.home, faces.neighbour, faces.kind
+        how = corner_table(self.scheme, d), self.one_sided, self.normalise
+        _corner_weights(index, weight, *fine, half.keys, half.strides, *how)
         used = (index >= 0) & (weight > 0)
         indptr = np.zeros(n + 1, np.int32)
         np.cumsum(used.sum(axis=1), out=indptr[1:])

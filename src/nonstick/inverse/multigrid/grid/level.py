@@ -173,6 +173,12 @@ def coarse_rows(rows: Rows, groups: np.ndarray) -> tuple[Rows, np.ndarray]:
     return Rows.from_numbering(room[:count].copy(), tuple(int(s) for s in half), rows.dimension, number), parent
 
 
+def add_galerkin(coarse, matrix, closed: np.ndarray, parent: np.ndarray, rows: Rows, scale: float, groups) -> None:
+    """Add weights and excess of scale PᵀFAFP to those of a coarse level; `matrix` are those of `rows`."""
+    layout = rows.cells, np.array(rows.shape, np.int64), rows.start, rows.offset
+    blocks._galerkin_blocks(*coarse, *matrix, closed, parent, *layout, scale, groups)
+
+
 def one_group(rows: Rows) -> np.ndarray:
     """All rows in one piece."""
     return np.array([0, rows.start.size - 1])
