@@ -241,7 +241,7 @@ def test_a_film_is_a_parabola_wherever_its_floor_lies(floor):
         weights=tuple(weights), fluid=tuple(d >= 0 for d in distance), distance=distance, **UNITS,
     )  # fmt: skip
     first = problem.solve(rtol=1e-9)
-    assert problem.correct_walls(first) > 0.0
+    assert problem.correct_walls(first.velocity, first.pressure) > 0.0
     second = problem.solve(rtol=1e-9, x0=first.x)
     wet = (y > 0) & (y < depth)
     errors = [(s.velocity[0][23] - parabola)[wet].mean() / parabola[wet].mean() for s in (first, second)]
@@ -336,6 +336,14 @@ def test_an_open_face_on_the_edge_lets_its_velocity_in():
 
 
 # -- special cases ----------------------------------------------------------------------------------------------
+
+
+def test_masses_may_be_given():
+    shape = (12, 10)
+    common = {"phi_liquid": tank(shape), "velocity": noise(shape), "viscosity": 1.0, **UNITS}
+    one = StokesProblem(**common)
+    other = StokesProblem(mass=one.mass, **common)
+    np.testing.assert_array_equal(one.solve().x, other.solve().x)
 
 
 def test_a_row_under_a_ceiling_can_fill_up():

@@ -153,6 +153,9 @@ class StokesProblem(Discretised):
         at once are no complementarity problem, and policies would repeat.
     source : float or ndarray, optional
         Volume added per volume and second (1/s); a number or an array over cells.
+    mass : tuple of ndarray, optional
+        Mass of the liquid on faces, 1 on an open face inside the liquid, in place of hat mass times open share: that of
+        the particles which carry the velocity. Forces that `velocity` includes must be in balance with it.
     bodies : sequence of Body, or Coupling
         Rigid bodies that the liquid moves, as for `PressureProblem`; `solution.bodies` are their motions.
     body_of_face : tuple of ndarray of int, optional
@@ -200,6 +203,7 @@ class StokesProblem(Discretised):
         adhesion=None,
         released=None,
         source=None,
+        mass: Faces | None = None,
         bodies: Sequence[Body] | Coupling = (),
         body_of_face: Sequence[np.ndarray] | None = None,
     ):
@@ -246,15 +250,17 @@ class StokesProblem(Discretised):
 
         window = window_of_liquid(phi)
         part = FaceGrid.of(window.shape)
-        volume, mass = hat_masses(with_surroundings(phi, window), part.padded)
+        volume, hat = hat_masses(with_surroundings(phi, window), part.padded)
         self.volume = window.back(part.user(volume[part.window()]), shape)
-        hats = [window.back(part.user(mass[a][part.face_window(a)]), shape) for a in part.axes]
+        hats = [window.back(part.user(hat[a][part.face_window(a)]), shape) for a in part.axes]
         #: C, the cells with a pressure
         self.cells = self._cells(phi, loose)
         #: F, the faces with a velocity
         self.unknown = tuple(f & _either(self.cells, axis) for axis, f in enumerate(loose))
         #: w m of the unknown faces, zero elsewhere
-        self.mass = tuple(f * w * np.maximum(m, SETTINGS.mass) for f, w, m in zip(self.unknown, self.weights, hats))
+        whole = [w * m for w, m in zip(self.weights, hats)] if mass is None else face_arrays("mass", mass, shape)
+        parts = zip(self.unknown, self.weights, whole)
+        self.mass = tuple(f * np.maximum(m, w * SETTINGS.mass) for f, w, m in parts)
         if edges is None:
             edges = edge_volumes(phi, window)
         else:
@@ -374,13 +380,18 @@ class StokesProblem(Discretised):
             "no wall there lets it separate, so no solution exists; the mean of its flux was subtracted"
         )
 
-    def correct_walls(self, solution: StokesSolution) -> float:
+    def correct_walls(self, velocity: Sequence[np.ndarray], pressure: np.ndarray | None = None) -> float:
         """Add to the right-hand side what the matrix, to be symmetric, leaves out at no-slip walls.
 
-        The liquid between a wall and the place halfway to the first face hangs on the wall, not on the face: its part
-        of the force on the face, weight and pressure, is taken away. And at walls that are not along the grid, see
-        `ViscosityProblem.correct_walls`. Solve again from this solution; the parabola of a film is then right to a
-        sixteenth of what it lacked (u off by f dx²/8ν).
+        At walls that are not along the grid this is the shear of `ViscosityProblem.correct_walls`. With a pressure also
+        the liquid between a wall and the place halfway to the first face counts: it hangs on the wall, not on the face,
+        and its part of the force on the face, weight and pressure, is taken away. A film is then right to a sixteenth
+        of what it lacked (u off by f dx²/8ν).
+
+        Parameters
+        ----------
+        velocity, pressure
+            Fields close to the solution: those of a first solve, or of the last step. Solve (again) from them.
 
         Returns
         -------
@@ -388,17 +399,19 @@ class StokesProblem(Discretised):
             The largest change, in the units of the residual.
         """
         viscous, K = self.viscous, self.problem.A
-        if (
-            not isinstance(viscous, ViscousBlock) or viscous.shares is None or self.bodies is not None
-        ):  # what the liquid loses there bodies would not gain
-            return 0.0
+        if not isinstance(viscous, ViscousBlock) or viscous.shares is None or self.bodies is not None:
+            return 0.0  # a body would not gain what the liquid loses
         assert isinstance(K, Saddle)
-        p, n = K.parts(solution.x)[1], viscous.n
-        u, b = solution.x[:n], self.problem.b.copy()
-        viscous.correct_walls(viscous.with_unknowns(u))
-        force = K.mass * (u - viscous.advected()) - (K.Bt @ p)[:n]
-        share = viscous.system.gather(viscous.shares.ravel()) / viscous._gather(self.weights)
-        b[:n] = viscous.problem.b + np.maximum(1.0 - share, 0.0) * force
+        faces = face_arrays("velocity", velocity, self.shape)
+        near = tuple(np.where(u, v, own) for u, v, own in zip(self.unknown, faces, viscous.velocity))
+        viscous.correct_walls(near)
+        b = self.problem.b.copy()
+        b[: viscous.n] = viscous.problem.b
+        if pressure is not None:
+            p = self.from_grid(checked_array("pressure", pressure, self.shape)) * self._units()
+            force = K.mass * (viscous._gather(near) - viscous.advected()) - K.Bt @ p
+            share = viscous.system.gather(viscous.shares.ravel()) / viscous._gather(self.weights)
+            b[: viscous.n] += np.maximum(1.0 - share, 0.0) * force
         change = float(np.abs(b - self.problem.b).max(initial=0.0)) / self.problem.scale
         self.problem = StokesBox(K, b, self.problem.box.lower, self.problem.scale)
         return change
