@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nonstick.discretise.stokes import StokesSettings
 from nonstick.inverse.multigrid.algebraic.near_null import AlgebraicSettings
 from nonstick.inverse.precond.deflation import DeflationSettings
 from nonstick.sim.liquid import settings as liquid
@@ -17,6 +18,7 @@ from nonstick.solvers.takahashi_batty.barrier import BarrierSettings
 PAGE = (Path(__file__).parents[2] / "docs/explanation/settings.md").read_text()
 CLASSES = [
     AlgebraicSettings, DeflationSettings, NewtonSettings, DefiniteSettings, RefinementSettings, BarrierSettings,
+    StokesSettings,
     *(type(v) for k, v in vars(liquid).items() if k.isupper()),
 ]  # fmt: skip
 
