@@ -84,7 +84,7 @@ def test_a_bench_table_needs_none_of_them(tmp_path):
 def test_a_table_without_matplotlib_has_no_figures_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     plan = Plan((8,), (), folder=tmp_path)
-    plan.draw("x", figures.Figure({"t": [lambda axes: axes.plot([1.0, 2.0])]}, "x", "y").draw)
+    plan.draw("x", figures.Chart({"t": [lambda axes: axes.plot([1.0, 2.0])]}, "x", "y").draw)
     assert not plan.drawn and not list(tmp_path.iterdir())
     assert install("pictures") in plan.undrawn.pop()
 

@@ -1,6 +1,6 @@
 """Figures of tables: outer iterations, convergence, phases, volume over time, from what a runner has found.
 
-A function from `beside` on takes the runner, the entry of the table and a size, and returns a `Figure`; its name is the
+A function from `beside` on takes the runner, the entry of the table and a size, and returns a `Chart`; its name is the
 `figure` of the entry. A figure has panels, and a panel a list of marks: functions that draw on its axes.
 """
 
@@ -39,7 +39,7 @@ LOG_Y, LOG_BOTH = ("linear", "log"), ("log", "log")
 
 
 @dataclass
-class Figure:
+class Chart:
     """Panels by their titles; x is a label, or one for each title."""
 
     panels: Mapping[str, Sequence[Mark]]
@@ -116,7 +116,7 @@ def draw(run: Runner, of: Of) -> None:
     """A figure of a table; one for each size, if `{n}` stands in its name."""
     name = of.get("name", "")
     for n in (_sizes(run, of) or run.plan.sizes) if "{n}" in name else (max(run.plan.sizes),):
-        figure: Figure = globals()[of["figure"]](run, of, n)
+        figure: Chart = globals()[of["figure"]](run, of, n)
         run.plan.draw("-".join(filter(None, (run.table.name, name.format(n=n)))), figure.draw)
 
 
@@ -173,7 +173,7 @@ def _of_run(run: Runner, text: str) -> str:
 # -- figures ------------------------------------------------------------------------------------------
 
 
-def beside(run: Runner, of: Of, n: int) -> Figure:
+def beside(run: Runner, of: Of, n: int) -> Chart:
     """The table as a figure: a quantity against the size, ours and the paper's, a panel per method."""
     name, quantity = run.table.name, of.get("quantity", "iterations")
     ours = _by_size(run.rows, name, quantity)
@@ -186,19 +186,13 @@ def beside(run: Runner, of: Of, n: int) -> Figure:
         ]
         for method, found in ours.items()
     }
-    return Figure(
-        panels,
-        SIZE,
-        quantity,
-        of.get("columns", 4),
-        share=True,
-        heading=_of_run(run, of["title"]),
-        sizes={n for method, found in ours.items() for n in (*found, *paper[method])},
-        scales=("log", "log" if all(v > 0 for found in ours.values() for v in found.values()) else "linear"),
-    )
+    sizes = {n for method, found in ours.items() for n in (*found, *paper[method])}
+    positive = all(value > 0 for found in ours.values() for value in found.values())
+    scales, title = LOG_BOTH if positive else ("log", "linear"), _of_run(run, of["title"])
+    return Chart(panels, SIZE, quantity, of.get("columns", 4), True, title, sizes, scales)
 
 
-def histogram(run: Runner, of: Of, n: int) -> Figure:
+def histogram(run: Runner, of: Of, n: int) -> Chart:
     """Outer iterations per solve (Lai, figure 5.5)."""
     outer = _by_method(run, of, n, lambda s: s.row.outer_iterations)
     outer = {method: counts for method, counts in outer.items() if tables.nested(method)}
@@ -213,17 +207,17 @@ def histogram(run: Runner, of: Of, n: int) -> Figure:
         axes.set_xticks(places, [*map(str, places[:-1]), f"≥ {top}" if largest > top else str(top)])
 
     title = _of_run(run, f"{{scene}} at {n}: {{frames}} frames")
-    return Figure({title: [bars] if outer else []}, "outer iterations", "pressure solves")
+    return Chart({title: [bars] if outer else []}, "outer iterations", "pressure solves")
 
 
-def spread(run: Runner, of: Of, n: int) -> Figure:
+def spread(run: Runner, of: Of, n: int) -> Chart:
     """Residuals over many solves: range, quartiles and median (Andersen, figures 8 and 11)."""
     traces = {f"{method} ({len(found)} solves)": found for method, found in _by_method(run, of, n).items()}
     units = {title: _unit(title.split(" (")[0], run.parts[0].newton_steps) for title in traces}
-    return Figure({title: [_band(found)] for title, found in traces.items()}, units, RESIDUAL, scales=LOG_Y)
+    return Chart({title: [_band(found)] for title, found in traces.items()}, units, RESIDUAL, scales=LOG_Y)
 
 
-def solves(run: Runner, of: Of, n: int, shown: int = 12) -> Figure:
+def solves(run: Runner, of: Of, n: int, shown: int = 12) -> Chart:
     """Curves of some solves, and beside them the distribution of all solves (Andersen, figure 8).
 
     Solves without iterations (liquid in free fall) are omitted.
@@ -235,10 +229,10 @@ def solves(run: Runner, of: Of, n: int, shown: int = 12) -> Figure:
             title, some = f"{method}, {size}³", zip(cycle(STYLES), chosen)
             panels[f"{title}: {len(chosen)} solves"] = [_residuals(traces[k], style) for style, k in some]
             panels[f"{title}: all {len(traces)} solves"] = [_band(traces)]
-    return Figure(panels, "Newton steps", RESIDUAL, columns=2, scales=LOG_Y)
+    return Chart(panels, "Newton steps", RESIDUAL, columns=2, scales=LOG_Y)
 
 
-def medians(run: Runner, of: Of, n: int) -> Figure:
+def medians(run: Runner, of: Of, n: int) -> Chart:
     """Median residuals of several settings (Andersen, figures 16 and 17).
 
     A panel per size has the settings that all sizes have; with `largest` there is only the largest size, whose many
@@ -267,10 +261,10 @@ def medians(run: Runner, of: Of, n: int) -> Figure:
         for size, of in found.items()
         if size == n or not largest
     }
-    return Figure(panels, "Newton steps", f"median {RESIDUAL}", scales=LOG_Y)
+    return Chart(panels, "Newton steps", f"median {RESIDUAL}", scales=LOG_Y)
 
 
-def phases(run: Runner, of: Of, n: int) -> Figure:
+def phases(run: Runner, of: Of, n: int) -> Chart:
     """Seconds of each phase against the size, a panel per method (Andersen, figure 10)."""
     found: dict[str, dict[str, dict[int, float]]] = {}
     for row in run.rows:
@@ -288,10 +282,10 @@ def phases(run: Runner, of: Of, n: int) -> Figure:
         method: [_line(by, by.values(), marker="o", ms=4, label=name) for name, by in parts.items()]
         for method, parts in _by_kind(found, of).items()
     }
-    return Figure(panels, SIZE, "seconds per step", share=True, sizes=_sizes(run, of), scales=LOG_BOTH)
+    return Chart(panels, SIZE, "seconds per step", share=True, sizes=_sizes(run, of), scales=LOG_BOTH)
 
 
-def by_size(run: Runner, of: Of, n: int, what: str = "seconds", found: Of | None = None) -> Figure:
+def by_size(run: Runner, of: Of, n: int, what: str = "seconds", found: Of | None = None) -> Chart:
     """Seconds, or what else was found, against the size (Lai, figure 5.11)."""
     seconds = _by_size(run.rows, run.table.name, "seconds")
     values = {name: seconds.get(method, {}) for name, method in of["curves"].items()} if found is None else found
@@ -301,10 +295,10 @@ def by_size(run: Runner, of: Of, n: int, what: str = "seconds", found: Of | None
         for style, marker, (name, by) in zip(cycle(STYLES), cycle("os^v"), curves.items())
     ]
     sizes = {n for by in curves.values() for n in by}
-    return Figure({of["title"]: marks}, SIZE, what, sizes=sizes, scales=LOG_BOTH)
+    return Chart({of["title"]: marks}, SIZE, what, sizes=sizes, scales=LOG_BOTH)
 
 
-def gains(run: Runner, of: Of, n: int) -> Figure:
+def gains(run: Runner, of: Of, n: int) -> Chart:
     """How much faster compiled kernels are than an array library (Andersen, figure 9)."""
     case = run.parts[0].last_case
     seconds = _by_size(run.rows, case, "seconds")
@@ -322,7 +316,7 @@ def convergence(
     paper: Mapping[str, Mapping[str, float]],
     goal: float,
     log: bool = False,
-) -> Figure:
+) -> Chart:
     """Residual against iterations, a panel per study (Lai, figure 5.10; Andersen, figures 12-14).
 
     `paper` holds, for each panel, the counts that the paper needed to reach its tolerance. They are diamonds at the
@@ -345,10 +339,10 @@ def convergence(
         if any(name in counts for name in curves):
             marks[title].append(lambda axes: axes.axhline(goal, color="0.6", lw=0.8, zorder=0))
     columns = 2 if sum(map(bool, marks.values())) == 4 else 3
-    return Figure(marks, unit, RESIDUAL, columns, scales=("log" if log else "linear", "log"))
+    return Chart(marks, unit, RESIDUAL, columns, scales=("log" if log else "linear", "log"))
 
 
-def single(run: Runner, of: Of, n: int) -> Figure:
+def single(run: Runner, of: Of, n: int) -> Chart:
     """Methods that count cycles, and the others."""
     name = run.table.name
     counts = _by_size(tables.published(name), f"{name} (published)", "iterations")
@@ -361,7 +355,7 @@ def single(run: Runner, of: Of, n: int) -> Figure:
     return convergence(panels, units, dict.fromkeys(panels, printed), run.plan.rtol)
 
 
-def curves(run: Runner, of: Of, n: int) -> Figure:
+def curves(run: Runner, of: Of, n: int) -> Chart:
     """Residual curves in panels: those of a `part` and a `method`, at the largest size or at all."""
     panels: dict[str, dict[str, Trace]] = {}
     paper: dict[str, dict[str, float]] = {}
@@ -383,16 +377,16 @@ def curves(run: Runner, of: Of, n: int) -> Figure:
     return convergence(panels, of.get("unit", "iterations"), paper, run.plan.rtol, of.get("log", False))
 
 
-def profile(run: Runner, of: Of, n: int) -> Figure:
+def profile(run: Runner, of: Of, n: int) -> Chart:
     """Seconds of a solve over the frames of a run (Takahashi–Batty, figures 5, 7, 9)."""
     part, plan = run.parts[0], run.plan
     frames = problems.sampled_frames(plan.frames or part.frames, plan.samples or part.samples or 1)
     found = _by_method(run, of, n, lambda s: s.row.seconds or np.nan)
     marks = [_line(frames[: len(of)], of, marker=".", label=name) for name, of in found.items()]
-    return Figure({"": marks}, "frame", "seconds", scales=LOG_Y)
+    return Chart({"": marks}, "frame", "seconds", scales=LOG_Y)
 
 
-def volume(run: Runner, of: Of, n: int) -> Figure:
+def volume(run: Runner, of: Of, n: int) -> Chart:
     """Change of volume over time, a panel per scene (Andersen, figure 15)."""
     panels: dict[str, list[Mark]] = {}
     for (part, size, label), curve in run.curves.items():
@@ -400,4 +394,4 @@ def volume(run: Runner, of: Of, n: int) -> Figure:
             panels.setdefault(part, []).append(_line(curve[:, 0], volume_change(curve), label=label, lw=1.2))
     for marks in panels.values():
         marks.append(lambda axes: axes.axhline(0.0, color="0.5", lw=0.8))
-    return Figure(panels, "time in s", "change of volume in %", share=True)
+    return Chart(panels, "time in s", "change of volume in %", share=True)

@@ -104,14 +104,14 @@ def measure(
 
 def _row(case: str, n: int, method: str, solution: Solution, peak_bytes: int | None) -> Row:
     same = ("iterations", "outer_iterations", "seconds", "setup_seconds", "converged")
-    notes: dict[str, Any] = {key: of for key, of in solution.notes.items() if key in ("finished_by", "levels")}
-    return Row(
-        case, n, solution.problem.n, method, peak_bytes=peak_bytes, threads=numba.get_num_threads(), version=version(),
-        # a compressed pocket has no solution: the problem without its mean is solved
-        kkt=float(solution.notes.get("corrected_kkt", solution.kkt())),
-        reason=None if solution.converged else solution.message,
-        **{key: getattr(solution, key) for key in same}, **notes,
-    )  # fmt: skip
+    found: dict[str, Any] = {key: getattr(solution, key) for key in same}
+    kinds = {"finished_by": str, "levels": int}  # some methods note the sizes of their levels, not their number
+    found |= {key: of for key, of in solution.notes.items() if key in kinds and isinstance(of, kinds[key])}
+    found |= {"peak_bytes": peak_bytes, "threads": numba.get_num_threads(), "version": version()}
+    # a compressed pocket has no solution: the problem without its mean is solved
+    kkt = float(solution.notes.get("corrected_kkt", solution.kkt()))
+    reason = None if solution.converged else solution.message
+    return Row(case, n, solution.problem.n, method, kkt=kkt, reason=reason, **found)
 
 
 def warm_up(method: str | Method, build: Callable[[], BoxProblem], plan: Plan) -> None:
@@ -148,10 +148,8 @@ def _solve(problem: BoxProblem, method: str | Method, plan: Plan, x0=None, activ
             seen = len(monitor.history)
             steps.append((monitor.iterations, monitor.kkt))
 
-    return api.solve_problem(
-        problem, method, x0=x0, active=active, rtol=plan.rtol, maxiter=plan.maxiter, callback=watch,
-        time_limit=plan.time_limit, criterion="papers",
-    )  # fmt: skip
+    stop = {"rtol": plan.rtol, "maxiter": plan.maxiter, "time_limit": plan.time_limit, "criterion": "papers"}
+    return api.solve_problem(problem, method, x0=x0, active=active, callback=watch, **stop)
 
 
 @contextmanager

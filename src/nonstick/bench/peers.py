@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -158,18 +158,11 @@ class OSQP(Method):
             scaling = sp.diags_array(1.0 / root)
             P = sp.csc_matrix(sp.triu(scaling @ problem.A.matrix() @ scaling))
             P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int32)
-            solver.setup(
-                P=P,
-                q=-problem.b / root / size,
-                A=sp.csc_matrix(sp.eye_array(problem.n)),
-                l=problem.box.lower * root / size,
-                u=problem.box.upper * root / size,
-                verbose=False,
-                eps_rel=0.0,
-                eps_abs=0.1 * monitor.tolerance * problem.scale / (size * root.max()),
-                max_iter=monitor.limit(100_000),
-                polishing=True,
-            )
+            A, q = sp.csc_matrix(sp.eye_array(problem.n)), -problem.b / root / size
+            low, high = problem.box.lower * root / size, problem.box.upper * root / size
+            goal, most = 0.1 * monitor.tolerance * problem.scale / (size * root.max()), monitor.limit(100_000)
+            options = {"eps_abs": goal, "eps_rel": 0.0, "max_iter": most, "polishing": True, "verbose": False}
+            solver.setup(P=P, q=q, A=A, l=low, u=high, **options)
         result = solver.solve(raise_error=False)
         monitor.iterations = monitor.outer_iterations = int(result.info.iter)
         np.clip(result.x * size / root, problem.box.lower, problem.box.upper, out=start.x)
@@ -211,14 +204,11 @@ class ArrayNewton(Method):
             monitor.outer_iterations = outcome.newton_steps
             return monitor.check(x, g)
 
-        outcome = minimum_map_newton(
-            matrix.__matmul__, problem.b, box.lower, box.upper, problem.A.diagonal if of.scaled else ones, start.x,
-            subsolve=conjugate_gradients(matrix.__matmul__, ones, maxiter=of.inner_maxiter), check=check,
-            rtol=lambda: monitor.tolerance, maxiter=min(of.maxiter, monitor.limit(of.maxiter)), xi=of.xi,
-            alpha=of.alpha,
-            beta=of.beta, line_search=of.line_search, safeguarded=of.safeguarded, absolute=of.absolute,
-            relative=of.relative, stagnation=of.stagnation, inner_rtol=of.inner_rtol, inner_atol=of.inner_atol,
-        )  # fmt: skip
+        options = of.options() | {"maxiter": min(of.maxiter, monitor.limit(of.maxiter))}
+        options["subsolve"] = conjugate_gradients(matrix.__matmul__, ones, maxiter=of.inner_maxiter)
+        given = (problem.b, box.lower, box.upper, problem.A.diagonal if of.scaled else ones, start.x)
+        options |= {"check": check, "rtol": lambda: monitor.tolerance}
+        outcome = minimum_map_newton(matrix.__matmul__, *given, **options)
         start.x[:] = outcome.x
         if not monitor.status and outcome.status not in ("converged", "maxiter"):
             monitor.stop("stagnated")
@@ -284,26 +274,16 @@ def measure_petsc(case: str, n: int, name: str, problem: BoxProblem, rtol: float
             keys = ("seconds", "iterations", "outer_iterations", "peak_bytes", "cpu_seconds")
             found = {key: result[key].item() for key in keys}
     residual = problem.linear_residual(x) if petsc_driver.PEERS[peer][0] == "ksp" else problem.kkt(x)
-    return replace(
-        row,
-        **{**found, "peak_bytes": found["peak_bytes"] or None},
-        kkt=problem.kkt(x),
-        threads=int(ranks),
-        converged=bool(residual <= rtol),
-        reason=None if residual <= rtol else f"residual {residual:.1e} at the end",
-    )
+    converged = bool(residual <= rtol)
+    found |= {"peak_bytes": found["peak_bytes"] or None, "kkt": problem.kkt(x), "threads": int(ranks)}
+    reason = None if converged else f"residual {residual:.1e} at the end"
+    return replace(row, **found, converged=converged, reason=reason)
 
 
 def _run(command: list[str], seconds: float) -> tuple[int | None, str]:
     """Exit code (None: it took too long) and the text on stderr."""
-    with subprocess.Popen(
-        command,
-        env=_environment(),
-        text=True,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as process:
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=_environment(), start_new_session=True, **pipes) as process:
         try:
             _, errors = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:

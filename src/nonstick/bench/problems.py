@@ -190,12 +190,9 @@ class Snapshot:
         return self.discretise(walls).problem
 
     def discretise(self, walls: str | None = None) -> PressureProblem:
-        p = self.problem
-        return PressureProblem(
-            phi_liquid=p.phi_liquid, velocity=p.velocity, dt=p.dt, dx=p.dx, rho=p.rho, weights=p.weights,
-            walls=p.walls if walls is None else walls, solid_velocity=p.solid_velocity, adhesion=p.adhesion,
-            separation=p.separation, source=p.source,
-        )  # fmt: skip
+        fields = ("phi_liquid", "velocity", "solid_velocity", "weights", "adhesion", "separation", "source")
+        given = {name: getattr(self.problem, name) for name in ("dt", "dx", "rho", "walls", *fields)}
+        return PressureProblem(**given if walls is None else given | {"walls": walls})
 
 
 #: part of the residual of the velocity before the step that a viscosity solve of Aanjaneya's table 3 leaves (§7.1)

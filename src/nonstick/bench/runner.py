@@ -244,12 +244,9 @@ class Runner:
 
     def _momentum(self, part: Part, n: int, label: str) -> Row:
         curve, finest = (self.curves[part.name, *of] for of in ((n, label), (max(self.plan.sizes), "separating")))
-        extra = {
-            f"{name} differs by %": round(
-                100 * float(np.linalg.norm(curve[:, k] - finest[:, k]) / np.linalg.norm(finest[:, k])), 2
-            )
-            for name, k in (("momentum", 2), ("kinetic energy", 3))
-        }
+        apart = np.linalg.norm((curve - finest)[:, 2:4], axis=0) / np.linalg.norm(finest[:, 2:4], axis=0)
+        names = ("momentum", "kinetic energy")
+        extra = {f"{name} differs by %": round(100 * float(share), 2) for name, share in zip(names, apart)}
         extra["energy left in %"] = round(100 * float(curve[-1, 4] / curve[0, 4]), 2)
         return Row(part.case, n, None, label, converged=True, extra=extra, version=version())
 
@@ -268,15 +265,8 @@ def _digits(solve: Solve, plan: Plan) -> Iterator[Row]:
     row = solve.row
     for digits in range(1, 1 + round(-np.log10(plan.rtol))):
         reached = next((k for k, residual in solve.trace if residual <= 10.0**-digits), None)
-        yield Row(
-            f"{row.case} to 1e-{digits}",
-            row.n,
-            row.unknowns,
-            row.method,
-            iterations=reached,
-            converged=reached is not None,
-            reason=None if reached is not None else row.reason,
-        )
+        found = Row(f"{row.case} to 1e-{digits}", row.n, row.unknowns, row.method, iterations=reached)
+        yield replace(found, converged=True) if reached is not None else replace(found, reason=row.reason)
 
 
 def _fixed_work(rows: Mapping[str, Row], found: Mapping[str, Sequence[Row]]) -> None:
@@ -302,13 +292,8 @@ def _note(snapshot: problems.Snapshot) -> dict[str, float]:
     constraints = int(np.count_nonzero(problem.problem.box.constrained))
     built, cpu = time.perf_counter(), time.process_time() - cpu
     problem.update(np.zeros(problem.shape))
-    return {
-        "constraints": constraints,
-        "substeps": snapshot.substeps,
-        "building": cpu,
-        "initialisation": built - began,
-        "finalisation": time.perf_counter() - built,
-    }
+    seconds = {"initialisation": built - began, "finalisation": time.perf_counter() - built, "building": cpu}
+    return {"constraints": constraints, "substeps": snapshot.substeps, **seconds}
 
 
 def _per_frame(row: Row, notes: Sequence[Mapping[str, float]]) -> None:

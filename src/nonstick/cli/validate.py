@@ -99,16 +99,10 @@ def _numbers(result) -> dict:
     found = {}
     for n in result.case.published:
         value, order = result.last.values[n.key], result.order(n)
-        found[n.key] = {
-            "measured": value,
-            "published": n.value,
-            "unit": n.unit,
-            "error": n.error(value),
-            "allowed": n.allowed(result.full),
-            "order": None if isnan(order) else order,
-            "passed": result.passed(n),
-            "size": str(result.last.size),
-        }
+        verdict = {"allowed": n.allowed(result.full), "order": None if isnan(order) else order}
+        verdict |= {"passed": result.passed(n), "size": str(result.last.size)}
+        numbers = {"measured": value, "published": n.value, "unit": n.unit, "error": n.error(value)}
+        found[n.key] = numbers | verdict
     return found
 
 

@@ -281,6 +281,10 @@ class MinMapNewton(Method):
         plain = cls(CG() if inner is None else inner, safeguarded=False, scaled=False, clamp_ties=clamp_ties)
         return replace(plain, line_search=100, maxiter=10, inner_maxiter=1000, **thresholds)
 
+    def options(self) -> dict[str, Any]:
+        """The fields that are options of `minimum_map_newton`."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _OWN}
+
     def solve(self, problem, start, monitor):
         A, box = problem.A, problem.box
         d = A.diagonal if self.scaled else np.ones(problem.n)
@@ -315,7 +319,7 @@ class MinMapNewton(Method):
             ProjectedSweeps(A).run(x, problem.b, box.lower, box.upper, 1.0, self.start_steps)
         elif self.start == "gradient":
             x[:] = merit_descent(MinimumMap(matvec, problem.b, box.lower, box.upper, d), x, self.start_steps)
-        passed = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _OWN}
+        passed = self.options()
         passed["enforced"] = None if start.active is None else start.active == 0
         how = {"subsolve": subsolve, "check": check, "rtol": lambda: monitor.tolerance, **passed}
         outcome = minimum_map_newton(matvec, problem.b, box.lower, box.upper, d, x, **how)
