@@ -46,9 +46,8 @@ class NewtonSettings:
     #: the solves for the liquid aim at this part of the tolerance, and at a tenth of that each time it was not enough:
     #: light bodies multiply its error
     sharper: float = 0.1
-    #: steps after which a linear program decides whether the constraints have a solution; most problems take fewer
-    suspect: int = 10
-    #: a search for multipliers ends where pᵀr has fallen to this part, or after so many box solves
+    #: a search for multipliers ends where pᵀr has fallen to this part, or after so many box solves; after as many steps
+    #: a linear program decides whether the constraints have a solution, because most problems take fewer
     flat: float = 0.2
     search: int = 12
 

@@ -71,7 +71,7 @@ def _climb(dual: _Dual, constraints: LinearConstraints, problem: BoxProblem) -> 
     if sentence:
         return dual.finish("infeasible", sentence)
     for step in range(PATIENCE.steps):
-        if step == SETTINGS.suspect and (sentence := jointly_infeasible(constraints, problem.box)):
+        if step == SETTINGS.search and (sentence := jointly_infeasible(constraints, problem.box)):
             return dual.finish("infeasible", sentence)
         if not dual.solution.converged:
             return dual.finish(dual.solution.status, dual.solution.message)

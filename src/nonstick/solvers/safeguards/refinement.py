@@ -59,11 +59,9 @@ LEVELS = CG(Multigrid(Algebraic(), smallest=100), maxiter=60)
 class RefinementSettings:
     """How often a problem is solved anew."""
 
-    #: corrections at most, and the part to which each must reduce the largest row error
-    corrections: int = 8
-    progress: float = 0.5
-    #: solves of a substitute at most; each that is not exact enough is followed by one with a smaller tolerance
-    attempts: int = 6
+    #: corrections at most, each of which must halve the largest row error, and solves of a substitute, each of which is
+    #: followed by one with a smaller tolerance if it was not exact enough
+    solves: int = 8
     #: accuracy of the correction of the units
     units_rtol: float = 0.01
 
@@ -98,7 +96,7 @@ def _attempt(method: Method, problem: BoxProblem, start: Start, monitor: Monitor
 
 def _correct_rows(method: Method, x: np.ndarray, monitor: Monitor) -> bool:
     """Correct x while that helps; False if there was nothing to correct."""
-    for count in range(SETTINGS.corrections):
+    for count in range(SETTINGS.solves):
         error = _error_of_rows(x, monitor)
         if not error:
             return count > 0
@@ -107,9 +105,9 @@ def _correct_rows(method: Method, x: np.ndarray, monitor: Monitor) -> bool:
         after = monitor.row_error(x).value
         if after > error:
             x[:] = before
-        if after <= SETTINGS.progress * error or part.status in ("time", "maxiter"):
+        if after <= 0.5 * error or part.status in ("time", "maxiter"):
             monitor.stop(part.status, part.message)
-        if after > SETTINGS.progress * error:
+        if after > 0.5 * error:
             break
     return True
 
@@ -185,7 +183,7 @@ def solve_substitute(
     """
     asked = tolerance = monitor.asked
     judge = monitor.within(substitute.judge)
-    for _ in range(SETTINGS.attempts):
+    for _ in range(SETTINGS.solves):
         # Ranks look at an iterate one by one, but the way back may need them all.
         lift = None if substitute.judge.A.comm.size > 1 else substitute.leave
         part = monitor.within(substitute.problem, tolerance, lift)

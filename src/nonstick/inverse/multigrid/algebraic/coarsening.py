@@ -103,7 +103,7 @@ class Algebraic(Coarsening):
         kind, limit, positive = np.empty(A.n, np.int8), np.empty(A.n), np.empty(A.n, np.float32)
         entries = A.weights, A.indices, A.indptr
         rows._find_strength(limit, positive, kind, self.theta, self.dominant, A.d, A.closed, *entries)
-        level.mixed = float(np.median(positive)) > SETTINGS.mixed
+        level.mixed = float(np.median(positive)) > SETTINGS.few
         count = rows._split(kind, limit, level.natural, *entries)
         dense = level.depth == 0 and count > SETTINGS.dense * A.n
         if dense and rows._count_strong(limit, A.weights, A.indptr) > SETTINGS.all_around * A.n:

@@ -22,18 +22,13 @@ from . import _matrix as kernels
 class AlgebraicSettings:
     """What decides how an algebraic hierarchy is built; `docs/explanation/settings.md` says what each is worth."""
 
-    #: part of the rows that may break a rule: speak against constants, be unlike those of an M-matrix, or differ from
-    #: the set for which coarse rows were chosen; above it, coarse matrices are filled as a whole
+    #: a small part: of the rows, those that may break a rule (speak against constants, be unlike those of an M-matrix,
+    #: or differ from the set for which coarse rows were chosen; above it, coarse matrices are filled as a whole); of a
+    #: row's diagonal, a negative sum that speaks against constants; of all couplings of the median row, positive ones
+    #: that matter
     few: float = 0.02
-    #: a row whose sum is below minus this part of its diagonal: the constant vector is not near-null there
-    negative: float = 0.01
-    #: sweeps that relax a scaling; it fits if at most the part `fit` of the rows speaks against it
+    #: sweeps that relax a scaling, unless no row speaks against it
     sweeps: int = 160
-    fit: float = 0.001
-    #: a scaling is used if it reduces the part of the rows against it to this fraction
-    better: float = 0.25
-    #: positive couplings matter on a level if they are this part of all couplings in the median row
-    mixed: float = 0.05
     #: the first coarse rows are chosen sparsely if there would be more than this part of the rows, and rows have more
     #: than `all_around` strong couplings in the mean: all directions are strong, and one step may coarsen them all.
     #: (Coarse levels of a rotated anisotropy look like that too, and need more rows: 14 iterations in place of 12 at
@@ -58,7 +53,7 @@ def near_null(A: Operator) -> np.ndarray:
     if doubt > SETTINGS.few:
         other = np.divide(1.0, np.sqrt(d, where=d > 0.0, out=np.ones(d.size)))
         found, left = _relaxed(M, d, min((s, other), key=lambda v: _against(M, d, v)))
-        if left < SETTINGS.better * doubt:
+        if 2.0 * left < doubt:
             s = found
     top = float((s * s * d).max(initial=0.0))
     return s / np.sqrt(top) if 0.0 < top < np.inf else s
@@ -66,7 +61,7 @@ def near_null(A: Operator) -> np.ndarray:
 
 def in_other_units(A: Operator) -> bool:
     """True if row sums say that constants are not near-null; asked of an operator, without its entries."""
-    return bool(np.count_nonzero(row_sums(A) < -SETTINGS.negative * A.diagonal) > SETTINGS.few * A.n)
+    return bool(np.count_nonzero(row_sums(A) < -SETTINGS.few * A.diagonal) > SETTINGS.few * A.n)
 
 
 def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, float]:
@@ -78,7 +73,7 @@ def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray,
     least, now = rounding.VANISHED * s, s.copy()
     best, left = s, _against(M, d, s)
     relaxed = np.where(d * s > rounding.HELD * (abs(M) @ s - d * s), 0.0, d)
-    for _ in range(SETTINGS.sweeps if left > SETTINGS.fit else 0):
+    for _ in range(SETTINGS.sweeps if left > 0.0 else 0):
         kernels._relax(now, least, relaxed, M.data, M.indices, M.indptr)
         if not (np.isfinite(now).all() and (now > least).all()):
             break
@@ -91,7 +86,7 @@ def _relaxed(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> tuple[np.ndarray,
 def _against(M: sp.csr_array, d: np.ndarray, s: np.ndarray) -> float:
     """The part of the rows in which (A s)_i is clearly negative."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.count_nonzero(M @ s < -SETTINGS.negative * d * s)) / max(1, d.size)
+        return float(np.count_nonzero(M @ s < -SETTINGS.few * d * s)) / max(1, d.size)
 
 
 def off_diagonals(M: sp.csr_array) -> np.ndarray:
