@@ -35,14 +35,14 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Place:
+class MeshPlace:
     """Where the mesh of a solid that moves is: rotation w x y z, and offset."""
 
     wxyz: tuple[float, ...]
     position: tuple[float, ...]
 
     @classmethod
-    def of(cls, four: np.ndarray) -> Place:
+    def of(cls, four: np.ndarray) -> MeshPlace:
         """From a 4 × 4 matrix."""
         x, y, z, w = quaternion(four[:3, :3])
         return cls((w, x, y, z), tuple(float(v) for v in four[:3, 3]))
@@ -58,7 +58,7 @@ class Picture:
     points: np.ndarray
     paint: np.ndarray
     #: of the solids that move, by their number
-    places: dict[int, Place]
+    places: dict[int, MeshPlace]
     scale: Scale | None
     #: triangles and particles before and after thinning
     triangles: tuple[int, int] = (0, 0)
@@ -123,7 +123,7 @@ class Artist:
             pack("surface", mesh.with_(colour=colour), 0.35) if len(mesh.faces) else b"",
             points,
             self.colours.of_particles(frame, chosen) if frame.count else np.zeros((0, 3), np.uint8),
-            {k: Place.of(solid.place(frame)) for k, solid in enumerate(shot.solids) if solid.moves},
+            {k: MeshPlace.of(solid.place(frame)) for k, solid in enumerate(shot.solids) if solid.moves},
             self.colours.scale(frame),
             (full, len(mesh.faces)),
             (frame.count, len(points)),
