@@ -1,5 +1,6 @@
 """The kernel cache where it cannot be written, is damaged, or belongs to somebody else: one sentence, and it works."""
 
+import hashlib
 import os
 import pickle
 import shutil
@@ -79,12 +80,19 @@ class Bomb:
         return os.system, ("touch exploded",)
 
 
+BOMB = pickle.dumps(Bomb())
 DAMAGES = {
     "cut": cut,
     "flipped": flip,
     "empty": lambda path: path.write_bytes(b""),
     "text": lambda path: path.write_text("not a pickle at all"),
     "a pickle without seal": lambda path: path.write_bytes(pickle.dumps(Bomb())),
+    "a pickle with a plain hash": lambda path: path.write_bytes(hashlib.sha256(BOMB).digest() + BOMB),
+    "sealed with another key": lambda path: path.write_bytes(
+        hashlib.blake2b(BOMB, key=b"x", digest_size=32).digest() + BOMB
+    ),
+    "open to a group": lambda path: path.chmod(0o660),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
     "open to all": lambda path: path.chmod(0o666),
     "a link": lambda path: (path.rename(path.with_suffix(".real")), path.symlink_to(path.with_suffix(".real"))),
@@ -101,6 +109,26 @@ def test_damage_is_set_aside(filled, damage, kind):
     said = run(home)
     assert "Traceback" not in said and said.count("\n") >= 1 and ("again" in said or "kept" in said), said
     assert not Path("exploded").exists()
+
+
+def test_what_a_group_could_write_is_not_adopted(filled):
+    """A file of one's own with mode 660 was made private, and then trusted whatever was in it."""
+    home, folder = filled
+    for path in folder.glob("*.nbc"):
+        path.chmod(0o660)
+    assert "others could write" in run(home)
+    assert run(home) == ""  # they were made again
+
+
+def test_a_lost_key_costs_a_compilation_and_no_more(filled):
+    home, folder = filled
+    key = folder.parent / "key"
+    assert key.stat().st_mode & 0o777 == 0o600 and key.stat().st_size == 32
+    key.chmod(0o644)  # others could read it, so it is no secret any more
+    before = key.read_bytes()
+    assert "not made by this user" in (said := run(home)) and said.count("\n") == 1
+    assert key.read_bytes() != before and key.stat().st_mode & 0o777 == 0o600
+    assert run(home) == ""
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners here")
@@ -152,3 +180,19 @@ def test_a_full_disk(home, monkeypatch):
     monkeypatch.setattr(os, "chmod", lambda *_: None)
     files.save("key", (1, 2))  # a sentence, no error
     assert files.load("key") is None
+
+
+def test_a_folder_of_ones_own_choice_has_the_same_rules(home, tmp_path):
+    chosen = tmp_path / "chosen"
+    assert run(home, NUMBA_CACHE_DIR=str(chosen)) == run(home, NUMBA_CACHE_DIR=str(chosen)) == ""
+    assert (chosen / "key").stat().st_mode & 0o777 == 0o600
+    for path in chosen.rglob("*.nbc"):
+        path.chmod(0o660)
+    assert "others could write" in run(home, NUMBA_CACHE_DIR=str(chosen))
+
+
+def test_a_folder_that_is_a_link_is_not_read(filled):
+    home, folder = filled
+    folder.rename(folder.with_name("real"))
+    folder.symlink_to(folder.with_name("real"))
+    assert "is a symbolic link" in run(home)

@@ -6,10 +6,12 @@ imports. So the cache stays valid after a new installation, all installations of
 gives old code. The environment variable `NUMBA_CACHE_DIR` overrides it.
 
 The files are pickles, and loading a pickle runs what it says. So nothing is loaded from a folder or a file that belongs
-to somebody else or that everybody may write.
+to somebody else or that others may write, and each file carries a seal: its hash with a key that only this user can
+read. Whoever puts a file there without the key is noticed, and so is damage.
 """
 
 import atexit
+import errno
 import hashlib
 import logging
 import os
@@ -29,6 +31,8 @@ from numba.core.runtime import rtsys
 
 #: kernel files lie in this folder and beside the one package that uses them; their names begin with `_`
 PACKAGE = Path(__file__).parents[1]
+#: how files are sealed; files of versions that did it in another way are not looked at
+SEALS = b"blake2b with a key"
 #: versions of one file's kernels that are kept
 KEPT = 4
 
@@ -42,7 +46,7 @@ def source_stamp(path: Path) -> str:
         if file not in files and file.is_file():
             files.add(file)
             todo += imported_kernels(file)
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(SEALS)
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:24]
@@ -109,7 +113,7 @@ def _unusable(folder: Path) -> str:
 
 
 def untrusted(path: Path) -> str:
-    """Why what lies at a path must not be loaded: compiled kernels are pickles, and loading a pickle runs code."""
+    """Why nothing must be loaded from a folder. One that a group can write is made private: its files are sealed."""
     if not hasattr(os, "getuid"):
         return ""
     about = os.lstat(path)
@@ -120,8 +124,53 @@ def untrusted(path: Path) -> str:
     if about.st_mode & stat.S_IWOTH:
         return f"{path} can be written by everybody (remove it, or say chmod -R go-w {path})"
     if about.st_mode & stat.S_IWGRP and about.st_uid == os.getuid():
-        os.chmod(path, stat.S_IMODE(about.st_mode) & ~0o022)  # a lax umask; what others put there is not theirs to own
+        os.chmod(path, stat.S_IMODE(about.st_mode) & ~0o022)
     return ""
+
+
+def private(path: Path, others: int = 0o022) -> bytes:
+    """The content of a file of this user to which others have none of these rights; OSError if it is not one.
+
+    Rights are those of the file that is open: one that others could write is not trusted because its mode is changed.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise PermissionError(errno.EPERM, "it is not a file", str(path))
+        if hasattr(os, "getuid") and about.st_uid not in (os.getuid(), 0):
+            raise PermissionError(errno.EPERM, "it belongs to another user", str(path))
+        if hasattr(os, "getuid") and about.st_mode & others:
+            raise PermissionError(errno.EPERM, "others could write or read it", str(path))
+        return file.read()
+
+
+@cache
+def _key() -> bytes:
+    """The key of the seals: 32 random bytes, made on first use, which only this user can read."""
+    path = Path(config.CACHE_DIR or cache_folder()) / "key"
+    for _ in range(3):  # another process may make one at the same time
+        with suppress(OSError):
+            try:
+                found = private(path, 0o077)
+                if len(found) == 32:
+                    return found
+                path.unlink()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                path.unlink()
+            handle, partial = tempfile.mkstemp(dir=path.parent)
+            with os.fdopen(handle, "wb") as file:
+                file.write(os.urandom(32))
+            with suppress(FileExistsError):
+                os.link(partial, path)
+            os.unlink(partial)
+    return os.urandom(32)  # nothing can be kept here
+
+
+def _seal_of(content: bytes) -> bytes:
+    return hashlib.blake2b(content, key=_key(), digest_size=32).digest()
 
 
 def _user() -> str:
@@ -177,7 +226,7 @@ class SourceHashLocator(_CacheLocator):
 
 
 class SealedFiles(IndexDataCacheFile):
-    """The files of one kernel, each with the hash of its content in front.
+    """The files of one kernel, each with a seal in front: the hash of its content with the key of this user.
 
     Numba loads what it finds: a damaged file ends in an error of pickle, or in LLVM ending the process. Here a file
     that is damaged, or that others could have written, counts as missing, and so does a disk that is full.
@@ -221,19 +270,24 @@ class SealedFiles(IndexDataCacheFile):
     def _seal(self, path: str, content: bytes) -> None:
         with self._open_for_write(path) as file:
             os.chmod(file.fileno(), 0o600)
-            file.write(hashlib.sha256(content).digest() + content)
+            file.write(_seal_of(content) + content)
 
     def _unseal(self, path: str) -> bytes:
         """The content of a file; OSError if it is missing, and a sentence if it is not to be trusted."""
-        fault = untrusted(Path(self._cache_path)) or untrusted(Path(path))
-        with open(path, "rb") as file:
-            seal, content = file.read(32), file.read()
-        if not fault and hashlib.sha256(content).digest() != seal:
-            fault = f"{path} is damaged"
+        fault = untrusted(Path(self._cache_path))
+        try:
+            found = private(Path(path))
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            fault = fault or f"{path} is not trusted ({error.strerror})"
+        if not fault and _seal_of(found[32:]) != found[:32]:
+            # one sentence for all of them: where the key was lost, every file has another seal
+            fault = f"files in {Path(path).parents[1]} are damaged, or were not made by this user"
         if fault:
             say(f"kernels are compiled again, because {fault}")
             raise FileNotFoundError(path)
-        return content
+        return found[32:]
 
 
 class KernelCache(FunctionCache):
