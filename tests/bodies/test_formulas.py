@@ -43,3 +43,16 @@ def test_what_has_no_value_is_named():
         Expression("1/(x - 0.5)", ("x", "y")).field(np.array([0.1, 0.5]), 1.0)
     with pytest.raises(NonstickError, match="unknown name 't'; known: x, y, pi, e"):
         Expression("x*t", ("x", "y"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os').system('touch x')", "t.__class__", "open('x')", "(lambda: 0)()", "[c for c in (1,)]",
+     "t if t else 0", "'a' * 9", "exec('1')", "max.__self__", "globals()", "f'{t}'", "t[0]", "{}", "x:=1"],
+)  # fmt: skip
+def test_what_a_formula_may_not_do(text, tmp_path, monkeypatch):
+    """A formula is arithmetic: no attributes, no calls but those of its list, nothing is run."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NonstickError):
+        Expression(text)(0.5)
+    assert not any(tmp_path.iterdir())

@@ -1,6 +1,7 @@
 """Links between pages lead somewhere: files exist, and so do the headings they point at."""
 
 import re
+from pathlib import Path
 from unicodedata import normalize
 
 import pages
@@ -54,3 +55,11 @@ def test_every_page_is_in_the_menu():
     menu = (pages.ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in sorted((pages.ROOT / "docs").rglob("*.md")):
         assert str(page.relative_to(pages.ROOT / "docs")) in menu, f"{page} is missing in the nav of mkdocs.yml"
+
+
+def test_the_tests_that_security_names_are_there():
+    root = Path(__file__).parents[2]
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (root / "SECURITY.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    missing = [pair for pair in named if f"def {pair[1]}(" not in (root / pair[0]).read_text(encoding="utf-8")]
+    assert not missing
