@@ -8,7 +8,7 @@ DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
-.PHONY: help demo test test-fast test-clients mpi test-mpi fuzz soak lint format bench bench-peers docs clean
+.PHONY: help demo test test-fast test-clients mpi test-oldest test-mpi fuzz soak lint format bench bench-peers docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test-fast    the same without the slow ones"
 	@echo "make test-clients exported files in OpenVDB, ParaView, USD and Blender, pages in Chromium; installs them (Debian, as root)"
 	@echo "make mpi          .venv-mpi: an environment for many ranks, with Debian's PETSc and mpi4py (Debian, as root)"
+	@echo "make test-oldest  some tests with the oldest packages that are allowed"
 	@echo "make test-mpi     the tests of many ranks on 1, 2, 3 and 4 ranks"
 	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
 	@echo "make lint         ruff and mypy"
@@ -57,6 +58,9 @@ test-clients: .venv/.ready-dev
 mpi: .venv-mpi/.ready
 	@echo "nonstick for many ranks: .venv-mpi/bin/nonstick solve FILE --ranks N, or mpiexec -n N .venv-mpi/bin/nonstick ..."
 
+test-oldest: .venv-oldest/.ready
+	@PYTHONPATH=src .venv-oldest/bin/python -m pytest -p no:cacheprovider tests/test_api.py tests/cli/test_encodings.py
+
 test-mpi: .venv-mpi/.ready
 	@sh tests/mpi/run.sh .venv-mpi/bin/python $(RANKS)
 
@@ -86,7 +90,7 @@ docs: .venv/.ready-docs
 	@echo "the pages are in site/index.html"
 
 clean:
-	rm -rf .venv .venv-mpi site build dist demo bench-peers bench-*.json bench-*.png .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-mpi .venv-oldest site build dist demo bench-peers bench-*.json bench-*.png .pytest_cache .ruff_cache .mypy_cache
 
 # -- the environment --------------------------------------------------------------------------------
 # One stamp per set of extras, made again when pyproject.toml changes. `core` is the package alone.
@@ -103,6 +107,11 @@ EXTRA-docs := [docs]
 	@touch $@
 
 # Debian's python3, mpi4py and PETSc belong together, and PETSc wants NumPy 1.x, so this environment stands beside .venv.
+.venv-oldest/.ready: pyproject.toml tests/oldest.py
+	@$(PYTHON) -m venv .venv-oldest
+	@.venv-oldest/bin/python -m pip install -qq --disable-pip-version-check $$($(PYTHON) tests/oldest.py) pytest hypothesis psutil
+	@touch $@
+
 .venv-mpi/.ready: pyproject.toml tests/mpi/install.sh
 	@sh tests/mpi/install.sh .venv-mpi
 	@touch $@
