@@ -51,7 +51,7 @@ def connect(page, path=None, origin="own", host=None, protocol=None, send=()):
                 for message in send:
                     await there.send(message)
                 while True:
-                    got += len(await asyncio.wait_for(there.recv(), 0.3))
+                    got += len(await asyncio.wait_for(there.recv(), 0.3 if got > 10_000 else 20.0))
         except TimeoutError:
             return got
         except websockets.exceptions.ConnectionClosed as end:
