@@ -74,7 +74,7 @@ class _Record:
         self._before = self.stage.pressure.copy(), self.stage.active.copy()
         simulation.liquid.observer = self
 
-    def projected(self, outcome) -> None:
+    def projected(self, outcome, masses) -> None:
         self.steps += 1
         if self.steps % self.every == 0:
             began = time.perf_counter()

@@ -44,6 +44,7 @@ WITHOUT_PICTURE = {
     "record",
     "sensitivity",
     "step_time",
+    "stokes_table",
 }
 
 
@@ -111,3 +112,8 @@ def test_a_larger_box_holds_the_same_liquid():
     small, large = build(12, 1), build(12, 2)
     assert np.array_equal(small.b, large.b) or np.allclose(small.b, large.b, rtol=1e-9)
     assert np.allclose(small.A.diagonal, large.A.diagonal, rtol=1e-6)
+
+
+def test_the_table_of_stokes_methods():
+    script = importlib.import_module("stokes_table")
+    assert script.main(sizes=(8,), kinds=("tank",))

@@ -190,9 +190,14 @@ class Snapshot:
         return self.discretise(walls).problem
 
     def discretise(self, walls: str | None = None) -> PressureProblem:
-        fields = ("phi_liquid", "velocity", "solid_velocity", "weights", "adhesion", "separation", "source")
-        given = {name: getattr(self.problem, name) for name in ("dt", "dx", "rho", "walls", *fields)}
-        return PressureProblem(**given if walls is None else given | {"walls": walls})
+        return as_printed(self.problem, walls)
+
+
+def as_printed(problem: PressureProblem, walls: str | None = None) -> PressureProblem:
+    """The pressure problem of the papers, without masses: the surface by the ghost-fluid method."""
+    fields = ("phi_liquid", "velocity", "solid_velocity", "weights", "adhesion", "separation", "source")
+    given = {name: getattr(problem, name) for name in ("dt", "dx", "rho", "walls", *fields)}
+    return PressureProblem(**given if walls is None else given | {"walls": walls})
 
 
 #: part of the residual of the velocity before the step that a viscosity solve of Aanjaneya's table 3 leaves (§7.1)
@@ -256,7 +261,7 @@ def snapshots(scene: str, n: int, frames: int, **keys: Any) -> Iterator[Snapshot
 
 def viscous_snapshots(scene: str, n: int, frames: int, **keys: Any) -> Iterator[ViscousSnapshot]:
     """The viscosity problem of every substep that has one and needs a solve."""
-    simulation = Simulation(Scene.load(scene, {"domain.resolution": n, **keys}))
+    simulation = Simulation(Scene.load(scene, {"domain.resolution": n, "solver.viscous": "split", **keys}))
     found: list[ViscousSnapshot] = []
 
     def watch(report) -> None:
@@ -287,14 +292,18 @@ class _BeforePressure:
         self.watched = watched
         self.velocity: tuple[np.ndarray, ...] = ()
 
-    def projected(self, outcome) -> None:
+    def projected(self, outcome, masses) -> None:
         self.velocity = self.velocity or tuple(u.copy() for u in outcome.problem.velocity)
         if self.watched is not None:
-            self.watched.projected(outcome)
+            self.watched.projected(outcome, masses)
 
-    def __getattr__(self, name: str) -> Any:
-        """`moving` and `moved` go to the probes of the scene, if it has any."""
-        return getattr(self.watched, name) if self.watched is not None else lambda *of: None
+    def moving(self, fields) -> None:
+        if self.watched is not None:
+            self.watched.moving(fields)
+
+    def moved(self) -> None:
+        if self.watched is not None:
+            self.watched.moved()
 
 
 def watch_problems(simulation: Simulation, watch: Callable[[PressureProblem], object]) -> None:
@@ -304,7 +313,7 @@ def watch_problems(simulation: Simulation, watch: Callable[[PressureProblem], ob
     def report(found) -> None:
         problem = found.outcome.problem
         problem.velocity, before.velocity = before.velocity, ()
-        watch(problem)
+        watch(as_printed(problem))
 
     simulation.watch = report
 

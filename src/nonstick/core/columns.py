@@ -83,7 +83,6 @@ PARTICLES = {
     "x": Column("particles", "cells", "where each particle is", float, 3),
     "vel": Column("particles", "m/s", "how fast it moves", width=3),
     "aff": Column("particles", "m/s per cell", "rows of the APIC matrix; none without APIC", width=9),
-    "fall": Column("particles", "1", "share of gravity that no pressure held in the last step", low=0.0, high=1.0),
     "id": FRAME["id"],
     "mu": Column("particles", "Pa s", "viscosity; no entries unless it varies", low=0.0),
 }
@@ -91,7 +90,6 @@ PARTICLES = {
 FIELDS = {
     "pressure": Column("cells", "Pa", "pressure, from which the next step starts", float),
     "active": Column("cells", "1", "contact set, from which the next step starts", np.int8),
-    "called_for": Column("cells", "Pa", "pressure that viscosity calls for, if there is any", float),
 }
 #: numbers of a checkpoint
 NUMBERS = {
@@ -106,7 +104,7 @@ def kind_of(name: str) -> str | None:
 
     Over `cells` or `nodes`; with particles along the first axis (`rows`) or along the last one (`columns`).
 
-    >>> [kind_of(name) for name in ("phi", "position", "vel", "fall", "time")]
+    >>> [kind_of(name) for name in ("phi", "position", "vel", "mu", "time")]
     ['cells', 'rows', 'columns', 'rows', None]
     """
     column = (FRAME | PARTICLES | FIELDS).get(name)

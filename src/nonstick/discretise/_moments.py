@@ -13,8 +13,10 @@ Layouts are those of `_volumes`: `phi` and `state` are padded by two layers, out
 import numpy as np
 from numba import prange
 
+from ..grid.box import IndexBox
+from ..grid.faces import FaceField
 from ..kernels import parallel, serial
-from ._volumes import TRACE, _cell_states
+from ._volumes import TRACE, _cell_states, with_surroundings
 
 
 @serial
@@ -146,3 +148,24 @@ def hat_masses(phi: np.ndarray, padded: tuple[int, int, int]) -> tuple[np.ndarra
         mass[high] += moment[axis][low]
         moment[axis] = mass
     return volume, moment
+
+
+def hat_fields(phi: np.ndarray) -> tuple[np.ndarray, FaceField]:
+    """Liquid fractions of cells and hat masses of faces, on three axes, for a level set over 2D or 3D cells."""
+    first = 3 - phi.ndim
+    i, j, k = (1,) * first + phi.shape
+    volume, mass = hat_masses(with_surroundings(phi, IndexBox.whole(phi.shape)), (i + 2, j + 2, k + 2))
+    inner = [slice(1, -1)] * 3
+    faces = (mass[a][(*inner[:a], slice(1, None), *inner[a + 1 :])] for a in range(first, 3))
+    return np.ascontiguousarray(volume[tuple(inner)]), FaceField(map(np.ascontiguousarray, faces), range(first, 3))
+
+
+def liquid_centres(phi: np.ndarray) -> np.ndarray:
+    """Centres of mass of the liquid in cells (3, *cells), between 0 and 1 along each axis; ½ where there is none."""
+    three = (1,) * (3 - phi.ndim) + phi.shape
+    around, padded = with_surroundings(phi, IndexBox.whole(phi.shape)), tuple(n + 2 for n in three)
+    state, volume, moment = np.full(around.shape, 2, np.int8), np.zeros(padded), np.zeros((3, *padded))
+    _cell_states(state, around)
+    _cell_moments(volume, moment, around, state)
+    inner = (slice(None), *[slice(1, -1)] * 3)
+    return np.divide(moment, volume, out=np.full(moment.shape, 0.5), where=volume > 0.0)[inner]

@@ -10,6 +10,10 @@ from numba import prange
 
 from ..kernels import inline, parallel
 
+#: least liquid of a cell, as a share of its volume, that the pressure acts on; and least mass of an open face: lighter
+#: ones carry no particle
+TRACE, LIGHTEST = 1e-3, 1e-4
+
 
 @inline
 def _face(here, there, w, scale, least):
@@ -130,3 +134,113 @@ def _pressure_update(out, p, phi, f, s, factor, least):
         for turn in prange(n + 1):
             for k in range(inner):
                 _face_update(out, p, phi, f, s, factor, least, 0, np.int64(turn), k)
+
+
+# -- liquid whose mass on faces is given ------------------------------------------------------------------------
+
+
+@parallel
+def _cells_with_liquid(out, fraction, phi, fu, fv, fw):
+    """1 in cells whose liquid keeps its volume: those with an open face and more than a trace of liquid.
+
+    A cell that the surface cuts above its liquid may fill up through a face to the air. Without such a face it is
+    constrained only if its centre is liquid: otherwise liquid would stop short of a ceiling, by the air below it.
+    """
+    nx, ny, nz = out.shape
+    for plane in prange(nx):
+        i = np.int64(plane)
+        for j in range(ny):
+            for k in range(nz):
+                out[i, j, k] = 0
+                if fraction[i, j, k] <= TRACE:
+                    continue
+                a, b = fu[i, j, k] > 0.0, fu[i + 1, j, k] > 0.0
+                c, d = fv[i, j, k] > 0.0, fv[i, j + 1, k] > 0.0
+                e, f = fw[i, j, k] > 0.0, fw[i, j, k + 1] > 0.0
+                if not (a or b or c or d or e or f):
+                    continue
+                if phi[i, j, k] < 0.0:
+                    out[i, j, k] = 1
+                    continue
+                air = a and i > 0 and fraction[i - 1, j, k] <= TRACE
+                air = air or (b and i + 1 < nx and fraction[i + 1, j, k] <= TRACE)
+                air = air or (c and j > 0 and fraction[i, j - 1, k] <= TRACE)
+                air = air or (d and j + 1 < ny and fraction[i, j + 1, k] <= TRACE)
+                air = air or (e and k > 0 and fraction[i, j, k - 1] <= TRACE)
+                air = air or (f and k + 1 < nz and fraction[i, j, k + 1] <= TRACE)
+                out[i, j, k] = air
+
+
+@inline
+def _lightness(w, mass):
+    """Open share over mass: how much faster than inside the liquid a pressure accelerates a face."""
+    return w / max(mass, LIGHTEST * w) if w > 0.0 else 0.0
+
+
+@parallel
+def _mass_rows(w0, w1, w2, d, b, cells, liquid, fu, fv, fw, mu, mv, mw, u, v, w, su, sv, sw, scale, dx):
+    """The rows of B M⁻¹ Bᵀ: a face couples its cells by w²/m; -b is the divergence of the velocity.
+
+    `liquid` is the mask of `_cells_with_liquid`, and `cells` its entries. The other arrays are those of
+    `_pressure_rows`, over the whole grid.
+    """
+    nx, ny, nz = liquid.shape
+    moving = 1 if su.size > 1 else 0
+    for turn in prange(cells.size):
+        t = np.int64(turn)
+        cell = cells[t]
+        k = cell % nz
+        j = (cell // nz) % ny
+        i = cell // (nz * ny)
+        a, c = fu[i, j, k], fu[i + 1, j, k]
+        low = a * _lightness(a, mu[i, j, k]) if i > 0 else 0.0
+        high = c * _lightness(c, mu[i + 1, j, k]) if i + 1 < nx else 0.0
+        total = low + high
+        w0[t] = scale * high if i + 1 < nx and liquid[i + 1, j, k] else 0.0
+        a, c = fv[i, j, k], fv[i, j + 1, k]
+        low = a * _lightness(a, mv[i, j, k]) if j > 0 else 0.0
+        high = c * _lightness(c, mv[i, j + 1, k]) if j + 1 < ny else 0.0
+        total += low + high
+        w1[t] = scale * high if j + 1 < ny and liquid[i, j + 1, k] else 0.0
+        a, c = fw[i, j, k], fw[i, j, k + 1]
+        low = a * _lightness(a, mw[i, j, k]) if k > 0 else 0.0
+        high = c * _lightness(c, mw[i, j, k + 1]) if k + 1 < nz else 0.0
+        total += low + high
+        w2[t] = scale * high if k + 1 < nz and liquid[i, j, k + 1] else 0.0
+        d[t] = scale * total
+        m, n, o = moving * i, moving * j, moving * k
+        out = _flux(fu[i + 1, j, k], u[i + 1, j, k], su[m + moving, n, o]) - _flux(fu[i, j, k], u[i, j, k], su[m, n, o])
+        out += _flux(fv[i, j + 1, k], v[i, j + 1, k], sv[m, n + moving, o]) - _flux(
+            fv[i, j, k], v[i, j, k], sv[m, n, o]
+        )
+        out += _flux(fw[i, j, k + 1], w[i, j, k + 1], sw[m, n, o + moving]) - _flux(
+            fw[i, j, k], w[i, j, k], sw[m, n, o]
+        )
+        b[t] = -out / dx
+
+
+@parallel
+def _mass_update(out, p, liquid, f, mass, s, factor, axis):
+    """Faces of one axis: out -= factor · w/m · (p_high - p_low); `out` holds the velocity on entry.
+
+    p is 0 outside `liquid`. Closed faces that touch it take the solid velocity s (a single zero for solids at rest);
+    faces that do not touch it, and open faces on the edge of the grid, are not changed.
+    """
+    nx, ny, nz = out.shape
+    cx, cy, cz = liquid.shape
+    for turn in prange(nx * ny):
+        row = np.int64(turn)
+        i, j = row // ny, row % ny
+        for k in range(nz):
+            a, b, c = i - (axis == 0), j - (axis == 1), k - (axis == 2)
+            below, above = a >= 0 and b >= 0 and c >= 0, i < cx and j < cy and k < cz
+            left = below and liquid[a, b, c] != 0
+            right = above and liquid[i, j, k] != 0
+            if not (left or right):
+                continue
+            w = f[i, j, k]
+            if w <= 0.0:
+                out[i, j, k] = 0.0 if s.size == 1 else s[i, j, k]
+            elif below and above:
+                step = (p[i, j, k] if right else 0.0) - (p[a, b, c] if left else 0.0)
+                out[i, j, k] -= factor * _lightness(w, mass[i, j, k]) * step

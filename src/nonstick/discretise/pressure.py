@@ -13,6 +13,14 @@ There is no pressure beyond the edge of the grid, so its faces enter the right-h
 without any solid) the grid is a box with closed walls there, which move with `solid_velocity`. With `weights`, an open
 face on the edge is an inflow or outflow with its given velocity. Where liquid should meet air at the edge, add a layer
 of air cells.
+
+With `mass`, the mass of the liquid on every face, the projection is the one that is orthogonal in these masses: it
+keeps the momentum that they carry and adds no energy, whatever they are. All cells that hold liquid are unknowns then,
+
+    sum_f w_f²/m_f dt/(rho dx²) (p_c - p_f) = source - div,
+
+with p_f = 0 in air. The unknown is the pressure times the liquid fraction of the cell: its mean over the cell, air
+included. Ghost-fluid is the case m = w theta.
 """
 
 from __future__ import annotations
@@ -26,6 +34,7 @@ import numpy as np
 from ..core import validate
 from ..core.options import suggesting
 from ..errors import NonstickError
+from ..grid.faces import FaceField
 from ..grid.fractions import centre_distance, open_part
 from ..grid.levelset import THETA_MIN
 from ..grid.masks import wall_cells
@@ -34,7 +43,8 @@ from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.edges import WallEdges
 from ..problem.solution import Solution
-from ._pressure import _pressure_rows, _pressure_update
+from ._moments import hat_fields
+from ._pressure import TRACE, _cells_with_liquid, _mass_rows, _mass_update, _pressure_rows, _pressure_update
 from .base import OnCells, extended
 from .coarse_fields import children, coarse_fluxes, coarse_phi
 from .coupling import Body, Coupling, MovedBody
@@ -88,6 +98,10 @@ class PressureProblem(OnCells):
     source : float or ndarray, optional
         Volume added per volume and second (1/s): the divergence that liquid has after the update; a number or an array
         over cells.
+    mass : tuple of ndarray, optional
+        Mass of the liquid on faces, 1 on an open face inside the liquid; see above.
+    fraction : ndarray, optional
+        Liquid fraction of cells, read with `mass`; by default that of `phi_liquid`.
     bodies : sequence of Body, or Coupling
         Rigid bodies moved by the pressure (`nonstick.discretise.Body`), in addition to the static solids above. Liquid
         may separate in the cells they cut, as at other walls. A `Coupling` must have been made for these solids.
@@ -122,6 +136,8 @@ class PressureProblem(OnCells):
         adhesion: np.ndarray | float | None = None,
         separation: np.ndarray | float | None = None,
         source: np.ndarray | float | None = None,
+        mass: Faces | None = None,
+        fraction: np.ndarray | None = None,
         bodies: Sequence[Body] | Coupling = (),
     ):
         for name, value in (("dt", dt), ("dx", dx), ("rho", rho)):
@@ -136,6 +152,13 @@ class PressureProblem(OnCells):
         phi_solid = None if phi_solid is None else validate.numbers(phi_solid, "phi_solid")
         solid = None if solid_velocity is None else face_arrays("solid_velocity", solid_velocity, shape)
         weights = open_faces(phi_solid, weights, shape)
+        if mass is not None:
+            mass = face_arrays("mass", mass, shape)
+            if not all((m >= 0.0).all() for m in mass):  # NaN fails too
+                raise NonstickError("mass must not be negative or NaN")
+            fraction = hat_fields(phi)[0].reshape(shape) if fraction is None else validate.numbers(fraction, "fraction")
+            if fraction.shape != shape:
+                raise NonstickError(f"fraction must be an array over cells of shape {shape}, not {fraction.shape}")
         coupling = None
         if not isinstance(bodies, (Coupling, list, tuple)):
             raise NonstickError("bodies must be a list of nonstick.discretise.Body")
@@ -152,6 +175,7 @@ class PressureProblem(OnCells):
         self.dt, self.dx, self.rho = float(dt), float(dx), float(rho)
         self.phi_solid, self.walls = phi_solid, walls
         self.adhesion, self.separation, self.source = adhesion, separation, source
+        self.mass, self.fraction = mass, fraction
         self.coupling = coupling
         #: number of coarsenings so far
         self._depth = 0
@@ -163,8 +187,19 @@ class PressureProblem(OnCells):
     def dimension(self) -> int:
         return len(self.shape)
 
+    def as_vector(self, x0):
+        """A first guess may be a grid of pressures."""
+        x0 = validate.numbers(x0, "x0")
+        return self.unknowns_of(x0.astype(float)) if x0.shape == self.shape else x0
+
+    def unknowns_of(self, pressure: np.ndarray) -> np.ndarray:
+        """The vector of a pressure over the grid."""
+        return self.rows.from_grid(pressure if self.fraction is None else pressure * self.fraction)
+
     def with_fields(self, solution: Solution) -> PressureSolution:
         pressure = self.rows.to_grid(solution.x)
+        if self.fraction is not None:
+            pressure /= np.maximum(self.fraction, TRACE)
         moved = self.moved(pressure)
         velocity = self.update(pressure, moved)
         return extended(PressureSolution, solution, pressure=pressure, velocity=velocity, bodies=moved)
@@ -175,7 +210,7 @@ class PressureProblem(OnCells):
             return []
         bodies = self.problem.A.bodies
         assert bodies is not None
-        return self.coupling.moved(bodies, self.rows.from_grid(np.asarray(pressure, dtype=np.float64)), self.dt)
+        return self.coupling.moved(bodies, self.unknowns_of(np.asarray(pressure, dtype=np.float64)), self.dt)
 
     def update(self, pressure: np.ndarray, moved: list[MovedBody] | None = None) -> Faces:
         """u - dt/rho grad p, with the ghost-fluid gradient at the surface.
@@ -184,6 +219,8 @@ class PressureProblem(OnCells):
         cell of an unknown the divergence of the result is `dual`, plus `source` if it is given.
         """
         solid = self._solid_velocity(self.moved(pressure) if moved is None else moved)
+        if self.mass is not None:
+            return self._update_masses(pressure, solid)
         phi = np.ascontiguousarray(self.phi_liquid, dtype=np.float64)
         p = np.ascontiguousarray(pressure, dtype=np.float64)
         out = []
@@ -202,6 +239,18 @@ class PressureProblem(OnCells):
             _pressure_update(new.reshape(face), p.reshape(cell), phi.reshape(cell), w, s, factor, THETA_MIN)
             out.append(new)
         return tuple(out)
+
+    def _update_masses(self, pressure: np.ndarray, solid: Faces | None) -> Faces:
+        """`update` for given masses."""
+        assert self.mass is not None
+        p = self.rows.to_grid(self.unknowns_of(pressure)).reshape(self._liquid.shape)
+        factor = self.dt / (self.rho * self.dx)
+        new = FaceField.of([np.array(u, dtype=np.float64, order="C") for u in self.velocity])
+        weights, mass = FaceField.of(self.weights), FaceField.of(self.mass)
+        walls = FaceField([np.zeros((1, 1, 1))] * 3) if solid is None else FaceField.of(solid)
+        for axis, u in new.each():
+            _mass_update(u, p, self._liquid, weights[axis], mass[axis], walls[axis], factor, axis)
+        return new.user
 
     def _solid_velocity(self, moved: list[MovedBody]) -> Faces | None:
         """Velocity of solids on faces, with the motions of the bodies after the solve."""
@@ -225,26 +274,45 @@ class PressureProblem(OnCells):
     # -- building -------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.rows = Rows.from_mask(open_cells(self.weights, self.shape) & (self.phi_liquid < 0))
-        A, b = self._assemble()
+        if self.mass is None:
+            self.rows = Rows.from_mask(open_cells(self.weights, self.shape) & (self.phi_liquid < 0))
+            A, b = self._assemble()
+        else:
+            A, b = self._assemble_masses()
         if not np.isfinite(b).all():
             raise NonstickError("velocity or solid_velocity holds NaN or infinite values at the liquid")
-        if self.source is not None:
-            b += self.per_cell("source", self.source)
         centre = self._centre() if isinstance(self.walls, str) and self.walls in ("solid", "edge") else None
         wall = self.rows.from_grid(wall_cells(self.walls, self.weights, centre, self.shape))
         lower = np.full(self.rows.n, -np.inf)
-        lower[wall] = 0.0 if self.adhesion is None else -self._strength("adhesion", self.adhesion)[wall]
-        if self.separation is not None:
-            area = self.rows.from_grid(wall_area(self.weights))
-            b[wall] += (self._strength("separation", self.separation) * area / self.dx)[wall]
+        if self.adhesion is None:
+            lower[wall] = 0.0
+        else:
+            held = self._strength("adhesion", self.adhesion)
+            lower[wall] = -(held if self.fraction is None else held * self.rows.from_grid(self.fraction))[wall]
+        self._lower = lower
+        wanted = self._wanted_divergence()
+        if wanted is not None:
+            b += wanted
         edges = self._edges(A, centre) if isinstance(self.walls, str) and self.walls == "edge" else None
         # The box problem coarsens through a copy of this object that holds no reference to the box problem. With
         # references in both directions, the arrays of every step would stay until the garbage collector runs.
-        self._lower = lower
         twin = copy(self)
         coupled = A if self.coupling is None else self.coupling.couple(A, self.rows, self.dt, self.rho)
         self.problem = BoxProblem(coupled, b, lower, np.inf, coarser=lambda: twin.coarsen().problem, edges=edges)
+
+    def _wanted_divergence(self) -> np.ndarray | None:
+        """The divergence (1/s) that liquid has after the update: its source, and what walls push off."""
+        out = None if self.source is None else self.per_cell("source", self.source).copy()
+        if self.separation is not None:
+            wall, area = np.isfinite(self._lower), self.rows.from_grid(wall_area(self.weights))
+            pushed = np.where(wall, self._strength("separation", self.separation) * area / self.dx, 0.0)
+            out = pushed if out is None else out + pushed
+        return out
+
+    def wanted_divergence(self) -> np.ndarray | None:
+        """The divergence (1/s) that liquid has after the update, over cells; None: zero."""
+        wanted = self._wanted_divergence()
+        return None if wanted is None else self.rows.to_grid(wanted)
 
     def _assemble(self) -> tuple[StencilOperator, np.ndarray]:
         rows = self.rows
@@ -273,6 +341,21 @@ class PressureProblem(OnCells):
             ]
             cells = rows.cells[begin:end]
             _pressure_rows(w0, w1, w2, d, b, cells, begin, i, shape, slab, *parts, *at_rest, scale, self.dx, THETA_MIN)
+        return StencilOperator(rows, (w0, w1, w2), d), b
+
+    def _assemble_masses(self) -> tuple[StencilOperator, np.ndarray]:
+        """The equation for given masses; finds the unknowns too."""
+        assert self.mass is not None and self.fraction is not None
+        weights, mass, velocity = (_contiguous(f) for f in (self.weights, self.mass, self.velocity))
+        solid = [np.zeros((1, 1, 1))] * 3 if self.solid_velocity is None else _contiguous(self.solid_velocity)
+        three = (*weights[2].shape[:2], weights[2].shape[2] - 1)
+        self._liquid = np.empty(three, np.int8)
+        fields = (np.ascontiguousarray(a, dtype=np.float64) for a in (self.fraction, self.phi_liquid))
+        _cells_with_liquid(self._liquid, *(a.reshape(three) for a in fields), *weights)
+        rows = self.rows = Rows.from_mask(self._liquid.reshape(self.shape) > 0)
+        w0, w1, w2, d, b = (np.empty(rows.n) for _ in range(5))
+        scale = coefficient(self.dt, self.dx, self.rho)
+        _mass_rows(w0, w1, w2, d, b, rows.cells, self._liquid, *weights, *mass, *velocity, *solid, scale, self.dx)
         return StencilOperator(rows, (w0, w1, w2), d), b
 
     def _three(self, faces: Faces) -> Faces:
@@ -333,6 +416,9 @@ class PressureProblem(OnCells):
         out.walls, out.adhesion = self._coarse_walls()
         if self.source is not None:
             out.source = children(self.rows.to_grid(self.per_cell("source", self.source))).mean(axis=0)
+        if self.mass is not None and self.fraction is not None:
+            out.mass = coarse_fluxes(self.mass, self.velocity, None)[0]
+            out.fraction = children(np.asarray(self.fraction, dtype=np.float64)).mean(axis=0)
         out.phi_solid = out.separation = out.coupling = None
         out._build()
         return out
@@ -344,3 +430,11 @@ class PressureProblem(OnCells):
         bound = np.max(children(self.rows.to_grid(self._lower, fill=-np.inf)), axis=0)
         walls = np.isfinite(bound)
         return walls, None if self.adhesion is None else np.where(walls, -bound, 0.0)
+
+
+def _contiguous(faces: Faces) -> FaceField:
+    """Faces on three axes, as kernels take them; a 2D grid has closed faces along its first axis."""
+    own = [np.ascontiguousarray(f, dtype=np.float64) for f in faces]
+    if len(own) == 3:
+        return FaceField(own)
+    return FaceField([np.zeros((2, own[1].shape[0], own[0].shape[1])), *list(FaceField.of(own))[1:]])

@@ -248,7 +248,11 @@ class SolverTable(SceneTable):
     method: Name = Field("auto", description="Any name of `nonstick methods`.")
     rtol: Positive = Field(1e-6, lt=1.0, description="KKT residual of every pressure solve, relative to max|b|.")
     maxiter: int | None = Field(None, ge=1, le=10**9, description="Iteration limit; default: the method's own.")
-    viscosity: Name = Field("visc-auto", description="Method of the viscosity step: any visc-… name.")
+    viscous: Literal["stokes", "split"] = Field(
+        "stokes",
+        description="Pressure and viscosity of viscous liquid: in one solve, or split into three as in the papers.",
+    )
+    viscosity: Name = Field("visc-auto", description="Method of the viscosity step if it is split: any visc-… name.")
     viscosity_rtol: Positive = Field(1e-4, lt=1.0, description="Residual of every viscosity solve, relative to max|b|.")
     warm_start: bool = Field(True, description="Start from the pressure and the contact set of the last step.")
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.sim.liquid.flow._extrapolate import _continue_linearly
 from nonstick.sim.liquid.particles._particles import _scatter_value
 from nonstick.sim.run.loop import resume, run
 
@@ -51,39 +50,6 @@ def test_scatter_value_against_numpy(shape):
     weight = hats(x, shape)
     np.testing.assert_allclose(total.ravel(), value @ weight, atol=1e-12)
     np.testing.assert_allclose(mass.ravel(), weight.sum(0), atol=1e-12)
-
-
-def test_linear_continuation_against_numpy():
-    rng = np.random.default_rng(5)
-    shape = (9, 8, 7)
-    known = (rng.random(shape) < 0.3).astype(np.int8)
-    u = rng.random(shape)
-    value, mask = u.copy(), known.astype(bool)
-    for _ in range(2):
-        new, grown = value.copy(), mask.copy()
-        for at in np.argwhere(~mask):
-            near, lines = [], []
-            for axis in range(3):
-                for step in (-1, 1):
-                    points = [at + s * step * (np.arange(3) == axis) for s in (1, 2)]
-                    there = [bool((p >= 0).all() and (p < shape).all() and mask[tuple(p)]) for p in points]
-                    if there[0]:
-                        near.append(value[tuple(points[0])])
-                        if there[1]:
-                            lines.append(2 * near[-1] - value[tuple(points[1])])
-            if near:
-                new[tuple(at)], grown[tuple(at)] = np.mean(lines or near), True
-        value, mask = new, grown
-    _continue_linearly(u, known, 2)
-    np.testing.assert_array_equal(known == 1, mask)
-    np.testing.assert_allclose(u, value, atol=1e-13)
-    # an affine field goes on as it is
-    x, y, z = np.meshgrid(*map(np.arange, shape), indexing="ij")
-    field = 1.0 + 2.0 * x - 3.0 * y + 0.5 * z
-    inside = (x - 4) ** 2 + (y - 4) ** 2 + (z - 3) ** 2 < 8
-    u, known = np.where(inside, field, 99.0), inside.astype(np.int8)
-    _continue_linearly(u, known, 1)
-    np.testing.assert_allclose(u[known == 1], field[known == 1])
 
 
 def test_particles_start_on_the_ramp_and_keep_their_value():
@@ -274,13 +240,13 @@ def test_a_free_drop_keeps_its_rotation():
 
 
 def test_particles_just_outside_thick_liquid_move_with_it():
-    """A face in the air that a particle reaches takes the liquid's velocity if the liquid is thick, else its own."""
+    """A face in the air that a particle reaches is continued from the liquid if that is thick, else it is its own."""
     for mu, follows in ((1000.0, True), (1e-3, False)):
         scene = block(physics={"viscosity": mu})
         scene["liquid"][0].pop("viscosity")
         liquid = Simulation(Scene(scene)).liquid
-        rest = liquid.grid.still()
-        mass, falling = rest + 1.0, rest.copy()
-        falling[2][:, 8:13, 9:11] = -1.0  # one and two faces above the surface at 0.4 m
-        liquid.viscosity.drag(falling, mass, liquid.tracker.phi, mu, 0.01)
-        assert (falling[2] == rest[2])[:, 8:13, 9:11].all() == follows
+        mass, wet = liquid.grid.still() + 1.0, liquid.tracker.phi < 0.0
+        moves = liquid.viscosity.mass_in_flight(mass, mu, liquid.tracker.gravity, wet)
+        top = int(np.flatnonzero(wet[0, 10]).max()) + 1  # the face on top of the highest cell is solved
+        assert (moves[2][0, 9:12, 2 : top + 1] == 1.0).all() and (moves[2][0, 9:12, top + 2 :] == 1.0).all()
+        assert (moves[2][0, 9:12, top + 1] == (0.0 if follows else 1.0)).all()

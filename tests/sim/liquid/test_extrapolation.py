@@ -9,13 +9,10 @@ from nonstick import Scene, Simulation
 from nonstick.grid._levelset import _normal
 from nonstick.grid.faces import FaceField
 from nonstick.kernels._interpolate import _sample
-from nonstick.parallel.partition import Partition
-from nonstick.sim.liquid._energy import _free_share
 from nonstick.sim.liquid.flow._extrapolate import SLIVER, _extrapolate
 from nonstick.sim.liquid.flow._into_solids import _constrain, _continue_into_solids, _keep_closed, _put_found
-from nonstick.sim.liquid.flow.extrapolation import STEEPEST, LiquidFaces, extend, hold_surface, pressure_change
+from nonstick.sim.liquid.flow.extrapolation import LiquidFaces, extend
 from nonstick.sim.liquid.flow.pressure import least_pressure
-from nonstick.sim.liquid.particles.spacing import in_flight, keep_centre
 from nonstick.sim.liquid.settings import STEP
 from nonstick.sim.liquid.solids.on_grid import Solids
 
@@ -160,109 +157,6 @@ def test_a_rotation_goes_on_in_the_wall(dimension):
         near = (middle > -0.9) & (np.abs(velocity[axis]) > 0.0)
         error = np.abs(velocity[axis] - exact[axis])[near]
         assert near.sum() > 20 and error.max() < 0.35 and error.mean() < 0.02
-
-
-@pytest.mark.parametrize("dimension", [2, 3])
-def test_what_was_taken_goes_on_beyond_the_liquid_as_in_the_twin(dimension):
-    rng = np.random.default_rng(2)
-    solids = Solids(round_scene(dimension))
-    grid = solids.grid
-    phi = rng.normal(0.4, 1.0, grid.three)
-    before, after = (FaceField([rng.normal(size=o.shape) for o in solids.open], grid.axes) for _ in range(2))
-    given, found = before - after, before
-    pressure_change(found, after, phi, solids, LiquidFaces(solids.open))
-    for axis in grid.axes:
-        known = np.zeros(given[axis].shape, bool)
-        for c in np.ndindex(known.shape):
-            low = tuple(max(k - (a == axis), 0) for a, k in enumerate(c))
-            high = tuple(min(k, n - 1) for k, n in zip(c, phi.shape))
-            known[c] = solids.open[axis][c] > SLIVER and (phi[low] < 0.0 or phi[high] < 0.0)
-        for c in np.ndindex(known.shape):
-            around = [given[axis][n] for n, _ in neighbours(c, known.shape) if known[n]]
-            value = given[axis][c] if known[c] else (np.mean(around) if around else 0.0)
-            assert found[axis][c] == pytest.approx(value, abs=1e-13)
-        assert known.any() and not known.all()
-
-
-def test_a_displacement_that_keeps_the_centre():
-    """Displacements weighted by the mass on the faces have no mean: no particle is moved on average."""
-    rng = np.random.default_rng(3)
-    shift, mass = (FaceField([rng.normal(1.0, 1.0, (3, 4, 5)) ** 2 for _ in range(3)]) for _ in range(2))
-    mass[0][:] = 0.0
-    expected = [s - np.average(s, weights=m) if m.any() else s.copy() for s, m in zip(shift, mass)]
-    half = [0.5 * (s + e) - 0.5 * w / m.sum() if m.any() else s for s, e, m, w in zip(shift, expected, mass, (0, 1, 2))]
-    other = shift.copy()
-    keep_centre(other, mass, np.array([0.0, 1.0, 2.0]), 0.5, Partition.whole((4, 4), 0.25))
-    keep_centre(shift, mass, np.zeros(3), 1.0, Partition.whole((4, 4), 0.25))
-    for found, e in zip((*shift, *other), (*expected, *half)):
-        np.testing.assert_allclose(found, e, atol=1e-12)
-
-
-@pytest.mark.parametrize("again", [False, True])
-@pytest.mark.parametrize("thin", [1.0, 0.3, 0.0])
-@pytest.mark.parametrize("dimension", [2, 3])
-def test_liquid_above_the_last_centre_is_held(dimension, thin, again):
-    """Faces beside cells that are cut below their centres move like the liquid below them."""
-    rng = np.random.default_rng(5)
-    solids = Solids(round_scene(dimension))
-    grid = solids.grid
-    phi = rng.normal(0.2, 0.3, grid.three)
-    u, taken, mass = (FaceField([rng.normal(size=o.shape) for o in solids.open], grid.axes) for _ in range(3))
-    push, found = np.array([0.0, 0.4, -0.5]), u.copy()
-    hold_surface(found, taken, push, mass, phi, solids, LiquidFaces(solids.open), thin, again)
-    free = np.empty(phi.shape)
-    _free_share(free, *taken, *solids.open, *push, grid.axes.start)
-    kinds, limit, clipped = {"line": 0, "mean": 0, "weight": 0}, STEEPEST * np.linalg.norm(push), 0
-    for axis in grid.axes:
-
-        def cells(c, axis=axis):
-            return tuple(max(k - (a == axis), 0) for a, k in enumerate(c)), tuple(map(min, c, np.array(phi.shape) - 1))
-
-        def wet(c, axis=axis):
-            inside = all(0 <= k < m for k, m in zip(c, u[axis].shape))
-            return inside and solids.open[axis][c] > SLIVER and min(phi[cells(c)[0]], phi[cells(c)[1]]) < 0.0
-
-        for c in np.ndindex(u[axis].shape):
-            low, high = cells(c)
-            near, value = min(phi[low], phi[high]), u[axis][c]
-            if near >= 0.0 and mass[axis][c] > 1e-9 and solids.open[axis][c] > SLIVER:
-                share = np.interp(near, [0.25, 0.5], [1.0, 0.0])
-                beside = [(n, f) for n, f in neighbours(c, u[axis].shape) if wet(n) and thin * share > 0.0]
-                lines = [2.0 * u[axis][n] - u[axis][f] for n, f in beside if wet(f)]
-                value -= (not again) * share * np.clip(taken[axis][c], min(push[axis], 0.0), max(push[axis], 0.0))
-                if beside:
-                    held = 1.0 - np.average(
-                        [free[low], free[high]], weights=[max(0.5 - phi[c], 0.0) for c in (low, high)]
-                    )
-                    target = np.mean(lines or [u[axis][n] for n, _ in beside])
-                    change = np.clip(target - value, -limit, limit)
-                    clipped += change != target - value
-                    value += thin * share * held * change
-                kinds["line" if lines else "mean" if beside else "weight"] += 1
-            assert found[axis][c] == pytest.approx(value, abs=1e-13)
-    assert not thin or 0 < clipped < kinds["line"] + kinds["mean"]
-    assert sum(kinds.values()) >= 20 and (kinds["line"] and kinds["mean"] if thin else kinds["weight"] > 10)
-
-
-@pytest.mark.parametrize("dimension", [2, 3])
-def test_walls_that_carry_nothing_are_not_touched(dimension):
-    solids = Solids(round_scene(dimension))
-    grid, rng = solids.grid, np.random.default_rng(4)
-    cut = np.zeros(grid.three, bool)  # cells with a face that is not fully open
-    for c in np.ndindex(cut.shape):
-        for axis in grid.axes:
-            faces = [solids.open[axis][tuple(k + side * (a == axis) for a, k in enumerate(c))] for side in (0, 1)]
-            cut[c] |= min(faces) < 1.0 and (grid.axes.start == 0 or axis > 0)
-    for c in zip(*(k[:40] for k in np.nonzero(rng.permuted(np.ones(cut.shape, bool))))):
-        pressure = np.zeros(grid.three)
-        pressure[c] = 2.0
-        open_cell = any(solids.open[a][c] > 0.0 for a in grid.axes)
-        if open_cell:
-            assert solids.touched(pressure, 1.0) == bool(cut[c])
-        assert not solids.touched(pressure, 3.0)
-    everywhere = np.ones(grid.three)
-    assert in_flight(solids, 0.9 * everywhere, 1.0)
-    assert not in_flight(solids, -1.1 * everywhere, 1.0)
 
 
 def test_pressed_is_what_exceeds_rounding_errors():

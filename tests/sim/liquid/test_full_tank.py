@@ -36,7 +36,7 @@ def vortex(gravity: float, viscosity: float) -> Simulation:
 def test_gravity_does_nothing_in_a_full_tank(viscosity):
     """With the weight in the force that turns, vortices drifted by g dt²/2 in a step: nothing was alike."""
     still, heavy = (vortex(g, viscosity).liquid for g in (0.0, 9.81))
-    u, v = (liquid.tracker.to_grid().velocity[1:] for liquid in (still, heavy))
+    u, v = (liquid.tracker.face_velocity()[1:] for liquid in (still, heavy))
     scale = max(float(np.abs(f).max()) for f in u)
     assert max(float(np.abs(a - b).max()) for a, b in zip(u, v)) < 0.06 * scale
 

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick.grid.fractions import centre_distance
 from nonstick.grid.levelset import flat_distance, smooth
-from nonstick.sim.liquid.flow._extrapolate import _extrapolate, _keep_known, _known_faces
+from nonstick.sim.liquid.flow._extrapolate import _extrapolate, _keep_known
 from nonstick.sim.liquid.flow._into_solids import _constrain, _put
 from nonstick.sim.liquid.particles._particles import _cell_of, _sort_by_cell
 from nonstick.sim.liquid.solids._solids import _open_space, _room
@@ -199,27 +199,16 @@ def test_room_and_space_of_a_half_plane():
     np.testing.assert_allclose(smooth(constant), constant)
 
 
-def test_known_faces_border_liquid_and_are_open():
-    phi = np.full((1, 4, 4), 1.0)
-    phi[0, 1, 1] = -0.5
-    opened = np.ones((1, 5, 4))
-    opened[0, 1, 1] = 0.0
-    known = np.empty((1, 5, 4), np.int8)
-    _known_faces(known, opened, phi, 1)
-    expected = np.zeros((1, 5, 4), np.int8)
-    expected[0, 2, 1] = 1  # the face at 1 is closed
-    assert np.array_equal(known, expected)
-
-
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_unknown_values_are_dropped(axis):
     rng = np.random.default_rng(3)
     phi = rng.normal(0.5, 1.0, (3, 4, 5))
     shape = tuple(n + (a == axis) for a, n in enumerate(phi.shape))
     u, opened = rng.normal(size=shape), rng.choice([0.0, 0.04, 0.5, 1.0], shape)
-    mass, expected = rng.choice([0.0, 0.0, 1.0], shape), np.empty(shape, np.int8)
-    _known_faces(expected, opened, phi, axis)
-    expected |= (mass > 0.0) & (opened > 0.05)
+    mass = rng.choice([0.0, 0.0, 1.0], shape)
+    ends = [(0, 1) if a == axis else (0, 0) for a in range(3)]
+    wet = np.pad(phi < 0.0, ends, mode="edge") | np.pad(phi < 0.0, [e[::-1] for e in ends], mode="edge")
+    expected = ((mass > 0.0) | wet) & (opened > 0.05)  # open faces that border liquid or have particles near
     got, largest, known = u.copy(), np.empty(shape[0] * shape[1]), np.empty(shape, np.int8)
     _keep_known(largest, known, got, opened, mass, phi, axis)
     assert np.array_equal(known, expected) and 0 < known.sum() < known.size

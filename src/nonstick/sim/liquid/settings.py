@@ -38,15 +38,14 @@ class SurfaceSettings:
 class SpacingSettings:
     """Evening out the particles."""
 
-    #: red-black sweeps of a step; up to `many_times` as many after liquid was crushed at a wall
+    #: red-black sweeps of a step
     sweeps: int = 12
-    many_times: float = 5.0
-    #: a shift of the level set that shows that liquid was crushed; the number of sweeps grows from half of it on
-    crushed: float = 0.25
     #: share of the excess of a cell that a step removes
     strength: float = 0.5
-    #: excess of a cell at the surface that counts as noise, and the largest that counts in a step
-    noise: float = 0.15
+    #: mean excess around a cell inside the liquid that counts as noise; that of a cell at the surface; and the largest
+    #: that counts in a step
+    noise: float = 0.1
+    slack: float = 0.15
     largest: float = 2.0
     #: difference of open shares at which a wall is not flat any more
     flat: float = 0.1
@@ -84,34 +83,19 @@ class SolidSettings:
 
 @dataclass(frozen=True)
 class StepSettings:
-    """Which pressures count; and the accounts and the splitting of a step, which a coupled step will not need."""
+    """Which pressures count, and the limits of a step."""
 
     #: share of the weight of a cell, over its face, up to which a pressure is noise of liquid in flight
     light: float = 0.01
     #: share of the largest pressure up to which a pressure is an error of the solver; without gravity: a pressure that
     #: moves liquid by less than this in a step is noise
     error: float = 1e-6
-    #: accounts: largest share of its kinetic energy that a particle which gained energy gives back in a step, and that
-    #: all particles give, if the particles that gained cannot give enough
-    given_back: float = 0.9
-    #: accounts: largest share of its kinetic energy that the liquid loses in a step to compensate for particles lifted
-    #: by evening out
-    payment: float = 0.02
-    #: accounts: largest change of velocity by the turning of the force, as a share of what the force did
-    turn: float = 0.25
-    #: splitting: layers of faces in the air that thick liquid drags along
-    dragged: int = 2
-    #: splitting: a first solve, which the second one starts from, may have so many times its residual
-    loose: float = 30.0
-    #: splitting: liquid fraction of a face above which the viscous solve says how fast it moves
-    solved: float = 0.2
-    #: splitting: ν / √(g dx³) up to which liquid is thin, and from which on it is thick
-    thin: float = 0.5
-    thick: float = 5.0
-    #: splitting: cells from the air in which the second pressure fades, and what a step leaves of it there; viscosity
-    #: is continued over as many layers beyond the particles
+    #: strain of a step up to which its flow is resolved in time; what makes it second order is gone at twice this
+    resolved: float = 0.125
+    #: most that the shape of carried liquid may weigh, over the mass of its particles
+    heaviest: float = 6.0
+    #: layers of cells beyond the particles to which their viscosity is continued
     near: int = 3
-    faded: float = 0.9
 
 
 SURFACE = SurfaceSettings()

@@ -1,16 +1,17 @@
 """The liquid of a scene, and one step of it.
 
     φ, where the liquid is            surface        by the tracker: particles or a level set
-    velocity on the faces             transfer       by the tracker
-    u += kick g                       transfer       forces
-    0 ≤ p ⟂ div u ≥ 0 at walls        pressure       nonstick.discretise.pressure
+    velocity and mass on the faces    transfer       by the tracker
+    u += kick g                       pressure       gravity and forces (`flow.masses`)
+    0 ≤ p ⟂ div u ≥ s at walls        pressure       nonstick.discretise.pressure
     viscosity, pressure again         viscosity      where liquid is viscous: `_solve_viscosity`
     u beyond the liquid               extrapolation  walls remove only the forbidden part
     the liquid moves with u           advection      by the tracker
 
 Positions belong to the ends of steps, velocities to their middles (leapfrog). Forces and pressure act at the end of a
 step, for the time `kick` from the middle of one step to the middle of the next. So liquid in free flight follows a
-parabola exactly, for any steps.
+parabola exactly, for any steps. What moves is the mass of the particles, and s is the divergence with which their
+straight moves keep volumes (`flow.masses`): a step keeps momentum, adds no energy, and is of second order.
 
 Arrays have three axes (`grid.mac`), lengths are in cells and velocities in m/s.
 """
@@ -25,15 +26,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...core.columns import FIELDS, NUMBERS
+from ...discretise.stokes import StokesSolution
 from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
 from ...grid.faces import FaceField
 from ...scenes.scene import Scene
 from ..run.states import check_array
-from .accounts import Ledger, heat
-from .flow.extrapolation import LiquidFaces, extend, hold_surface, pressure_change
+from .accounts import Ledger
+from .flow.extrapolation import LiquidFaces, extend
 from .flow.forces import Force
-from .flow.pressure import IncrementalPressure, PressureResult, Projection, least_pressure
+from .flow.masses import Masses, add_gravity
+from .flow.pressure import PressureResult, Projection, least_pressure
 from .flow.viscosity import Viscosity
 from .particles.seeding import region
 from .partition import ParticlePartition
@@ -41,7 +44,7 @@ from .solids.bodies import Bodies, make
 from .solids.on_grid import Solids
 from .sources.sources import Source
 from .stats import Stopwatch
-from .tracking import Flow, GridVelocity, Tracker
+from .tracking import StepFields, Tracker
 
 #: most that liquid may move in a step, in lengths of the domain
 LONGEST = 20
@@ -58,7 +61,7 @@ class Report:
     #: seconds of each stage
     seconds: dict[str, float] = field(default_factory=dict)
     #: result of the viscosity stage, if there is one
-    viscosity: ViscositySolution | None = None
+    viscosity: ViscositySolution | StokesSolution | None = None
     #: (kind, message) for the log
     remarks: list[tuple[str, str]] = field(default_factory=list)
 
@@ -66,10 +69,10 @@ class Report:
 class Observer(Protocol):
     """Looks at a step while it runs, and changes nothing."""
 
-    def projected(self, outcome: PressureResult) -> None:
-        """A pressure has acted; a step with viscosity has up to four."""
+    def projected(self, outcome: PressureResult, masses: Masses) -> None:
+        """A pressure has acted on these masses; a step with split viscosity has two."""
 
-    def moving(self, flow: Flow) -> None:
+    def moving(self, fields: StepFields) -> None:
         """The liquid is about to move with this velocity."""
 
     def moved(self) -> None:
@@ -108,7 +111,6 @@ class Liquid:
         self.grid = self.solids.grid
         self.projection = Projection(self.solids, model.solver, model.physics.density)
         self.viscosity = Viscosity(self.solids, model)
-        self.incremental = IncrementalPressure(self.solids)
         self.ledger = Ledger()
         self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
         self.sources = Source.all(scene)
@@ -116,8 +118,6 @@ class Liquid:
         self.forces = Force.all(scene, self.solids.grid)
         self.steps = 0
         self.time = 0.0
-        #: cells whose walls held the liquid in the last step regardless of walls.pressure; None: no cells
-        self._hold: np.ndarray | None = None
         #: pressure over the whole last step: the sum of its projections
         self.pressure = self.projection.pressure
         #: probes; None if the scene has none
@@ -130,65 +130,35 @@ class Liquid:
         """Advance by dt seconds."""
         watch, tracker = Stopwatch(), self.tracker
         kick = tracker.lag + 0.5 * dt
-        of_bodies = sum(self.bodies.energy())
-        self.bodies.fall(self.time, tracker.lag, kick)
         with watch("surface"):
+            self.bodies.fall(self.time, tracker.lag, kick)
             walls_moved = self.solids.update(self.time + dt)
-            added = tracker.flow_in(self.sources, self.time, dt)
-        with watch("viscosity"):
-            mu = tracker.viscosity()
-            self._hold = self.viscosity.held_walls(mu, kick, self._flowing())
-            sticky = self.solids.held(self._hold)
-        with watch("surface"):
+            added = tracker.flow_in(self.sources, self.time, dt, self._last_pressure())
             if walls_moved or not tracker.surface_is_current:
-                tracker.find_surface(self._last_pressure(), sticky)
+                tracker.find_surface(self._last_pressure(), self.solids.sticky)
         with watch("transfer"):
-            start = tracker.to_grid()
-            self._push(start.velocity, dt)
+            start = tracker.to_grid(dt)
+            masses = Masses.of(tracker.phi, self.solids, start.mass)
+            fields = StepFields(dt, kick, start.before, start.velocity, masses, self.solids.sticky)
+            divergence = _sum(start.divergence, added.divergence)
         with watch("pressure"):
-            velocity, outcome = self._project(start.velocity, kick, added.divergence)
-            self.pressure = outcome.pressure
-        thick, unpressed, liquid_faces = None, start.velocity, LiquidFaces(self.solids.open)
-        push, thin = kick * tracker.gravity, self.viscosity.inviscid_share(mu, tracker.gravity)
-        if self.viscosity.acts:
-            with watch("extrapolation"):  # viscosity must not drag down what the pressure holds
-                taken = start.velocity.copy()
-                pressure_change(taken, velocity, tracker.phi, self.solids, liquid_faces)
-                hold_surface(velocity, taken, push, start.mass, tracker.phi, self.solids, liquid_faces, thin)
-            velocity, outcome, thick, unpressed = self._solve_viscosity(
-                watch, start, velocity, outcome, mu, kick, added.divergence
-            )
-            liquid_faces = self.viscosity.liquid_faces
+            self._push(fields)
+        thick = self._solve(watch, fields, divergence)
         with watch("extrapolation"):
-            taken = held = start.velocity
-            pressure_change(taken, velocity, tracker.phi, self.solids, liquid_faces)
-            if thick is not None:
-                held = unpressed
-                pressure_change(held, velocity, tracker.phi, self.solids, liquid_faces)
-            hold_surface(
-                velocity, held, push, start.mass, tracker.phi, self.solids, liquid_faces, thin, thick is not None
-            )
-            if thick is not None:
-                self.viscosity.drag(velocity, start.mass, tracker.phi, mu, kick)
-            layers, keep = math.ceil(self.scene.model.time.cfl) + 2, np.maximum(sticky, self._pressed(outcome))
-            fastest = extend(velocity, start.mass, tracker.phi, self.solids, liquid_faces, keep, layers)
-            self._check_flow(velocity, fastest, dt)
+            fastest = self._extend(fields)
+            self._check_flow(fields.velocity, fastest, dt)
         with watch("advection"):
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
-            of_bodies -= sum(self.bodies.energy())
-            flow = Flow(
-                velocity, start, outcome, dt, kick, push, taken, liquid_faces.open, sticky, self._fed(), of_bodies
-            )
             if self.observer is not None:
-                self.observer.moving(flow)
-            tracker.move(flow)
+                self.observer.moving(fields)
+            tracker.move(fields)
             if self.observer is not None:
                 self.observer.moved()
             tracker.flow_out(self.outflows)
         self.time += dt
         self.steps += 1
-        return Report(dt, outcome, fastest * dt / self.scene.dx, watch.seconds, thick, added.remarks)
+        return Report(dt, fields.solved, fastest * dt / self.scene.dx, watch.seconds, thick, added.remarks)
 
     def _gravitate(self, time: float) -> None:
         """Let gravity have its value at a time."""
@@ -197,82 +167,94 @@ class Liquid:
             self.tracker.gravity = self.grid.vector(now)
             self.bodies.world.pull = np.array(now)
 
-    def _push(self, velocity: FaceField, dt: float) -> None:
-        """Add gravity and the forces of the scene, in place: half of the last step, half of this step of length dt."""
-        lag = self.tracker.lag
-        for axis, u in velocity.each():
-            u += (lag + 0.5 * dt) * self.tracker.gravity[axis]
+    def _push(self, fields: StepFields) -> None:
+        """Add gravity and the forces of the scene: half of the last step, half of this step."""
+        rho, gravity = self.projection.density, self.tracker.gravity
+        if not self.steps and gravity.any():  # find out what the liquid rests on
+            first = fields.velocity.copy()
+            for axis, u in first.each():
+                u += fields.kick * gravity[axis]
+            by_shape = fields.masses.of_shape(self.solids)
+            self.projection.solve(self.tracker.phi, first, fields.kick, by_shape, keep_bodies=True)
+        add_gravity(fields.velocity, fields.kick, gravity, self.projection.pressure, rho, fields.masses, self.solids)
         for force in self.forces:
-            force.push(velocity.user, self.time, lag, dt)
+            force.push(fields.velocity.user, self.time, self.tracker.lag, fields.dt)
 
-    def _project(
-        self, velocity: FaceField, dt: float, divergence: np.ndarray | None, acted: np.ndarray | None = None
-    ) -> tuple[FaceField, PressureResult]:
-        """The velocity after the pressure has acted on it; the last arguments are those of `Projection.solve`."""
-        outcome = self.projection.solve(self.tracker.phi, velocity, dt, self._hold, divergence, acted)
+    def _solve(
+        self, watch: Stopwatch, fields: StepFields, divergence: np.ndarray | None
+    ) -> ViscositySolution | StokesSolution | None:
+        """Let pressure and viscosity act on the velocity; returns the solution for viscosity, if it acts."""
+        if not self.viscosity.acts:
+            with watch("pressure"):
+                self._project(fields, divergence)
+            return None
+        with watch("viscosity"):
+            mu, sources = self.tracker.viscosity(), self._flowing()
+            fields.hold = self.viscosity.held_walls(mu, self.tracker.gravity, sources)
+            fields.sticky = self.solids.held(fields.hold)
+        if not self.viscosity.coupled:
+            return self._solve_apart(watch, fields, mu, divergence)
+        with watch("viscosity"):
+            projection = self.projection
+            problem = projection.problem(
+                self.tracker.phi, fields.velocity, fields.kick, fields.masses, fields.hold, divergence
+            )
+            found = self.viscosity.solve_with_pressure(problem, mu, projection.pressure, projection.active, sources)
+            self._take(fields, projection.keep(problem, found))
+        return found
+
+    def _take(self, fields: StepFields, outcome: PressureResult) -> None:
+        """Go on with the result of a solve."""
         if self.observer is not None:
-            self.observer.projected(outcome)
-        return outcome.velocity, outcome
+            self.observer.projected(outcome, fields.masses)
+        fields.outcome, fields.velocity, self.pressure = outcome, outcome.velocity, outcome.pressure
+        fields.least = least_pressure(self.pressure, self.scene, self.tracker.gravity, self.partition, fields.kick)
 
-    def _pressed(self, outcome: PressureResult) -> np.ndarray:
+    def _project(self, fields: StepFields, divergence: np.ndarray | None) -> None:
+        """Let the pressure act on the velocity."""
+        phi, masses = self.tracker.phi, fields.masses
+        self._take(fields, self.projection.solve(phi, fields.velocity, fields.kick, masses, fields.hold, divergence))
+
+    def _extend(self, fields: StepFields) -> float:
+        """Extrapolate the velocity as far as particles may come in the step; returns the fastest one of the liquid."""
+        liquid_faces, mass = LiquidFaces(self.solids.open), fields.masses.inertia
+        if self.viscosity.acts:
+            wet = self.grid.lift(fields.solved.problem.rows.to_grid(np.ones(fields.solved.problem.rows.n, bool)))
+            liquid_faces = self.viscosity.liquid_faces
+            self.viscosity.drag_skin(fields.velocity, mass, self.tracker.viscosity(), self.tracker.gravity, wet)
+        layers, keep = math.ceil(self.scene.model.time.cfl) + 2, np.maximum(fields.sticky, self._pressed(fields))
+        return extend(fields.velocity, mass, self.tracker.phi, self.solids, liquid_faces, keep, layers)
+
+    def _pressed(self, fields: StepFields) -> np.ndarray:
         """1 in cells whose liquid presses on its walls and does not leave them in this step.
 
         Otherwise the rise of the liquid above would reach down to the wall, and carry off the particles there.
         """
-        pressure = outcome.pressure
-        pressed = pressure > least_pressure(
-            pressure, self.scene, self.tracker.gravity, self.partition, outcome.problem.dt
-        )
+        pressed = fields.solved.pressure > fields.least
         if np.any(self.solids.separation):
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
         return pressed.astype(np.int8)
 
-    def _solve_viscosity(
-        self, watch: Stopwatch, start: GridVelocity, velocity: FaceField, outcome: PressureResult,
-        mu: np.ndarray | float, dt: float, divergence: np.ndarray | None,
-    ) -> tuple[FaceField, PressureResult, ViscositySolution, FaceField]:  # fmt: skip
-        """Let viscosity and the pressure that it calls for act on a velocity.
-
-        Viscosity adds divergence, so the velocity u₁ is projected again: with a pressure p₂, which leaves a slip of
-        dt/ρ ∂p₂/∂s at walls. So the step begins with p₂ of the last step (`incremental`), and all is done twice, the
-        second time from u₁ - dt/ρ ∇p₂: what is left to project is small. With bodies it is done once, from u₁: twice,
-        the speed of a sinking sphere would depend more on the step.
-
-        Returns the velocity, the pressure of the whole step, the solution for viscosity, and the velocity as it would
-        be without pressure.
-        """
-        before, first, p1 = velocity, outcome, outcome.pressure
-        if self._remembers():
-            incremental = self.incremental.after(first)
-            before, self.pressure = velocity - first.velocity + incremental.velocity, p1 + incremental.pressure
-            if self.observer is not None:
-                self.observer.projected(incremental)
-        thick: Any = None
-        for last in (True,) if len(self.bodies) else (False, True):
-            with watch("viscosity"):
-                if thick is None:
-                    thick = self.viscosity.solve(self.tracker.phi, before, start.velocity, p1, mu, dt, self._flowing())
-                    before = FaceField.of(thick.source.velocity)
-                else:
-                    thick = self.viscosity.solve_again(thick, before, velocity)
-                spread = FaceField.of(thick.velocity)
-            with watch("pressure"):
-                velocity, outcome = self._project(spread, dt, divergence, self.pressure)
-                self.pressure = self.projection.pressure
-                if not last:
-                    before = (self.solids.open > 0.0).where(before - spread + velocity, before)
-        if self._remembers():
-            self.incremental.keep(self.pressure - p1, self.tracker.phi)
-        start.heat = heat(start.mass, before, spread, self.partition)
-        unpressed = start.velocity + spread - before
-        # the problem is the first one, whose walls do not pull; messages of both
-        whole = replace(outcome, problem=first.problem, failed=[*first.failed, *outcome.failed])
-        whole.solution = replace(outcome.solution, pressure=self.grid.drop(self.pressure))
-        return velocity, whole, thick, unpressed
-
-    def _remembers(self) -> bool:
-        """True if a step begins with the viscous pressure of the last one."""
-        return self.viscosity.acts and not len(self.bodies) and not self.projection.at_edges
+    def _solve_apart(
+        self, watch: Stopwatch, fields: StepFields, mu: np.ndarray | float, divergence: np.ndarray | None
+    ) -> ViscositySolution:
+        """Split: viscosity acts on the projected velocity, which is projected again (Aanjaneya et al. 2019)."""
+        with watch("pressure"):
+            self._project(fields, divergence)
+        first, before = fields.solved, fields.velocity
+        with watch("viscosity"):
+            thick: Any = self.viscosity.solve(
+                self.tracker.phi, before, fields.before, first.pressure, mu, fields.kick, self._flowing()
+            )
+            fields.velocity = FaceField.of(thick.velocity)
+        with watch("pressure"):
+            self._project(fields, divergence)
+            second = fields.solved
+            self.projection.pressure = self.pressure = first.pressure + second.pressure
+            whole = replace(second, failed=[*first.failed, *second.failed])
+            whole.solution = replace(second.solution, pressure=self.grid.drop(self.pressure))
+            fields.outcome = whole
+        return thick
 
     def _check_flow(self, velocity: FaceField, fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""
@@ -308,14 +290,6 @@ class Liquid:
         """The sources that flow at the beginning of the step, each with the time."""
         return [(s, self.time) for s in self.sources if s.flows(self.time)]
 
-    def _fed(self) -> bool:
-        """True if something other than gravity may do work on the liquid in this step."""
-        solids = self.solids
-        moves = solids.moving and solids.velocity.any()  # a paddle that has stopped does no work
-        walls = bool(len(self.bodies)) or self.partition.comm.any(bool(moves or np.any(solids.separation)))
-        pushed = any(f.acts(self.time - 2.0 * self.tracker.lag) or f.acts(self.time) for f in self.forces)
-        return walls or pushed or self.scene.gravity_varies or bool(self._flowing())
-
     # -- numbers --------------------------------------------------------------------------------------
 
     @property
@@ -340,7 +314,7 @@ class Liquid:
     def update_surface(self) -> None:
         """Find the surface at the end of a frame; the next step starts from it."""
         self.solids.update(self.time)
-        self.tracker.find_surface(self._last_pressure(), self.solids.held(self._hold))
+        self.tracker.find_surface(self._last_pressure(), self.solids.sticky)
 
     def frame_arrays(self, output) -> dict[str, np.ndarray]:
         """The content of a frame file; `output` is the table of this name in the scene."""
@@ -368,7 +342,6 @@ class Liquid:
             "time": np.array(self.time),
             "lag": np.array(self.tracker.lag),
             "ledger": self.ledger.array(),
-            **({"called_for": self._user(self.incremental.pressure)} if self._remembers() else {}),
             **self.bodies.state(),
         }
 
@@ -378,12 +351,13 @@ class Liquid:
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of this scene, before anything of it is used."""
+        if "lag" not in state or "fall" in state:
+            raise NonstickError("it was made by an older version of nonstick, whose velocities are of other times")
         self.tracker.check(state)
         self.bodies.check(state)
         cells = self._user(self.projection.active).shape
         for name, column in (FIELDS | NUMBERS).items():
-            if name in state or name not in ("called_for", "lag"):  # a state of an older version has none
-                check_array(name, state, cells if name in FIELDS else (), *column.values)
+            check_array(name, state, cells if name in FIELDS else (), *column.values)
         if check_array("ledger", state, (None,), float).size < self.ledger.array().size:
             raise NonstickError("ledger has too few numbers")
 
@@ -392,12 +366,17 @@ class Liquid:
         cells = {name: self.grid.lift(self.partition.with_ghosts(state[name])) for name in FIELDS if name in state}
         self.projection.pressure, self.projection.active = cells["pressure"], cells["active"]
         self.pressure = self.projection.pressure
-        if "called_for" in state:
-            self.incremental.pressure = cells["called_for"]
         self.steps, self.time = int(state["steps"]), float(state["time"])
-        self.tracker.lag = float(state["lag"]) if "lag" in state else 0.0  # in older states velocities do not lag
+        self.tracker.lag = float(state["lag"])
         self.ledger.restore(state["ledger"])
         self._gravitate(self.time)
         self.bodies.restore(state, self.time)
         self.solids.update(self.time)
         self.tracker.restore(state, started=self.steps > 0)
+
+
+def _sum(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | None:
+    """The sum of two fields; None is zero."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other

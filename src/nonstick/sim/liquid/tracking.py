@@ -17,6 +17,7 @@ import numpy as np
 
 from ...grid.faces import FaceField
 from ...grid.shapes import Shape
+from .flow.masses import Masses
 from .flow.pressure import PressureResult
 from .sources.sources import Source
 
@@ -27,38 +28,39 @@ class GridVelocity:
 
     #: the step changes it in place
     velocity: FaceField
-    #: particles that a face represents; zero if no particle is near, or if the grid itself carries the liquid
-    mass: FaceField
-    #: the velocity before forces, for transfers that add only its change
+    #: the velocity before forces
     before: FaceField
-    #: kinetic and potential energy of the liquid together, in joule, for trackers that keep it from growing
-    energy: float = 0.0
-    #: kinetic energy that viscosity took from the faces, as `mass` counts mass
-    heat: float = 0.0
+    #: mass of the particles, 1 on a face inside the liquid; None if the grid itself carries the liquid
+    mass: FaceField | None = None
+    #: divergence (1/s) that the moves of the tracker need, over cells; None: zero
+    divergence: np.ndarray | None = None
 
 
 @dataclass
-class Flow:
-    """The velocity of the liquid at the end of a step, on all faces that it may reach, and related data."""
+class StepFields:
+    """What the parts of a step know of it."""
 
-    velocity: FaceField
-    start: GridVelocity
-    outcome: PressureResult
     dt: float
-    #: the time in which forces and pressure acted: from the middle of the last step to the middle of this step
+    #: the time in which forces and pressure act: from the middle of the last step to the middle of this step
     kick: float
-    #: velocity that gravity gave
-    push: np.ndarray
-    #: velocity that pressure and viscosity took from the faces
-    taken: FaceField
-    #: open shares of the faces on which the velocity is that of liquid
-    open: FaceField
+    #: velocity on the faces: before forces, and at the end of the step on all faces that the liquid may reach
+    before: FaceField
+    velocity: FaceField
+    masses: Masses
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray
-    #: True if something other than gravity may have done work on the liquid
-    fed: bool
-    #: energy that rigid bodies lost in the step, in joule
-    work: float = 0.0
+    #: cells whose walls hold thick liquid by pressure too; None: no cells
+    hold: np.ndarray | None = None
+    #: the pressure solve; a step with split viscosity has two
+    outcome: PressureResult | None = None
+    #: the pressure above which a cell counts as pressed
+    least: float = 0.0
+
+    @property
+    def solved(self) -> PressureResult:
+        """The pressure solve, after it is done."""
+        assert self.outcome is not None
+        return self.outcome
 
 
 @dataclass
@@ -92,8 +94,8 @@ class Tracker(Protocol):
     def fill(self) -> None:
         """Make the initial liquid and start the ledger."""
 
-    def flow_in(self, sources: Sequence[Source], time: float, dt: float) -> Added:
-        """Add the liquid that sources emit at the beginning of a step of length dt."""
+    def flow_in(self, sources: Sequence[Source], time: float, dt: float, pressure: np.ndarray | None) -> Added:
+        """Add the liquid that sources emit at the beginning of a step of length dt; `pressure` as below."""
 
     def flow_out(self, regions: Sequence[Shape]) -> None:
         """Remove the liquid in the regions."""
@@ -108,20 +110,23 @@ class Tracker(Protocol):
         separate.
         """
 
-    def to_grid(self) -> GridVelocity:
-        """The velocity on the faces, for the step that begins; its arrays may be changed."""
+    def to_grid(self, dt: float) -> GridVelocity:
+        """The velocity on the faces, for the step of dt that begins; its arrays may be changed."""
 
     def face_velocity(self) -> FaceField:
         """The velocity on the faces, to look at; nothing is changed."""
 
-    def move(self, flow: Flow) -> None:
-        """Take the velocity of the flow and move with it."""
+    def move(self, step: StepFields) -> None:
+        """Take the velocity of the step and move with it."""
 
     def fastest(self) -> float:
         """The largest component of the liquid's velocity."""
 
     def energy(self) -> tuple[float, float]:
-        """Kinetic and potential energy in joule (per metre of depth in 2D); height is above the domain's corner."""
+        """Kinetic and potential energy in joule (per metre of depth in 2D); height is above the domain's corner.
+
+        Both are those of the middle of the last step.
+        """
 
     def frame_arrays(self) -> dict[str, np.ndarray]:
         """Positions and velocities for a frame file, in metres and m/s."""

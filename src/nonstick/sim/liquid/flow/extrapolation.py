@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ....grid.faces import FaceField
-from .._energy import _free_share
 from ..solids.on_grid import Solids
-from ._extrapolate import _extrapolate, _find_taken, _hold_surface, _keep_known
+from ._extrapolate import _extrapolate, _keep_known
 from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _put, _put_found
-
-#: largest acceleration of the surface by its slope, as a share of gravity: g sin α cos α along the horizontal
-STEEPEST = 0.5
 
 
 @dataclass
@@ -29,46 +25,6 @@ class LiquidFaces:
 def fill_gaps(u: np.ndarray, known: np.ndarray) -> None:
     """Set faces of one axis that are not known to the mean of their neighbours, two layers deep, in place."""
     _extrapolate(u, known, np.empty(u.size, np.int32), 2)
-
-
-def pressure_change(
-    before: FaceField, after: FaceField, phi: np.ndarray, solids: Solids, liquid_faces: LiquidFaces
-) -> None:
-    """Replace the velocity `before` by what was taken from it, in place.
-
-    Faces that do not touch liquid: one layer is the mean of its neighbours, others are 0.
-    """
-    for axis, u in before.each():
-        known = np.empty(u.shape, np.int8)
-        _find_taken(u, known, after[axis], liquid_faces.open[axis], phi, axis)
-        _extrapolate(u, known, np.empty(u.size, np.int32), 1)
-
-
-def hold_surface(
-    velocity: FaceField,
-    taken: FaceField,
-    push: np.ndarray,
-    mass: FaceField,
-    phi: np.ndarray,
-    solids: Solids,
-    liquid_faces: LiquidFaces,
-    thin: float = 1.0,
-    again: bool = False,
-) -> None:
-    """Let the pressure act on particles in cells that the surface cuts below their centres, in place.
-
-    `push` (3) is what gravity gave, and `taken`, from `pressure_change`, what the pressure took. `thin` is 1 without
-    viscosity and 0 for thick liquid. A slope cannot change a velocity by more than STEEPEST times the push.
-    `again`: the pressure has acted on them in this step, and what viscosity has done since must stay.
-    """
-    if not push.any():
-        return
-    free = np.empty(phi.shape)
-    _free_share(free, *taken, *liquid_faces.open, *push, solids.grid.axes.start)
-    limit = STEEPEST * float(np.linalg.norm(push))
-    for axis in solids.grid.axes:
-        around = liquid_faces.open[axis], mass[axis], phi, axis
-        _hold_surface(velocity[axis], taken[axis], 0.0 if again else 1.0, push[axis], limit, free, thin, *around)
 
 
 def extend(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import binary_dilation
 
 from .... import registry
+from ....discretise.base import extended
 from ....discretise.pressure import PressureProblem, PressureSolution
+from ....discretise.stokes import StokesSolution
 from ....grid.faces import FaceField
 from ....grid.masks import cut_cells, wall_cells
 from ....parallel.partition import Partition
@@ -18,6 +18,7 @@ from ....scenes.scene import Scene
 from ....scenes.schema import SolverTable
 from ..settings import STEP
 from ..solids.on_grid import Solids
+from .masses import Masses
 
 #: tried in this order when the scene's own method misses its tolerance
 STRONGER = ("auto", "pi-mg", "pi-pcg", "psor")
@@ -71,9 +72,10 @@ class Projection:
         phi: np.ndarray,
         velocity: FaceField,
         dt: float,
+        masses: Masses,
         hold: np.ndarray | None = None,
         divergence: np.ndarray | None = None,
-        acted: np.ndarray | None = None,
+        keep_bodies: bool = False,
     ) -> PressureResult:
         """Solve for the pressure of one step; all arrays have three axes.
 
@@ -85,25 +87,24 @@ class Projection:
             It is not changed.
         dt
             Length of the step.
+        masses
+            On faces, and liquid fractions of cells.
         hold
             Cells whose walls may pull, regardless of `walls.pressure` of the scene.
         divergence
-            The divergence that sources need, over cells, in 1/s.
-        acted
-            Pressure that has acted in this step before, for a further projection: walls may pull back what they have
-            pushed. The result is the pressure beyond it.
+            The divergence that the liquid must have, over cells, in 1/s.
+        keep_bodies
+            True if bodies keep their motions: the solve only asks for the pressure.
         """
-        problem = self._problem(phi, velocity, dt, hold, divergence, acted)
-        if acted is not None:
-            self.pressure = np.zeros_like(acted)
+        problem = self.problem(phi, velocity, dt, masses, hold, divergence)
         outcome = self._solve_on_ranks(problem) if self.solids.partition.shared else self._try_methods(problem)
-        self.pressure = outcome.pressure if acted is None else acted + outcome.pressure
+        self.pressure = outcome.pressure
         self.active = self.solids.grid.lift(problem.rows.to_grid(outcome.solution.active))
-        if problem.coupling is not None:
+        if problem.coupling is not None and not keep_bodies:
             self.solids.push([(m.velocity, m.spin) for m in outcome.solution.bodies])
         return outcome
 
-    def _problem(self, phi, velocity, dt: float, hold, divergence, acted) -> PressureProblem:
+    def problem(self, phi, velocity, dt: float, masses: Masses, hold, divergence) -> PressureProblem:
         """The pressure problem with the solids at their present positions."""
         solids, user = self.solids, self._user
         extra: dict[str, Any] = {}
@@ -112,14 +113,20 @@ class Projection:
             extra["bodies"] = coupling
         elif solids.moving:
             extra["solid_velocity"] = solids.velocity.user
-        adhesion = solids.adhesion
-        if acted is not None and not self.at_edges:
-            adhesion = np.maximum(solids.adhesion + acted, 0.0)
         return PressureProblem(
             phi_liquid=solids.grid.dx * user(phi), velocity=velocity.user, dt=dt, dx=solids.grid.dx, rho=self.density,
-            weights=solids.open.user, walls=user(self._walls(hold)), adhesion=user(adhesion),
-            separation=user(solids.separation), source=user(divergence), **extra,
+            weights=solids.open.user, walls=user(self._walls(hold)), adhesion=user(solids.adhesion),
+            separation=user(solids.separation), source=user(divergence), mass=masses.inertia.user,
+            fraction=user(masses.fraction), **extra,
         )  # fmt: skip
+
+    def keep(self, problem: PressureProblem, found: StokesSolution) -> PressureResult:
+        """The result of a solve for pressure and viscosity together, as of a pressure solve."""
+        solution = extended(PressureSolution, found, pressure=found.pressure, velocity=found.velocity)
+        failed = [] if found.converged or found.status == "infeasible" else [f"{found.method}: {found.message}"]
+        outcome = PressureResult(problem, solution, found.residual, found.method, failed, found.x.size)
+        self.pressure, self.active = outcome.pressure, self.solids.grid.lift(found.contact)
+        return outcome
 
     def _solve_on_ranks(self, problem: PressureProblem) -> PressureResult:
         """Solve a problem of which other processes have other parts; each keeps the solution in its rows and ghosts."""
@@ -129,7 +136,7 @@ class Projection:
         solver, partition, rows = self.solver, self.solids.partition, problem.rows
         x0 = active = None
         if solver.warm_start and partition.comm.any(bool(self.pressure.any())):
-            x0, active = (rows.from_grid(a) for a in (self.pressure, self.active))
+            x0, active = problem.unknowns_of(self.solids.grid.drop(self.pressure)), rows.from_grid(self.active)
         shared = Shared(partition.comm, partition.boxes, partition.held, problem.problem)
         found = solve_shared(
             shared, x0=x0, active=active, rtol=solver.rtol, maxiter=solver.maxiter, criterion="papers"
@@ -150,7 +157,8 @@ class Projection:
         solver, methods = self.solver, self._candidates(problem)
         start: dict[str, Any] = {}
         if solver.warm_start and self.pressure.any():
-            start = {"x0": problem.rows.from_grid(self.pressure), "active": problem.rows.from_grid(self.active)}
+            x0 = problem.unknowns_of(self.solids.grid.drop(self.pressure))
+            start = {"x0": x0, "active": problem.rows.from_grid(self.active)}
         if methods[0] == registry.name_of(solver.method):
             start["maxiter"] = solver.maxiter
         # What counts is the divergence of a cell against the largest one, which is the papers' number: liquid that
@@ -206,42 +214,3 @@ def least_pressure(pressure: np.ndarray, scene: Scene, gravity: np.ndarray, part
     weight = STEP.light * float(np.linalg.norm(gravity))
     way = STEP.error * scene.dx / dt**2 if dt > 0.0 else 0.0
     return max(scene.model.physics.density * scene.dx * (weight or way), STEP.error * most)
-
-
-class IncrementalPressure:
-    """The pressure that viscosity calls for, p₂ of the last step, in pascal.
-
-    Viscosity adds divergence, and the projection after it removes this by a pressure p₂. The solve for viscosity did
-    not know p₂, so a slip of dt/ρ ∂p₂/∂s is left at walls. If a step begins with the p₂ of the last one, steady flow
-    has no slip left, however viscous the liquid and however long the steps (incremental pressure correction: van Kan,
-    SIAM J. Sci. Stat. Comput. 7, 1986). In a box whose lid creeps along (μ dt/ρ = 240 dx²) the liquid is up to 33 % too
-    slow without it, and within 3 % with it.
-
-    Where the surface moves, p₂ also holds what was true of the surface of the last step. So it fades near the surface,
-    or such errors would add up: a drop of pitch that turns freely would lose 2 % of its energy in half a turn, not
-    0.8 %.
-    """
-
-    def __init__(self, solids: Solids):
-        self.solids = solids
-        self.pressure = np.zeros(solids.grid.three)
-
-    def after(self, first: PressureResult) -> PressureResult:
-        """What follows the first projection of a step if p₂ of the last step acts: no wall pulls more than it may.
-
-        The pressure of the result is that beyond the first projection.
-        """
-        problem, box, done = first.problem, first.problem.problem.box, first.solution
-        total = problem.rows.to_grid(box.project(problem.rows.from_grid(first.pressure + self.pressure)))
-        later = copy.copy(problem)
-        later.velocity = done.velocity
-        solution = replace(done, pressure=total - done.pressure, velocity=problem.update(total))
-        return replace(first, problem=later, solution=solution)
-
-    def keep(self, pressure: np.ndarray, phi: np.ndarray) -> None:
-        """Remember p₂ for the next step."""
-        solids = self.solids
-        air = (phi >= 0.0) & (solids.centre >= 0.0)
-        near = binary_dilation(air, iterations=STEP.near) if air.any() else False
-        self.pressure = np.where(near, STEP.faded, 1.0) * pressure
-        solids.partition.fill_cells(self.pressure)

@@ -16,18 +16,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import binary_dilation
 
+from ....discretise.pressure import PressureProblem
+from ....discretise.stokes import StokesProblem, StokesSolution
 from ....discretise.viscosity import ViscosityProblem, ViscositySolution
 from ....discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
 from ....discretise.viscosity_fields import liquid_volumes
 from ....grid.faces import FaceField, at_faces, ends, lower, upper
 from ....grid.mac import Grid
+from ....grid.masks import cut_cells
 from ....scenes.schema import Ramp, SceneModel
 from ..particles._particles import _normalise, _scatter_value
 from ..particles.storage import Cloud
 from ..settings import STEP
 from ..solids.on_grid import Solids
-from ._extrapolate import _continue_linearly, _extrapolate, _known_faces
+from ._extrapolate import _extrapolate
 from .extrapolation import LiquidFaces
 
 
@@ -125,8 +129,21 @@ def cell_viscosity(cloud: Cloud, grid: Grid) -> np.ndarray:
     return mu
 
 
+def _beside(
+    u: np.ndarray, known: np.ndarray, at: tuple[np.ndarray, ...], axis: int, side: int, far: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values so many faces beside the faces `at`, and whether they are known."""
+    moved = list(at)
+    moved[axis] = at[axis] + side * far
+    inside = (moved[axis] >= 0) & (moved[axis] < u.shape[axis])
+    moved[axis] = np.clip(moved[axis], 0, u.shape[axis] - 1)
+    return u[tuple(moved)], inside & known[tuple(moved)]
+
+
 #: tried when the scene's own method misses its tolerance
 STRONGER = ("visc-auto", "visc-cg")
+#: the same for pressure and viscosity together
+COUPLED = ("stokes-auto", "stokes-minres")
 
 
 class Viscosity:
@@ -143,8 +160,9 @@ class Viscosity:
             self.mu = found[0]
         self._thick = any(max(v.values) if isinstance(v, Ramp) else v for v in found)
         self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
-        #: faces whose velocity the last solve determined; none before the first one
-        self._solved = solids.open.zeros(bool)
+        #: True if pressure and viscosity are solved together
+        self.coupled = model.solver.viscous == "stokes" and not model.bodies and not solids.partition.shared
+        self.coupled = self.coupled and not (isinstance(solids.mode, str) and solids.mode == "edge")
         #: where the last solve has found the velocity of liquid
         self.liquid_faces = LiquidFaces(solids.open)
 
@@ -162,28 +180,20 @@ class Viscosity:
             return np.exp(np.interp(x, value.at, np.log(value.values)))
         return np.interp(x, value.at, value.values)
 
-    def _is_thick(self, mu: np.ndarray | float, dt: float) -> np.ndarray:
-        """True if the velocity spreads over a cell within the step: one boolean, or one for each cell."""
-        return np.asarray(mu) * dt > self.rho * self.solids.grid.dx**2
+    def is_thick(self, mu: np.ndarray | float, gravity: np.ndarray) -> np.ndarray:
+        """True where viscosity spreads velocities faster than waves of a cell move, ν > √(g dx³): over cells, or one.
 
-    def inviscid_share(self, mu: np.ndarray | float, gravity: np.ndarray) -> float:
-        """1 if the waves of a few cells hardly feel viscosity, 0 if viscosity spreads velocities faster than they move.
-
-        The number that decides is ν / √(g dx³). It does not depend on the step.
+        A wall that does not let such liquid slip does not let it go either, and what sticks out of it moves with it.
         """
-        if not self.acts:
-            return 1.0
-        pull = float(np.linalg.norm(gravity)) * self.solids.grid.dx**3
-        number = float(np.max(mu)) / (self.rho * np.sqrt(pull)) if pull > 0.0 else np.inf
-        return min(max((STEP.thick - number) / (STEP.thick - STEP.thin), 0.0), 1.0)
+        return np.asarray(mu) > self.rho * np.sqrt(float(np.linalg.norm(gravity)) * self.solids.grid.dx**3)
 
-    def held_walls(self, mu: np.ndarray | float, dt: float, sources=()) -> np.ndarray | None:
-        """Cells in which walls hold the liquid by pressure too, or None; `sources` as in `solve`.
+    def held_walls(self, mu: np.ndarray | float, gravity: np.ndarray, sources=()) -> np.ndarray | None:
+        """Cells in which no-slip walls hold thick liquid by pressure too, or None; `sources` as in `solve`.
 
         Cells at sources are excluded: liquid that comes out of a wall must be able to leave it.
         """
-        thick = self._is_thick(mu, dt)
         solids, grid = self.solids, self.solids.grid
+        thick = self.is_thick(mu, gravity)
         if "no-slip" not in solids.viscous or not thick.any():
             return None
         thick = np.broadcast_to(thick, grid.three).copy()
@@ -193,35 +203,11 @@ class Viscosity:
             thick &= source.at(time).sample(grid.cells()) > grid.dx
         return thick
 
-    def drag(self, velocity: FaceField, mass: FaceField, phi: np.ndarray, mu: np.ndarray | float, dt: float) -> None:
-        """Extend the velocity of thick liquid to faces in the air near it, in place; arrays on three axes, φ in cells.
-
-        Some particles lie a little outside the level set. No solve includes the faces there, so these particles would
-        fall freely, and a surface that narrows would leave them behind. The velocity is extended linearly, which does
-        not change rotations. A face between two centres outside the liquid may still hold much of it. There the solve
-        counts, which knows that no shear acts on a surface: what a line through deeper faces gives beyond this would
-        drive the liquid anew in every step. Thin liquid is not treated: it may spray.
-        """
-        thick = self._is_thick(mu, dt)
-        if not thick.any():
-            return
-        for axis, u in velocity.each():
-            known = np.empty(u.shape, np.int8)
-            _known_faces(known, self.solids.open[axis], phi, axis)
-            known |= self._solved[axis]
-            far = (known == 0) & (mass[axis] > 1e-9)
-            if thick.ndim:
-                far &= touches(thick, axis)
-            spread = u.copy()
-            _continue_linearly(spread, known, STEP.dragged)
-            far &= known == 1
-            u[far] = spread[far]
-
     def solve(
         self, phi: np.ndarray, velocity: FaceField, unpressed: FaceField, pressure: np.ndarray, mu: np.ndarray | float,
         dt: float, sources=(),
     ) -> ViscositySolution | BodyViscositySolution:  # fmt: skip
-        """Solve for the viscosity of one step, for `solve_again` without bodies; arrays have three axes.
+        """Solve for the viscosity of one step; arrays have three axes.
 
         Parameters
         ----------
@@ -241,7 +227,16 @@ class Viscosity:
         """
         solids = self.solids
         faces, cells, edges = liquid_volumes(solids.grid.dx * solids.grid.drop(phi))
-        walls = walls_of(solids, velocity, unpressed, edges, pressure)
+        walls = self._with_sources(walls_of(solids, velocity, unpressed, edges, pressure), sources)
+        problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
+        best = self._found(problem, self.rtol, None)
+        if isinstance(problem, ViscosityWithBodies):
+            solids.push(best.motions)
+        return best
+
+    def _with_sources(self, walls: Walls, sources) -> Walls:
+        """The walls, and faces in sources, whose velocity is given."""
+        solids = self.solids
         self.liquid_faces = self._liquid_faces(walls)
         for source, time in sources:
             shape = source.at(time)
@@ -253,25 +248,70 @@ class Viscosity:
             distance = inside.where(walls.distance.map(lambda d: np.maximum(d, 0.0)), walls.distance)
             given = inside.where(flow, walls.velocity)
             walls = replace(walls, fluid=walls.fluid & ~inside, velocity=given, distance=distance)
-        self._solved = (FaceField.of(faces) > STEP.solved) & walls.fluid
-        problem = self._problem(walls, mu, dt, (faces, cells, walls.edges))
-        if isinstance(problem, ViscosityWithBodies):
-            best = self._found(problem, self.rtol, None)
-            solids.push(best.motions)
-            return best
-        return self._found(problem, STEP.loose * self.rtol, None)
+        return walls
 
-    def solve_again(self, first: ViscositySolution, velocity: FaceField, near: FaceField) -> ViscositySolution:
-        """Solve from another velocity, with the shear at tilted walls that the first solution shows.
+    def solve_with_pressure(
+        self, inviscid: PressureProblem, mu: np.ndarray | float, pressure: np.ndarray, contact: np.ndarray, sources=()
+    ) -> StokesSolution:
+        """Solve for velocity and pressure of one step together.
 
-        `near` is a velocity close to the solution.
+        `inviscid` is the step without viscosity; `pressure` and `contact` are those of the last step. Where liquid has
+        separated from a wall, no stress holds it there; nor where it does not press on a wall of kind "separating".
         """
-        problem, found = first.source, first.velocity
-        problem.restart(velocity.user)
-        problem.correct_walls(found)
-        best = self._found(problem, self.rtol, near.user)
-        best.iterations += first.iterations
-        return best
+        solids, grid, velocity = self.solids, self.solids.grid, FaceField.of(inviscid.velocity)
+        edges = liquid_volumes(inviscid.phi_liquid)[2]
+        rest = np.full(pressure.shape, np.inf)  # walls let go by `released`, not by their faces
+        walls = self._with_sources(walls_of(solids, velocity, velocity, edges, rest), sources)
+        problem = StokesProblem(
+            phi_liquid=inviscid.phi_liquid, velocity=velocity.user,
+            viscosity=grid.drop(mu) if isinstance(mu, np.ndarray) else mu,
+            dt=inviscid.dt, dx=grid.dx, rho=self.rho, weights=solids.open.user,
+            solid_velocity=walls.fluid.where(solids.velocity, walls.velocity).user, fluid=walls.fluid.user,
+            distance=walls.distance.user, edges=walls.edges, walls=inviscid.walls, adhesion=inviscid.adhesion,
+            released=grid.drop(self._released(pressure, contact)), source=inviscid.wanted_divergence(),
+            mass=inviscid.mass,
+        )  # fmt: skip
+        start = velocity.user, grid.drop(pressure)
+        return problem.solve_in_turn(COUPLED, rtol=self.rtol, x0=start, active=grid.drop(contact))[0]
+
+    def _released(self, pressure: np.ndarray, contact: np.ndarray) -> np.ndarray:
+        """Cells in which walls exert no stress on the liquid."""
+        solids, out = self.solids, contact < 0
+        if "separating" in solids.viscous:
+            lets_go = (np.array(solids.viscous) == "separating")[solids.owner]
+            out |= lets_go & (pressure <= 0.0) & solids.grid.lift(cut_cells(solids.open.user))
+        return out
+
+    def drag_skin(
+        self, velocity: FaceField, mass: FaceField, mu: np.ndarray | float, gravity: np.ndarray, wet: np.ndarray
+    ) -> None:
+        """Continue the velocity of thick liquid, in place, to the faces in the air next to it that have mass.
+
+        Particles reach half a cell beyond the faces of the solve. What of them lies there would fall freely, and a
+        thread would leave its skin behind. It is continued linearly, which does not change rotations: each direction
+        with two solved faces a, b in a row gives 2a - b, and the mean over these directions counts; if there are none,
+        the mean of the neighbours a. `wet` are the cells of the solve.
+        """
+        thick = np.broadcast_to(self.is_thick(mu, gravity), wet.shape) & wet
+        if not thick.any():
+            return
+        around = binary_dilation(thick)
+        for axis, u in velocity.each():
+            solved = touches(wet, axis)
+            skin = ~solved & (mass[axis] > 1e-9) & touches(around, axis)
+            if not skin.any():
+                continue
+            at = np.nonzero(skin)
+            straight, lines, total, count = (np.zeros(len(at[0])) for _ in range(4))
+            for way in ((a, side) for a in velocity.axes for side in (-1, 1)):
+                one, known_one = _beside(u, solved, at, *way, 1)
+                two, known_two = _beside(u, solved, at, *way, 2)
+                total += np.where(known_one, one, 0.0)
+                count += known_one
+                straight += np.where(known_one & known_two, 2.0 * one - two, 0.0)
+                lines += known_one & known_two
+            mean = np.where(lines > 0, straight / np.maximum(lines, 1), total / np.maximum(count, 1))
+            u[at] = np.where(count > 0, mean, u[at])
 
     def _liquid_faces(self, walls: Walls) -> LiquidFaces:
         """Faces in walls have the wall's velocity in the solve: that of the liquid is continued from other faces."""

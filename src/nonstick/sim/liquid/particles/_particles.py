@@ -1,4 +1,4 @@
-"""Particles on a MAC grid: sorting by cell, particle → grid, grid → particle with RK3 advection, density.
+"""Particles on a MAC grid: sorting by cell, particle → grid, grid → particle, moves, density.
 
 Arrays shared by all kernels: `x` (3, n) positions in cells from the lower corner of the grid, `vel` (3, n) velocities
 in m/s, `aff` (9, n) rows of the APIC matrix in (m/s) per cell. A 2D grid is a 3D grid whose first axis has one cell:
@@ -178,10 +178,8 @@ def _normalise(u, known, mass):
 
 
 @parallel
-def _gather_velocity(
-    added, vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine, d0, d1, d2, fall, g0, g1, g2, turn, most, steady
-):
-    """New particle velocities from the projected grid velocity (u v w) and the one before forces (u0 v0 w0).
+def _gather_velocity(vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine):
+    """New particle velocities from the new grid velocity (u v w) and the one before forces (u0 v0 w0).
 
     flip in [0, 1] adds that share of the change to the old velocity instead of replacing it; affine keeps
     the gradient (APIC). flip > 0 and affine exclude each other.
@@ -190,28 +188,13 @@ def _gather_velocity(
     resists compression there. Example: a particle on the surface, where the liquid holds the face below it and the face
     above it falls. It would transfer this gradient to the upper face, and gravity would make it steeper in every step
     without limit.
-
-    d is the velocity that a particle lost by its acceleration. Half of the force of a step acts where the particle is
-    now, and the flow turns it on the way. The next projection expects the gradient of a pressure that was carried
-    along. The difference is `turn · ω × d`, ω half the curl of the flow, turn = dt/2 in cells: without it a rotation
-    would lose the share 1 - cos(ω dt) in a step. The stretching of the force is left out, because it feeds thin jets.
-    turn · ω is at most `most`.
-
-    d0 d1 d2 is the velocity that pressure and viscosity took, g0 g1 g2 is the one that gravity gave, and `fall` is the
-    share of gravity that nothing held. Where at least half of it is held, d is the difference of the two: the weight
-    of liquid at rest does not turn. (With the weight, vorticity would drift by g dt²/2 in a step.) In free flight d is
-    zero. If steady > 0, d is not known (the first step), and a steady flow is assumed: d = -steady u · ∇u. added[q] is
-    the kinetic energy per mass that this adds to the q-th block of BATCH particles: it is not energy of the flow,
-    because the next projection takes it away.
     """
     nx, ny, nz = phi.shape
-    fd0, fd1, fd2 = d0.reshape(-1), d1.reshape(-1), d2.reshape(-1)
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
     fu0, fv0, fw0 = u0.reshape(-1), v0.reshape(-1), w0.reshape(-1)
     n = x.shape[1]
     for block in prange((n + BATCH - 1) // BATCH):
         begin = np.uintp(block) * np.uintp(BATCH)
-        more = 0.0
         for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
             a, b, c = x[0, p], x[1, p], x[2, p]
             i, fx = _between_faces(a, nx)
@@ -242,51 +225,18 @@ def _gather_velocity(
                 n0 += flip * (vel[0, p] - o0)
                 n1 += flip * (vel[1, p] - o1)
                 n2 += flip * (vel[2, p] - o2)
-            if steady > 0.0:
-                o0 = -steady * (c0 * n0 + c1 * n1 + c2 * n2)
-                o1 = -steady * (c3 * n0 + c4 * n1 + c5 * n2)
-                o2 = -steady * (c6 * n0 + c7 * n1 + c8 * n2)
-            else:
-                o0, o1, o2 = _velocity(fd0, fd1, fd2, nx, ny, nz, a, b, c)
-                held = min(2.0 - 2.0 * fall[p], 1.0)
-                o0 -= held * g0
-                o1 -= held * g1
-                o2 -= held * g2
-            w0, w1, w2 = 0.5 * (c7 - c5), 0.5 * (c2 - c6), 0.5 * (c3 - c1)  # the rotation of the flow, per cell
-            size = w0 * w0 + w1 * w1 + w2 * w2
-            share = turn if turn * turn * size <= most * most else most / np.sqrt(size)
-            t0 = share * (w2 * o1 - w1 * o2)
-            t1 = share * (w0 * o2 - w2 * o0)
-            t2 = share * (w1 * o0 - w0 * o1)
-            more += t0 * (0.5 * t0 - n0) + t1 * (0.5 * t1 - n1) + t2 * (0.5 * t2 - n2)
-            vel[0, p], vel[1, p], vel[2, p] = n0 - t0, n1 - t1, n2 - t2
-        added[block] = more
-
-
-@merged
-def _ralston(u, v, w, nx, ny, nz, rate, a, b, c, k10, k11, k12):
-    """How far a particle at (a, b, c) moves, to third order; k1 is the velocity there."""
-    h = 0.5 * rate
-    k20, k21, k22 = _velocity(u, v, w, nx, ny, nz, a + h * k10, b + h * k11, c + h * k12)
-    h = 0.75 * rate
-    k30, k31, k32 = _velocity(u, v, w, nx, ny, nz, a + h * k20, b + h * k21, c + h * k22)
-    h = rate / 9.0
-    return (
-        h * (2.0 * k10 + 3.0 * k20 + 4.0 * k30),
-        h * (2.0 * k11 + 3.0 * k21 + 4.0 * k31),
-        h * (2.0 * k12 + 3.0 * k22 + 4.0 * k32),
-    )
+            vel[0, p], vel[1, p], vel[2, p] = n0, n1, n2
 
 
 @parallel
 def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift, carried):
-    """Third-order Runge–Kutta (Ralston) through the grid velocity, then out of solids.
+    """Move particles along straight lines by the grid velocity where they are, then out of solids.
 
     `rate` is dt/dx. pu pv pw, read if `shift`, are displacements in cells that even out the particle density:
     they change positions and not velocities. With `carried` the particles already have the grid velocity at their
-    position (APIC, PIC), and the first stage costs nothing. `solid` is the nodal distance to the walls in cells, su sv
-    sw their velocity at the faces; the sides of the grid are walls too. A particle nearer than `margin` is moved out
-    along the normal and loses its velocity into the wall, but not its velocity away from it.
+    position (APIC, PIC). `solid` is the nodal distance to the walls in cells, su sv sw their velocity at the faces; the
+    sides of the grid are walls too. A particle nearer than `margin` is moved out along the normal
+    and loses its velocity into the wall, but not its velocity away from it.
     """
     nx, ny, nz = solid.shape
     cx, cy, cz = nx - 1, ny - 1, nz - 1
@@ -305,7 +255,7 @@ def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin,
                 k0, k1, k2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
             else:
                 k0, k1, k2 = _velocity(fu, fv, fw, cx, cy, cz, a, b, c)
-            d0, d1, d2 = _ralston(fu, fv, fw, cx, cy, cz, rate, a, b, c, k0, k1, k2)
+            d0, d1, d2 = rate * k0, rate * k1, rate * k2
             if shift:
                 k0, k1, k2 = _velocity(fpu, fpv, fpw, cx, cy, cz, a, b, c)
                 d0 += k0
@@ -375,11 +325,3 @@ def _fastest(largest, vel):
         for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
             top = max(top, max(abs(vel[0, p]), max(abs(vel[1, p]), abs(vel[2, p]))))
         largest[q] = top
-
-
-@parallel
-def _scale(columns, factor):
-    """All entries times a factor."""
-    flat = columns.reshape(-1)
-    for t in prange(flat.size):
-        flat[t] *= factor

@@ -3,72 +3,84 @@
 import numpy as np
 from numba import prange
 
-from ....kernels import parallel, parallel_sum, serial
+from ....discretise._pressure import _lightness
+from ....kernels import parallel, serial
 
 
 @parallel
-def _crowding(source, density, per_cell, room, phi, pressure, least, strength, slack, limit):
-    """How far each liquid cell should expand: strength · (density / per_cell - room), at most `limit`, in cells.
+def _crowding(excess, inside, density, per_cell, room, phi, pressure, least):
+    """excess = density / per_cell - room in liquid cells, 0 in others; `inside` is 1 in cells that may also contract.
 
-    A cell with air beside it may be less than full, so only crowding beyond `slack` counts there. (Without slack only
-    one sign of the noise would count, and the liquid would swell.) Inside the liquid, thin cells contract too, if their
-    pressure exceeds `least`: liquid that has fallen on a wall must close the gap, but liquid that leaves a wall must
-    not be pulled back. Cells with little room are omitted.
+    A cell with air beside it may be less than full. Inside the liquid, thin cells contract too, if their pressure
+    exceeds `least`: liquid that has fallen on a wall must close the gap, but liquid that leaves a wall must not be
+    pulled back. Cells with little room are omitted.
+    """
+    nx, ny, nz = excess.shape
+    for plane in prange(nx):
+        i = np.int64(plane)
+        for j in range(ny):
+            for k in range(nz):
+                excess[i, j, k] = 0.0
+                inside[i, j, k] = 0
+                if phi[i, j, k] < 0.0 and room[i, j, k] > 0.3:
+                    excess[i, j, k] = density[i, j, k] / per_cell - room[i, j, k]
+                    deep = pressure[i, j, k] > least
+                    deep = deep and (i == 0 or phi[i - 1, j, k] < 0.0 or room[i - 1, j, k] < 0.3)
+                    deep = deep and (i == nx - 1 or phi[i + 1, j, k] < 0.0 or room[i + 1, j, k] < 0.3)
+                    deep = deep and (j == 0 or phi[i, j - 1, k] < 0.0 or room[i, j - 1, k] < 0.3)
+                    deep = deep and (j == ny - 1 or phi[i, j + 1, k] < 0.0 or room[i, j + 1, k] < 0.3)
+                    deep = deep and (k == 0 or phi[i, j, k - 1] < 0.0 or room[i, j, k - 1] < 0.3)
+                    deep = deep and (k == nz - 1 or phi[i, j, k + 1] < 0.0 or room[i, j, k + 1] < 0.3)
+                    inside[i, j, k] = deep
+
+
+@parallel
+def _expansion(source, excess, inside, strength, noise, slack, limit):
+    """How far each liquid cell should expand, in cells, at most `limit`.
+
+    Inside the liquid the mean of the cells around counts only beyond `noise`: what a cell has more, others have less,
+    and particles trade places. Otherwise liquid at rest would rise and sink with the noise of its particles, and that
+    is energy. Beside air only crowding beyond `slack` counts. (Without slack only one sign of the noise would count,
+    and the liquid would swell.)
     """
     nx, ny, nz = source.shape
     for plane in prange(nx):
         i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
-                value = 0.0
-                if phi[i, j, k] < 0.0 and room[i, j, k] > 0.3:
-                    value = density[i, j, k] / per_cell - room[i, j, k]
-                    inside = pressure[i, j, k] > least
-                    inside = inside and (i == 0 or phi[i - 1, j, k] < 0.0 or room[i - 1, j, k] < 0.3)
-                    inside = inside and (i == nx - 1 or phi[i + 1, j, k] < 0.0 or room[i + 1, j, k] < 0.3)
-                    inside = inside and (j == 0 or phi[i, j - 1, k] < 0.0 or room[i, j - 1, k] < 0.3)
-                    inside = inside and (j == ny - 1 or phi[i, j + 1, k] < 0.0 or room[i, j + 1, k] < 0.3)
-                    inside = inside and (k == 0 or phi[i, j, k - 1] < 0.0 or room[i, j, k - 1] < 0.3)
-                    inside = inside and (k == nz - 1 or phi[i, j, k + 1] < 0.0 or room[i, j, k + 1] < 0.3)
-                    if not inside:
-                        value = max(value - slack, 0.0)
+                value = excess[i, j, k]
+                if inside[i, j, k]:
+                    total, count = 0.0, 0
+                    for a in range(max(i - 1, 0), min(i + 2, nx)):
+                        for b in range(max(j - 1, 0), min(j + 2, ny)):
+                            for c in range(max(k - 1, 0), min(k + 2, nz)):
+                                if inside[a, b, c]:
+                                    total += excess[a, b, c]
+                                    count += 1
+                    mean = total / count
+                    value -= min(max(mean, -noise), noise)
+                else:
+                    value = max(value - slack, 0.0)
                 source[i, j, k] = strength * min(max(value, -0.5), limit)
 
 
 @parallel
-def _displace(out, q, liquid, open_share, axis, limit):
-    """Displacement at the faces of one axis down the potential q: q_low - q_high, at most `limit`.
+def _displace(out, q, open_share, mass, axis, limit):
+    """Displacement at the faces of one axis down the potential q: w/m (q_low - q_high), at most `limit`.
 
     q is 0 in air; the displacement is 0 at closed faces.
     """
     nx, ny, nz = out.shape
     cx, cy, cz = q.shape
-    for plane in prange(nx):
-        i = np.int64(plane)
-        for j in range(ny):
-            for k in range(nz):
-                out[i, j, k] = 0.0
-                if open_share[i, j, k] <= 0.0:
-                    continue
-                a, b, c = i - (axis == 0), j - (axis == 1), k - (axis == 2)
-                if a < 0 or b < 0 or c < 0 or i >= cx or j >= cy or k >= cz:
-                    continue
-                if liquid[a, b, c] < 0.0 or liquid[i, j, k] < 0.0:
-                    out[i, j, k] = min(max(q[a, b, c] - q[i, j, k], -limit), limit)
-
-
-@parallel_sum
-def _moments(moment, weight, values, mass):
-    """Sums over plane i of arrays on faces: moment[i] of mass times value, weight[i] of mass."""
-    nx, ny, nz = values.shape
-    for plane in prange(nx):
-        i = np.int64(plane)
-        total, whole = 0.0, 0.0
-        for j in range(ny):
-            for k in range(nz):
-                total += mass[i, j, k] * values[i, j, k]
-                whole += mass[i, j, k]
-        moment[i], weight[i] = total, whole
+    for turn in prange(nx * ny):
+        row = np.int64(turn)
+        i, j = row // ny, row % ny
+        for k in range(nz):
+            a, b, c = i - (axis == 0), j - (axis == 1), k - (axis == 2)
+            out[i, j, k] = 0.0
+            if a >= 0 and b >= 0 and c >= 0 and i < cx and j < cy and k < cz:
+                way = _lightness(open_share[i, j, k], mass[i, j, k]) * (q[a, b, c] - q[i, j, k])
+                out[i, j, k] = min(max(way, -limit), limit)
 
 
 @serial

@@ -5,9 +5,10 @@ particles gather there. The displacement of a step is the gradient of a potentia
 
     L q = density of particles / density of a full cell - 1
 
-where L is the pressure operator: particles do not move through walls, and q = 0 in air. A fixed number of red-black
-sweeps solves it roughly. Local crowding disappears at once, long waves over several steps. Kugelstadt et al. 2019
-(implicit density projection) solve this system exactly.
+where L is the pressure operator: particles do not move through walls, and q = 0 in air. The displacement is that of a
+pressure q, so like a pressure it leaves the centre of mass where it is, unless a wall pushes. A fixed number of
+red-black sweeps solves it roughly. Local crowding disappears at once, long waves over several steps. Kugelstadt et al.
+2019 (implicit density projection) solve this system exactly.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ....parallel.partition import Partition
 from ..settings import SPACING
 from ..solids.on_grid import Solids
 from ._particles import _scatter_density
-from ._spacing import _crowding, _displace, _moments, _spread, _wall_cells
+from ._spacing import _crowding, _displace, _expansion, _spread, _wall_cells
 from .storage import Cloud
 
 
@@ -74,7 +75,7 @@ def displacement(
     pressure: np.ndarray,
     least: float,
     per_cell: int,
-    offset: float,
+    mass: FaceField,
 ) -> FaceField:
     """The displacement of particles at the faces, in cells.
 
@@ -90,45 +91,15 @@ def displacement(
         The pressure above which a cell counts as pressed.
     per_cell
         Particles of a full cell.
-    offset
-        The shift of the level set that held its volume, in cells.
+    mass
+        Of the particles, on faces.
     """
     excess = _excess(cloud, phi, solids, pressure, least, per_cell)
-    sweeps = round(SPACING.sweeps * (1.0 + (SPACING.many_times - 1.0) * crushed(offset)))
-    q = _potential(problem, excess, solids.partition, sweeps)
+    q = _potential(problem, excess, solids.partition).reshape(phi.shape)
     out = solids.open.zeros()
     for axis, shift in out.each():
-        _displace(shift, q.reshape(phi.shape), phi, solids.open[axis], axis, SPACING.longest)
+        _displace(shift, q, solids.open[axis], mass[axis], axis, SPACING.longest)
     return out
-
-
-def in_flight(solids: Solids, pressure: np.ndarray, least: float) -> bool:
-    """True if no wall carries liquid: the pressure there is at most `least`."""
-    return not solids.touched(pressure, least)
-
-
-def crushed(offset: float) -> float:
-    """0 if a shift of the level set by `offset` cells is small, 1 if it shows that liquid was crushed."""
-    return min(max(2.0 * abs(offset) / SPACING.crushed - 1.0, 0.0), 1.0)
-
-
-def keep_centre(shift: FaceField, mass: FaceField, way: np.ndarray, share: float, partition: Partition) -> None:
-    """Take the share `share` of its mean from a displacement, in place; `way` (3) is a sum of ways made besides.
-
-    Liquid in free flight cannot move its centre of mass. And where liquid was not crushed, ways that lift or lower all
-    of it are noise: those that lower it would lose energy, and those that lift it would have to be paid for.
-    """
-    for axis, s in shift.each():
-        moment, weight = moments(s, mass[axis], axis, partition)
-        s -= share * (moment + way[axis]) / max(weight, 1.0)
-
-
-def moments(values: np.ndarray, mass: np.ndarray, axis: int, partition: Partition) -> tuple[float, float]:
-    """Sums of mass times value and of mass, over the faces of an axis."""
-    values, mass = partition.own_faces(values, axis), partition.own_faces(mass, axis)
-    moment, weight = np.empty(len(values)), np.empty(len(values))
-    _moments(moment, weight, values, mass)
-    return partition.comm.total(float(moment.sum())), partition.comm.total(float(weight.sum()))
 
 
 def _excess(
@@ -138,21 +109,23 @@ def _excess(
     grid = solids.grid
     density = np.zeros(grid.three)
     _scatter_density(density, cloud.x, cloud.start, grid.plane)
-    out = np.empty(grid.three)
-    counted = SPACING.strength, SPACING.noise, SPACING.largest
-    _crowding(out, density, float(per_cell), solids.room, phi, pressure, least, *counted)
+    excess, inside, out = np.empty(grid.three), np.empty(grid.three, np.int8), np.empty(grid.three)
+    _crowding(excess, inside, density, float(per_cell), solids.room, phi, pressure, least)
+    solids.partition.fill_cells(excess)
+    solids.partition.fill_cells(inside)
+    _expansion(out, excess, inside, SPACING.strength, SPACING.noise, SPACING.slack, SPACING.largest)
     solids.partition.fill_cells(out)
     return out
 
 
-def _potential(problem: PressureProblem, excess: np.ndarray, partition: Partition, sweeps: int) -> np.ndarray:
+def _potential(problem: PressureProblem, excess: np.ndarray, partition: Partition) -> np.ndarray:
     """The potential whose gradient moves particles, over cells in the user's dimension."""
     rows, box, bodies = problem.rows, problem.problem.box, problem.problem.A.bodies
     A = (problem.problem.A if bodies is None else bodies.base).stencil
     assert A is not None
     b = rows.from_grid(excess) * (problem.dt / (problem.rho * problem.dx**2))
     q = np.zeros(rows.n)
-    for sweep in range(2 * sweeps):
+    for sweep in range(2 * SPACING.sweeps):
         if partition.depth and sweep % partition.depth == 0 and sweep:  # a half sweep spoils one layer of ghost cells
             q = _renewed(q, rows, partition)
         if rows.n:

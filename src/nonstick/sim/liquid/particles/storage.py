@@ -10,16 +10,15 @@ from ....core.columns import PARTICLES
 from ....errors import NonstickError
 from ....grid.mac import Grid
 from ...run.states import check_array
-from .._energy import _fall, _gained, _work_on_held
-from ._particles import BATCH, _cell_of, _fastest, _reorder, _scale, _sort_by_cell
+from ._particles import BATCH, _cell_of, _fastest, _reorder, _sort_by_cell
 
 
 class Cloud:
     """Columns over particles: `x` (3, n) in cells, `vel` (3, n) in m/s, `aff` (9, n) in m/s per cell, `mu`, `id` (n).
 
-    `fall` (n) is the share of gravity that no pressure held in the last step, between 0 and 1. A particle that comes in
-    has 1. Positions are float64, other columns float32. `aff` has no rows without APIC; `mu` has no entries unless the
-    viscosity varies. After sorting, `start[c]` is the first particle of cell c.
+    Positions belong to the end of a step, velocities to its middle. Positions are float64, other columns float32. `aff`
+    has no rows without APIC; `mu` has no entries unless the viscosity varies. After sorting, `start[c]` is the first
+    particle of cell c.
 
     `id` stays with a particle for its whole life. Ids count births, from zero, and none is given twice: `born` is the
     id of the next particle. `sources` (m, 2) has a row (first id, number) where particles begin to come from another
@@ -31,7 +30,6 @@ class Cloud:
     x: np.ndarray
     vel: np.ndarray
     aff: np.ndarray
-    fall: np.ndarray
     id: np.ndarray
     mu: np.ndarray
 
@@ -71,7 +69,6 @@ class Cloud:
             self.mu = np.concatenate([self.mu, np.broadcast_to(np.float32(mu), x.shape[1:])])
         self.x = np.concatenate([self.x, x], axis=1)
         self.vel = np.concatenate([self.vel, vel.astype(np.float32)], axis=1)
-        self.fall = np.concatenate([self.fall, np.ones(x.shape[1], np.float32)])
         aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
         self.aff = np.concatenate([self.aff[: aff.shape[0]], aff], axis=1)
 
@@ -99,40 +96,11 @@ class Cloud:
             if column.size:
                 _reorder(column, np.empty(n, column.dtype), order, first * len(column) // 3)
 
-    def add_gravity(self, gain: np.ndarray) -> None:
-        """Add to velocities what falling gains: `gain` is the gain of a particle that falls freely."""
-        _fall(self.vel, self.vel, self.fall, *gain.astype(np.float32))
-
-    def with_gravity(self, gain: np.ndarray) -> np.ndarray:
-        """The velocities after `add_gravity`; they are not changed."""
-        vel = np.empty_like(self.vel)
-        _fall(vel, self.vel, self.fall, *gain.astype(np.float32))
-        return vel
-
-    def energy_of_falling(self, gain: np.ndarray) -> float:
-        """Kinetic energy, for particles of mass 1, that `add_gravity` adds."""
-        parts = np.zeros(-(-self.n // BATCH))
-        _gained(parts, self.vel, self.fall, *gain, BATCH)
-        return float(parts.sum())
-
-    def work_on_held(self, gain: np.ndarray) -> float:
-        """Work of gravity, for particles of mass 1, on the share of the particles that does not fall freely."""
-        if not np.any(gain):
-            return 0.0
-        work = np.empty(-(-self.n // BATCH))
-        _work_on_held(work, self.vel, self.fall, *map(float, gain), BATCH)
-        return float(work.sum())
-
     def fastest(self) -> float:
         """The largest velocity component."""
         largest = np.zeros(-(-self.n // BATCH), np.float32)
         _fastest(largest, self.vel)
         return float(largest.max(initial=0.0))
-
-    def slow(self, factor: float) -> None:
-        """Multiply all velocities and their gradients by a factor."""
-        _scale(self.vel, np.float32(factor))
-        _scale(self.aff, np.float32(factor))
 
     def check(self, state: Mapping[str, np.ndarray], domain: tuple[int, int, int]) -> None:
         """Refuse a state that particles in a domain of this many cells cannot have."""
@@ -143,13 +111,9 @@ class Cloud:
             "vel": (3, n),
             "aff": (9 if self.affine else None, n),
             "mu": (n if self.thick else 0,),
-            "fall": (n,),
         }
         for name, shape in shapes.items():
-            if name in state or name != "fall":  # older states have none: their velocities do not lag
-                check_array(name, state, shape, *PARTICLES[name].values)
-        if "fall" in state:
-            check_array("added", state, (), float)
+            check_array(name, state, shape, *PARTICLES[name].values)
         check_array("dt", state, (), float, 0.0)
         check_array("sources", {"sources": self.sources} | dict(state), (None, 2), np.int64, 0)
         if "id" in state:

@@ -2,7 +2,7 @@
 
 φ from the particles              Zhu & Bridson 2005, with a distance that is exact for flat surfaces (`_surface`)
 momentum to the faces and back    APIC: Jiang et al. 2015; FLIP and PIC: Zhu & Bridson 2005
-particles move                    Runge–Kutta of third order, out of solids, evened out (`spacing`)
+particles move                    along straight lines (`flow.masses.folding`), out of solids, evened out (`spacing`)
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import numpy as np
 from ....grid.faces import FaceField
 from ....grid.shapes import Shape
 from ....scenes.scene import Scene
-from .._energy import _free_share, _look_up
-from ..accounts import Ledger, energy, give_back, shift_for, surplus, volume
+from ..accounts import Ledger, energy, shift_for, volume
 from ..flow.extrapolation import fill_gaps
+from ..flow.masses import folding
 from ..flow.pressure import least_pressure
 from ..flow.viscosity import Viscosity, cell_viscosity
-from ..settings import SEEDING, STEP
+from ..settings import SEEDING
 from ..solids.on_grid import Solids
-from ..sources.sources import Source, Taps
+from ..sources.sources import Source, Taps, free_share
 from ..surface.particle_surface import ParticleSurface
-from ..tracking import Added, Flow, GridVelocity
-from ._particles import BATCH, _advect, _gather_velocity, _normalise, _scatter_velocity
+from ..tracking import Added, GridVelocity, StepFields
+from ._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
 from .seeding import first_gradient, first_velocity, region, seed_slabs, varies
-from .spacing import WallLayer, crushed, displacement, in_flight, keep_centre, moments
+from .spacing import WallLayer, displacement
 from .storage import Cloud
 
 
@@ -51,8 +51,6 @@ class Particles:
         self.gravity = self.grid.vector(scene.gravity)
         #: half of the length of the last step
         self.lag = 0.0
-        #: kinetic energy of the particles in joule that is not energy of the flow (`energy.surplus`)
-        self._added = 0.0
         self.cloud = Cloud(self.grid, setting.transfer == "apic", viscosity.carried)
         self.phi = np.full(self.grid.three, 1.5)
         #: True if φ belongs to the present particles
@@ -66,6 +64,10 @@ class Particles:
         #: length of the last step: sources fill the space that their liquid left in it
         self._last_dt = 0.0
         self._taps = Taps(scene, solids)
+        #: the space whose chambers `_which` numbers
+        self._space: np.ndarray | None = None
+        self._which = np.zeros(0, np.int32)
+        self._spaces: list[np.ndarray] = []
 
     @property
     def count(self) -> int:
@@ -132,7 +134,6 @@ class Particles:
             cloud.vel[self.grid.axes.start :][:] = velocity
             if cloud.affine:
                 cloud.aff[:] = self._matrices(gradient)
-            self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.partition)
         self._sorted = self.surface_is_current = False
 
     def _matrices(self, entries: np.ndarray) -> np.ndarray:
@@ -149,18 +150,22 @@ class Particles:
 
     # -- in and out -----------------------------------------------------------------------------------
 
-    def flow_in(self, sources: Sequence[Source], time: float, dt: float) -> Added:
+    def flow_in(self, sources: Sequence[Source], time: float, dt: float, pressure: np.ndarray | None) -> Added:
         """Give the liquid in the sources their velocity, and fill the space that has become empty there."""
         if not sources:
             return Added()
         self.surface_is_current = False
         added = Added(np.zeros(self.grid.three))
+        head = self.scene.model.physics.density * self.dx
+        # in the first step it is not known what holds the liquid
+        free = None if pressure is None else free_share(pressure, self.gravity, head)
         for index, source in enumerate(sources):
             if source.flows(time):
-                fallen = self.lag > 0.0  # in the first step it is not known what holds the liquid
-                free = self._taps.set_velocity(source, time, dt, self.cloud, self.points(), self.gravity, fallen)
+                share = self._taps.set_velocity(
+                    source, time, dt, self.lag, self.cloud, self.points(), self.gravity, free
+                )
                 self._sort()
-                self._fill_source(source, index, time, dt, free, added)
+                self._fill_source(source, index, time, dt, share, added)
         return added
 
     def _fill_source(self, source: Source, index: int, time: float, dt: float, free: float, added: Added) -> None:
@@ -172,7 +177,7 @@ class Particles:
         assert added.divergence is not None
         added.divergence += new.crowding / dt
         points = self.points(new.x)
-        velocity = self._taps.velocity(source, points, time, dt, free * self.gravity)
+        velocity = self._taps.velocity(source, points, time, dt, self.lag, free, self.gravity)
         kind = len(self.scene.model.liquid) + index
         self._add(new.x, velocity, source.spec.viscosity, kind, new.places, new.count)
         self.ledger.inflow += new.count * self.worth
@@ -183,7 +188,6 @@ class Particles:
             gone = shape(*self.points()) < 0
             count = int(self.partition.comm.total(int(gone.sum())))
             if count:
-                self._added *= 1.0 - count / self.count
                 self.cloud.keep(~gone)
                 self._sorted = self.surface_is_current = False
                 self.ledger.outflow += count * self.worth
@@ -197,18 +201,49 @@ class Particles:
         self.surface_is_current = True
 
     def _outline(self, pressure: np.ndarray | None, correct: bool) -> None:
-        cloud, ledger, space = self.cloud, self.ledger, self.partition.only_own(self.solids.space)
+        cloud, ledger, partition = self.cloud, self.ledger, self.partition
         weight = self._surface.outline(self.phi, cloud)
-        gaps = 0.0
+        starts, per_cell = partition.own_starts(cloud.start), float(self.per_cell)
+        least = 0.0
         if pressure is not None:
-            least = least_pressure(pressure, self.scene, self.gravity, self.partition, self._last_dt)
-            gaps = self._surface.gaps(self.phi, cloud, weight, pressure, least)
-        around = (self.partition.own_starts(cloud.start), float(self.per_cell), self.partition)
-        shift = 0.0
-        if correct:
-            shift = ledger.offset = shift_for(self.phi, space, ledger.expected + gaps, ledger.offset, *around)
-        ledger.measure(volume(self.phi, space, shift, *around) - gaps)
-        self.phi += shift
+            least = least_pressure(pressure, self.scene, self.gravity, partition, self._last_dt)
+        spaces = self._chambers()
+        counts = self._in_chambers(np.diff(starts), len(spaces))
+        offsets, measured = np.zeros(len(spaces)), 0.0
+        guesses = ledger.offsets if len(ledger.offsets) == len(spaces) else offsets
+        for c, (space, share) in enumerate(zip(spaces, counts)):
+            gaps = 0.0
+            if pressure is not None:
+                gaps = self._surface.gaps(self.phi, cloud, weight, space, pressure, least)
+            around = (starts, per_cell, partition)
+            if correct:
+                offsets[c] = shift_for(self.phi, space, share * ledger.expected + gaps, guesses[c], *around)
+            measured += volume(self.phi, space, offsets[c], *around) - gaps
+        ledger.offsets = offsets
+        ledger.measure(measured)
+        self._shift(offsets)
+
+    def _shift(self, offsets: np.ndarray) -> None:
+        """Shift φ by an offset in each chamber."""
+        self.phi += offsets[0] if len(offsets) == 1 else np.append(0.0, offsets)[self._which]
+
+    def _chambers(self) -> list[np.ndarray]:
+        """The space outside solids in own cells, chamber by chamber."""
+        space = self.solids.space
+        if self._space is not space:
+            self._space = space
+            self._which, count = self.partition.parts(space)
+            own = self.partition.only_own(space)
+            self._spaces = [own * (self._which == c) for c in range(1, count + 1)] if count > 1 else [own]
+        return self._spaces
+
+    def _in_chambers(self, counts: np.ndarray, chambers: int) -> np.ndarray:
+        """The share of the particles in each chamber; `counts` are those of cells."""
+        if chambers == 1:
+            return np.ones(1)
+        found = np.bincount(self._which.ravel(), counts, minlength=chambers + 1)[1:]
+        found = np.array(self.partition.comm.total(found), dtype=float)
+        return found / max(found.sum(), 1.0)
 
     def viscosity(self) -> np.ndarray | float:
         """Viscosity of cells, or one number for all."""
@@ -219,13 +254,20 @@ class Particles:
 
     # -- to the grid and back -------------------------------------------------------------------------
 
-    def to_grid(self) -> GridVelocity:
-        """Momentum and mass of the particles on the faces around them, with the velocities of `lag` seconds ago."""
-        energy = sum(self._energies())
-        self.cloud.add_gravity(-self.lag * self.gravity)
+    def to_grid(self, dt: float) -> GridVelocity:
+        """Momentum and mass of the particles on the faces around them."""
         velocity, mass = self._on_faces()
-        before = velocity.copy() if self.flip > 0.0 else velocity
-        return GridVelocity(velocity, mass, before, energy)
+        mass /= float(self.per_cell)
+        return GridVelocity(velocity, velocity.copy(), mass, self._folding(velocity, dt))
+
+    def _folding(self, velocity: FaceField, dt: float) -> np.ndarray:
+        """The divergence of straight moves, per volume of cells; its sum is zero in a chamber without air."""
+        out, comm = folding(velocity, self.phi, self.solids, dt), self.partition.comm
+        for space in self._chambers():
+            if not comm.any(bool((self.phi[space > 0.0] >= 0.0).any())):  # a full chamber does not change its volume
+                out -= space * (comm.total(float(out[space > 0.0].sum())) / comm.total(float(space.sum())))
+        self.partition.fill_cells(out)
+        return out
 
     def face_velocity(self) -> FaceField:
         """The velocity on the faces at this moment; nothing is changed."""
@@ -246,84 +288,30 @@ class Particles:
         self.partition.fill_faces(velocity)
         return velocity, mass
 
-    def move(self, flow: Flow) -> None:
-        """Give particles the new velocity, move them, and even them out; a closed run gains no energy by this."""
+    def move(self, step: StepFields) -> None:
+        """Give particles the new velocity, move them along it, and even them out."""
         cloud, solids, first = self.cloud, self.solids, self.grid.axes.start
         even_out = self.scene.model.particles.even_out
-        shift, flies = flow.velocity, False
+        shift = step.velocity  # not read without evening out
         spread: Callable[[], np.ndarray] = partial(np.zeros, 3)
         if even_out:
-            problem, pressure = flow.outcome.problem, flow.outcome.pressure
-            least = least_pressure(pressure, self.scene, self.gravity, self.partition, flow.kick)
-            shift = displacement(cloud, self.phi, solids, problem, pressure, least, self.per_cell, self.ledger.offset)
-            flies = in_flight(solids, pressure, least)
+            problem, pressure, least = step.solved.problem, step.solved.pressure, step.least
+            mass = step.masses.inertia
+            shift = displacement(cloud, self.phi, solids, problem, pressure, least, self.per_cell, mass)
             spread = partial(self._layer.spread, cloud, self.phi, pressure, least, SEEDING.margin)
         spread = self.partition.release(cloud, spread)
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
-        old = cloud.vel if flow.fed else cloud.with_gravity(self.lag * self.gravity)
-        added = np.zeros(-(-cloud.n // BATCH))
-        turn, steady = 0.5 * flow.dt**2 / (flow.kick * self.dx), flow.kick / self.dx if self.lag == 0.0 else 0.0
-        self._find_falling(flow)
         _gather_velocity(
-            added, cloud.vel, aff, cloud.x, self.phi, *flow.velocity, *flow.start.before, first, self.flip,
-            cloud.affine, *flow.taken, cloud.fall, *flow.push, turn, STEP.turn, steady,
-        )  # fmt: skip
-        self._added = self.mass * surplus(cloud, self.lag * self.gravity, self.partition, added)
-        if even_out:
-            way, calm = spread(), 1.0 if flies else 1.0 - crushed(self.ledger.offset)
-            if calm > 0.0:
-                keep_centre(shift, flow.start.mass, way, calm, self.partition)
-            self._pay_for_lift(shift, flow)
+            cloud.vel, aff, cloud.x, self.phi, *step.velocity, *step.before, first, self.flip, cloud.affine
+        )
+        spread()
         _advect(
-            cloud.x, cloud.vel, *flow.velocity, *shift, solids.nodes, *solids.velocity, first, flow.dt / self.dx,
-            SEEDING.margin, even_out, self.flip == 0.0,
+            cloud.x, cloud.vel, *step.velocity, *shift, solids.nodes, *solids.velocity, first,
+            step.dt / self.dx, SEEDING.margin, even_out, self.flip == 0.0,
         )  # fmt: skip
-        cloud.add_gravity(self.lag * self.gravity)
-        if not flow.fed:
-            kinetic, potential = self._energies()
-            gain = kinetic + potential - flow.start.energy
-            if gain > 0.0:
-                give_back(cloud, old, flow.dt * self.gravity, gain / self.mass, self.partition)
         self.partition.migrate(cloud)
-        self._last_dt = flow.dt
+        self.lag, self._last_dt = 0.5 * step.dt, step.dt
         self._sorted = self.surface_is_current = False
-
-    def _find_falling(self, flow: Flow) -> None:
-        """Find the share of gravity that neither pressure nor viscosity holds, for each particle."""
-        self.lag = 0.5 * flow.dt
-        cloud, push = self.cloud, flow.push
-        if push.any():
-            share = np.empty(self.grid.three)
-            _free_share(share, *flow.taken, *flow.open, *push, self.grid.axes.start)
-            _look_up(cloud.fall, share, cloud.x)
-
-    def _pay_for_lift(self, shift: FaceField, flow: Flow) -> None:
-        """Evening out adds potential energy: take it from the kinetic energy of the particles.
-
-        Otherwise crushed liquid that spreads again would gain energy from nothing. The energy that the step loses
-        anyway pays first, what viscosity takes included, and then at most the share `payment` of the kinetic energy. If
-        the displacement adds more than this, it is made smaller: liquid at rest must not rise.
-        """
-        mass = flow.start.mass
-        lift = -self.dx * self._work(shift, mass)
-        if lift <= 0.0:
-            return
-        kinetic, potential, heat = *self._energies(), self.mass * flow.start.heat
-        # energy after moving, with the velocity that falling particles gain until then
-        gained = self.mass * self.partition.comm.total(self.cloud.energy_of_falling(self.lag * self.gravity))
-        ahead = kinetic + potential + gained - flow.dt * self._work(flow.velocity, mass)
-        lost = max(flow.start.energy + flow.work - ahead, heat)
-        paid = min(max(lift - lost, 0.0), max(STEP.payment * kinetic - heat, 0.0))
-        allowed = paid + lost
-        if lift > allowed:
-            shift *= allowed / lift
-        if paid > 0.0:
-            self.cloud.slow(float(np.sqrt(1.0 - paid / kinetic)))
-
-    def _work(self, faces: FaceField, mass: FaceField) -> float:
-        """Mass of a particle times the sum of g · (face arrays at the particle) over all particles."""
-        parts = (g * moments(faces[a], mass[a], a, self.partition)[0] for a, g in enumerate(self.gravity) if g)
-        return self.mass * sum(parts, 0.0)
 
     # -- numbers --------------------------------------------------------------------------------------
 
@@ -332,14 +320,10 @@ class Particles:
         return self.cloud.fastest()
 
     def energy(self) -> tuple[float, float]:
-        """Kinetic and potential energy of the particles."""
-        kinetic, potential = self._energies()
-        return max(kinetic, 0.0), potential
-
-    def _energies(self) -> tuple[float, float]:
-        """Kinetic and potential energy; the first may be a little below zero."""
-        kinetic, height = energy(self.partition.own_particles(self.cloud), self.gravity, self.partition)
-        return self.mass * kinetic - self._added, self.mass * self.dx * height
+        """Kinetic and potential energy of the particles at the middle of the last step."""
+        own = self.partition.own_particles(self.cloud)
+        kinetic, height = energy(own, self.gravity, self.lag / self.dx, self.partition)
+        return self.mass * kinetic, self.mass * self.dx * height
 
     # -- frames and checkpoints -----------------------------------------------------------------------
 
@@ -360,7 +344,7 @@ class Particles:
         """The columns, and the length of the last step."""
         c = self.partition.own_particles(self.cloud)
         ids = {"id": c.id, "born": np.array(c.born)}
-        own = {"fall": c.fall, "added": np.array(self._added), "sources": c.sources}
+        own = {"sources": c.sources}
         columns = {"x": self.partition.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu}
         return {**columns, **ids, "dt": np.array(self._last_dt), **own}
 
@@ -372,13 +356,12 @@ class Particles:
         """Particles of a checkpoint, and the φ of its frame."""
         c = self.cloud
         c.x, c.vel, c.aff, c.mu = self.partition.here(state["x"]), state["vel"], state["aff"], state["mu"]
-        c.fall = state["fall"] if "fall" in state else np.ones(c.n, np.float32)
-        self._added = float(state["added"]) if "added" in state else 0.0
         c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
         c.sources = state.get("sources", c.sources[:0])
         self._last_dt, self._sorted, self.surface_is_current = float(state["dt"]), False, False
         if started:  # use the shift of the ledger: a new search could find another shift
             self._sort()
             self._surface.outline(self.phi, c)
-            self.phi += self.ledger.offset
+            self._chambers()
+            self._shift(self.ledger.offsets)
             self.surface_is_current = True

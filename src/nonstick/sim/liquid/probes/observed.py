@@ -1,9 +1,10 @@
 """What a probe sees of a step: surface, velocity, and the pressure of the whole step and its gradient.
 
-Every projection of a step changes the velocity by -dt/ρ ∇p, so its gradient at an open face is ρ (u - u')/dt, with the
-ghost value of the surface included. A step with viscosity has several projections; their pressures add up to the force
-that acted. In a cell the pressure is linear: p + ∇p · (x - centre), the gradient being the mean of the open faces. This
-is exact in still water, up to the walls and the surface, for walls anywhere in the cell.
+A step with split viscosity has several projections; their pressures add up to the force that acted. The pressure of a
+cell is its mean over the liquid of the cell, so it belongs to the centre of mass of this liquid. From one cell to the
+next, pressure times liquid fraction changes by the gradient times the hat mass between them (`flow.masses`): exactly,
+for a linear pressure and a plane surface. In a cell the pressure is linear, the gradient being the mean of the open
+faces. This is exact in still water, up to the walls and the surface, for walls anywhere in the cell.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from ....discretise._moments import liquid_centres
+from ....discretise._pressure import TRACE
 from ....grid.shapes import Shape
 from ....scenes.geometry import build
 from ....scenes.probes import ProbeEntry
 from ....scenes.scene import Scene
+from ..flow.masses import Masses
 from ..flow.pressure import PressureResult
 from ..step import Liquid
 
@@ -46,32 +50,35 @@ class Load:
         """A new step begins."""
         self._clear()
 
-    def add(self, outcome: PressureResult) -> None:
+    def add(self, outcome: PressureResult, masses: Masses) -> None:
         """Another projection of the step."""
-        problem, solution = outcome.problem, outcome.solution
-        scale = problem.rho / problem.dt
-        slopes = [scale * (u - v) for u, v in zip(problem.velocity, solution.velocity)]
+        problem, pressure, rows = outcome.problem, outcome.solution.pressure, outcome.problem.rows
+        fraction, hats = masses.fraction.reshape(pressure.shape), masses.hat.user
+        #: cells with an unknown
+        self.known = rows.to_grid(np.ones(rows.n, np.int8)).astype(bool)
+        total = np.where(self.known, pressure * fraction, 0.0)
+        slopes = [_gradient(total, hat, axis, self.dx) for axis, hat in enumerate(hats)]
         before = self.pressure
         if self.count:
-            self.pressure = self.pressure + solution.pressure
+            self.pressure = self.pressure + pressure
             self.gradient = [a + b for a, b in zip(self.gradient, slopes)]
         else:
-            self.pressure, self.gradient = solution.pressure, slopes
+            self.pressure, self.gradient = pressure, slopes
+            self.centre = liquid_centres(masses.phi)[3 - pressure.ndim :].reshape(-1, *pressure.shape)
         self.count += 1
         self.phi = problem.phi_liquid
-        self._weights = problem.weights
-        #: cells with an unknown
-        self.known = problem.rows.to_grid(np.ones(problem.rows.n, np.int8)).astype(bool)
+        self._weights, self._shares = problem.weights, [w * hat for w, hat in zip(problem.weights, hats)]
         #: least pressure that a cell can have
-        self.least = before + problem.rows.to_grid(problem.problem.box.lower, fill=-np.inf)
+        lower = problem.problem.box.lower / np.maximum(rows.from_grid(fraction), TRACE)
+        self.least = before + rows.to_grid(lower, fill=-np.inf)
         self._slopes: list[np.ndarray] | None = None
 
     @property
     def slopes(self) -> list[np.ndarray]:
-        """The gradient in cells, one array per axis: the mean over the open faces, weighted by how open they are."""
+        """The gradient in cells, one array per axis: the mean over the open faces, weighted by their masses."""
         if self._slopes is None:
             self._slopes = []
-            for axis, (g, w) in enumerate(zip(self.gradient, self._weights)):
+            for axis, (g, w) in enumerate(zip(self.gradient, self._shares)):
                 low, high = _ends(w, axis)
                 a, b = _ends(g, axis)
                 total = low + high
@@ -86,7 +93,7 @@ class Load:
             cells = np.clip(np.floor(points / self.dx).astype(np.int64), 0, np.array(shape) - 1)
         cells = self._wet(cells)
         at = tuple(cells.T)
-        away = points - self.dx * (cells + 0.5)
+        away = points - self.dx * (cells + np.stack([c[at] for c in self.centre], axis=1))
         out = self.pressure[at] + sum(g[at] * away[:, axis] for axis, g in enumerate(self.slopes))
         out = np.maximum(out, self.least[at])
         surface = sample(self.phi, points, self.dx, 0.5)
@@ -115,6 +122,13 @@ class Load:
                 out[dry[better]] = there[better]
                 best[better] = self.phi[at][better]
         return out
+
+
+def _gradient(total: np.ndarray, hat: np.ndarray, axis: int, dx: float) -> np.ndarray:
+    """The gradient on the faces of an axis, from pressure times liquid fraction; 0 on the sides of the grid."""
+    out, inner = np.zeros(hat.shape), (slice(None),) * axis + (slice(1, -1),)
+    out[inner] = np.diff(total, axis=axis) / (dx * np.maximum(hat[inner], TRACE))
+    return out
 
 
 def _ends(faces: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:

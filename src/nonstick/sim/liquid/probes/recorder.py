@@ -16,10 +16,11 @@ import numpy as np
 from ....scenes.probes import WALLS, named
 from ....scenes.scene import Scene
 from ...run.findings import Findings
+from ..flow.masses import Masses
 from ..flow.pressure import PressureResult
 from ..solids.on_grid import Solids
 from ..step import Liquid
-from ..tracking import Flow
+from ..tracking import StepFields
 from .flow import FlowProbe
 from .force import ForceProbe
 from .gauges import Height, Pressure, Velocity
@@ -61,20 +62,20 @@ class Recorder:
 
     # -- called by the step ---------------------------------------------------------------------------
 
-    def projected(self, outcome: PressureResult) -> None:
+    def projected(self, outcome: PressureResult, masses: Masses) -> None:
         """A pressure was solved; the first one of a step uses the surface at the end of the last step."""
         if not self._seen.outcomes:
             self.surface(outcome.problem.phi_liquid)
-        self._seen.load.add(outcome)
+        self._seen.load.add(outcome, masses)
         self._seen.outcomes.append(outcome)
 
-    def moving(self, flow: Flow) -> None:
+    def moving(self, fields: StepFields) -> None:
         """The velocity of the step is known, and the liquid is about to move."""
         seen, liquid = self._seen, self.liquid
-        seen.velocity, seen.dt, seen.kick = flow.velocity.user, flow.dt, flow.kick
+        seen.velocity, seen.dt, seen.kick = fields.velocity.user, fields.dt, fields.kick
         seen.phi = seen.outcomes[-1].problem.phi_liquid
         values = {p.name: p.read(seen) for p in self.list}
-        self._waiting = {"step": liquid.steps + 1, "time": liquid.time + flow.dt, "values": values}
+        self._waiting = {"step": liquid.steps + 1, "time": liquid.time + fields.dt, "values": values}
         if self.flows and liquid.count:
             for probe in self.flows:
                 probe.leave(np.array(liquid.tracker.points()))  # type: ignore[attr-defined]

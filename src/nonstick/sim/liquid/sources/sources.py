@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 
 from ....bodies.motion import Prescribed
+from ....grid.faces import lower, upper
 from ....grid.shapes import Box, Shape, sample_meshes
 from ....parallel.partition import Partition
 from ....scenes.scene import Scene
@@ -281,32 +282,39 @@ class Taps:
         )
 
     def set_velocity(
-        self, source: Source, time: float, dt: float, cloud: Cloud, points: list[np.ndarray], gravity: np.ndarray,
-        fallen: bool,
+        self, source: Source, time: float, dt: float, lag: float, cloud: Cloud, points: list[np.ndarray],
+        gravity: np.ndarray, free: np.ndarray | None,
     ) -> float:  # fmt: skip
         """Give the particles in a source, at `points`, its velocity; returns the share of gravity that nothing holds.
 
-        Without `fallen` the share is not known, and taken as zero.
+        `free` is this share over cells; None if it is not known yet, and then taken as zero. Velocities are those of
+        `lag` seconds ago.
         """
         inside = np.flatnonzero(np.asarray(source.at(time)(*points)) < 0.0)
-        fall = cloud.fall[inside].astype(float) if fallen else np.zeros(inside.size)
+        fall = np.zeros(inside.size)
+        if free is not None:
+            at = (np.clip(c[inside].astype(np.int64), 0, n - 1) for c, n in zip(cloud.x, free.shape))
+            fall = free[tuple(at)]
         own = self.partition.mine(self.partition.position(cloud.x[:, inside]))
         count, total = self.partition.comm.total(float(own.sum())), self.partition.comm.total(float(fall[own].sum()))
         if inside.size:
-            velocity = self.velocity(source, [c[inside] for c in points], time, dt, fall * gravity[:, None])
+            velocity = self.velocity(source, [c[inside] for c in points], time, dt, lag, fall, gravity)
             for row, v in zip(cloud.vel[self.grid.axes.start :], velocity):
                 row[inside] = v
-            cloud.fall[inside] = 1.0
             if cloud.affine and not source.turns:
                 cloud.aff[:, inside] = 0.0
-        return total / count if count else float(fallen)
+        return total / count if count else float(free is not None)
 
     def velocity(
-        self, source: Source, points: list[np.ndarray], time: float, dt: float, pull: np.ndarray
-    ) -> list[np.ndarray]:
-        """The velocity of a source's liquid at points, less what it holds of a pull (3,) or (3, n) in this step."""
-        held = source.supported(points, time, dt)
-        return [source.velocity(a, points, time) - held * g for a, g in enumerate(pull[self.grid.axes.start :])]
+        self, source: Source, points: list[np.ndarray], time: float, dt: float, lag: float,
+        free: np.ndarray | float, gravity: np.ndarray,
+    ) -> list[np.ndarray]:  # fmt: skip
+        """The velocity of a source's liquid at points `lag` seconds ago, with which a step of dt is right.
+
+        Nothing holds the share `free` of gravity there.
+        """
+        held = lag + free * source.supported(points, time, dt)
+        return [source.velocity(a, points, time) - held * g for a, g in enumerate(gravity[self.grid.axes.start :])]
 
     def _places(self, source: Source, index: int, time: float, last_dt: float) -> np.ndarray:
         """Places in a source, or due in this step, of this process's lines: rows x, y, z in cells, and 1 if due."""
@@ -334,3 +342,22 @@ class Taps:
         chamber = self.partition.comm.total(chamber)
         wanted = np.flatnonzero(chamber)
         return wanted[self._chambers.admit(chamber[wanted] - 1, there, worth)], len(wanted)
+
+
+def free_share(pressure: np.ndarray, gravity: np.ndarray, head: float) -> np.ndarray:
+    """The share of gravity that no pressure holds, over cells: 1 in flight, 0 at rest.
+
+    `head` is rho dx. The pressure rises between two cells that have one: beyond others there is air or a wall.
+    """
+    held, wet = np.zeros(pressure.shape), pressure != 0.0
+    size = float(gravity @ gravity)
+    for axis, g in enumerate(gravity):
+        if g and pressure.shape[axis] > 1:
+            both = lower(wet, axis) & upper(wet, axis)
+            rise = np.where(both, np.diff(pressure, axis=axis) / (head * g), 0.0)
+            total, count = np.zeros(pressure.shape), np.zeros(pressure.shape)
+            for side in (lower, upper):
+                side(total, axis)[...] += rise
+                side(count, axis)[...] += both
+            held += g * g / size * np.clip(total / np.maximum(count, 1.0), 0.0, 1.0)
+    return 1.0 - held

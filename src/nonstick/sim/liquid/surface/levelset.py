@@ -23,7 +23,7 @@ from ..particles.seeding import first_velocity, region
 from ..settings import SURFACE
 from ..solids.on_grid import Solids
 from ..sources.sources import Source
-from ..tracking import Added, Flow, GridVelocity
+from ..tracking import Added, GridVelocity, StepFields
 from ._levelset_moves import _advect_faces, _advect_level, _start_distance, _sweep_distance
 
 BAND = SURFACE.band
@@ -75,7 +75,7 @@ class LevelSet:
 
     # -- in and out -----------------------------------------------------------------------------------
 
-    def flow_in(self, sources: Sequence[Source], time: float, dt: float) -> Added:
+    def flow_in(self, sources: Sequence[Source], time: float, dt: float, pressure: np.ndarray | None) -> Added:
         """Fill the sources that flow with liquid of their velocity."""
         for source in sources:
             if not source.flows(time):
@@ -110,7 +110,7 @@ class LevelSet:
         """Shift the level set to the volume of the ledger; φ extends it into solids."""
         ledger, solids = self.ledger, self.solids
         if self.scene.model.volume.correct:
-            ledger.offset = shift_for(self.level, solids.space, ledger.expected, 0.0)
+            ledger.offsets = np.array([shift_for(self.level, solids.space, ledger.expected, 0.0)])
             self.level += ledger.offset
         ledger.measure(volume(self.level, solids.space))
         inside = solids.centre < 0
@@ -123,24 +123,23 @@ class LevelSet:
         """The cells that have separated: liquid of zero pressure at separating walls."""
         return (pressure <= 0.0) & (self.level < 0.0) & (sticky == 0)
 
-    def to_grid(self) -> GridVelocity:
+    def to_grid(self, dt: float) -> GridVelocity:
         """The velocity is on the grid already."""
-        velocity = self.velocity.copy()
-        return GridVelocity(velocity, velocity.zeros(), velocity)
+        return GridVelocity(self.velocity.copy(), self.velocity)
 
     def face_velocity(self) -> FaceField:
         """The velocity on the faces, of the middle of the last step; nothing is changed."""
         return self.velocity.copy()
 
-    def move(self, flow: Flow) -> None:
-        """Advect φ and the velocity with the flow."""
-        solids, first, velocity = self.solids, self.grid.axes.start, flow.velocity
-        rate = flow.dt / self.dx
-        released = self._released(flow.outcome.pressure, flow.sticky).astype(np.int8)
+    def move(self, step: StepFields) -> None:
+        """Advect φ and the velocity with the step."""
+        solids, first, velocity = self.solids, self.grid.axes.start, step.velocity
+        rate = step.dt / self.dx
+        released = self._released(step.solved.pressure, step.sticky).astype(np.int8)
         # inside solids φ follows its liquid neighbours, so that the surface meets walls without a kink
         beyond = np.where(self.phi > 0.0, np.maximum(self.phi, self.level), self.phi)
         # air enters where the velocity points out of a wall, for any pressure
-        beyond = np.where(self._leaving(flow), np.maximum(beyond, -solids.centre), beyond)
+        beyond = np.where(self._leaving(step), np.maximum(beyond, -solids.centre), beyond)
         source = np.where(solids.centre < 0.0, np.minimum(beyond, BAND), self.level)
         moved = np.empty_like(self.level)
         _advect_level(moved, np.ascontiguousarray(source), *velocity, first, rate, BAND - 0.5, released)
@@ -148,16 +147,16 @@ class LevelSet:
         self.velocity = velocity.zeros()
         for axis, carried in self.velocity.each():
             _advect_faces(carried, velocity[axis], *velocity, axis, first, rate)
-        self.lag = 0.5 * flow.dt
+        self.lag = 0.5 * step.dt
 
-    def _leaving(self, flow: Flow) -> np.ndarray:
+    def _leaving(self, step: StepFields) -> np.ndarray:
         """Cells in separating walls where the velocity points out of the wall by more than `leave` cells per step."""
         solids = self.solids
         out = np.zeros(self.grid.three)
-        for a, u in (flow.velocity - solids.velocity if solids.moving else flow.velocity).each():
+        for a, u in (step.velocity - solids.velocity if solids.moving else step.velocity).each():
             if out.shape[a] > 1:  # one cell across: there is nothing to differ from
                 out += between(u, a) * np.gradient(solids.centre, axis=a)
-        return (solids.centre < 0.0) & (flow.dt / self.dx * out > SURFACE.leave) & (flow.sticky == 0)
+        return (solids.centre < 0.0) & (step.dt / self.dx * out > SURFACE.leave) & (step.sticky == 0)
 
     # -- numbers --------------------------------------------------------------------------------------
 

@@ -47,16 +47,18 @@ class ParticleSurface:
         solids.partition.fill_cells(phi)
         return weight
 
-    def gaps(self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, pressure: np.ndarray, least: float) -> float:
+    def gaps(
+        self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, space: np.ndarray, pressure: np.ndarray, least: float
+    ) -> float:
         """Volume in cells of the gaps between walls and liquid that does not press on them; φ counts it as liquid.
 
-        `weight` comes from `outline`, `pressure` from the last step; liquid presses if it is
-        above `least`.
+        `weight` comes from `outline`, `pressure` from the last step; liquid presses if it is above `least`. `space` is
+        that of the cells to look at.
         """
         solids, partition = self.solids, self.solids.partition
         partial = np.empty(phi.shape[0])
         _gap_planes(
-            partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, partition.only_own(solids.space),
+            partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, space,
             pressure, least, self._table, self.per_cell,
         )  # fmt: skip
         return partition.comm.total(float(partial.sum()))

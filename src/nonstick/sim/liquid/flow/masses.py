@@ -1,0 +1,97 @@
+"""The two masses of the liquid on a face, and what follows from them.
+
+What moves is the mass of the particles, so pressure and viscosity act on it: then a projection is orthogonal in the
+same mass with which velocities come to the grid and go back. Momentum is kept to rounding, and no step adds energy, for
+any distribution of particles. What weighs, where liquid is carried, is the mass of its shape (the hat masses of φ):
+they are in balance with a pressure for every plane surface, and particles are not. At a solid the particles of a face
+lie beside its open part too, which pressure does not see: there their density counts, over the open share of the face.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....discretise._moments import hat_fields
+from ....grid.faces import FaceField, between, lower, upper
+from ....grid.levelset import extend_into_solids
+from ..solids.on_grid import Solids
+from ._masses import _add_wall_folding, _add_weight, _folding
+
+#: a face with less room than this is nearly in a wall, and its few particles do not say how dense the liquid is
+LEAST_ROOM = 0.1
+
+
+@dataclass
+class Masses:
+    """Masses on faces, 1 inside the liquid, and liquid fractions of cells; all on three axes."""
+
+    #: the φ of the shape, in cells
+    phi: np.ndarray
+    fraction: np.ndarray
+    #: of the shape of the liquid, solids not taken off
+    hat: FaceField
+    #: that pressure and viscosity move
+    inertia: FaceField
+
+    @classmethod
+    def of(cls, phi: np.ndarray, solids: Solids, inertia: FaceField | None) -> Masses:
+        """For φ in cells; without particles the liquid has the inertia of its shape.
+
+        φ is that of liquid and its mirror image in solids, as far as cells are cut. The shape of the liquid in these
+        cells depends on φ one cell deeper, where it is that of the neighbours.
+        """
+        deep = solids.centre < -1.0
+        if deep.any():
+            phi = extend_into_solids(np.where(deep, 1.0, phi), deep)
+        fraction, hat = hat_fields(solids.grid.drop(phi))
+        if inertia is None:
+            inertia = hat * solids.open
+        elif (solids.centre < 1.0).any():
+            inertia = inertia * solids.open / room_of_faces(solids)
+        return cls(phi, fraction, hat, inertia)
+
+    def of_shape(self, solids: Solids) -> Masses:
+        """The same with the inertia of the shape."""
+        return Masses(self.phi, self.fraction, self.hat, self.hat * solids.open)
+
+
+def room_of_faces(solids: Solids) -> FaceField:
+    """The mass that particles bring to a face if all space around it is full: 1 far from solids.
+
+    The weights of the transfer, integrated over cells: a half for each of the two cells along the axis of the face,
+    an eighth, three quarters and an eighth for neighbours across. The sides of the domain are like mirrors.
+    """
+    out = []
+    for axis in solids.grid.axes:
+        space = solids.space
+        for a in solids.grid.axes:
+            wide = np.pad(space, [(int(b == a),) * 2 for b in range(3)], mode="edge")
+            if a == axis:
+                space = between(wide, a)
+            elif space.shape[a] > 1:
+                space = 0.75 * space + 0.125 * (lower(lower(wide, a), a) + upper(upper(wide, a), a))
+        out.append(np.maximum(space, LEAST_ROOM))
+    return FaceField(out, solids.grid.axes)
+
+
+def add_gravity(
+    velocity: FaceField, kick: float, gravity: np.ndarray, pressure: np.ndarray, rho: float, masses: Masses,
+    solids: Solids,
+) -> None:  # fmt: skip
+    """Let gravity act for `kick` seconds, in place; `pressure` is that of the last step."""
+    for axis, u in velocity.each():
+        if gravity[axis]:
+            push, head = kick * gravity[axis], rho * solids.grid.dx * gravity[axis]
+            own = masses.hat[axis], solids.open[axis], masses.inertia[axis]
+            _add_weight(u, push, pressure, masses.fraction, *own, head, axis)
+
+
+def folding(velocity: FaceField, phi: np.ndarray, solids: Solids, dt: float) -> np.ndarray:
+    """The divergence (1/s) that a flow needs for a step of dt in which particles move along straight lines."""
+    out, way = np.empty(phi.shape), (*velocity, velocity.axes.start, dt / solids.grid.dx)
+    _folding(out, phi, solids.space, *way)
+    if (solids.centre < 0.0).any():
+        _add_wall_folding(out, phi, solids.centre, solids.nodes, *solids.open, *way)
+    return out / dt

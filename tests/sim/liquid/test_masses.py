@@ -1,0 +1,105 @@
+"""Gravity on masses, and the divergence of straight moves: kernels against slow twins, and flows known exactly."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from nonstick.grid.faces import FaceField
+from nonstick.sim.liquid.flow._masses import HEAVIEST, RESOLVED, _add_weight, _folding
+
+SHAPES = [(1, 7, 6), (5, 4, 6)]
+
+
+def face_shape(shape, axis):
+    return tuple(n + (a == axis) for a, n in enumerate(shape))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_weight_matches_the_twin(axis):
+    shape, push, head = (5, 4, 6), -0.3, -7.0
+    rng = np.random.default_rng(axis)
+    faces = face_shape(shape, axis)
+    pressure, fraction = rng.normal(4.0, 6.0, shape), rng.random(shape)
+    hat, opened, mass = rng.random(faces), rng.random(faces), rng.uniform(0.0, 1.5, faces)
+    hat[rng.random(faces) < 0.1] = 1e-5
+    mass[rng.random(faces) < 0.2] = 0.0
+    mass[rng.random(faces) < 0.2] = 0.01
+    u = rng.normal(size=faces)
+    found = u.copy()
+    _add_weight(found, push, pressure, fraction, hat, opened, mass, head, axis)
+    carried_some = heavy = 0
+    for f in np.ndindex(faces):
+        low = tuple(k - (a == axis) for a, k in enumerate(f))
+        weighs = 1.0
+        if 0 < f[axis] < shape[axis] and mass[f] > 0.0:
+            rise = pressure[f] * fraction[f] - pressure[low] * fraction[low]
+            carried = np.clip(rise / (head * max(hat[f], 1e-3)), 0.0, 1.0)
+            shape_over_mass = min(hat[f] * opened[f] / mass[f], HEAVIEST)
+            weighs = (1.0 - carried) + carried * shape_over_mass
+            carried_some += 0.0 < carried < 1.0
+            heavy += carried > 0.0 and shape_over_mass == HEAVIEST
+        assert found[f] == pytest.approx(u[f] + push * weighs, abs=1e-12)
+    assert carried_some and heavy
+
+
+def slope(values, c, axis, other, full):
+    """Change over a cell along another axis, of the mean of the two faces of a cell; neighbours count if `full`."""
+
+    def at(k):
+        return tuple(k if a == other else x for a, x in enumerate(c))
+
+    def centre(k):
+        return 0.5 * (values[at(k)] + values[tuple(x + (a == axis) for a, x in enumerate(at(k)))])
+
+    low, high = c[other], c[other]
+    low -= low > 0 and full[at(low - 1)]
+    high += high + 1 < full.shape[other] and full[at(high + 1)]
+    return (centre(high) - centre(low)) / (high - low) if high > low else 0.0
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.1])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_folding_matches_the_twin(shape, rate):
+    rng = np.random.default_rng(7)
+    first = int(shape[0] == 1)
+    phi = rng.normal(-0.5, 1.0, shape)
+    u = [rng.normal(size=face_shape(shape, a)) for a in range(3)]
+    out, space = np.empty(shape), rng.uniform(0.0, 1.0, shape)
+    full = (phi < 0.0) & (space > 0.25)
+    _folding(out, phi, space, *u, first, rate)
+    faded = 0
+    for c in np.ndindex(shape):
+        E = np.zeros((3, 3))
+        for a, b in itertools.product(range(first, 3), repeat=2):
+            high = tuple(x + (i == a) for i, x in enumerate(c))
+            E[a, b] = u[a][high] - u[a][c] if a == b else slope(u[a], c, a, b, full)
+        E *= rate
+        E[range(first, 3), range(first, 3)] -= np.trace(E) / (3 - first)
+        strain, turn = np.linalg.norm(0.5 * (E + E.T)), np.linalg.norm(0.5 * (E - E.T))
+        keep = np.clip(2.0 - np.sqrt(strain * (strain + turn)) / RESOLVED, 0.0, 1.0)
+        faded += keep < 1.0
+        expected = space[c] * 0.5 * np.trace(E @ E) * keep if phi[c] < 0.0 else 0.0
+        assert out[c] == pytest.approx(expected, abs=1e-14)
+    assert (out != 0.0).any() and (faded > 0) == (rate > 0.05)
+
+
+@pytest.mark.parametrize("kind", ["turn", "strain"])
+def test_straight_moves_with_this_divergence_keep_volumes(kind):
+    """A linear flow: det(I + dt grad v) = 1 up to the third order of the step, and not of the second."""
+    n, dx = 9, 1.0 / 9
+    G = {"turn": np.array([[0.0, -1.0], [1.0, 0.0]]), "strain": np.array([[1.0, 0.3], [0.3, -1.0]])}[kind]
+    faces = FaceField([np.zeros((2, n, n)), *(np.zeros(face_shape((1, n, n), a)) for a in (1, 2))], range(1, 3))
+    for axis, u in faces.each():
+        x = np.meshgrid(
+            *[dx * (np.arange(m) + 0.5 * (a + 1 != axis)) for a, m in enumerate(u.shape[1:])], indexing="ij"
+        )
+        u[0] = G[axis - 1, 0] * x[0] + G[axis - 1, 1] * x[1]
+    phi = np.full((1, n, n), -1.0)
+    for dt in (0.05, 0.025):
+        out = np.empty(phi.shape)
+        _folding(out, phi, np.ones(phi.shape), *faces, 1, dt / dx)
+        wanted = out[0, 4, 4] / dt
+        with_source = np.linalg.det(np.eye(2) * (1.0 + 0.5 * dt * wanted) + dt * G)
+        assert abs(with_source - 1.0) < 1.1 * dt**4
+        assert abs(np.linalg.det(np.eye(2) + dt * G) - 1.0) > 0.9 * dt**2
