@@ -44,7 +44,7 @@ def main() -> None:
     from nonstick import Scene
     from nonstick.parallel.comm import world
     from nonstick.sim.liquid.distributed import simulate
-    from nonstick.sim.liquid.flow.pressure import Projection
+    from nonstick.sim.liquid.flow.pressure import PressureStage
 
     comm = world()
     dimension = len(Scene.load(words.scene).shape)
@@ -63,7 +63,7 @@ def main() -> None:
         return np.array([counts.messages, counts.bytes, counts.reductions], float)
 
     solving = np.zeros(3)
-    solve = Projection._solve_on_ranks
+    solve = PressureStage._solve_on_ranks
 
     def counted(self, *words, **more):
         at = sent()
@@ -72,7 +72,7 @@ def main() -> None:
         solving = solving + sent() - at
         return found
 
-    Projection._solve_on_ranks = counted  # type: ignore[method-assign]
+    PressureStage._solve_on_ranks = counted  # type: ignore[method-assign]
     rows: list[dict] = []
     comm.wait()
     began = time.perf_counter()

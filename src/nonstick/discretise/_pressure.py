@@ -35,6 +35,16 @@ def _flux(w, u, s):
     return w * u + (1.0 - w) * s
 
 
+@inline
+def _outflow(fu, fv, fw, u, v, w, su, sv, sw, i, j, k, moving):
+    """Flux out of a cell; `moving` is 0 if su, sv, sw are single zeros, for solids at rest."""
+    m, n, o = moving * i, moving * j, moving * k
+    out = _flux(fu[i + 1, j, k], u[i + 1, j, k], su[m + moving, n, o]) - _flux(fu[i, j, k], u[i, j, k], su[m, n, o])
+    out += _flux(fv[i, j + 1, k], v[i, j + 1, k], sv[m, n + moving, o]) - _flux(fv[i, j, k], v[i, j, k], sv[m, n, o])
+    out += _flux(fw[i, j, k + 1], w[i, j, k + 1], sw[m, n, o + moving]) - _flux(fw[i, j, k], w[i, j, k], sw[m, n, o])
+    return out
+
+
 @parallel
 def _pressure_rows(
     w0, w1, w2, d, b, cells, begin, first, shape, phi, fu, fv, fw, u, v, w, su, sv, sw, scale, dx, least
@@ -79,15 +89,7 @@ def _pressure_rows(
             weight, more = _face(here, phi[i + 1, j, k - 1], fw[i, j, k], scale, least)
             total += more
         d[t] = total
-        m, n, o = moving * i, moving * j, moving * k
-        out = _flux(fu[i + 1, j, k], u[i + 1, j, k], su[m + moving, n, o]) - _flux(fu[i, j, k], u[i, j, k], su[m, n, o])
-        out += _flux(fv[i, j + 1, k], v[i, j + 1, k], sv[m, n + moving, o]) - _flux(
-            fv[i, j, k], v[i, j, k], sv[m, n, o]
-        )
-        out += _flux(fw[i, j, k + 1], w[i, j, k + 1], sw[m, n, o + moving]) - _flux(
-            fw[i, j, k], w[i, j, k], sw[m, n, o]
-        )
-        b[t] = -out / dx
+        b[t] = -_outflow(fu, fv, fw, u, v, w, su, sv, sw, i, j, k, moving) / dx
 
 
 @inline
@@ -208,15 +210,7 @@ def _mass_rows(w0, w1, w2, d, b, cells, liquid, fu, fv, fw, mu, mv, mw, u, v, w,
         total += low + high
         w2[t] = scale * high if k + 1 < nz and liquid[i, j, k + 1] else 0.0
         d[t] = scale * total
-        m, n, o = moving * i, moving * j, moving * k
-        out = _flux(fu[i + 1, j, k], u[i + 1, j, k], su[m + moving, n, o]) - _flux(fu[i, j, k], u[i, j, k], su[m, n, o])
-        out += _flux(fv[i, j + 1, k], v[i, j + 1, k], sv[m, n + moving, o]) - _flux(
-            fv[i, j, k], v[i, j, k], sv[m, n, o]
-        )
-        out += _flux(fw[i, j, k + 1], w[i, j, k + 1], sw[m, n, o + moving]) - _flux(
-            fw[i, j, k], w[i, j, k], sw[m, n, o]
-        )
-        b[t] = -out / dx
+        b[t] = -_outflow(fu, fv, fw, u, v, w, su, sv, sw, i, j, k, moving) / dx
 
 
 @parallel

@@ -6,8 +6,8 @@ ledger, in each chamber that of its own particles: liquid does not feel what hap
 three quarters of a cell: liquid that hits a wall at CFL 2 is crushed by this much in a step. Crowded particles are
 moved apart elsewhere (`spacing`), which keeps the shift small.
 
-Energy is measured and reported. Nothing acts on it: a step cannot add energy, because pressure moves the same mass that
-carries the velocities (`flow.masses`).
+Energy is measured and reported. Nothing acts on it: a projection adds none, because pressure moves the same mass that
+carries the velocities (`flow.masses`), and what evening out and straight moves add is small.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
 Positions belong to the ends of steps, velocities to their middles (leapfrog). Forces and pressure act at the end of a
 step, for the time `kick` from the middle of one step to the middle of the next. So liquid in free flight follows a
 parabola exactly, for any steps. What moves is the mass of the particles, and s is the divergence with which their
-straight moves keep volumes (`flow.masses`): a step keeps momentum, adds no energy, and is of second order.
+straight moves keep volumes (`flow.masses`): pressure keeps momentum and adds no energy, and a step is of second order.
 
 Arrays have three axes (`grid.mac`), lengths are in cells and velocities in m/s.
 """
@@ -36,7 +36,7 @@ from .accounts import Ledger
 from .flow.extrapolation import LiquidFaces, extend
 from .flow.forces import Force
 from .flow.masses import Masses, add_gravity
-from .flow.pressure import PressureResult, Projection, least_pressure
+from .flow.pressure import PressureResult, PressureStage, least_pressure
 from .flow.viscosity import Viscosity
 from .particles.seeding import region
 from .partition import ParticlePartition
@@ -109,7 +109,7 @@ class Liquid:
         self.bodies = Bodies(scene, bodies, self.solids)
         self.bodies.check_start()
         self.grid = self.solids.grid
-        self.projection = Projection(self.solids, model.solver, model.physics.density)
+        self.projection = PressureStage(self.solids, model.solver, model.physics.density)
         self.viscosity = Viscosity(self.solids, model)
         self.ledger = Ledger()
         self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
@@ -189,11 +189,12 @@ class Liquid:
                 self._project(fields, divergence)
             return None
         with watch("viscosity"):
-            mu, sources = self.tracker.viscosity(), self._flowing()
+            sources = self._flowing()
+            mu = fields.mu = self.tracker.viscosity()
             fields.hold = self.viscosity.held_walls(mu, self.tracker.gravity, sources)
             fields.sticky = self.solids.held(fields.hold)
         if not self.viscosity.coupled:
-            return self._solve_apart(watch, fields, mu, divergence)
+            return self._solve_apart(watch, fields, divergence)
         with watch("viscosity"):
             projection = self.projection
             problem = projection.problem(
@@ -221,7 +222,7 @@ class Liquid:
         if self.viscosity.acts:
             wet = self.grid.lift(fields.solved.problem.rows.to_grid(np.ones(fields.solved.problem.rows.n, bool)))
             liquid_faces = self.viscosity.liquid_faces
-            self.viscosity.drag_skin(fields.velocity, mass, self.tracker.viscosity(), self.tracker.gravity, wet)
+            self.viscosity.drag_skin(fields.velocity, mass, fields.mu, self.tracker.gravity, wet)
         layers, keep = math.ceil(self.scene.model.time.cfl) + 2, np.maximum(fields.sticky, self._pressed(fields))
         return extend(fields.velocity, mass, self.tracker.phi, self.solids, liquid_faces, keep, layers)
 
@@ -235,16 +236,14 @@ class Liquid:
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
         return pressed.astype(np.int8)
 
-    def _solve_apart(
-        self, watch: Stopwatch, fields: StepFields, mu: np.ndarray | float, divergence: np.ndarray | None
-    ) -> ViscositySolution:
+    def _solve_apart(self, watch: Stopwatch, fields: StepFields, divergence: np.ndarray | None) -> ViscositySolution:
         """Split: viscosity acts on the projected velocity, which is projected again (Aanjaneya et al. 2019)."""
         with watch("pressure"):
             self._project(fields, divergence)
         first, before = fields.solved, fields.velocity
         with watch("viscosity"):
             thick: Any = self.viscosity.solve(
-                self.tracker.phi, before, fields.before, first.pressure, mu, fields.kick, self._flowing()
+                self.tracker.phi, before, fields.before, first.pressure, fields.mu, fields.kick, self._flowing()
             )
             fields.velocity = FaceField.of(thick.velocity)
         with watch("pressure"):

@@ -49,6 +49,8 @@ class StepFields:
     masses: Masses
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray
+    #: viscosity, a number or an array over cells; 0 if none acts
+    mu: np.ndarray | float = 0.0
     #: cells whose walls hold thick liquid by pressure too; None: no cells
     hold: np.ndarray | None = None
     #: the pressure solve; a step with split viscosity has two

@@ -1,10 +1,12 @@
 """The two masses of the liquid on a face, and what follows from them.
 
 What moves is the mass of the particles, so pressure and viscosity act on it: then a projection is orthogonal in the
-same mass with which velocities come to the grid and go back. Momentum is kept to rounding, and no step adds energy, for
-any distribution of particles. What weighs, where liquid is carried, is the mass of its shape (the hat masses of φ):
-they are in balance with a pressure for every plane surface, and particles are not. At a solid the particles of a face
-lie beside its open part too, which pressure does not see: there their density counts, over the open share of the face.
+same mass with which velocities come to the grid and go back. Away from solids it keeps the momentum of the particles
+and adds no energy, for any distribution of them. (Energy still comes from other parts of a step: evening out lifts
+particles, and `folding` asks for a divergence.) What weighs, where liquid is carried, is the mass of its shape (the hat
+masses of φ): they are in balance with a pressure for every plane surface, and particles are not. At a solid the
+particles of a face lie beside its open part too, which pressure does not see: there their density counts, over the open
+share of the face.
 """
 
 from __future__ import annotations

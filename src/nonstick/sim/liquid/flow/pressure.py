@@ -51,7 +51,7 @@ class PressureResult:
         return FaceField.of(self.solution.velocity)
 
 
-class Projection:
+class PressureStage:
     """Solves the pressure of each step; the next step starts from the pressure and contact set of the last."""
 
     def __init__(self, solids: Solids, solver: SolverTable, density: float):

@@ -22,7 +22,7 @@ from ....discretise.pressure import PressureProblem
 from ....discretise.stokes import StokesProblem, StokesSolution
 from ....discretise.viscosity import ViscosityProblem, ViscositySolution
 from ....discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
-from ....discretise.viscosity_fields import liquid_volumes
+from ....discretise.viscosity_fields import edge_volumes, liquid_volumes, window_of_liquid
 from ....grid.faces import FaceField, at_faces, ends, lower, upper
 from ....grid.mac import Grid
 from ....grid.masks import cut_cells
@@ -259,7 +259,7 @@ class Viscosity:
         separated from a wall, no stress holds it there; nor where it does not press on a wall of kind "separating".
         """
         solids, grid, velocity = self.solids, self.solids.grid, FaceField.of(inviscid.velocity)
-        edges = liquid_volumes(inviscid.phi_liquid)[2]
+        edges = edge_volumes(inviscid.phi_liquid, window_of_liquid(inviscid.phi_liquid))
         rest = np.full(pressure.shape, np.inf)  # walls let go by `released`, not by their faces
         walls = self._with_sources(walls_of(solids, velocity, velocity, edges, rest), sources)
         problem = StokesProblem(
