@@ -60,7 +60,7 @@ def test_time_of_kernels_inside_others_counts_once(listener):
 def test_other_packages_are_not_counted(listener, caplog):
     caplog.set_level(logging.DEBUG, "nonstick")
     kernel("elsewhere")(1)
-    assert listener.kernels == 0 and not caplog.records
+    assert listener.kernels == 0 and not [r for r in caplog.records if r.name.startswith("nonstick")]
 
 
 def made_by_exec():
@@ -102,7 +102,7 @@ WAYS = {
 def test_functions_of_others_are_compiled_as_if_we_were_not_there(listener, caplog, kind, way):
     caplog.set_level(logging.DEBUG, "nonstick")
     assert WAYS[way](FOREIGN[kind]())(1.0) == 2.0
-    assert listener.kernels == 0 and not caplog.records
+    assert listener.kernels == 0 and not [r for r in caplog.records if r.name.startswith("nonstick")]
 
 
 def test_events_that_name_no_function_are_passed_over(listener):

@@ -11,11 +11,10 @@ Layouts are those of `_volumes`: `phi` and `state` are padded by two layers, out
 """
 
 import numpy as np
-from numba import prange
 
 from ..grid.box import IndexBox
 from ..grid.faces import FaceField
-from ..kernels import parallel, serial
+from ..kernels import parallel, prange, serial
 from ._volumes import TRACE, _cell_states, with_surroundings
 
 

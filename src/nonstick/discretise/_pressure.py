@@ -6,9 +6,8 @@ plane. There is no coupling across the edge of the grid, so the values of `phi` 
 """
 
 import numpy as np
-from numba import prange
 
-from ..kernels import inline, parallel
+from ..kernels import inline, parallel, prange
 
 #: least liquid of a cell, as a share of its volume, that the pressure acts on; and least mass of an open face: lighter
 #: ones carry no particle

@@ -10,10 +10,9 @@ same total volume of liquid.
 """
 
 import numpy as np
-from numba import prange
 
 from ..grid.box import IndexBox
-from ..kernels import parallel, serial
+from ..kernels import parallel, prange, serial
 
 #: a smaller fraction is a rounding error (a surface through grid points), not liquid
 TRACE = 1e-10

@@ -5,9 +5,7 @@ otherwise a node is solid if phi < 0. Values within `eps` of zero count as zero,
 which side of an aligned wall a node falls.
 """
 
-from numba import prange
-
-from ..kernels import inline, parallel, serial
+from ..kernels import inline, parallel, prange, serial
 
 
 @inline

@@ -3,7 +3,8 @@
 Decorators shared by every kernel file:
 
 - `serial`    one thread; for small levels, where starting threads costs more than the work
-- `parallel`  `prange` loops; results do not depend on the number of threads
+- `parallel`  with loops over `prange`, which are shared among threads (see `teams.py`, which says what may stand
+  outside of them); results do not depend on the number of threads
 - `parallel_sum`  the same for kernels that sum over fixed pieces: inside one, SIMD may reorder the sum
 - `inline`    a small pointwise function used by the kernels of the same file
 - `merged`    the same, but LLVM does the inlining, so it compiles faster; for functions that take arrays, because
@@ -24,11 +25,12 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from numba import config, get_num_threads, njit, set_num_threads
 
-from . import _cache, compiling, forks
+from . import _cache, compiling, teams
+from .teams import prange
 
 _cache.install()
 compiling.install()
-forks.install()
+teams.install()
 
 # omp starts a parallel region in microseconds, tbb in milliseconds (measured on 2 cores);
 # workqueue aborts when two Python threads enter it.
@@ -39,17 +41,21 @@ config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _decorator(*, parallel: bool = False, **options: Any) -> _Decorator:
+def _decorator(*, threads: bool = False, **options: Any) -> _Decorator:
     def decorate(function):
-        kernel = _cache.sealed(njit(cache=True, nogil=True, parallel=parallel, **options)(function))
-        return forks.aware(kernel) if parallel else kernel
+        kernel = njit(cache=True, nogil=True, **options)(function)
+        if not threads:
+            return _cache.sealed(kernel)
+        if function.__globals__.get("prange") is not prange:
+            raise TypeError(f"{function.__qualname__}: take prange from nonstick.kernels, not from numba")
+        return _cache.sealed(kernel, teams.start)
 
     return decorate
 
 
 serial = _decorator(fastmath={"contract"})
-parallel = _decorator(parallel=True, fastmath={"contract"})
-parallel_sum = _decorator(parallel=True, fastmath={"contract", "reassoc"})
+parallel = _decorator(threads=True, fastmath={"contract"})
+parallel_sum = _decorator(threads=True, fastmath={"contract", "reassoc"})
 inline = _decorator(inline="always", fastmath={"contract"})
 merged = _decorator(forceinline=True, fastmath={"contract"})
 merged_sum = _decorator(forceinline=True, fastmath={"contract", "reassoc"})

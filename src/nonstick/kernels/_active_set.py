@@ -1,9 +1,8 @@
 """Fused vector passes of the active-set loop. r = b - A x throughout; maxima are taken blockwise."""
 
 import numpy as np
-from numba import prange
 
-from . import inline, parallel, serial
+from . import inline, parallel, prange, serial
 
 BLOCK = 4096
 

@@ -8,9 +8,7 @@ Blocks are used even if their cells are not connected. `multigrid._strength` cou
 two sides of a wall.
 """
 
-from numba import prange
-
-from . import inline, merged, parallel, serial
+from . import inline, merged, parallel, prange, serial
 
 
 @serial

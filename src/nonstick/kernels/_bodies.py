@@ -1,8 +1,6 @@
 """Rigid bodies: the part of the grid they cover, and Gauss–Seidel on the rows that touch them."""
 
-from numba import prange
-
-from . import parallel, serial
+from . import parallel, prange, serial
 
 
 @serial

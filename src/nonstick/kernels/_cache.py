@@ -21,6 +21,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -40,7 +41,7 @@ KEPT = 4
 @cache
 def source_stamp(path: Path) -> str:
     """Hash of a kernel file and of the kernel files it imports."""
-    files, todo = {Path(__file__).with_name("__init__.py")}, [path]
+    files, todo = {Path(__file__).with_name(name) for name in ("__init__.py", "teams.py")}, [path]
     while todo:
         file = todo.pop()
         if file not in files and file.is_file():
@@ -269,7 +270,7 @@ class SealedFiles(IndexDataCacheFile):
 
     def _seal(self, path: str, content: bytes) -> None:
         with self._open_for_write(path) as file:
-            os.chmod(file.fileno(), 0o600)
+            os.chmod(file.fileno() if os.chmod in os.supports_fd else file.name, 0o600)
             file.write(_seal_of(content) + content)
 
     def _unseal(self, path: str) -> bytes:
@@ -297,21 +298,23 @@ class KernelCache(FunctionCache):
     found need no compiler, only numba's functions for memory; a kernel that is missing prepares it all the same.
     """
 
-    def __init__(self, numbas: FunctionCache):
+    def __init__(self, numbas: FunctionCache, prepare: Callable[[], None]):
         self.__dict__.update(numbas.__dict__)
+        self._prepare = prepare
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = SealedFiles(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig, target_context):
         rtsys.initialize(target_context)
+        self._prepare()
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
 
-def sealed(kernel):
-    """Let a compiled function keep its code in sealed files."""
+def sealed(kernel, prepare: Callable[[], None] = lambda: None):
+    """Let a compiled function keep its code in sealed files; `prepare` is called before it is loaded."""
     if hasattr(kernel, "_cache"):  # not a plain function, as with NUMBA_DISABLE_JIT
-        kernel._cache = KernelCache(kernel._cache)
+        kernel._cache = KernelCache(kernel._cache, prepare)
     return kernel
 
 

@@ -1,8 +1,6 @@
 """Products and relaxation for a general sparse matrix in CSR form."""
 
-from numba import prange
-
-from . import parallel, serial
+from . import parallel, prange, serial
 
 
 @parallel
@@ -86,3 +84,33 @@ def _csr_check_pairs(where, values, data, indices, indptr, root, rtol):
                     values[0], values[1] = data[q] * twin, scale * scale
                     return 3
     return found
+
+
+@serial
+def _count_unfit(data, indices, indptr):
+    """Rows that are not like those of an M-matrix: a quarter of the couplings is positive, or the diagonal is smaller
+    than nine tenths of them. All rows, if a coupling a_ij has no place a_ji. Columns ascend."""
+    n = indptr.size - 1
+    unfit = 0
+    for i in range(n):
+        d = 0.0
+        total = 0.0
+        positive = 0.0
+        for q in range(indptr[i], indptr[i + 1]):
+            j = indices[q]
+            if j == i:
+                d = data[q]
+                continue
+            total += abs(data[q])
+            positive += max(data[q], 0.0)
+            low, high = indptr[j], indptr[j + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if indices[middle] < i:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == indptr[j + 1] or indices[low] != i:
+                return n
+        unfit += positive > 0.25 * total or d < 0.9 * total
+    return unfit

@@ -19,9 +19,8 @@ Indices are unsigned: a signed index makes numba test for wrap-around, and the l
 """
 
 import numpy as np
-from numba import prange
 
-from . import inline, parallel, serial
+from . import inline, parallel, prange, serial
 
 u64 = np.uint64
 

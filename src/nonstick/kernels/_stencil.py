@@ -11,9 +11,8 @@ the loop would not vectorise.
 """
 
 import numpy as np
-from numba import prange
 
-from . import inline, parallel, parallel_sum, serial
+from . import inline, parallel, parallel_sum, prange, serial
 
 u64 = np.uint64
 

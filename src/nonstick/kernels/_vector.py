@@ -1,9 +1,8 @@
 """Vector operations with a fixed order of summation, so that a run is bit-identical for any thread count."""
 
 import numpy as np
-from numba import prange
 
-from . import parallel, parallel_sum
+from . import parallel, parallel_sum, prange
 
 BLOCK = 4096
 

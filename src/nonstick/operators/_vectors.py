@@ -14,9 +14,8 @@ in ascending order, so restriction gathers instead of scattering: parallel and d
 """
 
 import numpy as np
-from numba import prange
 
-from ..kernels import parallel, serial
+from ..kernels import parallel, prange, serial
 
 
 @serial

@@ -1,9 +1,8 @@
 """Kernels of the row test: the relative error of every row in one pass."""
 
 import numpy as np
-from numba import prange
 
-from ..kernels import parallel
+from ..kernels import parallel, prange
 
 BLOCK = 4096
 #: rounding of a row, in units of the machine's precision: products, their sum, and the last bit of x

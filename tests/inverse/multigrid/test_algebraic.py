@@ -13,12 +13,12 @@ from levels import dense, interpolation
 from nonstick.inverse.krylov.bicgstab import BiCGStab
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.multigrid.algebraic import _interpolation as interpolation_rows
-from nonstick.inverse.multigrid.algebraic import _interpolation as splitting
 from nonstick.inverse.multigrid.algebraic.coarsening import Algebraic
 from nonstick.inverse.multigrid.algebraic.level import Matrix, colours
 from nonstick.inverse.multigrid.algebraic.near_null import near_null
 from nonstick.inverse.multigrid.cycles import K, V, W
 from nonstick.inverse.multigrid.hierarchy import Multigrid
+from nonstick.kernels._csr import _count_unfit
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 
@@ -269,8 +269,8 @@ def test_unfit_rows_are_counted():
     off = np.abs(W).sum(axis=1)
     wanted = np.count_nonzero((np.maximum(W, 0).sum(axis=1) > 0.25 * off) | (np.diag(M) < 0.9 * off))
     S = sp.csr_array(M)
-    assert splitting._count_unfit(S.data, S.indices, S.indptr) == wanted >= 1
+    assert _count_unfit(S.data, S.indices, S.indptr) == wanted >= 1
     i, j = next((i, j) for i, j in zip(*W.nonzero()) if i != j)
     M[i, j] = 0.0
     S = sp.csr_array(M)
-    assert splitting._count_unfit(S.data, S.indices, S.indptr) == 40
+    assert _count_unfit(S.data, S.indices, S.indptr) == 40

@@ -17,9 +17,8 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 
-from ...kernels import inline, merged, parallel
+from ...kernels import inline, merged, parallel, prange
 
 #: corners of a cube as bits: 4 x + 2 y + z
 CORNERS = list(product((0, 1), repeat=3))

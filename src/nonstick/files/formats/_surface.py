@@ -11,10 +11,10 @@ their `pad`. Nothing is computed in cells where φ is constant, so that the cost
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ...grid._levelset import _tabulated
-from ...kernels import merged, parallel, serial
+from ...kernels import merged, parallel, prange, serial
 
 # Sums may be reordered, for SIMD.
 _sums = njit(cache=True, nogil=True, forceinline=True, fastmath={"contract", "reassoc", "nnan", "nsz"})
@@ -243,13 +243,22 @@ def _run(mask, slab, row, cell):
     return first, cell
 
 
-@parallel
 def _smooth(phi, here, margin, refine, pad, passes):
     """Passes of a ¼-½-¼ filter along every axis at the samples of the cells `here`, in place; not at the rim of φ."""
+    start = np.zeros(phi.shape[0] + 1, np.int64)
+    _count_samples(start, phi, here, margin, refine, pad)
+    start = np.cumsum(start)
+    value = np.empty(start[-1], np.float32)
+    for _ in range(passes):
+        for back in (False, True):
+            _smooth_pass(phi, value, start, here, margin, refine, pad, back)
+
+
+@parallel
+def _count_samples(start, phi, here, margin, refine, pad):
+    """start[i + 1] = room for the samples of slab i."""
     nx, ny, nz = phi.shape
     mx, my, mz = here.shape
-    flat, sx, sy = phi.reshape(-1), np.uintp(ny * nz), np.uintp(nz)
-    start = np.zeros(nx + 1, np.int64)
     for i in prange(1, nx - 1):
         slab, count = (i - pad) // refine + margin, 0
         if 0 <= slab < mx:
@@ -259,26 +268,30 @@ def _smooth(phi, here, margin, refine, pad, passes):
                     for cell in range(mz):
                         count += here[slab, row, cell] != 0
         start[i + 1] = count * refine
-    start = np.cumsum(start)
-    value = np.empty(start[nx], np.float32)
-    for _ in range(passes):
-        for back in range(2):
-            for i in prange(1, nx - 1):
-                slab, n, room = (i - pad) // refine + margin, start[i], np.empty(nz + 2, np.float32)
-                if start[i] == start[i + 1]:
-                    continue
-                for j in range(1, ny - 1):
-                    row, cell = (j - pad) // refine + margin, 0
-                    while 0 <= row < my and cell < mz:
-                        first, cell = _run(here, slab, row, cell)
-                        k0, k1 = max((first - margin) * refine + pad, 1), min((cell - margin) * refine + pad, nz - 1)
-                        if k0 < k1:
-                            at = (i * ny + j) * nz + k0
-                            if back:
-                                flat[at : at + k1 - k0] = value[n : n + k1 - k0]
-                            else:
-                                _filtered(value[n : n + k1 - k0], room, flat, np.uintp(at), k1 - k0, sx, sy)
-                            n += k1 - k0
+
+
+@parallel
+def _smooth_pass(phi, value, start, here, margin, refine, pad, back):
+    """value = φ filtered; with `back`, φ = value."""
+    nx, ny, nz = phi.shape
+    my, mz = here.shape[1:]
+    flat, sx, sy = phi.reshape(-1), np.uintp(ny * nz), np.uintp(nz)
+    for i in prange(1, nx - 1):
+        slab, n, room = (i - pad) // refine + margin, start[i], np.empty(nz + 2, np.float32)
+        if start[i] == start[i + 1]:
+            continue
+        for j in range(1, ny - 1):
+            row, cell = (j - pad) // refine + margin, 0
+            while 0 <= row < my and cell < mz:
+                first, cell = _run(here, slab, row, cell)
+                k0, k1 = max((first - margin) * refine + pad, 1), min((cell - margin) * refine + pad, nz - 1)
+                if k0 < k1:
+                    at = (i * ny + j) * nz + k0
+                    if back:
+                        flat[at : at + k1 - k0] = value[n : n + k1 - k0]
+                    else:
+                        _filtered(value[n : n + k1 - k0], room, flat, np.uintp(at), k1 - k0, sx, sy)
+                    n += k1 - k0
 
 
 @merged

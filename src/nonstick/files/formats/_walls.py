@@ -1,10 +1,9 @@
 """Walls and the surface: mirror images of particles, φ that ends behind walls, and vertices brought out of them."""
 
 import numpy as np
-from numba import prange
 
 from ...grid._levelset import _normal, _slope, _towards_image
-from ...kernels import merged, parallel
+from ...kernels import merged, parallel, prange
 from ...kernels._interpolate import _sample
 
 

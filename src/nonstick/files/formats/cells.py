@@ -8,9 +8,8 @@ things look a little further.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
-from ...kernels import parallel, serial
+from ...kernels import parallel, prange, serial
 from ...kernels._interpolate import _sample
 from .frame import Frame, in_space
 

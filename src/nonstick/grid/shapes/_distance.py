@@ -6,9 +6,8 @@ Between samples the distance is trilinear.
 """
 
 import numpy as np
-from numba import prange
 
-from ...kernels import merged, parallel
+from ...kernels import merged, parallel, prange
 
 
 @merged

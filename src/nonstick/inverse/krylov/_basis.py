@@ -1,8 +1,6 @@
 """Products with a few stored vectors, block by block, so that sums do not depend on the number of threads."""
 
-from numba import prange
-
-from ...kernels import parallel, parallel_sum
+from ...kernels import parallel, parallel_sum, prange
 from ...kernels._vector import BLOCK
 
 

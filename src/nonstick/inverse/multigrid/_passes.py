@@ -12,9 +12,8 @@ threads, or returning to Python, would cost more than the work on small levels.
 """
 
 import numpy as np
-from numba import prange
 
-from ...kernels import inline, parallel, serial
+from ...kernels import inline, parallel, prange, serial
 
 START, ZERO, PASS, PASS_RESIDUAL, RESIDUAL, CLEAR, RESTRICT, PROLONG = range(8)
 

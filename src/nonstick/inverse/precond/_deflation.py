@@ -6,9 +6,8 @@ weight[m, q] its coupling.
 """
 
 import numpy as np
-from numba import prange
 
-from ...kernels import inline, parallel, serial
+from ...kernels import inline, parallel, prange, serial
 from ...kernels._blocks import _segment_of
 
 

@@ -9,9 +9,8 @@ second one of every second row is enough.
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 
-from ...kernels import merged, parallel, serial
+from ...kernels import merged, parallel, prange, serial
 from ._blocks import SOLID, SURFACES, _step
 from ._light import _look, _sky
 from ._rays import OUT, STONE, WATER, _dye, _inverse, _open, _slope, _through, _upward, _value

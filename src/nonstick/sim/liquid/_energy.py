@@ -10,9 +10,8 @@ energy exactly, and a step can only lose what its projection takes.
 """
 
 import numpy as np
-from numba import prange
 
-from ...kernels import merged, parallel_sum
+from ...kernels import merged, parallel_sum, prange
 
 
 @merged

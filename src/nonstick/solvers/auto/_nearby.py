@@ -1,8 +1,6 @@
 """Relaxation and residuals on a list of cells of the row layout, near cells that have changed."""
 
-from numba import prange
-
-from ...kernels import inline, parallel, serial
+from ...kernels import inline, parallel, prange, serial
 from ...kernels._blocks import _neighbour, _segment_of
 
 

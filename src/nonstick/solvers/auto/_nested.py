@@ -1,9 +1,8 @@
 """Coarse complementarity problems for nested iteration, and interpolation of their solutions."""
 
 import numpy as np
-from numba import prange
 
-from ...kernels import parallel
+from ...kernels import parallel, prange
 
 
 @parallel

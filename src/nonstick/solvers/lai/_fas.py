@@ -4,9 +4,7 @@
 and b by f, after which `N(x) = f` is an ordinary box problem in (rhs, low, high).
 """
 
-from numba import prange
-
-from ...kernels import parallel, serial
+from ...kernels import parallel, prange, serial
 
 
 @parallel

@@ -46,7 +46,8 @@ def indefinite(A: Operator, iterations: int) -> bool:
     """
     if not (A.n and A.symmetric and A.has_entries) or A.stencil is not None or A.bodies is not None:
         return False
-    looks = int(min(SETTINGS.looks, max(SETTINGS.part * iterations, SETTINGS.free / A.n)))
+    work = max(A.n, A.matrix().nnz // 5)  # of a product, in rows of a five-point stencil
+    looks = int(min(SETTINGS.looks, max(SETTINGS.part * iterations, SETTINGS.free / work)))
     return looks > 0 and not _dominant(A) and _seen_from_smooth(A, looks)
 
 

@@ -11,9 +11,8 @@ The source is a stencil (face weights, `start`, `offset`) or a matrix in CSR for
 """
 
 import numpy as np
-from numba import prange
 
-from ....kernels import merged, parallel, serial
+from ....kernels import merged, parallel, prange, serial
 from ....kernels._blocks import _neighbour, _segment_of
 
 # -- the pattern ----------------------------------------------------------------------------------------------------

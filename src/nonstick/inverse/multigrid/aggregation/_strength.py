@@ -25,9 +25,8 @@ MANY members are first contracted along their strongest couplings; parts with mo
 """
 
 import numpy as np
-from numba import prange
 
-from ....kernels import inline, parallel, serial
+from ....kernels import inline, parallel, prange, serial
 from ....kernels._blocks import _neighbour, _segment_of
 from ....kernels._components import _find, _unite
 

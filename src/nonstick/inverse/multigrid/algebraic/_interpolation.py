@@ -19,9 +19,8 @@ Pieces of rows run in parallel; each row is computed alone, so results do not de
 """
 
 import numpy as np
-from numba import prange
 
-from ....kernels import merged, parallel, serial
+from ....kernels import merged, parallel, prange, serial
 
 #: kinds of rows: solved by the smoother alone, interpolated, coarse
 ALONE, FINE, COARSE = -1, 0, 1
@@ -45,36 +44,6 @@ def _find_strength(limit, positive, kind, theta, dominant, d, closed, weights, i
         positive[i] = against / total if total > 0.0 else 0.0
         kind[i] = ALONE if closed[i] != 0 or d[i] >= dominant * total else _OPEN
         limit[i] = theta * top if top > 0.0 and kind[i] != ALONE else np.inf
-
-
-@serial
-def _count_unfit(data, indices, indptr):
-    """Rows that are not like those of an M-matrix: a quarter of the couplings is positive, or the diagonal is smaller
-    than nine tenths of them. All rows, if a coupling a_ij has no place a_ji. Columns ascend."""
-    n = indptr.size - 1
-    unfit = 0
-    for i in range(n):
-        d = 0.0
-        total = 0.0
-        positive = 0.0
-        for q in range(indptr[i], indptr[i + 1]):
-            j = indices[q]
-            if j == i:
-                d = data[q]
-                continue
-            total += abs(data[q])
-            positive += max(data[q], 0.0)
-            low, high = indptr[j], indptr[j + 1]
-            while low < high:
-                middle = (low + high) // 2
-                if indices[middle] < i:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == indptr[j + 1] or indices[low] != i:
-                return n
-        unfit += positive > 0.25 * total or d < 0.9 * total
-    return unfit
 
 
 @merged

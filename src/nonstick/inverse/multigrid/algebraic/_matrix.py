@@ -21,9 +21,8 @@ Kernels of `near_null`.
 """
 
 import numpy as np
-from numba import prange
 
-from ....kernels import merged, parallel, parallel_sum, serial
+from ....kernels import merged, parallel, parallel_sum, prange, serial
 from ....kernels._vector import BLOCK
 from ._interpolation import PIECES
 

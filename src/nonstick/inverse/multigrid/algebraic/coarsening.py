@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....errors import NonstickError
+from ....kernels._csr import _count_unfit
 from ....kernels._vector import BLOCK
 from ....operators.base import Operator
 from ..hierarchy import Coarsening, Hierarchy, Multigrid, descend
@@ -78,7 +79,7 @@ class Algebraic(Coarsening):
         if A.symmetric:
             return True
         M = A.core.matrix()
-        return rows._count_unfit(M.data, M.indices, M.indptr) <= SETTINGS.few * A.n
+        return _count_unfit(M.data, M.indices, M.indptr) <= SETTINGS.few * A.n
 
     def hierarchy(self, multigrid, operator, reuse):
         if multigrid.smoother != RedBlack():

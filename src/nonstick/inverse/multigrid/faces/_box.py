@@ -12,9 +12,8 @@ threads. Inside a slab faces are visited in order, or in reverse, which makes th
 """
 
 import numpy as np
-from numba import prange
 
-from ....kernels import parallel, serial
+from ....kernels import parallel, prange, serial
 from ....kernels._faces import _bases, _cells, _plain_neighbours, _product
 
 

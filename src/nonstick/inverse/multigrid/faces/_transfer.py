@@ -23,9 +23,9 @@ method diverged.)
 """
 
 import numpy as np
-from numba import get_thread_id, prange
+from numba import get_thread_id
 
-from ....kernels import parallel, serial
+from ....kernels import parallel, prange, serial
 
 u64 = np.uint64
 

@@ -11,9 +11,8 @@ arrays of a coarse matrix exist as long as its hierarchy.
 """
 
 import numpy as np
-from numba import prange
 
-from ....kernels import parallel, serial
+from ....kernels import parallel, prange, serial
 
 OPEN = np.int8(0)
 AIR = np.int8(1)

@@ -14,9 +14,8 @@ A cell outside the free set has `dinv = 0`: it keeps the correction 0, and its r
 """
 
 import numpy as np
-from numba import prange
 
-from ....kernels import inline, parallel, parallel_sum, serial
+from ....kernels import inline, parallel, parallel_sum, prange, serial
 from ....kernels._blocks import _segment_of
 
 u64 = np.uint64

@@ -4,10 +4,9 @@ The kernels work on a list of faces, given by their places in the flat array of 
 """
 
 import numpy as np
-from numba import prange
 
 from ....grid._levelset import _unit
-from ....kernels import merged, parallel, serial
+from ....kernels import merged, parallel, prange, serial
 from ....kernels._interpolate import _mix
 from ._extrapolate import SLIVER
 

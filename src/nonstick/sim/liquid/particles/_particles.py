@@ -14,9 +14,8 @@ form. A common function would return up to fifteen numbers, and each caller need
 """
 
 import numpy as np
-from numba import prange
 
-from ....kernels import merged, parallel, serial
+from ....kernels import merged, parallel, prange, serial
 from ....kernels._interpolate import _between_centres, _between_faces, _mix_slope, _sample, _splat, _velocity
 
 BLOCK = 4

@@ -1,9 +1,8 @@
 """The part of cells that solids do not fill."""
 
 import numpy as np
-from numba import prange
 
-from ....kernels import parallel
+from ....kernels import parallel, prange
 from ....kernels._interpolate import _sample
 
 

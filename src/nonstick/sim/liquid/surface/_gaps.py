@@ -8,10 +8,9 @@ lengths are in cells.
 """
 
 import numpy as np
-from numba import prange
 
 from ....grid._levelset import _normal
-from ....kernels import merged, parallel
+from ....kernels import merged, parallel, prange
 from ....kernels._interpolate import _stride
 from ..settings import SURFACE
 from ._surface import RADIUS, WALL, _pull

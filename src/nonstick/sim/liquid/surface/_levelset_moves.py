@@ -5,10 +5,9 @@ Ralston's third-order rule and interpolate linearly (Stam 1999; Chentanez–Mül
 """
 
 import numpy as np
-from numba import prange
 
 from ....grid._levelset import _eikonal
-from ....kernels import merged, parallel, serial
+from ....kernels import merged, parallel, prange, serial
 from ....kernels._interpolate import _sample, _velocity
 
 

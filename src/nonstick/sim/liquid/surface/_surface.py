@@ -13,10 +13,9 @@ next to it), and liquid separates from the wall as soon as the gap exceeds about
 """
 
 import numpy as np
-from numba import prange
 
 from ....grid._levelset import _eikonal, _normal, _tabulated, _towards_image
-from ....kernels import merged, merged_sum, parallel
+from ....kernels import merged, merged_sum, parallel, prange
 from ....kernels._interpolate import _stride
 from ..settings import SURFACE
 
@@ -26,18 +25,21 @@ FILLED, CROWDED, DEEP = SURFACE.filled, SURFACE.crowded, SURFACE.deep
 INSIDE, OUTSIDE = -1.0, RADIUS
 
 
-@parallel
 def _surface_band(kind, start, centre, space, per_cell, closed):
     """kind[c] = 0: no particle near; 1: evaluate; 2: surrounded by well-filled cells, deep inside.
 
     A cell is well filled if it holds half the particles its open share has room for. Cells that are almost solid do
     not count, so that liquid next to a wall can be deep. `centre` is the wall distance at cell centres in cells.
     """
-    nx, ny, nz = kind.shape
-    # bit 0: particles in the cell, bit 1: not well filled; then gathered over the neighbours axis by axis
-    flag = np.empty((nx, ny, nz), np.uint8)
-    along = np.empty((nx, ny, nz), np.uint8)
-    across = np.empty((nx, ny, nz), np.uint8)
+    flag, along, across = (np.empty(kind.shape, np.uint8) for _ in range(3))
+    _gather_planes(flag, along, across, start, space, per_cell)
+    _sort_cells(kind, across, centre, closed)
+
+
+@parallel
+def _gather_planes(flag, along, across, start, space, per_cell):
+    """Bit 0: particles in the cell, bit 1: not well filled; then gathered over the neighbours in a plane."""
+    nx, ny, nz = flag.shape
     for plane in prange(nx):
         i = np.int64(plane)
         for j in range(ny):
@@ -54,6 +56,12 @@ def _surface_band(kind, start, centre, space, per_cell, closed):
             low, high = max(j - 1, 0), min(j + 1, ny - 1)
             for k in range(nz):
                 across[i, j, k] = along[i, low, k] | along[i, j, k] | along[i, high, k]
+
+
+@parallel
+def _sort_cells(kind, across, centre, closed):
+    """The kinds of cells from what their planes gathered; see `_surface_band`."""
+    nx, ny, nz = kind.shape
     for plane in prange(nx):
         i = np.int64(plane)
         below, above = max(i - 1, 0), min(i + 1, nx - 1)
