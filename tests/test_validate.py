@@ -47,7 +47,6 @@ MISTAKES = {
     "negative diagonal": ((-A, B), {}, ("A[0, 0] is -2.5", "4 places like this")),
     "indefinite": (([[1.0, 2.0], [2.0, 1.0]], [1.0, 1.0]), {}, ("not positive definite", "A[0, 1] = 2")),
     "b too long": ((A, np.ones(5)), {}, ("b has shape (5)", "4 unknowns")),
-    "b a matrix": ((A, np.ones((4, 2))), {}, ("b has shape 4 × 2",)),
     "b a number": ((A, 1.0), {}, ("b has shape ()",)),
     "NaN in b": ((A, entry(B, 2, np.nan)), {}, ("b[2] is nan",)),
     "inf in b": ((A, entry(B, 0, -np.inf)), {}, ("b[0] is -inf",)),

@@ -101,3 +101,28 @@ def test_a_prescribed_body_turns_about_its_point(d):
     x = np.array((0.45, 0.75, 0.5)[:d])
     v = np.array(body.velocity_at(*x))
     assert np.allclose(v[:2], np.pi / 2 * np.array([-(x[1] - 0.5), x[0] - 0.4]))
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_mean_velocity_of_a_step_leads_to_the_new_place(d):
+    table = MotionTable(velocity=(0.3, -0.2, 0.1)[:d], spin=200.0, axis=(1.0, 2.0, -0.5), about=(0.4, 0.5, 0.1)[:d])
+    motion, since, time = Prescribed(table, (0.0,) * d, d), 0.3, 0.42
+    x = np.array((0.7, 0.2, 0.6)[:d])
+    way = (time - since) * np.array([motion.velocity(a, tuple(x), time, since) for a in range(d)])
+    # a tiny ball that is at x at the time `since`, found from where it was at first
+    first = x.copy()
+    for _ in range(400):
+        first -= 0.4 * (_centre(motion, first, since) - x)
+    assert np.allclose(_centre(motion, first, time), x + way, atol=1e-7)
+    now = [motion.velocity(a, tuple(x), time, time) for a in range(d)]
+    assert now == [motion.velocity(a, tuple(x), time) for a in range(d)]
+
+
+def _centre(motion, x, time):
+    """Where a point goes: by Rodrigues' formula, or a matrix in 2D."""
+    offset, angle, _, _ = motion.at(time)
+    r, c, s = x - motion.about, np.cos(angle), np.sin(angle)
+    if x.size == 2:
+        return motion.about + offset + np.array([[c, -s], [s, c]]) @ r
+    k = motion.axis
+    return motion.about + offset + c * r + s * np.cross(k, r) + (1.0 - c) * (k @ r) * k

@@ -37,7 +37,11 @@ def twin(problem, d_faces, volumes):
         if (a, *to) in number:
             return None
         if any(i < 0 or i >= n for i, n in zip(to, d_faces[a].shape)):
-            return 0.5 if a != b else 1.0
+            inner = list(at)
+            inner[b] -= step
+            here = d_faces[a][tuple(at)]
+            fall = d_faces[a][tuple(inner)] - here
+            return 1.0 if a == b else max(here / fall, NEAREST) if here < 0.5 * fall else 0.5
         near, far = d_faces[a][tuple(at)], d_faces[a][tuple(to)]
         return max(near / (near - far), NEAREST) if far < 0 <= near else 1.0
 
@@ -150,6 +154,29 @@ def test_sides_of_the_box_are_walls():
     problem = full(cells, (u, v), np.ones((41, 7)), dt=dt)
     found = problem.with_unknowns(sla.spsolve(problem.matrix.tocsc(), problem.rhs))[0]
     np.testing.assert_allclose(found[20], 0.5 * y * (6 - y), rtol=1e-3)
+
+
+@pytest.mark.parametrize("thick", [0.1, 0.33, 0.45])
+def test_a_solid_thinner_than_half_a_cell_along_a_side_is_a_wall_at_its_own_place(thick):
+    """A channel whose floor and ceiling are thin solids on the sides; the faces in the first cells are liquid."""
+    cells, dt = (40, 6), 1e4
+    low, high = thick, 6.0 - 0.7 * thick
+    y = faces_of(cells)[0][1]
+    exact = 0.5 * (y - low) * (high - y)
+    u, v = np.full((41, 6), dt), np.zeros((40, 7))
+    u[0] = u[-1] = exact[0]
+    nodes = nodes_of(cells)[1]
+    problem = full(cells, (u, v), np.minimum(nodes - low, high - nodes), dt=dt)
+    found = problem.with_unknowns(sla.spsolve(problem.matrix.tocsc(), problem.rhs))[0]
+    np.testing.assert_allclose(found[20], exact[20], rtol=1e-3)
+
+
+def test_a_solid_across_a_side_does_not_bring_the_side_nearer():
+    """A wall at a right angle to a side, 0.1 cells beside a face in its first cell."""
+    cells = (6, 5)
+    u, v = np.zeros((7, 5)), np.zeros((6, 6))
+    drag = full(cells, (u, v), nodes_of(cells)[0] - 1.9).drag  # the face at x = 2 is 0.1 cells away from it
+    np.testing.assert_allclose(drag.strength[~drag.inside], 1.0)
 
 
 def tilted_shear(n, angle, shift):

@@ -33,7 +33,7 @@ def test_no_particle_is_lost_at_borders(comm, shape):
     for turn in range(6):
         part.surround(cloud)
         cloud.sort()
-        part.release(cloud, lambda: np.zeros(3))()
+        part.release(cloud)
         where = np.floor(rng.random((len(shape), 400)) * size * 1024) / 1024  # any place, the same on all ranks
         if turn % 2:
             where = np.floor(where)  # the corner of a cell, where boxes meet

@@ -148,12 +148,37 @@ class Prescribed:
             shape = shape.rotate(angle, tuple(self.motion.axis), tuple(self.about))
         return shape.move(tuple(offset))
 
-    def velocity(self, axis: int, points, time: float) -> np.ndarray | float:
-        """One component of the velocity at points, coordinate arrays that broadcast."""
-        offset, _, rate, spin = self.at(time)
-        if not spin:
+    def velocity(self, axis: int, points, time: float, since: float | None = None) -> np.ndarray | float:
+        """One component of the velocity at points, coordinate arrays that broadcast.
+
+        With `since` the mean velocity from then until `time` of what is at the points at the time `since`: the straight
+        way to where it goes, over the time.
+        """
+        if since is None or since == time:
+            offset, _, rate, spin = self.at(time)
+            return float(rate[axis]) if not spin else self._turning(axis, points, rate, spin, 0.0, offset)
+        offset, turn = self.at(since)[0], self.turn(since, time)
+        rate = (self.at(time)[0] - offset) / (time - since)
+        if not turn:
             return float(rate[axis])
-        return point_velocity(rate, self.spin_vector(spin), self.about + offset, points)[axis]
+        spin, shrink = np.sin(turn) / (time - since), (np.cos(turn) - 1.0) / (time - since)
+        return self._turning(axis, points, rate, spin, shrink, offset)
+
+    def turn(self, since: float, time: float) -> float:
+        """The angle in radians by which the motion turns in this time."""
+        return self.at(time)[1] - self.at(since)[1]
+
+    def _turning(self, axis: int, points, rate: np.ndarray, spin: float, shrink: float, offset: np.ndarray):
+        """v + ω × r + s r, without the part of r along the axis in the last term; r from the centre of rotation."""
+        centre = self.about + offset
+        out = point_velocity(rate, self.spin_vector(spin), centre, points)[axis]
+        if not shrink:
+            return out
+        out = out + shrink * (points[axis] - centre[axis])
+        if self.d == 3 and self.axis[axis]:
+            along = sum(n * (x - c) for n, x, c in zip(self.axis, points, centre))
+            out = out - shrink * self.axis[axis] * along
+        return out
 
     def spin_vector(self, spin: float) -> np.ndarray:
         """The angular velocity: one number in 2D, a vector in 3D."""

@@ -20,7 +20,7 @@ close to the solution: solve, correct, solve again.
 The shear acts halfway between wall and face. So the mass of f ends there too: along the wall's normal it is the
 part (1 + θ)/2 of a cell. A parabola over a wall along the grid is then exact wherever the wall lies.
 
-The sides of the box are walls half a cell from the faces along them.
+The sides of the box are walls half a cell from the faces along them, or nearer, if a thin solid lies on them.
 """
 
 from __future__ import annotations
@@ -205,7 +205,11 @@ def _crossings(grid: FaceGrid, a: int, b: int, k: np.ndarray, fluid: np.ndarray,
     if a != b:
         window = np.zeros(grid.padded, np.bool_)
         window[grid.face_window(a)] = True
-        theta[~window.reshape(-1)[solid]] = 0.5
+        side = np.flatnonzero(~window.reshape(-1)[solid])
+        # a solid along the side may be thinner than half a cell: its surface lies where the distance, as it falls from
+        # the face beyond to this one, becomes zero
+        fall = d[2 * face[side] - solid[side]] - near[side]
+        theta[side] = np.where(near[side] < 0.5 * fall, near[side] / np.maximum(fall, 1e-300), 0.5)
     theta = np.maximum(theta, NEAREST)
     keep = (theta < 1.0) & (k[sample] > 0.0)
     base = a * grid.P

@@ -126,3 +126,24 @@ def test_straight_moves_in_a_turning_circle_need_no_volume():
     _folding(inside, phi, solids.space, *velocity, 1, turn)
     assert inside.sum() == pytest.approx(asked, rel=0.05)
     assert abs(whole.sum()) < 0.06 * abs(asked)
+
+
+def test_liquid_that_turns_with_its_wall_keeps_its_place():
+    """The rigid turn (R - I) x / dt has the divergence that is asked, in all cells."""
+    n, degrees, dt = 24, 360.0, 0.02
+    solid = {"shape": {"type": "ball", "centre": [0.5, 0.5], "radius": 0.41}, "container": True}
+    solid["motion"] = {"spin": degrees, "about": [0.5, 0.5]}
+    liquid = {"shape": {"type": "ball", "centre": [0.5, 0.5], "radius": 0.55}}
+    scene = Scene({"domain": {"size": [1.0, 1.0], "resolution": n}, "solid": [solid], "liquid": [liquid]})
+    solids = Simulation(scene).liquid.solids
+    solids.update(dt, dt)
+    velocity = solids.velocity
+    phi = np.full(solids.grid.three, -1.0)
+    asked = folding(velocity, phi, solids, dt) * dt
+    divergence = sum(np.diff(u, axis=axis) for axis, u in velocity.each()) * dt / scene.dx
+    cut = (solids.space > 0.0) & (solids.space < 1.0)
+    assert np.allclose(divergence[0, 8:16, 8:16], 2.0 * (np.cos(np.radians(degrees) * dt) - 1.0))
+    assert (
+        np.abs(asked - divergence)[solids.space > 0.9].max() < 2e-4
+        and np.abs(asked[cut] - divergence[cut]).max() < 2e-3
+    )

@@ -136,24 +136,11 @@ class ParticlePartition(Partition):
         self._receive(cloud, self.comm.swapped(sent))
         self._mixed = True
 
-    def release(self, cloud: Any, change: Callable[[], np.ndarray]) -> Callable[[], np.ndarray]:
-        """Remove particles in ghost cells; returns the function that changes positions as `change` would have done."""
-        if not self.shared:
-            return change
-        before = cloud.x.copy()
-        change()
-        mine = self.mine(self.position(before))
-        changed = np.ascontiguousarray(cloud.x[:, mine])
-        cloud.x = before
-        cloud.keep(mine)
-        self._mixed = False
-
-        def later() -> np.ndarray:
-            way = (changed - cloud.x).sum(axis=1)
-            cloud.x = changed
-            return self.comm.total(way)
-
-        return later
+    def release(self, cloud: Any) -> None:
+        """Remove particles in ghost cells."""
+        if self.shared:
+            cloud.keep(self.mine(self.position(cloud.x)))
+            self._mixed = False
 
     def migrate(self, cloud: Any) -> None:
         """Send particles to the processes in whose cells they are."""

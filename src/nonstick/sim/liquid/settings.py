@@ -47,8 +47,6 @@ class SpacingSettings:
     noise: float = 0.1
     slack: float = 0.15
     largest: float = 2.0
-    #: difference of open shares at which a wall is not flat any more
-    flat: float = 0.1
     #: longest displacement of a particle along an axis in a step
     longest: float = 0.2
 
@@ -73,6 +71,9 @@ class SolidSettings:
 
     #: faces with at most this open share count as closed: the pressure may drive a fast jet through them
     sliver: float = 0.05
+    #: a face with less room for the mass of particles is nearly in a wall, and the few there do not say how dense the
+    #: liquid is
+    least_room: float = 0.1
     #: faces so near to a body take its velocity
     room: float = 4.0
     #: largest growth of a body that gives it its volume on the grid

@@ -132,7 +132,7 @@ class Liquid:
         kick = tracker.lag + 0.5 * dt
         with watch("surface"):
             self.bodies.fall(self.time, tracker.lag, kick)
-            walls_moved = self.solids.update(self.time + dt)
+            walls_moved = self.solids.update(self.time + dt, dt)
             added = tracker.flow_in(self.sources, self.time, dt, self._last_pressure())
             if walls_moved or not tracker.surface_is_current:
                 tracker.find_surface(self._last_pressure(), self.solids.sticky)

@@ -188,7 +188,7 @@ def _link(source: Path, target: Path) -> None:
     with reading(source) as file:  # a regular one
         try:
             with folder(target.parent) as place:
-                os.link(source, target.name, dst_dir_fd=place.handle)
+                os.link(source, place.named(target.name), dst_dir_fd=place.handle)
         except OSError:  # another disk, or a file system without links
             with replacing(target) as partial, open(partial, "wb") as copy:
                 shutil.copyfileobj(file, copy)

@@ -97,7 +97,8 @@ def complaints(scene: Callable[..., Scene], scenarios: dict[str, dict[str, Any]]
 
 # -- particles at a floor -----------------------------------------------------------------------------
 
-QUARTERS = 4
+#: layers of a cell: as many as particles lie above each other in a full one; thinner layers show how their lattice lies
+LAYERS = 2
 
 
 def densities(simulation: Simulation, t: np.ndarray, found: list[tuple[np.ndarray, int]], enough: int) -> Measured:
@@ -107,26 +108,26 @@ def densities(simulation: Simulation, t: np.ndarray, found: list[tuple[np.ndarra
     """
     per_cell = simulation.scene.model.particles.per_axis**simulation.scene.dimension
     times, history = [], []
-    since, room = np.zeros(QUARTERS), 0
+    since, room = np.zeros(LAYERS), 0
     for time, (count, columns) in zip(t, found):
         since, room = since + count, room + columns
         if room * per_cell >= enough:
             times.append(time)
-            history.append(4.0 * since / (room * per_cell))
-            since, room = np.zeros(QUARTERS), 0
+            history.append(LAYERS * since / (room * per_cell))
+            since, room = np.zeros(LAYERS), 0
     total, columns = (sum(part) for part in zip(*found))
-    mean, dense = 4.0 * total / (max(columns, 1) * per_cell), np.array(history)
-    curves = {f"quarter {q + 1}": (np.array(times), dense[:, q]) for q in range(QUARTERS)} if times else {}
+    mean, dense = LAYERS * total / (max(columns, 1) * per_cell), np.array(history)
+    curves = {f"layer {q + 1}": (np.array(times), dense[:, q]) for q in range(LAYERS)} if times else {}
     worst = float(np.abs(dense - 1.0).max()) if times else float("nan")
     return Measured({"mean": float(np.abs(mean - 1.0).max()), "worst": worst}, curves)
 
 
-def quarters_above_floor(simulation: Simulation) -> tuple[np.ndarray, int]:
-    """Particles in quarter cells above the floor, in columns that are deep, and the number of these columns."""
+def layers_above_floor(simulation: Simulation) -> tuple[np.ndarray, int]:
+    """Particles in the layers of cells above the floor, in columns that are deep, and the number of these columns."""
     grid, position = simulation.grid, simulation.particles.position
     open_and_wet = np.logical_and(grid.level_set < 0.0, grid.solid > grid.dx)
     deep = np.asarray(np.moveaxis(open_and_wet, 1, -1)[..., :4].all(axis=-1))
     cells = np.minimum((position / grid.dx).astype(int), np.array(grid.level_set.shape) - 1)
     mine = deep[tuple(np.delete(cells, 1, axis=1).T)]
-    quarter = (4.0 * position[mine, 1] / grid.dx).astype(int)
-    return np.bincount(quarter, minlength=QUARTERS)[:QUARTERS].astype(float), int(deep.sum())
+    layer = (LAYERS * position[mine, 1] / grid.dx).astype(int)
+    return np.bincount(layer, minlength=LAYERS)[:LAYERS].astype(float), int(deep.sum())

@@ -1,10 +1,9 @@
 """Gravity on faces whose mass is that of particles, and the divergence that straight moves need."""
 
 import numpy as np
-from numba import prange
 
 from ....grid._levelset import _normal
-from ....kernels import inline, parallel
+from ....kernels import inline, parallel, prange
 from ....kernels._interpolate import _sample, _velocity
 from ..settings import STEP
 
@@ -108,20 +107,28 @@ def _folding(out, phi, space, u, v, w, first, rate):
 
 
 @parallel
-def _add_wall_folding(out, phi, centre, solid, f0, f1, f2, u, v, w, first, rate):
+def _add_wall_folding(out, phi, space, centre, solid, f0, f1, f2, owner, turns, s0, s1, s2, u, v, w, first, rate):
     """Add to `_folding` what crosses the wall of cut cells: a straight way along a curved wall leaves it.
 
     A way u dt along the wall ends at the distance d from it. The liquid at the wall must move by -d along the normal
     besides, over the area of the wall. `solid` is the distance to walls at nodes and f0 f1 f2 are open shares of faces.
+
+    A solid with a prescribed motion moves to its place along straight lines too, with the velocity s0 s1 s2, which has
+    the divergence of its turn. What counts is the way relative to it, in its own axes at the end of the step.
     """
     nx, ny, nz = phi.shape
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    g0, g1, g2 = s0.reshape(-1), s1.reshape(-1), s2.reshape(-1)
     for plane in prange(nx):
         i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
-                if phi[i, j, k] >= 0.0 or abs(centre[i, j, k]) > 0.9:
+                if phi[i, j, k] >= 0.0:
                     continue
+                mine = owner[i, j, k]
+                t0, t1, t2, driven = turns[mine, 0], turns[mine, 1], turns[mine, 2], turns[mine, 3]
+                angle = np.sqrt(t0 * t0 + t1 * t1 + t2 * t2)
+                out[i, j, k] += 2.0 * (1.0 - space[i, j, k]) * (np.cos(angle) - 1.0)
                 a0 = f0[i + 1, j, k] - f0[i, j, k] if first == 0 else 0.0
                 a1, a2 = f1[i, j + 1, k] - f1[i, j, k], f2[i, j, k + 1] - f2[i, j, k]
                 area = np.sqrt(a0 * a0 + a1 * a1 + a2 * a2)
@@ -133,8 +140,13 @@ def _add_wall_folding(out, phi, centre, solid, f0, f1, f2, u, v, w, first, rate)
                 s = centre[i, j, k]
                 x, y, z = i + 0.5 - s * n0, j + 0.5 - s * n1, k + 0.5 - s * n2
                 u0, u1, u2 = _velocity(fu, fv, fw, nx, ny, nz, x, y, z)
+                if driven:
+                    b0, b1, b2 = _velocity(g0, g1, g2, nx, ny, nz, x, y, z)
+                    u0, u1, u2 = u0 - b0, u1 - b1, u2 - b2
                 if first == 1:
                     u0 = 0.0
+                turned = rate * ((t1 * u2 - t2 * u1) * n0 + (t2 * u0 - t0 * u2) * n1 + (t0 * u1 - t1 * u0) * n2)
+                out[i, j, k] += area * turned * _resolved(angle)
                 into = u0 * n0 + u1 * n1 + u2 * n2
                 u0, u1, u2 = rate * (u0 - into * n0), rate * (u1 - into * n1), rate * (u2 - into * n2)
                 way = np.sqrt(u0 * u0 + u1 * u1 + u2 * u2)

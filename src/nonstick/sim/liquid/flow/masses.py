@@ -16,13 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....discretise._moments import hat_fields
-from ....grid.faces import FaceField, between, lower, upper
+from ....grid.faces import FaceField
 from ....grid.levelset import extend_into_solids
 from ..solids.on_grid import Solids
 from ._masses import _add_wall_folding, _add_weight, _folding
-
-#: a face with less room than this is nearly in a wall, and its few particles do not say how dense the liquid is
-LEAST_ROOM = 0.1
 
 
 @dataclass
@@ -51,31 +48,12 @@ class Masses:
         if inertia is None:
             inertia = hat * solids.open
         elif (solids.centre < 1.0).any():
-            inertia = inertia * solids.open / room_of_faces(solids)
+            inertia = inertia * solids.open / solids.room_of_faces()
         return cls(phi, fraction, hat, inertia)
 
     def of_shape(self, solids: Solids) -> Masses:
         """The same with the inertia of the shape."""
         return Masses(self.phi, self.fraction, self.hat, self.hat * solids.open)
-
-
-def room_of_faces(solids: Solids) -> FaceField:
-    """The mass that particles bring to a face if all space around it is full: 1 far from solids.
-
-    The weights of the transfer, integrated over cells: a half for each of the two cells along the axis of the face,
-    an eighth, three quarters and an eighth for neighbours across. The sides of the domain are like mirrors.
-    """
-    out = []
-    for axis in solids.grid.axes:
-        space = solids.space
-        for a in solids.grid.axes:
-            wide = np.pad(space, [(int(b == a),) * 2 for b in range(3)], mode="edge")
-            if a == axis:
-                space = between(wide, a)
-            elif space.shape[a] > 1:
-                space = 0.75 * space + 0.125 * (lower(lower(wide, a), a) + upper(upper(wide, a), a))
-        out.append(np.maximum(space, LEAST_ROOM))
-    return FaceField(out, solids.grid.axes)
 
 
 def add_gravity(
@@ -95,5 +73,7 @@ def folding(velocity: FaceField, phi: np.ndarray, solids: Solids, dt: float) -> 
     out, way = np.empty(phi.shape), (*velocity, velocity.axes.start, dt / solids.grid.dx)
     _folding(out, phi, solids.space, *way)
     if (solids.centre < 0.0).any():
-        _add_wall_folding(out, phi, solids.centre, solids.nodes, *solids.open, *way)
+        turns = solids.turns()
+        walls = solids.nodes, *solids.open, solids.owner, turns, *(solids.velocity if turns.any() else velocity)
+        _add_wall_folding(out, phi, solids.space, solids.centre, *walls, *way)
     return out / dt

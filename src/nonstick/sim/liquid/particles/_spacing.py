@@ -1,10 +1,9 @@
 """Crowded cells, and the displacement that thins them out."""
 
 import numpy as np
-from numba import prange
 
 from ....discretise._pressure import _lightness
-from ....kernels import parallel, serial
+from ....kernels import parallel, prange
 
 
 @parallel
@@ -83,87 +82,33 @@ def _displace(out, q, open_share, mass, axis, limit):
                 out[i, j, k] = min(max(way, -limit), limit)
 
 
-@serial
-def _wall_cells(cell, axis, low, height, space, w0, w1, w2, first, flat):
-    """List the cells with a wall across one axis on one side; returns their number.
+@parallel
+def _centre(out, x, start, inside, space, open_share, axis, strength, limit):
+    """Displacement at closed faces of one axis: it brings the particles of the cell beside to the middle of its space.
 
-    `low` is True if the wall is on the lower side, `height` is the open height of the cell above the wall. The wall
-    must be flat: the open shares of the other faces may differ from the height by at most `flat`. A cell at an edge is
-    listed once for each wall. With `cell` of size 0 the cells are only counted.
+    Over the height h of the cell the displacement is linear, 0 on the other side. At the wall it is twice the distance
+    of the mean place from h/2, over h: particles that fill the space but for a gap at the wall fill all of it. The cell
+    must be inside the liquid, and open on the other side.
     """
-    nx, ny, nz = space.shape
-    count = 0
-    for i in range(nx):
+    nx, ny, nz = inside.shape
+    di, dj, dk = int(axis == 0), int(axis == 1), int(axis == 2)
+    for plane in prange(nx):
+        i = np.int64(plane)
         for j in range(ny):
             for k in range(nz):
-                share = space[i, j, k]
-                if share < 0.3:
+                low, high = open_share[i, j, k], open_share[i + di, j + dj, k + dk]
+                cell = (i * ny + j) * nz + k
+                count = start[cell + 1] - start[cell]
+                if inside[i, j, k] == 0 or count == 0 or min(low, high) > 0.0 or max(low, high) < 1.0:
                     continue
-                for a in range(first, 3):
-                    below, above, around = 0.0, 0.0, 0.0
-                    for b in range(first, 3):
-                        if b == 0:
-                            one, other = w0[i, j, k], w0[i + 1, j, k]
-                        elif b == 1:
-                            one, other = w1[i, j, k], w1[i, j + 1, k]
-                        else:
-                            one, other = w2[i, j, k], w2[i, j, k + 1]
-                        if b == a:
-                            below, above = one, other
-                        else:  # closed sides belong to other walls
-                            around = max(around, abs(one - share) if one > 0.0 else 0.0)
-                            around = max(around, abs(other - share) if other > 0.0 else 0.0)
-                    if around > flat or (below == 0.0) == (above == 0.0) or max(below, above) < 1.0 - flat:
-                        continue
-                    if count < cell.size:
-                        cell[count] = (i * ny + j) * nz + k
-                        axis[count], low[count], height[count] = a, below == 0.0, share
-                    count += 1
-    return count
-
-
-@parallel
-def _spread(moved, x, start, cell, height, a, low, phi, pressure, least, strength, margin):
-    """Spread the particles at walls evenly along the normal, in columns of two cells; moved[q] sums up their ways.
-
-    `cell` lists cells with a wall on the lower (`low`) or upper side of axis a, `height` their open height; the column
-    is this cell and the next one. Of its n particles the r-th from the wall belongs into the r-th of n equal layers. A
-    particle outside the inner half of its layer moves just into it, by the share `strength`. (With longer ways more
-    energy goes round: other stages move particles back.) Two kinds of columns are left out: those that end at a
-    surface, because they are not full, and those whose pressure at the wall is at most `least`, because liquid that
-    leaves a wall must not be pulled back.
-    """
-    flat, pressed = phi.reshape(-1), pressure.reshape(-1)
-    stride0, stride1 = phi.shape[1] * phi.shape[2], phi.shape[2]
-    stride = stride0 if a == 0 else (stride1 if a == 1 else 1)
-    step = stride if low else -stride
-    for q in prange(cell.size):
-        c = cell[q]
-        moved[q] = 0.0
-        at = c // stride0 if a == 0 else ((c // stride1) % phi.shape[1] if a == 1 else c % phi.shape[2])
-        behind = phi.shape[a] - 1 - at if low else at
-        if behind < 2 or pressed[c] <= least:
-            continue
-        if flat[c] >= 0.0 or flat[c + step] >= 0.0 or flat[c + 2 * step] >= 0.0:
-            continue
-        wall = at + 1.0 - height[q] if low else at + height[q]
-        way = (1.0 if low else -1.0) / (height[q] + 1.0)
-        here = start[c + 1] - start[c]
-        n = here + start[c + step + 1] - start[c + step]
-        place = np.empty(n)
-        for r in range(n):
-            p = start[c] + r if r < here else start[c + step] + r - here
-            place[r] = min(max(way * (x[a, p] - wall), 0.0), 1.0)
-        for r in range(n):
-            t, rank = place[r], 0
-            for o in range(n):
-                if place[o] < t or (place[o] == t and o < r):
-                    rank += 1
-            middle = (rank + 0.5) / n
-            if abs(t - middle) > 0.25 / n:
-                edge = middle + (0.2 / n if t > middle else -0.2 / n)
-                t += strength * (edge - t)
-                p = start[c] + r if r < here else start[c + step] + r - here
-                to = wall + max(t, margin) / way
-                moved[q] += to - x[a, p]
-                x[a, p] = to
+                mean = 0.0
+                for p in range(start[cell], start[cell + 1]):
+                    mean += x[axis, p]
+                mean = mean / count - (i if axis == 0 else j if axis == 1 else k)
+                h = space[i, j, k]
+                height = mean - (1.0 - h) if low == 0.0 else h - mean
+                way = min(max(strength * (2.0 * height / h - 1.0), -limit), limit)
+                if low == 0.0:
+                    out[i, j, k] = -way
+                else:
+                    out[i + di, j + dj, k + dk] = way

@@ -9,6 +9,10 @@ where L is the pressure operator: particles do not move through walls, and q = 0
 pressure q, so like a pressure it leaves the centre of mass where it is, unless a wall pushes. A fixed number of
 red-black sweeps solves it roughly. Local crowding disappears at once, long waves over several steps. Kugelstadt et al.
 2019 (implicit density projection) solve this system exactly.
+
+The density of a cell does not say where in the cell its particles are. Beside a wall, where the displacement ends, it
+therefore has a value on the closed face too, which centres the particles of the cell: liquid that falls on a floor
+stops at a distance, and the gap would stay for ever.
 """
 
 from __future__ import annotations
@@ -23,48 +27,8 @@ from ....parallel.partition import Partition
 from ..settings import SPACING
 from ..solids.on_grid import Solids
 from ._particles import _scatter_density
-from ._spacing import _crowding, _displace, _expansion, _spread, _wall_cells
+from ._spacing import _centre, _crowding, _displace, _expansion
 from .storage import Cloud
-
-
-class WallLayer:
-    """Spreads particles in two layers of cells at flat walls that follow the grid.
-
-    The displacement above is linear inside a cell and zero at a wall. It keeps a cell full, but it cannot see where in
-    the cell the particles are. Liquid that falls on a floor stops at a distance, and the gap would stay for ever, with
-    the particles that fill the cell crowded above it.
-    """
-
-    def __init__(self, solids: Solids):
-        self.solids = solids
-        self._of: object = None
-
-    def spread(self, cloud: Cloud, phi: np.ndarray, pressure: np.ndarray, least: float, margin: float) -> np.ndarray:
-        """Move the sorted particles of cells with a pressure above `least`, except where the wall pushes liquid off.
-
-        Returns the sum of their ways (3), in cells.
-        """
-        if self._of is not self.solids.open:
-            self._of, self._cells = self.solids.open, self._find()
-        if np.any(self.solids.separation):
-            pressure = np.where(np.asarray(self.solids.separation) > 0.0, 0.0, pressure)
-        way = np.zeros(3)
-        for cells in self._cells:  # one after the other, because columns of one group have no cells in common
-            moved = np.empty(cells[0].size)
-            _spread(moved, cloud.x, cloud.start, *cells, phi, pressure, least, 1.0, margin)
-            way[cells[2]] += moved.sum()
-        return way
-
-    def _find(self) -> list[tuple]:
-        """Cells, heights, axis and side, grouped by axis and side."""
-        around = self.solids.space, *self.solids.open, self.solids.grid.axes.start, SPACING.flat
-        none = (np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.bool_), np.empty(0))
-        n = _wall_cells(*none, *around)
-        cells = (np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_), np.empty(n))
-        _wall_cells(*cells, *around)
-        cell, axis, low, height = cells
-        groups = [(a, side, (axis == a) & (low == side)) for a in self.solids.grid.axes for side in (True, False)]
-        return [(cell[mine], height[mine], a, side) for a, side, mine in groups if mine.any()]
 
 
 def displacement(
@@ -94,18 +58,20 @@ def displacement(
     mass
         Of the particles, on faces.
     """
-    excess = _excess(cloud, phi, solids, pressure, least, per_cell)
+    excess, inside = _excess(cloud, phi, solids, pressure, least, per_cell)
     q = _potential(problem, excess, solids.partition).reshape(phi.shape)
     out = solids.open.zeros()
     for axis, shift in out.each():
         _displace(shift, q, solids.open[axis], mass[axis], axis, SPACING.longest)
+        beside = cloud.x, cloud.start, inside, solids.space, solids.open[axis]
+        _centre(shift, *beside, axis, SPACING.strength, SPACING.longest)
     return out
 
 
 def _excess(
     cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, least: float, per_cell: int
-) -> np.ndarray:
-    """Volume in cells by which each liquid cell should expand."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Volume in cells by which each liquid cell should expand, and the cells that may also contract."""
     grid = solids.grid
     density = np.zeros(grid.three)
     _scatter_density(density, cloud.x, cloud.start, grid.plane)
@@ -115,7 +81,7 @@ def _excess(
     solids.partition.fill_cells(inside)
     _expansion(out, excess, inside, SPACING.strength, SPACING.noise, SPACING.slack, SPACING.largest)
     solids.partition.fill_cells(out)
-    return out
+    return out, inside
 
 
 def _potential(problem: PressureProblem, excess: np.ndarray, partition: Partition) -> np.ndarray:

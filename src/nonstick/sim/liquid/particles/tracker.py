@@ -7,8 +7,7 @@ particles move                    along straight lines (`flow.masses.folding`), 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from ..surface.particle_surface import ParticleSurface
 from ..tracking import Added, GridVelocity, StepFields
 from ._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
 from .seeding import first_gradient, first_velocity, region, seed_slabs, varies
-from .spacing import WallLayer, displacement
+from .spacing import displacement
 from .storage import Cloud
 
 
@@ -58,7 +57,6 @@ class Particles:
         pull = float(np.linalg.norm(self.gravity))
         up = -self.gravity / pull if pull > 0.0 else np.zeros(3)
         self._surface = ParticleSurface(solids, self.per_cell, up)
-        self._layer = WallLayer(solids)
         self._viscosity = viscosity
         self._sorted = False
         #: length of the last step: sources fill the space that their liquid left in it
@@ -293,18 +291,14 @@ class Particles:
         cloud, solids, first = self.cloud, self.solids, self.grid.axes.start
         even_out = self.scene.model.particles.even_out
         shift = step.velocity  # not read without evening out
-        spread: Callable[[], np.ndarray] = partial(np.zeros, 3)
         if even_out:
-            problem, pressure, least = step.solved.problem, step.solved.pressure, step.least
-            mass = step.masses.inertia
-            shift = displacement(cloud, self.phi, solids, problem, pressure, least, self.per_cell, mass)
-            spread = partial(self._layer.spread, cloud, self.phi, pressure, least, SEEDING.margin)
-        spread = self.partition.release(cloud, spread)
+            problem, pressure, mass = step.solved.problem, step.solved.pressure, step.masses.inertia
+            shift = displacement(cloud, self.phi, solids, problem, pressure, step.least, self.per_cell, mass)
+        self.partition.release(cloud)
         aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
         _gather_velocity(
             cloud.vel, aff, cloud.x, self.phi, *step.velocity, *step.before, first, self.flip, cloud.affine
         )
-        spread()
         _advect(
             cloud.x, cloud.vel, *step.velocity, *shift, solids.nodes, *solids.velocity, first,
             step.dt / self.dx, SEEDING.margin, even_out, self.flip == 0.0,

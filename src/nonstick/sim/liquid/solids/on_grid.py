@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....bodies.body import RigidBody
-from ....grid.faces import FaceField, at_faces, ends
+from ....discretise._moments import hat_fields
+from ....grid.faces import FaceField, at_faces, ends, lower, upper
 from ....grid.fractions import centre_distance, close_edges, open_fractions
 from ....grid.mac import Grid, SubGrid
 from ....grid.masks import cut_cells, wall_cells
@@ -64,14 +65,21 @@ class Solids:
         self._covered: list[np.ndarray] = []
         #: open shares of faces, and the cells they cut
         self._cut: tuple[FaceField, np.ndarray] | None = None
+        #: the same and the room of faces
+        self._room: tuple[FaceField, FaceField] | None = None
         self.coupling: Coupling | None = None
-        self.time = -1.0
+        self.time = self.since = -1.0
         #: velocity of the solids at the faces
         self.velocity = self.grid.still()
         self.update(0.0)
 
-    def update(self, time: float) -> bool:
-        """Move the solids to their positions at `time`; True if any of them has moved."""
+    def update(self, time: float, dt: float = 0.0) -> bool:
+        """Move the solids to their positions at `time`; True if any of them has moved.
+
+        The velocity of a prescribed motion is then the mean over the last `dt` seconds, in which the liquid moves along
+        straight lines too: on the straight way a solid that turns does not leave the place where it will be.
+        """
+        self.since = time - dt
         if self.time >= 0.0 and not self.moving and not self._varies():
             self.time = time
             return False
@@ -199,6 +207,23 @@ class Solids:
     def _varies(self) -> bool:
         return any(isinstance(s.separation, Keyed) for s in self.list)
 
+    def room_of_faces(self) -> FaceField:
+        """The mass that particles bring to a face if all space around it is full: 1 far from solids.
+
+        The weights of the transfer, integrated over the space outside solids: hats along the axis of the face; across,
+        an eighth, three quarters and an eighth of three neighbours. The sides of the domain are like mirrors.
+        """
+        if self._room is None or self._room[0] is not self.open:
+            grid, out = self.grid, []
+            for axis, room in hat_fields(-grid.drop(self.centre))[1].each():
+                for a in grid.axes:
+                    if a != axis and room.shape[a] > 1:
+                        wide = np.pad(room, [(int(b == a),) * 2 for b in range(3)], mode="edge")
+                        room = 0.75 * room + 0.125 * (lower(lower(wide, a), a) + upper(upper(wide, a), a))
+                out.append(np.maximum(room, SOLIDS.least_room))
+            self._room = self.open, FaceField(out, grid.axes)
+        return self._room[1]
+
     def _label(self, distances) -> None:
         """Index of the solid nearest to each cell, negative for the sides of the domain."""
         grid = self.grid
@@ -255,7 +280,7 @@ class Solids:
             for index, solid in enumerate(self.list):
                 if solid.motion is not None or solid.body is not None:
                     mine = nearest == index
-                    out[mine] = np.broadcast_to(solid.speed(axis, points, self.time), out.shape)[mine]
+                    out[mine] = np.broadcast_to(solid.speed(axis, points, self.time, self.since), out.shape)[mine]
             if self.driven:
                 out[ends(axis)] = self._through_sides(axis)
             velocity.append(out)
@@ -276,10 +301,19 @@ class Solids:
                 closer = here[rim] < best
                 speed = 0.0
                 if solid.motion is not None:
-                    speed = np.broadcast_to(solid.speed(axis, self.grid.faces(axis), self.time), here.shape)[rim]
+                    moved = solid.speed(axis, self.grid.faces(axis), self.time, self.since)
+                    speed = np.broadcast_to(moved, here.shape)[rim]
                 out = np.where(closer, speed, out)
                 best = np.minimum(here[rim], best)
         return out * self._covered[axis]
+
+    def turns(self) -> np.ndarray:
+        """The turn of each solid and side in the step by its prescribed motion, in radians; numbers as in `owner`.
+
+        (n, 4): the vector of the turn, and 1 if there is such a motion.
+        """
+        driven = [np.append(s.turn(self.since, self.time), float(s.motion is not None)) for s in self.list]
+        return np.array(by_number(driven, [np.zeros(4)] * len(self.sides)))
 
     def fastest(self) -> float:
         """The largest velocity component of a solid at a face."""

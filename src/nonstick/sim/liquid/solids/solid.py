@@ -5,7 +5,7 @@ Pictures of a run need no more than this; it loads neither solvers nor SciPy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,8 @@ class Solid:
     motion: Prescribed | None
     body: RigidBody | None = None
     viscous: str = "no-slip"
+    #: size of the domain in metres; empty if it is not known
+    domain: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         self._kept: tuple[bytes, np.ndarray] | None = None
@@ -116,11 +118,19 @@ class Solid:
         offset, angle, _, _ = self.motion.at(time)
         return np.append(offset, angle).tobytes()
 
-    def speed(self, axis: int, points, time: float) -> np.ndarray | float:
-        """One component of the velocity at points; zero for a solid that never moves."""
+    def speed(self, axis: int, points, time: float, since: float) -> np.ndarray | float:
+        """One component of the velocity at points, that of a motion as the mean since a time; zero without a motion."""
         if self.body is not None:
             return self.body.velocity_at(*points)[axis]
-        return 0.0 if self.motion is None else self.motion.velocity(axis, points, time)
+        return 0.0 if self.motion is None else self.motion.velocity(axis, points, time, since)
+
+    def turn(self, since: float, time: float) -> np.ndarray:
+        """The prescribed turn in this time: angle times axis (3), in radians."""
+        out = np.zeros(3)
+        if self.motion is not None and self.body is None:
+            turn = self.motion.turn(since, time)
+            out[:] = turn * self.motion.axis if self.motion.d == 3 else (turn, 0.0, 0.0)
+        return out
 
     def distance(self, grid: Grid, time: float) -> np.ndarray:
         """Distance at the nodes in metres, for a body in a window around it; measured only if the solid has moved.
@@ -140,8 +150,10 @@ class Solid:
             self._sampled = self.shape if still else sample_meshes(self.shape, grid.dx)
         shape = self._place(self._sampled, time)
         if self.body is None:
-            out = shape.sample(nodes)
-            return -out if self.container else out
+            sign = -1.0 if self.container else 1.0
+            out = sign * shape.sample(nodes)
+            self._pass_sides(out, nodes, lambda points: sign * shape.sample(points), grid.dx)
+            return out
         out = np.full(grid.node_shape, FAR * grid.dx)
         low, high = self.body.box()
         reach = 2 * SOLIDS.room * grid.dx
@@ -150,6 +162,26 @@ class Solid:
             out[window] = shape.sample(tuple(x[(*(slice(None),) * a, window[a])] for a, x in enumerate(nodes)))
             out[window] -= self._growth(grid.dx)
         return out
+
+    def _pass_sides(self, phi: np.ndarray, nodes, distance: Callable[..., np.ndarray], dx: float) -> None:
+        """Let a solid that ends on a side of the domain, or just beyond it, go on there, in place.
+
+        No liquid reaches its surface there. With the distance to that surface, a solid thinner than a cell would be
+        thinner still: between a node on the side and one in the liquid, its other surface would lie at the side.
+        """
+        for axis, size in enumerate(self.domain):
+            x = nodes[axis].ravel()
+            for end, inward, side in ((0, 1, 0.0), (-1, -1, size)):
+                if len(x) < 3 or abs(x[end] - side) > 1e-6 * dx:
+                    continue
+                here, one, two = (phi[(slice(None),) * axis + (end + far * inward,)] for far in range(3))
+                if not (here <= 0.0).any():
+                    continue
+                points = list(nodes)
+                points[axis] = np.full((1,) * phi.ndim, side + 1e-3 * inward * dx)
+                before = distance(tuple(points))[(slice(None),) * axis + (0,)]
+                hidden = (here <= 0.0) & (before < here)
+                here[hidden] = np.minimum(here, 2.0 * one - two)[hidden]
 
     def _growth(self, dx: float) -> float:
         """The distance by which a body must grow to have its true volume on the grid, in metres.
@@ -185,7 +217,7 @@ def solids_of(scene: Scene) -> list[Solid]:
         Solid(build(s.shape, scene.folder, f"{scene.where}: solid.{index}.shape"), s.container,
               s.pressure or model.walls.pressure, s.separation, s.adhesion,
               None if s.motion is None else Prescribed(s.motion, middle, scene.dimension),
-              viscous=s.viscous or model.walls.viscous)
+              viscous=s.viscous or model.walls.viscous, domain=tuple(model.domain.size))
         for index, s in enumerate(model.solid)
     ]  # fmt: skip
     return own + _beyond(scene)
