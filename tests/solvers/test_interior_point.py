@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nonstick
-from nonstick import registry
+from nonstick import cases, registry
+from nonstick.bench.problems import snapshots
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.precond.incomplete import MIC
 from nonstick.solvers.takahashi_batty.interior_point import InteriorPoint
@@ -264,3 +265,17 @@ def test_the_stop_of_the_paper_counts_newton_steps_in_the_units_of_the_problem()
     assert solved(1e6, "ipm-pd+literal+stop", 1e-12).iterations == large.iterations
     small = solved(1e-3, "ipm-pd+literal+stop")
     assert small.outer_iterations < large.outer_iterations
+
+
+def test_a_local_start_takes_fewer_steps_than_the_printed_one_in_splashing_liquid():
+    """Every pressure bounded: drops, whose pressures are far below those of the tank, do not cost extra steps."""
+    problems = snapshots("double-dam-break", 32, 8, **{"walls.pressure": "all", "time.cfl": 3.0})
+    problem = next(snapshot for snapshot in problems if snapshot.frame == 8).build()
+    ours, printed = (nonstick.solve_problem(problem, name) for name in ("ipm-pd", "ipm-pd+literal"))
+    assert ours.converged and printed.converged
+    assert 2 * ours.outer_iterations <= printed.outer_iterations and ours.iterations < printed.iterations
+
+
+def test_a_local_start_serves_wide_contact_too():
+    for n in (65, 129):
+        assert nonstick.solve_problem(cases.build("obstacle2d", n).problem, "ipm-pd").outer_iterations <= 15

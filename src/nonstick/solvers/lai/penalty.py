@@ -31,6 +31,8 @@ class Penalty(Method):
         Solves the linear systems.
     strength : float
         The spring of a row is strength · diagonal / rtol.
+    spring : float, optional
+        One spring for all rows, in the units of the problem, in place of `strength`; the paper has 10⁹.
     inner_factor : float
         Tolerance of the linear systems, as a part of the tolerance of the whole.
     maxiter : int
@@ -48,6 +50,7 @@ class Penalty(Method):
 
     inner: Recipe
     strength: float = 1e3
+    spring: float | None = None
     inner_factor: float = 0.5
     maxiter: int = 20_000
 
@@ -65,7 +68,8 @@ class Penalty(Method):
                 descend(problem, feasible, self.inner, monitor, limit, "penalised sets repeated")
                 break
             bound = box.at(violated)
-            spring = self.strength / min(max(monitor.tolerance, 1e-12), 1.0) * A.diagonal
+            own = self.strength / min(max(monitor.tolerance, 1e-12), 1.0) * A.diagonal
+            spring = own if self.spring is None else self.spring
             with monitor.setup():
                 inverse = inner.setup(masked.update(None, np.where(violated != 0, spring, 0.0)), inverse)
             A.residual(b, bound, rhs)

@@ -53,13 +53,16 @@ class BarrierSide:
     z: np.ndarray
     ds: np.ndarray
     dz: np.ndarray
+    #: rounding errors stay as they are
+    literal: bool
 
     @classmethod
-    def of(cls, bound: np.ndarray, sign: float, s: float, z: float) -> BarrierSide:
+    def of(cls, bound: np.ndarray, sign: float, s: float, z: float, literal: bool) -> BarrierSide:
         finite = np.isfinite(bound)
         rows = slice(None) if finite.all() else np.flatnonzero(finite)
         own = bound[rows].copy()
-        return cls(sign, rows, own, np.full(own.size, s), np.full(own.size, z), np.zeros(own.size), np.zeros(own.size))
+        start = np.full(own.size, s), np.full(own.size, z)
+        return cls(sign, rows, own, *start, np.zeros(own.size), np.zeros(own.size), literal)
 
     def gap(self, x: np.ndarray) -> np.ndarray:
         """c(x): how far x is inside its bound."""
@@ -68,6 +71,8 @@ class BarrierSide:
     def excess(self, x: np.ndarray) -> np.ndarray:
         """s - c(x), with rounding errors set to zero: W = z/s would magnify them on rows that sit at their bound."""
         out = self.s - self.gap(x)
+        if self.literal:
+            return out
         out[np.abs(out) <= rounding.BOUND * (np.abs(x[self.rows]) + np.abs(self.bound))] = 0.0
         return out
 
@@ -88,9 +93,16 @@ class Barrier:
         self.unit_z = 1.0 if literal else float(np.abs(gradient).max(initial=0.0)) or 1.0
         self.unit_x = 1.0 if literal else self.unit_z / stiffness
         s, z = slack * self.unit_x, multiplier * self.unit_z
-        sides = BarrierSide.of(problem.box.lower, 1.0, s, z), BarrierSide.of(problem.box.upper, -1.0, s, z)
+        bounds = (problem.box.lower, 1.0), (problem.box.upper, -1.0)
+        sides = [BarrierSide.of(bound, sign, s, z, literal) for bound, sign in bounds]
         self.sides = [side for side in sides if side.bound.size]
         self.count = sum(side.bound.size for side in self.sides)
+
+    def begin_with(self, slack: np.ndarray) -> None:
+        """Start each row with its own slack; z is cut so that no weight z/s is larger than with s = unit_x."""
+        for side in self.sides:
+            side.s = np.maximum(slack[side.rows], rounding.SUM * self.unit_x)
+            side.z *= np.minimum(side.s / self.unit_x, 1.0)
 
     def weights(self, mu: float, primal: bool) -> list[np.ndarray]:
         """W of each side; `mu` in units of s·z."""

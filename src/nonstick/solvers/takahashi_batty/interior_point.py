@@ -15,8 +15,14 @@ The paper does not say how CAB+SS selects its step. Here it is 0.995 of the long
 `halved=True` there is one step for all three, halved until it stays inside. That takes about the steps of its table 2.
 
 Departures: all quantities are normalised (by the gradient at the start and the median diagonal), because with the
-paper's absolute constants the reachable accuracy depends on the units. When the residual has not improved for
+paper's absolute constants the reachable accuracy depends on the units. Each slack starts at the size that x may reach
+in its own row, `A⁻¹|g|` by one inner solve: pressures in thin films and drops are far smaller than at the bottom of a
+tank, and one slack for all rows is too large for some or too small for others. When the residual has not improved for
 `patience` steps, the inner solves are made more accurate before the method gives up.
+
+`literal` has none of this. It reads through what the paper leaves open or misprints: algorithm 2 floods from one cell
+at a time (as printed it would merge all cells of a block), and rows are put on their bounds at the end, because callers
+test x > 0.
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...inverse.base import Recipe
+from ...inverse.base import IterativeInverse, Recipe
 from ...inverse.krylov.cg import CG
 from ...operators.masked import Masked
 from ..base import Method
@@ -50,15 +56,17 @@ class InteriorPoint(Method):
         Barrier from the complementarity, and steps kept inside the box.
     halved : bool
         With `adaptive`: one step length for x, s and z, the largest of 1, ½, ¼ … that stays inside.
-    mu, epsilon, slack, multiplier : float
-        Barrier parameter, smallest slack and multiplier, and their start values, all in normalised units.
+    mu, epsilon, multiplier : float
+        Barrier parameter, smallest slack and multiplier, and multipliers at the start, all in normalised units.
+    slack : float, optional
+        Slacks at the start, in normalised units; None: `A⁻¹|g|`, which differs from row to row.
     step_norm : float, optional
         Stop on the paper's Newton step norm instead of the KKT residual; in the units of the problem if `literal`,
         else normalised.
     patience : int
         Steps without progress after which inner solves are made more accurate.
     literal : bool
-        As printed: the constants in the units of the problem, and no exact solve of the rows that the barrier holds.
+        As printed: the constants in the units of the problem, and none of our departures.
 
     Examples
     --------
@@ -79,8 +87,8 @@ class InteriorPoint(Method):
     halved: bool = False
     mu: float = 1e-20
     epsilon: float = 1e-16
-    slack: float = 1.0
-    multiplier: float = 1.0
+    slack: float | None = None
+    multiplier: float = 0.01
     step_norm: float | None = None
     patience: int = 6
     literal: bool = False
@@ -88,7 +96,7 @@ class InteriorPoint(Method):
     def solve(self, problem, start, monitor):
         x = start.x
         g = problem.gradient(x)
-        barrier = Barrier(problem, g, self.slack, self.multiplier, self.literal)
+        barrier = Barrier(problem, g, 1.0 if self.slack is None else self.slack, self.multiplier, self.literal)
         operator = Masked(problem.A, None, np.zeros(problem.n))
         inverse, norm = None, np.inf
         r, dx = np.empty(problem.n), np.empty(problem.n)
@@ -99,13 +107,15 @@ class InteriorPoint(Method):
             if self._done(monitor, x, g, norm):
                 break
             best.see(k, x, monitor)
-            if k - best.gained >= self.patience and self.step_norm is None:
+            if k - best.gained >= self.patience and self.step_norm is None and not self.literal:
                 if inner_maxiter >= 64 * self.inner_maxiter:
                     monitor.stop("stagnated", self._stagnation(best.kkt))
                     break
                 inner_maxiter, best.gained = 4 * inner_maxiter, k
             if k == limit:
                 break
+            if k == 0 and self.slack is None and barrier.sides:
+                inverse = self._local_slacks(barrier, operator, g, monitor)
 
             mu = self._barrier_parameter(barrier)
             targets = [np.full(side.bound.size, mu) for side in barrier.sides]
@@ -125,6 +135,19 @@ class InteriorPoint(Method):
             x[:] = best.x
         self._snap(problem, x, monitor)
         monitor.notes["newton_step_norm"] = norm
+
+    def _local_slacks(self, barrier: Barrier, operator: Masked, g: np.ndarray, monitor) -> IterativeInverse:
+        """Start slacks at A⁻¹|g|, at least |g|/d; returns the inverse of A."""
+        size = np.abs(g)
+        with monitor.setup():
+            inverse = self.inner.setup(operator)
+        assert isinstance(inverse, IterativeInverse)
+        reach = np.zeros_like(g)
+        found = inverse.solve(size, reach, rtol=0.1, maxiter=self.inner_maxiter, watch=monitor.interrupted)
+        monitor.iterations += found.iterations
+        d = operator.diagonal
+        barrier.begin_with(np.maximum(reach, np.divide(size, d, out=np.zeros_like(g), where=d > 0.0)))
+        return inverse
 
     @staticmethod
     def _snap(problem, x: np.ndarray, monitor) -> None:
@@ -166,7 +189,7 @@ class InteriorPoint(Method):
         x += primal * dx
         problem.box.project(x, out=x)
         for side in barrier.sides:
-            if self.system == "log-barrier" or (primal == 1.0 and not self.adaptive):
+            if self.system == "log-barrier" or (primal == 1.0 and not self.adaptive and not self.literal):
                 # s + Δs equals c(x + Δx). Computing it from x avoids rounding errors, which W would magnify.
                 side.s = side.gap(x)
             else:

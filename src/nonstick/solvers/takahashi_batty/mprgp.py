@@ -9,6 +9,10 @@ leave the box is an *expansion*; otherwise a step along β, *proportioning*, rel
 - Fast expansion (Kružík et al. 2020): the whole CG step, projected, instead of half a step to the boundary and a
   fixed-length gradient step. It is kept only if its objective is lower than after the half step. Otherwise the
   classical expansion follows, on which the convergence proof rests.
+- Proportioning: a step along β alone releases the rows that have g < 0. Where b = 0 inside the liquid, which gravity
+  alone gives, that is one layer of cells a step. So ours tries a preconditioned step of all rows that g does not hold
+  at their bound, ties (g = 0) among them, and keeps it if its objective is lower than after the step along β. `literal`
+  has the step along β only.
 - Norms and the fixed step are taken in the metric of diag(A). The box is still a box in the scaled variables, the
   method does not depend on units, and cut cells with large diagonals do not shorten the step of all rows.
 
@@ -21,6 +25,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...core import rounding
 from ...inverse.base import Inverse, NoPreconditioner, Recipe
 from ...kernels._vector import dot
 from ...operators.masked import Masked
@@ -40,6 +45,11 @@ class MPRGP(Method):
         The Γ of the proportioning test.
     fast_expansion : bool
         Try the whole CG step, projected, before the classical expansion; False is the method of 2005.
+    literal : bool
+        As printed: rows are released along β alone, one layer of cells at a time, and norms and the fixed step are
+        those of A, not of A scaled by its diagonal.
+    maxiter : int
+        Its own limit of iterations.
 
     Examples
     --------
@@ -54,12 +64,14 @@ class MPRGP(Method):
     M: Recipe = field(default_factory=NoPreconditioner)
     proportion: float = 1.0
     fast_expansion: bool = True
+    maxiter: int = 20_000
+    literal: bool = False
 
     def solve(self, problem, start, monitor):
         state = _Face(self, problem, start.x, monitor)
         steps = {"cg": 0, "expansion": 0, "proportioning": 0}
-        for k in range(monitor.limit(20_000) + 1):
-            if monitor.check(state.x, state.g) or k == monitor.limit(20_000):
+        for k in range(monitor.limit(self.maxiter) + 1):
+            if monitor.check(state.x, state.g) or k == monitor.limit(self.maxiter):
                 break
             kind = state.advance()
             if not kind:
@@ -87,7 +99,7 @@ class _Face:
         self.x, self.g = x, problem.gradient(x)
         self.z, self.p, self.Ap, self.trial, self.work = (np.empty(n) for _ in range(5))
         d = problem.A.diagonal
-        self.inverse_diagonal = np.divide(1.0, d, out=np.zeros(n), where=d > 0.0)
+        self.inverse_diagonal = np.ones(n) if recipe.literal else np.divide(1.0, d, out=np.zeros(n), where=d > 0.0)
         self.fixed_step = 1.9 / scaled_norm(problem.A, self.inverse_diagonal)
         self.operator: Masked | None = None
         self.M: Inverse | None = None
@@ -198,23 +210,56 @@ class _Face:
         self.restart()
 
     def proportion(self) -> str:
-        problem = self.problem
+        """Release rows: by a preconditioned step of all rows that no bound holds, or along β if that lowers more."""
+        problem, x, g = self.problem, self.x, self.g
         direction = self.inverse_diagonal * self.beta
         problem.A.apply(direction, self.Ap)
-        curvature = dot(direction, self.Ap)
+        curvature, slope = dot(direction, self.Ap), dot(g, direction)
         self.monitor.progress.negative |= curvature < 0.0 and problem.A.negative(curvature, direction, self.Ap)
-        step = min(
-            dot(self.g, direction) / curvature if curvature > 0.0 else np.inf,
-            problem.box.max_step(self.x, direction),
-        )
+        step = min(slope / curvature if curvature > 0.0 else np.inf, problem.box.max_step(x, direction))
         if not np.isfinite(step):
             self.bounded = False
             return self._stuck("the objective falls without bound along a direction of zero curvature")
-        self.x -= step * direction
-        problem.box.project(self.x, out=self.x)
-        problem.gradient(self.x, self.g)
+        if not self.recipe.literal and self.release(-step * slope + 0.5 * step**2 * curvature):
+            return "proportioning"
+        x -= step * direction
+        problem.box.project(x, out=x)
+        problem.gradient(x, g)
         self.restart()
         return "proportioning"
+
+    def release(self, value: float) -> bool:
+        """A CG step, projected, of the free rows and those on a bound that g does not push outwards, ties among them.
+
+        It is kept if the objective changes by no more than `value`.
+        """
+        problem, x, g = self.problem, self.x, self.g
+        tie = rounding.SUM * problem.scale
+        low, high = x <= problem.box.lower, x >= problem.box.upper
+        self.free = ~((low & (g > tie)) | (high & (g < -tie)) | (low & high))
+        np.multiply(g, self.free, out=self.phi)
+        self.precondition()
+        problem.A.apply(self.z, self.Ap)
+        curvature, slope = dot(self.z, self.Ap), dot(self.phi, self.z)
+        if not (curvature > 0.0 and slope > 0.0):
+            return False
+        trial, trial_g = self.trial, self.work
+        np.subtract(x, slope / curvature * self.z, out=trial)
+        problem.box.project(trial, out=trial)
+        problem.gradient(trial, trial_g)
+        if not 0.5 * dot(trial - x, g + trial_g) <= value:
+            return False
+        x[:], g[:] = trial, trial_g
+        released = self.free
+        self.p[:] = self.z
+        self.split()
+        self.precondition()
+        if np.array_equal(released, self.free):  # no bound was met: the step was one of CG
+            self.p *= -dot(self.z, self.Ap) / curvature
+            self.p += self.z
+        else:
+            self.p[:] = self.z
+        return True
 
     def _stuck(self, why: str) -> str:
         self.trouble = why
