@@ -8,7 +8,7 @@ DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
-.PHONY: help demo test test-fast test-clients mpi test-oldest test-mpi fuzz soak lint format bench bench-peers docs clean
+.PHONY: help demo test test-fast test-clients mpi test-oldest test-mpi fuzz soak lint checks format bench bench-peers docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,7 +20,8 @@ help:
 	@echo "make test-oldest  some tests with the oldest packages that are allowed"
 	@echo "make test-mpi     the tests of many ranks on 1, 2, 3 and 4 ranks"
 	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
-	@echo "make lint         ruff and mypy"
+	@echo "make lint         ruff, mypy and make checks"
+	@echo "make checks       the package as published, spelling, hosted workflows"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
 	@echo "make bench-peers  the same problems with other packages; installs them (PETSc: Debian, as root)"
 	@echo "make soak         kill runs at random moments and resume them: the same bytes (KILLS=n)"
@@ -71,6 +72,21 @@ lint: .venv/.ready-dev
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/mypy
+	@if $(MAKE) --no-print-directory .venv/.ready-checks; then $(MAKE) --no-print-directory checks; \
+	else echo "note: the tools of the group 'checks' cannot be installed here; make checks is left out"; fi
+
+# the package as it would be published, spelling, and the files for hosted checks; nothing here needs a network
+checks: .venv/.ready-checks
+	@$(BIN)/validate-pyproject pyproject.toml >/dev/null
+	@rm -rf build/dist && $(BIN)/python -m build -q --no-isolation --outdir build/dist . >/dev/null
+	@$(BIN)/twine --no-color check --strict build/dist/* >/dev/null || $(BIN)/twine check --strict build/dist/*
+	@$(BIN)/check-wheel-contents build/dist/*.whl
+	@$(BIN)/pyroma --quiet --min 10 --skip-tests AuthorEmail,Url,BusFactor build/dist/*.tar.gz
+	@$(BIN)/repo-review --format json . >/dev/null || $(BIN)/repo-review --show err .
+	@$(BIN)/codespell
+	@$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	@$(BIN)/zizmor --quiet --offline --pedantic --no-progress .github
 
 format: .venv/.ready-dev
 	@$(BIN)/ruff check --fix $(SOURCES)
@@ -93,13 +109,14 @@ clean:
 	rm -rf .venv .venv-mpi .venv-oldest site build dist demo bench-peers bench-*.json bench-*.png .pytest_cache .ruff_cache .mypy_cache
 
 # -- the environment --------------------------------------------------------------------------------
-# One stamp per set of extras, made again when pyproject.toml changes. `core` is the package alone.
+# One stamp per set of extras and groups, made again when pyproject.toml changes. `core` is the package alone.
 
-EXTRA-core :=
-EXTRA-pictures := [pictures]
-EXTRA-dev := [dev]
-EXTRA-bench := [bench,pictures]
-EXTRA-docs := [docs]
+WANTS-core := --editable .
+WANTS-pictures := --editable '.[pictures]'
+WANTS-dev := --editable '.[pictures,mesh,usd,surface,view,cluster,bench,integrations]' --group dev
+WANTS-bench := --editable '.[bench,pictures]'
+WANTS-docs := --editable . --group docs
+WANTS-checks := --group checks
 
 # Debian's PETSc, one of the peers: installed as root, else its tests are skipped and say so.
 .venv/.petsc: benchmarks/install-petsc.sh | .venv/bin/python
@@ -117,8 +134,9 @@ EXTRA-docs := [docs]
 	@touch $@
 
 .venv/.ready-%: pyproject.toml | .venv/bin/python
-	@echo "installing nonstick$(EXTRA-$*) into .venv, which can take a few minutes ..."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.$(EXTRA-$*)'
+	@echo "installing $(WANTS-$*) into .venv, which can take a few minutes ..."
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check 'pip>=25.1'   # the first that knows groups
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check $(WANTS-$*)
 	@touch $@
 
 .venv/bin/python:

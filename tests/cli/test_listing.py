@@ -1,6 +1,9 @@
 """`nonstick --help`, `--version`, `methods`, `cases`."""
 
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -29,7 +32,18 @@ def test_help_of_commands_has_an_example(text):
         assert f"nonstick {command} " in text(command, "--help")
 
 
-def test_version(text):
+def test_version_names_the_commit_of_a_clone(text):
+    root = Path(__file__).parents[2]
+    head = ""
+    if (root / ".git").exists() and shutil.which("git"):
+        words = ["git", "-C", str(root), "rev-parse", "--short=8", "HEAD"]
+        head = subprocess.run(words, capture_output=True, text=True).stdout.strip()
+    told = text("--version").strip().removesuffix(".dirty")
+    assert told == f"nonstick {nonstick.__version__}" + (f"+g{head}" if head else "")
+
+
+def test_version_without_git(text, monkeypatch):
+    monkeypatch.setenv("PATH", "")
     assert text("--version").strip() == f"nonstick {nonstick.__version__}"
 
 

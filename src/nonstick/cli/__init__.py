@@ -52,8 +52,23 @@ def _show_version(value: bool) -> None:
     if value:
         from .. import __version__
 
-        say(f"nonstick {__version__}")
+        say(f"nonstick {__version__}{_commit()}")
         raise typer.Exit
+
+
+def _commit() -> str:
+    """The commit, as in "+g81c9afc9" or "+g81c9afc9.dirty", if the package runs from a clone; else nothing."""
+    root = Path(__file__).parents[3]
+    if not ((root / ".git").exists() and (root / "src" / "nonstick" / "cli").is_dir()):
+        return ""
+    import subprocess
+
+    words = ("git", "-C", str(root), "describe", "--always", "--dirty=.dirty", "--abbrev=8", "--exclude=*")
+    try:
+        found = subprocess.run(words, capture_output=True, text=True, timeout=5).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return f"+g{found}" if found else ""
 
 
 def _load(files: list[Path]) -> list[Path]:

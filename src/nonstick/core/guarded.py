@@ -4,6 +4,9 @@ Opening a FIFO waits for ever, opening a device can do anything, and a link lead
 files are looked at before they are opened and again when they are open. Below a folder that was given to `guard`, as
 every run directory is, each folder is opened by the descriptor of the one above it, and a link is refused wherever it
 stands. Files that users name themselves may be links.
+
+Windows has no descriptors of folders. There a file is opened by its path, after each folder on the way was looked at;
+to make a link needs rights there that users seldom have.
 """
 
 from __future__ import annotations
@@ -22,6 +25,11 @@ from ..errors import NonstickError
 
 #: bytes of a text that is read whole: the tables of a run of a million steps are shorter
 LARGEST_TEXT = 1 << 30
+#: True where a folder can be opened, and a file in it by the descriptor of the folder
+BY_DESCRIPTOR = os.open in os.supports_dir_fd
+#: flags that some systems do not have
+_FOLDER, _NO_LINK, _AT_ONCE = (getattr(os, name, 0) for name in ("O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK"))
+_AT_ONCE |= getattr(os, "O_CLOEXEC", 0)
 #: folders with contents that may be a stranger's
 _guarded: set[Path] = set()
 
@@ -40,7 +48,8 @@ class Place:
     """An open folder."""
 
     path: Path
-    handle: int
+    #: its descriptor, where there are such
+    handle: int | None
     #: no link is followed here
     guarded: bool
 
@@ -49,9 +58,17 @@ class Place:
         open_folder = Path(f"/proc/{os.getpid()}/fd/{self.handle}")
         return (open_folder if self.guarded and open_folder.exists() else self.path) / name
 
+    def named(self, name: str) -> str:
+        """What the functions of `os` call a file here, beside `dir_fd=place.handle`."""
+        return name if self.handle is not None else str(self.path / name)
+
     def remove(self, name: str) -> None:
         with suppress(FileNotFoundError), naming(self.path / name):
-            os.unlink(name, dir_fd=self.handle)
+            os.unlink(self.named(name), dir_fd=self.handle)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file of this folder another name; one that has it is replaced."""
+        os.replace(self.named(old), self.named(new), src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
 
 @contextmanager
@@ -73,21 +90,35 @@ def folder(path: str | Path, make: bool = False) -> Iterator[Place]:
     if make:
         here.mkdir(parents=True, exist_ok=True)
     with naming(here):
-        handle = os.open(here, os.O_RDONLY | os.O_DIRECTORY)
+        place = _opened(here, None, bool(above))
     try:
         for part in path.relative_to(here).parts:
-            here = here / part
             if make:
-                with suppress(FileExistsError), naming(here):
-                    os.mkdir(part, dir_fd=handle)
-            with naming(here):
-                _refuse_link(here, os.stat(part, dir_fd=handle, follow_symlinks=False))
-                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=handle)
-            os.close(handle)
-            handle = below
-        yield Place(path, handle, bool(above))
+                with suppress(FileExistsError), naming(place.path / part):
+                    os.mkdir(place.named(part), dir_fd=place.handle)
+            with naming(place.path / part):
+                below = _opened(place.path / part, place, True)
+            _close(place)
+            place = below
+        yield place
     finally:
-        os.close(handle)
+        _close(place)
+
+
+def _opened(path: Path, above: Place | None, guarded: bool) -> Place:
+    """Open a folder. One above it means that it is reached from there, and that it is not a link."""
+    name, at = (above.named(path.name), above.handle) if above else (str(path), None)
+    if above:
+        _refuse_link(path, os.stat(name, dir_fd=at, follow_symlinks=False))
+    if BY_DESCRIPTOR:
+        return Place(path, os.open(name, os.O_RDONLY | _FOLDER | (_NO_LINK if above else 0), dir_fd=at), guarded)
+    os.scandir(path).close()  # raises what opening a folder would raise
+    return Place(path, None, guarded)
+
+
+def _close(place: Place) -> None:
+    if place.handle is not None:
+        os.close(place.handle)
 
 
 def _refuse_link(path: Path, about: os.stat_result) -> None:
@@ -98,14 +129,15 @@ def _refuse_link(path: Path, about: os.stat_result) -> None:
         )
 
 
-def descriptor(path: str | Path, flags: int) -> int:
+def descriptor(path: str | Path, flags: int, links: bool = True) -> int:
     """Open a regular file, or make one if the flags say so. Nothing else is opened, and nothing is waited for."""
     path, name = Path(path), _plain(path).name
     with naming(path), folder(_plain(path).parent) as place:
-        flags |= os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if place.guarded else 0)
+        links = links and not place.guarded
         with suppress(FileNotFoundError):
-            _refuse_others(path, os.stat(name, dir_fd=place.handle, follow_symlinks=not flags & os.O_NOFOLLOW))
-        handle = os.open(name, flags, 0o666, dir_fd=place.handle)
+            _refuse_others(path, os.stat(place.named(name), dir_fd=place.handle, follow_symlinks=links))
+        flags |= _AT_ONCE | (0 if links else _NO_LINK)
+        handle = os.open(place.named(name), flags, 0o666, dir_fd=place.handle)
     try:
         _refuse_others(path, os.fstat(handle))
     except BaseException:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..core.guarded import folder, remove
+from ..core.guarded import BY_DESCRIPTOR, folder, remove
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
                 yield place.writable(name)
                 if durable:
                     _sync(place.writable(name))
-                os.replace(name, path.name, src_dir_fd=place.handle, dst_dir_fd=place.handle)
+                place.rename(name, path.name)
                 if durable:
                     _sync(place.path)
             finally:
@@ -53,6 +54,8 @@ def remove_partial(folder: Path) -> None:
 
 def ended(pid: int) -> bool:
     """True if there is no process with this number."""
+    if sys.platform == "win32":  # where os.kill ends a process whatever the signal
+        return _ended_on_windows(pid)
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -60,6 +63,20 @@ def ended(pid: int) -> bool:
     except OSError:  # it belongs to somebody else
         return False
     return False
+
+
+def _ended_on_windows(pid: int) -> bool:
+    import ctypes
+
+    system = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined]
+    system.OpenProcess.restype = ctypes.c_void_p
+    handle = system.OpenProcess(0x1000, False, pid & 0xFFFFFFFF)  # to ask about it, no more
+    if not handle:
+        return bool(ctypes.get_last_error() != 5)  # type: ignore[attr-defined]  # 5: it belongs to somebody else
+    status = ctypes.c_ulong()
+    system.GetExitCodeProcess(ctypes.c_void_p(handle), ctypes.byref(status))
+    system.CloseHandle(ctypes.c_void_p(handle))
+    return status.value != 259  # still active
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -70,7 +87,9 @@ def write_text(path: str | Path, text: str) -> None:
 
 def _sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk; not every system can do that for folders."""
-    handle = os.open(path, os.O_RDONLY)
+    if not BY_DESCRIPTOR and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # Windows asks for the right to write
     try:
         os.fsync(handle)
     except OSError as error:

@@ -1,7 +1,8 @@
 """One writer at a time: a lock on a run directory that ends with its process, however that ends.
 
 The file `lock` names the process. What counts is the lock of the operating system on it: a killed process has lost it,
-so nothing has to be cleaned up by hand. Systems without such locks (Windows) go by the file alone.
+so nothing has to be cleaned up by hand. Systems without such locks (Windows) go by the file, and ask whether
+the process it names is alive.
 """
 
 from __future__ import annotations
@@ -72,15 +73,20 @@ class Lock:
         me = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%dT%H:%M:%S")}
         with naming(self.file):
             os.ftruncate(self._handle, 0)
-            os.pwrite(self._handle, json.dumps(me).encode(), 0)
+            os.lseek(self._handle, 0, os.SEEK_SET)
+            os.write(self._handle, json.dumps(me).encode())
 
     def __exit__(self, *_: object) -> None:
+        if fcntl is None:  # Windows removes no file that is open
+            os.close(self._handle)
+            remove(self.file)
+            return
         remove(self.file)  # before it is let go, so that nobody can lock a file without a name
         os.close(self._handle)
 
     def _take(self) -> int:
         while True:
-            handle = descriptor(self.file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
+            handle = descriptor(self.file, os.O_RDWR | os.O_CREAT, links=False)
             try:
                 self._hold(handle)
                 if os.path.samestat(os.fstat(handle), os.stat(self.file)):
@@ -97,7 +103,7 @@ class Lock:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
-            free = not _owner(handle)
+            free = not _alive(_owner(handle))
         except BlockingIOError:
             free = False
         except OSError:  # a file system without locks
@@ -127,13 +133,15 @@ def held(folder: Path) -> bool:
     False
     """
     try:
-        handle = descriptor(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW)
+        handle = descriptor(folder / NAME, os.O_RDONLY, links=False)
     except (OSError, NonstickError):
         return False
     try:
         owner = _owner(handle)
-        if fcntl is None or (owner and owner["host"] != platform.node()):
+        if owner and owner["host"] != platform.node():
             return True  # only the file can tell
+        if fcntl is None:
+            return _alive(owner)
         if owner and (not owner["pid"].isdecimal() or ended(int(owner["pid"]))):
             return False
         # A probe for a moment could refuse a process that starts just now, so it comes last.
@@ -145,10 +153,17 @@ def held(folder: Path) -> bool:
         os.close(handle)
 
 
+def _alive(owner: dict[str, Any]) -> bool:
+    """False if who wrote a lock file is known to have ended; for systems that have no locks that end with a process."""
+    here = owner and owner["host"] == platform.node() and owner["pid"].isdecimal()
+    return bool(owner) and not (here and ended(int(owner["pid"])))
+
+
 def _owner(handle: int) -> dict[str, Any]:
     """Who wrote a lock file; nothing if it is new or cannot be read."""
     try:
-        found = json.loads(os.pread(handle, 4096, 0))
+        os.lseek(handle, 0, os.SEEK_SET)
+        found = json.loads(os.read(handle, 4096))
         return {key: str(found[key])[:80] for key in ("pid", "host", "since")}
     except (ValueError, TypeError, KeyError):
         return {}

@@ -181,7 +181,11 @@ class RunDirectory:
         self._make_folders()
         with ExitStack() as stack:
             lock = Lock(self.path)
-            self._first(lambda: stack.enter_context(lock) and None)
+
+            def hold() -> None:
+                stack.enter_context(lock)
+
+            self._first(hold)
             lock.taken_over = self.comm.shared(lock.taken_over)
             yield lock
 
@@ -311,7 +315,7 @@ class RunDirectory:
             file = self.path / name
             if file.exists() and file.stat().st_size > SMALL:
                 with guarded.folder(self.path) as place:
-                    os.replace(name, f"{name}.damaged", src_dir_fd=place.handle, dst_dir_fd=place.handle)
+                    place.rename(name, f"{name}.damaged")
             remove(file)  # a header and half a row of a killed run
             return
         self._write_rows(name, list(rows[0]), keep)

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import prange
 
 from ...core.optional import need
 from ...core.palette import WATER
-from ...kernels import parallel
+from ...kernels import parallel, prange
 from .frame import Frame, in_space
 from .mesh import TriangleMesh, bounds
 from .shot import RunSolid, Shot

@@ -11,9 +11,8 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-from numba import prange
 
-from ...kernels import parallel
+from ...kernels import parallel, prange
 
 _TYPES = {"f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8", "u4": "UInt32"}
 
