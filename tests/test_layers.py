@@ -29,6 +29,8 @@ LAYERS = (
     "compositions",
     "api",
     "solver",
+    "forms",
+    "integrations",
     "discretise",
     "cases",
     "mpi",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ._lazy import on_first_use
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from .api import lcp, solve, solve_problem
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .files.formats.run import export
     from .files.probes import read_probes
     from .files.problems import load_problem, save_problem
+    from .forms import lsq, qp
+    from .problem.batch import Batch
     from .problem.box import BoxProblem
     from .problem.solution import Solution
     from .registry import load_plugin, methods, register
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 _WHERE = {
     "solve": ".api",
     "lcp": ".api",
+    "lsq": ".forms",
+    "qp": ".forms",
+    "Batch": ".problem.batch",
     "solve_problem": ".api",
     "methods": ".registry",
     "register": ".registry",
@@ -54,6 +59,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "Batch",
     "BoxProblem",
     "DiffusionProblem",
     "NonstickError",
@@ -68,7 +74,9 @@ __all__ = [
     "lcp",
     "load_plugin",
     "load_problem",
+    "lsq",
     "methods",
+    "qp",
     "read_probes",
     "register",
     "save_problem",
@@ -86,6 +94,7 @@ _MODULES = (
     "compositions",
     "discretise",
     "grid",
+    "integrations",
     "inverse",
     "operators",
     "problem",

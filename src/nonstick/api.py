@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,17 +12,23 @@ import numpy as np
 
 from . import registry
 from .core import validate
+from .core.door import read_bounds, read_options
 from .core.options import STOPPING, Criterion, Stopping, suggesting, unknown_option
 from .errors import EntriesNeededError, NonstickError
+from .inverse.base import Recipe
+from .operators.base import Operator
+from .problem.batch import Batch, columns
 from .problem.box import BoxProblem
 from .problem.constraints import LinearConstraints
 from .problem.given import Given
+from .problem.modes import Modes
 from .problem.monitor import FAILED, Monitor, Start
 from .problem.solution import Solution
 from .solvers.base import Method
 from .solvers.constrained import solve_constrained
+from .solvers.keeping import on_all_cores
 from .solvers.safeguards.definite import ZERO, indefinite, smallest_curvature
-from .solvers.safeguards.pockets import without_pockets
+from .solvers.safeguards.pockets import IN_A_LIQUID, without_pockets
 from .solvers.safeguards.refinement import refine, solve_substitute
 
 
@@ -33,6 +39,7 @@ def solve(
     lower: Any = 0.0,
     upper: Any = np.inf,
     *,
+    bounds: Any = None,
     method: str | Method = "auto",
     x0: Any = None,
     active: Any = None,
@@ -45,7 +52,11 @@ def solve(
     constraints: Any = None,
     time_limit: float | None = None,
     criterion: Criterion = "rows",
-) -> Solution:
+    options: Mapping[str, Any] | None = None,
+    near_null: Any = None,
+    nodes: Any = None,
+    block: int | None = None,
+) -> Any:
     """Solve `min ½ xᵀA x − bᵀx` subject to `lower ≤ x ≤ upper`.
 
     With the default bounds this is the complementarity problem `0 ≤ x ⟂ A x − b ≥ 0`; with infinite
@@ -58,9 +69,12 @@ def solve(
         P-matrix: then there is nothing to minimise, and x solves the complementarity problem. A LinearOperator must be
         symmetric and needs `diagonal`, and not every method can use it.
     b : array_like
-        n numbers.
+        n numbers; or n × k numbers for k problems with one matrix, which are solved on all cores after one set-up.
     lower, upper : float or array_like
-        Bounds on x, one for all or one each; `-inf`, `inf` or None where there is none.
+        Bounds on x, one for all or one each; `-inf`, `inf` or None where there is none. n × k numbers are bounds for
+        each of k problems.
+    bounds : scipy.optimize.Bounds, n pairs (low, high) or (lower, upper), optional
+        The bounds in the forms of SciPy, in place of `lower` and `upper`. Without it the bounds are 0 and inf.
     method : str
         A name from `nonstick.methods()`, or a method object.
     x0 : array_like, optional
@@ -90,13 +104,25 @@ def solve(
         Seconds, checks and set-up included. The solve ends at the next iteration with the status "time".
     criterion : {"rows", "papers"}
         "papers": stop on the KKT residual alone, as the tables of the papers do.
+    options : dict, optional
+        The same words in a dict, as for `scipy.optimize.minimize`: `maxiter`, `gtol` (an absolute bound on the
+        residual), `tol` and ours; they win over the keywords.
+    near_null : array_like, optional
+        n × k: vectors that A nearly annihilates, for problems with several unknowns at a point, such as elasticity.
+        `auto` then coarsens by smoothed aggregation that keeps all of them.
+    nodes : array_like, optional
+        The coordinates of points that have d unknowns each, (n/d) × d, stored point by point: the rigid-body modes are
+        made from them.
+    block : int, optional
+        The number of unknowns of a point; with `nodes` it is d, and 1 if nothing is given.
 
     Returns
     -------
     Solution
         `x`, `dual = A x − b`, `converged`, `status`, `message` (advice if it did not converge),
         `iterations`, `outer_iterations`, `history`, `seconds`, and `kkt()` and `row_error()`, which recompute the
-        residuals.
+        residuals; also by SciPy's names: `success`, `fun`, `jac`, `nit`. For k problems a `Batch`: x is n × k, and it
+        is a sequence of k solutions.
 
     Raises
     ------
@@ -118,8 +144,40 @@ def solve(
     >>> np.round(solution.x, 3)
     array([0.233, 0.067, 0.   , 0.   , 0.   , 0.   , 0.   , 0.067, 0.233])
     """
-    run = Run.by(method, Stopping(rtol, atol, maxiter, time_limit, criterion, callback))
-    return _solve(run, Given(A, cells, diagonal), b, lower, upper, x0, active, constraints)
+    words = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "time_limit": time_limit, "criterion": criterion}
+    run = Run.by(method, read_options(options, words | {"callback": callback}))
+    given = Given(A, cells, diagonal, modes=Modes.of(near_null, nodes, block))
+    lower, upper = read_bounds(bounds, lower, upper, given.n)
+    k = columns(given.n, b, lower, upper, x0, active)
+    if k is None:
+        return in_words_of_a_minimum(_solve(run, given, b, lower, upper, x0, active, constraints))
+    if constraints is not None:
+        raise NonstickError("constraints belong to one right-hand side: call solve for each column of b")
+    return solve_columns(run, given, k, b, lower, upper, x0, active)
+
+
+def solve_columns(run: Run, given: Given, k: int, *columns: Any) -> Batch:
+    """Solve k problems of one matrix; `columns` are b, lower, upper, x0 and active, each for one or for k problems."""
+    checked = given.columns(k, *columns)
+    begun = time.perf_counter()
+
+    def solve(method: Method, j: int) -> Solution:
+        b, lower, upper, x0, active = (values[:, j] if values is not None else None for values in checked)
+        assert b is not None and lower is not None and upper is not None
+        problem = BoxProblem(given.operator, given.enter(b), given.enter(lower), given.enter(upper))
+        x0, active = (None if values is None else given.enter(values) for values in (x0, active))
+        one = replace(run, method=method, began=time.perf_counter())
+        return in_words_of_a_minimum(given.solution(one.solve(problem, x0, active, given.back)))
+
+    return Batch(on_all_cores(run.method, given.operator, solve, k), time.perf_counter() - begun)
+
+
+def in_words_of_a_minimum(solution: Solution) -> Solution:
+    """A minimum that does not exist, in the words of who minimises: the objective is not bounded below."""
+    if solution.status != "infeasible" or "pockets" not in solution.notes:
+        return solution
+    message = solution.message.replace(IN_A_LIQUID, "")
+    return replace(solution, status="unbounded", message=f"the objective ½xᵀA x − bᵀx falls without end: {message}")
 
 
 def lcp(M: Any, q: Any, **options: Any) -> Solution:
@@ -146,15 +204,16 @@ def lcp(M: Any, q: Any, **options: Any) -> Solution:
     >>> solution.x.round(6), solution.dual.round(6)
     (array([0.5, 0. ]), array([0. , 2.5]))
     """
-    if options.keys() & {"lower", "upper"}:
+    if options.keys() & {"lower", "upper", "bounds"}:
         raise NonstickError("an LCP has the bounds 0 and inf; use nonstick.solve for others")
+    words = options.pop("options", None)
     matrix = {name: options.pop(name, None) for name in ("cells", "diagonal")}
     start = {name: options.pop(name, None) for name in ("x0", "active", "constraints")}
     method = options.pop("method", "auto")
     for word in options:
         if word not in STOPPING:
             unknown_option(word, [*STOPPING, *matrix, *start, "method"], "lcp")
-    run = Run.by(method, Stopping(**options))
+    run = Run.by(method, read_options(words, options))
     return _solve(run, Given(M, **matrix, names=("M", "q")), q, 0.0, np.inf, **start, sign=-1.0)
 
 
@@ -170,6 +229,7 @@ def _solve(
         C, low, high = validate.constraints(constraints, given.n)
         limits = LinearConstraints(C if given.order is None else C[:, given.order], low, high)
         solution = _solve_with_constraints(run, problem, limits, x0, given.back)
+        solution = replace(solution, constraints=LinearConstraints(C, low, high))
     return replace(given.solution(solution), seconds=time.perf_counter() - run.began)
 
 
@@ -250,7 +310,14 @@ class Run:
         except EntriesNeededError as error:
             raise NonstickError(f"method {self.name!r} {error}") from None
         _judge(method, problem, x, x0, monitor)
-        return Solution.of(problem, x, self.name, monitor)
+        return replace(Solution.of(problem, x, self.name, monitor), face_solver=_face_solver)
+
+
+def _face_solver(A: Operator) -> Recipe:
+    """What solves linear systems on the free rows; `compositions` loads every solver, so it is imported when asked."""
+    from .compositions import face_solver
+
+    return face_solver(A)
 
 
 def _solve_all(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
@@ -292,8 +359,6 @@ def _solve_with_constraints(
     run: Run, problem: BoxProblem, limits: LinearConstraints, x0: Any, back: np.ndarray | None
 ) -> Solution:
     """Solve with linear constraints: a box problem for each guess of their multipliers."""
-    from .compositions import face_solver  # which loads every solver
-
     stopping = run.stopping
 
     def solve(problem: BoxProblem, x0: Any, active: Any) -> Solution:
@@ -309,7 +374,7 @@ def _solve_with_constraints(
             return False
         return stopping.criterion == "papers" or problem.row_error(x).value <= stopping.row_rtol
 
-    return solve_constrained(problem, limits, solve, holds, face_solver(problem.A), stopping.rtol, x0)
+    return solve_constrained(problem, limits, solve, holds, _face_solver(problem.A), stopping.rtol, x0)
 
 
 def _no_worse(problem: BoxProblem, x: np.ndarray, x0: Any, monitor: Monitor) -> None:
@@ -323,6 +388,10 @@ def _no_worse(problem: BoxProblem, x: np.ndarray, x0: Any, monitor: Monitor) -> 
     before = monitor.measure(start)
     after = monitor.measure(x)
     if after <= monitor.asked or (monitor.stopping.limited and np.isfinite(after)):
+        return
+    energy = problem.A.symmetric and problem.edges is None and not monitor.linear and not monitor.progress.negative
+    # A lower objective is a better point, also if its residual is larger: gradients are steep at clamped rows.
+    if energy and np.isfinite(after) and problem.objective(x) < problem.objective(start):
         return
     if not after <= before < np.inf:
         x[:] = start

@@ -21,6 +21,7 @@ from .inverse.krylov.minres import MINRES
 from .inverse.krylov.richardson import Richardson
 from .inverse.multigrid.aggregation.coarsening import GIA, Aggregation, TopologyAware
 from .inverse.multigrid.aggregation.levels import Packed
+from .inverse.multigrid.aggregation.near_null import NearNull
 from .inverse.multigrid.aggregation.smoothed import Smoothed
 from .inverse.multigrid.algebraic.coarsening import Algebraic
 from .inverse.multigrid.cycles import Resmoothed, V, W
@@ -42,7 +43,7 @@ from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.andersen.newton import MinMapNewton
 from .solvers.auto.active_set import ActiveSet
 from .solvers.base import Method
-from .solvers.cascade import MethodCascade
+from .solvers.cascade import DenseRows, MethodCascade
 from .solvers.chentanez_muller.cycles import ChentanezMuller
 from .solvers.chentanez_muller.projected_gs import ProjectedSOR
 from .solvers.lai.fas import FAS
@@ -101,7 +102,13 @@ CYCLE = Cascade((Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32),
 #: Fourth-order or nearly singular matrices defeat every cycle; a few thousand unknowns are then factored.
 FACTOR = Factor(shift=1e-14, most=10_000)
 STRONG, SAFE = Deflated(Cascade((FACTOR, SAAMG))), Deflated(Cascade((FACTOR, Jacobi())))
-AUTO = ActiveSet(Cascade(((Within(60), Deflated(CYCLE)), STRONG, SAFE)))
+#: Matrices unlike M-matrices are factored for every free set, as long as their factors are small.
+VECTOR = Factor(shift=1e-13, envelope=30_000_000)
+#: Vector problems whose near-null vectors are known.
+MODES = Multigrid(NearNull(), Lexicographic(), V(1, 1), smallest=300)
+AUTO = ActiveSet(Cascade(((Within(100), MODES), (Within(60), VECTOR), (Within(60), Deflated(CYCLE)), STRONG, SAFE)))
+#: Dense normal equations: conjugate gradients inside the bounds first, which lower the objective in every step.
+DENSE = MethodCascade((MPRGP(Jacobi(), maxiter=2_000), AUTO))
 
 #: Ours, for matrices that are not symmetric: incomplete factors where convection rules, coarse rows elsewhere.
 ONE_WAY = Cascade(((Trial(), ILU()), AMG))
@@ -115,8 +122,19 @@ def face_solver(A: Operator) -> Recipe:
     return CG(Deflated(CYCLE)) if A.symmetric else GENERAL.inner
 
 
-#: Incomplete Cholesky needs far more inner iterations than multigrid (§7.2.2: up to 100).
-FEW, MANY = 3, 100
+#: Incomplete Cholesky needs far more inner iterations than multigrid (§7.2.2: two, or up to 100).
+FEW, MANY = 2, 100
+
+
+def barrier_variant(**changes) -> InteriorPoint:
+    """A barrier method of table 2: one start for all rows, three CG iterations a step."""
+    return InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=3, slack=1.0, multiplier=1.0, **changes)
+
+
+def literal_interior_point(**changes) -> InteriorPoint:
+    """Takahashi–Batty as printed: s = z = 1 in the units of the problem, two CG iterations over their aggregation."""
+    recipe = CG(Deflated(tagiaamg(2, 0.65, literal=True)))
+    return InteriorPoint(recipe, inner_maxiter=2, slack=1.0, multiplier=1.0, literal=True, **changes)
 
 
 def face_multigrid(coarsening: FaceCoarsening, smoother: SmootherRecipe, bottom: Recipe | None = None) -> Recipe:
@@ -163,12 +181,12 @@ STOKES = Cascade(((Within(40, pace=0.8), GMRES(PROJECTION, single=True)), GMRES(
 METHODS: dict[str, Method] = {
     # Lai 2020
     "no-lcp": LinearSolve(CG(Deflated(ILU()))),
-    "pi-pcg": PolicyIteration(LAI_PCG),
-    "pi-mg": PolicyIteration(LAI_MG),
+    "pi-pcg": PolicyIteration(LAI_PCG, forcing=0.1),
+    "pi-mg": PolicyIteration(LAI_MG, forcing=0.1),
     "pi-mg+literal": PolicyIteration(LAI_LITERAL_MG),
     "pe-pcg": Penalty(LAI_PCG),
     "pe-mg": Penalty(LAI_MG),
-    "pe-mg+literal": Penalty(LAI_LITERAL_MG),
+    "pe-mg+literal": Penalty(LAI_LITERAL_MG, spring=1e9),
     "fas-mg": MethodCascade((FAS(patience=10, progress=0.1), PolicyIteration(CG(LAI_CYCLE)))),
     "fas-mg+literal": _literal_fas(),
     "fas-mg+trilinear": _literal_fas(scheme="trilinear"),
@@ -198,19 +216,19 @@ METHODS: dict[str, Method] = {
     "mic-mprgp": MPRGP(Deflated(MIC())),
     "saamg-mprgp": MPRGP(Deflated(SAAMG)),
     "tagiaamg-mprgp": MPRGP(Deflated(TAGIAAMG)),
+    "mic-mprgp+literal": MPRGP(Deflated(MIC()), literal=True),
+    "saamg-mprgp+literal": MPRGP(Deflated(SAAMG), literal=True),
     "ipm-pd": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW),
     "ipm-pd+tagiaamg-cg": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW),
     "ipm-pd+mic-cg": InteriorPoint(CG(Deflated(MIC())), inner_maxiter=MANY),
     "ipm-pd+saamg-cg": InteriorPoint(CG(Deflated(SAAMG)), inner_maxiter=FEW),
-    "ipm-pd+literal": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=2, literal=True),
-    "ipm-pd+literal+stop": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=2, literal=True, step_norm=100.0),
-    "plb": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="log-barrier"),
-    "ipm-p": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, system="primal"),
-    "ipm-pd+hs": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, step=0.5, patience=25),
-    "ipm-pd+cab+ss": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, adaptive=True),
-    "ipm-pd+cab+ss+halves": InteriorPoint(
-        CG(Deflated(TAGIAAMG)), inner_maxiter=FEW, adaptive=True, halved=True, literal=True
-    ),
+    "ipm-pd+literal": literal_interior_point(),
+    "ipm-pd+literal+stop": literal_interior_point(step_norm=100.0),
+    "plb": barrier_variant(system="log-barrier"),
+    "ipm-p": barrier_variant(system="primal"),
+    "ipm-pd+hs": barrier_variant(step=0.5, patience=25),
+    "ipm-pd+cab+ss": barrier_variant(adaptive=True),
+    "ipm-pd+cab+ss+halves": barrier_variant(adaptive=True, halved=True, literal=True),
     "mehrotra": Mehrotra(CG(Deflated(TAGIAAMG))),
     # Aanjaneya 2019
     "visc-box-mg": viscous(BOX_MG),
@@ -231,7 +249,8 @@ METHODS: dict[str, Method] = {
     "stokes-direct": SaddlePolicy(Direct(), forcing=0.0),
     # ours
     "jacobi-mprgp": MPRGP(Jacobi()),
-    "auto": MethodCascade((AUTO, GENERAL), when="refused"),
+    "auto": MethodCascade(((DenseRows(), DENSE), AUTO, GENERAL), when="refused"),
+    "pi-direct": PolicyIteration(Direct()),
     "pi-bicgstab": GENERAL,
     "pi-gmres": PolicyIteration(Cascade(((Within(300), GMRES(ONE_WAY)), Direct())), forcing=0.1, nested=True),
     "mg-cg": replace(AUTO, bounded=False),

@@ -59,12 +59,12 @@ def _shown_to_fail(description: str, kind: str = "box") -> Entry:
 _METHODS: dict[str, Entry] = {
     # -- Lai 2020: policy iteration, penalty, FAS ------------------------------------------------------
     "no-lcp": Entry("the linear baseline: ILU-CG on A x = b, bounds ignored (walls hold on to liquid)", "linear"),
-    "pi-pcg": Entry("policy iteration over CG with incomplete LU"),
-    "pi-mg": Entry("policy iteration over barycentric Galerkin multigrid"),
-    "pi-mg+literal": Entry("pi-mg with the paper's transfers: not normalised, not truncated"),
+    "pi-pcg": Entry("policy iteration over CG with incomplete LU, inexact inner solves"),
+    "pi-mg": Entry("policy iteration over barycentric Galerkin multigrid, inexact inner solves"),
+    "pi-mg+literal": Entry("pi-mg as printed: exact inner solves, transfers neither normalised nor truncated"),
     "pe-pcg": Entry("penalty method over CG with incomplete LU"),
     "pe-mg": Entry("penalty method over barycentric Galerkin multigrid"),
-    "pe-mg+literal": Entry("pe-mg with the paper's transfers: not normalised, not truncated"),
+    "pe-mg+literal": _shown_to_fail("pe-mg as printed: its transfers, and a spring of 1e9 in the units given"),
     "fas-mg": Entry("FAS multigrid on the complementarity problem, with band smoothing at the walls"),
     "fas-mg+literal": _shown_to_fail("fas-mg without our additions (band smoothing, held rows): the paper's V(2,2)"),
     "fas-mg+trilinear": _shown_to_fail("ablation: the literal fas-mg with trilinear interpolation"),
@@ -98,11 +98,13 @@ _METHODS: dict[str, Entry] = {
     "mic-mprgp": Entry("MPRGP with fast expansion, modified incomplete Cholesky in the face"),
     "saamg-mprgp": Entry("MPRGP with fast expansion, smoothed-aggregation multigrid in the face"),
     "tagiaamg-mprgp": Entry("MPRGP with fast expansion, topology-aware aggregation multigrid in the face"),
+    "mic-mprgp+literal": Entry("mic-mprgp as printed: rows are released one layer of cells at a time, plain norms"),
+    "saamg-mprgp+literal": Entry("saamg-mprgp as printed: rows are released one layer of cells at a time, plain norms"),
     "ipm-pd": Entry("primal-dual interior point, clamped full steps, topology-aware multigrid CG"),
     "ipm-pd+tagiaamg-cg": Entry("primal-dual interior point over CG with topology-aware aggregation multigrid"),
     "ipm-pd+mic-cg": Entry("primal-dual interior point over CG with modified incomplete Cholesky"),
     "ipm-pd+saamg-cg": Entry("primal-dual interior point over CG with smoothed-aggregation multigrid"),
-    "ipm-pd+literal": _shown_to_fail("ipm-pd as printed: the paper's constants in the units given, 2 CG iterations"),
+    "ipm-pd+literal": _shown_to_fail("ipm-pd as printed: aggregation, constants in the units given, no safeguards"),
     "ipm-pd+literal+stop": _shown_to_fail("ipm-pd+literal with the paper's stop: Newton steps below 100, not rtol"),
     "plb": _shown_to_fail("primal log-barrier method (ill-conditioned: for comparison)"),
     "ipm-p": _shown_to_fail("interior point on the primal system (ill-conditioned: for comparison)"),
@@ -128,6 +130,7 @@ _METHODS: dict[str, Entry] = {
     # -- ours ---------------------------------------------------------------------------------------------
     "auto": Entry("ours: inexact active set over a float32 multigrid CG, safeguarded; the default"),
     "jacobi-mprgp": Entry("MPRGP with the diagonal: needs only products with A, slow on fine grids"),
+    "pi-direct": Entry("ours: policy iteration over a sparse factorisation of the free rows, symmetric or not"),
     "pi-bicgstab": Entry("ours: policy iteration over BiCGStab, ILU or multigrid inside, for nonsymmetric matrices"),
     "pi-gmres": Entry("ours: policy iteration over GMRES, ILU or multigrid inside, for nonsymmetric matrices"),
     "mg-cg": Entry("ours: the linear solve A x = b by the multigrid CG of auto, bounds ignored", "linear"),
@@ -228,9 +231,10 @@ def name_of(method: str) -> str:
     for name in _METHODS:
         if name.lower() == method.strip().lower():
             return name
-    raise NonstickError(
-        f"unknown method {brief(method)}{did_you_mean(method.lower(), _METHODS)}; nonstick.methods() lists all"
-    )
+    from .core.door import nearest_method  # loads NumPy, which the lists of names do without
+
+    hint = nearest_method(method) or f"unknown method {brief(method)}{did_you_mean(method.lower(), _METHODS)}"
+    raise NonstickError(f"{hint}; nonstick.methods() lists all")
 
 
 # -- plugins ------------------------------------------------------------------------------------------------

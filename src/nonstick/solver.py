@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 
 from . import registry
-from .api import Run
-from .core.options import Stopping, suggesting
+from .api import Run, in_words_of_a_minimum, solve_columns
+from .core.door import read_bounds, read_options
+from .core.options import suggesting
 from .core.show import Shown
 from .errors import NonstickError
-from .inverse.base import Recipe
-from .inverse.cache import Cached, InverseCache
 from .operators.base import Operator
+from .problem.batch import columns
 from .problem.box import BoxProblem
 from .problem.given import Given
+from .problem.modes import Modes
 from .problem.solution import Solution
 from .solvers.base import Method
+from .solvers.keeping import keeping
 
 #: the largest change of a coupling a_ij / sqrt(a_ii a_jj) with which coarse levels are kept by `update`
 DRIFT = 0.1
@@ -51,6 +53,8 @@ class Solver(Shown):
         True: a solve without `x0` starts from the last solution if its residual is smaller than that of zero. Answers
         then agree to the tolerance, but their last digits depend on the solves before. False: every solve starts alike,
         and equal problems have equal answers.
+    near_null, nodes, block
+        As for `nonstick.solve`: what A of a vector problem nearly annihilates.
 
     Examples
     --------
@@ -68,13 +72,22 @@ class Solver(Shown):
 
     @suggesting
     def __init__(
-        self, A: Any, *, cells: Any = None, method: str | Method = "auto", diagonal: Any = None, warm: bool = True
+        self,
+        A: Any,
+        *,
+        cells: Any = None,
+        method: str | Method = "auto",
+        diagonal: Any = None,
+        warm: bool = True,
+        near_null: Any = None,
+        nodes: Any = None,
+        block: int | None = None,
     ):
         recipe, self.name = registry.named(method)
         self.warm = warm
         #: the last solution in the order of the operator
         self._last: Solution | None = None
-        self._given = Given(A, cells, diagonal)
+        self._given = Given(A, cells, diagonal, modes=Modes.of(near_null, nodes, block))
         self._lock = threading.RLock()
         self._busy = False
         self._keep(recipe)
@@ -107,29 +120,33 @@ class Solver(Shown):
         lower: Any = 0.0,
         upper: Any = np.inf,
         *,
+        bounds: Any = None,
         x0: Any = None,
         active: Any = None,
+        options: Mapping[str, Any] | None = None,
         **stopping: Any,
-    ) -> Solution:
-        """Solve for one right-hand side and one pair of bounds.
+    ) -> Any:
+        """Solve for one right-hand side and one pair of bounds, or for k of them.
 
         Parameters
         ----------
         b : array_like
-            n numbers.
+            n numbers; or n × k numbers for k problems, which are solved on all cores, each from its own start.
         lower, upper : float or array_like
-            Bounds on x; `-inf`, `inf` or None where there is none.
+            Bounds on x; `-inf`, `inf` or None where there is none; n × k for k problems.
+        bounds : scipy.optimize.Bounds, n pairs (low, high) or (lower, upper), optional
+            The bounds in the forms of SciPy, in place of `lower` and `upper`.
         x0 : array_like, optional
             Where to start. If not given, the Solver decides (`warm`).
         active : array_like, optional
             The `active` of an earlier solution: methods that work with sets begin with it.
-        rtol, atol, maxiter, callback, time_limit, criterion
+        rtol, atol, maxiter, callback, time_limit, criterion, options
             As for `nonstick.solve`.
 
         Returns
         -------
         Solution
-            As from `nonstick.solve`.
+            As from `nonstick.solve`; a `Batch` for k problems.
 
         Examples
         --------
@@ -140,14 +157,18 @@ class Solver(Shown):
         >>> solver.solve([1.0, -3.0], lower=-1.0).x.round(6)
         array([ 0., -1.])
         """
-        stop = Stopping(**stopping)
+        stop = read_options(options, stopping)
         with self._alone():
             run, given = Run(self._method, self.name, stop, time.perf_counter()), self._given
+            lower, upper = read_bounds(bounds, lower, upper, given.n)
+            k = columns(given.n, b, lower, upper, x0, active)
+            if k is not None:
+                return solve_columns(replace(run, method=self._recipe), given, k, b, lower, upper, x0, active)
             problem = given.problem(b, lower, upper)
             x0, active = self._start(problem) if x0 is None and active is None else given.start(x0, active)
             inner = run.solve(problem, x0, active, given.back)
             self._last = inner if np.isfinite(inner.x).all() else None
-            return given.solution(inner)
+            return in_words_of_a_minimum(given.solution(inner))
 
     def update(self, values: Any) -> None:
         """Give A other numbers in the same places.
@@ -206,25 +227,3 @@ class Solver(Shown):
                 raise
             finally:
                 self._busy = False
-
-
-M = TypeVar("M", bound=Method)
-
-
-def keeping(method: M, alike: WeakSet[Operator]) -> M:
-    """The method with a cache for every recipe in it, so that its set-ups outlive a solve."""
-    if not is_dataclass(method):
-        return method
-    changes = {part.name: _kept(getattr(method, part.name), alike) for part in fields(method)}
-    return replace(method, **{name: value for name, value in changes.items() if value is not None})
-
-
-def _kept(value: Any, alike: WeakSet[Operator]) -> Any:
-    """A part of a method that keeps its set-ups; None if there is nothing to keep."""
-    if isinstance(value, Recipe):
-        return Cached(value, InverseCache(alike))
-    if isinstance(value, Method):
-        return keeping(value, alike)
-    if isinstance(value, tuple) and any(isinstance(part, Recipe | Method) for part in value):
-        return tuple(part if (kept := _kept(part, alike)) is None else kept for part in value)
-    return None

@@ -41,7 +41,7 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page a reader may open."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def sections(page: Path) -> list[str]:

@@ -216,7 +216,7 @@ def obstacle(m):
 @pytest.mark.parametrize("sub_solver", ["default", "preconditioned"])
 def test_same_code_on_other_array_libraries(library, sub_solver):
     """The point of Andersen's paper: products, sums and masks are all the method needs."""
-    if library == "torch":  # the others come with the extra `dev`
+    if library == "torch":  # the others come with the group `test`
         pytest.importorskip("torch", reason="the CPU build of torch is not on the package index; .ci/run looks for it")
     xp = importlib.import_module(library)
     if library == "jax":

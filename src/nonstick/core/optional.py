@@ -20,6 +20,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "cluster": ("sweeps on a Dask cluster", ("distributed",)),
     "mpi": ("one problem on many ranks", ("mpi4py", "petsc4py")),
     "view": ("pages in a browser", ("viser", "fast_simplification")),
+    "integrations": ("nonstick inside other packages", ("qpsolvers", "cvxpy", "skfem")),
     "bench": ("other packages to compare with", ("pyamg", "osqp")),
 }
 

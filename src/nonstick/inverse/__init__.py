@@ -10,6 +10,7 @@ from .krylov.gmres import GMRES
 from .krylov.minres import MINRES
 from .krylov.richardson import Richardson
 from .multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
+from .multigrid.aggregation.near_null import NearNull
 from .multigrid.aggregation.smoothed import Smoothed
 from .multigrid.algebraic.coarsening import Algebraic
 from .multigrid.cycles import F, Full, K, Resmoothed, V, W
@@ -64,6 +65,7 @@ __all__ = [
     "LinearResult",
     "MeanVolumes",
     "Multigrid",
+    "NearNull",
     "NoPreconditioner",
     "Pairwise",
     "Projection",

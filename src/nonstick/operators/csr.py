@@ -32,6 +32,9 @@ class CSROperator(Operator):
         #: colour of each row, so that coupled rows have different colours; None if the maker of the matrix did not give
         #: it
         self.colour: np.ndarray | None = None
+        #: vectors that A nearly annihilates, as columns, and the node that each unknown belongs to; None if not given
+        self.near_null: np.ndarray | None = None
+        self.node: np.ndarray | None = None
 
     def apply(self, x, out):
         _csr_apply(out, x, self._A.data, self._A.indices, self._A.indptr)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from ..operators.csr import CSROperator
 from ..operators.products import Products
 from ..operators.stencil import as_operator
 from .box import BoxProblem
+from .modes import Modes
 from .solution import Solution
 
 
@@ -34,9 +37,18 @@ class Given:
         The diagonal of a LinearOperator.
     names : tuple of str
         What the messages call A and b.
+    modes : Modes, optional
+        The near-null vectors of a matrix of a vector problem.
     """
 
-    def __init__(self, A: Any, cells: Any = None, diagonal: Any = None, names: tuple[str, str] = ("A", "b")):
+    def __init__(
+        self,
+        A: Any,
+        cells: Any = None,
+        diagonal: Any = None,
+        names: tuple[str, str] = ("A", "b"),
+        modes: Modes | None = None,
+    ):
         self.names = names
         #: the positions of the caller's unknowns in C order; None if they are in this order
         self.order: np.ndarray | None = None
@@ -56,6 +68,17 @@ class Given:
             self._cells = validate.cells(cells, self._matrix.shape[0])
             self.order = validate.c_order(self._cells)
         self.operator = self._convert()
+        if modes is not None:
+            self._set_modes(modes)
+
+    def _set_modes(self, modes: Modes) -> None:
+        """Tell the operator its near-null vectors."""
+        if not isinstance(self.operator, CSROperator) or self.order is not None:
+            raise NonstickError("near_null, nodes and block belong to a matrix without cells")
+        self.modes = modes
+        self.operator.near_null, self.operator.node = modes.vectors(self.n)
+
+    modes: Modes | None = None
 
     @property
     def n(self) -> int:
@@ -91,6 +114,19 @@ class Given:
         b = sign * self.vector(b, self.names[1])
         low, high = validate.bounds(lower, upper, self.n)
         return BoxProblem(self.operator, b, self.enter(low), self.enter(high))
+
+    def columns(
+        self, k: int, b: Any, lower: Any, upper: Any, x0: Any = None, active: Any = None
+    ) -> tuple[np.ndarray | None, ...]:
+        """Checked b, bounds and starts of k problems, each n × k, in the caller's order; None stays None."""
+        n, spread = self.n, partial(_spread, k=k)
+        checked = [spread(b, lambda column: validate.vector(column, n, self.names[1]))]
+        low, high = validate.no_bound(lower, -np.inf), validate.no_bound(upper, np.inf)
+        sides = [(_column(low, j), _column(high, j)) for j in range(k)]
+        both = [validate.bounds(*side, n) for side in sides]
+        checked += [np.stack([pair[side] for pair in both], axis=1) for side in (0, 1)]
+        starts = (x0, lambda column: validate.vector(column, n, "x0")), (active, lambda c: validate.active(c, n))
+        return *checked, *(None if values is None else spread(values, check) for values, check in starts)
 
     def start(self, x0: Any, active: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
         """A checked x0 and active set in the order of the operator; None stays None."""
@@ -129,6 +165,8 @@ class Given:
         new.names, new.order, new._cells, new._matrix = self.names, self.order, self._cells, M
         new._symmetric = symmetric
         new.operator = new._convert()
+        if self.modes is not None:
+            new._set_modes(self.modes)
         mine, other = self.operator.stencil, new.operator.stencil
         if mine is not None and other is not None:
             other.rows = mine.rows  # equal tables: by the same object hierarchies see that the grid is the same
@@ -139,6 +177,17 @@ def _is_linear_operator(A: Any) -> bool:
     """True for SciPy's LinearOperator. Its module is slow to load; whoever has such an object has loaded it."""
     module = sys.modules.get("scipy.sparse.linalg")
     return module is not None and isinstance(A, module.LinearOperator)
+
+
+def _column(values: Any, j: int) -> Any:
+    """Column j of values for k problems; values for one problem are those of each."""
+    return values[:, j] if np.ndim(values) == 2 and np.shape(values)[1] > 1 else values
+
+
+def _spread(values: Any, check: Callable[[Any], np.ndarray], k: int) -> np.ndarray:
+    """A checked vector for each of k problems, as columns."""
+    values = values if sp.issparse(values) else validate.numbers(values, "b")
+    return np.stack([check(_column(values, j)) for j in range(k)], axis=1)
 
 
 def _scaling(A: sp.csr_array) -> np.ndarray:

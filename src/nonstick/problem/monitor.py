@@ -27,6 +27,7 @@ ADVICE = {
     "breakdown": "the method broke down in its arithmetic: check that A is positive definite and not badly scaled, "
     "then take another method; 'auto' is safeguarded",
     "infeasible": "the problem has no solution",
+    "unbounded": "the objective ½xᵀA x − bᵀx falls without end",
     "indefinite": "A is not positive definite, so there may be no solution or several, and no method here finds them",
 }
 #: a method that ends with one of these has failed; none: it came to its own limit of iterations

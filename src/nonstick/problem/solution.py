@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..core.show import Shown, span
+from ..errors import NonstickError
 from .box import BoxProblem
+from .constraints import LinearConstraints
+from .derivative import Derivative, FaceSolver, Gradient
 from .history import History
 from .monitor import ADVICE, Monitor
 from .rows import RowError
@@ -56,6 +59,8 @@ class Solution(Shown):
         With linear constraints: one number y for each row of C, positive where C x is at its lower bound, negative
         where it is at its upper bound. `dual` is then A x − b − Cᵀy, and `kkt()` includes y.
 
+    SciPy's names are there too: `success`, `fun`, `jac`, `nit`, `optimality`, `active_mask`, and `solution["x"]`.
+
     Examples
     --------
     >>> import nonstick
@@ -84,6 +89,10 @@ class Solution(Shown):
     #: y of the linear constraints, one for each row of C; None without constraints
     multipliers: np.ndarray | None = field(default=None, repr=False)
     path: str = ""
+    #: the linear constraints, in the order of x; None without constraints
+    constraints: LinearConstraints | None = field(default=None, repr=False)
+    #: what solves linear systems on the free rows, for derivatives
+    face_solver: FaceSolver | None = field(default=None, repr=False)
 
     def kkt(self) -> float:
         """The optimality residual of `x` against max|b|, recomputed: the number of the papers."""
@@ -107,6 +116,119 @@ class Solution(Shown):
     def active(self) -> np.ndarray:
         """The policy at the solution, to warm-start the next solve: -1 lower, +1 upper, 0 free."""
         return self.problem.box.split(self.x, self.dual, self.problem.A.diagonal)
+
+    def vjp(self, x: Any, *, rtol: float = 1e-10) -> Gradient:
+        """The gradient of a number with respect to b, the bounds, the matrix and the constraints, from that to x.
+
+        One linear solve on the free rows, with the multigrid of `auto`; with linear constraints one more for each that
+        holds with equality. It is exact while the active set does not change. At a tie (x on its bound, zero dual) the
+        row counts as free: the derivative is that of the side on which it leaves the bound.
+
+        Parameters
+        ----------
+        x : array_like
+            The gradient of the number with respect to x: n numbers.
+        rtol : float
+            Tolerance of the linear solve.
+
+        Returns
+        -------
+        Gradient
+            `b`, `lower`, `upper`; `matrix(A)` for the entries of A; `constraint_lower`, `constraint_upper` and
+            `constraint_matrix(C)`.
+
+        Examples
+        --------
+        >>> import nonstick
+        >>> A = [[2.0, -1.0], [-1.0, 2.0]]
+        >>> solution = nonstick.solve(A, [1.0, -3.0])  # x = (0.5, 0), the second at its lower bound
+        >>> gradient = solution.vjp([1.0, 0.0])  # of the first unknown
+        >>> gradient.b, gradient.lower
+        (array([0.5, 0. ]), array([0. , 0.5]))
+        >>> gradient.matrix(A).data  # of the four entries
+        array([-0.25,  0.  ,  0.  ,  0.  ])
+        """
+        return self._derivative(rtol).cotangent(x)
+
+    def jvp(
+        self, b: Any = None, lower: Any = None, upper: Any = None, A: Any = None, C: Any = None, *, rtol: float = 1e-10
+    ) -> np.ndarray:
+        """How x changes if b, the bounds, A or the constraints change: the directional derivative, as exact as `vjp`.
+
+        Parameters
+        ----------
+        b, lower, upper : array_like, optional
+            Changes of b and of the bounds.
+        A : matrix, optional
+            The change of A.
+        C : tuple, optional
+            `(dC, de)`: the changes of the matrix of the linear constraints (or None) and of the bounds of its rows.
+        rtol : float
+            Tolerance of the linear solve.
+
+        Examples
+        --------
+        >>> import nonstick
+        >>> solution = nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, -3.0])
+        >>> solution.jvp(b=[1.0, 0.0], lower=[0.0, 1.0])
+        array([1., 1.])
+        """
+        return self._derivative(rtol).tangent(b, lower, upper, A, C)
+
+    def _derivative(self, rtol: float) -> Derivative:
+        if self.face_solver is None:
+            raise NonstickError("only a solution from nonstick.solve or a problem's solve has a derivative")
+        if not self.converged:
+            raise NonstickError(
+                f"only a converged solution has a derivative, and this solve ended with {self.status!r}"
+            )
+        given = self.problem, self.x, self.active, self.face_solver
+        return Derivative(*given, self.constraints, self.multipliers, rtol)
+
+    # -- the names of scipy.optimize.OptimizeResult -----------------------------------------------------------
+
+    @property
+    def success(self) -> bool:
+        """`converged`."""
+        return self.converged
+
+    @property
+    def fun(self) -> float:
+        """½xᵀA x − bᵀx, without the terms of linear constraints; NaN if A is not symmetric: nothing is minimised."""
+        if not self.problem.A.symmetric:
+            return float("nan")
+        # With constraints, the b of the problem that x solves includes their forces.
+        return float(self.notes.get("objective", self.problem.objective(self.x)))
+
+    @property
+    def jac(self) -> np.ndarray:
+        """`dual`: the gradient A x − b."""
+        return self.dual
+
+    @property
+    def nit(self) -> int:
+        """`iterations`."""
+        return self.iterations
+
+    @property
+    def optimality(self) -> float:
+        """The KKT residual in the units of b, recomputed."""
+        return self.kkt() * self.problem.scale
+
+    @property
+    def active_mask(self) -> np.ndarray:
+        """`active`."""
+        return self.active
+
+    def keys(self) -> tuple[str, ...]:
+        """The names that `solution[name]` knows: `scipy.optimize.OptimizeResult(**solution)` works."""
+        return ("x", "success", "status", "message", "fun", "jac", "nit", "optimality", "active_mask")
+
+    def __getitem__(self, name: str) -> Any:
+        """`solution["x"]`, as with SciPy's results."""
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
 
     def facts(self) -> dict[str, object]:
         """What `repr` and notebooks show."""

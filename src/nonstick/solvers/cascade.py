@@ -13,9 +13,46 @@ from ..inverse.cascade import Cascade, InTurn, Within
 from ..inverse.krylov.cg import CG
 from ..inverse.krylov.richardson import Richardson
 from ..operators.base import Operator
+from ..problem.box import BoxProblem
 from ..problem.monitor import FAILED, Monitor, Start
 from .base import Method
 from .bodies_apart import solve_apart
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """A condition: a bare matrix whose rows are so long that a hierarchy costs more than it saves.
+
+    Normal equations JᵀJ and random couplings have such matrices. Coarse rows would be as dense as fine ones, and the
+    spectrum is rarely that of an elliptic operator. A blur has positive couplings only.
+
+    Parameters
+    ----------
+    entries : int
+        Matrices with fewer entries are small for every method.
+    part : float
+        The least part of all n² places that has an entry; meshes of many unknowns have far fewer.
+    positive : float
+        Or: the least part of the couplings that is positive.
+    """
+
+    entries: int = 50_000
+    part: float = 0.02
+    positive: float = 0.9
+
+    def holds(self, problem: BoxProblem) -> bool:
+        """True if the matrix of the problem is like that."""
+        A = problem.A
+        if not (A.has_entries and A.symmetric) or A.stencil is not None or A.bodies is not None or A.comm.size > 1:
+            return False
+        M = A.matrix()
+        if M.nnz < self.entries or getattr(A, "near_null", None) is not None:  # what is smooth is known: not dense
+            return False
+        if M.nnz > self.part * A.n**2:
+            return True
+        inside = float(A.diagonal.sum())
+        total, signed = float(np.abs(M.data).sum()) - inside, float(M.data.sum()) - inside
+        return 0.5 * (total + signed) > self.positive * total > 0.0
 
 
 @dataclass(frozen=True)
@@ -25,7 +62,7 @@ class MethodCascade(Method):
     Parameters
     ----------
     methods : tuple of Method
-        In the order of preference.
+        In the order of preference, each alone or as a pair `(DenseRows(…), method)`: it is then for such matrices.
     when : str
         "failed": the next one goes on from the x of a method that has failed. "refused": it solves the problems that
         the first does not treat.
@@ -41,28 +78,36 @@ class MethodCascade(Method):
     GMRES(M=NoPreconditioner(), restart=50, rtol=1e-08, maxiter=10000, single=False)
     """
 
-    methods: tuple[Method, ...]
+    methods: tuple[Method | tuple[DenseRows, Method], ...]
     when: Literal["failed", "refused"] = "failed"
 
     @property
+    def plain(self) -> tuple[Method, ...]:
+        """The methods that are for every matrix."""
+        return tuple(method for method in self.methods if isinstance(method, Method))
+
+    @property
     def treats(self) -> frozenset[str]:
-        able = self.methods[:1] if self.when == "failed" else self.methods
+        able = self.plain[:1] if self.when == "failed" else self.plain
         return frozenset().union(*(method.treats for method in able))
 
     @property
     def label(self):
-        return self.methods[0].label
+        return self.plain[0].label
 
     @property
     def as_printed(self) -> bool:
-        return self.methods[0].as_printed
+        return self.plain[0].as_printed
 
     def check(self, problem):
         self.chosen(problem)
 
     def chosen(self, problem):
         able, refusals = [], []
-        for method in self.methods:
+        for entry in self.methods:
+            method = entry if isinstance(entry, Method) else entry[1]
+            if isinstance(entry, tuple) and not entry[0].holds(problem):
+                continue
             try:
                 able.append(method.chosen(problem))
             except NonstickError as error:
@@ -74,10 +119,11 @@ class MethodCascade(Method):
         return able[0] if self.when == "refused" else MethodCascade(tuple(able))
 
     def solve(self, problem, start, monitor):
-        if self.methods[0].needs_stencil and problem.A.bodies is not None:
+        methods = self.plain
+        if methods[0].needs_stencil and problem.A.bodies is not None:
             solve_apart(self, problem, start, monitor)
             return
-        for method, following in zip(self.methods, (*self.methods[1:], None)):
+        for method, following in zip(methods, (*methods[1:], None)):
             method.solve(problem, start, monitor)
             limited = monitor.stopping.maxiter is not None and not monitor.status
             if following is None or limited or monitor.status not in FAILED:

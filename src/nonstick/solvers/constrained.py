@@ -230,6 +230,7 @@ class _Dual:
             outer_iterations=self.outer_iterations,
             setup_seconds=self.setup_seconds,
             notes=solution.notes
+            | {"objective": self.problem.objective(solution.x)}
             | {"multiplier_steps": self.steps, "box_solves": self.box_solves, "constraint_error": error},
         )
 

@@ -13,8 +13,12 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ...operators.base import Operator
+from ...kernels._csr import _count_unfit
+from ...operators.base import Operator, once_for_an_operator
 from ..base import Inverse, IterativeInverse, Recipe, max_abs
+
+#: rows unlike those of an M-matrix, as a part of all, above which a matrix is unlike one
+MOST_ROWS = 0.5
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,10 @@ class Factor(Recipe):
         A small part of the diagonal that makes a singular matrix definite.
     most : int, optional
         It fits matrices with at most this many unknowns.
+    envelope : int, optional
+        It fits bare symmetric matrices that are unlike M-matrices (elasticity, plates, high-order elements), for which
+        no cycle is made, and that have at most this many entries between the first of a row and its diagonal in the
+        order of Cuthill and McKee: a bound on the size of the factor.
 
     Examples
     --------
@@ -40,12 +48,39 @@ class Factor(Recipe):
 
     shift: float = 1e-8
     most: int | None = None
+    envelope: int | None = None
 
     def fits(self, operator):
-        return operator.has_entries and (self.most is None or operator.n <= self.most)
+        if not operator.has_entries or (self.most is not None and operator.n > self.most):
+            return False
+        return self.envelope is None or _far_from_cycles(operator.core, self.envelope)
 
     def setup(self, operator, reuse=None):
         return _SparseFactor(operator, self.shift)
+
+
+def _far_from_cycles(A: Operator, most: int) -> bool:
+    bare = A.symmetric and A.stencil is None and A.bodies is None and A.comm.size == 1 and A.n > 0
+    return bare and unlike_m_matrix(A) and envelope(A) <= most
+
+
+@once_for_an_operator
+def unlike_m_matrix(A: Operator) -> bool:
+    """True if in most rows a quarter of the couplings is positive, or the couplings outweigh the diagonal."""
+    M = A.matrix()
+    return bool(_count_unfit(M.data, M.indices, M.indptr) > MOST_ROWS * A.n)
+
+
+@once_for_an_operator
+def envelope(A: Operator) -> int:
+    """The entries between the first of each row and the diagonal, in the order of Cuthill and McKee."""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee  # slow to load, rarely needed
+
+    M = A.matrix()
+    place = np.empty(A.n, np.int64)
+    place[reverse_cuthill_mckee(sp.csr_matrix(M), symmetric_mode=True)] = np.arange(A.n)
+    first = np.minimum.reduceat(place[M.indices], M.indptr[:-1])
+    return int(np.maximum(place - first, 0).sum())
 
 
 class _SparseFactor(Inverse):

@@ -47,6 +47,12 @@ from ...problem.edges import WallEdges
 from ...problem.monitor import Start
 from .refinement import Substitute
 
+#: what a singular part is in a liquid
+IN_A_LIQUID = (
+    "; in a liquid this is a pocket without a free surface that is compressed or expanded, and no wall there lets it "
+    "separate"
+)
+
 
 @dataclass
 class Pocket:
@@ -153,8 +159,7 @@ class WithoutPockets(Substitute):
         return (
             f"A is singular on {pockets} of the unknowns (rows sum to zero), b does not sum to zero there (up to "
             f"{worst.total:.3g} over {worst.size} unknowns) and no bound makes up for it, so no solution exists; the "
-            "mean of b was subtracted there; in a liquid this is a pocket without a free surface that is compressed or "
-            "expanded, and no wall there lets it separate"
+            f"mean of b was subtracted there{IN_A_LIQUID}"
         )
 
 

@@ -231,6 +231,8 @@ def rescaled(problem: BoxProblem) -> Rescaled | None:
     A = problem.A
     if not (isinstance(A, CSROperator) or (isinstance(A, StencilOperator) and in_other_units(A))):
         return None
+    if isinstance(A, CSROperator) and A.near_null is not None:  # the caller knows what is smooth
+        return None
     units = near_null(A)
     if units.size == 0 or units.min() == units.max():
         return None

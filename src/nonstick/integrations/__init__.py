@@ -1,0 +1,17 @@
+"""nonstick inside other packages: qpsolvers, CVXPY, scikit-fem, and anything that takes a `LinearOperator`.
+
+Nothing here loads the other package before its function is called; the extra `integrations` installs all of them.
+
+>>> from nonstick import integrations
+>>> sorted(integrations.__all__)
+['aspreconditioner', 'cvxpy_solver', 'register_qpsolvers', 'skfem_solver']
+"""
+
+from __future__ import annotations
+
+from .cvxpy_solver import cvxpy_solver
+from .fem import skfem_solver
+from .linear import aspreconditioner
+from .qpsolvers_backend import register_qpsolvers
+
+__all__ = ["aspreconditioner", "cvxpy_solver", "register_qpsolvers", "skfem_solver"]

@@ -1,0 +1,111 @@
+"""Vector problems: near-null vectors, nodes and blocks, and smoothed aggregation that keeps all of them."""
+
+import numpy as np
+import pytest
+from gallery import beam, block, elasticity, grid, pressed_cube, solid_block
+
+import nonstick
+from nonstick import NonstickError
+from nonstick.inverse import CG, Lexicographic, Multigrid, NearNull, V
+from nonstick.inverse.multigrid.aggregation.near_null import tentative
+from nonstick.operators.csr import CSROperator
+from nonstick.problem.modes import Modes, rigid_body_modes
+
+
+@pytest.mark.parametrize("make", [lambda: elasticity(6, 4)[:2], lambda: solid_block(3)], ids=["plane", "space"])
+def test_rigid_body_modes_strain_nothing(make):
+    A, place = make()
+    B = rigid_body_modes(place)
+    assert B.shape[1] == {2: 3, 3: 6}[place.shape[1]] == np.linalg.matrix_rank(B)
+    assert np.abs(A @ B).max() < 1e-12
+
+
+def test_tentative_columns_are_orthonormal_and_keep_the_vectors():
+    rng = np.random.default_rng(0)
+    B, parent = rng.standard_normal((30, 3)), np.repeat([0, 1, 2, -1, 1], 6)
+    B[12:18, 2] = 2.0 * B[12:18, 0]  # a dependent column
+    T, R = tentative(B, parent, 3)
+    inside = parent >= 0
+    np.testing.assert_allclose((T @ R)[inside], B[inside], atol=1e-12)
+    gram = (T.T @ T).toarray()
+    np.testing.assert_allclose(gram, np.diag(np.diag(gram).round()), atol=1e-12)
+    assert not T[[20]].nnz and np.diag(gram).round().sum() == 8
+
+
+def test_the_cycle_is_symmetric_and_positive():
+    A, place = elasticity(8, 6)[:2]
+    operator = CSROperator(A + 0.01 * np.mean(A.diagonal()) * np.eye(A.shape[0]))
+    operator.near_null, operator.node = Modes(nodes=place).vectors(A.shape[0])
+    cycle = Multigrid(NearNull(), Lexicographic(), V(1, 1), smallest=20).setup(operator)
+    M = np.stack([cycle.apply(e, np.empty(operator.n)).copy() for e in np.eye(operator.n)])
+    np.testing.assert_allclose(M, M.T, atol=1e-10 * np.abs(M).max())
+    assert np.linalg.eigvalsh(M).min() > 0
+
+
+def counts(A, b, **options):
+    solution = nonstick.solve(A, b, None, **options)
+    assert solution.success and "near null" in solution.path and "left" not in solution.path, solution
+    return solution.iterations
+
+
+def test_iterations_are_flat_over_sizes():
+    plane = []
+    for m in (1, 2, 4):
+        A, b, *_ = beam(30 * m, 8 * m)
+        _, place, node = elasticity(30 * m, 8 * m)
+        plane.append(counts(A, b, nodes=np.delete(place, node[0], axis=0)))
+    assert max(plane) <= 20 and plane[-1] <= plane[0] + 6
+    space = []
+    for m in (5, 10):
+        A, b, _, _, place = pressed_cube(m)
+        space.append(counts(A, b, nodes=place))
+    assert max(space) <= 20
+
+
+def test_contact_of_a_cube():
+    A, b, lower, upper, place = pressed_cube(8)
+    solution = nonstick.solve(A, b, lower, upper, nodes=place)
+    assert solution.success and solution.iterations < 60 and (solution.active != 0).any(), solution
+    plain = nonstick.solve(A, b, lower, upper, method="pi-direct")
+    np.testing.assert_allclose(solution.x, plain.x, atol=1e-5 * np.abs(plain.x).max())
+
+
+def test_a_body_that_only_contact_holds():
+    A, b, lower, upper, _ = block(24)
+    place = elasticity(24, 24, length=1.0)[1]
+    solution = nonstick.Solver(A, nodes=place).solve(b, lower, upper)
+    assert solution.success and solution.iterations < 100, solution
+    plain = nonstick.solve(A, b, lower, upper, rtol=1e-9)
+    np.testing.assert_allclose(solution.x, plain.x, atol=1e-4 * np.abs(plain.x).max())
+
+
+def test_a_solver_keeps_its_modes_when_numbers_change():
+    A, b, lower, upper, place = pressed_cube(5)
+    solver = nonstick.Solver(A, nodes=place)
+    first = solver.solve(b, lower, upper)
+    solver.update(2.0 * A)
+    again = solver.solve(2.0 * b, lower, upper)
+    assert "near null" in again.path and np.abs(again.x - first.x).max() < 1e-5 * np.abs(first.x).max()
+
+
+def test_blocks_alone_are_one_constant_for_each_component():
+    B, node = Modes(block=2).vectors(6)
+    assert (np.tile(np.eye(2), (3, 1)) == B).all() and node.tolist() == [0, 0, 1, 1, 2, 2]
+    scalar = nonstick.solve(grid(30), np.ones(900), near_null=np.ones(900), rtol=1e-8)
+    assert scalar.success and "near null" in scalar.path
+    assert CG(Multigrid(NearNull())).fits(CSROperator(grid(3)))
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"near_null": np.ones((5, 2))}, "near_null has shape 5 × 2"),
+        ({"nodes": np.ones((5, 2))}, "nodes has shape 5 × 2"),
+        ({"nodes": np.ones((6, 2)), "block": 3}, "block is 3, but nodes have 2"),
+        ({"block": 5}, "block must be the number of unknowns"),
+        ({"block": 2, "cells": np.argwhere(np.ones((3, 4), bool))}, "belong to a matrix without cells"),
+    ],
+)
+def test_mistakes_get_one_sentence(options, words):
+    with pytest.raises(NonstickError, match=words):
+        nonstick.solve(4.0 * np.eye(12), np.ones(12), **options)
