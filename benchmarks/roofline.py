@@ -32,7 +32,7 @@ import numpy as np
 from common import Rows, figure, options, progress, show, timed
 
 from nonstick import cases, compositions
-from nonstick.kernels import _active_set, parallel
+from nonstick.kernels import _active_set, parallel, prange
 
 #: the kernels that make up one multigrid cycle
 CYCLE = ("enter", "relax black", "relax red", "restrict", "coarse levels", "prolong")
@@ -40,7 +40,7 @@ CYCLE = ("enter", "relax black", "relax red", "restrict", "coarse levels", "prol
 
 @parallel
 def _triad(a, b, c, s):
-    for i in numba.prange(a.size):
+    for i in prange(a.size):
         a[i] = b[i] + s * c[i]
 
 
