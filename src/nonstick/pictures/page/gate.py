@@ -134,6 +134,5 @@ def _quiet(handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _silent() -> logging.Logger:
     """The log of requests that fail: anybody on this computer can make them, and nobody has to read of them."""
     log = logging.getLogger("nonstick.page")
-    log.addHandler(logging.NullHandler())
-    log.propagate = False
+    log.setLevel(logging.CRITICAL + 1)  # whoever listens to the logger, there is nothing to hear
     return log
