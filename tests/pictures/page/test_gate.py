@@ -123,6 +123,13 @@ def test_a_ticket_leads_to_the_page_once(page):
     assert page.gate.ticket not in ticket
 
 
+@pytest.mark.parametrize("text", [b"GET /\xd5x/ HTTP/1.1", b"GET {path} HTTP/1.1\r\nSec-WebSocket-Key: \xff"])
+def test_a_request_that_is_not_ascii_is_refused(page, text):
+    with socket.create_connection(("127.0.0.1", urlsplit(page.url).port), timeout=20) as there:
+        there.sendall(text.replace(b"{path}", urlsplit(page.url).path.encode()) + b"\r\nHost: localhost\r\n\r\n")
+        assert there.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
 def test_long_and_odd_paths_are_answered(page, caplog):
     path = urlsplit(page.url).path
     for more in ("x" * 250, "x" * 5000, "%00", "..", "%2e%2e/%2e%2e/etc/passwd", "a/" * 90, "x\\..\\y"):

@@ -87,6 +87,9 @@ class Gate:
 
     def _checked(self, respond: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def check(connection: Any, request: Any) -> Any:
+            words = [request.path, *(text for pair in request.headers.raw_items() for text in pair)]
+            if not all(text.isascii() for text in words):
+                return connection.respond(http.HTTPStatus.BAD_REQUEST, "a path and headers of ASCII\n")
             # a header that is there twice is not the one of a browser
             host, origin = (request.headers.get_all(name) for name in ("Host", "Origin"))
             if len(host) != 1 or len(origin) > 1:
