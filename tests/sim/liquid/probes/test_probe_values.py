@@ -222,8 +222,9 @@ def test_a_side_is_counted_outside_solids(d):
     assert side_patches(grid, None, 0, upper=True).area.sum(axis=0)[0] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("mu", [3.0, np.full((1, 40, 40), 3.0)], ids=["one number", "of cells"])
 @pytest.mark.parametrize("angle", [0.0, 17.0])
-def test_shear_of_a_parabolic_film(angle):
+def test_shear_of_a_parabolic_film(angle, mu):
     """A Nusselt film over a plate: the drag on it is μ times the slope of the profile at the plate."""
     turn = np.radians(angle)
     along, up = np.array([np.cos(turn), np.sin(turn)]), np.array([-np.sin(turn), np.cos(turn)])
@@ -240,7 +241,7 @@ def test_shear_of_a_parabolic_film(angle):
         viscosity=SimpleNamespace(acts=True),
         solids=solids,
         scene=SimpleNamespace(dx=grid.dx),
-        tracker=SimpleNamespace(viscosity=lambda: 3.0),
+        tracker=SimpleNamespace(viscosity=lambda: mu),
     )
     seen = Observed(liquid, None, velocity=[speed(0), speed(1)], phi=np.full(grid.shape, -1.0))
     found = solid_patches(grid, plate.sample(grid.nodes()))

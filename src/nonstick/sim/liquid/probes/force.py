@@ -93,6 +93,7 @@ def shear(seen: Observed, found: Patches, moving: np.ndarray) -> np.ndarray:
     one, two = seen.velocity_at(near) - moving, seen.velocity_at(far) - moving
     slope = np.where(deep[:, None], (4.0 * one - two) / (2.0 * h), one / h)
     slope -= (slope * outward).sum(axis=1)[:, None] * outward
-    mu = np.broadcast_to(liquid.tracker.viscosity(), seen.phi.shape)[tuple(found.cell.T)]
+    # that of cells has three axes, also in 2D
+    mu = np.broadcast_to(liquid.tracker.viscosity(), (1, *seen.phi.shape))[(0, *found.cell.T)]
     out[wet] = ((mu * size)[:, None] * slope)[wet]
     return out
