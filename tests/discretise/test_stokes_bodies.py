@@ -36,7 +36,8 @@ def test_liquid_and_body_keep_their_momentum(shape, centre, radius, density, mu)
     M = problem.bodies.coupling.covered[0].mass
     moved = direct.bodies[0]
     V, before = np.append(moved.velocity, moved.spin), body.motion(d)
-    change = [(m * (u - v)).sum() for m, u, v in zip(problem.mass, direct.velocity, star)] + (M @ (V - before))[:d]
+    mass = [m + c for m, c in zip(problem.mass, problem.carried)]
+    change = [(m * (u - v)).sum() for m, u, v in zip(mass, direct.velocity, star)] + (M @ (V - before))[:d]
     np.testing.assert_allclose(change, 0.0, atol=1e-7)
     np.testing.assert_allclose(moved.impulse, (M @ (V - before))[:d], atol=1e-9)
 
@@ -63,3 +64,15 @@ def test_without_viscosity_a_submerged_body_rises_as_in_a_pressure_problem(densi
     found = StokesProblem(viscosity=0.0, bodies=[body], slip=True, **fields).solve(rtol=1e-9).bodies[0]
     known = PressureProblem(bodies=[body], walls="none", **fields).solve(rtol=1e-9).bodies[0]
     np.testing.assert_allclose(found.velocity, known.velocity, atol=1e-4)
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1.0, 1e3])
+def test_a_body_as_dense_as_viscous_liquid_hovers(mu):
+    """The liquid on the faces that a body holds weighs on it; without that weight it would rise."""
+    shape = (24, 24)
+    star = at_faces(shape, lambda a, *x: -1.0 * (a == 1))
+    body = ball(shape, (12.1, 10.2), 3.3, 1.0, (0.0, -1.0))
+    problem = StokesProblem(phi_liquid=centres(shape)[1] - 19.2, velocity=star, viscosity=mu, bodies=[body], **UNITS)
+    found = problem.solve("stokes-direct", rtol=1e-9)
+    np.testing.assert_allclose(found.bodies[0].velocity, 0.0, atol=1e-8)
+    assert max(np.abs(u[f]).max() for u, f in zip(found.velocity, problem.unknown)) < 1e-8

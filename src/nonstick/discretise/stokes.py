@@ -245,6 +245,11 @@ class StokesProblem(Discretised):
         loose = tuple(f & (w > 0.0) for f, w in zip(fluid, self.weights))
         for axis, mask in enumerate(loose):
             mask[ends(axis)] = False
+        if self.bodies is not None:
+            self.bodies.own(loose)
+            if given is not None:  # what no body holds moves as given, also next to bodies
+                solid = tuple(np.where(f | (w <= 0.0) | (o >= 0), s, g) for f, w, o, s, g in
+                              zip(fluid, self.weights, self.bodies.owner, solid, given))  # fmt: skip
         if distance is None:
             distance = tuple(np.where(f, 1.0, 0.0) for f in loose)
 
@@ -273,7 +278,7 @@ class StokesProblem(Discretised):
             edges = tuple(e * ((inner > 0.0) | ~_around(apart, axis)) for e, inner, axis in
                           zip(edges, at_wall, grid.edges))  # fmt: skip
         #: the velocity of what is not liquid: solids, and open faces on the edge of the grid
-        inflow = self._inflow = [f & (w > 0.0) & ~free for f, w, free in zip(fluid, self.weights, loose)]
+        inflow = [f & (w > 0.0) & ~free for f, w, free in zip(fluid, self.weights, loose)]
         self._solid = tuple(np.where(i, w * v + (1.0 - w) * s, s) for i, w, v, s in
                             zip(inflow, self.weights, self.velocity, solid))  # fmt: skip
         before = tuple(np.where(u, v, np.where(f, 0.0, s)) for u, f, v, s in
@@ -291,8 +296,11 @@ class StokesProblem(Discretised):
         if self.bodies is None:
             self.viscous = block = ViscousBlock(fluid=loose, **fields)
         else:
-            self.bodies.own(loose)
-            block = self.bodies.block(loose, **fields)
+            held = [o >= 0 for o in self.bodies.owner]
+            #: mass of the liquid that moves with bodies, on the faces that they hold
+            self.carried = tuple(h * m for h, m in zip(held, whole))
+            fields["velocity"] = tuple(np.where(h, v, f) for h, v, f in zip(held, self.velocity, before))
+            block = self.bodies.block(loose, self.carried, **fields)
             self.viscous = block.liquid
         self._build(block, solid, walls, adhesion, source)
 
@@ -452,8 +460,8 @@ class StokesProblem(Discretised):
         if self.bodies is not None:
             motion = x[: self.n - self.rows.n]
             after, held = self.bodies.solid_velocity(motion), self.bodies.viscous.with_unknowns(motion)
-            solid = tuple(np.where(o >= 0, h, np.where(i, s, a)) for o, h, i, s, a in
-                          zip(self.bodies.owner, held, self._inflow, solid, after))  # fmt: skip
+            solid = tuple(np.where(o >= 0, h, np.where(~f & (w > 0.0), s, a)) for o, h, f, w, s, a in
+                          zip(self.bodies.owner, held, self._loose, self.weights, solid, after))  # fmt: skip
         parts = zip(self.unknown, solved, self._loose, self.velocity, solid)
         return tuple(np.where(u, x, np.where(f, v, s)) for u, x, f, v, s in parts)
 

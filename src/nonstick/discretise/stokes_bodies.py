@@ -3,7 +3,9 @@
 A body owns the faces that it closes or holds: u_f = kᵀV there. Its motion V is an unknown beside the velocities of
 faces, for the stress as in `viscosity_bodies` and for the flux as in `coupling`: substituting u = T (u, V) gives TᵀA T
 plus the body's mass, and B T. The flux of V out of a cell is Σ ± β kᵀV over its faces, where β is the share of the body
-and, for a face that it holds, also the open share. Pressure and drag act in one solve, so nothing is counted twice.
+and, for a face that it holds, also the open share. The liquid there moves with the body: its mass and momentum are
+added to those of the body, or its weight would be missing and the body would float too high. Pressure and drag act in
+one solve, so nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -69,15 +71,15 @@ class BodiesInLiquid:
             o[ends(axis)] = -1
         self.owner = tuple(owner)
 
-    def block(self, loose: Faces, **fields) -> ViscosityWithBodies:
-        """A with a border for the bodies."""
+    def block(self, loose: Faces, carried: Faces, **fields) -> ViscosityWithBodies:
+        """A with a border for the bodies, which carry the liquid of the faces that they hold."""
         bodies = []
         for c in self.coupling.covered:
             velocity, spin = np.split(c.motion, [c.d])
             bodies.append(ViscousBody(c.body.centre, velocity, spin, matrix=c.mass))
         fluid = tuple(f | (o >= 0) for f, o in zip(loose, self.owner))
         fields.pop("solid_velocity")  # that of bodies is not known yet
-        self.viscous = _BlockWithBodies(bodies=bodies, body_of_face=self.owner, fluid=fluid, **fields)
+        self.viscous = _BlockWithBodies(bodies=bodies, body_of_face=self.owner, fluid=fluid, carried=carried, **fields)
         return self.viscous
 
     def moved_faces(self) -> Faces:

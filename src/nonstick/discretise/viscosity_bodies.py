@@ -12,9 +12,9 @@ matrix is symmetric and positive definite for every positive mass, so light bodi
 motion of liquid and body together makes no stress, so their total momentum and angular momentum are conserved. The drag
 on a body is M (V − V*)/dt. (Aanjaneya §4.2, 6.5 keep the body's velocity fixed while they solve for the liquid.)
 
-Owned faces carry no liquid mass: their share of the body's mass is in M. Bodies without a finite mass are prescribed:
-their faces keep the body's velocity. φ must be extended into bodies, as into walls. Otherwise the stress next to them
-gets the weight of a free surface.
+Owned faces carry no liquid mass unless it is given (`carried`): their share of the body's mass is in M. Bodies without
+a finite mass are prescribed: their faces keep the body's velocity. φ must be extended into bodies, as into walls.
+Otherwise the stress next to them gets the weight of a free surface.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ class ViscosityWithBodies(Discretised):
     body_of_face : tuple of ndarray of int
         Arrays shaped like the velocity: the number of the body that owns a face, -1 if none does. Faces that are solid
         by `phi_solid` or `fluid` stay solid. Coordinates start at the corner of the grid: face (0, j) of u is at x = 0.
+    carried : tuple of ndarray, optional
+        Mass of liquid on owned faces, 1 on a face inside the liquid: it moves with the body, and brings its velocity.
     """
 
     default_method = "visc-auto"
@@ -112,8 +114,9 @@ class ViscosityWithBodies(Discretised):
     liquid_kind: ClassVar[type[ViscosityProblem]] = ViscosityProblem
 
     def __init__(
-        self, *, velocity, viscosity, dt, dx, bodies: Sequence[ViscousBody], body_of_face, rho=1000.0, **where
-    ):
+        self, *, velocity, viscosity, dt, dx, bodies: Sequence[ViscousBody], body_of_face, rho=1000.0, carried=None,
+        **where,
+    ):  # fmt: skip
         self.bodies = list(bodies)
         self.velocity = tuple(np.asarray(v, dtype=np.float64) for v in velocity)
         given = tuple(np.array(v, dtype=np.float64) for v in velocity)
@@ -142,7 +145,7 @@ class ViscosityWithBodies(Discretised):
         self.liquid = self.liquid_kind(
             velocity=given, viscosity=viscosity, dt=dt, dx=dx, rho=rho, fluid=fluid, whole=True, **where
         )
-        self._couple(masses, rho * dx**d)
+        self._couple(masses, rho * dx**d, carried)
 
     def _owners(self, body_of_face, fluid) -> list[np.ndarray]:
         """A face that lies in a wall and in a body belongs to the wall."""
@@ -154,7 +157,7 @@ class ViscosityWithBodies(Discretised):
                 raise NonstickError(f"body_of_face must hold integers from -1 to {len(self.bodies) - 1}")
         return [np.where(f, o, -1) for o, f in zip(owner, fluid)]
 
-    def _couple(self, masses, cell: float) -> None:
+    def _couple(self, masses, cell: float, carried) -> None:
         liquid = self.liquid
         system, grid = liquid.system, liquid.grid
         free, dofs = self.free, self.dofs
@@ -215,6 +218,11 @@ class ViscosityWithBodies(Discretised):
             block = slice(place * dofs, (place + 1) * dofs)
             weights[block, block] = masses[i] / cell * np.outer(self.unit[block], self.unit[block])
             b[block] = weights[block, block] @ (self.before[i] / self.unit[block])
+            for a, at, k, j in self._owned if carried is not None else ():
+                if j == i:
+                    arm = k * self.unit[block]
+                    weights[block, block] += arm.T @ (carried[a][at][:, None] * arm)
+                    b[block] += arm.T @ (carried[a][at] * self.velocity[a][at])
         touched = np.flatnonzero(np.diff(C.indptr))
         self.operator = Bordered(liquid.operator, touched, sp.csr_array(C[touched]), D + weights, own=weights)
         scale = max(liquid.scale_of(liquid.rhs), float(np.abs(b - push).max(initial=0.0)))

@@ -100,9 +100,14 @@ class PressureStage:
         outcome = self._solve_on_ranks(problem) if self.solids.partition.shared else self._try_methods(problem)
         self.pressure = outcome.pressure
         self.active = self.solids.grid.lift(problem.rows.to_grid(outcome.solution.active))
-        if problem.coupling is not None and not keep_bodies:
-            self.solids.push([(m.velocity, m.spin) for m in outcome.solution.bodies])
+        if not keep_bodies:
+            self._push_bodies(outcome)
         return outcome
+
+    def _push_bodies(self, outcome: PressureResult) -> None:
+        """Give the bodies their velocities after a solve."""
+        if outcome.problem.coupling is not None:
+            self.solids.push([(m.velocity, m.spin) for m in outcome.solution.bodies])
 
     def problem(self, phi, velocity, dt: float, masses: Masses, hold, divergence) -> PressureProblem:
         """The pressure problem with the solids at their present positions."""
@@ -122,10 +127,12 @@ class PressureStage:
 
     def keep(self, problem: PressureProblem, found: StokesSolution) -> PressureResult:
         """The result of a solve for pressure and viscosity together, as of a pressure solve."""
-        solution = extended(PressureSolution, found, pressure=found.pressure, velocity=found.velocity)
+        fields = {"pressure": found.pressure, "velocity": found.velocity, "bodies": found.bodies}
+        solution = extended(PressureSolution, found, **fields)
         failed = [] if found.converged or found.status == "infeasible" else [f"{found.method}: {found.message}"]
         outcome = PressureResult(problem, solution, found.residual, found.method, failed, found.x.size)
         self.pressure, self.active = outcome.pressure, self.solids.grid.lift(found.contact)
+        self._push_bodies(outcome)
         return outcome
 
     def _solve_on_ranks(self, problem: PressureProblem) -> PressureResult:

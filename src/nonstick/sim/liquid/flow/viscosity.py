@@ -160,9 +160,9 @@ class Viscosity:
             self.mu = found[0]
         self._thick = any(max(v.values) if isinstance(v, Ramp) else v for v in found)
         self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
+        at_edges = isinstance(solids.mode, str) and solids.mode == "edge"  # a step of the papers: pressures on edges
         #: True if pressure and viscosity are solved together
-        self.coupled = model.solver.viscous == "stokes" and not model.bodies and not solids.partition.shared
-        self.coupled = self.coupled and not (isinstance(solids.mode, str) and solids.mode == "edge")
+        self.coupled = model.solver.viscous == "stokes" and not solids.partition.shared and not at_edges
         #: where the last solve has found the velocity of liquid
         self.liquid_faces = LiquidFaces(solids.open)
 
@@ -262,6 +262,9 @@ class Viscosity:
         edges = edge_volumes(inviscid.phi_liquid, window_of_liquid(inviscid.phi_liquid))
         rest = np.full(pressure.shape, np.inf)  # walls let go by `released`, not by their faces
         walls = self._with_sources(walls_of(solids, velocity, velocity, edges, rest), sources)
+        bodies: dict[str, Any] = {}
+        if inviscid.coupling is not None:
+            bodies = {"bodies": inviscid.coupling, "body_of_face": solids.body_of_face().user}
         problem = StokesProblem(
             phi_liquid=inviscid.phi_liquid, velocity=velocity.user,
             viscosity=grid.drop(mu) if isinstance(mu, np.ndarray) else mu,
@@ -269,7 +272,7 @@ class Viscosity:
             solid_velocity=walls.fluid.where(solids.velocity, walls.velocity).user, fluid=walls.fluid.user,
             distance=walls.distance.user, edges=walls.edges, walls=inviscid.walls, adhesion=inviscid.adhesion,
             released=grid.drop(self._released(pressure, contact)), source=inviscid.wanted_divergence(),
-            mass=inviscid.mass,
+            mass=inviscid.mass, **bodies,
         )  # fmt: skip
         start = velocity.user, grid.drop(pressure)
         return problem.solve_in_turn(COUPLED, rtol=self.rtol, x0=start, active=grid.drop(contact))[0]
