@@ -41,13 +41,13 @@ def play(simulation, frames):
 
 @pytest.mark.parametrize("ratio", [0.25, 0.75])
 def test_a_box_floats_at_its_draft(ratio):
-    """Let go a quarter of a cell too high, it bobs about the draft Archimedes gives it."""
+    """Let go with half a cell less than the draft Archimedes gives it, it bobs about this draft, its deck dry."""
     # the box takes half the width, and the water beside it is poured in to 0.4 m whatever the box displaces
-    simulation = pool(2, ratio, low=0.4 - ratio * 0.16 * 0.5 + 0.01)
+    simulation = pool(2, ratio, low=0.4 - ratio * 0.16 + 0.02)
     volume = simulation.liquid.ledger.initial * 0.04**2
     heights, body = play(simulation, 100)
     draft = (volume / 0.8 - heights[25:].mean()) / (1.0 - 0.5)
-    assert abs(draft - ratio * 0.16) < 0.5 * 0.04
+    assert abs(draft - ratio * 0.16) < 0.2 * 0.04
     assert abs(np.degrees(body.orientation[0])) < 3.0
 
 

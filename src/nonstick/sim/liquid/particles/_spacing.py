@@ -3,7 +3,7 @@
 import numpy as np
 
 from ....discretise._pressure import _lightness
-from ....kernels import parallel, prange
+from ....kernels import merged, parallel, prange
 
 
 @parallel
@@ -82,33 +82,48 @@ def _displace(out, q, open_share, mass, axis, limit):
                 out[i, j, k] = min(max(way, -limit), limit)
 
 
+@merged
+def _gap(x, first, end, axis, corner, h, at_low):
+    """Twice the distance of the mean place of particles from the middle of their space h, away from a wall, over h.
+
+    `corner` is the low end of the cell along the axis; the wall is there, or at the other end.
+    """
+    mean = 0.0
+    for p in range(first, end):
+        mean += x[axis, p]
+    mean = mean / (end - first) - corner
+    height = mean - (1.0 - h) if at_low else h - mean
+    return 2.0 * height / h - 1.0
+
+
 @parallel
 def _centre(out, x, start, inside, space, open_share, axis, strength, limit):
-    """Displacement at closed faces of one axis: it brings the particles of the cell beside to the middle of its space.
+    """Displacement at closed faces of one axis: brings the particles of the cells beside to the middle of their space.
 
-    Over the height h of the cell the displacement is linear, 0 on the other side. At the wall it is twice the distance
-    of the mean place from h/2, over h: particles that fill the space but for a gap at the wall fill all of it. The cell
-    must be inside the liquid, and open on the other side.
+    Over the height h of a cell the displacement is linear, 0 on the other side. At the wall it is twice the distance of
+    the mean place from h/2, over h: particles that fill the space but for a gap at the wall fill all of it. The cell
+    must be inside the liquid, and open on the other side. If liquid lies on both sides of the face, both count.
     """
-    nx, ny, nz = inside.shape
+    nx, ny, nz = out.shape
+    cx, cy, cz = inside.shape
     di, dj, dk = int(axis == 0), int(axis == 1), int(axis == 2)
-    for plane in prange(nx):
-        i = np.int64(plane)
-        for j in range(ny):
-            for k in range(nz):
-                low, high = open_share[i, j, k], open_share[i + di, j + dj, k + dk]
-                cell = (i * ny + j) * nz + k
-                count = start[cell + 1] - start[cell]
-                if inside[i, j, k] == 0 or count == 0 or min(low, high) > 0.0 or max(low, high) < 1.0:
-                    continue
-                mean = 0.0
-                for p in range(start[cell], start[cell + 1]):
-                    mean += x[axis, p]
-                mean = mean / count - (i if axis == 0 else j if axis == 1 else k)
-                h = space[i, j, k]
-                height = mean - (1.0 - h) if low == 0.0 else h - mean
-                way = min(max(strength * (2.0 * height / h - 1.0), -limit), limit)
-                if low == 0.0:
-                    out[i, j, k] = -way
-                else:
-                    out[i + di, j + dj, k + dk] = way
+    for turn in prange(nx * ny):
+        row = np.int64(turn)
+        i, j = row // ny, row % ny
+        for k in range(nz):
+            if open_share[i, j, k] > 0.0:
+                continue
+            way = 0.0
+            corner = i if axis == 0 else j if axis == 1 else k
+            if i < cx and j < cy and k < cz and inside[i, j, k] and open_share[i + di, j + dj, k + dk] >= 1.0:
+                cell = (i * cy + j) * cz + k
+                if start[cell + 1] > start[cell]:
+                    gap = _gap(x, start[cell], start[cell + 1], axis, corner, space[i, j, k], True)
+                    way -= min(max(strength * gap, -limit), limit)
+            a, b, c = i - di, j - dj, k - dk
+            if a >= 0 and b >= 0 and c >= 0 and inside[a, b, c] and open_share[a, b, c] >= 1.0:
+                cell = (a * cy + b) * cz + c
+                if start[cell + 1] > start[cell]:
+                    gap = _gap(x, start[cell], start[cell + 1], axis, corner - 1, space[a, b, c], False)
+                    way += min(max(strength * gap, -limit), limit)
+            out[i, j, k] = way
