@@ -72,6 +72,10 @@ def _octant_moments(phi, i, j, k, p, q, r):
     f000, f100, f010, f001 = phi[i, j, k], phi[i + p, j, k], phi[i, j + q, k], phi[i, j, k + r]
     f110, f101, f011 = phi[i + p, j + q, k], phi[i + p, j, k + r], phi[i, j + q, k + r]
     f111 = phi[i + p, j + q, k + r]
+    if min(f000, f100, f010, f001, f110, f101, f011, f111) >= 0.0:
+        return 0.0, 0.0, 0.0, 0.0
+    if max(f000, f100, f010, f001, f110, f101, f011, f111) < 0.0:
+        return 1.0, 0.5, 0.5, 0.5
     c000 = f000
     c100 = 0.5 * (f000 + f100)
     c010 = 0.5 * (f000 + f010)
@@ -82,18 +86,14 @@ def _octant_moments(phi, i, j, k, p, q, r):
     c111 = 0.125 * (f000 + f100 + f010 + f001 + f110 + f101 + f011 + f111)
     volume = x = y = z = 0.0
     for path in range(6):  # along two edges of the octant, then to its far corner
-        if path == 0:
-            part = _tetrahedron_moments(c000, c100, c110, c111, 1, 3)
-        elif path == 1:
-            part = _tetrahedron_moments(c000, c100, c101, c111, 1, 5)
-        elif path == 2:
-            part = _tetrahedron_moments(c000, c010, c110, c111, 2, 3)
-        elif path == 3:
-            part = _tetrahedron_moments(c000, c010, c011, c111, 2, 6)
-        elif path == 4:
-            part = _tetrahedron_moments(c000, c001, c101, c111, 4, 5)
+        b, second = (c100, 1) if path < 2 else (c010, 2) if path < 4 else (c001, 4)
+        if path == 0 or path == 2:
+            c, third = c110, 3
+        elif path == 1 or path == 4:
+            c, third = c101, 5
         else:
-            part = _tetrahedron_moments(c000, c001, c011, c111, 4, 6)
+            c, third = c011, 6
+        part = _tetrahedron_moments(c000, b, c, c111, second, third)
         volume += part[0]
         x += part[1]
         y += part[2]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..kernels import merged, serial
+from ..kernels import merged, parallel, prange
 from ..kernels._interpolate import _sample
 
 
@@ -69,18 +69,38 @@ def _eikonal(a, b, c):
     return x
 
 
-@serial
+@merged
+def _liquid_around(phi, i, j, k):
+    """True if one of the nine cells around (i, j, k) in its plane across the last axis has liquid."""
+    nx, ny, nz = phi.shape
+    if k < 0 or k >= nz:
+        return False
+    for a in range(max(i - 1, 0), min(i + 2, nx)):
+        for b in range(max(j - 1, 0), min(j + 2, ny)):
+            if phi[a, b, k] < 0.0:
+                return True
+    return False
+
+
+@parallel
 def _extend_into_solids(out, phi, solid, released, distance):
     """out = phi, extended into solid cells next to liquid; see `nonstick.grid.levelset`.
 
     `released` and `distance` are empty if not given.
     """
     nx, ny, nz = phi.shape
-    for i in range(nx):
+    for plane in prange(nx):
+        i = np.int64(plane)
         for j in range(ny):
+            before, here, after, looked = False, False, False, -2  # liquid around k - 1, k, k + 1 for k = looked
             for k in range(nz):
                 out[i, j, k] = phi[i, j, k]
                 if not solid[i, j, k]:
+                    continue
+                if looked != k - 1:
+                    here, after = _liquid_around(phi, i, j, k - 1), _liquid_around(phi, i, j, k)
+                before, here, after, looked = here, after, _liquid_around(phi, i, j, k + 1), k
+                if not (before or here or after):
                     continue
                 best = 4  # number of axes along which the nearest liquid neighbour is offset
                 total = 0.0

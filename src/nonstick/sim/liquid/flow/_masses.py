@@ -37,9 +37,8 @@ def _add_weight(u, push, pressure, fraction, hat, open_share, mass, head, axis):
 
 
 @inline
-def _slope(values, phi, space, i, j, k, axis, other, n):
-    """Change of a face component, at the centre of a cell, over a cell along another axis, by cells with liquid."""
-    di, dj, dk = int(axis == 0), int(axis == 1), int(axis == 2)
+def _sides(phi, space, i, j, k, other, n):
+    """Where the cells beside a cell, along an axis of n cells, have liquid: -1 or 0, and 0 or 1."""
     oi, oj, ok = int(other == 0), int(other == 1), int(other == 2)
     at = i if other == 0 else j if other == 1 else k
     low, high = 0, 0
@@ -47,8 +46,16 @@ def _slope(values, phi, space, i, j, k, axis, other, n):
         low = -1
     if at + 1 < n and phi[i + oi, j + oj, k + ok] < 0.0 and space[i + oi, j + oj, k + ok] > 0.25:
         high = 1
+    return low, high
+
+
+@inline
+def _slope(values, low, high, i, j, k, axis, other):
+    """Change of a face component, at the centre of a cell, over a cell along another axis, by cells with liquid."""
     if high == low:
         return 0.0
+    di, dj, dk = int(axis == 0), int(axis == 1), int(axis == 2)
+    oi, oj, ok = int(other == 0), int(other == 1), int(other == 2)
     a, b, c = i + high * oi, j + high * oj, k + high * ok
     e, f, g = i + low * oi, j + low * oj, k + low * ok
     up = values[a, b, c] + values[a + di, b + dj, c + dk]
@@ -83,22 +90,21 @@ def _folding(out, phi, space, u, v, w, first, rate):
                 e00 = rate * (u[i + 1, j, k] - u[i, j, k]) if first == 0 else 0.0
                 e11 = rate * (v[i, j + 1, k] - v[i, j, k])
                 e22 = rate * (w[i, j, k + 1] - w[i, j, k])
-                e12 = rate * _slope(v, phi, space, i, j, k, 1, 2, nz)
-                e21 = rate * _slope(w, phi, space, i, j, k, 2, 1, ny)
+                low1, high1 = _sides(phi, space, i, j, k, 1, ny)
+                low2, high2 = _sides(phi, space, i, j, k, 2, nz)
+                e12 = rate * _slope(v, low2, high2, i, j, k, 1, 2)
+                e21 = rate * _slope(w, low1, high1, i, j, k, 2, 1)
                 mean = (e00 + e11 + e22) / (3 - first)
                 e11 -= mean
                 e22 -= mean
                 trace, size = e11 * e11 + e22 * e22 + 2.0 * e12 * e21, e11 * e11 + e22 * e22 + 0.5 * (e12 + e21) ** 2
                 if first == 0:
                     e00 -= mean
-                    e01, e02 = (
-                        rate * _slope(u, phi, space, i, j, k, 0, 1, ny),
-                        rate * _slope(u, phi, space, i, j, k, 0, 2, nz),
-                    )
-                    e10, e20 = (
-                        rate * _slope(v, phi, space, i, j, k, 1, 0, nx),
-                        rate * _slope(w, phi, space, i, j, k, 2, 0, nx),
-                    )
+                    low0, high0 = _sides(phi, space, i, j, k, 0, nx)
+                    e01 = rate * _slope(u, low1, high1, i, j, k, 0, 1)
+                    e02 = rate * _slope(u, low2, high2, i, j, k, 0, 2)
+                    e10 = rate * _slope(v, low0, high0, i, j, k, 1, 0)
+                    e20 = rate * _slope(w, low0, high0, i, j, k, 2, 0)
                     trace += e00 * e00 + 2.0 * (e01 * e10 + e02 * e20)
                     size += e00 * e00 + 0.5 * ((e01 + e10) ** 2 + (e02 + e20) ** 2)
                 # |E| for a shear flow, 0 for liquid that only turns
@@ -128,13 +134,16 @@ def _add_wall_folding(out, phi, space, centre, solid, f0, f1, f2, owner, turns, 
                 mine = owner[i, j, k]
                 t0, t1, t2, driven = turns[mine, 0], turns[mine, 1], turns[mine, 2], turns[mine, 3]
                 angle = np.sqrt(t0 * t0 + t1 * t1 + t2 * t2)
-                out[i, j, k] += 2.0 * (1.0 - space[i, j, k]) * (np.cos(angle) - 1.0)
+                if angle > 0.0:
+                    out[i, j, k] += 2.0 * (1.0 - space[i, j, k]) * (np.cos(angle) - 1.0)
                 a0 = f0[i + 1, j, k] - f0[i, j, k] if first == 0 else 0.0
                 a1, a2 = f1[i, j + 1, k] - f1[i, j, k], f2[i, j, k + 1] - f2[i, j, k]
                 area = np.sqrt(a0 * a0 + a1 * a1 + a2 * a2)
+                if area <= 1e-6:
+                    continue
                 n0, n1, n2 = _normal(solid, i + 0.5, j + 0.5, k + 0.5)
                 size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-                if area <= 1e-6 or size < 0.5:
+                if size < 0.5:
                     continue
                 n0, n1, n2 = n0 / size, n1 / size, n2 / size
                 s = centre[i, j, k]
