@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import get_num_threads, njit, set_num_threads
+from numba import get_num_threads, get_thread_id, njit, set_num_threads
 
 import nonstick
 from nonstick.kernels import prange, teams
@@ -17,6 +17,13 @@ SOURCE = Path(nonstick.__file__).parent
 def _count(turns, first, last):
     for i in prange(first, last):
         turns[i] += 1
+
+
+@njit(nogil=True)
+def _count_small(turns, work, number):
+    for i in prange(0, turns.size, work):
+        turns[i] += 1
+        number[i] = get_thread_id()
 
 
 @njit(nogil=True)
@@ -47,6 +54,14 @@ def test_every_turn_runs_once(threads):
         _count(turns, first, last)
         expected[first : max(first, last)] = 1
         np.testing.assert_array_equal(turns, expected)
+
+
+def test_little_work_runs_on_one_thread(threads):
+    for work, most in ((teams.ONE_THREAD_BELOW - 1, 1), (teams.ONE_THREAD_BELOW, threads)):
+        turns, number = np.zeros(1000, np.int64), np.zeros(1000, np.int64)
+        _count_small(turns, work, number)
+        assert (turns == 1).all()
+        assert len(np.unique(number)) == most
 
 
 def test_loops_run_one_after_the_other(threads):

@@ -26,7 +26,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 from numba import config, get_num_threads, njit, set_num_threads
 
 from . import _cache, compiling, teams
-from .teams import prange
+from .teams import ONE_THREAD_BELOW, prange
 
 _cache.install()
 compiling.install()
@@ -59,10 +59,6 @@ parallel_sum = _decorator(threads=True, fastmath={"contract", "reassoc"})
 inline = _decorator(inline="always", fastmath={"contract"})
 merged = _decorator(forceinline=True, fastmath={"contract"})
 merged_sum = _decorator(forceinline=True, fastmath={"contract", "reassoc"})
-
-
-#: below this many unknowns a second thread costs more time than it saves
-ONE_THREAD_BELOW = 16_384
 
 
 @contextmanager

@@ -256,13 +256,7 @@ def _polynomial_run(y, x, b, m, k, run, plain, strides, P, cx, cy, cr):
 
 @parallel
 def _faces_polynomial(y, x, b, m, k, runs, plain, strides, P, cx, cy, cr):
-    for r in prange(runs.shape[0]):
-        _polynomial_run(y, x, b, m, k, runs[r], plain, strides, P, cx, cy, cr)
-
-
-@serial
-def _faces_polynomial_small(y, x, b, m, k, runs, plain, strides, P, cx, cy, cr):
-    for r in range(runs.shape[0]):
+    for r in prange(0, runs.shape[0], y.size):
         _polynomial_run(y, x, b, m, k, runs[r], plain, strides, P, cx, cy, cr)
 
 

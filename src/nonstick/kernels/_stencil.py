@@ -36,26 +36,19 @@ def _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset):
 @parallel
 def _stencil_apply(out, x, w0, w1, w2, d, start, offset):
     """out = A x"""
-    for s in prange(start.size - 1):
+    for s in prange(0, start.size - 1, d.size):
         _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset)
 
 
 @parallel_sum
 def _stencil_energy(out, energy, x, w0, w1, w2, d, start, offset):
     """out = A x, and xᵀA x segment by segment while both are in the cache."""
-    for s in prange(start.size - 1):
+    for s in prange(0, start.size - 1, d.size):
         _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset)
         v = 0.0
         for t in range(u64(start[s]), u64(start[s + 1])):
             v += out[t] * x[t]
         energy[s] = v
-
-
-@serial
-def _stencil_apply_small(out, x, w0, w1, w2, d, start, offset):
-    """`_stencil_apply` on one thread, for levels whose work costs less than starting threads."""
-    for s in range(start.size - 1):
-        _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset)
 
 
 @inline
@@ -77,14 +70,7 @@ def _stencil_residual_segment(s, out, b, x, w0, w1, w2, d, start, offset):
 @parallel
 def _stencil_residual(out, b, x, w0, w1, w2, d, start, offset):
     """out = b - A x"""
-    for s in prange(start.size - 1):
-        _stencil_residual_segment(s, out, b, x, w0, w1, w2, d, start, offset)
-
-
-@serial
-def _stencil_residual_small(out, b, x, w0, w1, w2, d, start, offset):
-    """`_stencil_residual` on one thread, for levels whose work costs less than starting threads."""
-    for s in range(start.size - 1):
+    for s in prange(0, start.size - 1, d.size):
         _stencil_residual_segment(s, out, b, x, w0, w1, w2, d, start, offset)
 
 
@@ -118,14 +104,7 @@ def _stencil_relax(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, col
     Cells of one colour only read cells of the other, so the result does not depend on the order or on
     the number of threads. Rows with d = 0 (isolated, without an equation) are not changed.
     """
-    for s in prange(start.size - 1):
-        _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected)
-
-
-@serial
-def _stencil_relax_small(x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected):
-    """`_stencil_relax` on one thread, for levels whose work costs less than starting threads."""
-    for s in range(start.size - 1):
+    for s in prange(0, start.size - 1, d.size):
         _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected)
 
 

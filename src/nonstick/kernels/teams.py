@@ -8,6 +8,9 @@ views, but it must not write to arrays or make them, and a kernel returns nothin
 The calls on threads differ from the first one in the place of the result, which a kernel that returns nothing does not
 use: it is empty in the first call, and in the others it holds the address of three numbers, the `_PART`.
 
+A second thread is started by `prange(first, last, work)` only where `work`, the number of unknowns that the whole loop
+visits, is worth it: small levels of multigrid take less time than a thread takes to start.
+
 Numba's threading layer runs the calls. In a child that was forked after GNU OpenMP was started, which ends there,
 kernels run on one thread. The parts of a loop are independent, so results are the same to the last bit.
 """
@@ -23,6 +26,9 @@ from llvmlite import ir
 from numba.core import cgutils, config, errors, types
 from numba.extending import intrinsic
 from numba.np.ufunc import parallel
+
+#: below this many unknowns a second thread costs more time than it saves
+ONE_THREAD_BELOW = 16_384
 
 #: where compiled code finds the addresses of the layer's `parallel_for` and `get_num_threads`; empty: one thread
 _SYMBOL = "nonstick_team"
@@ -63,28 +69,34 @@ def install() -> None:
 
 
 @intrinsic
-def prange(typingctx, first, last=None):
-    """`prange(n)`, `prange(first, last)`: like `range`, shared among threads."""
-    alone = last is None or isinstance(last, types.Omitted | types.NoneType)
-    ends = (first,) if alone else (first, last)
-    if not all(isinstance(type_, types.Integer) for type_ in ends):
-        raise errors.TypingError("prange takes one or two integers")
+def prange(typingctx, first, last=None, work=None):
+    """`prange(n)`, `prange(first, last)`, `prange(first, last, work)`: like `range`, shared among threads."""
+    given = [type_ for type_ in (first, last, work) if not _left_out(type_)]
+    if not all(isinstance(type_, types.Integer) for type_ in given):
+        raise errors.TypingError("prange takes one, two or three integers")
 
     def lower(context, builder, signature, values):
-        numbers = [context.cast(builder, values[k], type_, types.int64) for k, type_ in enumerate(ends)]
-        begin, end = _own_part(context, builder, *([_INT(0), *numbers][-2:]))
+        numbers = [context.cast(builder, values[k], type_, types.int64) for k, type_ in enumerate(given)]
+        begin, end = _own_part(context, builder, *([_INT(0), *numbers] if len(numbers) == 1 else numbers))
         out = cgutils.create_struct_proxy(types.range_state64_type)(context, builder)
         out.start, out.stop, out.step = begin, end, _INT(1)
         return out._getvalue()
 
-    return types.range_state64_type(first, types.none if last is None else last), lower
+    rest = [types.none if type_ is None else type_ for type_ in (last, work)]
+    return types.range_state64_type(first, *rest), lower
+
+
+def _left_out(type_):
+    return type_ is None or isinstance(type_, types.Omitted | types.NoneType)
 
 
 if config.DISABLE_JIT:
-    prange = range
+
+    def prange(first, last=None, work=None):
+        return range(first) if last is None else range(first, last)
 
 
-def _own_part(context, builder, first, last):
+def _own_part(context, builder, first, last, work=None):
     """Where the loop of this call begins and ends: all of it, one part, or nothing."""
     start()
     kernel = builder.function
@@ -107,6 +119,8 @@ def _own_part(context, builder, first, last):
                 threads = builder.call(builder.bitcast(threads, _GET_NUM_THREADS.as_pointer()), [])
                 threads = builder.sext(threads, _INT)
                 parts = builder.select(builder.icmp_signed("<", length, threads), length, threads)
+                if work is not None:
+                    parts = builder.select(builder.icmp_signed("<", work, _INT(ONE_THREAD_BELOW)), _INT(1), parts)
                 with builder.if_then(builder.icmp_signed(">", parts, _INT(1))):
                     _call_on_threads(builder, builder.bitcast(run, _PARALLEL_FOR.as_pointer()), loop, parts)
                     builder.store(last, begin)

@@ -87,7 +87,7 @@ class Vectors:
 
     def peak(self, x: np.ndarray) -> float:
         """max|x|; not finite if any entry is not finite."""
-        small = x.size < 2 * ONE_THREAD_BELOW  # one vector is read, not two: 8 µs on one thread, more to start others
+        small = x.size < ONE_THREAD_BELOW
         return float(self.comm.largest(max(x.max(initial=0.0), -x.min(initial=0.0)) if small else peak_and_sum(x)[0]))
 
     def combine(self, y: np.ndarray, x: np.ndarray, beta: float) -> None:

@@ -17,11 +17,9 @@ from ..kernels import ONE_THREAD_BELOW
 from ..kernels._components import _stencil_components
 from ..kernels._stencil import (
     _stencil_apply,
-    _stencil_apply_small,
     _stencil_energy,
     _stencil_matrix,
     _stencil_residual,
-    _stencil_residual_small,
 )
 from .base import Operator, row_sums
 from .csr import CSROperator
@@ -59,8 +57,7 @@ class StencilOperator(Operator):
 
     def apply(self, x, out):
         self.rows.piece.exchange(x)
-        kernel = _stencil_apply_small if self.n < ONE_THREAD_BELOW else _stencil_apply
-        kernel(out, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
+        _stencil_apply(out, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
         self.rows.piece.clear(out)
         return out
 
@@ -75,8 +72,7 @@ class StencilOperator(Operator):
 
     def residual(self, b, x, out):
         self.rows.piece.exchange(x)
-        kernel = _stencil_residual_small if self.n < ONE_THREAD_BELOW else _stencil_residual
-        kernel(out, b, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
+        _stencil_residual(out, b, x, *self.weights, self.diagonal, self.rows.start, self.rows.offset)
         self.rows.piece.clear(out)
         return out
 

@@ -24,7 +24,7 @@ from nonstick.inverse.multigrid.faces.coarsening import (
 from nonstick.inverse.multigrid.faces.smoothers import BandJacobi, Chebyshev, ViscousBottom
 from nonstick.inverse.multigrid.hierarchy import Sweeps
 from nonstick.inverse.multigrid.level import OperatorLevel
-from nonstick.kernels._faces import _faces_polynomial, _faces_polynomial_small, _faces_scaled
+from nonstick.kernels._faces import _faces_polynomial, _faces_scaled
 
 
 def pool(cells, mu=0.02, seed=0, ball=True, variable=False):
@@ -153,11 +153,10 @@ def test_polynomial_step_against_its_twin(cells, dtype):
     A, d = problem.matrix, problem.operator.diagonal
     rng = np.random.default_rng(3)
     x, y, b = rng.standard_normal((3, S.n)).astype(dtype)
-    for kernel in (_faces_polynomial, _faces_polynomial_small):
-        out = S.scatter(y)
-        kernel(out, S.scatter(x), S.scatter(b), S.m, S.k, S.runs, S.plain, S.strides, S.P, 1.3, -0.2, 0.7)
-        expected = 1.3 * x - 0.2 * y + 0.7 * (b - A @ x) / d
-        np.testing.assert_allclose(S.gather(out), expected, atol=1e3 * np.finfo(dtype).eps)
+    out = S.scatter(y)
+    _faces_polynomial(out, S.scatter(x), S.scatter(b), S.m, S.k, S.runs, S.plain, S.strides, S.P, 1.3, -0.2, 0.7)
+    expected = 1.3 * x - 0.2 * y + 0.7 * (b - A @ x) / d
+    np.testing.assert_allclose(S.gather(out), expected, atol=1e3 * np.finfo(dtype).eps)
     out = S.zeros(dtype)
     _faces_scaled(out, S.scatter(b), S.m, S.k, S.runs, S.plain, S.strides, S.P, 0.6)
     np.testing.assert_allclose(S.gather(out), 0.6 * b / d, rtol=10 * np.finfo(dtype).eps)

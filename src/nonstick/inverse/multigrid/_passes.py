@@ -160,13 +160,7 @@ def _stencil_segment(x, r, b, w0, w1, w2, d, start, offset, parity, colour, keep
 @parallel
 def _stencil_pass(x, r, b, w0, w1, w2, d, start, offset, parity, colour, keep, gain, with_r):
     """One colour of a stencil operator."""
-    for s in prange(start.size - 1):
-        _stencil_segment(x, r, b, w0, w1, w2, d, start, offset, parity, colour, keep, gain, with_r, s)
-
-
-@serial
-def _stencil_pass_small(x, r, b, w0, w1, w2, d, start, offset, parity, colour, keep, gain, with_r):
-    for s in range(start.size - 1):
+    for s in prange(0, start.size - 1, d.size):
         _stencil_segment(x, r, b, w0, w1, w2, d, start, offset, parity, colour, keep, gain, with_r, s)
 
 
@@ -194,11 +188,5 @@ def _csr_row(x, r, b, data, indices, indptr, d, keep, gain, with_r, i):
 @parallel
 def _csr_pass(x, r, b, data, indices, indptr, d, rows, keep, gain, with_r):
     """One colour (`rows`) of a matrix whose rows of one colour are not coupled."""
-    for k in prange(rows.size):
-        _csr_row(x, r, b, data, indices, indptr, d, keep, gain, with_r, rows[k])
-
-
-@serial
-def _csr_pass_small(x, r, b, data, indices, indptr, d, rows, keep, gain, with_r):
-    for k in range(rows.size):
+    for k in prange(0, rows.size, d.size):
         _csr_row(x, r, b, data, indices, indptr, d, keep, gain, with_r, rows[k])

@@ -14,11 +14,11 @@ import numpy as np
 
 from ...errors import NonstickError
 from ...kernels._csr import _csr_relax
-from ...kernels._stencil import _stencil_relax, _stencil_relax_small
+from ...kernels._stencil import _stencil_relax
 from ...operators.base import Operator
-from ...operators.stencil import ONE_THREAD_BELOW, StencilOperator
+from ...operators.stencil import StencilOperator
 from ..precond.jacobi import SPAI0
-from ._passes import _csr_pass, _csr_pass_small, _scale_start, _stencil_pass, _stencil_pass_small
+from ._passes import _csr_pass, _scale_start, _stencil_pass
 from .level import OperatorLevel
 
 
@@ -119,7 +119,6 @@ class _StencilRedBlack(Smoother):
         none = np.empty(0, A.dtype)
         self._bounds = none, none
         self._tables = *A.weights, d, A.rows.start, A.rows.offset, A.rows.parity
-        self._relax = _stencil_relax_small if A.n < ONE_THREAD_BELOW else _stencil_relax
 
         # Forwards and backwards; without over-relaxation the second pass over the inner colour changes nothing.
         both: tuple[int, ...] = (0, 1, 0) if omega == 1.0 else (0, 1, 1, 0)
@@ -128,7 +127,7 @@ class _StencilRedBlack(Smoother):
 
     def _sweep(self, level, colours):
         for colour in colours:
-            self._relax(level.x, level.b, *self._bounds, *self._tables, colour, self.omega, False)
+            _stencil_relax(level.x, level.b, *self._bounds, *self._tables, colour, self.omega, False)
 
     def pre(self, level):
         self._sweep(level, self._pre)
@@ -281,10 +280,9 @@ class _StencilPasses(ColourPasses):
     def __init__(self, A: StencilOperator, diagonal, omega):
         super().__init__(diagonal, omega)
         self._tables = *A.weights, diagonal, A.rows.start, A.rows.offset, A.rows.parity
-        self._kernel = _stencil_pass_small if A.n < ONE_THREAD_BELOW else _stencil_pass
 
     def _pass(self, x, r, b, colour, keep, gain):
-        self._kernel(x, r, b, *self._tables, colour, keep, gain, r.size > 0)
+        _stencil_pass(x, r, b, *self._tables, colour, keep, gain, r.size > 0)
 
 
 class _MatrixPasses(ColourPasses):
@@ -295,11 +293,10 @@ class _MatrixPasses(ColourPasses):
         self.colours = max(2, int(colour.max(initial=0)) + 1)
         self._rows = [np.flatnonzero(colour == c) for c in range(self.colours)]
         self._late = np.flatnonzero(colour > 1)
-        self._kernel = _csr_pass_small if A.n < ONE_THREAD_BELOW else _csr_pass
 
     def _start(self, x, b):
         super()._start(x, b)
         x[self._late] = 0.0
 
     def _pass(self, x, r, b, colour, keep, gain):
-        self._kernel(x, r, b, *self._tables, self._rows[colour], keep, gain, r.size > 0)
+        _csr_pass(x, r, b, *self._tables, self._rows[colour], keep, gain, r.size > 0)

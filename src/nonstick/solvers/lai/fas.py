@@ -25,9 +25,8 @@ import numpy as np
 from ...inverse.multigrid.grid.geometric import Geometric
 from ...inverse.multigrid.smoothers import checkerboard
 from ...kernels._csr import _csr_relax
-from ...kernels._stencil import _stencil_relax, _stencil_relax_small
+from ...kernels._stencil import _stencil_relax
 from ...operators.base import Operator
-from ...operators.stencil import ONE_THREAD_BELOW
 from ...operators.transfer import Transfer
 from ...problem.box import BoxProblem
 from ..base import Method
@@ -207,11 +206,10 @@ class FASLevel:
             self._sweep_band(box, band, True)
         A = self.A.stencil
         if A is not None:
-            relax = _stencil_relax_small if A.n < ONE_THREAD_BELOW else _stencil_relax
             tables = *A.weights, A.diagonal, A.rows.start, A.rows.offset, A.rows.parity
             for _ in range(sweeps):
                 for colour in (1, 0) if backwards else (0, 1):
-                    relax(self.x, *box, *tables, colour, 1.0, True)
+                    _stencil_relax(self.x, *box, *tables, colour, 1.0, True)
         else:
             for _ in range(sweeps):
                 _csr_relax(self.x, *box, self.A.diagonal, *self._csr, self._orders[backwards], 1.0, True)

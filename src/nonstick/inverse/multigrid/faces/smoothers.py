@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....kernels import ONE_THREAD_BELOW
-from ....kernels._faces import _copy_runs, _faces_polynomial, _faces_polynomial_small
+from ....kernels._faces import _copy_runs, _faces_polynomial
 from ....operators.faces import FaceSystem
 from ...base import Recipe
 from ...krylov.direct import Factor
@@ -90,8 +89,7 @@ class _Chebyshev(Smoother):
             rho = new
 
     def _step(self, level: OperatorLevel, cx: float, cy: float, cr: float) -> None:
-        kernel = _faces_polynomial_small if self.system.n < ONE_THREAD_BELOW else _faces_polynomial
-        kernel(level.r, level.x, level.b, *self.system.coefficients, cx, cy, cr)
+        _faces_polynomial(level.r, level.x, level.b, *self.system.coefficients, cx, cy, cr)
         level.x, level.r = level.r, level.x
 
 
