@@ -137,13 +137,15 @@ def literal_interior_point(**changes) -> InteriorPoint:
     return InteriorPoint(recipe, inner_maxiter=2, slack=1.0, multiplier=1.0, literal=True, **changes)
 
 
-def face_multigrid(coarsening: FaceCoarsening, smoother: SmootherRecipe, bottom: Recipe | None = None) -> Recipe:
+def face_multigrid(
+    coarsening: FaceCoarsening, smoother: SmootherRecipe, bottom: Recipe | None = None, dtype: type = np.float32
+) -> Recipe:
     """Aanjaneya's V(1,1) cycle over faces, by default with conjugate gradients at the bottom (§7).
 
     They stop at 1e-7, which is exact enough to keep the cycle symmetric.
     """
     cg = AsMatrix(CG(Jacobi(), rtol=1e-7))
-    return Multigrid(coarsening, smoother, V(1, 1), coarsest=bottom or cg, smallest=4000)
+    return Multigrid(coarsening, smoother, V(1, 1), coarsest=bottom or cg, smallest=4000, dtype=dtype)
 
 
 def viscous(M: Recipe, then: Recipe | None = None) -> LinearSolve:

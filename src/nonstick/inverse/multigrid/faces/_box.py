@@ -3,18 +3,26 @@
 A box is a list of local faces, given relative to its centre by role (0: the centre's own component a, 1 and 2: the
 components b, c that follow it) and offsets along the axes a, b, c. Its matrix is a sum over the stress samples that
 touch it: `sample[s] = (kind, offsets)`, kinds 0, 4, 5 a cell for role 0, 1, 2, kinds 1 2 3 the edges between roles
-0-1, 0-2, 1-2; the faces
-of sample s and their signs are entries ptr[s]..ptr[s+1]. Boxes whose rows are all plain share one inverse.
+0-1, 0-2, 1-2; the faces of sample s and their signs are entries ptr[s]..ptr[s+1].
 
-Colours: the grid is cut into slabs four cells thick along its first axis; every second slab is independent of the
-others (a box writes at most two cells away and reads at most three), so the result does not depend on the number of
-threads. Inside a slab faces are visited in order, or in reverse, which makes the second sweep the adjoint of the first.
+Boxes with the same coefficients have the same inverse, which is computed once: one for all boxes inside the liquid, and
+one for every other kind (`kinds`); a wall along the grid has a few. The rarest ones are factored in every sweep if
+there are too many kinds to store.
+
+Order: the grid is cut into slabs four cells thick along its first axis; every second slab is independent of the others
+(a box writes at most two cells away and reads at most three), so the result does not depend on the number of threads.
+Inside a slab runs of faces are visited in order. In a run every C-th box is independent of the others, so these are
+solved together, in loops over neighbouring numbers: x is packed by colour, first the entries 0, C, 2C … of a line, then
+1, C + 1 … In reverse, all this is the adjoint sweep.
 """
 
 import numpy as np
 
 from ....kernels import parallel, prange, serial
-from ....kernels._faces import _bases, _cells, _plain_neighbours, _product
+from ....kernels._faces import _bases, _cells
+
+u64 = np.uint64
+_PRIME = u64(1099511628211)
 
 
 @serial
@@ -22,13 +30,8 @@ def _assemble_box(A, t, a, m, k, where, strides, P, sample, ptr, local, sign):
     """The matrix of the box at face t of component a; rows of absent faces (where < 0) become the identity."""
     n = where.size
     A[:n, :n] = 0.0
-    sa, sb, sc = strides[a], strides[(a + 1) % 3], strides[(a + 2) % 3]
-    bases = (
-        _cells(a, P, k.size), (1 + (a + 2) % 3) * P, (1 + (a + 1) % 3) * P, (1 + a) * P,
-        _cells((a + 1) % 3, P, k.size), _cells((a + 2) % 3, P, k.size),
-    )  # fmt: skip
     for s in range(sample.shape[0]):
-        value = k[bases[sample[s, 0]] + t + sample[s, 1] * sa + sample[s, 2] * sb + sample[s, 3] * sc]
+        value = k[_sample_at(t, a, k.size, strides, P, sample[s])]
         if value != 0.0:
             for e in range(ptr[s], ptr[s + 1]):
                 if where[local[e]] >= 0:
@@ -43,26 +46,48 @@ def _assemble_box(A, t, a, m, k, where, strides, P, sample, ptr, local, sign):
 
 
 @serial
-def _cholesky_solve(A, r):
-    """r := A⁻¹ r, A overwritten by its factor. If a pivot vanishes (semidefinite matrix), its unknown is unchanged."""
-    n = r.size
+def _sample_at(t, a, size, strides, P, sample):
+    """Where the coefficient of a stress sample of the box at face t is in `k`."""
+    b, c, kind = (a + 1) % 3, (a + 2) % 3, sample[0]
+    if kind == 0 or kind > 3:
+        base = _cells((a + max(kind - 3, 0)) % 3, P, size)
+    else:
+        base = (1 + (c if kind == 1 else b if kind == 2 else a)) * P
+    return base + t + sample[1] * strides[a] + sample[2] * strides[b] + sample[3] * strides[c]
+
+
+@serial
+def _places(where, t, a, active, strides, P, role, offset):
+    """Where the faces of the box at face t are in a vector; -1 if a face is absent."""
+    for q in range(role.size):
+        c, u = (a + role[q]) % 3, t
+        for axis in range(3):
+            u += offset[q, axis] * strides[(a + axis) % 3]
+        where[q] = c * P + u if active[c * P + u] else -1
+
+
+@serial
+def _factor(A):
+    """A := its Cholesky factor, with inverses on the diagonal; 0 where a pivot vanishes (semidefinite matrix)."""
+    n = A.shape[0]
     for i in range(n):
         d = A[i, i]
         small = 1e-12 * d
         for q in range(i):
             d -= A[i, q] * A[i, q]
-        if d > small:
-            inv = 1.0 / np.sqrt(d)
-            A[i, i] = inv
-            for j in range(i + 1, n):
-                s = A[j, i]
-                for q in range(i):
-                    s -= A[i, q] * A[j, q]
-                A[j, i] = s * inv
-        else:
-            A[i, i] = 0.0
-            for j in range(i + 1, n):
-                A[j, i] = 0.0
+        inv = 1.0 / np.sqrt(d) if d > small else 0.0
+        A[i, i] = inv
+        for j in range(i + 1, n):
+            s = A[j, i]
+            for q in range(i):
+                s -= A[i, q] * A[j, q]
+            A[j, i] = s * inv
+
+
+@serial
+def _substitute(A, r):
+    """r := (L Lᵀ)⁻¹ r; the unknown of a vanished pivot becomes 0."""
+    n = r.size
     for i in range(n):
         s = r[i]
         for q in range(i):
@@ -75,67 +100,219 @@ def _cholesky_solve(A, r):
         r[i] = s * A[i, i]
 
 
-@serial
-def _box_at(x, b, t, a, m, k, kind, plain, strides, P, role, offset, sample, ptr, local, sign, inverse, A, r, z, where):
-    """Solve one box and add the correction."""
-    n = role.size
-    sa, sb, sc = strides[a], strides[(a + 1) % 3], strides[(a + 2) % 3]
-    same = kind[a * P + t] == 2
-    for q in range(n):
-        c = (a + role[q]) % 3
-        u = t + offset[q, 0] * sa + offset[q, 1] * sb + offset[q, 2] * sc
-        where[q] = c * P + u if kind[c * P + u] > 0 else -1
-        r[q] = 0.0
-        if where[q] >= 0:
-            C0, C1, C2, K0, K1, K2, s0, s1, s2 = _bases(c, strides, P, k.size)
-            v = np.uint64(u)
-            if same:
-                k0, k1, k2 = plain[c, 1], plain[c, 2], plain[c, 3]
-                d = plain[c, 0] + 2 * (k0 + k1 + k2)
-                r[q] = (b[C0 + v] - d * x[C0 + v]) + _plain_neighbours(x, v, C0, C1, C2, k0, k1, k2, s0, s1, s2)
-            else:
-                r[q] = b[C0 + v] - _product(x, m, k, v, C0, C1, C2, K0, K1, K2, s0, s1, s2)
-    if same:
-        for q in range(n):
-            s = 0.0
-            for e in range(n):
-                s += inverse[a, q, e] * r[e]
-            z[q] = s
-        for q in range(n):
-            if where[q] >= 0:
-                x[where[q]] += z[q]
-    else:
+@parallel
+def _invert_boxes(out, centres, m, k, active, strides, P, role, offset, sample, ptr, local, sign):
+    """out[e] = the inverse of the box at centres[e] = component · P + t, 0 in rows and columns of absent faces."""
+    for e in prange(centres.size):
+        n = role.size
+        A, V, where = np.empty((n, n)), np.empty((n, n)), np.empty(n, np.int64)
+        a, t = centres[e] // P, centres[e] % P
+        _places(where, t, a, active, strides, P, role, offset)
         _assemble_box(A, t, a, m, k, where, strides, P, sample, ptr, local, sign)
-        _cholesky_solve(A, r)
+        _factor(A)
+        for q in range(n):  # V = L⁻ᵀ, and the inverse is V Vᵀ
+            V[q, q] = A[q, q]
+            for i in range(q + 1, n):
+                s = 0.0
+                for p in range(q, i):
+                    s -= A[i, p] * V[q, p]
+                V[q, i] = s * A[i, i]
         for q in range(n):
-            if where[q] >= 0:
-                x[where[q]] += r[q]
+            for p in range(q + 1):
+                s = 0.0
+                if where[p] >= 0 and where[q] >= 0:
+                    for i in range(q, n):
+                        s += V[p, i] * V[q, i]
+                out[e, p, q] = s
+                out[e, q, p] = s
+
+
+@parallel
+def _box_keys(keys, runs, m, k, active, strides, P, role, offset, sample):
+    """A number for every box in a run that is not plain; equal numbers mean equal coefficients, to 2e-6."""
+    for run in prange(runs.shape[0]):
+        if not runs[run, 3]:
+            a = runs[run, 0]
+            where = np.empty(role.size, np.int64)
+            for t in range(runs[run, 1], runs[run, 2]):
+                key = u64(a)
+                _places(where, t, a, active, strides, P, role, offset)
+                for q in range(role.size):
+                    key = (key ^ _digits(m[where[q]] if where[q] >= 0 else -1.0)) * _PRIME
+                for s in range(sample.shape[0]):
+                    key = (key ^ _digits(k[_sample_at(t, a, k.size, strides, P, sample[s])])) * _PRIME
+                    key ^= key >> u64(29)
+                keys[runs[run, 4] + t - runs[run, 1]] = key
+
+
+@serial
+def _digits(value):
+    """The leading digits of a number, as an integer."""
+    return u64(np.float32(value).view(np.uint32) >> np.uint32(4))
+
+
+# -- sweeps ------------------------------------------------------------------------------------------------------
+
+
+@parallel
+def _pack(packed, x, rows, length, starts):
+    """Lines of x, sorted by colour."""
+    for r in prange(rows.size):
+        C = starts.size
+        for colour in range(C):
+            at, out = u64(rows[r] + colour), u64(rows[r] + starts[colour])
+            for e in range(u64((length - colour + C - 1) // C)):
+                packed[out + e] = x[at + u64(C) * e]
+
+
+@parallel
+def _unpack(x, packed, rows, length, starts):
+    """The reverse of `_pack`; the packed lines are set to zero."""
+    for r in prange(rows.size):
+        C = starts.size
+        for colour in range(C):
+            at, out = u64(rows[r] + colour), u64(rows[r] + starts[colour])
+            for e in range(u64((length - colour + C - 1) // C)):
+                x[at + u64(C) * e] = packed[out + e]
+                packed[out + e] = 0.0
+
+
+@serial
+def _plain_row(R, q, x, b, near, a, c, at, place, lanes, of, plain):
+    """R[q, e] = the residual of row q of every box e, a plain row of component `of`."""
+    number, end, step = x.dtype.type, u64(lanes), u64(near.shape[1])
+    ka, kb, kc = number(plain[of, 1]), number(plain[of, 2]), number(plain[of, 3])
+    d = number(plain[of, 0]) + ka + ka + kb + kb + kc + kc
+    for e in range(end):
+        R[q, e] = b[u64(place) + step * e]
+    o0, o1, o2 = u64(at + near[a, c, q, 0]), u64(at + near[a, c, q, 1]), u64(at + near[a, c, q, 2])
+    o3, o4 = u64(at + near[a, c, q, 3]), u64(at + near[a, c, q, 4])
+    for e in range(end):
+        R[q, e] += (ka * (x[o1 + e] + x[o2 + e]) - d * x[o0 + e]) + kb * (x[o3 + e] + x[o4 + e])
+    o0, o1 = u64(at + near[a, c, q, 7]), u64(at + near[a, c, q, 8])
+    o2, o3 = u64(at + near[a, c, q, 9]), u64(at + near[a, c, q, 10])
+    for e in range(end):
+        R[q, e] += kb * ((x[o2 + e] - x[o3 + e]) - (x[o0 + e] - x[o1 + e]))
+    o0, o1 = u64(at + near[a, c, q, 11]), u64(at + near[a, c, q, 12])
+    o2, o3 = u64(at + near[a, c, q, 13]), u64(at + near[a, c, q, 14])
+    o4, o5 = u64(at + near[a, c, q, 5]), u64(at + near[a, c, q, 6])
+    for e in range(end):
+        R[q, e] += kc * ((x[o4 + e] + x[o5 + e]) + ((x[o2 + e] - x[o3 + e]) - (x[o0 + e] - x[o1 + e])))
+
+
+@serial
+def _general_rows(R, e, x, b, m, k, near, shift, members, role, a, c, at, t, strides, P, size, outside):
+    """R[q, e] = the residual of every row q of one box, with every coefficient loaded; 0 outside of the grid."""
+    for n in range(size):
+        q = members[a, n]
+        of, place = (a + role[q]) % 3, shift[a, q] + t
+        u = place - of * P
+        if u < outside or u + outside >= P:
+            R[q, e] = 0.0
+            continue
+        v, A, _, _, KA, KB, KC, sa, sb, sc = u64(u), *_bases(of, strides, P, k.size)
+        own = x[u64(at + near[a, c, q, 0])]
+        s = m[A + v] * own
+        s += k[KA + v - sa] * (own - x[u64(at + near[a, c, q, 1])])
+        s -= k[KA + v] * (x[u64(at + near[a, c, q, 2])] - own)
+        across = x[u64(at + near[a, c, q, 7])] - x[u64(at + near[a, c, q, 8])]
+        s += k[KB + v] * ((own - x[u64(at + near[a, c, q, 3])]) + across)
+        across = x[u64(at + near[a, c, q, 9])] - x[u64(at + near[a, c, q, 10])]
+        s -= k[KB + v + sb] * ((x[u64(at + near[a, c, q, 4])] - own) + across)
+        across = x[u64(at + near[a, c, q, 11])] - x[u64(at + near[a, c, q, 12])]
+        s += k[KC + v] * ((own - x[u64(at + near[a, c, q, 5])]) + across)
+        across = x[u64(at + near[a, c, q, 13])] - x[u64(at + near[a, c, q, 14])]
+        s -= k[KC + v + sc] * ((x[u64(at + near[a, c, q, 6])] - own) + across)
+        R[q, e] = b[A + v] - s
+
+
+@serial
+def _multiply(Z, R, inverse, kind, members, a, size, first, last):
+    """Z = inverse R for the boxes from first to last, fifteen faces at a time: starting a loop costs much."""
+    first, last = u64(first), u64(last)
+    for k in range(0, R.shape[0], 15):
+        for n in range(size):
+            p = members[a, n]
+            w0, w1, w2 = inverse[kind, p, k], inverse[kind, p, k + 1], inverse[kind, p, k + 2]
+            w3, w4, w5 = inverse[kind, p, k + 3], inverse[kind, p, k + 4], inverse[kind, p, k + 5]
+            w6, w7, w8 = inverse[kind, p, k + 6], inverse[kind, p, k + 7], inverse[kind, p, k + 8]
+            w9, w10, w11 = inverse[kind, p, k + 9], inverse[kind, p, k + 10], inverse[kind, p, k + 11]
+            w12, w13, w14 = inverse[kind, p, k + 12], inverse[kind, p, k + 13], inverse[kind, p, k + 14]
+            for e in range(first, last):
+                s = (
+                    ((w0 * R[k, e] + w1 * R[k + 1, e]) + (w2 * R[k + 2, e] + w3 * R[k + 3, e]))
+                    + ((w4 * R[k + 4, e] + w5 * R[k + 5, e]) + (w6 * R[k + 6, e] + w7 * R[k + 7, e]))
+                    + ((w8 * R[k + 8, e] + w9 * R[k + 9, e]) + (w10 * R[k + 10, e] + w11 * R[k + 11, e]))
+                    + ((w12 * R[k + 12, e] + w13 * R[k + 13, e]) + w14 * R[k + 14, e])
+                )
+                Z[p, e] = s if k == 0 else Z[p, e] + s
 
 
 @parallel
 def _box_sweep(
-    x, b, m, k, kind, runs, slabs, colour, backward, plain, strides, P, role, offset, sample, ptr, local, sign, inverse
-):
-    """All boxes of the slabs of one colour; slabs[s] is the first run of slab s."""
-    count = (slabs.size - 1 - colour + 1) // 2
-    for h in prange(count):
-        s = 2 * h + colour
-        n = role.size
-        A, r, z, where = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n, np.int64)
-        first, last = slabs[s], slabs[s + 1]
-        for e in range(first, last):
-            run = runs[last - 1 - (e - first)] if backward else runs[e]
-            for f in range(run[1], run[2]):
-                t = run[2] - 1 - (f - run[1]) if backward else f
-                _box_at(
-                    x, b, t, run[0], m, k, kind, plain, strides, P,
-                    role, offset, sample, ptr, local, sign, inverse, A, r, z, where,
-                )  # fmt: skip
+    x, b, m, k, runs, slabs, colour, backward, plain, strides, P, starts, members, shift, near, role, offset, sample,
+    ptr, local, sign, shared, stored, kinds, active,
+):  # fmt: skip
+    """All boxes of the slabs of one colour; slabs[s] is the first run of slab s, x is packed.
+
+    `members[a]` are the faces of a box of component a, ended by -1, shift[a, q] their places relative to the box;
+    near[a, c, q, s] is the same for entry s of row q, in a packed line of colour c. `shared` are the inverses inside
+    the liquid, `stored` the others.
+    """
+    for h in prange((slabs.size - 1 - colour + 1) // 2):
+        n, C, line = role.size, starts.size, strides[1]
+        wide, outside = line // C + 1, strides[0] + line
+        R, Z = np.zeros((n, wide), x.dtype), np.zeros((n, wide), x.dtype)
+        A, r, where = np.empty((n, n)), np.empty(n), np.empty(n, np.int64)
+        first, last = slabs[2 * h + colour], slabs[2 * h + colour + 1]
+        for g in range(first, last):
+            g = last - 1 - (g - first) if backward else g
+            a, begin, is_plain = runs[g, 0], runs[g, 1] - runs[g, 1] % line, runs[g, 3] > 0
+            size = 0
+            while size < n and members[a, size] >= 0:
+                size += 1
+            for c in range(C):
+                c = C - 1 - c if backward else c
+                low = (runs[g, 1] - begin - c + C - 1) // C
+                lanes = (runs[g, 2] - begin - c + C - 1) // C - low
+                at, t = begin + low, begin + C * low + c
+                if lanes > 0 and is_plain:
+                    for j in range(size):
+                        q = members[a, j]
+                        _plain_row(R, q, x, b, near, a, c, at, shift[a, q] + t, lanes, (a + role[q]) % 3, plain)
+                    _multiply(Z, R, shared, a, members, a, size, 0, lanes)
+                else:
+                    number = runs[g, 4] + t - runs[g, 1]
+                    for e in range(lanes):
+                        of = a, c, at + e, t + C * e, strides, P, size, outside
+                        _general_rows(R, e, x, b, m, k, near, shift, members, role, *of)
+                    e = 0
+                    while e < lanes:
+                        kind, f = kinds[number + C * e], e + 1
+                        if kind >= 0:
+                            while f < lanes and kinds[number + C * f] == kind:
+                                f += 1
+                            _multiply(Z, R, stored, kind, members, a, size, e, f)
+                        else:
+                            _places(where, t + C * e, a, active, strides, P, role, offset)
+                            _assemble_box(A, t + C * e, a, m, k, where, strides, P, sample, ptr, local, sign)
+                            _factor(A)
+                            for q in range(n):
+                                r[q] = R[q, e] if where[q] >= 0 else 0.0
+                            _substitute(A, r)
+                            for q in range(n):
+                                Z[q, e] = r[q]
+                        e = f
+                for j in range(size):
+                    q = members[a, j]
+                    o = u64(at + near[a, c, q, 0])
+                    for e in range(u64(max(lanes, 0))):
+                        x[o + e] += Z[q, e]
 
 
 @parallel
-def _mark_boxes(kind, active, constant, shape, member, role, offset):
-    """kind = 0 not an unknown, 1 an unknown, 2 an unknown with a complete box whose rows are all plain."""
+def _mark_boxes(whole, active, constant, shape, member, role, offset):
+    """True for an unknown with a complete box whose rows are all plain."""
     M0, M1, M2 = shape[0], shape[1], shape[2]
     P = M0 * M1 * M2
     strides = (M1 * M2, M2, 1)
@@ -144,12 +321,12 @@ def _mark_boxes(kind, active, constant, shape, member, role, offset):
             for w in range(M1 * M2):
                 t = i * M1 * M2 + w
                 if active[a * P + t]:
-                    whole = True
+                    good = True
                     for q in range(role.size):
-                        if member[a, q] and whole:
+                        if member[a, q] and good:
                             u = t
                             for axis in range(3):
                                 u += offset[q, axis] * strides[(a + axis) % 3]
                             c = (a + role[q]) % 3
-                            whole = 0 <= u < P and active[c * P + u] and constant[c * P + u]
-                    kind[a * P + t] = 2 if whole else 1
+                            good = 0 <= u < P and active[c * P + u] and constant[c * P + u]
+                    whole[a * P + t] = good
