@@ -81,16 +81,19 @@ def test_first_and_second_use_in_a_pipe(tmp_path):
     assert not second.stderr
 
 
-def test_a_long_compilation_goes_on_telling_in_a_pipe(capsys, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+def test_one_long_kernel_goes_on_telling_in_a_pipe(capfd, monkeypatch):
+    monkeypatch.setattr(module, "BEAT", 0.01)
+    module.screen.cache_clear()
+    said = []
     with showing_compilation():
-        log.info("compiling kernels for their first use")
-        for kernel in range(5):
-            now[0] += 6.0
-            compile_one(kernel, 2.0 * kernel)
-    err = capsys.readouterr().err.splitlines()
-    assert err[1:3] == ["compiling kernels, 1 done", "compiling kernels, 3 done"] and len(err) == 4
+        log.debug("compiling %s", "a", extra={"kernels": 0, "seconds": 0.0, "unfinished": 1})
+        while said.count("compiling kernels, 0 done") < 2:
+            said += capfd.readouterr().err.splitlines()
+        log.debug("compiled %s", "a", extra={"kernels": 1, "seconds": 2.0, "unfinished": 0})
+        while "compiling kernels, 1 done" not in said:
+            said += capfd.readouterr().err.splitlines()
+    module.screen.cache_clear()
+    assert capfd.readouterr().err.splitlines()[-1].startswith("compiled 1 kernel in 2.0 s")
 
 
 def test_kernels_that_could_not_be_kept_are_compiled_again(capsys):

@@ -155,6 +155,7 @@ def spoil(rng, path):
             [f for f in [*path.rglob("*"), path / "export", path / "bodies"] if f.is_dir() or not f.exists()]
         )
         shutil.rmtree(folder, ignore_errors=True)
+        folder.unlink(missing_ok=True)  # a link that leads nowhere, of a change before this one
         rng.choice([*SPECIAL, *SPECIAL, lambda f: f.write_bytes(b"")])(folder)
     else:
         spoil_bytes(rng, file)

@@ -15,7 +15,7 @@ from .terminal import fail
 #: degrees between two images of a turn around one frame
 TURN = 5.0
 #: options that a 2D run cannot have
-_IN_SPACE = ("light", "target", "lens", "turntable", "azimuth", "elevation", "zoom", "keys", "clear")
+_IN_SPACE = ("surface", "light", "target", "lens", "turntable", "azimuth", "elevation", "zoom", "keys", "clear")
 
 
 def add(app: typer.Typer) -> None:
@@ -38,6 +38,11 @@ class CameraOptions:
         "--lens", metavar="MM", help="Focal length: 24 is close with strong perspective, 200 is far and flat (3D)."
     )
     turntable: float | None = option("--turntable", metavar="DEGREES", help="Turn of the camera during the movie (3D).")
+    surface: str | None = option(
+        "--surface",
+        help="Surface of the liquid: particles, as pages and exported files show it, or grid, the level set of the "
+        "simulation (3D).",
+    )
     labels: bool | None = option("--labels/--no-labels", help="Write name and time into the picture.")
     settings: list[str] = typer.Option(
         [],
@@ -52,7 +57,7 @@ class CameraOptions:
         from ..scenes.scene import parse_override
 
         keys: dict[str, Any] = dict(parse_override(text) for text in self.settings) | _size(self.size)
-        for name in ("light", "background", "target", "lens", "turntable", "labels"):
+        for name in ("light", "background", "target", "lens", "turntable", "surface", "labels"):
             value = getattr(self, name)
             if value is not None:
                 keys[name] = list(value) if isinstance(value, tuple) else value

@@ -153,34 +153,49 @@ class CompilingNotice(logging.Handler):
         super().__init__(logging.DEBUG)
         self._kernels, self._seconds = 0, 0.0
         self._told: tuple[int, float] | None = None
+        self._unfinished = 0
         self._line: Status | None = None
+        self._beating: threading.Event | None = None
         self._kept = True
-        self._last = time.monotonic()
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.INFO:
             self._kept = self._kept and record.__dict__.get("kept", True)
-            self._last = time.monotonic()
             _print(record.getMessage())
             return
         # counts of the whole process; this notice reports only the kernels compiled since it began
         self._kernels, self._seconds = record.__dict__["kernels"], record.__dict__["seconds"]
+        self._unfinished = record.__dict__["unfinished"]
         self._told = self._told or (self._kernels, self._seconds)
-        if not record.__dict__["unfinished"]:
+        if not screen().is_terminal:
+            if self._beating is None:
+                self._beating = threading.Event()
+                threading.Thread(target=self._beat, args=(self._beating,), daemon=True).start()
+        elif not self._unfinished:
             self._stop()
-        elif screen().is_terminal:
-            text = f"compiling kernels, {self._kernels - self._told[0]} done"
+        else:
             if self._line is None:
-                self._line = screen().status(text, refresh_per_second=4)
+                self._line = screen().status(self._text(), refresh_per_second=4)
                 self._line.start()
-            self._line.update(text)
-        elif time.monotonic() - self._last > BEAT:
-            self._last = time.monotonic()
-            _print(f"compiling kernels, {self._kernels - self._told[0]} done")
+            self._line.update(self._text())
+
+    def _text(self) -> str:
+        return f"compiling kernels, {self._kernels - (self._told or (0, 0.0))[0]} done"
+
+    def _beat(self, end: threading.Event) -> None:
+        """A line every ten seconds, from a thread: one kernel alone can take a minute."""
+        before = self._kernels
+        while not end.wait(BEAT):
+            if self._unfinished or self._kernels > before:
+                _print(self._text())
+            before = self._kernels
 
     def close_off(self) -> None:
         """Report the kernels that were compiled since the last report, if there are any."""
         self._stop()
+        if self._beating is not None:
+            self._beating.set()
+            self._beating = None
         if self._told is not None:
             kernels, seconds = self._kernels - self._told[0], self._seconds - self._told[1]
             if kernels:

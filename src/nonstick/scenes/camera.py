@@ -102,6 +102,11 @@ class Camera(SceneTable):
     )
     background: Colour | None = Field(None, description="Colour around the scene: a name, or #rrggbb.")
     labels: bool = Field(True, description="Write the name and the time into the picture.")
+    surface: Literal["particles", "grid"] = Field(
+        "particles",
+        description="Surface of the liquid (3D): that of the particles, which pages and exported files show too, or "
+        "the level set of the simulation, which is computed faster and loses what is thinner than a cell.",
+    )
     colour: Literal["liquid", "speed", "pressure", "viscosity"] = Field(
         "liquid", description="What colours show; pressure in 2D only; viscosity where it varies."
     )

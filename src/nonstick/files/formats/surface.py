@@ -23,6 +23,7 @@ from ...core.optional import need
 from ...errors import NonstickError
 from ...grid.box import IndexBox
 from ...grid.levelset import flat_distance, smooth
+from ...grid.mac import Grid
 from . import _surface, _walls
 from .cells import at_points, widen
 from .frame import Frame
@@ -46,6 +47,8 @@ LEVELS = 1024
 BEHIND = 1.0
 #: samples outside the domain on every side
 PAD = 3
+#: cells from which on pages and pictures have one sample a cell and axis, and below two
+FINE = 60**3
 
 
 def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int = 2) -> TriangleMesh:
@@ -93,6 +96,25 @@ def usable(shot: Shot, frame: Frame, kind: Kind) -> Kind:
     if frame.dimension == 2 or tracked or not frame.count:
         return "grid"
     return kind
+
+
+def samples_of_pictures(grid: Grid) -> int:
+    """Samples a cell and axis for pages and pictures, which show many frames."""
+    return 1 if int(np.prod(grid.shape)) > FINE else 2
+
+
+def continued(shot: Shot, frame: Frame, kind: Kind, refine: int) -> np.ndarray:
+    """φ in metres on cells of the domain `refine` times as fine, going on into walls, for pictures of both."""
+    if kind == "particles":
+        phi, _, first = _from_particles(shot, frame, refine)
+    else:
+        phi, first = _from_grid(frame, refine), (-PAD,) * frame.dimension
+    out = np.full([n * refine for n in frame.grid.shape], _span(refine), np.float32)
+    low = [max(a, 0) for a in first]
+    high = [min(a + n, most) for a, n, most in zip(first, phi.shape, out.shape)]
+    there = tuple(slice(a, b) for a, b in zip(low, high))
+    out[there] = phi[tuple(slice(a - f, b - f) for a, b, f in zip(low, high, first))]
+    return out * np.float32(frame.dx)
 
 
 def level_set(shot: Shot, frame: Frame, kind: Kind, refine: int) -> tuple[np.ndarray, tuple[int, ...]]:

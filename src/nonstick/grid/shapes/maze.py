@@ -77,7 +77,7 @@ class Maze(Shape):
     wall: Positive
     door: float | None = None
     loops: float = 0.15
-    seed: int = 1
+    seed: Annotated[int, Ge(0)] = 1
     dimension = 3
 
     def __post_init__(self) -> None:

@@ -17,11 +17,9 @@ from ...files.formats import Frame, Shot, TriangleMesh, liquid_mesh
 from ...files.formats.frame import in_space
 from ...files.formats.glb import pack, quaternion
 from ...files.formats.shot import RunSolid
-from ...files.formats.surface import usable
+from ...files.formats.surface import samples_of_pictures, usable
 from .colours import Colours, Scale
 
-#: cells from which on a surface has one sample a cell and axis
-FINE = 60**3
 #: meshes of frames that are kept to be painted again in other colours
 KEPT = 64
 
@@ -134,8 +132,7 @@ class Artist:
         if frame.number not in self._meshes:
             if frame.get("phi") is None and usable(self.shot, frame, "particles") == "grid":
                 return TriangleMesh.empty(), 0  # output.surface = false
-            refine = 1 if int(np.prod(frame.grid.shape)) > FINE else 2
-            mesh = liquid_mesh(self.shot, frame, "particles", refine)
+            mesh = liquid_mesh(self.shot, frame, "particles", samples_of_pictures(frame.grid))
             self._meshes[frame.number] = thin_mesh(mesh, self.limits.triangles), len(mesh.faces)
             while len(self._meshes) > KEPT:
                 self._meshes.popitem(last=False)

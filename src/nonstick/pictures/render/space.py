@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.palette import PAINTS
-from ...grid.levelset import smooth
 from ...grid.shapes import Shape
 from ._blocks import BLOCK, _classify
 from ._light import _casts, shade_of
@@ -162,7 +161,7 @@ class Studio:
         Parameters
         ----------
         phi : array
-            Level set of the liquid over cells, in metres.
+            Level set of the liquid over cells, in metres, smooth.
         scenery : Scenery
             The solids.
         dx : float
@@ -184,8 +183,7 @@ class Studio:
         body, owner, parts = place_bodies(bodies, shape, dx, colours)
         triangles = Triangles.join([scenery.triangles, *parts])
         lists = triangles.by_cell(shape)
-        # One pass of a ⅛-¾-⅛ filter removes the bumps of single particles from the surface.
-        liquid = smooth(np.asarray(phi, np.float32) / np.float32(dx))
+        liquid = np.asarray(phi, np.float32) / np.float32(dx)
         cell = np.empty(shape, np.uint8)
         block = np.empty(tuple(-(-n // BLOCK) for n in shape), np.int16)
         stone = mark(scenery, body, lists)

@@ -11,6 +11,8 @@ import numpy as np
 from ...core.columns import FRAME
 from ...core.palette import AIR
 from ...errors import NonstickError
+from ...files.formats.shot import Shot, between_samples
+from ...files.formats.surface import continued, samples_of_pictures, usable
 from ...files.rundir import RunDirectory, damaged
 from ...grid.mac import Grid
 from ...grid.shapes import Shape
@@ -30,7 +32,7 @@ from .solids.solid import joined, solids_of
 #: frames in the picture
 STILLS = 6
 #: arrays of a frame that a picture in space with one colour of liquid needs
-PLAIN = ("phi", "phi_solid", "body_centre", "body_orientation")
+PLAIN = ("phi", "phi_solid", "position", "time", "volume", "body_centre", "body_orientation")
 UNITS = {"speed": "m/s", "pressure": "Pa"}
 
 
@@ -52,8 +54,13 @@ class Painter:
         self._background = None if self.camera.background is None else rgb(self.camera.background)
         self.scale = self._scale()
         if self.scene.dimension == 3:
+            self._shot = Shot(path)
+            tracked = self.camera.surface == "grid" or self.scene.model.surface.track == "grid"
+            #: pictures are drawn in cells so many times as fine as the grid's, and of this size
+            self._times = 1 if tracked else samples_of_pictures(grid)
+            self.dx = self.scene.dx / self._times
             driven = any(solid.motion is not None for solid in self._walls)
-            self._scenery = None if driven else self._set_up(FINE, 0.0)
+            self._scenery = None if driven else self._set_up(FINE // self._times, 0.0)
             back = SKY if self._background is None else self._background
             style = Style(self.tints.main, self.camera.clear, self.camera.light, back)
             self._studio = Studio(self.camera.width, self.camera.height, style, self._find_room())
@@ -61,7 +68,8 @@ class Painter:
     def _set_up(self, fine: int, time: float) -> Scenery:
         """The solids at their positions at a time."""
         solids = [(solid.placed(time), solid.container) for solid in self._walls]
-        return Scenery.of_shapes(solids, self.scene.shape, self.scene.dx, fine)
+        shape = tuple(self._times * n for n in self.scene.shape)
+        return Scenery.of_shapes(solids, shape, self.dx, fine)
 
     def _read(self, frame: int) -> dict[str, np.ndarray]:
         """The arrays of a frame, after a look at them: a file may be damaged."""
@@ -88,7 +96,7 @@ class Painter:
         first[1:] &= ~free[:-1]
         last[:-1] &= ~free[1:]
         rim = np.argwhere(first | last)
-        return rim if len(rim) else np.array([np.zeros(3), self.scene.shape])
+        return self._times * (rim if len(rim) else np.array([np.zeros(3), self.scene.shape]))
 
     @property
     def title(self) -> str:
@@ -130,7 +138,9 @@ class Painter:
             image = draw_plane(data, data.get("phi_solid", self._solids), scene.dx, camera.width, camera.height,
                                camera.colour, self.scale, tint, bodies, self.tints.over_cells(data), air)  # fmt: skip
             return self._with_bar(image)
-        if "phi" not in data:
+        seen = self._shot.frame(frame, data)
+        kind = usable(self._shot, seen, camera.surface)
+        if kind == "grid" and "phi" not in data:
             raise NonstickError("the frames have no surface to render: run the scene again with output.surface = true")
         ends = np.array([self.tints.main, FAST])
         if camera.colour == "viscosity":
@@ -144,8 +154,12 @@ class Painter:
         if scenery is None:
             scenery = self._set_up(1, frame / scene.model.time.fps)
         # The sides of the domain are not part of the solids; the ray marcher treats them as walls.
-        view = view or viewpoint(camera, scene.dx, 0.0, 0.0)
-        image = self._studio.draw(data["phi"], scenery, scene.dx, view, dye, bodies)
+        view = view or viewpoint(camera, self.dx, 0.0, 0.0)
+        for axis in range(0 if dye is None else 3):
+            at = (np.arange(self._times * scene.shape[axis]) + 0.5) / self._times - 0.5
+            dye = between_samples(np.asarray(dye, np.float32), at, axis)
+        phi = continued(self._shot, seen, kind, self._times)
+        image = self._studio.draw(phi, scenery, self.dx, view, dye, bodies)
         return self._with_bar(image, ends[0] + np.linspace(0.0, 1.0, 64)[:, None] * (ends[1] - ends[0]))
 
     def _with_bar(self, image: np.ndarray, colours: np.ndarray | None = None) -> np.ndarray:
@@ -183,8 +197,10 @@ class LiquidFilm(Film):
         camera, scene = self.painters[0].camera, self.painters[0].scene
         for frame, share in zip(self.frames, self._shares):
             time = frame / scene.model.time.fps
-            view = viewpoint(camera, scene.dx, time, share) if scene.dimension == 3 else None
-            parts = [p.paint(frame, view) for p in self.painters]
+            parts = [
+                p.paint(frame, viewpoint(camera, p.dx, time, share) if scene.dimension == 3 else None)
+                for p in self.painters
+            ]
             if not camera.labels:
                 yield beside(parts)
                 continue
