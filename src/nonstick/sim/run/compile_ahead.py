@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,20 +70,24 @@ def compile_solver() -> Solution:
 
 
 def compile_painter(dimension: int) -> None:
-    """One small picture."""
-    n = 8
-    grid = np.meshgrid(*[np.arange(n) + 0.5] * dimension, indexing="ij")
-    phi = np.sqrt(sum((x - n / 2) ** 2 for x in grid)) - 2.0
-    solid = np.ones((n + 1,) * dimension)
-    if dimension == 2:
-        from ...pictures.render.plane import draw
+    """One small picture of a run that has one frame: a ball of particles above a block."""
+    from ...files.rundir import RunDirectory
+    from ...scenes import Scene
+    from ..kinds import kind_of
+    from .loop import new_meta
 
-        draw({"phi": phi}, solid, 1.0, 16, 16)
-    else:
-        from ...pictures.render.scenery import Scenery
-        from ...pictures.render.space import Studio
-
-        Studio(16, 16).draw(phi, Scenery.of_nodes(solid, 1.0), 1.0)
+    n, block = 8, {"type": "box", "low": [0.1] * dimension, "high": [0.4] * dimension}
+    look = {"width": 64, "height": 64, "labels": False}
+    scene = Scene({"domain": {"size": [1.0] * dimension, "resolution": n}, "camera": look, "solid": [{"shape": block}]})
+    position = np.stack(np.meshgrid(*[(np.arange(2 * n) + 0.5) / (2 * n)] * dimension, indexing="ij"), axis=-1)
+    away = np.linalg.norm(position - 0.5, axis=-1) - 0.3
+    phi = away[(slice(None, None, 2),) * dimension]
+    with tempfile.TemporaryDirectory() as folder:
+        made = RunDirectory.create(Path(folder) / "run", scene.to_toml(), new_meta(scene))
+        frame = {"phi": phi, "position": position[away < 0.0]}
+        made.write_frame(0, {name: array.astype(np.float32) for name, array in frame.items()})
+        for _ in kind_of(scene).film(made.path).images():
+            pass
 
 
 if __name__ == "__main__":
