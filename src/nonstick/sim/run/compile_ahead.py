@@ -78,7 +78,9 @@ def compile_painter(dimension: int) -> None:
 
     n, block = 8, {"type": "box", "low": [0.1] * dimension, "high": [0.4] * dimension}
     look = {"width": 64, "height": 64, "labels": False}
-    scene = Scene({"domain": {"size": [1.0] * dimension, "resolution": n}, "camera": look, "solid": [{"shape": block}]})
+    scene: Scene = Scene(
+        {"domain": {"size": [1.0] * dimension, "resolution": n}, "camera": look, "solid": [{"shape": block}]}
+    )
     position = np.stack(np.meshgrid(*[(np.arange(2 * n) + 0.5) / (2 * n)] * dimension, indexing="ij"), axis=-1)
     away = np.linalg.norm(position - 0.5, axis=-1) - 0.3
     phi = away[(slice(None, None, 2),) * dimension]
