@@ -8,7 +8,7 @@ DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
-.PHONY: help demo test test-fast test-clients mpi test-oldest test-mpi fuzz soak lint checks format bench bench-peers docs clean
+.PHONY: help demo test test-fast test-clients mpi kernels test-oldest test-mpi fuzz soak lint checks format bench bench-peers docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test-fast    the same without the slow ones"
 	@echo "make test-clients exported files in OpenVDB, ParaView, USD and Blender, pages in Chromium; installs them (Debian, as root)"
 	@echo "make mpi          .venv-mpi: an environment for many ranks, with Debian's PETSc and mpi4py (Debian, as root)"
+	@echo "make kernels      compile the kernels of common runs for the wheel that is built next"
 	@echo "make test-oldest  some tests with the oldest packages that are allowed"
 	@echo "make test-mpi     the tests of many ranks on 1, 2, 3 and 4 ranks"
 	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
@@ -58,6 +59,9 @@ test-clients: .venv/.ready-dev
 
 mpi: .venv-mpi/.ready
 	@echo "nonstick for many ranks: .venv-mpi/bin/nonstick solve FILE --ranks N, or mpiexec -n N .venv-mpi/bin/nonstick ..."
+
+kernels: .venv/.ready-pictures
+	@$(BIN)/python tests/ship_kernels.py
 
 test-oldest: .venv-oldest/.ready
 	@PYTHONPATH=src .venv-oldest/bin/python -m pytest -p no:cacheprovider tests/test_api.py tests/cli/test_encodings.py

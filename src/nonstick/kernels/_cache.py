@@ -30,6 +30,8 @@ from numba import config
 from numba.core.caching import CacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.runtime import rtsys
 
+from . import shipped
+
 #: kernel files lie in this folder and beside the one package that uses them; their names begin with `_`
 PACKAGE = Path(__file__).parents[1]
 #: how files are sealed; files of versions that did it in another way are not looked at
@@ -246,6 +248,9 @@ class SealedFiles(IndexDataCacheFile):
             super().flush()
 
     def load(self, key):
+        ready = shipped.find(Path(self._cache_path).name, self._index_name, key)
+        if ready is not None:
+            return ready
         try:
             return super().load(key)
         except Exception:  # whatever a pickle of another time or place may raise
@@ -320,9 +325,20 @@ def sealed(kernel, prepare: Callable[[], None] = lambda: None):
 
 def compiled(path: Path) -> bool:
     """True if any kernel of the file is in the cache; always True with `NUMBA_CACHE_DIR`, where we do not look."""
-    if config.CACHE_DIR:
+    if config.CACHE_DIR or shipped.has(folder_of(path).name):
         return True
     return next(folder_of(path).glob("*.nbc"), None) is not None
+
+
+def ship() -> int:
+    """Put all kernels of the cache into the archive of shipped kernels; returns its bytes."""
+    indices, contents = [], {}
+    for path in sorted(cache_folder().glob("*/*.nbi")):
+        folder = path.parent.name
+        (_version, _stamp), overloads = pickle.loads(private(path)[32:])
+        indices.append((folder, path.name, overloads))
+        contents.update({f"{folder}/{name}": private(path.with_name(name))[32:] for name in overloads.values()})
+    return shipped.pack(indices, contents)
 
 
 def _prune(folder: Path) -> None:
