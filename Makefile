@@ -4,11 +4,14 @@ JOBS ?= 2
 FUZZ ?= 10000
 KILLS ?= 100
 RANKS ?= 1 2 3 4
+# The CPU build of PyTorch carries a local version tag that the default index does not serve, so this installs a wheel
+# that is at hand or fails at once; it never fetches the large CUDA build.
+TORCH ?= torch==2.13.0+cpu
 DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400 --set camera.height=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
 
-.PHONY: help demo test test-fast test-clients mpi kernels test-oldest test-mpi fuzz soak lint checks format bench bench-peers docs clean
+.PHONY: help demo test test-fast test-clients mpi kernels test-oldest test-mpi test-arrays fuzz soak lint checks format bench bench-peers docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +23,7 @@ help:
 	@echo "make kernels      compile the kernels of common runs for the wheel that is built next"
 	@echo "make test-oldest  some tests with the oldest packages that are allowed"
 	@echo "make test-mpi     the tests of many ranks on 1, 2, 3 and 4 ranks"
+	@echo "make test-arrays  the solves on arrays of NumPy, PyTorch and JAX, none left out; installs PyTorch's CPU build (TORCH=...)"
 	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
 	@echo "make lint         ruff, mypy and make checks"
 	@echo "make checks       the package as published, spelling, hosted workflows"
@@ -68,6 +72,10 @@ test-oldest: .venv-oldest/.ready
 
 test-mpi: .venv-mpi/.ready
 	@sh tests/mpi/run.sh .venv-mpi/bin/python $(RANKS)
+
+test-arrays: .venv/.ready-dev
+	@$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install -qq --disable-pip-version-check "$(TORCH)"
+	@NONSTICK_ARRAYS=1 $(BIN)/python -m pytest -n $(JOBS) -rs tests/arrays $(ARGS)
 
 fuzz: .venv/.ready-dev
 	@NONSTICK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(JOBS) tests/fuzz $(ARGS)

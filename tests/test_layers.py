@@ -25,6 +25,7 @@ LAYERS = (
     "problem",
     "inverse",
     "solvers",
+    "arrays",
     "registry",
     "compositions",
     "api",

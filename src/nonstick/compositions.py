@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .arrays import ArrayActiveSet, ArrayCycles, ArrayNewton
 from .inverse.base import Recipe
 from .inverse.cascade import Cascade, Trial, Within
 from .inverse.krylov.bicgstab import BiCGStab
@@ -255,5 +256,8 @@ METHODS: dict[str, Method] = {
     "pi-direct": PolicyIteration(Direct()),
     "pi-bicgstab": GENERAL,
     "pi-gmres": PolicyIteration(Cascade(((Within(300), GMRES(ONE_WAY)), Direct())), forcing=0.1, nested=True),
+    "auto-array": ArrayActiveSet(),
+    "newton-array": ArrayNewton(),
+    "fmg-array": MethodCascade((ArrayCycles(), ArrayActiveSet())),
     "mg-cg": replace(AUTO, bounded=False),
 }

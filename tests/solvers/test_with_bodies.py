@@ -13,7 +13,7 @@ from nonstick.grid.shapes import Box
 from nonstick.operators.lowrank import LowRank
 from nonstick.solvers.auto.nearby import AroundBodies
 
-CANNOT = {"pgs", "psor"}
+CANNOT = {"pgs", "psor", "newton-array"}
 COMPLETE = [name for name, entry in registry.entries().items() if entry.complete]
 #: discretises the problem again on coarser grids, which a bare matrix cannot do
 NEEDS_FIELDS = {"fmg"}

@@ -21,6 +21,9 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mpi": ("one problem on many ranks", ("mpi4py", "petsc4py")),
     "view": ("pages in a browser", ("viser", "fast_simplification")),
     "integrations": ("nonstick inside other packages", ("qpsolvers", "cvxpy", "skfem")),
+    "torch": ("solves on arrays of PyTorch, and their derivatives", ("torch",)),
+    "jax": ("solves on arrays of JAX, and their derivatives", ("jax",)),
+    "cupy": ("solves on arrays of CuPy", ("cupy",)),
     "bench": ("other packages to compare with", ("pyamg", "osqp")),
 }
 
