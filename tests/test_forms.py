@@ -126,3 +126,13 @@ def test_programs_without_a_solution():
 def test_mistakes_of_quadratic_programs(arguments, words):
     with pytest.raises(NonstickError, match=words):
         nonstick.qp(*arguments)
+
+
+def test_least_squares_from_products_alone_with_many_columns():
+    rng = np.random.default_rng(3)
+    J = sp.random_array((4000, 3000), density=0.002, rng=rng) + sp.eye_array(4000, 3000)
+    y = rng.standard_normal(4000)
+    expected = nonstick.lsq(J, y, (0.0, None), rtol=1e-8)
+    found = nonstick.lsq(aslinearoperator(J), y, (0.0, None), rtol=1e-8)
+    assert found.converged
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-6)
