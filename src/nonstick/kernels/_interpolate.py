@@ -154,3 +154,43 @@ def _splat(mom, mass, q, si, sj, sk, fx, fy, fz, value, near0, far0, near1, far1
     _add(mom, mass, q + sk, w10 * fz, v10 + far2)
     _add(mom, mass, q + sj, w11 * rest, v11 + near2)
     _add(mom, mass, q + sj + sk, w11 * fz, v11 + far2)
+
+
+@merged
+def _add_pair(pairs, q, weight, value):
+    pairs[np.uintp(2 * q)] += weight * value
+    pairs[np.uintp(2 * q + 1)] += weight
+
+
+@merged
+def _splat_pairs(pairs, q, si, sj, sk, fx, fy, fz, value, near0, far0, near1, far1, near2, far2):
+    """`_splat` into one array, in which the two sums of an entry follow each other."""
+    w00, w01, w10, w11 = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy, fx * (1.0 - fy), fx * fy
+    v00, v01 = value + near0 + near1, value + near0 + far1
+    v10, v11 = value + far0 + near1, value + far0 + far1
+    rest = 1.0 - fz
+    _add_pair(pairs, q, w00 * rest, v00 + near2)
+    _add_pair(pairs, q + sk, w00 * fz, v00 + far2)
+    _add_pair(pairs, q + sj, w01 * rest, v01 + near2)
+    _add_pair(pairs, q + sj + sk, w01 * fz, v01 + far2)
+    q += si
+    _add_pair(pairs, q, w10 * rest, v10 + near2)
+    _add_pair(pairs, q + sk, w10 * fz, v10 + far2)
+    _add_pair(pairs, q + sj, w11 * rest, v11 + near2)
+    _add_pair(pairs, q + sj + sk, w11 * fz, v11 + far2)
+
+
+@merged
+def _count(f, q, si, sj, sk, fx, fy, fz):
+    """Add the weights of a point to the eight entries around it."""
+    low, high = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy
+    f[np.uintp(q)] += low * (1.0 - fz)
+    f[np.uintp(q + sk)] += low * fz
+    f[np.uintp(q + sj)] += high * (1.0 - fz)
+    f[np.uintp(q + sj + sk)] += high * fz
+    q += si
+    low, high = fx * (1.0 - fy), fx * fy
+    f[np.uintp(q)] += low * (1.0 - fz)
+    f[np.uintp(q + sk)] += low * fz
+    f[np.uintp(q + sj)] += high * (1.0 - fz)
+    f[np.uintp(q + sj + sk)] += high * fz

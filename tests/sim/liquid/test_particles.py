@@ -1,17 +1,19 @@
 """Particle kernels against slow NumPy twins."""
 
+import copy
+
 import numpy as np
 import pytest
 from numba import config, set_num_threads
 
+from nonstick import Scene, Simulation
 from nonstick.sim.liquid.particles._particles import (
     BATCH,
-    _advect,
     _cell_of,
     _fastest,
-    _gather_velocity,
+    _move,
+    _part_pairs,
     _reorder,
-    _scatter_density,
     _scatter_velocity,
     _sort_by_cell,
 )
@@ -44,6 +46,14 @@ def corners(x, shape, offset):
         yield tuple(index), weight, np.stack(index) - c
 
 
+def gather(vel, aff, x, phi, new, old, first, flip, affine):
+    """`_move` for a step of no time, far from walls."""
+    still = [np.zeros(u.shape) for u in new]
+    free, at = np.full([n + 1 for n in phi.shape], 1e3), x.copy()
+    _move(at, vel, aff, phi, *new, *old, *still, free, *still, first, flip, affine, 0.0, 0.0, False)
+    assert np.array_equal(at, x)
+
+
 OFFSETS = ((0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0))
 
 
@@ -53,9 +63,22 @@ def test_scatter_is_the_sum_over_corners(three):
     x, start = cloud(three, 300, rng)
     first = int(three[0] == 1)
     vel, aff = rng.normal(size=(3, 300)).astype(np.float32), rng.normal(size=(9, 300)).astype(np.float32)
-    mom, mass = ([np.zeros(s) for s in faces(three)] for _ in range(2))
     plane = three[2] if first else three[1] * three[2]
-    _scatter_velocity(*mom, *mass, x, vel, aff, start, plane, first)
+    found = []
+    for order in np.zeros(0, np.int32), rng.permutation(300).astype(np.int32):
+        pairs, density = [np.zeros((*s, 2)) for s in faces(three)], np.zeros(three)
+        columns = [np.empty_like(c) for c in (vel, aff)]
+        for column, values in zip(columns, (vel, aff)):
+            column[:, order if order.size else slice(None)] = values
+        _scatter_velocity(*pairs, density, x, *columns, order, start, plane, first)
+        found.append([*pairs, density])
+    assert all(np.array_equal(a, b) for a, b in zip(*found))
+    mom, mass = ([pair[..., k] for pair in pairs] for k in range(2))
+    for a in range(first, 3):
+        u, m, known = np.empty(mom[a].shape), np.empty(mom[a].shape), np.empty(mom[a].shape, np.int8)
+        _part_pairs(u, m, known, pairs[a], 8.0)
+        assert np.array_equal(m, mass[a] / 8.0) and np.array_equal(known, mass[a] > 1e-9)
+        assert np.array_equal(u, np.divide(mom[a], mass[a], out=np.zeros_like(u), where=mass[a] > 1e-9))
     for a in range(first, 3):
         expected, weight = np.zeros_like(mom[a]), np.zeros_like(mom[a])
         for index, w, d in corners(x, mom[a].shape, OFFSETS[a]):
@@ -64,8 +87,6 @@ def test_scatter_is_the_sum_over_corners(three):
         np.testing.assert_allclose(mom[a], expected, atol=1e-12)
         np.testing.assert_allclose(mass[a], weight, atol=1e-12)
         assert mass[a].sum() == pytest.approx(300)
-    density = np.zeros(three)
-    _scatter_density(density, x, start, plane)
     expected = np.zeros(three)
     for index, w, _ in corners(x, three, (0.5, 0.5, 0.5)):
         np.add.at(expected, index, w)
@@ -89,14 +110,14 @@ def test_apic_keeps_affine_fields(three):
     inside = np.all((x >= 1) & (x <= np.array(three)[:, None] - 1), axis=0)
     inside = inside | (np.all((x[1:] >= 1) & (x[1:] <= np.array(three)[1:, None] - 1), axis=0) if first else False)
     vel, aff = np.zeros((3, n), np.float32), np.zeros((9, n), np.float32)
-    rest = (*u, *u, first, 0.0, True)
-    _gather_velocity(vel, aff, x, np.full(three, -1.0), *rest)
+    rest = (u, u, first, 0.0, True)
+    gather(vel, aff, x, np.full(three, -1.0), *rest)
     for a in range(first, 3):
         np.testing.assert_allclose(vel[a, inside], (shift[a] + slope[a] @ x)[inside], atol=1e-4)
         for b in range(first, 3):
             np.testing.assert_allclose(aff[3 * a + b, inside], slope[a, b], atol=1e-4)
     # outside the liquid compression is left out, and nothing else
-    _gather_velocity(vel, aff, x, np.full(three, 0.5), *rest)
+    gather(vel, aff, x, np.full(three, 0.5), *rest)
     for a in range(first, 3):
         for b in range(first, 3):
             expected = max(slope[a, b], 0.0) if a == b else slope[a, b]
@@ -110,7 +131,7 @@ def test_flip_adds_the_change_only():
     old = [rng.normal(size=s) for s in faces(three)]
     new = [u + 0.25 for u in old]
     got, aff = vel.copy(), np.zeros((9, 1), np.float32)
-    _gather_velocity(got, aff, x, np.full(three, -1.0), *new, *old, 0, 1.0, False)
+    gather(got, aff, x, np.full(three, -1.0), new, old, 0, 1.0, False)
     np.testing.assert_allclose(got, vel + 0.25, atol=1e-5)
 
 
@@ -128,16 +149,16 @@ def test_advection_is_straight_and_stays_out_of_solids(three):
     free = np.full([m + 1 for m in three], 1e3)
     begin = 3.0 + 2.0 * rng.random((3, 40))
     begin[:first] = 0.5
-    vel = rng.normal(size=(3, 40)).astype(np.float32)
+    vel, aff = rng.normal(size=(3, 40)).astype(np.float32), np.zeros((9, 1), np.float32)
     away = np.array([[0.1 * (1 - first)], [0.2], [0.3]])
-    for carried, moves in (
-        (False, slope @ (begin - 4.0)),
-        (True, vel.astype(float) * (np.arange(3) >= first)[:, None]),
-    ):
+    liquid = np.full(three, -1.0)
+    for flip in 0.0, 0.9:  # without FLIP they move with the velocity that they take, which is rounded
         x, kept = begin.copy(), vel.copy()
-        _advect(x, kept, *u, *shift, free, *still, first, 0.3, 0.02, True, carried)
-        np.testing.assert_allclose(x, begin + 0.3 * moves + away, atol=1e-12)
-        assert np.array_equal(kept, vel)
+        _move(x, kept, aff, liquid, *u, *u, *shift, free, *still, first, flip, False, 0.3, 0.02, True)
+        expected = begin + 0.3 * (slope @ (begin - 4.0)) + away
+        np.testing.assert_allclose(x, expected, atol=1e-12 if flip else 1e-6)
+        changed = slope @ (begin - 4.0) + flip * (vel - slope @ (begin - 4.0))
+        np.testing.assert_allclose(kept[first:], changed[first:], atol=1e-5)
     at = np.meshgrid(*(np.arange(m + 1) for m in three), indexing="ij")
     ball = np.sqrt((at[1] - 8.0) ** 2 + (at[2] - 8.0) ** 2) - 4.0  # a solid rod
     x, _ = cloud(three, 400, rng)
@@ -145,7 +166,7 @@ def test_advection_is_straight_and_stays_out_of_solids(three):
     push = [np.zeros(s) for s in faces(three)]
     push[1][:] = 3.0
     for _ in range(4):
-        _advect(x, vel, *push, *push, ball, *still, first, 1.0, 0.02, False, False)
+        _move(x, vel, aff, liquid, *push, *push, *push, ball, *still, first, 0.0, False, 1.0, 0.02, False)
     r = np.hypot(x[1] - 8, x[2] - 8)
     assert r.min() > 3.9 and x[1].max() <= 16 and x[1].min() >= 0
 
@@ -163,8 +184,8 @@ def test_columns_follow_their_order():
     assert largest.max() == np.abs(vel).max()
 
 
-@pytest.mark.parametrize("carried", [True, False])
-def test_paths_do_not_depend_on_the_number_of_threads(carried):
+@pytest.mark.parametrize("flip", [0.0, 0.95])
+def test_paths_do_not_depend_on_the_number_of_threads(flip):
     """Loops on vectors round otherwise than what they leave over: blocks must not depend on threads."""
     rng = np.random.default_rng(6)
     three, n = (6, 7, 5), 3 * BATCH + 77
@@ -177,7 +198,23 @@ def test_paths_do_not_depend_on_the_number_of_threads(carried):
     for threads in (1, config.NUMBA_NUM_THREADS):
         set_num_threads(threads)
         at, v, aff = x.copy(), vel.copy(), np.zeros((9, n), np.float32)
-        _gather_velocity(v, aff, at, solid[1:, 1:, 1:].copy(), *u, *u, 0, 0.0, True)
-        _advect(at, v, *u, *shift, solid, *still, 0, 0.7, 0.02, True, carried)
+        phi, affine = solid[1:, 1:, 1:].copy(), flip == 0.0
+        _move(at, v, aff, phi, *u, *u, *shift, solid, *still, 0, flip, affine, 0.7, 0.02, True)
         ends.append((at, v, aff))
     assert all(np.array_equal(a, b) for a, b in zip(*ends))
+
+
+def test_velocities_follow_sorted_particles_when_they_are_asked_for():
+    simulation = Simulation(Scene.load("circle", {"domain.resolution": 12}))
+    cloud, rng = simulation.liquid.tracker.cloud, np.random.default_rng(7)
+    cloud.x[1:] = rng.uniform(0.0, 12.0, (2, cloud.n))
+    cloud.vel[1:], cloud.aff[4:6] = cloud.x[1:], cloud.x[1:]
+    cloud.sort()
+    assert np.array_equal(cloud._vel[1][cloud._order], cloud.x[1].astype(np.float32))
+    assert not np.array_equal(cloud._vel[1], cloud.x[1].astype(np.float32))
+    other = copy.copy(cloud)
+    other.keep(cloud.x[1] < 6.0)
+    for one in cloud, other:
+        assert np.array_equal(one.vel[1:], one.x[1:].astype(np.float32))
+        assert np.array_equal(one.aff[4:6], one.x[1:].astype(np.float32))
+    assert other.n < cloud.n

@@ -118,9 +118,8 @@ def test_crowded_particles_move_apart_and_not_through_walls():
     cloud.x[1] += 0.3 * np.sign(middle[1] - cloud.x[1])  # two halves pushed into each other
     cloud.sort()
     outcome, mass = reports[0].outcome, tracker._on_faces()[1]
-    mass /= float(tracker.per_cell)
     pressed = outcome.problem, outcome.pressure, 0.0
-    shift = displacement(cloud, tracker.phi, solids, *pressed, tracker.per_cell, mass)
+    shift = displacement(cloud, tracker.phi, solids, *pressed, tracker.per_cell, mass, tracker._density)
     assert shift[1][0, 7, :6].max() < 0.0 < shift[1][0, 9, :6].min()
     # the halves have left the walls by 0.3 cells: the gaps close; nothing has left the floor
     assert shift[1][0, 0, :6].max() < -0.02 and shift[1][0, -1, :6].min() > 0.02

@@ -16,7 +16,17 @@ form. A common function would return up to fifteen numbers, and each caller need
 import numpy as np
 
 from ....kernels import merged, parallel, prange, serial
-from ....kernels._interpolate import _between_centres, _between_faces, _mix_slope, _sample, _splat, _velocity
+from ....kernels._interpolate import (
+    _between_centres,
+    _between_faces,
+    _count,
+    _mix,
+    _mix_slope,
+    _sample,
+    _splat,
+    _splat_pairs,
+    _velocity,
+)
 
 BLOCK = 4
 #: particles that a thread moves at a time
@@ -86,11 +96,16 @@ def _hat(x, p, nx, ny, nz):
 
 
 @parallel
-def _scatter_velocity(u, v, w, mu, mv, mw, x, vel, aff, start, plane, first):
-    """Momentum and mass on the faces; arrays must be zero on entry. `plane`: cells per plane of blocks."""
-    nx, ny, nz = v.shape[0], w.shape[1], v.shape[2]
+def _scatter_velocity(u, v, w, density, x, vel, aff, order, start, plane, first):
+    """Momentum and mass on the faces u v w, with a last axis for these two, and the density of particles in cells.
+
+    Side by side the two need one line of memory. The density, in particles per cell, is smoothed by the trilinear hat
+    of each cell centre. Arrays must be zero on entry. Velocity and matrix of particle p are at order[p], or at p if
+    `order` is empty. `plane`: cells per plane of blocks.
+    """
+    nx, ny, nz = density.shape
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
-    fmu, fmv, fmw = mu.reshape(-1), mv.reshape(-1), mw.reshape(-1)
+    dense = density.reshape(-1)
     blocks = ((start.size - 1) // plane + BLOCK - 1) // BLOCK
     for colour in range(2):
         count = (blocks - colour + 1) // 2
@@ -98,6 +113,7 @@ def _scatter_velocity(u, v, w, mu, mv, mw, x, vel, aff, start, plane, first):
             begin, end = _block_of(start, plane, t, count, colour)
             for p in range(begin, end):
                 a, b, c = x[0, p], x[1, p], x[2, p]
+                o = np.uintp(order[p]) if order.size > 0 else np.uintp(p)
                 i, fx = _between_faces(a, nx)
                 j, fy = _between_faces(b, ny)
                 k, fz = _between_faces(c, nz)
@@ -110,46 +126,22 @@ def _scatter_velocity(u, v, w, mu, mv, mw, x, vel, aff, start, plane, first):
                 c10, c11 = j0 + 0.5 - b, j1 + 0.5 - b
                 c20, c21 = k0 + 0.5 - c, k1 + 0.5 - c
                 if first == 0:
-                    g0, g1, g2 = aff[0, p], aff[1, p], aff[2, p]
-                    _splat(
-                        fu, fmu, (i * ny + j0) * nz + k0, ny * nz, dj * nz, dk, fx, gy, gz,
-                        vel[0, p], -g0 * fx, g0 * (1.0 - fx), g1 * c10, g1 * c11, g2 * c20, g2 * c21,
+                    g0, g1, g2 = aff[0, o], aff[1, o], aff[2, o]
+                    _splat_pairs(
+                        fu, (i * ny + j0) * nz + k0, ny * nz, dj * nz, dk, fx, gy, gz,
+                        vel[0, o], -g0 * fx, g0 * (1.0 - fx), g1 * c10, g1 * c11, g2 * c20, g2 * c21,
                     )  # fmt: skip
-                g0, g1, g2 = aff[3, p], aff[4, p], aff[5, p]
-                _splat(
-                    fv, fmv, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, dk, gx, fy, gz,
-                    vel[1, p], g0 * c00, g0 * c01, -g1 * fy, g1 * (1.0 - fy), g2 * c20, g2 * c21,
+                g0, g1, g2 = aff[3, o], aff[4, o], aff[5, o]
+                _splat_pairs(
+                    fv, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, dk, gx, fy, gz,
+                    vel[1, o], g0 * c00, g0 * c01, -g1 * fy, g1 * (1.0 - fy), g2 * c20, g2 * c21,
                 )  # fmt: skip
-                g0, g1, g2 = aff[6, p], aff[7, p], aff[8, p]
-                _splat(
-                    fw, fmw, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), 1, gx, gy, fz,
-                    vel[2, p], g0 * c00, g0 * c01, g1 * c10, g1 * c11, -g2 * fz, g2 * (1.0 - fz),
+                g0, g1, g2 = aff[6, o], aff[7, o], aff[8, o]
+                _splat_pairs(
+                    fw, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), 1, gx, gy, fz,
+                    vel[2, o], g0 * c00, g0 * c01, g1 * c10, g1 * c11, -g2 * fz, g2 * (1.0 - fz),
                 )  # fmt: skip
-
-
-@parallel
-def _scatter_density(density, x, start, plane):
-    """Particles per cell, smoothed by the trilinear hat of each cell centre; zero on entry."""
-    blocks = ((start.size - 1) // plane + BLOCK - 1) // BLOCK
-    nx, ny, nz = density.shape
-    flat = density.reshape(-1)
-    for colour in range(2):
-        count = (blocks - colour + 1) // 2
-        for t in prange(count):
-            begin, end = _block_of(start, plane, t, count, colour)
-            for p in range(begin, end):
-                q, si, sj, sk, fx, fy, fz = _hat(x, p, nx, ny, nz)
-                low, high = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy
-                flat[np.uintp(q)] += low * (1.0 - fz)
-                flat[np.uintp(q + sk)] += low * fz
-                flat[np.uintp(q + sj)] += high * (1.0 - fz)
-                flat[np.uintp(q + sj + sk)] += high * fz
-                q += si
-                low, high = fx * (1.0 - fy), fx * fy
-                flat[np.uintp(q)] += low * (1.0 - fz)
-                flat[np.uintp(q + sk)] += low * fz
-                flat[np.uintp(q + sj)] += high * (1.0 - fz)
-                flat[np.uintp(q + sj + sk)] += high * fz
+                _count(dense, (i0 * ny + j0) * nz + k0, di * ny * nz, dj * nz, dk, gx, gy, gz)
 
 
 @parallel
@@ -168,6 +160,20 @@ def _scatter_value(total, mass, x, value, start, plane):
 
 
 @parallel
+def _part_pairs(u, mass, known, pairs, per_cell):
+    """Velocity and mass from what `_scatter_velocity` has summed; `known` is 1 on faces with particles.
+
+    The velocity is 0 on other faces. The mass is 1 on a face with `per_cell` particles around it.
+    """
+    flat, m, have, sums = u.reshape(-1), mass.reshape(-1), known.reshape(-1), pairs.reshape(-1)
+    for t in prange(flat.size):
+        total = sums[2 * t + 1]
+        have[t] = total > 1e-9
+        flat[t] = sums[2 * t] / total if total > 1e-9 else 0.0
+        m[t] = total / per_cell
+
+
+@parallel
 def _normalise(u, known, mass):
     """Momentum → velocity, in place; `known` is 1 on faces with particles, others get 0."""
     flat, have, m = u.reshape(-1), known.reshape(-1), mass.reshape(-1)
@@ -177,89 +183,75 @@ def _normalise(u, known, mass):
 
 
 @parallel
-def _gather_velocity(vel, aff, x, phi, u, v, w, u0, v0, w0, first, flip, affine):
-    """New particle velocities from the new grid velocity (u v w) and the one before forces (u0 v0 w0).
+def _move(
+    x, vel, aff, phi, u, v, w, u0, v0, w0, pu, pv, pw, solid, su, sv, sw, first, flip, affine, rate, margin, shift
+):  # fmt: skip
+    """Give particles the grid velocity (u v w), move them along straight lines, then out of solids.
 
-    flip in [0, 1] adds that share of the change to the old velocity instead of replacing it; affine keeps
-    the gradient (APIC). flip > 0 and affine exclude each other.
+    u0 v0 w0 is the grid velocity before forces, read if flip > 0: this share, in [0, 1], of the change is added to the
+    old velocity instead of replacing it; the particles move with the grid velocity all the same. `affine` keeps the
+    gradient (APIC). flip > 0 and affine exclude each other. `rate` is dt/dx. pu pv pw, read if `shift`, are
+    displacements in cells that even out the particle density: they change positions and not velocities.
 
     For a particle outside the liquid (φ >= 0 in its cell), compression is removed from the gradient, because nothing
     resists compression there. Example: a particle on the surface, where the liquid holds the face below it and the face
     above it falls. It would transfer this gradient to the upper face, and gravity would make it steeper in every step
     without limit.
-    """
-    nx, ny, nz = phi.shape
-    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
-    fu0, fv0, fw0 = u0.reshape(-1), v0.reshape(-1), w0.reshape(-1)
-    n = x.shape[1]
-    for block in prange((n + BATCH - 1) // BATCH):
-        begin = np.uintp(block) * np.uintp(BATCH)
-        for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
-            a, b, c = x[0, p], x[1, p], x[2, p]
-            i, fx = _between_faces(a, nx)
-            j, fy = _between_faces(b, ny)
-            k, fz = _between_faces(c, nz)
-            i0, i1, gx = _between_centres(a, nx)
-            j0, j1, gy = _between_centres(b, ny)
-            k0, k1, gz = _between_centres(c, nz)
-            di, dj, dk = i1 - i0, j1 - j0, k1 - k0
-            n0, c0, c1, c2 = 0.0, 0.0, 0.0, 0.0
-            least = -np.inf
-            if affine and phi[i, j, k] >= 0.0:
-                least = 0.0
-            if first == 0:
-                n0, c0, c1, c2 = _mix_slope(fu, (i * ny + j0) * nz + k0, ny * nz, dj * nz, dk, fx, gy, gz)
-                if affine:
-                    aff[0, p], aff[1, p], aff[2, p] = max(c0, least), c1, c2
-            n1, c3, c4, c5 = _mix_slope(fv, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, dk, gx, fy, gz)
-            if affine:
-                aff[3, p], aff[4, p], aff[5, p] = c3, max(c4, least), c5
-            n2, c6, c7, c8 = _mix_slope(
-                fw, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), 1, gx, gy, fz
-            )
-            if affine:
-                aff[6, p], aff[7, p], aff[8, p] = c6, c7, max(c8, least)
-            if flip > 0.0:
-                o0, o1, o2 = _velocity(fu0, fv0, fw0, nx, ny, nz, a, b, c)
-                n0 += flip * (vel[0, p] - o0)
-                n1 += flip * (vel[1, p] - o1)
-                n2 += flip * (vel[2, p] - o2)
-            vel[0, p], vel[1, p], vel[2, p] = n0, n1, n2
 
-
-@parallel
-def _advect(x, vel, u, v, w, pu, pv, pw, solid, su, sv, sw, first, rate, margin, shift, carried):
-    """Move particles along straight lines by the grid velocity where they are, then out of solids.
-
-    `rate` is dt/dx. pu pv pw, read if `shift`, are displacements in cells that even out the particle density:
-    they change positions and not velocities. With `carried` the particles already have the grid velocity at their
-    position (APIC, PIC). `solid` is the nodal distance to the walls in cells, su sv sw their velocity at the faces; the
-    sides of the grid are walls too. A particle nearer than `margin` is moved out along the normal
-    and loses its velocity into the wall, but not its velocity away from it.
+    `solid` is the nodal distance to the walls in cells, su sv sw their velocity at the faces; the sides of the grid are
+    walls too. A particle nearer than `margin` is moved out along the normal and loses its velocity into the wall, but
+    not its velocity away from it.
     """
     nx, ny, nz = solid.shape
     cx, cy, cz = nx - 1, ny - 1, nz - 1
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    fu0, fv0, fw0 = u0.reshape(-1), v0.reshape(-1), w0.reshape(-1)
     fpu, fpv, fpw = pu.reshape(-1), pv.reshape(-1), pw.reshape(-1)
     fsu, fsv, fsw = su.reshape(-1), sv.reshape(-1), sw.reshape(-1)
     fs = solid.reshape(-1)
     n = x.shape[1]
-    # One loop that does everything for a particle: split into loops that vectorise, it would take twice the time,
-    # because vectors of addresses are slow.
-    for q in prange((n + BATCH - 1) // BATCH):
-        begin = np.uintp(q) * np.uintp(BATCH)
+    # One loop that does everything for a particle: its place on the grid is found once, and split into loops that
+    # vectorise it would take twice the time, because vectors of addresses are slow.
+    for block in prange((n + BATCH - 1) // BATCH):
+        begin = np.uintp(block) * np.uintp(BATCH)
         for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
             a, b, c = x[0, p], x[1, p], x[2, p]
-            if carried:
-                k0, k1, k2 = np.float64(vel[0, p]), np.float64(vel[1, p]), np.float64(vel[2, p])
-            else:
-                k0, k1, k2 = _velocity(fu, fv, fw, cx, cy, cz, a, b, c)
-            d0, d1, d2 = rate * k0, rate * k1, rate * k2
+            i, fx = _between_faces(a, cx)
+            j, fy = _between_faces(b, cy)
+            k, fz = _between_faces(c, cz)
+            i0, i1, gx = _between_centres(a, cx)
+            j0, j1, gy = _between_centres(b, cy)
+            k0, k1, gz = _between_centres(c, cz)
+            di, dj, dk = i1 - i0, j1 - j0, k1 - k0
+            q0, q1 = (i * cy + j0) * cz + k0, (i0 * ny + j) * cz + k0
+            q2, r1, r2, s2 = (i0 * cy + j0) * nz + k, di * ny * cz, di * cy * nz, dj * nz
+            n0, d0 = 0.0, 0.0
+            least = -np.inf
+            if affine and phi[i, j, k] >= 0.0:
+                least = 0.0
+            if first == 0:
+                n0, c0, c1, c2 = _mix_slope(fu, q0, cy * cz, dj * cz, dk, fx, gy, gz)
+                if affine:
+                    aff[0, p], aff[1, p], aff[2, p] = max(c0, least), c1, c2
+            n1, c3, c4, c5 = _mix_slope(fv, q1, r1, cz, dk, gx, fy, gz)
+            n2, c6, c7, c8 = _mix_slope(fw, q2, r2, s2, 1, gx, gy, fz)
+            if affine:
+                aff[3, p], aff[4, p], aff[5, p] = c3, max(c4, least), c5
+                aff[6, p], aff[7, p], aff[8, p] = c6, c7, max(c8, least)
+            if flip > 0.0:
+                d0, d1, d2 = rate * n0, rate * n1, rate * n2
+                o0, o1, o2 = _velocity(fu0, fv0, fw0, cx, cy, cz, a, b, c)
+                n0 += flip * (vel[0, p] - o0)
+                n1 += flip * (vel[1, p] - o1)
+                n2 += flip * (vel[2, p] - o2)
+            vel[0, p], vel[1, p], vel[2, p] = n0, n1, n2
+            if flip <= 0.0:  # as rounded
+                d0, d1, d2 = rate * vel[0, p], rate * vel[1, p], rate * vel[2, p]
             if shift:
-                k0, k1, k2 = _velocity(fpu, fpv, fpw, cx, cy, cz, a, b, c)
-                d0 += k0
-                d1 += k1
-                d2 += k2
+                if first == 0:
+                    d0 += _mix(fpu, q0, cy * cz, dj * cz, dk, fx, gy, gz)
+                d1 += _mix(fpv, q1, r1, cz, dk, gx, fy, gz)
+                d2 += _mix(fpw, q2, r2, s2, 1, gx, gy, fz)
             # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
             # cells) a particle could jump through it, so long steps are split into pieces of at most half a cell.
             far = max(abs(d0), abs(d1), abs(d2))

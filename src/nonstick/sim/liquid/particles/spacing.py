@@ -26,7 +26,6 @@ from ....operators.rows import Rows
 from ....parallel.partition import Partition
 from ..settings import SPACING
 from ..solids.on_grid import Solids
-from ._particles import _scatter_density
 from ._spacing import _centre, _crowding, _displace, _expansion
 from .storage import Cloud
 
@@ -40,6 +39,7 @@ def displacement(
     least: float,
     per_cell: int,
     mass: FaceField,
+    density: np.ndarray,
 ) -> FaceField:
     """The displacement of particles at the faces, in cells.
 
@@ -57,8 +57,10 @@ def displacement(
         Particles of a full cell.
     mass
         Of the particles, on faces.
+    density
+        Of the particles, in cells (`_particles._scatter_velocity`).
     """
-    excess, inside = _excess(cloud, phi, solids, pressure, least, per_cell)
+    excess, inside = _excess(density, phi, solids, pressure, least, per_cell)
     q = _potential(problem, excess, solids.partition).reshape(phi.shape)
     out = solids.open.zeros()
     for axis, shift in out.each():
@@ -69,12 +71,10 @@ def displacement(
 
 
 def _excess(
-    cloud: Cloud, phi: np.ndarray, solids: Solids, pressure: np.ndarray, least: float, per_cell: int
+    density: np.ndarray, phi: np.ndarray, solids: Solids, pressure: np.ndarray, least: float, per_cell: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Volume in cells by which each liquid cell should expand, and the cells that may also contract."""
     grid = solids.grid
-    density = np.zeros(grid.three)
-    _scatter_density(density, cloud.x, cloud.start, grid.plane)
     excess, inside, out = np.empty(grid.three), np.empty(grid.three, np.int8), np.empty(grid.three)
     _crowding(excess, inside, density, float(per_cell), solids.room, phi, pressure, least)
     solids.partition.fill_cells(excess)

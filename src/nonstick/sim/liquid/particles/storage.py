@@ -23,13 +23,14 @@ class Cloud:
     `id` stays with a particle for its whole life. Ids count births, from zero, and none is given twice: `born` is the
     id of the next particle. `sources` (m, 2) has a row (first id, number) where particles begin to come from another
     liquid or inflow of the scene, so no particle needs to carry it.
+
+    Velocities and matrices are most of what a particle has, and a step reads them once before it writes them anew. So
+    sorting leaves them where they are: they follow when they are asked for, and `unsorted` gives them as they are.
     """
 
     #: four bytes a particle are enough for 4 294 967 296 births
     ID = np.uint32
     x: np.ndarray
-    vel: np.ndarray
-    aff: np.ndarray
     id: np.ndarray
     mu: np.ndarray
 
@@ -37,6 +38,8 @@ class Cloud:
         self.grid = grid
         self.affine = affine
         self.thick = thick
+        #: the place of each particle's velocity and matrix; None where the particle is
+        self._order: np.ndarray | None = None
         for name, column in PARTICLES.items():
             setattr(self, name, np.empty((column.width, 0) if column.width else 0, column.dtype))
         self.born = 0
@@ -47,6 +50,49 @@ class Cloud:
     def n(self) -> int:
         """Number of particles."""
         return self.x.shape[1]
+
+    @property
+    def vel(self) -> np.ndarray:
+        """Velocities, in the order of the particles."""
+        self._follow()
+        return self._vel
+
+    @vel.setter
+    def vel(self, values: np.ndarray) -> None:
+        self._follow()
+        self._vel = values
+
+    @property
+    def aff(self) -> np.ndarray:
+        """APIC matrices, in the order of the particles."""
+        self._follow()
+        return self._aff
+
+    @aff.setter
+    def aff(self, values: np.ndarray) -> None:
+        self._follow()
+        self._aff = values
+
+    def unsorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Velocities and matrices where they are, and the place of each particle's; no places: they are in order."""
+        return self._vel, self._aff, np.zeros(0, np.int32) if self._order is None else self._order
+
+    def replaced(self) -> tuple[np.ndarray, np.ndarray]:
+        """Velocities and matrices, all of which will be written."""
+        self._order = None
+        return self._vel, self._aff
+
+    def _follow(self) -> None:
+        order, self._order = getattr(self, "_order", None), None
+        if order is not None:
+            self._reorder(self._vel, order)
+            self._reorder(self._aff, order)
+
+    def __copy__(self) -> Cloud:
+        self._follow()  # the copy has the same arrays
+        out = Cloud.__new__(Cloud)
+        out.__dict__.update(self.__dict__)
+        return out
 
     def add(
         self, x: np.ndarray, vel: np.ndarray, mu: np.ndarray | float = 0.0, source: int = 0,
@@ -86,20 +132,27 @@ class Cloud:
 
     def sort(self) -> None:
         """Sort the particles by cell; the sort is stable, so the order is unique."""
-        n, first = self.n, self.grid.axes.start
+        self._follow()
+        n = self.n
         cell = np.empty(n, np.int32)
         _cell_of(cell, self.x, *self.grid.three)
         order = np.empty(n, np.int32)
         _sort_by_cell(order, self.start, cell)
         del cell
-        for column in (np.atleast_2d(getattr(self, name)) for name in PARTICLES):
-            if column.size:
-                _reorder(column, np.empty(n, column.dtype), order, first * len(column) // 3)
+        for column in (self.x, self.id, self.mu):
+            self._reorder(column, order)
+        self._order = order
+
+    def _reorder(self, column: np.ndarray, order: np.ndarray) -> None:
+        """Bring a column into this order, in place."""
+        rows = np.atleast_2d(column)
+        if rows.size:
+            _reorder(rows, np.empty(order.size, rows.dtype), order, self.grid.axes.start * len(rows) // 3)
 
     def fastest(self) -> float:
         """The largest velocity component."""
         largest = np.zeros(-(-self.n // BATCH), np.float32)
-        _fastest(largest, self.vel)
+        _fastest(largest, self._vel)
         return float(largest.max(initial=0.0))
 
     def check(self, state: Mapping[str, np.ndarray], domain: tuple[int, int, int]) -> None:

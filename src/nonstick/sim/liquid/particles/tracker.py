@@ -24,7 +24,7 @@ from ..solids.on_grid import Solids
 from ..sources.sources import Source, Taps, free_share
 from ..surface.particle_surface import ParticleSurface
 from ..tracking import Added, GridVelocity, StepFields
-from ._particles import _advect, _gather_velocity, _normalise, _scatter_velocity
+from ._particles import _move, _part_pairs, _scatter_velocity
 from .seeding import first_gradient, first_velocity, region, seed_slabs, varies
 from .spacing import displacement
 from .storage import Cloud
@@ -56,6 +56,8 @@ class Particles:
         self.surface_is_current = False
         pull = float(np.linalg.norm(self.gravity))
         up = -self.gravity / pull if pull > 0.0 else np.zeros(3)
+        #: particles per cell, smoothed, of the last transfer to the grid
+        self._density = np.zeros(0)
         self._surface = ParticleSurface(solids, self.per_cell, up)
         self._viscosity = viscosity
         self._sorted = False
@@ -255,7 +257,6 @@ class Particles:
     def to_grid(self, dt: float) -> GridVelocity:
         """Momentum and mass of the particles on the faces around them."""
         velocity, mass = self._on_faces()
-        mass /= float(self.per_cell)
         return GridVelocity(velocity, velocity.copy(), mass, self._folding(velocity, dt))
 
     def _folding(self, velocity: FaceField, dt: float) -> np.ndarray:
@@ -273,18 +274,24 @@ class Particles:
         return self._on_faces()[0]
 
     def _on_faces(self) -> tuple[FaceField, FaceField]:
-        """Velocity and mass of the particles on the faces around them."""
-        cloud, solids = self.cloud, self.solids
-        velocity, mass = solids.open.zeros(), solids.open.zeros()
-        aff = cloud.aff if cloud.affine else np.zeros((9, cloud.n), np.float32)
+        """Velocity and mass of the particles on the faces around them, 1 inside the liquid."""
+        cloud, shapes = self.cloud, [a.shape for a in self.solids.open]
+        vel, aff, order = cloud.unsorted()
+        if not cloud.affine:
+            aff = np.zeros((9, cloud.n), np.float32)
+        pairs, self._density = [np.zeros((*shape, 2)) for shape in shapes], np.zeros(self.grid.three)
         plane, first = self.grid.plane, self.grid.axes.start
-        _scatter_velocity(*velocity, *mass, cloud.x, cloud.vel, aff, cloud.start, plane, first)
-        for axis, u in velocity.each():
-            known = np.empty(u.shape, np.int8)
-            _normalise(u, known, mass[axis])
+        _scatter_velocity(*pairs, self._density, cloud.x, vel, aff, order, cloud.start, plane, first)
+        velocity, mass = [], []
+        for shape in shapes[first:]:
+            u, m, known = np.empty(shape), np.empty(shape), np.empty(shape, np.int8)
+            _part_pairs(u, m, known, pairs.pop(first), float(self.per_cell))
             fill_gaps(u, known)
-        self.partition.fill_faces(velocity)
-        return velocity, mass
+            velocity.append(u)
+            mass.append(m)
+        out = FaceField(velocity, self.grid.axes), FaceField(mass, self.grid.axes)
+        self.partition.fill_faces(out[0])
+        return out
 
     def move(self, step: StepFields) -> None:
         """Give particles the new velocity, move them along it, and even them out."""
@@ -293,15 +300,16 @@ class Particles:
         shift = step.velocity  # not read without evening out
         if even_out:
             problem, pressure, mass = step.solved.problem, step.solved.pressure, step.masses.inertia
-            shift = displacement(cloud, self.phi, solids, problem, pressure, step.least, self.per_cell, mass)
+            shift = displacement(
+                cloud, self.phi, solids, problem, pressure, step.least, self.per_cell, mass, self._density
+            )
         self.partition.release(cloud)
-        aff = cloud.aff if cloud.affine else np.zeros((9, 1), np.float32)
-        _gather_velocity(
-            cloud.vel, aff, cloud.x, self.phi, *step.velocity, *step.before, first, self.flip, cloud.affine
-        )
-        _advect(
-            cloud.x, cloud.vel, *step.velocity, *shift, solids.nodes, *solids.velocity, first,
-            step.dt / self.dx, SEEDING.margin, even_out, self.flip == 0.0,
+        vel, aff = (cloud.vel, cloud.aff) if self.flip > 0.0 else cloud.replaced()
+        if not cloud.affine:
+            aff = np.zeros((9, 1), np.float32)
+        _move(
+            cloud.x, vel, aff, self.phi, *step.velocity, *step.before, *shift, solids.nodes, *solids.velocity, first,
+            self.flip, cloud.affine, step.dt / self.dx, SEEDING.margin, even_out,
         )  # fmt: skip
         self.partition.migrate(cloud)
         self.lag, self._last_dt = 0.5 * step.dt, step.dt

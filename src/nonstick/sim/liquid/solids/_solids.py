@@ -41,7 +41,7 @@ def _open_space(space, solid, parts):
 
 @parallel
 def _room(room, space, solid, parts):
-    """The result of `_scatter_density` for evenly filled open space: the integral of the hat of each cell centre.
+    """The density of `_scatter_velocity` for evenly filled open space: the integral of the hat of each cell centre.
 
     Where a cell nearby is cut, the integral is a sum over parts^d points per cell. The hat of a cell at the side of
     the grid is one up to the side, because scattering clamps positions there.
