@@ -25,7 +25,7 @@ from .particles.storage import Cloud
 from .particles.tracker import Particles
 from .partition import UNEVEN, ParticlePartition, cut, part_of
 from .probes.recorder import Recorder
-from .setup.requirements import WAY, check_bodies, check_edges, check_methods, require, require_liquid
+from .setup.requirements import LONG_STEP, WAY, check_bodies, check_edges, check_methods, require, require_liquid
 from .stats import COLUMNS, STAGES
 from .step import Liquid, Report
 from .surface.levelset import LevelSet
@@ -176,7 +176,11 @@ class Simulation(Shown):
         worst = max((float(r["volume_error"]) for r in rows), key=abs, default=0.0)
         if abs(worst) > self._drift:
             self._drift = 2.0 * abs(worst)
-            self.tell("volume", f"frame {self.frame}: the volume differs from the ledger by {100 * worst:+.2f} %")
+            far = max(float(r["cfl"]) for r in rows)
+            advice = f" in steps of up to {far:.2g} cells; lower time.cfl" if far > LONG_STEP else ""
+            self.tell(
+                "volume", f"frame {self.frame}: the volume differs from the ledger by {100 * worst:+.2f} %{advice}"
+            )
 
     def rebalance(self) -> bool:
         """Cut the domain again if one of many ranks has too many particles; True if it was cut."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ....bodies.body import RigidBody
@@ -18,6 +20,7 @@ from ..solids.on_grid import Solids
 from ..solids.solid import NAMES
 from ..sources.sources import Source
 from .requirements import (
+    LONG_STEP,
     check_bodies,
     check_edges,
     check_methods,
@@ -127,6 +130,12 @@ def _check_pace(found: Findings, scene: Scene, solids: Solids) -> None:
         found.warnings.append(
             f"a frame needs about {steps:.3g} substeps and time.max_substeps allows {time.max_substeps}: liquid will "
             "move further in a step than time.cfl says; raise time.fps, time.max_substeps or time.cfl"
+        )
+    most = max(speed, math.sqrt(2.0 * pull * reach)) * frame / (scene.dx * time.min_substeps)
+    if min(time.cfl, most) > LONG_STEP:
+        found.warnings.append(
+            f"time.cfl = {time.cfl:g} lets liquid cross {min(time.cfl, most):.2g} cells in a step, and above "
+            f"{LONG_STEP:g} volume is lost: lower time.cfl, or raise time.fps"
         )
     if pull * frame * frame > 1e3 * reach:
         found.warnings.append(

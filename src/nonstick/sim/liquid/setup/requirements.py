@@ -11,6 +11,10 @@ from ....scenes.schema import SceneModel
 from ...run import resources
 from ...run.resources import Needs
 
+#: cells that liquid may cross in a step: at 10 frames a second `circle` has a volume error of 0.01 % with time.cfl = 2,
+#: of 1.2 % with 3, of 20 % with 5 and of 38 % with 10
+LONG_STEP = 3.0
+
 
 def check_methods(scene: Scene) -> None:
     """Raise an error for methods that do not exist or solve another system. A run would fail only later."""
