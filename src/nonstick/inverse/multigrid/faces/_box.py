@@ -210,7 +210,8 @@ def _general_rows(R, e, x, b, m, k, near, shift, members, role, a, c, at, t, str
         if u < outside or u + outside >= P:
             R[q, e] = 0.0
             continue
-        v, A, _, _, KA, KB, KC, sa, sb, sc = u64(u), *_bases(of, strides, P, k.size)
+        v = u64(u)
+        A, _, _, KA, KB, KC, sa, sb, sc = _bases(of, strides, P, k.size)
         own = x[u64(at + near[a, c, q, 0])]
         s = m[A + v] * own
         s += k[KA + v - sa] * (own - x[u64(at + near[a, c, q, 1])])
