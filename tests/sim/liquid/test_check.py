@@ -125,11 +125,11 @@ def test_sizes_for_people():
 @pytest.mark.parametrize("cfl, warned", [(2.0, False), (20.0, True)])
 def test_steps_that_lose_volume_are_warned_of(cfl, warned):
     """`circle` at ten frames a second loses a third of its volume if its liquid may cross twenty cells in a step."""
-    scene = Scene.load("circle", {"domain.resolution": 16, "time.fps": 10.0, "time.cfl": cfl, "time.frames": 4})
+    scene = Scene.load("circle", {"domain.resolution": 24, "time.fps": 10.0, "time.cfl": cfl, "time.frames": 8})
     assert any("volume is lost" in line for line in check(scene).warnings) == warned
     told = []
     made = Simulation(scene)
     made.tell = lambda kind, text, **_: told.append(text)
-    for _ in range(4):
+    for _ in range(8):
         made.next_frame()
     assert any("lower time.cfl" in text for text in told) == warned
